@@ -1,0 +1,61 @@
+cdef class DispatchSet:
+    cdef public list names
+    cdef public int[::1] queue_refs
+    cdef public Py_ssize_t count
+    cdef public bytes text
+    cdef public long long written_in
+    cdef public long long written_at
+
+
+cdef class Route:
+    cdef public bytes topic
+    cdef public int queue_id
+    cdef public int topic_ref
+    cdef public bytes prefix
+    cdef public DispatchSet dispatch
+
+
+cdef class PublishBatch:
+    cdef public Py_ssize_t capacity
+    cdef public Py_ssize_t count
+    cdef public Py_ssize_t appended
+    cdef public object buf
+    cdef public object extra
+    cdef public bytes origin
+    cdef public bytes born_host
+    cdef public list topics
+    cdef public list routes
+    cdef public int[::1] route_index
+    cdef public int[::1] body_start
+    cdef public int[::1] body_end
+    cdef public int[::1] extra_start
+    cdef public int[::1] extra_end
+    cdef public int[::1] flag
+    cdef public int[::1] sys_flag
+    cdef public int[::1] reconsume_times
+    cdef public long long[::1] born_ms
+    cdef public long long[::1] tag
+    cdef public long long[::1] physical_offset
+    cdef public long long[::1] queue_offset
+
+
+cdef class StoredBatch:
+    cdef public Py_ssize_t capacity
+    cdef public Py_ssize_t count
+    cdef public long long next_offset
+    cdef public object buf
+    cdef public int[::1] record_start
+    cdef public int[::1] record_end
+    cdef public int[::1] topic_start
+    cdef public int[::1] topic_end
+    cdef public int[::1] body_start
+    cdef public int[::1] body_end
+    cdef public int[::1] properties_start
+    cdef public int[::1] properties_end
+    cdef public int[::1] flag
+    cdef public int[::1] sys_flag
+    cdef public int[::1] attempt
+    cdef public long long[::1] queue_offset
+    cdef public long long[::1] physical_offset
+    cdef public long long[::1] born_ms
+    cdef public long long[::1] store_ms

@@ -1,0 +1,137 @@
+"""Messages by the batch: columns of positions into one buffer, in (`PublishBatch`) and out (`StoredBatch`).
+
+A batch is made once and used again for each run of messages; nothing in it outlives the call that it is handed to.
+Columns have `capacity` places, of which the first `count` mean something. Bodies are never copied into a batch.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+FLAG_MARK = (
+    0x4C4D0000  # "LM" in the upper half of a record's flag: the lower half holds the bits below
+)
+FLAG_MARK_MASK = 0x7FFF0000
+FLAG_QOS_MASK = 0x3  # the publisher's QoS: AMQP delivery mode 2 and RocketMQ count as 1
+FLAG_RETAIN = 0x4
+
+
+def _ints(capacity: int) -> array[int]:
+    return array("i", bytes(4 * capacity))
+
+
+def _longs(capacity: int) -> array[int]:
+    return array("q", bytes(8 * capacity))
+
+
+class DispatchSet:
+    """The light queues that a message goes to, made once by the store and shared by every route with the same ones.
+
+    `names` are distinct and in the order of `queue_refs`. `text` is what a record with an inline dispatch carries up
+    to the offsets; the store keeps the rest to itself.
+    """
+
+    def __init__(self, names: list[bytes], queue_refs: list[int], text: bytes) -> None:
+        self.names = names
+        self.queue_refs = array("i", queue_refs)
+        self.count = len(queue_refs)
+        self.text = text
+        self.written_in = (
+            -1
+        )  # base offset of the segment that holds this set's newest record, or -1
+        self.written_at = -1  # physical offset of that record
+
+
+class Route:
+    """Where messages of one topic go: the record's own topic and queue, common properties, and the dispatch set."""
+
+    def __init__(
+        self, topic: bytes, queue_id: int, topic_ref: int, prefix: bytes, dispatch: DispatchSet
+    ) -> None:
+        self.topic = topic  # the record's topic, at most 255 bytes
+        self.queue_id = queue_id  # the topic's queue, from 0
+        self.topic_ref = topic_ref  # the store's number for (topic, queue_id)
+        self.prefix = prefix  # encoded properties that each message of the route starts with
+        self.dispatch = dispatch
+
+
+class PublishBatch:
+    """Messages on their way in.
+
+    `topics` are the distinct topics as the codec cut them; `routes` stands parallel to it, filled by the front, None
+    where the publisher may not. Positions are half-open: bodies lie in `buf`, each message's own encoded properties
+    in `extra`. `tag` is the front's: a packet identifier, a sequence number. A born time of 0 means now.
+
+    The append fills `physical_offset` and `queue_offset` (the topic queue's); -1 for a message without a route.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.count = 0
+        self.appended = 0  # messages that the append got through, `count` unless it raised
+        self.buf: bytes | bytearray | memoryview = b""
+        self.extra: bytes | bytearray | memoryview = b""
+        self.origin = b""  # encoded properties of the publisher, the same for the whole batch
+        self.born_host = (
+            b"\x7f\x00\x00\x01\x00\x00\x00\x00"  # address (4 or 16 bytes) and port (4 bytes)
+        )
+        self.topics: list[bytes] = []
+        self.routes: list[Route | None] = []
+        self.route_index = _ints(capacity)
+        self.body_start = _ints(capacity)
+        self.body_end = _ints(capacity)
+        self.extra_start = _ints(capacity)
+        self.extra_end = _ints(capacity)
+        self.flag = _ints(capacity)
+        self.sys_flag = _ints(capacity)
+        self.reconsume_times = _ints(capacity)
+        self.born_ms = _longs(capacity)
+        self.tag = _longs(capacity)
+        self.physical_offset = _longs(capacity)
+        self.queue_offset = _longs(capacity)
+
+    def clear(self) -> None:
+        """Forget all messages and let go of the buffers."""
+        self.count = 0
+        self.appended = 0
+        self.buf = b""
+        self.extra = b""
+        self.topics.clear()
+        self.routes.clear()
+
+
+class StoredBatch:
+    """Messages on their way out: columns of positions into `buf`, one mapped segment, read only.
+
+    `topic` positions give the publisher's topic (property LMQ_TOPIC), or the record's own topic where there is none.
+    `queue_offset` is the number in the queue that was read. `attempt` counts from 1. Valid until the next read into
+    the same batch; a caller that keeps bytes copies them.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.count = 0
+        self.next_offset = (
+            0  # where the next read of the queue goes on, also past records that were damaged
+        )
+        self.buf: bytes | bytearray | memoryview = b""
+        self.record_start = _ints(capacity)
+        self.record_end = _ints(capacity)
+        self.topic_start = _ints(capacity)
+        self.topic_end = _ints(capacity)
+        self.body_start = _ints(capacity)
+        self.body_end = _ints(capacity)
+        self.properties_start = _ints(capacity)
+        self.properties_end = _ints(capacity)
+        self.flag = _ints(capacity)
+        self.sys_flag = _ints(capacity)
+        self.attempt = _ints(capacity)
+        self.queue_offset = _longs(capacity)
+        self.physical_offset = _longs(capacity)
+        self.born_ms = _longs(capacity)
+        self.store_ms = _longs(capacity)
+
+    def clear(self) -> None:
+        """Forget all messages and let go of the buffer."""
+        self.count = 0
+        self.buf = b""

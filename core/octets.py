@@ -1,0 +1,117 @@
+"""Big-endian reads, writes and copies at a position of a buffer, each checked once.
+
+Compiled modules take the inline C forms of the same names from `octets.pxd`; both raise IndexError where a position
+lies outside its buffer. Use as `from core import octets` and `octets.read_u32(buf, pos)`.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+_OUTSIDE = "outside a buffer"
+
+
+def _check(length: int, pos: int, size: int) -> None:
+    if pos < 0 or size < 0 or pos + size > length:
+        raise IndexError(_OUTSIDE)
+
+
+def read_u16(buf: bytes | bytearray | memoryview, pos: int) -> int:
+    """Return the unsigned 16-bit integer at `pos`."""
+    _check(len(buf), pos, 2)
+    return int.from_bytes(buf[pos : pos + 2], "big")
+
+
+def read_u32(buf: bytes | bytearray | memoryview, pos: int) -> int:
+    """Return the unsigned 32-bit integer at `pos`."""
+    _check(len(buf), pos, 4)
+    return int.from_bytes(buf[pos : pos + 4], "big")
+
+
+def read_i32(buf: bytes | bytearray | memoryview, pos: int) -> int:
+    """Return the signed 32-bit integer at `pos`."""
+    _check(len(buf), pos, 4)
+    return int.from_bytes(buf[pos : pos + 4], "big", signed=True)
+
+
+def read_i64(buf: bytes | bytearray | memoryview, pos: int) -> int:
+    """Return the signed 64-bit integer at `pos`."""
+    _check(len(buf), pos, 8)
+    return int.from_bytes(buf[pos : pos + 8], "big", signed=True)
+
+
+def write_u8(buf: bytearray | memoryview, pos: int, value: int) -> None:
+    """Write the low 8 bits of `value` at `pos`."""
+    _check(len(buf), pos, 1)
+    buf[pos] = value & 0xFF
+
+
+def write_u16(buf: bytearray | memoryview, pos: int, value: int) -> None:
+    """Write the low 16 bits of `value` at `pos`."""
+    _check(len(buf), pos, 2)
+    buf[pos : pos + 2] = (value & 0xFFFF).to_bytes(2, "big")
+
+
+def write_u32(buf: bytearray | memoryview, pos: int, value: int) -> None:
+    """Write the low 32 bits of `value` at `pos`."""
+    _check(len(buf), pos, 4)
+    buf[pos : pos + 4] = (value & 0xFFFFFFFF).to_bytes(4, "big")
+
+
+def write_u64(buf: bytearray | memoryview, pos: int, value: int) -> None:
+    """Write the low 64 bits of `value` at `pos`."""
+    _check(len(buf), pos, 8)
+    buf[pos : pos + 8] = (value & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "big")
+
+
+def write_decimal(buf: bytearray | memoryview, pos: int, value: int) -> int:
+    """Write `value` (at least 0) as ASCII decimal digits at `pos`; return the position after them."""
+    text = b"%d" % value
+    _check(len(buf), pos, len(text))
+    buf[pos : pos + len(text)] = text
+    return pos + len(text)
+
+
+def copy_bytes(
+    dst: bytearray | memoryview,
+    dst_pos: int,
+    src: bytes | bytearray | memoryview,
+    src_pos: int,
+    size: int,
+) -> None:
+    """Copy `size` bytes from `src` at `src_pos` to `dst` at `dst_pos`; the two must not overlap."""
+    _check(len(dst), dst_pos, size)
+    _check(len(src), src_pos, size)
+    dst[dst_pos : dst_pos + size] = src[src_pos : src_pos + size]
+
+
+def equal_bytes(
+    left: bytes | bytearray | memoryview,
+    left_pos: int,
+    right: bytes | bytearray | memoryview,
+    right_pos: int,
+    size: int,
+) -> bool:
+    """Return whether `size` bytes are the same in both; False where either ends before them."""
+    if (
+        left_pos < 0
+        or right_pos < 0
+        or left_pos + size > len(left)
+        or right_pos + size > len(right)
+    ):
+        return False
+    return bytes(left[left_pos : left_pos + size]) == bytes(right[right_pos : right_pos + size])
+
+
+def find_byte(buf: bytes | bytearray | memoryview, value: int, pos: int, end: int) -> int:
+    """Return the first position in [pos, end) that holds `value`, or -1."""
+    if pos < 0 or end > len(buf) or pos > end:
+        raise IndexError(_OUTSIDE)
+    return bytes(buf[pos:end]).find(value) + pos if value in bytes(buf[pos:end]) else -1
+
+
+def crc32(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
+    """Return the CRC-32 (ISO-HDLC, as zlib's) of [pos, end), without the top bit, as RocketMQ stores it."""
+    if pos < 0 or end > len(buf) or pos > end:
+        raise IndexError(_OUTSIDE)
+    return zlib.crc32(memoryview(buf)[pos:end]) & 0x7FFFFFFF

@@ -1,0 +1,1 @@
+"""At-least-once delivery for many consumers of one queue."""

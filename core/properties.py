@@ -1,0 +1,99 @@
+"""The properties of a message: a map, its encoded form, and the names that the gateway itself uses.
+
+The encoded form is RocketMQ's: `key 0x01 value 0x02`, UTF-8, at most 32,767 bytes. A value that holds one of the two
+separators, or a name that the log reserves, cannot be a property under its own name; fronts carry such fields inside
+their own encoded block (`LMQ_AMQP`, `LMQ_MQTT`).
+
+Source: docs/storage-format.md, "Properties".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+KEY_END = 0x01
+VALUE_END = 0x02
+PROPERTIES_BYTES_MAX = 32_767
+
+INNER_MULTI_DISPATCH = b"INNER_MULTI_DISPATCH"  # names of the light queues, joined by commas
+INNER_MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET"  # their offsets, in the same order
+CRC = b"__CRC32#"  # over the record before it; always last
+DISPATCH_SET = b"LMQ_SET"  # physical offset of the dispatch set's record, in place of the two lists
+TOPIC = b"LMQ_TOPIC"  # the topic in MQTT's form: levels between slashes
+CLIENT = b"LMQ_CLIENT"  # the publisher's client identifier
+USER = b"LMQ_USER"  # the publisher's user name
+PROTOCOL = b"LMQ_PROTOCOL"  # the door it came in by: mqtt, amqp or rocketmq
+EXCHANGE = b"LMQ_EXCHANGE"  # AMQP exchange, absent for amq.topic
+ROUTING_KEY = b"LMQ_KEY"  # AMQP routing key, absent where the topic says the same
+CONTENT_TYPE = b"CONTENT_TYPE"  # MIME type of the body
+AMQP = b"LMQ_AMQP"  # AMQP's property block as it came, base64
+TAGS = b"TAGS"
+KEYS = b"KEYS"
+UNIQ_KEY = b"UNIQ_KEY"
+
+RESERVED = frozenset(
+    (
+        INNER_MULTI_DISPATCH,
+        INNER_MULTI_QUEUE_OFFSET,
+        CRC,
+        DISPATCH_SET,
+        TOPIC,
+        CLIENT,
+        USER,
+        PROTOCOL,
+        EXCHANGE,
+    )
+    + (
+        ROUTING_KEY,
+        AMQP,
+        b"WAIT",
+        b"DELAY",
+        b"REAL_TOPIC",
+        b"REAL_QID",
+        b"RETRY_TOPIC",
+        b"POP_CK",
+        b"TRAN_MSG",
+    )
+    + (
+        b"PGROUP",
+        b"MIN_OFFSET",
+        b"MAX_OFFSET",
+        b"1ST_POP_TIME",
+        b"MSG_REGION",
+        b"TRACE_ON",
+        b"CLUSTER",
+    )
+)
+
+
+def is_plain(name: bytes, value: bytes) -> bool:
+    """Return whether a peer's field can be stored as a property under its own name."""
+    return (
+        bool(name)
+        and name not in RESERVED
+        and not any(sep in name or sep in value for sep in (b"\x01", b"\x02"))
+    )
+
+
+def encode_properties(items: Mapping[bytes, bytes] | Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return the encoded form of `items`, in their order; the caller has checked them."""
+    pairs = items.items() if isinstance(items, Mapping) else items
+    return b"".join(b"%b\x01%b\x02" % pair for pair in pairs)
+
+
+def decode_properties(encoded: bytes | bytearray | memoryview) -> dict[bytes, bytes]:
+    """Return the map of an encoded form; pieces without a separator are left out, the last of equal names wins."""
+    found: dict[bytes, bytes] = {}
+    for piece in bytes(encoded).split(b"\x02"):
+        name, separator, value = piece.partition(b"\x01")
+        if separator:
+            found[name] = value
+    return found
+
+
+def encode_origin(protocol: bytes, client: bytes, user: bytes) -> bytes:
+    """Return the encoded properties that say who published; empty parts and parts with separators are left out."""
+    parts = ((PROTOCOL, protocol), (CLIENT, client), (USER, user))
+    return encode_properties(
+        [(name, value) for name, value in parts if value and is_plain(b"x", value)]
+    )

@@ -1,0 +1,1 @@
+"""All bytes on disk: the commit log, its indexes, places and definitions."""

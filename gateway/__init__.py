@@ -1,0 +1,1 @@
+"""Everything that speaks a wire protocol, from either end."""

@@ -1,0 +1,1 @@
+"""Sockets; knows no protocol."""

@@ -1,0 +1,1 @@
+"""The RocketMQ door: the native remoting protocol."""

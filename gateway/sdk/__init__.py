@@ -1,0 +1,1 @@
+"""An asyncio client for the RocketMQ protocol."""

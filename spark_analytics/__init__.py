@@ -1,0 +1,1 @@
+"""PySpark over the log itself; reads, never writes."""
