@@ -19,6 +19,7 @@ cdef class PublishBatch:
     cdef public Py_ssize_t capacity
     cdef public Py_ssize_t count
     cdef public Py_ssize_t appended
+    cdef public Py_ssize_t retained_count
     cdef public object buf
     cdef public object extra
     cdef public bytes origin

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from array import array
 
-FLAG_MARK = (
-    0x4C4D0000  # "LM" in the upper half of a record's flag: the lower half holds the bits below
-)
+FLAG_MARK = 0x4C4D0000  # "LM" in the upper half of a record's flag: the lower half holds the bits below
 FLAG_MARK_MASK = 0x7FFF0000
 FLAG_QOS_MASK = 0x3  # the publisher's QoS: AMQP delivery mode 2 and RocketMQ count as 1
 FLAG_RETAIN = 0x4
@@ -36,18 +34,14 @@ class DispatchSet:
         self.queue_refs = array("i", queue_refs)
         self.count = len(queue_refs)
         self.text = text
-        self.written_in = (
-            -1
-        )  # base offset of the segment that holds this set's newest record, or -1
+        self.written_in = -1  # base offset of the segment that holds this set's newest record, or -1
         self.written_at = -1  # physical offset of that record
 
 
 class Route:
     """Where messages of one topic go: the record's own topic and queue, common properties, and the dispatch set."""
 
-    def __init__(
-        self, topic: bytes, queue_id: int, topic_ref: int, prefix: bytes, dispatch: DispatchSet
-    ) -> None:
+    def __init__(self, topic: bytes, queue_id: int, topic_ref: int, prefix: bytes, dispatch: DispatchSet) -> None:
         self.topic = topic  # the record's topic, at most 255 bytes
         self.queue_id = queue_id  # the topic's queue, from 0
         self.topic_ref = topic_ref  # the store's number for (topic, queue_id)
@@ -69,12 +63,11 @@ class PublishBatch:
         self.capacity = capacity
         self.count = 0
         self.appended = 0  # messages that the append got through, `count` unless it raised
+        self.retained_count = 0  # messages with FLAG_RETAIN; whoever fills the batch counts them
         self.buf: bytes | bytearray | memoryview = b""
         self.extra: bytes | bytearray | memoryview = b""
         self.origin = b""  # encoded properties of the publisher, the same for the whole batch
-        self.born_host = (
-            b"\x7f\x00\x00\x01\x00\x00\x00\x00"  # address (4 or 16 bytes) and port (4 bytes)
-        )
+        self.born_host = b"\x7f\x00\x00\x01\x00\x00\x00\x00"  # address (4 or 16 bytes) and port (4 bytes)
         self.topics: list[bytes] = []
         self.routes: list[Route | None] = []
         self.route_index = _ints(capacity)
@@ -94,6 +87,7 @@ class PublishBatch:
         """Forget all messages and let go of the buffers."""
         self.count = 0
         self.appended = 0
+        self.retained_count = 0
         self.buf = b""
         self.extra = b""
         self.topics.clear()
@@ -111,9 +105,7 @@ class StoredBatch:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.count = 0
-        self.next_offset = (
-            0  # where the next read of the queue goes on, also past records that were damaged
-        )
+        self.next_offset = 0  # where the next read of the queue goes on, also past records that were damaged
         self.buf: bytes | bytearray | memoryview = b""
         self.record_start = _ints(capacity)
         self.record_end = _ints(capacity)

@@ -93,12 +93,7 @@ def equal_bytes(
     size: int,
 ) -> bool:
     """Return whether `size` bytes are the same in both; False where either ends before them."""
-    if (
-        left_pos < 0
-        or right_pos < 0
-        or left_pos + size > len(left)
-        or right_pos + size > len(right)
-    ):
+    if left_pos < 0 or right_pos < 0 or left_pos + size > len(left) or right_pos + size > len(right):
         return False
     return bytes(left[left_pos : left_pos + size]) == bytes(right[right_pos : right_pos + size])
 

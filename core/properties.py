@@ -68,11 +68,7 @@ RESERVED = frozenset(
 
 def is_plain(name: bytes, value: bytes) -> bool:
     """Return whether a peer's field can be stored as a property under its own name."""
-    return (
-        bool(name)
-        and name not in RESERVED
-        and not any(sep in name or sep in value for sep in (b"\x01", b"\x02"))
-    )
+    return bool(name) and name not in RESERVED and not any(sep in name or sep in value for sep in (b"\x01", b"\x02"))
 
 
 def encode_properties(items: Mapping[bytes, bytes] | Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -94,6 +90,4 @@ def decode_properties(encoded: bytes | bytearray | memoryview) -> dict[bytes, by
 def encode_origin(protocol: bytes, client: bytes, user: bytes) -> bytes:
     """Return the encoded properties that say who published; empty parts and parts with separators are left out."""
     parts = ((PROTOCOL, protocol), (CLIENT, client), (USER, user))
-    return encode_properties(
-        [(name, value) for name, value in parts if value and is_plain(b"x", value)]
-    )
+    return encode_properties([(name, value) for name, value in parts if value and is_plain(b"x", value)])

@@ -1,0 +1,303 @@
+"""The one door of the core: fronts publish, read, wait and consume here, and the runtime turns it.
+
+Nothing here waits or knows the time. The runtime sets two hooks: `schedule`, called when readers have work, upon which
+it calls `run_turn` once at the end of its turn; and `request_flush`, called when somebody waits for durability, upon
+which it calls `begin_flush`, then `store.flush` on a thread of its own, then `end_flush`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+from core.errors import LmqError, StoreClosedError
+from core.lmq.consumer_offsets import ConsumerOffsets
+from core.lmq.retained import RetainedMessages
+from core.lmq.router import Router
+from core.lmq.waiters import Waiters
+from core.message import FLAG_RETAIN, PublishBatch, Route, StoredBatch
+from core.metrics import Metrics
+from core.pop.pop_service import PopService
+from core.properties import TOPIC, encode_properties
+from core.store.journal import Journal
+from core.store.message_store import MessageStore
+from core.store.places import Places
+from core.store.table import Table
+
+ROUTE_CACHE_MAX = 100_000  # routes of about 500 bytes each
+
+
+class Reader(Protocol):
+    """Somebody who reads queues; `on_ready` is called at most once a turn and must bound its own work."""
+
+    def on_ready(self, now_ms: int) -> None:
+        """Read on: a queue that the reader is parked on grew, or it asked to run."""
+
+
+class ExplainedQueue:
+    """One light queue that a topic reaches: its name, the filters that led there, who is parked on it."""
+
+    def __init__(self, name: bytes, filters: list[bytes], readers: int, max_offset: int) -> None:
+        self.name = name
+        self.filters = filters
+        self.readers = readers
+        self.max_offset = max_offset
+
+
+def _nothing() -> None:
+    return
+
+
+def _raise(_reader: Reader, error: Exception) -> None:
+    raise error
+
+
+class Broker:
+    """Publish, read, pop, acknowledge and subscribe over one store.
+
+    Args:
+        store: The open store; whoever opened it closes it.
+        parent_topic: The topic that MQTT and AMQP messages are stored on.
+        is_sync: Whether `when_durable` waits for a flush.
+        metrics: Counters to add to.
+    """
+
+    def __init__(self, store: MessageStore, *, parent_topic: bytes, is_sync: bool, metrics: Metrics) -> None:
+        self.store = store
+        self.parent_topic = parent_topic
+        self.metrics = metrics
+        self.is_failed = False
+        self.schedule: Callable[[], None] = _nothing
+        self.request_flush: Callable[[], None] = _nothing
+        self.on_reader_error: Callable[[Reader, Exception], None] = _raise
+        self.router = Router(self._make_topic_route, ROUTE_CACHE_MAX)
+        self.retained = RetainedMessages(store.table("retained"))
+        self.consumer_offsets = ConsumerOffsets(store.table("consumer_offsets"), store.places("consumer_offsets"))
+        self.pop = PopService(store, store.table("pop_queues"), store.journal("pop"))
+        self._is_sync = is_sync
+        self._waiters = Waiters()
+        self._filters: dict[bytes, dict[bytes, int]] = {}
+        self._holders: list[Callable[[], Iterable[tuple[int, int]]]] = []
+        self._grown: list[int] = []
+        self._requested: dict[int, Reader] = {}
+        self._is_scheduled = False
+        self._waiting: list[Callable[[], None]] = []
+        self._covered: list[Callable[[], None]] = []
+        self._is_flushing = False
+        self._one = StoredBatch(1)
+
+    # Routes
+
+    def route_topic(self, topic: bytes) -> Route:
+        """Return the route of a topic of the one topic space, in MQTT's form; a cache answers most calls."""
+        return self.router.route(topic)
+
+    def route_queues(self, prefix: bytes, queues: Sequence[bytes]) -> Route:
+        """Return a route on the parent topic to `queues`, with encoded properties of its own; the caller keeps it."""
+        return self.store.make_route(self.parent_topic, 0, prefix, queues)
+
+    def route_rocketmq(self, topic: bytes, queue_id: int, dispatch: Sequence[bytes]) -> Route:
+        """Return a route to queue `queue_id` of a RocketMQ topic and to the light queues `dispatch`."""
+        return self.store.make_route(topic, queue_id, b"", dispatch)
+
+    def _make_topic_route(self, topic: bytes, queues: Sequence[bytes]) -> Route:
+        return self.route_queues(encode_properties([(TOPIC, topic)]), queues)
+
+    def bind_filter(self, topic_filter: bytes, queue: bytes, *, hides_dollar: bool) -> None:
+        """Let messages whose topic matches go to the light queue `queue` from now on; bindings are counted."""
+        self.router.bind(topic_filter, queue, hides_dollar=hides_dollar)
+        filters = self._filters.setdefault(queue, {})
+        filters[topic_filter] = filters.get(topic_filter, 0) + 1
+
+    def unbind_filter(self, topic_filter: bytes, queue: bytes) -> None:
+        """Take back one `bind_filter`."""
+        self.router.unbind(topic_filter, queue)
+        filters = self._filters[queue]
+        filters[topic_filter] -= 1
+        if not filters[topic_filter]:
+            del filters[topic_filter]
+        if not filters:
+            del self._filters[queue]
+
+    def explain(self, topic: bytes) -> list[ExplainedQueue]:
+        """Return the light queues that a publish to `topic` would reach now, sorted by name."""
+        return [self._explain_queue(name) for name in sorted(self.router.matches(topic))]
+
+    def _explain_queue(self, name: bytes) -> ExplainedQueue:
+        filters = sorted(self._filters.get(name, ()))
+        queue_ref = self.store.find_queue(name)
+        if queue_ref < 0:
+            return ExplainedQueue(name, filters, 0, 0)
+        return ExplainedQueue(name, filters, self._waiters.count(queue_ref), self.store.max_offset(queue_ref))
+
+    # Publish
+
+    def publish_batch(self, batch: PublishBatch, now_ms: int) -> None:
+        """Append the messages of `batch` that have a route, and wake who waits for them.
+
+        Raises:
+            DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
+            StoreClosedError: The disk refused a sync before; nothing is taken any more.
+        """
+        if self.is_failed:
+            raise StoreClosedError("the disk refused a sync; no message is taken any more")
+        try:
+            self.store.append_batch(batch, now_ms)
+        finally:
+            if batch.retained_count:
+                self._retain(batch)
+            self._wake_up()
+
+    def _retain(self, batch: PublishBatch) -> None:
+        for i in range(batch.appended):
+            route = batch.routes[batch.route_index[i]]
+            if route is None or not batch.flag[i] & FLAG_RETAIN:
+                continue
+            topic = batch.topics[batch.route_index[i]]
+            if batch.body_start[i] == batch.body_end[i]:
+                self.retained.remove(topic)
+            elif self.store.read_at(batch.physical_offset[i], self._one):
+                one = self._one
+                self.retained.set(topic, bytes(one.buf[one.record_start[0] : one.record_end[0]]))
+                one.clear()
+
+    # Queues
+
+    def open_queue(self, name: bytes) -> int:
+        """Return the number of the light queue `name`, made on first use."""
+        return self.store.intern_queue(name)
+
+    def find_queue(self, key: bytes) -> int:
+        """Return the number of a light queue, or of a topic's queue (`topic/0`), or -1."""
+        return self.store.find_queue(key)
+
+    def queue_key(self, queue_ref: int) -> bytes:
+        """Return the key that `queue_ref` stands for."""
+        return self.store.queue_key(queue_ref)
+
+    def min_offset(self, queue_ref: int) -> int:
+        """Return the first offset that is kept."""
+        return self.store.min_offset(queue_ref)
+
+    def max_offset(self, queue_ref: int) -> int:
+        """Return the next offset to be given."""
+        return self.store.max_offset(queue_ref)
+
+    def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
+        """Return the first offset stored at `at_ms` or later (`upper`: the last one stored until then)."""
+        return self.store.offset_at_time(queue_ref, at_ms, upper=upper)
+
+    def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
+        """Read on in one queue; see `MessageStore.read`."""
+        return self.store.read(queue_ref, offset, into, count_max, bytes_max)
+
+    def read_at(self, physical_offset: int, into: StoredBatch) -> bool:
+        """Read the record at `physical_offset`; False where none is served."""
+        return self.store.read_at(physical_offset, into)
+
+    def table(self, name: str) -> Table:
+        """Return the durable table `name`; its changes are covered by `when_durable`."""
+        return self.store.table(name)
+
+    def places(self, name: str) -> Places:
+        """Return the file of places `name`: numbers that change per message and survive a killed process."""
+        return self.store.places(name)
+
+    def journal(self, name: str) -> Journal:
+        """Return the journal `name`."""
+        return self.store.journal(name)
+
+    # Waiting
+
+    def park(self, queue_ref: int, reader: Reader) -> None:
+        """Call `reader.on_ready` at the end of each turn in which the queue grew, until `unpark`."""
+        self._waiters.park(queue_ref, reader)
+        self.store.watch(queue_ref, on=True)
+
+    def unpark(self, queue_ref: int, reader: Reader) -> None:
+        """Take back `park`; harmless where the reader is not parked."""
+        self._waiters.unpark(queue_ref, reader)
+        if not self._waiters.count(queue_ref):
+            self.store.watch(queue_ref, on=False)
+
+    def request_run(self, reader: Reader) -> None:
+        """Call `reader.on_ready` in the next turn even if nothing grew."""
+        self._requested[id(reader)] = reader
+        self._wake_up()
+
+    def cancel_run(self, reader: Reader) -> None:
+        """Forget a `request_run` that was not met yet."""
+        self._requested.pop(id(reader), None)
+
+    def _wake_up(self) -> None:
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self.schedule()
+
+    def run_turn(self, now_ms: int) -> None:
+        """Run each reader that has work, once; one reader's fault goes to `on_reader_error` and stops nobody else."""
+        self._is_scheduled = False
+        self._grown.clear()
+        self.store.take_grown(self._grown)
+        ready = {id(reader): reader for reader in self._waiters.wake(self._grown)} if self._grown else {}
+        if self._requested:
+            ready.update(self._requested)
+            self._requested.clear()
+        for reader in ready.values():
+            try:
+                reader.on_ready(now_ms)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the other readers go on
+                self.on_reader_error(reader, error)
+
+    # Durability
+
+    def when_durable(self, callback: Callable[[], None]) -> None:
+        """Call back when all that was written, changed or acknowledged so far is as safe as the settings say.
+
+        Callbacks come in the order of the calls, also where one is met at once. After a failed flush they never come.
+        """
+        if self.is_failed:
+            return
+        if not self._waiting and not self._covered and not (self._is_sync and self.store.needs_flush()):
+            callback()
+            return
+        self._waiting.append(callback)
+        if not self._is_flushing:
+            self.request_flush()
+
+    def begin_flush(self) -> None:
+        """Fix what the flush that is about to start covers; followed by `end_flush` in any case."""
+        self._is_flushing = True
+        self._covered, self._waiting = self._waiting, []
+
+    def end_flush(self, error: LmqError | None) -> None:
+        """Tell those who waited that the flush is done; after an error nobody is told, and publishing ends."""
+        self._is_flushing = False
+        covered, self._covered = self._covered, []
+        if error is not None:
+            self.is_failed = True
+            self._waiting.clear()
+            return
+        for callback in covered:
+            callback()
+        if self._waiting:
+            self.request_flush()
+
+    # Retention
+
+    def hold(self, positions: Callable[[], Iterable[tuple[int, int]]]) -> None:
+        """Keep what `positions` names from retention: pairs of a queue and the first offset that is still needed."""
+        self._holders.append(positions)
+
+    def retire(self, now_ms: int) -> int:
+        """Drop whole segments that are past age or size and needed by nobody; return how many."""
+        floors: dict[int, int] = {}
+        for positions in self._holders:
+            for queue_ref, offset in positions():
+                floors[queue_ref] = min(offset, floors.get(queue_ref, offset))
+        needed_from = self.store.written_until
+        for queue_ref, offset in floors.items():
+            if offset < self.store.max_offset(queue_ref) and self.store.read(queue_ref, offset, self._one, 1, 1):
+                needed_from = min(needed_from, self._one.physical_offset[0])
+                self._one.clear()
+        return self.store.retire(now_ms, needed_from)

@@ -1,0 +1,79 @@
+"""Plain counters of the whole product; the data path adds to them by the batch, the admin door reads them."""
+
+from __future__ import annotations
+
+SYNC_BUCKETS_MS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
+
+
+class DoorMetrics:
+    """What went through one door. Bytes are those of bodies; only `connections` and `sessions` ever go down."""
+
+    __slots__ = (
+        "bytes_in",
+        "bytes_out",
+        "connections",
+        "connections_total",
+        "dropped",
+        "messages_in",
+        "messages_out",
+        "name",
+        "refused",
+        "sessions",
+    )
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.messages_in = 0
+        self.messages_out = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.connections = 0
+        self.connections_total = 0
+        self.sessions = 0
+        self.refused: dict[str, int] = {}  # reason -> packets, channels or connections
+        self.dropped: dict[str, int] = {}  # reason -> messages
+
+    def refuse(self, reason: str, count: int = 1) -> None:
+        """Count what a peer sent and did not get: a short reason in lower case, words joined by underscores."""
+        self.refused[reason] = self.refused.get(reason, 0) + count
+
+    def drop(self, reason: str, count: int = 1) -> None:
+        """Count messages that were taken in and not passed on, by the same kind of reason."""
+        self.dropped[reason] = self.dropped.get(reason, 0) + count
+
+
+class SyncMetrics:
+    """How long syncs to disk took: a histogram over `SYNC_BUCKETS_MS` and one bucket above."""
+
+    __slots__ = ("bucket_counts", "count", "failed", "total_ms")
+
+    def __init__(self) -> None:
+        self.bucket_counts = [0] * (len(SYNC_BUCKETS_MS) + 1)
+        self.count = 0
+        self.failed = 0
+        self.total_ms = 0.0
+
+    def add(self, took_ms: float) -> None:
+        """Count one sync."""
+        bucket = next((i for i, bound in enumerate(SYNC_BUCKETS_MS) if took_ms <= bound), len(SYNC_BUCKETS_MS))
+        self.bucket_counts[bucket] += 1
+        self.count += 1
+        self.total_ms += took_ms
+
+
+class Metrics:
+    """All counters; doors are made on first use."""
+
+    def __init__(self) -> None:
+        self.doors: dict[str, DoorMetrics] = {}
+        self.sync = SyncMetrics()
+        self.messages_stored = 0
+        self.dispatches = 0  # entries written into light queues, the parent topic's own not counted
+        self.damaged_records = 0  # met while reading or recovering, never served
+
+    def door(self, name: str) -> DoorMetrics:
+        """Return the counters of the door `name`."""
+        found = self.doors.get(name)
+        if found is None:
+            found = self.doors[name] = DoorMetrics(name)
+        return found
