@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from core.message import DispatchSet, PublishBatch, Route, StoredBatch
+
+
+def test_a_batch_has_room_for_its_capacity_in_every_column():
+    publish, stored = PublishBatch(7), StoredBatch(7)
+    for batch, columns in (
+        (publish, "route_index body_start body_end extra_start extra_end flag sys_flag reconsume_times born_ms tag"),
+        (publish, "physical_offset queue_offset"),
+        (stored, "record_start record_end topic_start topic_end body_start body_end properties_start properties_end"),
+        (stored, "flag sys_flag attempt queue_offset physical_offset born_ms store_ms"),
+    ):
+        assert all(len(getattr(batch, column)) == 7 for column in columns.split())
+
+
+def test_clearing_lets_go_of_buffers_and_routes():
+    batch = PublishBatch(2)
+    batch.buf = bytearray(b"body")
+    batch.topics.append(b"t")
+    batch.routes.append(Route(b"T", 0, 0, b"", DispatchSet([], [], b"")))
+    batch.count = batch.appended = batch.retained_count = 1
+    batch.clear()
+    assert (batch.count, batch.appended, batch.retained_count) == (0, 0, 0)
+    assert (batch.buf, batch.topics, batch.routes) == (b"", [], [])
+
+
+def test_a_dispatch_set_counts_its_queues():
+    dispatch = DispatchSet([b"%LMQ%a", b"%LMQ%b"], [4, 9], b"text")
+    assert (dispatch.count, list(dispatch.queue_refs), dispatch.written_in) == (2, [4, 9], -1)
