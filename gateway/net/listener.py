@@ -1,0 +1,86 @@
+"""Listening sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+
+from gateway.net.transport import Endpoint, SocketTransport
+
+PORT_MAX = 65_535
+BACKLOG = 4096  # a fleet that reconnects at once; the kernel's own limit applies too
+
+
+class ListenError(Exception):
+    """An address that cannot be listened on."""
+
+    def __init__(self, door: str, address: str, reason: str) -> None:
+        super().__init__(f"cannot listen for {door} on {address}: {reason}")
+        self.door = door
+        self.address = address
+        self.reason = reason
+
+
+def parse_address(text: str) -> tuple[str, int] | None:
+    """Return host and port of `HOST:PORT` or `[HOST]:PORT`, None for `off`.
+
+    Raises:
+        ValueError: The text is neither, or the port is not in 0..65535.
+    """
+    if text == "off":
+        return None
+    host, separator, port_text = text.rpartition(":")
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not separator or not port_text.isascii() or not port_text.isdigit() or int(port_text) > PORT_MAX:
+        raise ValueError(f"{text!r} is not HOST:PORT or off")
+    return host, int(port_text)
+
+
+def format_address(host: str, port: int) -> str:
+    """Return `HOST:PORT`, an IPv6 host in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class Listener:
+    """One listening address of a door."""
+
+    def __init__(self, endpoint: Endpoint, host: str, port: int) -> None:
+        self._endpoint = endpoint
+        self._host = host
+        self._port = port
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> tuple[str, int]:
+        """Bind and listen; return the host and port that were bound.
+
+        Raises:
+            ListenError: The address is in use, not ours or not allowed.
+        """
+        loop = asyncio.get_running_loop()
+        try:
+            self._server = await loop.create_server(
+                lambda: SocketTransport(self._endpoint),
+                self._host or None,
+                self._port,
+                backlog=BACKLOG,
+                reuse_address=True,
+            )
+        except OSError as error:
+            address = format_address(self._host, self._port)
+            raise ListenError(self._endpoint.name, address, reason_of(error)) from error
+        bound = self._server.sockets[0].getsockname()
+        return str(bound[0]), int(bound[1])
+
+    def stop(self) -> None:
+        """Accept no more; open connections stay."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+
+def reason_of(error: OSError) -> str:
+    """Return the short reason of a failed bind."""
+    if error.errno == errno.EADDRINUSE:
+        return "the address is in use"
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)

@@ -1,0 +1,74 @@
+"""The two halves of a connection: what a front gives (`ConnectionHandler`) and what it gets (`Transport`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class ConnectionHandler(Protocol):
+    """One connection as its front sees it. Every call brings the moment of the loop's turn as `now_ms`.
+
+    An exception that leaves a handler costs this connection only: it is logged and the connection is aborted.
+    """
+
+    def on_data(self, data: bytes, now_ms: int) -> None:
+        """Bytes arrived; `data` belongs to the handler from now on."""
+
+    def on_eof(self, now_ms: int) -> None:
+        """The peer sends no more; the transport closes after this call."""
+
+    def on_writable(self, now_ms: int) -> None:
+        """The output fell under the low water mark after it had been over the high one."""
+
+    def on_closed(self, now_ms: int) -> None:
+        """The connection is gone; called once, whatever the cause, and nothing is called after it."""
+
+    def on_timer(self, now_ms: int) -> None:
+        """The deadline has passed, by at most half a second."""
+
+    def next_deadline_ms(self) -> int | None:
+        """Return the moment that `on_timer` is wanted at; asked after each of the other calls."""
+
+
+class Transport(Protocol):
+    """One connection as the front's output.
+
+    `peer_host` is the address (4 or 16 bytes) and the port (4 bytes, big endian), as a record stores it. While
+    more than 256 KiB wait to be sent `is_writable` is False: a front reads nothing more for this connection until
+    `on_writable`.
+    """
+
+    conn_id: int
+    peer: str
+    peer_host: bytes
+    is_tls: bool
+    is_writable: bool
+
+    @property
+    def local_address(self) -> tuple[str, int]:
+        """The host and port that the peer reached us at."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send `data`, in order; silent when the connection is closing.
+
+        `bytes` are kept until sent and not copied; anything else is copied now and may be used again.
+        """
+
+    def close(self) -> None:
+        """Send what was written, for 5 s at most, then close; the handler gets no more data."""
+
+    def abort(self) -> None:
+        """Close now and drop what was not sent."""
+
+    def pause_reading(self) -> None:
+        """Take no more bytes from the peer until `resume_reading`."""
+
+    def resume_reading(self) -> None:
+        """Take bytes again."""
+
+    def deadline_changed(self) -> None:
+        """Ask the handler for its next deadline, after it changed outside the `on_*` calls."""
+
+
+HandlerFactory = Callable[[Transport], ConnectionHandler]

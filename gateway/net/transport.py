@@ -1,0 +1,242 @@
+"""The asyncio skin of one connection: bytes, flow control, deadlines; and the guard around its handler."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import struct
+from typing import cast
+
+from gateway.net.connection_table import ConnectionTable
+from gateway.net.limits import ConnectionLimits
+from gateway.net.protocol import ConnectionHandler, HandlerFactory
+from gateway.runtime import Clock, CoarseTimer
+
+LOGGER = logging.getLogger(__name__)
+
+HIGH_WATER_BYTES = 256 * 1024
+LOW_WATER_BYTES = 64 * 1024
+LINGER_MS = 5_000  # a peer that reads nothing is not waited for longer when we close
+UNKNOWN_HOST = b"\x00" * 8
+
+
+class Endpoint:
+    """What all connections of one door share."""
+
+    __slots__ = ("clock", "connect", "limits", "name", "refused", "table", "timer")
+
+    def __init__(
+        self,
+        name: str,
+        connect: HandlerFactory,
+        *,
+        clock: Clock,
+        timer: CoarseTimer,
+        table: ConnectionTable,
+        limits: ConnectionLimits,
+        refused: dict[str, int],
+    ) -> None:
+        self.name = name
+        self.connect = connect
+        self.clock = clock
+        self.timer = timer
+        self.table = table
+        self.limits = limits
+        self.refused = refused  # connections that were turned away, by reason
+
+
+class SocketTransport(asyncio.Protocol):
+    """One connection. It is a `Transport` for its handler and a protocol for the loop."""
+
+    __slots__ = (
+        "_close_until_ms",
+        "_endpoint",
+        "_handler",
+        "_is_reading",
+        "_socket",
+        "conn_id",
+        "is_tls",
+        "is_writable",
+        "peer",
+        "peer_host",
+        "timer_slot",
+    )
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._handler: ConnectionHandler | None = None
+        self._socket: asyncio.Transport | None = None
+        self._close_until_ms = 0  # not 0: closing, aborted at that moment
+        self._is_reading = True
+        self.conn_id = 0
+        self.peer = ""
+        self.peer_host = UNKNOWN_HOST
+        self.is_tls = False
+        self.is_writable = True
+        self.timer_slot = -1
+
+    @property
+    def door(self) -> str:
+        """The name of the door that the connection came in by."""
+        return self._endpoint.name
+
+    @property
+    def local_address(self) -> tuple[str, int]:
+        """The host and port that the peer reached us at."""
+        name = self._socket.get_extra_info("sockname") if self._socket is not None else None
+        return (str(name[0]), int(name[1])) if name else ("", 0)
+
+    # The loop calls these.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Let the connection in, or turn it away when there are too many."""
+        endpoint = self._endpoint
+        self._socket = sock = cast("asyncio.Transport", transport)
+        peername = sock.get_extra_info("peername")
+        host, port = (str(peername[0]), int(peername[1])) if peername else ("", 0)
+        reason = endpoint.limits.refusal(host)
+        if reason:
+            endpoint.refused[reason] = endpoint.refused.get(reason, 0) + 1
+            LOGGER.warning("refused connection door=%s peer=%s reason=%s", self.door, host, reason)
+            self._socket = None
+            sock.abort()
+            return
+        self.conn_id = endpoint.table.next_id()
+        self.peer = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.peer_host = pack_host(host, port)
+        self.is_tls = sock.get_extra_info("sslcontext") is not None
+        sock.set_write_buffer_limits(HIGH_WATER_BYTES, LOW_WATER_BYTES)
+        endpoint.table.add(self)
+        try:
+            self._handler = endpoint.connect(self)
+        except Exception as error:
+            self._fail(error)
+            return
+        endpoint.timer.watch(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand the bytes to the handler; the clock is read here, once."""
+        handler = self._handler
+        if handler is None or self._close_until_ms:
+            return
+        try:
+            handler.on_data(data, self._endpoint.clock.now_ms())
+        except Exception as error:
+            self._fail(error)
+            return
+        self._endpoint.timer.watch(self)
+
+    def eof_received(self) -> bool:
+        """Tell the handler; the loop closes the connection after what was written is sent."""
+        if self._handler is not None and not self._close_until_ms:
+            try:
+                self._handler.on_eof(self._endpoint.clock.now_ms())
+            except Exception as error:
+                self._fail(error)
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the handler, once, and forget the connection."""
+        if self._socket is None:
+            return
+        if exc is not None:
+            LOGGER.debug("connection lost conn=%d peer=%s cause=%s", self.conn_id, self.peer, exc)
+        endpoint = self._endpoint
+        handler, self._handler, self._socket = self._handler, None, None
+        self.is_writable = False
+        endpoint.table.discard(self)
+        endpoint.limits.release(self.peer.rpartition(":")[0].strip("[]"))
+        if handler is not None:
+            try:
+                handler.on_closed(endpoint.clock.now_ms())
+            except Exception:
+                LOGGER.exception("closing failed conn=%d peer=%s", self.conn_id, self.peer)
+
+    def pause_writing(self) -> None:
+        """The output passed the high water mark."""
+        self.is_writable = False
+
+    def resume_writing(self) -> None:
+        """The output fell under the low water mark."""
+        self.is_writable = True
+        if self._handler is not None and not self._close_until_ms:
+            try:
+                self._handler.on_writable(self._endpoint.clock.now_ms())
+            except Exception as error:
+                self._fail(error)
+                return
+            self._endpoint.timer.watch(self)
+
+    # The timer calls these.
+
+    def next_deadline_ms(self) -> int | None:
+        """Return the handler's deadline, or when to stop waiting for a slow peer while closing."""
+        if self._close_until_ms:
+            return self._close_until_ms if self._socket is not None else None
+        return self._handler.next_deadline_ms() if self._handler is not None else None
+
+    def on_deadline(self, now_ms: int) -> None:
+        """Run the handler's timer, or abort a close that takes too long."""
+        if self._close_until_ms:
+            self.abort()
+        elif self._handler is not None:
+            try:
+                self._handler.on_timer(now_ms)
+            except Exception as error:
+                self._fail(error)
+
+    # The handler calls these.
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send `data`; `bytes` are kept, anything else is copied now."""
+        if self._socket is not None and not self._close_until_ms:
+            self._socket.write(data if type(data) is bytes else bytes(data))
+
+    def close(self) -> None:
+        """Send what was written, for 5 s at most, then close."""
+        if self._socket is not None and not self._close_until_ms:
+            self._close_until_ms = self._endpoint.clock.now_ms() + LINGER_MS
+            self._socket.close()
+            self._endpoint.timer.watch(self)
+
+    def abort(self) -> None:
+        """Close now."""
+        if self._socket is not None:
+            self._close_until_ms = self._close_until_ms or self._endpoint.clock.now_ms()
+            self._socket.abort()
+
+    def pause_reading(self) -> None:
+        """Take no more bytes until `resume_reading`."""
+        if self._is_reading and self._socket is not None and not self._close_until_ms:
+            self._is_reading = False
+            self._socket.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Take bytes again."""
+        if not self._is_reading and self._socket is not None and not self._close_until_ms:
+            self._is_reading = True
+            self._socket.resume_reading()
+
+    def deadline_changed(self) -> None:
+        """File the connection under its present deadline."""
+        self._endpoint.timer.watch(self)
+
+    def _fail(self, error: Exception) -> None:
+        LOGGER.error(
+            "aborting connection: its handler failed door=%s conn=%d peer=%s",
+            self.door,
+            self.conn_id,
+            self.peer,
+            exc_info=error,
+        )
+        self.abort()
+
+
+def pack_host(host: str, port: int) -> bytes:
+    """Return the address (4 or 16 bytes) and the port (4 bytes) as a record stores them; zeros if it is no address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.inet_pton(family, host.partition("%")[0]) + struct.pack(">I", port)
+    except OSError:
+        return UNKNOWN_HOST

@@ -1,0 +1,233 @@
+"""What runs the product: the clock, one coarse timer for everything that has a deadline, and the flush thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from core.errors import FlushFailedError, LmqError
+
+LOGGER = logging.getLogger(__name__)
+
+TICK_MS = 250
+PREPARE_INTERVAL_S = 0.1  # a quiet flush thread looks this often whether a segment is to be prepared
+
+
+class Clock:
+    """Milliseconds since 1970, never going back."""
+
+    __slots__ = ("_last_ms",)
+
+    def __init__(self) -> None:
+        self._last_ms = 0
+
+    def now_ms(self) -> int:
+        """Return the present moment, at least as late as any returned before."""
+        now_ms = time.time_ns() // 1_000_000
+        if now_ms < self._last_ms:
+            return self._last_ms
+        self._last_ms = now_ms
+        return now_ms
+
+
+class Timed(Protocol):
+    """Something with a deadline. `timer_slot` is the timer's own; it starts as -1."""
+
+    timer_slot: int
+
+    def next_deadline_ms(self) -> int | None:
+        """Return the moment that `on_deadline` is wanted at."""
+
+    def on_deadline(self, now_ms: int) -> None:
+        """The deadline has passed."""
+
+
+class CoarseTimer:
+    """Deadlines in slots of a quarter of a second: one timer of the loop for any number of connections.
+
+    A deadline that moves later costs nothing: what is due is asked again and filed anew when its old slot comes.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._slots: dict[int, list[Timed]] = {}
+        self._next_slot = clock.now_ms() // TICK_MS
+        self._handle: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def watch(self, timed: Timed) -> None:
+        """File `timed` by its present deadline, unless it is filed under an earlier one."""
+        deadline_ms = timed.next_deadline_ms()
+        if deadline_ms is None:
+            return
+        slot = max(deadline_ms // TICK_MS + 1, self._next_slot)
+        if 0 <= timed.timer_slot <= slot:
+            return
+        timed.timer_slot = slot
+        self._slots.setdefault(slot, []).append(timed)
+
+    def run_due(self, now_ms: int) -> None:
+        """Call `on_deadline` of everything whose deadline has passed."""
+        until = now_ms // TICK_MS
+        if until - self._next_slot > len(self._slots):
+            due = sorted(slot for slot in self._slots if slot <= until)
+        else:
+            due = [slot for slot in range(self._next_slot, until + 1) if slot in self._slots]
+        self._next_slot = until + 1
+        for slot in due:
+            for timed in self._slots.pop(slot):
+                if timed.timer_slot == slot:  # else it was filed again, under an earlier slot
+                    timed.timer_slot = -1
+                    self._run(timed, now_ms)
+
+    def _run(self, timed: Timed, now_ms: int) -> None:
+        deadline_ms = timed.next_deadline_ms()
+        if deadline_ms is not None and deadline_ms <= now_ms:
+            try:
+                timed.on_deadline(now_ms)
+            except Exception:
+                LOGGER.exception("a deadline's work failed")
+        self.watch(timed)
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run by `loop` from now on."""
+        self._loop = loop
+        self._handle = loop.call_later(TICK_MS / 1000, self._tick)
+
+    def stop(self) -> None:
+        """Run no more."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _tick(self) -> None:
+        self.run_due(self._clock.now_ms())
+        if self._handle is not None and self._loop is not None:
+            self._handle = self._loop.call_later(TICK_MS / 1000, self._tick)
+
+
+class Flushable(Protocol):
+    """What the flush thread works on: the store."""
+
+    def flush(self) -> int:
+        """Force to disk what is written; return the log position that is now safe."""
+
+    def prepare(self) -> object:
+        """Do one step of making the next segment ready."""
+
+
+class FlushRound(Protocol):
+    """What a sync is framed by, on the loop's thread: the broker."""
+
+    def begin_flush(self) -> None:
+        """Fix what the sync that is about to start covers."""
+
+    def end_flush(self, error: LmqError | None) -> None:
+        """The sync ended."""
+
+
+class FlushThread:
+    """Group commit: one thread that syncs when it is asked to, and prepares segments ahead of the writer.
+
+    All requests of one turn of the loop, and all that come while a sync runs, are answered by one sync. `on_synced`
+    is told the seconds that each took, None for a failed one; after a failure there are no more syncs.
+    """
+
+    def __init__(
+        self,
+        store: Flushable,
+        rounds: FlushRound,
+        loop: asyncio.AbstractEventLoop,
+        on_synced: Callable[[float | None], None],
+    ) -> None:
+        self._store = store
+        self._rounds = rounds
+        self._loop = loop
+        self._on_synced = on_synced
+        self._is_asked = False
+        self._is_running = False
+        self._wanted = threading.Event()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="lmq-flush", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def request(self) -> None:
+        """Ask for a sync of everything written until the end of this turn of the loop."""
+        if not self._is_asked and not self._is_stopping:
+            self._is_asked = True
+            if not self._is_running:
+                self._loop.call_soon(self._begin)
+
+    def stop(self, timeout_s: float) -> bool:
+        """Let the sync under way end; return whether the thread ended within `timeout_s`."""
+        self._is_stopping = True
+        self._wanted.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _begin(self) -> None:
+        if not self._is_running and not self._is_stopping:
+            self._is_asked = False
+            self._is_running = True
+            self._rounds.begin_flush()
+            self._wanted.set()
+
+    def _ended(self, took_s: float | None, error: LmqError | None) -> None:
+        self._is_running = False
+        self._on_synced(took_s)
+        self._rounds.end_flush(error)
+        if error is None and self._is_asked:
+            self._begin()
+
+    # The rest runs on the thread.
+
+    def _run(self) -> None:
+        while True:
+            is_wanted = self._wanted.wait(PREPARE_INTERVAL_S)
+            if self._is_stopping:
+                return
+            self._wanted.clear()
+            try:
+                if is_wanted:
+                    self._sync()
+                self._store.prepare()
+            except Exception as error:
+                LOGGER.exception("the flush thread ends; nothing more is promised to be on disk")
+                reported = error if isinstance(error, LmqError) else FlushFailedError(str(error))
+                self._report(None, reported)
+                return
+
+    def _sync(self) -> None:
+        began = time.perf_counter()
+        self._store.flush()
+        self._report(time.perf_counter() - began, None)
+
+    def _report(self, took_s: float | None, error: LmqError | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._ended, took_s, error)
+        except RuntimeError:  # the loop was closed: nobody waits any more
+            self._is_stopping = True
+
+
+class TurnRunner:
+    """Runs the broker's turn once at the end of each loop turn that made work."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, run_turn: Callable[[int], None]) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._run_turn = run_turn
+
+    def schedule(self) -> None:
+        """Run a turn when the callbacks of this turn of the loop are through; called once a turn."""
+        self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._run_turn(self._clock.now_ms())

@@ -1,0 +1,203 @@
+"""All settings, read once: defaults, then a TOML file, then the environment (`LMQ_MQTT__LISTEN`), then flags.
+
+The table of all of them is docs/settings.md, made from these models by `lmq config doc`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, create_model
+from pydantic_settings import BaseSettings
+from pydantic_settings.sources import EnvSettingsSource
+
+ENV_PREFIX = "LMQ_"
+PORT_MAX = 65_535
+# Variables with the prefix that are no settings: the build's, the way to the file, and those of tests and tools.
+NOT_SETTINGS = ("LMQ_COMPILE", "LMQ_CONFIG", "LMQ_REAL_JAVA", "LMQ_TEST_", "LMQ_BENCH_", "LMQ_DEMO_")
+
+
+class SettingsError(Exception):
+    """Settings that cannot be used; the text is one line for the operator."""
+
+
+def _check_address(text: str) -> str:
+    host, separator, port = text.rpartition(":")
+    if text != "off" and not (separator and port.isascii() and port.isdigit() and int(port) <= PORT_MAX):
+        raise ValueError("must be HOST:PORT (port 0 picks one) or off")
+    if host.count(":") and not (host.startswith("[") and host.endswith("]")):
+        raise ValueError("an IPv6 host needs brackets: [::1]:1883")
+    return text
+
+
+Address = Annotated[str, AfterValidator(_check_address)]
+Filter = Annotated[str, Field(min_length=1, max_length=65_535)]
+
+
+class MqttSettings(BaseModel, frozen=True, extra="forbid"):
+    """The MQTT door."""
+
+    listen: Address = "127.0.0.1:1883"  # HOST:PORT, port 0 picks one, `off` closes the door
+    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0 for no limit
+    host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
+
+
+class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
+    """The AMQP 0-9-1 door."""
+
+    listen: Address = "127.0.0.1:5672"  # HOST:PORT, port 0 picks one, `off` closes the door
+    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0 for no limit
+    host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
+
+
+class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
+    """The RocketMQ door; one process answers as name server and as broker."""
+
+    namesrv: Address = "127.0.0.1:9876"  # the name server's HOST:PORT, or `off`
+    broker: Address = "127.0.0.1:10911"  # the broker's HOST:PORT, or `off`
+    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0 for no limit
+    host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
+
+
+class AdminSettings(BaseModel, frozen=True, extra="forbid"):
+    """The operator's door: HTTP API, metrics, health."""
+
+    listen: Address = "127.0.0.1:15672"  # HOST:PORT, port 0 picks one, `off` closes the door
+
+
+class UserSettings(BaseModel, frozen=True, extra="forbid"):
+    """One user, under `auth.users.NAME`; one of the two ways to give the password."""
+
+    password_hash: str = ""  # as `lmq hash-password` prints it
+    password_env: str = ""  # the environment variable that holds the password
+    may_publish: bool = True  # may send messages
+    may_subscribe: bool = True  # may read messages
+    may_configure: bool = True  # may make and remove queues and exchanges
+
+
+class AuthSettings(BaseModel, frozen=True, extra="forbid"):
+    """Who may come in."""
+
+    mqtt_anonymous: bool = True  # let MQTT clients in that give no user name
+    rocketmq_anonymous: bool = True  # let RocketMQ clients in; they give no user name
+    amqp_guest: bool = True  # user guest, password guest, for AMQP clients on this machine only
+    users: dict[str, UserSettings] = {}  # by name; in the file as `[auth.users.NAME]`
+
+
+class LogSettings(BaseModel, frozen=True, extra="forbid"):
+    """What the gateway writes on stderr."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"  # the least that is written
+    format: Literal["text", "json"] = "text"  # one line a record: key=value text, or a JSON object
+
+
+class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
+    """All settings of one gateway."""
+
+    data_dir: Path = Path("data")  # the folder that holds everything; made when it is missing
+    mqtt: MqttSettings = MqttSettings()
+    amqp: AmqpSettings = AmqpSettings()
+    rocketmq: RocketmqSettings = RocketmqSettings()
+    admin: AdminSettings = AdminSettings()
+    auth: AuthSettings = AuthSettings()
+    log: LogSettings = LogSettings()
+
+
+def load_settings(config: Path | None, flags: Mapping[str, Any]) -> GatewaySettings:
+    """Return the settings of this process.
+
+    Args:
+        config: The TOML file, or None for none.
+        flags: What the command line says, as a tree of the same shape as the models.
+
+    Raises:
+        SettingsError: A source cannot be read, names an unknown setting, or a value is out of its range.
+    """
+    layers = [("the command line", flags), ("the environment", _read_environment()), (str(config), _read_file(config))]
+    merged: dict[str, Any] = {}
+    for _, layer in reversed(layers):
+        merged = _merge(merged, layer)
+    try:
+        return GatewaySettings.model_validate(merged)
+    except ValidationError as error:
+        lines = [_describe(detail["loc"], detail["type"], detail["msg"], layers) for detail in error.errors()]
+        raise SettingsError("; ".join(lines)) from error
+
+
+def _read_file(config: Path | None) -> dict[str, Any]:
+    if config is None:
+        return {}
+    try:
+        return tomllib.loads(config.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"cannot read {config}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{config} is not TOML: {error}") from error
+
+
+def _read_environment() -> dict[str, Any]:
+    blocks = set(GatewaySettings.model_fields)
+    for variable in os.environ:
+        name = variable.removeprefix(ENV_PREFIX)
+        if variable == name or variable.startswith(NOT_SETTINGS):
+            continue
+        if name.lower().partition("__")[0] not in blocks:
+            path = name.lower().replace("__", ".")
+            raise SettingsError(f"unknown setting {variable} in the environment{_hint(path, as_variable=True)}")
+    try:
+        blocks_of_strings: dict[str, Any] = {
+            name: (field.annotation, field) for name, field in GatewaySettings.model_fields.items()
+        }
+        reader = create_model("Environment", __base__=BaseSettings, **blocks_of_strings)
+        return EnvSettingsSource(reader, env_prefix=ENV_PREFIX, env_nested_delimiter="__")()
+    except ValueError as error:
+        raise SettingsError(f"cannot read the environment: {error}") from error
+
+
+def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(low)
+    for name, value in high.items():
+        below = merged.get(name)
+        merged[name] = _merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _describe(loc: tuple[int | str, ...], kind: str, text: str, layers: list[tuple[str, Mapping[str, Any]]]) -> str:
+    path = ".".join(str(part) for part in loc)
+    source = next((name for name, layer in layers if _holds(layer, loc)), "the settings")
+    if kind == "extra_forbidden":
+        return f"unknown setting {path} in {source}{_hint(path)}"
+    return f"wrong setting {path} in {source}: {text.removeprefix('Value error, ')}"
+
+
+def _holds(layer: Mapping[str, Any], loc: tuple[int | str, ...]) -> bool:
+    node: Any = layer
+    for part in loc:
+        if not isinstance(node, Mapping) or part not in node:
+            return False
+        node = node[part]
+    return True
+
+
+def _hint(path: str, *, as_variable: bool = False) -> str:
+    known = [name for name, _ in walk_settings(GatewaySettings)]
+    close = difflib.get_close_matches(path, known, n=1, cutoff=0.5)
+    if not close:
+        return ""
+    name = ENV_PREFIX + close[0].replace(".", "__").upper() if as_variable else close[0]
+    return f"; did you mean {name}?"
+
+
+def walk_settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
+    """Yield the dotted name of every setting in `model` with the model that holds it, in the order of the source."""
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from walk_settings(kind, f"{prefix}{name}.")
+        else:
+            yield prefix + name, model
