@@ -1,5 +1,6 @@
 # Inline C forms of core/octets.py. Bounds are checked once for each call, by hand, so the per-byte checks are off here.
 cimport cython
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
@@ -87,6 +88,13 @@ cdef inline int64_t read_i64(const unsigned char[::1] buf, Py_ssize_t pos) excep
     if pos < 0 or pos + 8 > buf.shape[0]:
         raise IndexError("outside a buffer")
     return <int64_t> ((<uint64_t> lmq_load_u32(&buf[pos]) << 32) | lmq_load_u32(&buf[pos + 4]))
+
+
+@cython.boundscheck(False)
+cdef inline bytes read_bytes(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end):
+    if pos < 0 or end > buf.shape[0] or pos > end:
+        raise IndexError("outside a buffer")
+    return PyBytes_FromStringAndSize(<const char *> &buf[pos], end - pos) if end > pos else b""
 
 
 @cython.boundscheck(False)

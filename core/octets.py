@@ -40,6 +40,12 @@ def read_i64(buf: bytes | bytearray | memoryview, pos: int) -> int:
     return int.from_bytes(buf[pos : pos + 8], "big", signed=True)
 
 
+def read_bytes(buf: bytes | bytearray | memoryview, pos: int, end: int) -> bytes:
+    """Return a copy of [pos, end)."""
+    _check(len(buf), pos, end - pos)
+    return bytes(buf[pos:end])
+
+
 def write_u8(buf: bytearray | memoryview, pos: int, value: int) -> None:
     """Write the low 8 bits of `value` at `pos`."""
     _check(len(buf), pos, 1)

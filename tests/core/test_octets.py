@@ -26,6 +26,14 @@ def test_signed_reads_keep_the_sign():
     assert octets.read_i64(b"\xff" * 8, 0) == -1
 
 
+def test_bytes_are_copied_out_and_never_from_outside():
+    assert octets.read_bytes(bytearray(b"abcdef"), 2, 5) == b"cde"
+    assert octets.read_bytes(b"abc", 3, 3) == b""
+    for pos, end in ((-1, 2), (2, 4), (2, 1)):
+        with pytest.raises(IndexError):
+            octets.read_bytes(b"abc", pos, end)
+
+
 @pytest.mark.parametrize(("write", "size"), WRITERS)
 def test_a_write_past_the_end_is_refused_and_changes_nothing(write, size):
     buf = bytearray(8)
