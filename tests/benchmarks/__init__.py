@@ -1,0 +1,1 @@
+"""Measurements; their figures are printed, never asserted."""

@@ -1,0 +1,1 @@
+"""One step of the data path at a time."""

@@ -1,0 +1,1 @@
+"""Whole servers under load from outside."""
