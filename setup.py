@@ -10,6 +10,7 @@ from setuptools import Extension, setup
 # Plain Python modules with a .pxd beside them, in the order of the layers.
 COMPILED = [
     "core/message.py",
+    "core/lmq/topic_trie.py",
 ]
 DIRECTIVES = {
     "language_level": "3",

@@ -1,0 +1,357 @@
+"""From a topic to the values of all filters that match it; work grows with the levels of the topic, for any filters.
+
+A filter without wildcards is one entry of a dict. The others share a trie, which is walked as a set of states, level by
+level: a node stands for the levels that led to it, is reached in one way only and steps at most once a level. A `#`
+leads to a node that stays in the set, so several of them add states and do not multiply work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from core.lmq.topic_space import split_levels
+
+PLUS = b"+"
+HASH = b"#"
+
+
+class TopicNode:
+    """One level of some filters.
+
+    A slot is None, one value that was inserted once, or a dict from values to how often they were inserted.
+    """
+
+    __slots__ = ("children", "plus", "rest", "rest_values", "seen", "values")
+
+    def __init__(self) -> None:
+        self.children: dict[bytes, TopicNode] | None = None  # by literal level
+        self.plus: TopicNode | None = None  # after a `+`
+        self.rest: TopicNode | None = None  # after a `#` that is not the last level
+        self.values: object = None  # slot of the filter that ends here
+        self.rest_values: object = None  # slot of the filter that ends with a `#` after this node
+        self.seen = 0  # the match that entered this node last
+
+
+class TopicTrie:
+    """Filters with values; a value may stand under many filters, and several times under one.
+
+    Values are hashable, and neither None nor dicts.
+    """
+
+    def __init__(self) -> None:
+        self._exact: dict[bytes, object] = {}
+        self._open = TopicNode()
+        self._hiding = TopicNode()  # filters whose leading wildcard is not to match `$`-topics
+        self._pair_count = 0
+        self._wildcard_count = 0
+        self._match_number = 0
+
+    def __len__(self) -> int:
+        """Return how many distinct pairs of filter and value there are."""
+        return self._pair_count
+
+    def insert(self, topic_filter: bytes, value: Hashable, *, hides_dollar: bool = False) -> bool:
+        """Put `value` under `topic_filter` once more; return whether it was not there yet.
+
+        Args:
+            topic_filter: Levels between `/`, of which `+` and `#` are wildcards, at any place.
+            value: What a match reports.
+            hides_dollar: A leading wildcard does not match topics that start with `$`.
+        """
+        if not is_wildcard(topic_filter):
+            slot = self._exact.get(topic_filter)
+            is_new = not slot_has(slot, value)
+            self._exact[topic_filter] = slot_with(slot, value)
+            self._pair_count += is_new
+            return is_new
+        levels = split_levels(topic_filter)
+        node = self._hiding if hides_dollar and levels[0] in {PLUS, HASH} else self._open
+        last = len(levels) - 1
+        for i, level in enumerate(levels):
+            if i < last or level != HASH:
+                node = grow(node, level)
+        slot = node.rest_values if levels[last] == HASH else node.values
+        is_new = not slot_has(slot, value)
+        put_slot(node, levels[last], slot_with(slot, value))
+        self._pair_count += is_new
+        self._wildcard_count += is_new
+        return is_new
+
+    def remove(self, topic_filter: bytes, value: Hashable) -> bool:
+        """Take back one `insert`; return whether the filter has the value no more.
+
+        Raises:
+            KeyError: The value is not there.
+        """
+        if not is_wildcard(topic_filter):
+            return self._remove_exact(topic_filter, value)
+        levels = split_levels(topic_filter)
+        if levels[0] in {PLUS, HASH} and slot_has(find_slot(self._hiding, levels), value):
+            root = self._hiding
+        else:
+            root = self._open
+        slot = find_slot(root, levels)
+        if not slot_has(slot, value):
+            raise KeyError(topic_filter, value)
+        slot = slot_without(slot, value)
+        cut(root, levels, slot)
+        is_gone = not slot_has(slot, value)
+        self._pair_count -= is_gone
+        self._wildcard_count -= is_gone
+        return is_gone
+
+    def _remove_exact(self, topic_filter: bytes, value: Hashable) -> bool:
+        slot = self._exact.get(topic_filter)
+        if not slot_has(slot, value):
+            raise KeyError(topic_filter, value)
+        slot = slot_without(slot, value)
+        if slot is None:
+            del self._exact[topic_filter]
+        else:
+            self._exact[topic_filter] = slot
+        is_gone = not slot_has(slot, value)
+        self._pair_count -= is_gone
+        return is_gone
+
+    def match(self, topic: bytes, out: list[object]) -> None:
+        """Append the values of all filters that match `topic`, each value once."""
+        start = len(out)
+        slots = 0
+        slot = self._exact.get(topic)
+        if slot is not None:
+            slots += report(slot, out)
+        if self._wildcard_count:
+            levels = split_levels(topic)
+            self._match_number += 1
+            slots += self._walk(self._open, levels, out)
+            if not topic.startswith(b"$"):
+                slots += self._walk(self._hiding, levels, out)
+        if slots > 1:
+            out[start:] = list(dict.fromkeys(out[start:]))
+
+    def _walk(self, root: TopicNode, levels: list[bytes], out: list[object]) -> int:
+        active: list[TopicNode] = [root]
+        staying: list[TopicNode] = []  # nodes after a `#`: they take any level and stay where they are
+        slots = self._enter(root, staying, out)
+        for level in levels:
+            staying_count = len(staying)
+            following: list[TopicNode] = []
+            for node in active:
+                slots += self._step(node, level, following, staying, out)
+            for i in range(staying_count):
+                slots += self._step(staying[i], level, following, staying, out)
+            active = following
+            if not active and not staying:
+                return slots
+        for node in active:
+            if node.values is not None:
+                slots += report(node.values, out)
+        return slots
+
+    def _step(
+        self, node: TopicNode, level: bytes, following: list[TopicNode], staying: list[TopicNode], out: list[object]
+    ) -> int:
+        slots = 0
+        children = node.children
+        if children is not None:
+            child = children.get(level)
+            if child is not None:
+                following.append(child)
+                slots += self._enter(child, staying, out)
+        plus = node.plus
+        if plus is not None:
+            following.append(plus)
+            slots += self._enter(plus, staying, out)
+        return slots
+
+    def _enter(self, node: TopicNode, staying: list[TopicNode], out: list[object]) -> int:
+        """Report what matches whatever follows, and take the nodes after `#` into the set; once a match."""
+        slots = 0
+        while node.seen != self._match_number:
+            node.seen = self._match_number
+            if node.rest_values is not None:
+                slots += report(node.rest_values, out)
+            rest = node.rest
+            if rest is None:
+                break
+            staying.append(rest)
+            node = rest
+        return slots
+
+    def explain(self, topic: bytes) -> dict[bytes, list[object]]:
+        """Return the filters that match `topic`, each with its values; slower than `match`."""
+        found: dict[bytes, list[object]] = {}
+        if topic in self._exact:
+            found[topic] = slot_values(self._exact[topic])
+        levels = split_levels(topic)
+        roots = (self._open,) if topic.startswith(b"$") else (self._open, self._hiding)
+        for root in roots:
+            for topic_filter, slot in _matching_slots(root, levels):
+                values = found.setdefault(topic_filter, [])
+                values.extend(value for value in slot_values(slot) if value not in values)
+        return found
+
+
+def is_wildcard(topic_filter: bytes) -> bool:
+    """Return whether any level of the filter is `+` or `#`."""
+    if PLUS not in topic_filter and HASH not in topic_filter:
+        return False
+    levels = split_levels(topic_filter)
+    return PLUS in levels or HASH in levels
+
+
+def report(slot: object, out: list[object]) -> int:
+    """Append the values of a slot that is not None; return how many."""
+    if type(slot) is dict:
+        out.extend(slot)
+        return len(slot)
+    out.append(slot)
+    return 1
+
+
+def slot_values(slot: object) -> list[object]:
+    """Return the distinct values of a slot."""
+    values: list[object] = []
+    if slot is not None:
+        report(slot, values)
+    return values
+
+
+def slot_has(slot: object, value: object) -> bool:
+    """Return whether `value` is in the slot."""
+    if type(slot) is dict:
+        return value in slot
+    return slot is not None and slot == value
+
+
+def slot_with(slot: object, value: object) -> object:
+    """Return the slot with `value` put in once more."""
+    if slot is None:
+        return value
+    counts: dict[object, int] = slot if type(slot) is dict else {slot: 1}
+    counts[value] = counts.get(value, 0) + 1
+    return counts
+
+
+def slot_without(slot: object, value: object) -> object:
+    """Return the slot, which has `value`, with it taken out once."""
+    if type(slot) is not dict:
+        return None
+    counts: dict[object, int] = slot
+    counts[value] -= 1
+    if not counts[value]:
+        del counts[value]
+    if len(counts) == 1:
+        ((only, count),) = counts.items()
+        return only if count == 1 else counts
+    return counts
+
+
+def grow(node: TopicNode, level: bytes) -> TopicNode:
+    """Return the node after `level`, made if need be."""
+    found = child_of(node, level)
+    if found is not None:
+        return found
+    made = TopicNode()
+    if level == PLUS:
+        node.plus = made
+    elif level == HASH:
+        node.rest = made
+    else:
+        if node.children is None:
+            node.children = {}
+        node.children[level] = made
+    return made
+
+
+def child_of(node: TopicNode, level: bytes) -> TopicNode | None:
+    """Return the node after `level`, or None."""
+    if level == PLUS:
+        return node.plus
+    if level == HASH:
+        return node.rest
+    return None if node.children is None else node.children.get(level)
+
+
+def put_slot(node: TopicNode, last_level: bytes, slot: object) -> None:
+    """Set the slot of a filter with that last level."""
+    if last_level == HASH:
+        node.rest_values = slot
+    else:
+        node.values = slot
+
+
+def find_slot(root: TopicNode, levels: list[bytes]) -> object:
+    """Return the slot of a filter."""
+    node: TopicNode | None = root
+    last = len(levels) - 1
+    for i, level in enumerate(levels):
+        if node is None:
+            return None
+        if i == last and level == HASH:
+            return node.rest_values
+        node = child_of(node, level)
+    return None if node is None else node.values
+
+
+def cut(root: TopicNode, levels: list[bytes], slot: object) -> None:
+    """Set the slot of a filter that is there; nodes that then lead nowhere go."""
+    path = [root]
+    steps = levels[:-1] if levels[len(levels) - 1] == HASH else levels
+    for level in steps:
+        child = child_of(path[len(path) - 1], level)
+        assert child is not None
+        path.append(child)
+    put_slot(path[len(path) - 1], levels[len(levels) - 1], slot)
+    for i in range(len(steps) - 1, -1, -1):
+        if not is_bare(path[i + 1]):
+            return
+        drop_child(path[i], steps[i])
+
+
+def is_bare(node: TopicNode) -> bool:
+    """Return whether the node leads nowhere."""
+    return (
+        node.values is None
+        and node.rest_values is None
+        and node.children is None
+        and node.plus is None
+        and node.rest is None
+    )
+
+
+def drop_child(node: TopicNode, level: bytes) -> None:
+    """Forget the node after `level`."""
+    if level == PLUS:
+        node.plus = None
+    elif level == HASH:
+        node.rest = None
+    elif node.children is not None:
+        del node.children[level]
+        if not node.children:
+            node.children = None
+
+
+def _matching_slots(root: TopicNode, levels: list[bytes]) -> Iterator[tuple[bytes, object]]:
+    count = len(levels)
+    waiting: list[tuple[TopicNode, list[bytes], int]] = [(root, [], 0)]
+    done: set[tuple[int, int]] = set()
+    while waiting:
+        node, path, taken = waiting.pop()
+        if (id(node), taken) in done:
+            continue
+        done.add((id(node), taken))
+        if node.rest_values is not None:
+            yield b"/".join([*path, HASH]), node.rest_values
+        if node.rest is not None:
+            waiting.append((node.rest, [*path, HASH], taken))
+        if taken == count:
+            if node.values is not None:
+                yield b"/".join(path), node.values
+            continue
+        if path and path[len(path) - 1] == HASH:
+            waiting.append((node, path, taken + 1))
+        for level in (levels[taken], PLUS):
+            child = None if level == HASH else child_of(node, level)
+            if child is not None:
+                waiting.append((child, [*path, level], taken + 1))

@@ -1,0 +1,102 @@
+"""Print what matching, routing and shared consumption cost, in ns: python tests/benchmarks/kernel/bench_route.py."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from core.lmq import topic_trie
+from core.lmq.router import Router
+from core.message import DispatchSet, Route
+
+EXACT_COUNT = 1_000_000
+WILDCARD_COUNT = 10_000
+ROUNDS = 20_000
+
+
+def private_bytes():
+    """Return this process's private memory."""
+    with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123 - Linux only, a benchmark
+        return sum(int(line.split()[1]) * 1024 for line in status if line.startswith(("RssAnon", "RssShmem")))
+
+
+def make_wildcard(number):
+    """Return one filter of the shapes that fleets have."""
+    return (
+        b"site/+/dev/%d/#" % number,
+        b"fleet/%d/+/state" % number,
+        b"+/%d/cmd" % number,
+        b"#/alarm/%d" % number,
+    )[number % 4]
+
+
+def say(name, seconds, count):
+    sys.stdout.write(f"{name:<52}{seconds / count * 1e9:>12,.0f} ns\n")
+
+
+def time_calls(name, call, arguments):
+    start = time.perf_counter()
+    for argument in arguments:
+        call(argument)
+    say(name, time.perf_counter() - start, len(arguments))
+
+
+def bench_match():
+    trie = topic_trie.TopicTrie()
+    exact = [b"device/%d/up/temperature" % number for number in range(EXACT_COUNT)]
+    kept = private_bytes()
+    start = time.perf_counter()
+    for number, topic_filter in enumerate(exact):
+        trie.insert(topic_filter, number)
+    say("insert an exact filter", time.perf_counter() - start, EXACT_COUNT)
+    sys.stdout.write(
+        f"{'memory of an exact filter (its bytes apart)':<52}{(private_bytes() - kept) / EXACT_COUNT:>12,.0f} B\n"
+    )
+    for number in range(WILDCARD_COUNT):
+        trie.insert(make_wildcard(number), number)
+    chosen = random.Random(1)
+    hits = [exact[chosen.randrange(EXACT_COUNT)] for _ in range(ROUNDS)]
+    deep = [b"site/7/dev/%d/up/a/b/alarm/%d" % (n % WILDCARD_COUNT, n % WILDCARD_COUNT) for n in range(ROUNDS)]
+    time_calls("match, 1M exact + 10k wildcards, exact topic", lambda topic: trie.match(topic, []), hits)
+    time_calls("match, 1M exact + 10k wildcards, 8 levels", lambda topic: trie.match(topic, []), deep)
+
+
+def bench_wildcard_memory():
+    trie = topic_trie.TopicTrie()
+    before = private_bytes()
+    count = 200_000
+    for number in range(count):
+        trie.insert(b"site/+/dev/%07d/#" % number, number)
+    sys.stdout.write(
+        f"{'memory of a wildcard filter site/+/dev/<id>/#':<52}{(private_bytes() - before) / count:>12,.0f} B\n"
+    )
+
+
+def make_route(topic, names):
+    return Route(topic, 0, 0, b"", DispatchSet(list(names), [0] * len(names), b",".join(names)))
+
+
+def bench_route():
+    router = Router(make_route, 100_000)
+    for number in range(WILDCARD_COUNT):
+        router.bind(make_wildcard(number), b"q%d" % number, hides_dollar=True)
+    topics = [b"site/1/dev/%d/up" % number for number in range(500)] * 40
+    time_calls("route, cached in 39 of 40 calls", router.route, topics)
+    time_calls("route, cached", router.route, topics)
+    router.bind(b"other/+", b"q", hides_dollar=True)
+    time_calls("route, checked against one changed filter", router.route, topics[:500])
+
+
+def main():
+    sys.stdout.write("compiled" if topic_trie.__file__.endswith(".so") else "not compiled\n")
+    bench_match()
+    bench_wildcard_memory()
+    bench_route()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""The router caches routes, and the cache never tells anything but what the bindings say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from core.lmq.router import CHANGES_MAX, Router
+from core.message import DispatchSet, Route
+
+TOPICS = [b"a", b"a/b", b"a/b/c", b"b", b"$s/a", b"b/a"]
+FILTERS = [b"a", b"a/b", b"#", b"+/b", b"a/#", b"#/a", b"a/+/c", b"b/a"]
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("bind"), st.sampled_from(FILTERS), st.sampled_from([b"q1", b"q2", b"q3"])),
+        st.tuples(st.just("unbind"), st.integers(0, 50)),
+        st.tuples(st.just("route"), st.sampled_from(TOPICS)),
+    ),
+    max_size=60,
+)
+
+
+class Maker:
+    """Makes routes and counts them."""
+
+    def __init__(self):
+        self.made = []
+
+    def __call__(self, topic, names):
+        self.made.append(topic)
+        dispatch = DispatchSet(list(names), list(range(len(names))), b",".join(names))
+        return Route(topic, 0, 0, b"", dispatch)
+
+
+def names_of(route):
+    return route.dispatch.names
+
+
+@pytest.fixture
+def maker():
+    return Maker()
+
+
+@pytest.fixture
+def router(maker):
+    return Router(maker, 100)
+
+
+def test_route_names_the_queues_of_all_matching_filters_sorted(router):
+    router.bind(b"a/+", b"q2", hides_dollar=True)
+    router.bind(b"a/b", b"q1", hides_dollar=True)
+    router.bind(b"#", b"q2", hides_dollar=False)
+    assert names_of(router.route(b"a/b")) == [b"q1", b"q2"]
+    assert names_of(router.route(b"x")) == [b"q2"]
+    assert router.explain(b"a/b") == {b"q1": [b"a/b"], b"q2": [b"#", b"a/+"]}
+
+
+def test_route_is_the_same_object_until_a_binding_touches_it(router, maker):
+    kept = router.route(b"a/b")
+    other = router.route(b"x/y")
+    router.bind(b"x/y", b"q", hides_dollar=True)
+    router.bind(b"x/+", b"q", hides_dollar=True)
+    assert router.route(b"a/b") is kept
+    assert router.route(b"x/y") is not other
+    assert maker.made == [b"a/b", b"x/y", b"x/y"]
+
+
+def test_binding_again_what_is_bound_drops_nothing_and_is_counted(router):
+    router.bind(b"a/#", b"q", hides_dollar=True)
+    kept, generation = router.route(b"a/b"), router.generation
+    router.bind(b"a/#", b"q", hides_dollar=True)
+    router.unbind(b"a/#", b"q")
+    assert router.route(b"a/b") is kept
+    assert router.generation == generation
+    router.unbind(b"a/#", b"q")
+    assert router.generation > generation
+    assert names_of(router.route(b"a/b")) == []
+
+
+def test_unbinding_what_is_not_bound_raises_key_error(router):
+    with pytest.raises(KeyError):
+        router.unbind(b"a", b"q")
+
+
+def test_full_cache_drops_the_oldest_routes(maker):
+    router = Router(maker, 32)
+    for number in range(1000):
+        router.route(b"t/%d" % number)
+        assert router.route(b"t/%d" % number).topic == b"t/%d" % number
+    assert len(maker.made) == 1000
+    router.route(b"t/0")
+    router.route(b"t/999")
+    assert len(maker.made) == 1001
+
+
+def test_very_many_changed_filters_leave_right_routes(router):
+    router.route(b"a/b")
+    for number in range(CHANGES_MAX + 10):
+        router.bind(b"x/%d/#" % number, b"q", hides_dollar=True)
+    assert names_of(router.route(b"a/b")) == []
+    router.bind(b"a/+", b"q", hides_dollar=True)
+    assert names_of(router.route(b"a/b")) == [b"q"]
+
+
+@given(steps)
+def test_cached_routes_are_never_stale(actions):
+    router, fresh_bound = Router(Maker(), 4), []
+    for action, *arguments in actions:
+        if action == "bind":
+            router.bind(*arguments, hides_dollar=True)
+            fresh_bound.append(tuple(arguments))
+        elif action == "unbind" and fresh_bound:
+            router.unbind(*fresh_bound.pop(arguments[0] % len(fresh_bound)))
+        elif action == "route":
+            fresh = Router(Maker(), 4)
+            for topic_filter, queue in fresh_bound:
+                fresh.bind(topic_filter, queue, hides_dollar=True)
+            assert names_of(router.route(arguments[0])) == names_of(fresh.route(arguments[0]))

@@ -1,0 +1,68 @@
+"""Parked readers are woken once, by the queues that they are parked on."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.lmq.waiters import Waiters
+
+
+class Reader:
+    """A reader that is equal to every other one: only identity counts."""
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+@pytest.fixture
+def waiters():
+    return Waiters()
+
+
+def same(left, right):
+    return len(left) == len(right) and all(one is other for one, other in zip(left, right, strict=True))
+
+
+def test_reader_parked_on_several_queues_runs_once(waiters):
+    one, two = Reader(), Reader()
+    waiters.park(1, one)
+    waiters.park(2, one)
+    waiters.park(2, two)
+    assert same(waiters.wake([1, 2, 3]), [one, two])
+    assert same(waiters.wake([2]), [one, two])
+    assert waiters.wake([3]) == []
+
+
+def test_reader_stays_parked_until_it_is_unparked(waiters):
+    one, two, three = Reader(), Reader(), Reader()
+    for reader in (one, two, three, two):
+        waiters.park(7, reader)
+    assert waiters.count(7) == 3
+    waiters.unpark(7, two)
+    waiters.unpark(7, two)
+    assert same(waiters.wake([7]), [one, three])
+    waiters.unpark(7, one)
+    assert same(waiters.wake([7]), [three])
+    waiters.unpark(7, one)
+    waiters.unpark(7, three)
+    assert waiters.count(7) == 0
+    assert waiters.wake([7]) == []
+
+
+def test_unparking_a_reader_that_is_not_parked_is_harmless(waiters):
+    one = Reader()
+    waiters.unpark(1, one)
+    waiters.park(1, one)
+    waiters.unpark(1, Reader())
+    assert waiters.count(1) == 1
+
+
+def test_parking_the_same_reader_twice_counts_once(waiters):
+    one = Reader()
+    waiters.park(1, one)
+    waiters.park(1, one)
+    assert waiters.count(1) == 1
+    waiters.unpark(1, one)
+    assert waiters.count(1) == 0
