@@ -11,6 +11,7 @@ from setuptools import Extension, setup
 COMPILED = [
     "core/message.py",
     "core/lmq/topic_trie.py",
+    "gateway/mqtt/codec.py",
 ]
 DIRECTIVES = {
     "language_level": "3",
