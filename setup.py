@@ -10,6 +10,9 @@ from setuptools import Extension, setup
 # Plain Python modules with a .pxd beside them, in the order of the layers.
 COMPILED = [
     "core/message.py",
+    "core/store/head_index.py",
+    "core/store/journal.py",
+    "core/store/queue_names.py",
     "core/lmq/topic_trie.py",
     "gateway/mqtt/codec.py",
 ]
