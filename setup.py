@@ -15,6 +15,9 @@ COMPILED = [
     "core/store/queue_names.py",
     "core/lmq/topic_trie.py",
     "gateway/mqtt/codec.py",
+    "gateway/rocketmq/codec.py",
+    "gateway/rocketmq/send_codec.py",
+    "gateway/rocketmq/answer_codec.py",
 ]
 DIRECTIVES = {
     "language_level": "3",
