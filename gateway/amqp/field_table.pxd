@@ -1,0 +1,24 @@
+from libc.stdint cimport uint32_t
+
+import cython
+
+from core cimport octets
+
+cdef int _TABLE_DEPTH_MAX
+
+
+cdef int fixed_size(int kind) noexcept
+
+
+@cython.locals(kind=int, size=int, length=uint32_t)
+cdef Py_ssize_t check_value(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, int depth) except? -2
+
+
+cdef Py_ssize_t check_items(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, int depth) except? -2
+
+
+cdef Py_ssize_t check_entries(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, int depth) except? -2
+
+
+@cython.locals(length=uint32_t)
+cpdef Py_ssize_t check_table(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except? -2

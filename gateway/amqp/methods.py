@@ -1,0 +1,124 @@
+"""Method frames off the hot path, by pamqp's definitions and with every length checked.
+
+pamqp names the methods, their arguments and types; its own decoder trusts lengths, so the arguments are cut here.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from pamqp import base, commands, decode, encode
+from pamqp.commands import Basic
+
+from gateway.amqp.errors import AmqpError, syntax_error
+from gateway.amqp.field_table import check_table
+from gateway.amqp.reply_codes import ReplyCode
+
+FIXED_SIZES = {"octet": 1, "short": 2, "long": 4, "longlong": 8}
+FRAME_END = b"\xce"
+
+
+def method_name(index: int) -> str:
+    """Return a method's name as the protocol's documents write it, for reply texts."""
+    method: type[base.Frame] | None = commands.INDEX_MAPPING.get(index)
+    return method.name.lower() if method else f"{index >> 16}.{index & 0xFFFF}"
+
+
+def decode_method(payload: bytes) -> base.Frame:
+    """Return the method that a method frame's payload holds.
+
+    Raises:
+        AmqpError: COMMAND_INVALID: no such method; SYNTAX_ERROR: its arguments are not what they must be.
+    """
+    index = int.from_bytes(payload[:4], "big")
+    known = commands.INDEX_MAPPING.get(index)
+    if len(payload) < 4 or known is None:
+        raise AmqpError(ReplyCode.COMMAND_INVALID, f"unknown method {index >> 16}.{index & 0xFFFF}")
+    method: base.Frame = known()
+    try:
+        end = _decode_arguments(method, payload)
+    except (ValueError, OverflowError, OSError, struct.error) as error:
+        raise syntax_error(f"malformed arguments of {method_name(index)}", index) from error
+    if end != len(payload):
+        raise syntax_error(f"{method_name(index)} has {len(payload) - end} bytes too many", index)
+    return method
+
+
+def _decode_arguments(method: base.Frame, payload: bytes) -> int:
+    pos = 4
+    bit = 0  # how many bits of the octet at `pos` were taken
+    for argument in method.__slots__:
+        kind = method.amqp_type(argument)
+        if kind == "bit":
+            setattr(method, argument, bool(payload[pos : pos + 1][0] >> bit & 1) if pos < len(payload) else _short())
+            bit += 1
+            continue
+        if bit:
+            pos, bit = pos + 1, 0
+        end = _argument_end(kind, payload, pos)
+        setattr(method, argument, decode.by_type(payload[pos:end], kind)[1])
+        pos = end
+    return pos + 1 if bit else pos
+
+
+def _short() -> bool:
+    raise ValueError("ends too early")
+
+
+def _argument_end(kind: str, payload: bytes, pos: int) -> int:
+    if kind == "shortstr":
+        end = pos + 1 + payload[pos] if pos < len(payload) else -1
+    elif kind == "longstr":
+        end = pos + 4 + int.from_bytes(payload[pos : pos + 4], "big")
+    elif kind == "table":
+        end = check_table(payload, pos, len(payload))
+    else:
+        end = pos + FIXED_SIZES[kind]
+    if end < 0 or end > len(payload):
+        raise ValueError("ends too early")
+    return end
+
+
+def encode_method(method: base.Frame, channel: int) -> bytes:
+    """Return the frame of `method`; names are as the peer gave them, also where pamqp would not make such a one."""
+    parts = [method.index.to_bytes(4, "big")]
+    bits = -1
+    count = 0
+    for argument in method.__slots__:
+        kind = method.amqp_type(argument)
+        value = getattr(method, argument)
+        if kind == "bit":
+            bits = max(bits, 0) | (int(bool(value)) << count)
+            count += 1
+            continue
+        if bits >= 0:
+            parts.append(bytes((bits,)))
+            bits, count = -1, 0
+        parts.append(encode.by_type(value, kind))
+    if bits >= 0:
+        parts.append(bytes((bits,)))
+    return encode_frame(1, channel, b"".join(parts))
+
+
+def encode_frame(kind: int, channel: int, payload: bytes) -> bytes:
+    """Return one frame."""
+    return struct.pack(">BHI", kind, channel, len(payload)) + payload + FRAME_END
+
+
+def encode_ack(channel: int, tag: int, *, multiple: bool) -> bytes:
+    """Return the frame of `basic.ack`."""
+    return struct.pack(">BHIIQBB", 1, channel, 13, Basic.Ack.index, tag, multiple, 0xCE)
+
+
+def encode_nack(channel: int, tag: int) -> bytes:
+    """Return the frame of `basic.nack` for one message that was not taken."""
+    return struct.pack(">BHIIQBB", 1, channel, 13, Basic.Nack.index, tag, 0, 0xCE)
+
+
+def encode_content(channel: int, block: bytes, body: bytes | memoryview, payload_max: int) -> bytes:
+    """Return content header and body frames of a message whose property block is at hand."""
+    parts = [encode_frame(2, channel, struct.pack(">HHQ", Basic.frame_id, 0, len(body)) + block)]
+    parts += [
+        encode_frame(3, channel, bytes(body[start : start + payload_max])) for start in range(0, len(body), payload_max)
+    ]
+    return b"".join(parts)

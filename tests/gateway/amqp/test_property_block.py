@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from core.properties import decode_properties
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader, StoredProperties, name_code
+from tests.support import amqp
+
+EVERYTHING = {
+    "content_type": "text/plain",
+    "content_encoding": "utf-8",
+    "headers": {"text": "x", "number": -5, "big": 2**40, "yes": True, "no": False, "deep": {"a": 1}, "float": 1.5},
+    "delivery_mode": 2,
+    "priority": 3,
+    "correlation_id": "c",
+    "reply_to": "r",
+    "expiration": "1000",
+    "message_id": "m",
+    "message_type": "t",
+    "user_id": "guest",
+    "app_id": "app",
+}
+
+
+def extra(block):
+    reader = BlockReader()
+    reader.read(block, 0, len(block))
+    out = bytearray(EXTRA_BYTES_MAX)
+    return decode_properties(out[: reader.write_extra(block, 0, len(block), out, 0)])
+
+
+def test_simple_headers_stand_under_their_own_names():
+    found = extra(amqp.block(**EVERYTHING))
+    found.pop(b"LMQ_AMQP")
+    assert found == {
+        b"CONTENT_TYPE": b"text/plain",
+        b"text": b"x",
+        b"number": b"-5",
+        b"big": b"1099511627776",
+        b"yes": b"true",
+        b"no": b"false",
+    }
+
+
+def test_the_whole_block_travels_beside_them():
+    block = amqp.block(**EVERYTHING)
+    encoded = b"LMQ_AMQP\x01" + extra(block)[b"LMQ_AMQP"] + b"\x02"
+    found = StoredProperties()
+    found.read(encoded, 0, len(encoded))
+    assert found.amqp_block(encoded) == block
+
+
+@pytest.mark.parametrize(
+    "name", ["LMQ_AMQP", "LMQ_OTHER", "CONTENT_TYPE", "WAIT", "", "a\x01b", "INNER_MULTI_DISPATCH"]
+)
+def test_headers_that_would_be_mistaken_are_left_in_the_block(name):
+    assert set(extra(amqp.block(headers={name: "v", "fine": "v"}))) == {b"LMQ_AMQP", b"fine"}
+
+
+def test_values_that_are_not_plain_text_are_left_in_the_block():
+    assert set(extra(amqp.block(headers={"a": "x\x02y", "b": bytearray(b"\xff"), "c": None, "d": [1]}))) == {
+        b"LMQ_AMQP"
+    }
+
+
+def test_headers_that_do_not_fit_beside_the_block_are_left_in_it():
+    block = amqp.block(content_type="t", headers={"large": "x" * 15_000, "small": "y"})
+    assert set(extra(block)) == {b"LMQ_AMQP", b"CONTENT_TYPE", b"small"}
+    with pytest.raises(AmqpError, match=r"content header of \d+ bytes is too large"):
+        extra(amqp.block(headers={"large": "x" * 20_000}))
+
+
+def test_a_block_cut_short_or_too_long_is_refused():
+    block = amqp.block(**EVERYTHING)
+    reader = BlockReader()
+    for size in range(len(block)):
+        with pytest.raises(AmqpError, match="malformed content header"):
+            reader.read(block, 0, size)
+    with pytest.raises(AmqpError, match="malformed content header"):
+        reader.read(block + b"\0", 0, len(block) + 1)
+    reader.read(b"__" + block + b"__", 2, len(block) + 2)
+    assert reader.delivery_mode == 2
+
+
+@pytest.mark.parametrize("flags", [b"\x00\x01", b"\x00\x02", b"\xff\xff", b"\x80", b""])
+def test_flags_without_a_meaning_are_refused(flags):
+    with pytest.raises(AmqpError):
+        BlockReader().read(flags, 0, len(flags))
+
+
+def test_only_the_user_that_is_there_may_be_named():
+    block = amqp.block(user_id="me")
+    reader = BlockReader()
+    reader.read(block, 0, len(block))
+    reader.check_user(block, b"me")
+    with pytest.raises(AmqpError, match="user_id property set to 'me' but authenticated user was 'you'"):
+        reader.check_user(block, b"you")
+
+
+NAMES = {
+    b"LMQ_TOPIC": 1, b"LMQ_CLIENT": 2, b"LMQ_USER": 3, b"LMQ_PROTOCOL": 4, b"LMQ_EXCHANGE": 5, b"LMQ_KEY": 6,
+    b"LMQ_AMQP": 7, b"LMQ_SET": 1, b"CONTENT_TYPE": 8, b"INNER_MULTI_DISPATCH": 1, b"INNER_MULTI_QUEUE_OFFSET": 1,
+    b"__CRC32#": 1, b"INNER_CITY": 0, b"colour": 0, b"x": 0, b"LMQ_NEWER": 1, b"TAGS": 0, b"CONTENT_TAPE": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "code"), NAMES.items())
+def test_own_names_are_known(name, code):
+    assert name_code(name, 0, len(name)) == code
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_make_reading_fail(noise):
+    found = StoredProperties()
+    found.read(noise, 0, len(noise))
+    found.amqp_block(noise)
+    out = bytearray(600 + 3 * len(noise))
+    end = found.write_block(noise, (0, len(noise), 0, 0), 1, 5, out, 0)
+    reader = BlockReader()
+    reader.read(bytes(out[:end]), 0, end)
+    assert reader.delivery_mode == 2

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import struct
+from array import array
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from gateway.amqp.unacked import ACK, DROP, NO_TAG, REQUEUE, UnackedRing
+from tests.support import amqp
+
+ACK_INDEX, NACK_INDEX, REJECT_INDEX = 0x3C0050, 0x3C0078, 0x3C005A
+
+
+def settle_frame(index, tag, bits=0, channel=1):
+    return struct.pack(">BHIIQBB", 1, channel, 13, index, tag, bits, 0xCE)
+
+
+def push(ring, count, slot=0, first_offset=100):
+    ring.ensure_slot(slot)
+    return ring.push(amqp.stored([({}, b"")] * count, first_offset=first_offset), slot)
+
+
+def settled(ring):
+    return [(ring.settled_slot[i], ring.settled_offset[i], ring.settled_kind[i]) for i in range(ring.settled_count)]
+
+
+def run(ring, data):
+    end = ring.cut_settles(data, 0, len(data), 1)
+    return end, settled(ring), ring.unknown_tag
+
+
+def test_acks_settle_the_offsets_of_their_tags():
+    ring = UnackedRing()
+    assert push(ring, 3) == 1
+    assert push(ring, 2, slot=1, first_offset=7) == 4
+    data = settle_frame(ACK_INDEX, 2) + settle_frame(ACK_INDEX, 4)
+    assert run(ring, data) == (42, [(0, 101, ACK), (1, 7, ACK)], NO_TAG)
+    assert list(ring.in_flight[:2]) == [2, 1]
+    assert ring.live == 3
+
+
+def test_multiple_settles_all_up_to_the_tag():
+    ring = UnackedRing()
+    push(ring, 5)
+    run(ring, settle_frame(ACK_INDEX, 2))
+    assert run(ring, settle_frame(ACK_INDEX, 4, 1))[1] == [(0, 100, ACK), (0, 102, ACK), (0, 103, ACK)]
+    assert run(ring, settle_frame(ACK_INDEX, 0, 1))[1] == [(0, 104, ACK)]
+    assert run(ring, settle_frame(ACK_INDEX, 0, 1))[1:] == ([], NO_TAG)
+    assert (ring.live, ring.first_tag, ring.next_tag) == (0, 6, 6)
+
+
+def test_nack_and_reject_requeue_or_drop():
+    ring = UnackedRing()
+    push(ring, 5)
+    data = b"".join(
+        [
+            settle_frame(NACK_INDEX, 1, 2),
+            settle_frame(NACK_INDEX, 2, 0),
+            settle_frame(REJECT_INDEX, 4, 1),
+            settle_frame(REJECT_INDEX, 5, 0),
+        ]
+    )
+    assert [kind for _, _, kind in run(ring, data)[1]] == [REQUEUE, DROP, REQUEUE, DROP]
+    assert not ring.is_uniform()
+    into = array("q", bytes(32))
+    assert ring.collect(0, REQUEUE, into) == 2
+    assert list(into[:2]) == [100, 103]
+    assert ring.settled_slots() == [(0, REQUEUE), (0, DROP)]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        settle_frame(ACK_INDEX, 9),
+        settle_frame(ACK_INDEX, 0),
+        settle_frame(ACK_INDEX, 1),
+        settle_frame(ACK_INDEX, 9, 1),
+        settle_frame(ACK_INDEX, 2**63 + 5),
+    ],
+)
+def test_a_tag_that_is_not_unacknowledged_ends_the_run(frame):
+    ring = UnackedRing()
+    push(ring, 3)
+    first = settle_frame(ACK_INDEX, 1)
+    end, found, unknown = run(ring, first + frame + settle_frame(ACK_INDEX, 2))
+    assert end == 42
+    assert found == [(0, 100, ACK)]
+    assert unknown != NO_TAG
+    assert ring.live == 2
+
+
+def test_other_frames_end_the_run():
+    ring = UnackedRing()
+    push(ring, 3)
+    one = settle_frame(ACK_INDEX, 1)
+    for other in (settle_frame(ACK_INDEX, 2, channel=2), amqp.publish(1, b"x"), one[:-1] + b"\x00", one[:-1], b""):
+        ring = UnackedRing()
+        push(ring, 3)
+        assert run(ring, one + other)[0] == len(one)
+
+
+def test_tags_without_acknowledgement_are_never_live():
+    ring = UnackedRing()
+    assert ring.skip(3) == 1
+    assert push(ring, 1) == 4
+    assert ring.skip(2) == 5
+    assert not ring.settle(2, ACK, multiple=False)
+    assert not ring.settle(5, ACK, multiple=False)
+    assert ring.settle(4, ACK, multiple=False)
+    assert ring.live == 0
+    assert push(ring, 1) == 7
+
+
+def test_a_tag_that_stays_does_not_make_the_ring_grow():
+    ring = UnackedRing()
+    push(ring, 1, first_offset=7)
+    for _ in range(300):
+        first = push(ring, 100)
+        for tag in range(first, first + 100):
+            assert ring.settle(tag, ACK, multiple=False)
+    assert ring.room <= 4_096
+    assert ring.live == 1
+    assert ring.settle(1, REQUEUE, multiple=False)
+    assert settled(ring) == [(0, 7, REQUEUE)]
+
+
+def test_settle_all_gives_everything_oldest_first():
+    ring = UnackedRing()
+    push(ring, 1, first_offset=7)
+    for _ in range(30):
+        first = push(ring, 100)
+        for tag in range(first, first + 100):
+            ring.settle(tag, ACK, multiple=False)
+    push(ring, 2)
+    ring.settle_all(REQUEUE)
+    assert settled(ring) == [(0, 7, REQUEUE), (0, 100, REQUEUE), (0, 101, REQUEUE)]
+    assert ring.live == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400), st.booleans()), max_size=120))
+@settings(max_examples=60, deadline=None)
+def test_the_ring_does_what_a_dict_would(steps):
+    ring = UnackedRing()
+    model: dict[int, tuple[int, int]] = {}
+    offset = 0
+    for what, number, flag in steps:
+        if what == 0:
+            count = number % 200 + 1
+            first = push(ring, count, slot=number % 3, first_offset=offset)
+            model |= {first + i: (number % 3, offset + i) for i in range(count)}
+            offset += count
+        elif what == 1:
+            ring.skip(number % 5)
+        else:
+            tag = ring.next_tag - 1 - number if number % 2 else number
+            is_known = tag in model
+            assert ring.settle(tag, ACK, multiple=flag) == (is_known or (tag == 0 and flag))
+            gone = (
+                [t for t in sorted(model) if (flag and (t <= tag or tag == 0)) or t == tag]
+                if is_known or tag == 0
+                else []
+            )
+            if is_known or flag:
+                assert [(slot, at) for slot, at, _ in settled(ring)] == [model.pop(t) for t in gone]
+        assert ring.live == len(model)
+    assert [ring.in_flight[i] for i in range(3)] == [sum(slot == i for slot, _ in model.values()) for i in range(3)]
