@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError, CCompilerError
 
 # Plain Python modules with a .pxd beside them, in the order of the layers.
 COMPILED = [
     "core/message.py",
+    "core/store/head_index.py",
+    "core/store/journal.py",
+    "core/store/queue_names.py",
     "core/lmq/topic_trie.py",
+    "gateway/mqtt/codec.py",
     "gateway/amqp/field_table.py",
     "gateway/amqp/property_block.py",
     "gateway/amqp/codec.py",
     "gateway/amqp/unacked.py",
+    "gateway/rocketmq/codec.py",
+    "gateway/rocketmq/send_codec.py",
+    "gateway/rocketmq/answer_codec.py",
 ]
 DIRECTIVES = {
     "language_level": "3",
@@ -24,6 +34,25 @@ DIRECTIVES = {
     "initializedcheck": False,
 }
 CFLAGS = ["-O2", "-g0", "-Werror=sign-compare", "-Werror=shift-count-overflow"]
+UNCOMPILED = "lmq-gateway: {reason}: going on uncompiled; everything works, several times slower"
+
+
+class AllOrNothing(build_ext):
+    """Builds every module or none: compiled modules reach into each other, so half of them would not load."""
+
+    def run(self) -> None:
+        """Build; without a C compiler leave no compiled module behind."""
+        try:
+            super().run()
+        except (BaseError, CCompilerError, OSError) as error:
+            if os.environ.get("LMQ_COMPILE"):
+                raise
+            print(UNCOMPILED.format(reason=f"no module could be compiled ({error})"), file=sys.stderr)
+            for extension in self.extensions:
+                stem = Path(extension.name.replace(".", "/"))
+                for built in stem.parent.glob(f"{stem.name}.*.so"):
+                    built.unlink()
+            self.extensions.clear()
 
 
 def extensions() -> list[Extension]:
@@ -33,20 +62,14 @@ def extensions() -> list[Extension]:
     try:
         from Cython.Build import cythonize
     except ImportError:
-        print("lmq-gateway: no Cython found, installing uncompiled (slower)", file=sys.stderr)
+        print(UNCOMPILED.format(reason="no Cython found"), file=sys.stderr)
         return []
     wanted = [path for path in os.environ.get("LMQ_COMPILE", "").split(",") if path] or COMPILED
     modules = [
-        Extension(
-            path.removesuffix(".py").replace("/", "."),
-            [path],
-            extra_compile_args=CFLAGS,
-            optional=True,
-        )
-        for path in wanted
+        Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=CFLAGS) for path in wanted
     ]
     built: list[Extension] = cythonize(modules, compiler_directives=DIRECTIVES, quiet=True)
     return built
 
 
-setup(ext_modules=extensions())
+setup(ext_modules=extensions(), cmdclass={"build_ext": AllOrNothing})

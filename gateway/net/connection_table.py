@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 
@@ -22,12 +22,20 @@ class OpenConnection(Protocol):
         """Close now."""
 
 
+def _nothing() -> None:
+    return
+
+
 class ConnectionTable:
-    """Open connections by their number; numbers go up from 1 and are never given twice."""
+    """Open connections by their number; numbers go up from 1 and are never given twice.
+
+    `on_empty` is called whenever the last one is gone.
+    """
 
     def __init__(self) -> None:
         self._open: dict[int, OpenConnection] = {}
         self._last_id = 0
+        self.on_empty: Callable[[], None] = _nothing
 
     def __len__(self) -> int:
         return len(self._open)
@@ -46,7 +54,8 @@ class ConnectionTable:
 
     def discard(self, connection: OpenConnection) -> None:
         """Note that `connection` is gone."""
-        self._open.pop(connection.conn_id, None)
+        if self._open.pop(connection.conn_id, None) is not None and not self._open:
+            self.on_empty()
 
     def close_all(self) -> None:
         """Close every connection, sending first what was written."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 
 from gateway.net.transport import Endpoint, SocketTransport
 
@@ -83,4 +82,4 @@ def reason_of(error: OSError) -> str:
     """Return the short reason of a failed bind."""
     if error.errno == errno.EADDRINUSE:
         return "the address is in use"
-    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
+    return (error.strerror or str(error)).lower()

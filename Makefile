@@ -1,0 +1,93 @@
+# `make help` lists what there is. Every target does the set-up that it needs; stamps in .venv keep a second run short.
+PYTHON ?= python3
+DATA ?= data
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+CONSTRAINTS := requirements/constraints.txt
+COMPILED_SOURCES := $(shell find core gateway spark_analytics -name '*.pxd' 2>/dev/null) setup.py
+COMPILED_SOURCES += $(wildcard $(patsubst %.pxd,%.py,$(filter %.pxd,$(COMPILED_SOURCES))))
+PURE := build/pure
+
+.PHONY: help run test test-pure check demo build clean lock setup setup-test setup-check
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: setup ## start the gateway on its usual ports, data in ./data
+	@echo
+	@echo "Try it from another terminal, in this folder:"
+	@echo "  mosquitto_sub -t 'plant/#' &  mosquitto_pub -t plant/1/temp -q 1 -m 21.5"
+	@echo "  $(VENV)/bin/lmq explain topic plant/1/temp"
+	@echo "  curl -s http://127.0.0.1:15672/metrics | grep lmq_messages"
+	@echo "More: README.md, \"Five minutes\". Ctrl-C stops it."
+	@echo
+	@exec $(VENV)/bin/lmq serve --data-dir $(DATA)
+
+test: setup-test ## run all tests, compiled
+	@$(PY) -m pytest -q $(ARGS)
+
+test-pure: setup-test ## run all tests on a copy of the sources without compiled modules
+	@rm -rf $(PURE) && mkdir -p $(PURE)
+	@git ls-files -co --exclude-standard | while read -r file; do [ -f "$$file" ] && echo "$$file"; done \
+		| tar -cf - -T - | tar -xf - -C $(PURE)
+	@cd $(PURE) && LMQ_COMPILE=none PYTHONDONTWRITEBYTECODE=1 ../../$(PY) -m pytest -q -p no:cacheprovider $(ARGS)
+
+check: setup-check ## format, lint, types, layers, spelling, and the rules about the source
+	@$(VENV)/bin/ruff format --check --quiet .
+	@$(VENV)/bin/ruff check --quiet .
+	@$(VENV)/bin/mypy
+	@$(VENV)/bin/lint-imports --no-logo
+	@$(VENV)/bin/cython-lint --max-line-length 120 core gateway spark_analytics
+	@$(VENV)/bin/deptry .
+	@$(VENV)/bin/codespell
+	@$(PY) -m pytest -q tests/tidy
+
+demo: setup-test ## 200 devices, AMQP and SDK consumers for 30 s, counted end to end, then the Spark report
+	@$(PY) -m gateway.demo $(ARGS)
+
+build: setup-check ## wheel and source archive in dist/
+	@$(PY) -m build --outdir dist
+
+clean: ## remove what was built; .venv and data stay
+	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	@find core gateway spark_analytics \( -name '*.so' -o -name '*.c' \) -delete
+	@rm -f $(VENV)/.compiled
+
+lock: ## write requirements/constraints.txt anew, from the newest versions that pyproject.toml allows
+	@rm -rf build/lock && $(PYTHON) -m venv build/lock
+	@build/lock/bin/python -m pip --quiet install --upgrade 'setuptools>=77' 'cython>=3.3,<3.4' wheel
+	@LMQ_COMPILE=none build/lock/bin/python -m pip --quiet install --no-build-isolation -e '.[test,spark,check]'
+	@{ echo "# What the set-up installs, exactly. Made by: make lock"; \
+		build/lock/bin/python -m pip freeze --all --exclude-editable | grep -v '^pip=='; } > $(CONSTRAINTS)
+
+# Set-up
+
+setup: $(VENV)/.base $(VENV)/.compiled
+setup-test: setup $(VENV)/.test
+setup-check: setup-test $(VENV)/.check
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "lmq-gateway needs Python 3.11 or later; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	@echo "setting up $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: $(PY) pyproject.toml $(CONSTRAINTS)
+	@$(PIP) install -c $(CONSTRAINTS) 'setuptools>=77' 'cython>=3.3,<3.4' wheel
+	@LMQ_COMPILE=none $(PIP) install -c $(CONSTRAINTS) --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.compiled: $(VENV)/.base $(COMPILED_SOURCES)
+	@echo "compiling the data path"
+	@$(PY) setup.py --quiet build_ext --inplace --parallel 2
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.base
+	@echo "adding what the tests need, and Spark"
+	@LMQ_COMPILE=none $(PIP) install -c $(CONSTRAINTS) --no-build-isolation -e '.[test,spark]'
+	@touch $@
+
+$(VENV)/.check: $(VENV)/.test
+	@LMQ_COMPILE=none $(PIP) install -c $(CONSTRAINTS) --no-build-isolation -e '.[test,spark,check]'
+	@touch $@

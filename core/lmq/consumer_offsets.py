@@ -1,0 +1,101 @@
+"""How far each RocketMQ group is on each queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+_SLOT_BYTES = 4
+
+
+class SlotTable(Protocol):
+    """A durable map, as the store's tables are."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, or None."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of `key`."""
+
+    def delete(self, key: bytes) -> None:
+        """Remove `key`."""
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Give all keys and values."""
+
+
+class SlotPlaces(Protocol):
+    """Numbers in slots that outlive a killed process, as the store's places are."""
+
+    def reserve(self, slots_in_use: Iterator[int]) -> None:
+        """Say which slots have owners."""
+
+    def acquire(self) -> int:
+        """Return a free slot."""
+
+    def release(self, slot: int) -> None:
+        """Give a slot back."""
+
+    def get(self, slot: int) -> int:
+        """Return the number in a slot."""
+
+    def set(self, slot: int, value: int) -> None:
+        """Put a number into a slot."""
+
+
+class ConsumerOffsets:
+    """The next offset of each group on each queue.
+
+    A row of the table names the slot of a (queue, group); a commit is one store into that slot.
+
+    Args:
+        table: Rows of `queue key 0x00 group` and a slot; no queue key holds a zero byte.
+        places: Slots that nobody else uses.
+    """
+
+    def __init__(self, table: SlotTable, places: SlotPlaces) -> None:
+        self._table = table
+        self._places = places
+        places.reserve(_slot_of(item[1]) for item in table.items())
+
+    def get(self, group: bytes, queue_key: bytes) -> int | None:
+        """Return the offset that the group goes on at, or None where it never committed one."""
+        row = self._table.get(_key_of(group, queue_key))
+        return None if row is None else self._places.get(_slot_of(row))
+
+    def commit(self, group: bytes, queue_key: bytes, offset: int) -> None:
+        """Set the offset that the group goes on at, forwards or backwards.
+
+        Raises:
+            DiskFullError: No room for one more group and queue.
+        """
+        key = _key_of(group, queue_key)
+        row = self._table.get(key)
+        if row is not None:
+            self._places.set(_slot_of(row), offset)
+            return
+        slot = self._places.acquire()
+        self._places.set(slot, offset)
+        self._table.put(key, slot.to_bytes(_SLOT_BYTES, "big"))
+
+    def items(self) -> Iterator[tuple[bytes, bytes, int]]:
+        """Give group, queue key and offset of each commit."""
+        for key, row in list(self._table.items()):
+            queue_key, _, group = key.partition(b"\0")
+            yield group, queue_key, self._places.get(_slot_of(row))
+
+    def forget(self, group: bytes, queue_key: bytes) -> None:
+        """Drop what the group committed on the queue; harmless where it did not."""
+        key = _key_of(group, queue_key)
+        row = self._table.get(key)
+        if row is not None:
+            self._table.delete(key)
+            self._places.release(_slot_of(row))
+
+
+def _key_of(group: bytes, queue_key: bytes) -> bytes:
+    return queue_key + b"\0" + group
+
+
+def _slot_of(row: bytes) -> int:
+    return int.from_bytes(row, "big")

@@ -1,0 +1,183 @@
+"""The last retained message of each topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from core.lmq.topic_trie import HASH, PLUS
+
+# A branch of the tree of topics: by level, what is below. None: a topic ends there. Bytes: exactly one topic goes on
+# there, with these levels. A branch: several do; its own topic, if there is one, is the entry `_HERE`.
+Branch = dict[bytes | None, "Branch | bytes | None"]
+_HERE = None
+_MISSING: Branch = {}
+_END = b"end"  # told apart by identity
+
+
+class ValueTable(Protocol):
+    """A durable map, as the store's tables are."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, or None."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of `key`."""
+
+    def delete(self, key: bytes) -> None:
+        """Remove `key`."""
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Give all keys and values."""
+
+
+class RetainedMessages:
+    """Records by topic, as they were stored: segments are retired, so the log cannot be asked for them later.
+
+    Beside the table there is a tree of the topics' levels, so that a filter's match looks at no topic outside its
+    literal levels. Topics that share no more levels with others cost one entry of it.
+    """
+
+    def __init__(self, table: ValueTable) -> None:
+        self._table = table
+        self._root: Branch = {}
+        self._count = 0
+        for item in table.items():
+            self._count += _plant(self._root, item[0])
+
+    def __len__(self) -> int:
+        """Return how many topics have a retained message."""
+        return self._count
+
+    def set(self, topic: bytes, record: bytes) -> None:
+        """Keep a copy of the record of the newest retained message of `topic`."""
+        self._table.put(topic, record)
+        self._count += _plant(self._root, topic)
+
+    def remove(self, topic: bytes) -> None:
+        """Forget the retained message of `topic`; harmless where there is none."""
+        if self._table.get(topic) is not None:
+            self._table.delete(topic)
+            _uproot(self._root, topic)
+            self._count -= 1
+
+    def get(self, topic: bytes) -> bytes | None:
+        """Return the record of the retained message of `topic`, or None."""
+        return self._table.get(topic)
+
+    def match(self, topic_filter: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Give topic and record of each retained message that matches an MQTT filter.
+
+        The caller may take its time and change anything meanwhile: it is given what is there when the walk comes by.
+        """
+        for topic in self._match_topics(topic_filter.split(b"/")):
+            record = self._table.get(topic)
+            if record is not None:
+                yield topic, record
+
+    def _match_topics(self, pattern: list[bytes]) -> Iterator[bytes]:
+        waiting: list[tuple[Branch, int, bytes, Iterator[bytes | None]]] = []
+        branch, depth, prefix = self._root, 0, b""
+        names = _candidates(branch, pattern, depth)
+        while True:
+            name = next(names, _END)
+            if name is _END:
+                if not waiting:
+                    return
+                branch, depth, prefix, names = waiting.pop()
+                continue
+            below = branch.get(name, _MISSING)
+            if name is _HERE:
+                yield prefix[:-1]
+            elif below is None:
+                if _tail_matches((), pattern, depth + 1):
+                    yield prefix + name
+            elif isinstance(below, bytes):
+                if _tail_matches(below.split(b"/"), pattern, depth + 1):
+                    yield prefix + name + b"/" + below
+            elif below is not _MISSING:
+                waiting.append((branch, depth, prefix, names))
+                branch, depth, prefix = below, depth + 1, prefix + name + b"/"
+                names = _candidates(branch, pattern, depth)
+
+
+def _candidates(branch: Branch, pattern: list[bytes], depth: int) -> Iterator[bytes | None]:
+    """Give the entries of a branch that may match, as they are now."""
+    if _is_any(pattern, depth):
+        names = [name for name in branch if depth or name is None or not name.startswith(b"$")]
+        return iter(names)
+    if depth >= len(pattern):
+        return iter((_HERE,) if _HERE in branch else ())
+    if pattern[depth] == PLUS:
+        return iter([name for name in branch if name is not None and (depth or not name.startswith(b"$"))])
+    return iter((pattern[depth],) if pattern[depth] in branch else ())
+
+
+def _is_any(pattern: list[bytes], depth: int) -> bool:
+    """Return whether the filter takes whatever comes after `depth` levels."""
+    return len(pattern) <= depth + 1 and pattern[len(pattern) - 1] == HASH
+
+
+def _tail_matches(levels: list[bytes] | tuple[bytes, ...], pattern: list[bytes], depth: int) -> bool:
+    """Return whether the levels match the filter from `depth` on."""
+    for i, level in enumerate(levels):
+        if _is_any(pattern, depth + i):
+            return True
+        if depth + i >= len(pattern) or pattern[depth + i] not in {PLUS, level}:
+            return False
+    end = depth + len(levels)
+    return end == len(pattern) or _is_any(pattern, end)
+
+
+def _plant(branch: Branch, topic: bytes) -> bool:
+    """Put a topic into the tree; return whether it was not there."""
+    name, separator, rest = topic.partition(b"/")
+    while True:
+        tail = rest if separator else None
+        if name not in branch:
+            branch[name] = tail
+            return True
+        below = branch[name]
+        if not isinstance(below, dict):
+            if below == tail:
+                return False
+            made: Branch = {}
+            _put_tail(made, below)
+            branch[name] = below = made
+        if tail is None:
+            is_new = _HERE not in below
+            below[_HERE] = None
+            return is_new
+        branch = below
+        name, separator, rest = tail.partition(b"/")
+
+
+def _put_tail(branch: Branch, tail: bytes | None) -> None:
+    if tail is None:
+        branch[_HERE] = None
+    else:
+        name, separator, rest = tail.partition(b"/")
+        branch[name] = rest if separator else None
+
+
+def _uproot(branch: Branch, topic: bytes) -> None:
+    """Take a topic, which is there, out of the tree."""
+    path: list[tuple[Branch, bytes]] = []
+    tail: bytes | None = topic
+    while tail is not None:
+        name, separator, rest = tail.partition(b"/")
+        path.append((branch, name))
+        below = branch[name]
+        if not isinstance(below, dict):
+            break
+        branch = below
+        tail = rest if separator else None
+    else:
+        del branch[_HERE]
+        if branch:
+            return
+    while path:
+        branch, name = path.pop()
+        del branch[name]
+        if branch:
+            return

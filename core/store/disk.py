@@ -1,0 +1,122 @@
+"""What every file of the data folder needs: room before use, syncs that report, replacement in one step."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from core.errors import DiskFullError, FlushFailedError
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def is_disk_full(error: OSError) -> bool:
+    """Return whether the error says that there is no room: disk, quota or file size."""
+    return error.errno in _NO_ROOM
+
+
+def allocate(fd: int, path: Path, size_before: int, size: int) -> None:
+    """Give a file blocks for [0, size), zeros where it grows, so that a store into its mapping cannot fail.
+
+    Raises:
+        DiskFullError: No room; the file has `size_before` bytes again.
+    """
+    try:
+        os.posix_fallocate(fd, 0, size)
+    except OSError as error:
+        os.ftruncate(fd, size_before)
+        if is_disk_full(error):
+            raise DiskFullError(str(path)) from error
+        raise
+
+
+def write_all(fd: int, path: Path, data: memoryview | bytes | bytearray, position: int) -> None:
+    """Write all of `data` at `position`, which is the file's end; on failure the file ends there again.
+
+    Raises:
+        DiskFullError: No room.
+    """
+    rest = memoryview(data)
+    try:
+        at = position
+        while rest:
+            written = os.pwrite(fd, rest, at)
+            at += written
+            rest = rest[written:]
+    except OSError as error:
+        os.ftruncate(fd, position)
+        if is_disk_full(error):
+            raise DiskFullError(str(path)) from error
+        raise
+
+
+def sync_file(fd: int) -> None:
+    """Force a file's data, mapped or written, and its size to disk.
+
+    Raises:
+        FlushFailedError: The disk refused: what was written since the last sync may be lost.
+    """
+    try:
+        os.fdatasync(fd)
+    except OSError as error:
+        raise FlushFailedError(error.strerror or str(error)) from error
+
+
+def sync_folder(path: Path) -> None:
+    """Force a folder's names to disk.
+
+    Raises:
+        FlushFailedError: The disk refused.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        raise FlushFailedError(error.strerror or str(error)) from error
+    finally:
+        os.close(fd)
+
+
+def replace_file(path: Path, chunks: Iterable[bytes | bytearray | memoryview], *, keep: Path | None = None) -> None:
+    """Write a file that is there whole, with the bytes of `chunks` and synced, or not at all.
+
+    Args:
+        path: The file to make or replace.
+        chunks: Its content, in order.
+        keep: Where the replaced file stays, in place of what was kept before.
+
+    Raises:
+        DiskFullError: No room; nothing has changed.
+    """
+    temporary = path.with_name(path.name + ".new")
+    try:
+        fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+    except OSError as error:
+        if is_disk_full(error):
+            raise DiskFullError(str(path)) from error
+        raise
+    try:
+        position = 0
+        for chunk in chunks:
+            write_all(fd, path, chunk, position)
+            position += len(chunk)
+        sync_file(fd)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(fd)
+    if keep is not None and path.exists():
+        link_again(path, keep)
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def link_again(path: Path, name: Path) -> None:
+    """Give a file a second name, in one step also where that name was another file's."""
+    temporary = name.with_name(name.name + ".new")
+    temporary.unlink(missing_ok=True)
+    temporary.hardlink_to(path)
+    temporary.replace(name)

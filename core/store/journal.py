@@ -1,0 +1,265 @@
+"""An append-only file of small records: state that changes with every message, and outlives a killed process.
+
+Records are stores into a mapped file that has its blocks already. Each is its size (one byte), its payload, and a CRC
+over these and the four bytes before them, so that records are good only in their order. What follows the last good one
+at open is cut off: a torn tail, or damage, after which nothing may be believed, because records change each other's
+meaning. A compaction is a new file of the same name; the old one keeps another name until the new one is synced, and
+comes back where a power cut left the new one incomplete.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from core import octets
+from core.store.disk import sync_folder
+from core.store.growing_file import STEP_BYTES, GrowingFile
+
+RECORD_BYTES_MAX = 64
+_RECORD_BYTES_MAX = RECORD_BYTES_MAX
+_OVERHEAD = 5
+_MAGIC = b"LMQJOURN"
+_VERSION = 1
+# magic, version, generation, end of the records of the last compaction, CRC of these, seed of the records' CRCs
+_HEADER = struct.Struct(">8sIQQI4s")
+_HEADER_BYTES = 36
+_SEED = b"SEED"
+_SEED_BYTES = 4
+
+
+def write_records(buf: bytearray | memoryview, pos: int, records: bytes | bytearray | memoryview, size: int) -> int:
+    """Write `records`, payloads of `size` bytes each, as records from `pos` on; return the position after them."""
+    start = 0
+    end = len(records)
+    while start < end:
+        octets.write_u8(buf, pos, size)
+        octets.copy_bytes(buf, pos + 1, records, start, size)
+        pos += size + 1
+        octets.write_u32(buf, pos, octets.crc32(buf, pos - size - 5, pos))
+        pos += 4
+        start += size
+    return pos
+
+
+def check_record(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
+    """Return the payload's size of the record at `pos`, or 0 where [pos, end) begins with none that is good."""
+    if pos < _SEED_BYTES or pos >= end:
+        return 0
+    size = buf[pos]
+    if size == 0 or size > _RECORD_BYTES_MAX or pos + size + _OVERHEAD > end:
+        return 0
+    crc = octets.crc32(buf, pos - 4, pos + 1 + size)
+    return size if octets.read_u32(buf, pos + 1 + size) == crc else 0
+
+
+def find_records_end(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
+    """Return the position after the last good record in the unbroken run that starts at `pos`."""
+    size = check_record(buf, pos, end)
+    while size > 0:
+        pos += size + _OVERHEAD
+        size = check_record(buf, pos, end)
+    return pos
+
+
+class _Generation:
+    """One file of the journal: the first, or what a compaction made."""
+
+    def __init__(self, file: GrowingFile, number: int, fallback: Path | None) -> None:
+        self.file = file
+        self.number = number
+        self.fallback = fallback  # the file before this one, until this one is synced
+        self.is_named = False  # the folder that names the file was synced
+
+
+class Journal:
+    """The journal at one path. Made by `open`. `sync` may run on another thread beside all else but `close`."""
+
+    def __init__(self, path: Path, generation: _Generation, end: int, lost_bytes: int) -> None:
+        self.path = path
+        self.lost_bytes = lost_bytes  # what was cut off at open
+        self._generation = generation
+        self._retired: list[GrowingFile] = []
+        self._buf = memoryview(generation.file.map)
+        self._end = end
+        self._is_dirty = True
+
+    @classmethod
+    def open(cls, path: Path) -> Journal:
+        """Open the journal, or begin a new one; what is after its last good record is cut off.
+
+        Raises:
+            DiskFullError: No room for a new one.
+        """
+        path.with_name(path.name + ".new").unlink(missing_ok=True)
+        fallbacks = sorted(path.parent.glob(f"{path.name}.old-*"), reverse=True)
+        chosen = next((name for name in (path, *fallbacks) if _is_whole(name)), None)
+        if chosen is None and not path.exists() and fallbacks:
+            chosen = fallbacks[0]
+        if chosen is not None and chosen != path:
+            chosen.replace(path)
+        file = GrowingFile(path)
+        buf = memoryview(file.map)
+        _, number, _ = _read_header(buf)
+        end = find_records_end(buf, _HEADER_BYTES, file.size)
+        lost_bytes = _clear(buf, end)
+        if fallbacks:  # what is whole in memory may still be missing on disk
+            file.sync()
+            sync_folder(path.parent)
+            for name in fallbacks:
+                name.unlink(missing_ok=True)
+        _write_header(buf, number, _HEADER_BYTES)
+        return cls(path, _Generation(file, number, None), end, lost_bytes)
+
+    @property
+    def bytes_used(self) -> int:
+        """How much of the file records take; what a compaction would start again from."""
+        return self._end
+
+    def append(self, record: bytes | bytearray | memoryview) -> None:
+        """Append one record of 1 to 64 bytes.
+
+        Raises:
+            DiskFullError: No room; nothing was appended.
+        """
+        self.append_many(record, len(record))
+
+    def append_many(self, records: bytes | bytearray | memoryview, size: int) -> None:
+        """Append records of `size` bytes each that lie end to end, all of them or none.
+
+        Raises:
+            DiskFullError: No room; nothing was appended.
+        """
+        if not 1 <= size <= RECORD_BYTES_MAX or len(records) % size:
+            raise ValueError("a record has 1 to 64 bytes")
+        end = self._end + len(records) // size * (size + _OVERHEAD)
+        if end > len(self._buf):
+            self._generation.file.grow(end)
+            self._buf = memoryview(self._generation.file.map)
+        self._end = write_records(self._buf, self._end, records, size)
+        self._is_dirty = True
+
+    def replay(self) -> Iterator[bytes]:
+        """Give every record there is now, oldest first."""
+        buf = self._buf
+        end = self._end
+        pos = _HEADER_BYTES
+        while pos < end:
+            size = buf[pos]
+            yield bytes(buf[pos + 1 : pos + 1 + size])
+            pos += size + _OVERHEAD
+
+    def compact(self, records: Iterable[bytes]) -> None:
+        """Put `records` in place of all that the journal holds, in one step.
+
+        Safe at once against a killed process, against a power cut from the next `sync` on; until then the state of
+        the sync before is what comes back.
+
+        Raises:
+            DiskFullError: No room; the journal is as before.
+        """
+        image = _make_image(records)
+        before = self._generation
+        temporary = self.path.with_name(self.path.name + ".new")
+        temporary.unlink(missing_ok=True)
+        try:
+            file = GrowingFile(temporary, len(image) + STEP_BYTES // 2)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        buf = memoryview(file.map)
+        buf[_HEADER_BYTES : len(image)] = image[_HEADER_BYTES:]
+        _write_header(buf, before.number + 1, len(image))
+        fallback = self.path.with_name(f"{self.path.name}.old-{before.number + 1:020d}")
+        fallback.unlink(missing_ok=True)
+        fallback.hardlink_to(self.path)
+        temporary.replace(self.path)
+        file.path = self.path
+        self._generation = _Generation(file, before.number + 1, fallback)
+        self._retired.append(before.file)
+        self._buf = buf
+        self._end = len(image)
+        self._is_dirty = True
+
+    def sync(self) -> None:
+        """Force everything appended before the call to disk.
+
+        Raises:
+            FlushFailedError: The disk refused.
+        """
+        generation = self._generation
+        retired = self._retired[:]
+        if self._is_dirty:
+            self._is_dirty = False
+            try:
+                generation.file.sync()
+                if not generation.is_named:
+                    sync_folder(self.path.parent)
+            except BaseException:
+                self._is_dirty = True
+                raise
+            generation.is_named = True
+        if generation.fallback is not None:
+            for name in self.path.parent.glob(f"{self.path.name}.old-*"):
+                if name.name <= generation.fallback.name:
+                    name.unlink(missing_ok=True)
+            generation.fallback = None
+        for file in retired:  # only here: an older sync may have been using them
+            self._retired.remove(file)
+            file.close()
+
+    def close(self) -> None:
+        """Sync and let go of the files."""
+        self.sync()
+        self._generation.file.close()
+
+
+def _make_image(records: Iterable[bytes]) -> bytearray:
+    image = bytearray(_HEADER_BYTES)
+    image[_HEADER_BYTES - 4 :] = _SEED
+    for record in records:
+        size = len(record)
+        if not 1 <= size <= RECORD_BYTES_MAX:
+            raise ValueError("a record has 1 to 64 bytes")
+        start = len(image)
+        image.extend(bytes(size + _OVERHEAD))
+        write_records(image, start, record, size)
+    return image
+
+
+def _write_header(buf: memoryview, number: int, compacted_end: int) -> None:
+    header = _HEADER.pack(_MAGIC, _VERSION, number, compacted_end, 0, _SEED)
+    crc = octets.crc32(header, 0, _HEADER_BYTES - 8)
+    header = _HEADER.pack(_MAGIC, _VERSION, number, compacted_end, crc, _SEED)
+    if buf[:_HEADER_BYTES] != header:
+        buf[:_HEADER_BYTES] = header
+
+
+def _read_header(buf: bytes | bytearray | memoryview) -> tuple[bool, int, int]:
+    """Return whether the header is good, the generation, and where the compacted records end."""
+    magic, version, number, compacted_end, crc, seed = _HEADER.unpack_from(buf)
+    good = (magic, version, seed) == (_MAGIC, _VERSION, _SEED)
+    if not good or octets.crc32(buf, 0, _HEADER_BYTES - 8) != crc:
+        return False, 0, _HEADER_BYTES
+    return True, number, compacted_end
+
+
+def _is_whole(path: Path) -> bool:
+    """Return whether all that the compaction wrote is in the file."""
+    if not path.exists() or path.stat().st_size < _HEADER_BYTES:
+        return False
+    data = path.read_bytes()
+    good, _, compacted_end = _read_header(data)
+    return good and find_records_end(data, _HEADER_BYTES, len(data)) >= compacted_end
+
+
+def _clear(buf: memoryview, end: int) -> int:
+    """Put zeros in place of what is after `end`; return how many bytes were there."""
+    lost = 0
+    for start in range(end, len(buf), STEP_BYTES):
+        block = bytes(buf[start : start + STEP_BYTES]).rstrip(b"\0")
+        if block:
+            lost = start + len(block) - end
+            buf[start : start + len(block)] = bytes(len(block))
+    return lost

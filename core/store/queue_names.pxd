@@ -1,0 +1,57 @@
+import cython
+
+from core cimport octets
+
+cdef int _NAME_BYTES_MAX
+cdef int _HEADER_BYTES
+cdef int _OVERHEAD
+cdef long long _RESYNC_BYTES
+cdef long long _TEXT_MAX
+
+
+@cython.final
+cdef class QueueNames:
+    cdef readonly object path
+    cdef int fd
+    cdef readonly int count
+    cdef readonly long long written
+    cdef bint is_dirty
+    cdef bint is_named
+    cdef object text_memory
+    cdef object start_memory
+    cdef object slot_memory
+    cdef long long mask
+    cdef unsigned char[::1] text
+    cdef int[::1] starts
+    cdef int[::1] slots
+    cdef long long top
+
+    cdef map_all(self)
+    cdef read_text(self, long long size)
+    cdef grow_text(self, long long size)
+
+    @cython.locals(size="long long", crc="unsigned int")
+    cdef Py_ssize_t check_entry(self, long long start, long long end) except -1
+
+    cdef Py_ssize_t find_entry(self, long long start, long long end) except -2
+
+    @cython.locals(size="long long")
+    cdef parse(self, long long end)
+
+    @cython.locals(slot="long long")
+    cdef number(self, bytes key)
+
+    @cython.locals(slot="long long", ref=int)
+    cdef widen(self)
+
+    @cython.locals(view="const unsigned char[::1]", size=Py_ssize_t, slot="long long", found=int, start="long long")
+    cpdef int find(self, bytes key) except -2
+
+    @cython.locals(ref=int, size=Py_ssize_t, start="long long", end="long long")
+    cpdef int intern(self, bytes key) except -1
+
+    @cython.locals(start="long long", size=Py_ssize_t)
+    cpdef bytes key(self, int ref)
+
+    @cython.locals(end="long long")
+    cpdef unsigned int fingerprint(self, int count) except? 0xFFFFFFFF

@@ -1,0 +1,197 @@
+"""Definitions: small tables of keys and values in one SQLite database, held in memory and committed in groups."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import DataFolderUnusableError, DiskFullError, FlushFailedError, StoreError
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_ROW_COLUMNS = "(key BLOB PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID"
+
+Changes = dict[tuple[str, bytes], bytes | None]  # the newest value of each changed key; None: deleted
+
+
+class Snapshot:
+    """Changes on their way to disk."""
+
+    def __init__(self, changes: Changes) -> None:
+        self.changes = changes
+        self.is_done = not changes
+
+
+class Table:
+    """Keys and values under one name. All of it is in memory; changes are durable after a commit."""
+
+    def __init__(self, name: str, rows: dict[bytes, bytes], definitions: Definitions) -> None:
+        self.name = name
+        self._rows = rows
+        self._definitions = definitions
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of a key, or None."""
+        return self._rows.get(key)
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of a key."""
+        if self._rows.get(key) != value:
+            self._rows[key] = value
+            self._definitions.note_change(self.name, key, value)
+
+    def delete(self, key: bytes) -> None:
+        """Remove a key, where it is there."""
+        if self._rows.pop(key, None) is not None:
+            self._definitions.note_change(self.name, key, None)
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Give all keys with their values; the table must not change meanwhile."""
+        return iter(self._rows.items())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._rows
+
+
+class Definitions:
+    """The database. `commit` may run on another thread, one at a time; all else is the owner's. Made by `open`."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self._connection = connection
+        self._tables: dict[str, Table] = {}
+        self._changes: Changes = {}
+        self._snapshot = Snapshot({})
+
+    @classmethod
+    def open(cls, path: Path) -> Definitions:
+        """Open the database, or begin a new one.
+
+        Raises:
+            DataFolderUnusableError: It is damaged, not a database, or another program has it.
+            DiskFullError: No room for a new one.
+        """
+        connection = None
+        try:
+            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.Error as error:
+            if connection is not None:
+                connection.close()
+            raise _translate(error, path) from error
+        if verdict != "ok":
+            connection.close()
+            raise DataFolderUnusableError(str(path), f"damaged database: {verdict}")
+        return cls(path, connection)
+
+    def table(self, name: str) -> Table:
+        """Return the table of that name (a-z, 0-9, _), made on first use.
+
+        Raises:
+            DataFolderUnusableError: A row of it is damaged.
+        """
+        if not _NAME.fullmatch(name):
+            raise ValueError("a table's name has lower-case letters, digits and _")
+        table = self._tables.get(name)
+        if table is None:
+            table = self._tables[name] = Table(name, self._load(name), self)
+        return table
+
+    @property
+    def dirty(self) -> bool:
+        """Whether a change was not committed yet."""
+        return bool(self._changes) or not self._snapshot.is_done
+
+    def note_change(self, name: str, key: bytes, value: bytes | None) -> None:
+        """Queue a change for the next commit; called by the tables."""
+        self._changes[name, key] = value
+
+    def begin_commit(self) -> Snapshot:
+        """Take the changes so far, and those of the commit before where it failed."""
+        changes = self._changes
+        if not self._snapshot.is_done:
+            changes = {**self._snapshot.changes, **changes}
+        self._snapshot = Snapshot(changes)
+        self._changes = {}
+        return self._snapshot
+
+    def commit(self, snapshot: Snapshot) -> None:
+        """Make a snapshot durable, whole or not at all.
+
+        After an error the next commit tries these changes again.
+
+        Raises:
+            DiskFullError: No room.
+            FlushFailedError: The disk refused.
+            DataFolderUnusableError: The database refused.
+        """
+        if snapshot.is_done:
+            return
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                for name in sorted({name for name, _ in snapshot.changes}):
+                    self._connection.execute(f'CREATE TABLE IF NOT EXISTS "{name}" {_ROW_COLUMNS}')
+                for (name, key), value in snapshot.changes.items():
+                    self._apply(name, key, value)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as error:
+            raise _translate(error, self.path) from error
+        snapshot.is_done = True
+
+    def close(self) -> None:
+        """Commit what is left and let go of the database."""
+        try:
+            self.commit(self.begin_commit())
+        finally:
+            self._connection.close()
+
+    def _apply(self, name: str, key: bytes, value: bytes | None) -> None:
+        if value is None:
+            self._connection.execute(f'DELETE FROM "{name}" WHERE key = ?', (key,))  # noqa: S608  # checked by _NAME
+        else:
+            self._connection.execute(
+                f'INSERT OR REPLACE INTO "{name}" VALUES (?, ?, ?)',  # noqa: S608  # checked by _NAME
+                (key, value, _check_sum(key, value)),
+            )
+
+    def _load(self, name: str) -> dict[bytes, bytes]:
+        rows: dict[bytes, bytes] = {}
+        try:
+            known = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
+            if self._connection.execute(known, (name,)).fetchone() is None:
+                return rows  # made by the first commit that changes it
+            cursor = self._connection.execute(f'SELECT key, value, crc FROM "{name}"')  # noqa: S608  # checked by _NAME
+            for key, value, crc in cursor:
+                if not isinstance(key, bytes) or not isinstance(value, bytes) or crc != _check_sum(key, value):
+                    raise DataFolderUnusableError(str(self.path), f"damaged row in table {name}")
+                rows[key] = value
+        except sqlite3.Error as error:
+            raise _translate(error, self.path) from error
+        return rows
+
+
+def _check_sum(key: bytes, value: bytes) -> int:
+    return zlib.crc32(value, zlib.crc32(key))
+
+
+def _translate(error: sqlite3.Error, path: Path) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_FULL:
+        return DiskFullError(str(path))
+    if code == sqlite3.SQLITE_IOERR:
+        return FlushFailedError(f"{path}: {error}")
+    if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+        return DataFolderUnusableError(str(path), f"damaged database: {error}")
+    return DataFolderUnusableError(str(path), f"database: {error}")

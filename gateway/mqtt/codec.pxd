@@ -1,0 +1,130 @@
+import cython
+
+from core cimport octets
+from core.message cimport PublishBatch, StoredBatch
+
+cdef int _MORE
+cdef int _PUBLISHES
+cdef int _ACKS
+cdef int _PACKET
+cdef Py_ssize_t _JOIN_BYTES_MAX
+cdef Py_ssize_t _HEADER_BYTES_MAX
+cdef int _ID_MAX
+cdef int _FLAG_MARK
+cdef int _FLAG_MARK_MASK
+cdef int _FLAG_QOS_MASK
+cdef int _FLAG_RETAIN
+cdef int[::1] _FLAGS
+cdef int _SOUND
+cdef int _BAD_QOS
+cdef int _QOS_2
+cdef int _BAD_DUP
+cdef int _SHORT
+cdef int _EMPTY_TOPIC
+cdef int _NO_ID
+
+
+cdef class RunColumns:
+    cdef public PublishBatch batch
+    cdef public int[::1] packet_ids
+    cdef public Py_ssize_t ack_count
+    cdef public dict topic_index
+
+
+cdef class PacketReader:
+    cdef public RunColumns columns
+    cdef public Py_ssize_t packet_bytes_max
+    cdef public bint is_old
+    cdef public int packet_type
+    cdef object _buf
+    cdef Py_ssize_t _pos
+    cdef object _rest
+    cdef Py_ssize_t _rest_pos
+    cdef object _tail
+    cdef Py_ssize_t _needed
+    cdef Py_ssize_t _body_start
+    cdef Py_ssize_t _packet_end
+
+    cpdef receive_data(self, data)
+
+    cdef void _start(self, buf) except *
+
+    @cython.locals(taken=Py_ssize_t, wanted=Py_ssize_t)
+    cdef void _complete(self, tail, data) except *
+
+    cdef Py_ssize_t _size_of(self, buf) except -1
+
+    @cython.locals(found=int)
+    cpdef int read_next(self) except -1
+
+    cdef void _keep_tail(self) except *
+
+    cpdef bytes take_body(self)
+
+    @cython.locals(first=int, end=Py_ssize_t)
+    cdef int _cut(self, const unsigned char[::1] buf) except -1
+
+    @cython.locals(first=int, flags=int, at=Py_ssize_t, length=Py_ssize_t, shift=int)
+    cdef bint _read_header(self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -1
+
+    @cython.locals(
+        columns=RunColumns, batch=PublishBatch, pos=Py_ssize_t, count=Py_ssize_t, retained_count=Py_ssize_t,
+        topic_start=Py_ssize_t, topic_size=Py_ssize_t, topic=Py_ssize_t, first=int, at=Py_ssize_t, fault=int,
+        size=Py_ssize_t,
+    )
+    cdef int _cut_publishes(self, const unsigned char[::1] buf, Py_ssize_t end) except -1
+
+    cdef bint _read_next_header(self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -1
+
+    @cython.locals(qos=Py_ssize_t, topic_end=Py_ssize_t)
+    cdef int _find_fault(self, const unsigned char[::1] buf, int first, Py_ssize_t at, Py_ssize_t end) except -1
+
+    cdef void _fail(self, int fault) except *
+
+    @cython.locals(columns=RunColumns, topic=bytes)
+    cdef Py_ssize_t _intern_topic(self, Py_ssize_t start, Py_ssize_t size) except -1
+
+    @cython.locals(packet_ids="int[::1]", capacity=Py_ssize_t, pos=Py_ssize_t, count=Py_ssize_t)
+    cdef int _cut_acks(self, const unsigned char[::1] buf, Py_ssize_t end) except -1
+
+
+@cython.locals(wanted=Py_ssize_t, i=Py_ssize_t)
+cpdef bytearray encode_pubacks(PublishBatch batch, Py_ssize_t count)
+
+
+@cython.locals(pos=Py_ssize_t, i=Py_ssize_t)
+cdef Py_ssize_t _write_pubacks(PublishBatch batch, Py_ssize_t count, unsigned char[::1] out) except -1
+
+
+cdef class PublishEncoder:
+    cdef public Py_ssize_t id_count
+    cdef public int[::1] id_positions
+
+    cpdef bytearray encode(
+        self, StoredBatch batch, int granted_qos, int first_id, long long dup_until=*, int retain=*
+    )
+
+    @cython.locals(size=Py_ssize_t, ids=Py_ssize_t, i=Py_ssize_t, qos=int, length=Py_ssize_t)
+    cdef Py_ssize_t _measure(self, StoredBatch batch, int granted_qos) except -1
+
+    @cython.locals(
+        pos=Py_ssize_t, ids=Py_ssize_t, i=Py_ssize_t, qos=int, topic_size=Py_ssize_t, body_size=Py_ssize_t, dup=int
+    )
+    cdef Py_ssize_t _write(
+        self, StoredBatch batch, const unsigned char[::1] buf, unsigned char[::1] out, int granted_qos, int next_id,
+        long long dup_until, int retain,
+    ) except -1
+
+    cpdef bytearray renumber(self, bytearray packets, int first_id)
+
+    @cython.locals(i=Py_ssize_t)
+    cdef int _patch(self, unsigned char[::1] out, int next_id) except -1
+
+
+cdef int _effective_qos(int flag, int granted_qos) noexcept
+
+
+cdef int _length_size(Py_ssize_t length) noexcept
+
+
+cdef Py_ssize_t _write_header(unsigned char[::1] out, Py_ssize_t pos, int first, Py_ssize_t length) except -1

@@ -1,0 +1,437 @@
+"""MQTT bytes to packets and back, by the run: the data path's half of the protocol.
+
+One `RunColumns` serves all connections of a door: a run of PUBLISH or PUBACK packets is decoded into it, used and
+forgotten before the next one. A `PacketReader` is one connection's; between packets it keeps no buffer.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from core import octets
+from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, FLAG_RETAIN, PublishBatch, StoredBatch
+from gateway.mqtt.errors import MalformedPacketError, MqttError, PacketTooLargeError, UnsupportedQosError
+
+# What `PacketReader.read_next` found.
+MORE = 0  # nothing whole is left
+PUBLISHES = 1  # a run of PUBLISH packets, in `RunColumns.batch`
+ACKS = 2  # a run of PUBACK packets, in `RunColumns.packet_ids`
+PACKET = 3  # one other packet: `packet_type`, and `take_body`
+_MORE = MORE
+_PUBLISHES = PUBLISHES
+_ACKS = ACKS
+_PACKET = PACKET
+
+RUN_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
+_JOIN_BYTES_MAX = 16_384  # a read up to this size is joined to the unfinished packet before it: one batch, not two
+_HEADER_BYTES_MAX = 5
+_ID_MAX = 65_535
+_FLAG_MARK = FLAG_MARK
+_FLAG_MARK_MASK = FLAG_MARK_MASK
+_FLAG_QOS_MASK = FLAG_QOS_MASK
+_FLAG_RETAIN = FLAG_RETAIN
+
+# Flags that the fixed header must have, by packet type; -1: no such type, -2: checked with the packet.
+_FLAGS = array("i", [-1, 0, 0, -2, 0, 0, 2, 0, 2, 0, 2, 0, 0, 0, 0, -1])
+
+_SOUND = 0
+_BAD_QOS = 1
+_QOS_2 = 2
+_BAD_DUP = 3
+_SHORT = 4
+_EMPTY_TOPIC = 5
+_NO_ID = 6
+_FAULTS: tuple[tuple[type[MqttError], str, str], ...] = (
+    (MqttError, "", ""),
+    (MalformedPacketError, "MQTT-3.3.1-4", "a PUBLISH has QoS 3"),
+    (UnsupportedQosError, "MQTT-4.3.3-2", "a PUBLISH has QoS 2, which is not taken here"),
+    (MalformedPacketError, "MQTT-3.3.1-2", "a PUBLISH at QoS 0 is marked as sent again"),
+    (MalformedPacketError, "MQTT-4.8.0-1", "a PUBLISH ends before its topic or packet identifier does"),
+    (MalformedPacketError, "MQTT-4.7.3-1", "a PUBLISH has an empty topic"),
+    (MalformedPacketError, "MQTT-2.3.1-1", "a packet identifier is 0"),
+)
+
+
+class RunColumns:
+    """Where a door's connections decode their runs: made once, the content valid until the next `read_next`."""
+
+    def __init__(self, capacity: int = RUN_COUNT_MAX) -> None:
+        self.batch = PublishBatch(capacity)
+        self.packet_ids = array("i", bytes(4 * capacity))
+        self.ack_count = 0
+        self.topic_index: dict[bytes, int] = {}
+
+
+class PacketReader:
+    """Cuts one connection's bytes into packets; keeps only what is unfinished, and copies that once.
+
+    Args:
+        columns: The door's columns.
+        packet_bytes_max: Size of the largest packet, fixed header included; the owner may change it between packets.
+    """
+
+    def __init__(self, columns: RunColumns, packet_bytes_max: int) -> None:
+        self.columns = columns
+        self.packet_bytes_max = packet_bytes_max
+        self.is_old = False  # MQTT 3.1: SUBSCRIBE and UNSUBSCRIBE may be marked as sent again
+        self.packet_type = 0
+        self._buf: bytes | bytearray = b""
+        self._pos = 0
+        self._rest: bytes | None = None
+        self._rest_pos = 0
+        self._tail: bytearray | None = None
+        self._needed = 0  # size of the packet that `_tail` begins, 0 while unknown
+        self._body_start = 0
+        self._packet_end = 0
+
+    def receive_data(self, data: bytes) -> None:
+        """Take what was read; everything before it has been asked for with `read_next`.
+
+        Raises:
+            MalformedPacketError, PacketTooLargeError: The packet that the bytes go on with cannot be.
+        """
+        tail = self._tail
+        if tail is None:
+            self._buf = data
+            self._pos = 0
+        elif len(tail) + len(data) <= _JOIN_BYTES_MAX:
+            tail += data
+            self._start(tail)
+        else:
+            self._complete(tail, data)
+
+    def _start(self, buf: bytearray) -> None:
+        self._tail = None
+        self._needed = 0
+        self._buf = buf
+        self._pos = 0
+
+    def _complete(self, tail: bytearray, data: bytes) -> None:
+        """Give the unfinished packet what it needs of `data`; the rest of `data` comes after it, uncopied."""
+        taken = 0
+        if not self._needed:
+            taken = _HEADER_BYTES_MAX
+            tail += data[:taken]
+            self._needed = self._size_of(tail)
+        if not self._needed or len(tail) >= self._needed:
+            tail += data[taken:]
+            self._start(tail)
+            return
+        wanted = taken + self._needed - len(tail)
+        tail += data[taken:wanted]
+        if len(tail) == self._needed:
+            self._start(tail)
+            if wanted < len(data):
+                self._rest = data
+                self._rest_pos = wanted
+
+    def _size_of(self, buf: bytes | bytearray) -> int:
+        """Return the size of the packet that `buf` begins with, 0 where its length is not all there."""
+        if self._read_header(buf, 0, len(buf)):
+            return self._packet_end
+        return 0
+
+    def read_next(self) -> int:
+        """Return what comes next: MORE, PUBLISHES, ACKS or PACKET.
+
+        Raises:
+            MqttError: The next packet breaks the protocol; all before it have been returned.
+        """
+        found = self._cut(self._buf)
+        while found == _MORE and self._rest is not None:
+            self._buf = self._rest
+            self._pos = self._rest_pos
+            self._rest = None
+            found = self._cut(self._buf)
+        if found == _MORE:
+            self._keep_tail()
+        return found
+
+    def _keep_tail(self) -> None:
+        if self._pos < len(self._buf):
+            buf = self._buf
+            self._tail = buf if self._pos == 0 and isinstance(buf, bytearray) else bytearray(buf[self._pos :])
+            self._needed = self._size_of(self._tail)
+        self._buf = b""
+        self._pos = 0
+
+    def take_body(self) -> bytes:
+        """Return the body of the packet that `read_next` called a PACKET."""
+        return bytes(self._buf[self._body_start : self._packet_end])
+
+    def _cut(self, buf: bytes | bytearray) -> int:
+        end = len(buf)
+        if not self._read_header(buf, self._pos, end) or self._packet_end > end:
+            return _MORE
+        first = buf[self._pos]
+        if first >> 4 == 3:
+            return self._cut_publishes(buf, end)
+        if first >> 4 == 4:
+            return self._cut_acks(buf, end)
+        self.packet_type = first >> 4
+        self._pos = self._packet_end
+        return _PACKET
+
+    def _read_header(self, buf: bytes | bytearray, pos: int, end: int) -> bool:
+        """Read the fixed header at `pos`; False where it is not all there.
+
+        Raises:
+            MalformedPacketError, PacketTooLargeError: No packet starts like that.
+        """
+        if pos >= end:
+            return False
+        first = buf[pos]
+        flags = _FLAGS[first >> 4]
+        if flags != -2 and flags != first & 0x0F and not (self.is_old and flags == 2 and first & 0x07 == 2):
+            raise MalformedPacketError("MQTT-2.2.2-2", f"a fixed header starts with {first:#04x}")
+        at = pos + 1
+        length = 0
+        shift = 0
+        while True:
+            if at >= end:
+                return False
+            length |= (buf[at] & 0x7F) << shift
+            if buf[at] < 0x80:
+                break
+            if shift == 21:
+                raise MalformedPacketError("MQTT-4.8.0-1", "a remaining length has more than four bytes")
+            shift += 7
+            at += 1
+        if at + 1 + length - pos > self.packet_bytes_max:
+            raise PacketTooLargeError("MQTT-4.8.0-1", f"a packet of {length} bytes, over {self.packet_bytes_max}")
+        self._body_start = at + 1
+        self._packet_end = at + 1 + length
+        return True
+
+    def _cut_publishes(self, buf: bytes | bytearray, end: int) -> int:
+        """Decode PUBLISH packets up to the first other one, the first bad one, or a full batch; the header is read."""
+        columns = self.columns
+        batch = columns.batch
+        batch.clear()
+        batch.buf = self._buf
+        columns.topic_index.clear()
+        pos = self._pos
+        count = 0
+        retained_count = topic_start = topic_size = topic = 0
+        while count < batch.capacity and self._packet_end <= end:
+            first = buf[pos]
+            at = self._body_start
+            fault = self._find_fault(buf, first, at, self._packet_end)
+            if fault:
+                if count == 0:
+                    self._fail(fault)
+                break
+            size = octets.read_u16(buf, at)
+            at += 2
+            if count == 0 or size != topic_size or not octets.equal_bytes(buf, at, buf, topic_start, size):
+                topic = self._intern_topic(at, size)
+            topic_start = at
+            topic_size = size
+            at += size
+            batch.tag[count] = 0
+            if first & 0x06:
+                batch.tag[count] = octets.read_u16(buf, at)
+                at += 2
+            batch.route_index[count] = topic
+            batch.body_start[count] = at
+            batch.body_end[count] = self._packet_end
+            batch.flag[count] = _FLAG_MARK | (first >> 1) & 3 | (_FLAG_RETAIN if first & 1 else 0)
+            retained_count += first & 1
+            count += 1
+            pos = self._packet_end
+            if pos >= end or buf[pos] >> 4 != 3 or not self._read_next_header(buf, pos, end):
+                break
+        batch.count = count
+        batch.retained_count = retained_count
+        self._pos = pos
+        return _PUBLISHES
+
+    def _read_next_header(self, buf: bytes | bytearray, pos: int, end: int) -> bool:
+        """Read the header at `pos`, False also where it is bad: then it ends the run and is read again."""
+        if pos + 2 <= end and buf[pos + 1] < 0x80 and buf[pos + 1] + 2 <= self.packet_bytes_max:
+            self._body_start = pos + 2
+            self._packet_end = pos + 2 + buf[pos + 1]
+            return True
+        try:
+            return self._read_header(buf, pos, end)
+        except MqttError:
+            return False
+
+    def _find_fault(self, buf: bytes | bytearray, first: int, at: int, end: int) -> int:
+        """Return which row of `_FAULTS` the PUBLISH with its body in [at, end) is."""
+        qos = (first >> 1) & 3
+        if qos >= 2:
+            return _QOS_2 if qos == 2 else _BAD_QOS
+        if qos == 0 and first & 0x08:
+            return _BAD_DUP
+        topic_end = at + 2 + octets.read_u16(buf, at) if at + 2 <= end else at + 3
+        if topic_end + 2 * qos > end:
+            return _SHORT
+        if topic_end == at + 2:
+            return _EMPTY_TOPIC
+        if qos and not octets.read_u16(buf, topic_end):
+            return _NO_ID
+        return _SOUND
+
+    def _fail(self, fault: int) -> None:
+        error, clause, reason = _FAULTS[fault]
+        raise error(clause, reason)
+
+    def _intern_topic(self, start: int, size: int) -> int:
+        """Return the index of the topic among the batch's distinct ones."""
+        columns = self.columns
+        topic = bytes(self._buf[start : start + size])
+        index = columns.topic_index.setdefault(topic, len(columns.topic_index))
+        if index == len(columns.batch.topics):
+            columns.batch.topics.append(topic)
+        return index
+
+    def _cut_acks(self, buf: bytes | bytearray, end: int) -> int:
+        """Decode PUBACK packets up to the first other one or full columns."""
+        packet_ids = self.columns.packet_ids
+        capacity = len(packet_ids)
+        pos = self._pos
+        count = 0
+        while count < capacity and pos + 4 <= end and buf[pos] == 0x40 and buf[pos + 1] == 2:
+            packet_ids[count] = octets.read_u16(buf, pos + 2)
+            if not packet_ids[count]:
+                break
+            count += 1
+            pos += 4
+        if count == 0:
+            raise MalformedPacketError("MQTT-4.8.0-1", "a PUBACK is not two bytes of a packet identifier")
+        self.columns.ack_count = count
+        self._pos = pos
+        return _ACKS
+
+
+def encode_pubacks(batch: PublishBatch, count: int) -> bytearray:
+    """Return one PUBACK for each message at QoS 1 among the first `count`, in their order."""
+    wanted = 0
+    for i in range(count):
+        wanted += batch.flag[i] & 1
+    out = bytearray(4 * wanted)
+    if wanted:
+        _write_pubacks(batch, count, out)
+    return out
+
+
+def _write_pubacks(batch: PublishBatch, count: int, out: bytearray) -> int:
+    pos = 0
+    for i in range(count):
+        if batch.flag[i] & 1:
+            out[pos] = 0x40
+            out[pos + 1] = 2
+            octets.write_u16(out, pos + 2, batch.tag[i])
+            pos += 4
+    return pos
+
+
+class PublishEncoder:
+    """Writes PUBLISH packets for stored messages, many at a time; one serves a whole door.
+
+    A message goes out at the lower of its own QoS and the granted one; one without the mark of the gateway's doors
+    came from a RocketMQ producer and counts as QoS 1. Between `encode` and the next one, `id_count` says how many
+    packet identifiers were written, and `id_positions` where.
+    """
+
+    def __init__(self, capacity: int = RUN_COUNT_MAX) -> None:
+        self.id_count = 0
+        self.id_positions = array("i", bytes(4 * capacity))
+
+    def encode(
+        self, batch: StoredBatch, granted_qos: int, first_id: int, dup_until: int = 0, retain: int = 0
+    ) -> bytearray:
+        """Return the packets of all messages of `batch`, in a buffer of its own.
+
+        Args:
+            batch: What was read.
+            granted_qos: 0 or 1.
+            first_id: Packet identifier of the first message at QoS 1; the next ones count on, from 65,535 to 1.
+            dup_until: Messages at QoS 1 with a queue offset below this are marked as sent again.
+            retain: The retain flag of all packets, 0 or 1.
+        """
+        out = bytearray(self._measure(batch, granted_qos))
+        if batch.count:
+            self._write(batch, batch.buf, out, granted_qos, first_id, dup_until, retain)
+        return out
+
+    def _measure(self, batch: StoredBatch, granted_qos: int) -> int:
+        size = 0
+        ids = 0
+        for i in range(batch.count):
+            qos = _effective_qos(batch.flag[i], granted_qos)
+            ids += qos
+            length = 2 + 2 * qos + batch.topic_end[i] - batch.topic_start[i] + batch.body_end[i] - batch.body_start[i]
+            size += 1 + _length_size(length) + length
+        self.id_count = ids
+        return size
+
+    def _write(  # noqa: PLR0917 - a C function, which takes no keywords
+        self,
+        batch: StoredBatch,
+        buf: bytes | bytearray | memoryview,
+        out: bytearray,
+        granted_qos: int,
+        next_id: int,
+        dup_until: int,
+        retain: int,
+    ) -> int:
+        pos = 0
+        ids = 0
+        for i in range(batch.count):
+            qos = _effective_qos(batch.flag[i], granted_qos)
+            topic_size = batch.topic_end[i] - batch.topic_start[i]
+            body_size = batch.body_end[i] - batch.body_start[i]
+            dup = 8 if qos and batch.queue_offset[i] < dup_until else 0
+            pos = _write_header(out, pos, 0x30 | dup | qos << 1 | retain, 2 + topic_size + 2 * qos + body_size)
+            octets.write_u16(out, pos, topic_size)
+            octets.copy_bytes(out, pos + 2, buf, batch.topic_start[i], topic_size)
+            pos += 2 + topic_size
+            if qos:
+                octets.write_u16(out, pos, next_id)
+                self.id_positions[ids] = pos
+                ids += 1
+                next_id = next_id + 1 if next_id < _ID_MAX else 1
+                pos += 2
+            octets.copy_bytes(out, pos, buf, batch.body_start[i], body_size)
+            pos += body_size
+        return pos
+
+    def renumber(self, packets: bytearray, first_id: int) -> bytearray:
+        """Return a copy of what the last `encode` returned, with packet identifiers from `first_id` on."""
+        out = bytearray(packets)
+        self._patch(out, first_id)
+        return out
+
+    def _patch(self, out: bytearray, next_id: int) -> int:
+        for i in range(self.id_count):
+            octets.write_u16(out, self.id_positions[i], next_id)
+            next_id = next_id + 1 if next_id < _ID_MAX else 1
+        return next_id
+
+
+def _effective_qos(flag: int, granted_qos: int) -> int:
+    if granted_qos == 0 or (flag & _FLAG_MARK_MASK == _FLAG_MARK and flag & _FLAG_QOS_MASK == 0):
+        return 0
+    return 1
+
+
+def _length_size(length: int) -> int:
+    if length < 0x80:
+        return 1
+    if length < 0x4000:
+        return 2
+    return 3 if length < 0x20_0000 else 4
+
+
+def _write_header(out: bytearray, pos: int, first: int, length: int) -> int:
+    """Write a fixed header; return the position after it."""
+    octets.write_u8(out, pos, first)
+    pos += 1
+    while length >= 0x80:
+        octets.write_u8(out, pos, length & 0x7F | 0x80)
+        length >>= 7
+        pos += 1
+    octets.write_u8(out, pos, length)
+    return pos + 1

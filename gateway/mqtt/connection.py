@@ -1,0 +1,146 @@
+"""The state machine of one MQTT socket: bytes in, events out, and the two times that bound a silent peer."""
+
+from __future__ import annotations
+
+from gateway.mqtt import codec
+from gateway.mqtt.codec import PacketReader, RunColumns
+from gateway.mqtt.errors import ConnectTimeoutError, KeepAliveTimeoutError, ProtocolViolationError
+from gateway.mqtt.events import Event, Run
+from gateway.mqtt.packets import (
+    CONNECT,
+    CONNECT_BYTES_MAX,
+    OLD_LEVEL,
+    PINGRESP_BYTES,
+    Connect,
+    Disconnect,
+    Ping,
+    decode_packet,
+    encode_connack,
+)
+from gateway.mqtt.reason_codes import ConnectCode
+
+
+class MqttConnection:
+    """One socket, from its first byte to its last.
+
+    After each `receive_data`, ask `next_event` until it says None. An error ends the connection; `data_to_send` may
+    still hold its last words. After `stop` and after a DISCONNECT nothing more comes.
+
+    Args:
+        columns: Where runs are decoded; shared by all connections of a door.
+        packet_bytes_max: Largest packet once connected.
+        connect_until_ms: When the CONNECT must have come.
+    """
+
+    __slots__ = (
+        "_deadline_ms",
+        "_is_stopped",
+        "_last_data_ms",
+        "_out",
+        "_packet_bytes_max",
+        "_patience_ms",
+        "_reader",
+        "is_connected",
+        "level",
+    )
+
+    def __init__(self, columns: RunColumns, packet_bytes_max: int, connect_until_ms: int) -> None:
+        self.level = 0
+        self.is_connected = False  # a CONNECT came
+        self._reader = PacketReader(columns, CONNECT_BYTES_MAX + 5)
+        self._packet_bytes_max = packet_bytes_max
+        self._deadline_ms: int | None = connect_until_ms
+        self._patience_ms = 0  # one and a half times the keep-alive, 0 for none
+        self._last_data_ms = 0
+        self._is_stopped = False
+        self._out = b""
+
+    def receive_data(self, data: bytes, now_ms: int) -> None:
+        """Take what the socket gave.
+
+        Raises:
+            MqttError: The bytes go on with a packet that cannot be.
+        """
+        if self._is_stopped:
+            return
+        self._last_data_ms = now_ms
+        self._reader.receive_data(data)
+
+    def receive_eof(self) -> None:
+        """Take note that the peer sends no more."""
+        self.stop()
+
+    def stop(self) -> None:
+        """Take nothing more from the peer and run no deadline."""
+        self._is_stopped = True
+        self._deadline_ms = None
+        self._patience_ms = 0
+
+    def next_event(self) -> Event | None:
+        """Return what comes next, or None where the bytes are used up.
+
+        Raises:
+            MqttError: The peer broke a rule; the events before have been returned.
+        """
+        while not self._is_stopped:
+            found = self._reader.read_next()
+            if found == codec.PUBLISHES and self.is_connected:
+                return Run.PUBLISHES
+            if found == codec.ACKS and self.is_connected:
+                return Run.ACKS
+            if found == codec.MORE:
+                return None
+            event = self._take_packet(found)
+            if not isinstance(event, Ping):
+                return event
+            self._out += PINGRESP_BYTES
+        return None
+
+    def _take_packet(self, found: int) -> Event:
+        reader = self._reader
+        is_connect = found == codec.PACKET and reader.packet_type == CONNECT
+        if is_connect and self.is_connected:
+            raise ProtocolViolationError("MQTT-3.1.0-2", "a second CONNECT")
+        if not is_connect and not self.is_connected:
+            raise ProtocolViolationError("MQTT-3.1.0-1", "the first packet is no CONNECT")
+        event = decode_packet(reader.packet_type, reader.take_body())
+        if isinstance(event, Connect):
+            self._open(event)
+        elif isinstance(event, Disconnect):
+            self.stop()
+        return event
+
+    def _open(self, connect: Connect) -> None:
+        if not connect.level:
+            self._out += encode_connack(ConnectCode.UNACCEPTABLE_PROTOCOL, session_present=False)
+            raise ProtocolViolationError("MQTT-3.1.2-2", "a protocol level that is not spoken here")
+        self.is_connected = True
+        self.level = connect.level
+        self._reader.is_old = connect.level == OLD_LEVEL
+        self._reader.packet_bytes_max = self._packet_bytes_max
+        self._deadline_ms = None
+        self._patience_ms = connect.keep_alive_s * 1500
+
+    def data_to_send(self) -> bytes:
+        """Return what the connection itself has to say, each byte once."""
+        out, self._out = self._out, b""
+        return out
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when `handle_timer` is due."""
+        if self._patience_ms:
+            return self._last_data_ms + self._patience_ms
+        return self._deadline_ms
+
+    def handle_timer(self, now_ms: int) -> None:
+        """Check that the peer is not overdue.
+
+        Raises:
+            ConnectTimeoutError, KeepAliveTimeoutError: It is.
+        """
+        deadline_ms = self.next_deadline_ms()
+        if deadline_ms is None or now_ms < deadline_ms:
+            return
+        if self.is_connected:
+            raise KeepAliveTimeoutError("MQTT-3.1.2-24", f"nothing heard for {now_ms - self._last_data_ms} ms")
+        raise ConnectTimeoutError("MQTT-3.1.4-1", "no CONNECT in time")

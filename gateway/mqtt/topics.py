@@ -1,0 +1,69 @@
+"""The grammar of topic names and topic filters.
+
+Names and filters travel and are stored as UTF-8 bytes, exactly as sent. Control characters are refused, as MQTT 3.1.1
+section 1.5.3 lets a server do: two of them are the separators of a record's properties.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gateway.mqtt.errors import MalformedPacketError
+
+TOPIC_BYTES_MAX = 16_384  # half of what the properties of a record can hold
+LEVEL_COUNT_MAX = 200  # deeper ones are an attack on whoever walks them
+SHARED_PREFIX = b"$share/"
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def check_text(text: bytes, clause: str = "MQTT-1.5.3-1") -> str:
+    """Return `text` decoded; it must be well-formed UTF-8 without U+0000.
+
+    Raises:
+        MalformedPacketError: It is not.
+    """
+    try:
+        decoded = text.decode("utf-8")
+    except UnicodeDecodeError:
+        raise MalformedPacketError(clause, "a string is not well-formed UTF-8") from None
+    if "\0" in decoded:
+        raise MalformedPacketError("MQTT-1.5.3-2", "a string holds U+0000")
+    return decoded
+
+
+def _check_name(name: bytes, clause: str) -> str:
+    if not name:
+        raise MalformedPacketError("MQTT-4.7.3-1", "a topic is empty")
+    decoded = check_text(name, clause)
+    if _CONTROL.search(decoded):
+        raise MalformedPacketError("MQTT-1.5.3-2", "a topic holds a control character")
+    if len(name) > TOPIC_BYTES_MAX or name.count(b"/") >= LEVEL_COUNT_MAX:
+        raise MalformedPacketError("MQTT-4.7.3-3", "a topic is too long or has too many levels")
+    return decoded
+
+
+def check_topic(topic: bytes) -> None:
+    """Check the name of a topic that is published to.
+
+    Raises:
+        MalformedPacketError: It is empty, no clean UTF-8, too long, or has a wildcard.
+    """
+    _check_name(topic, "MQTT-3.3.2-1")
+    if b"+" in topic or b"#" in topic:
+        raise MalformedPacketError("MQTT-3.3.2-2", "a published topic has a wildcard")
+
+
+def check_topic_filter(topic_filter: bytes) -> None:
+    """Check a topic filter: each wildcard fills its level, `#` is the last one.
+
+    Raises:
+        MalformedPacketError: It is no filter.
+    """
+    _check_name(topic_filter, "MQTT-3.8.3-1")
+    if b"#" in topic_filter and (
+        topic_filter.index(b"#") != len(topic_filter) - 1 or (topic_filter != b"#" and topic_filter[-2:] != b"/#")
+    ):
+        raise MalformedPacketError("MQTT-4.7.1-2", "a # is not the last level by itself")
+    if b"+" in topic_filter and any(b"+" in level and level != b"+" for level in topic_filter.split(b"/")):
+        raise MalformedPacketError("MQTT-4.7.1-3", "a + does not fill its level")

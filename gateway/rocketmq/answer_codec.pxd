@@ -1,0 +1,77 @@
+import cython
+
+from core cimport octets
+from core.message cimport PublishBatch, Route, StoredBatch
+from gateway.rocketmq.send_codec cimport SendRun
+
+cdef unsigned int _BINARY
+cdef unsigned int _LANGUAGE_JAVA
+cdef unsigned int _VERSION
+cdef Py_ssize_t _ANSWER_BYTES
+cdef Py_ssize_t _BINARY_START_BYTES
+cdef const unsigned char[::1] _HEX
+cdef const unsigned char[::1] _ESCAPE
+cdef const unsigned char[::1] _TAGS
+cdef const unsigned char[::1] _QUEUE_ID
+cdef const unsigned char[::1] _MSG_ID
+cdef const unsigned char[::1] _OFFSET
+cdef const unsigned char[::1] _TRANSACTION_ID
+cdef const unsigned char[::1] _OPAQUE
+cdef const unsigned char[::1] _END
+cdef const unsigned char[::1] _BINARY_FIXED
+cdef const unsigned char[::1] _BINARY_QUEUE_ID
+cdef const unsigned char[::1] _BINARY_MSG_ID
+cdef const unsigned char[::1] _BINARY_OFFSET
+cdef const unsigned char[::1] _BINARY_TRANSACTION_ID
+
+
+@cython.locals(
+    batch=PublishBatch, size=Py_ssize_t, i=Py_ssize_t, out=bytearray, view="unsigned char[::1]",
+    host="const unsigned char[::1]", pos=Py_ssize_t, start=Py_ssize_t, header_type="unsigned int",
+)
+cpdef bytes encode_send_answers(SendRun run, bytes host_hex, Py_ssize_t first, Py_ssize_t end)
+
+@cython.locals(route=Route)
+cdef int _queue_id_of(PublishBatch batch, Py_ssize_t i) except? -1
+
+@cython.locals(batch=PublishBatch)
+cdef Py_ssize_t _write_json(
+    unsigned char[::1] out, Py_ssize_t pos, SendRun run, Py_ssize_t i, const unsigned char[::1] host
+) except -1
+
+@cython.locals(batch=PublishBatch, start=Py_ssize_t, size=Py_ssize_t)
+cdef Py_ssize_t _write_binary(
+    unsigned char[::1] out, Py_ssize_t pos, SendRun run, Py_ssize_t i, const unsigned char[::1] host
+) except -1
+
+@cython.locals(size=Py_ssize_t)
+cdef Py_ssize_t _put(unsigned char[::1] out, Py_ssize_t pos, const unsigned char[::1] piece) except -1
+
+@cython.locals(end=Py_ssize_t)
+cdef Py_ssize_t _write_sized_decimal(unsigned char[::1] out, Py_ssize_t pos, long long value) except -1
+
+cdef Py_ssize_t _write_integer(unsigned char[::1] out, Py_ssize_t pos, long long value) except -1
+
+@cython.locals(shift=int)
+cdef Py_ssize_t _write_hex(unsigned char[::1] out, Py_ssize_t pos, long long value) except -1
+
+@cython.locals(byte="unsigned char")
+cdef Py_ssize_t _write_escaped(
+    unsigned char[::1] out, Py_ssize_t pos, const unsigned char[::1] text, Py_ssize_t at, Py_ssize_t end
+) except -1
+
+@cython.locals(buf="const unsigned char[::1]", count=Py_ssize_t, i=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
+cpdef Py_ssize_t pick_tagged(StoredBatch batch, frozenset tags, int[::1] picked) except -1
+
+cdef Py_ssize_t _tag_at(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -2
+
+@cython.locals(i=Py_ssize_t)
+cpdef Py_ssize_t pick_all(StoredBatch batch, int[::1] picked) except -1
+
+@cython.locals(buf="const unsigned char[::1]", view="unsigned char[::1]", at=Py_ssize_t, i=Py_ssize_t, size=Py_ssize_t)
+cpdef Py_ssize_t copy_records(
+    StoredBatch batch, int[::1] picked, Py_ssize_t first, Py_ssize_t end, bytearray out, Py_ssize_t pos
+) except -1
+
+@cython.locals(total=Py_ssize_t, at=Py_ssize_t, i=Py_ssize_t)
+cpdef Py_ssize_t sum_records(StoredBatch batch, int[::1] picked, Py_ssize_t first, Py_ssize_t end) except -1

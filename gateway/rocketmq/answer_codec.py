@@ -1,0 +1,223 @@
+"""Answers of the data path: those to a run of stored sends, and the records of a pull.
+
+Source: docs/protocols/rocketmq.md, "Sends" and "Pulls".
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from core import octets
+from core.message import PublishBatch, Route, StoredBatch
+from gateway.rocketmq.commands import VERSION
+from gateway.rocketmq.send_codec import SendRun
+
+REGION = b"DefaultRegion"
+_BINARY = 1
+_LANGUAGE_JAVA = 0
+_VERSION = VERSION
+_ANSWER_BYTES = 384  # of one answer, without the ids in it
+_BINARY_START_BYTES = 21
+_HEX = b"0123456789ABCDEF"
+_ESCAPE = b"\\u00"
+_TAGS = b"TAGS\x01"
+
+# a JSON answer: what stands before each of its values, and at its end
+_QUEUE_ID = b'{"code":0,"extFields":{"queueId":"'
+_MSG_ID = b'","TRACE_ON":"true","MSG_REGION":"' + REGION + b'","msgId":"'
+_OFFSET = b'","queueOffset":"'
+_TRANSACTION_ID = b'","transactionId":"'
+_OPAQUE = b'"},"flag":1,"language":"JAVA","opaque":'
+_END = b',"serializeTypeCurrentRPC":"JSON","version":%d}' % VERSION
+
+# a binary one: names with their lengths
+_BINARY_FIXED = b"\x00\x08TRACE_ON\x00\x00\x00\x04true\x00\x0aMSG_REGION\x00\x00\x00\x0d" + REGION
+_BINARY_QUEUE_ID = b"\x00\x07queueId"
+_BINARY_MSG_ID = b"\x00\x05msgId"
+_BINARY_OFFSET = b"\x00\x0bqueueOffset"
+_BINARY_TRANSACTION_ID = b"\x00\x0dtransactionId"
+
+
+def encode_send_answers(run: SendRun, host_hex: bytes, first: int, end: int) -> bytes:
+    """Return the answers to those of the sends [first, end) that were stored and want one.
+
+    Args:
+        run: The run, after its batch was appended.
+        host_hex: Our address and port as 16 or 40 hexadecimal digits, for message ids.
+        first: Number of the first send.
+        end: Number after the last.
+    """
+    batch = run.batch
+    size = 0
+    for i in range(first, end):
+        size += _ANSWER_BYTES + len(host_hex) + 6 * (run.uniq_end[i] - run.uniq_start[i])
+    out = bytearray(size)
+    view = out
+    host = host_hex
+    pos = 0
+    for i in range(first, end):
+        if batch.physical_offset[i] < 0 or run.is_one_way[i]:
+            continue
+        start = pos
+        header_type = run.header_type[i]
+        if header_type == _BINARY:
+            pos = _write_binary(view, pos + 8, run, i, host)
+        else:
+            pos = _write_json(view, pos + 8, run, i, host)
+        octets.write_u32(view, start, pos - start - 4)
+        octets.write_u32(view, start + 4, header_type << 24 | (pos - start - 8))
+    return octets.read_bytes(view, 0, pos)
+
+
+def _queue_id_of(batch: PublishBatch, i: int) -> int:
+    route: Route | None = batch.routes[batch.route_index[i]]
+    assert route is not None
+    return route.queue_id
+
+
+def _write_json(out: bytearray | memoryview, pos: int, run: SendRun, i: int, host: bytes | memoryview) -> int:
+    batch = run.batch
+    pos = _put(out, pos, _QUEUE_ID)
+    pos = octets.write_decimal(out, pos, _queue_id_of(batch, i))
+    pos = _put(out, pos, _MSG_ID)
+    pos = _put(out, pos, host)
+    pos = _write_hex(out, pos, batch.physical_offset[i])
+    pos = _put(out, pos, _OFFSET)
+    pos = octets.write_decimal(out, pos, batch.queue_offset[i])
+    pos = _put(out, pos, _TRANSACTION_ID)
+    pos = _write_escaped(out, pos, run.extra, run.uniq_start[i], run.uniq_end[i])
+    pos = _put(out, pos, _OPAQUE)
+    pos = _write_integer(out, pos, batch.tag[i])
+    return _put(out, pos, _END)
+
+
+def _write_binary(out: bytearray | memoryview, pos: int, run: SendRun, i: int, host: bytes | memoryview) -> int:
+    batch = run.batch
+    start = pos
+    octets.write_u16(out, pos, 0)
+    octets.write_u8(out, pos + 2, _LANGUAGE_JAVA)
+    octets.write_u16(out, pos + 3, _VERSION)
+    octets.write_u32(out, pos + 5, batch.tag[i])
+    octets.write_u32(out, pos + 9, 1)
+    octets.write_u32(out, pos + 13, 0)
+    pos = _put(out, pos + _BINARY_START_BYTES, _BINARY_FIXED)
+    pos = _put(out, pos, _BINARY_QUEUE_ID)
+    pos = _write_sized_decimal(out, pos, _queue_id_of(batch, i))
+    pos = _put(out, pos, _BINARY_MSG_ID)
+    octets.write_u32(out, pos, len(host) + 16)
+    pos = _put(out, pos + 4, host)
+    pos = _write_hex(out, pos, batch.physical_offset[i])
+    pos = _put(out, pos, _BINARY_OFFSET)
+    pos = _write_sized_decimal(out, pos, batch.queue_offset[i])
+    pos = _put(out, pos, _BINARY_TRANSACTION_ID)
+    size = run.uniq_end[i] - run.uniq_start[i]
+    octets.write_u32(out, pos, size)
+    octets.copy_bytes(out, pos + 4, run.extra, run.uniq_start[i], size)
+    pos += 4 + size
+    octets.write_u32(out, start + 17, pos - start - _BINARY_START_BYTES)
+    return pos
+
+
+def _put(out: bytearray | memoryview, pos: int, piece: bytes | memoryview) -> int:
+    size = len(piece)
+    octets.copy_bytes(out, pos, piece, 0, size)
+    return pos + size
+
+
+def _write_sized_decimal(out: bytearray | memoryview, pos: int, value: int) -> int:
+    end = octets.write_decimal(out, pos + 4, value)
+    octets.write_u32(out, pos, end - pos - 4)
+    return end
+
+
+def _write_integer(out: bytearray | memoryview, pos: int, value: int) -> int:
+    if value < 0:
+        octets.write_u8(out, pos, 0x2D)
+        return octets.write_decimal(out, pos + 1, -value)
+    return octets.write_decimal(out, pos, value)
+
+
+def _write_hex(out: bytearray | memoryview, pos: int, value: int) -> int:
+    """Write 16 hexadecimal digits."""
+    for shift in range(60, -4, -4):
+        out[pos] = _HEX[(value >> shift) & 0xF]
+        pos += 1
+    return pos
+
+
+def _write_escaped(
+    out: bytearray | memoryview, pos: int, text: bytes | bytearray | memoryview, at: int, end: int
+) -> int:
+    """Write [at, end) of `text` as the inside of a JSON string."""
+    while at < end:
+        byte = text[at]
+        if byte in {0x22, 0x5C}:
+            out[pos] = 0x5C
+            out[pos + 1] = byte
+            pos += 2
+        elif byte < 0x20:
+            _put(out, pos, _ESCAPE)
+            out[pos + 4] = _HEX[byte >> 4]
+            out[pos + 5] = _HEX[byte & 0xF]
+            pos += 6
+        else:
+            out[pos] = byte
+            pos += 1
+        at += 1
+    return pos
+
+
+def pick_tagged(batch: StoredBatch, tags: frozenset[bytes], picked: array[int]) -> int:
+    """Put the numbers of the messages whose TAGS is one of `tags` into `picked`; return how many there are."""
+    buf = batch.buf
+    count = 0
+    for i in range(batch.count):
+        start = _tag_at(buf, batch.properties_start[i], batch.properties_end[i])
+        if start < 0:
+            continue
+        end = octets.find_byte(buf, 0x02, start, batch.properties_end[i])
+        if end < 0:
+            end = batch.properties_end[i]
+        if octets.read_bytes(buf, start, end) in tags:
+            picked[count] = i
+            count += 1
+    return count
+
+
+def _tag_at(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
+    """Return where the value of TAGS begins, or -1."""
+    while 0 <= pos < end:
+        if octets.equal_bytes(buf, pos, _TAGS, 0, 5):
+            return pos + 5
+        pos = octets.find_byte(buf, 0x02, pos, end) + 1
+        if pos == 0:
+            return -1
+    return -1
+
+
+def pick_all(batch: StoredBatch, picked: array[int]) -> int:
+    """Put the numbers of all messages into `picked`; return how many there are."""
+    for i in range(batch.count):
+        picked[i] = i
+    return batch.count
+
+
+def copy_records(batch: StoredBatch, picked: array[int], first: int, end: int, out: bytearray, pos: int) -> int:
+    """Copy the records of the picked messages [first, end) to `out` at `pos`, as stored; return the position after."""
+    buf = batch.buf
+    view = out
+    for at in range(first, end):
+        i = picked[at]
+        size = batch.record_end[i] - batch.record_start[i]
+        octets.copy_bytes(view, pos, buf, batch.record_start[i], size)
+        pos += size
+    return pos
+
+
+def sum_records(batch: StoredBatch, picked: array[int], first: int, end: int) -> int:
+    """Return the bytes of the records of the picked messages [first, end)."""
+    total = 0
+    for at in range(first, end):
+        i = picked[at]
+        total += batch.record_end[i] - batch.record_start[i]
+    return total

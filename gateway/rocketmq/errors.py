@@ -1,0 +1,78 @@
+"""What can go wrong with a peer's bytes and requests, and the response code of each of the core's errors."""
+
+from __future__ import annotations
+
+from core.errors import (
+    CorruptRecordError,
+    DataFolderInUseError,
+    DataFolderUnusableError,
+    DiskFullError,
+    FlushFailedError,
+    InvalidNameError,
+    LmqError,
+    MessageTooLargeError,
+    OffsetOutOfRangeError,
+    QueueError,
+    QueueNotFoundError,
+    ReceiptError,
+    StoreClosedError,
+    StoreError,
+)
+from gateway.rocketmq.response_codes import ResponseCode
+
+
+class RemotingError(Exception):
+    """A peer's bytes or requests that the protocol does not allow."""
+
+
+class FrameError(RemotingError):
+    """Bytes that are no frame, or a header that is no header: the connection cannot go on."""
+
+    def __init__(self, reason: str, position: int = 0) -> None:
+        super().__init__(f"malformed frame at {position}: {reason}")
+        self.reason = reason
+        self.position = position
+
+
+class RecordError(RemotingError):
+    """Bytes in a pull answer that are no record."""
+
+    def __init__(self, reason: str, position: int) -> None:
+        super().__init__(f"malformed record at {position}: {reason}")
+        self.reason = reason
+        self.position = position
+
+
+class CommandRefusedError(RemotingError):
+    """A request that is answered with `code` and `remark`; the connection goes on."""
+
+    def __init__(self, code: int, remark: str) -> None:
+        super().__init__(remark)
+        self.code = code
+        self.remark = remark
+
+
+RESPONSE_CODE_BY_ERROR: dict[type[LmqError], ResponseCode] = {
+    LmqError: ResponseCode.SYSTEM_ERROR,
+    StoreError: ResponseCode.SERVICE_NOT_AVAILABLE,
+    DataFolderInUseError: ResponseCode.SERVICE_NOT_AVAILABLE,
+    DataFolderUnusableError: ResponseCode.SERVICE_NOT_AVAILABLE,
+    DiskFullError: ResponseCode.SYSTEM_BUSY,
+    FlushFailedError: ResponseCode.SERVICE_NOT_AVAILABLE,
+    StoreClosedError: ResponseCode.SERVICE_NOT_AVAILABLE,
+    CorruptRecordError: ResponseCode.SYSTEM_ERROR,
+    MessageTooLargeError: ResponseCode.MESSAGE_ILLEGAL,
+    InvalidNameError: ResponseCode.INVALID_PARAMETER,
+    QueueError: ResponseCode.SYSTEM_ERROR,
+    QueueNotFoundError: ResponseCode.TOPIC_NOT_EXIST,
+    OffsetOutOfRangeError: ResponseCode.PULL_OFFSET_MOVED,
+    ReceiptError: ResponseCode.SYSTEM_ERROR,
+}
+
+
+def response_code_of(error: LmqError) -> ResponseCode:
+    """Return the response code of one of the core's errors, by its nearest class in the table."""
+    for kind in type(error).__mro__:
+        if kind in RESPONSE_CODE_BY_ERROR:
+            return RESPONSE_CODE_BY_ERROR[kind]
+    return ResponseCode.SYSTEM_ERROR

@@ -1,0 +1,150 @@
+import cython
+
+from core cimport octets
+from core.message cimport PublishBatch
+from gateway.rocketmq cimport codec
+from gateway.rocketmq.codec cimport Frames, SendHeader
+
+cdef long long _NO_INTEGER
+cdef int _SEND
+cdef int _SEND_V2
+cdef int _ONE_WAY
+cdef Py_ssize_t _UNIQ_PREFIX_BYTES
+cdef Py_ssize_t _GROWTH_BYTES
+cdef int _REFUSED_LATER
+cdef int _REFUSED_HALF
+cdef int _REFUSED_TEXT
+cdef int _REFUSED_PROPERTIES
+cdef int _REFUSED_BODY
+cdef int _HALF_BITS
+cdef int _KEPT_BITS
+cdef int _TOPIC
+cdef int _DEFAULT_TOPIC
+cdef int _DEFAULT_QUEUES
+cdef int _QUEUE_ID
+cdef int _SYS_FLAG
+cdef int _BORN_MS
+cdef int _FLAG
+cdef int _PROPERTIES
+cdef int _RECONSUMES
+cdef int _BATCH
+cdef const unsigned char[::1] _NAMES
+cdef Py_ssize_t _WAIT_AT
+cdef Py_ssize_t _POP_CK_AT
+cdef Py_ssize_t _DISPATCH_AT
+cdef Py_ssize_t _OFFSETS_AT
+cdef Py_ssize_t _CRC_AT
+cdef Py_ssize_t _UNIQ_AT
+cdef Py_ssize_t _LMQ_TOPIC_AT
+cdef Py_ssize_t _DELAY_AT
+cdef Py_ssize_t _TIMER_AT
+cdef Py_ssize_t _TRAN_AT
+cdef int _PLAIN
+cdef int _DROP
+cdef int _IS_DISPATCH
+cdef int _IS_UNIQ
+cdef int _IS_SPACE_TOPIC
+cdef int _IS_DELAY
+cdef int _IS_TIMER
+cdef int _IS_TRAN
+
+
+cdef class SendTarget:
+    cdef public bytes topic
+    cdef public int queue_id
+    cdef public bytes dispatch
+    cdef public bytes space_topic
+    cdef public bytes default_topic
+    cdef public int default_queues
+    cdef public int refusal
+
+
+cdef class SendRun:
+    cdef public PublishBatch batch
+    cdef public Py_ssize_t count
+    cdef public int body_bytes_max
+    cdef public int properties_bytes_max
+    cdef public const unsigned char[::1] origin
+    cdef public const unsigned char[::1] uniq_prefix
+    cdef public unsigned int uniq_counter
+    cdef public list targets
+    cdef public dict by_key
+    cdef public SendHeader header
+    cdef public int[::1] header_type
+    cdef public int[::1] is_one_way
+    cdef public int[::1] uniq_start
+    cdef public int[::1] uniq_end
+    cdef public unsigned char[::1] extra
+    cdef public Py_ssize_t extra_used
+    cdef public unsigned char[::1] scratch
+    cdef public int kind
+    cdef public bytes dispatch
+    cdef public bytes space_topic
+    cdef public int refusal
+    cdef public Py_ssize_t last_start
+    cdef public Py_ssize_t last_end
+    cdef public int last_queue_id
+    cdef public int last_index
+
+
+@cython.locals(buf="const unsigned char[::1]", header=SendHeader, i=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
+cpdef Py_ssize_t read_sends(Frames frames, Py_ssize_t first, SendRun run) except -1
+
+@cython.locals(wanted=Py_ssize_t, grown="unsigned char[::1]")
+cdef int _make_room(SendRun run, Py_ssize_t header_bytes) except -1
+
+@cython.locals(
+    i=Py_ssize_t, batch=PublishBatch, header=SendHeader, queue_id="long long", queues="long long",
+    sys_flag="long long", flag="long long", reconsumes="long long", born_ms="long long",
+)
+cdef bint _add_message(
+    const unsigned char[::1] buf, Py_ssize_t body_start, Py_ssize_t body_end, SendRun run
+) except *
+
+@cython.locals(start=Py_ssize_t, value="long long")
+cdef long long _number(const unsigned char[::1] buf, SendHeader header, int field, long long otherwise) except? -3
+
+@cython.locals(start=Py_ssize_t)
+cdef long long _number_64(const unsigned char[::1] buf, SendHeader header, int field) except? -3
+
+@cython.locals(field=int, start=Py_ssize_t)
+cdef bint _has_known_texts(const unsigned char[::1] buf, SendHeader header) except *
+
+@cython.locals(header=SendHeader, start=Py_ssize_t, end=Py_ssize_t, scratch="unsigned char[::1]")
+cdef bint _take_properties(const unsigned char[::1] buf, SendRun run, Py_ssize_t i) except *
+
+@cython.locals(extra="unsigned char[::1]", used=Py_ssize_t, close=Py_ssize_t, name_end=Py_ssize_t)
+cdef int _copy_properties(
+    const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t end, SendRun run, Py_ssize_t i
+) except -1
+
+@cython.locals(kind=int, start=Py_ssize_t)
+cdef bint _keep(
+    const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t name_end, Py_ssize_t close, SendRun run
+) except *
+
+@cython.locals(size=Py_ssize_t, first="unsigned char")
+cdef int _kind_of(const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t end) except -1
+
+cdef int _kind_of_later(const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t size) except -1
+
+cdef bint _is_ours(const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t size) except *
+
+cdef bint _is_name(
+    const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t size, Py_ssize_t name_at, Py_ssize_t name_size
+) except *
+
+@cython.locals(text=bytes)
+cdef bint _is_text(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except *
+
+@cython.locals(extra="unsigned char[::1]", used=Py_ssize_t)
+cdef int _finish_properties(SendRun run, Py_ssize_t i) except -1
+
+@cython.locals(shift=int, digit="unsigned int")
+cdef Py_ssize_t _write_uniq(SendRun run, unsigned char[::1] extra, Py_ssize_t used) except -1
+
+@cython.locals(
+    header=SendHeader, start=Py_ssize_t, end=Py_ssize_t, topic=bytes, key=tuple, index=int, plain=bint,
+    default_topic=bytes,
+)
+cdef int _find_target(const unsigned char[::1] buf, SendRun run, int queue_id, int queues) except -1

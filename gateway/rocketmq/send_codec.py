@@ -1,0 +1,444 @@
+"""Runs of sends as one batch: columns of positions, the properties made ready for the log, the targets gathered.
+
+What sends ask for beyond storing (topic, queue, dispatch) is kept once for each distinct target of a run, so that the
+front decides once for each. A message's own properties are copied as sent, less those that are not the producer's to
+say: `WAIT`, `POP_CK`, the log's own names, and all that begin with `LMQ_`.
+
+Source: docs/protocols/rocketmq.md, "Sends".
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from core import octets
+from core.message import PublishBatch
+from gateway.rocketmq import codec
+from gateway.rocketmq.codec import FRAMES_MAX, NO_INTEGER, Frames, SendHeader
+
+RUN_MAX = FRAMES_MAX  # sends in a run
+ORIGIN_BYTES_MAX = 1024
+UNIQ_PREFIX_BYTES = 28  # address, process, hash and time of a key that we give, in hexadecimal digits
+PROPERTIES_BYTES_MAX = 32_767
+BUFFER_BYTES_KEPT = 1 << 22  # what one run of huge headers made is not kept for ever
+REFUSED_LATER = 1  # a delayed or timed message
+REFUSED_HALF = 2  # a half message of a transaction
+REFUSED_TEXT = 3  # properties that are not UTF-8
+REFUSED_PROPERTIES = 4  # properties over the limit
+REFUSED_BODY = 5  # a body over the limit
+
+_NO_INTEGER = NO_INTEGER
+_SEND = 10
+_SEND_V2 = 310
+_ONE_WAY = 0x2
+_UNIQ_PREFIX_BYTES = UNIQ_PREFIX_BYTES
+_GROWTH_BYTES = 64  # UNIQ_KEY, where we add it
+_REFUSED_LATER = REFUSED_LATER
+_REFUSED_HALF = REFUSED_HALF
+_REFUSED_TEXT = REFUSED_TEXT
+_REFUSED_PROPERTIES = REFUSED_PROPERTIES
+_REFUSED_BODY = REFUSED_BODY
+_HALF_BITS = 0xC  # sysFlag: prepared, commit, rollback
+_KEPT_BITS = 0x703  # sysFlag: whether and how the body is compressed; the store says what its hosts are
+
+# numbers of the header's fields: the letters of the second version, from `a`
+_TOPIC = 1
+_DEFAULT_TOPIC = 2
+_DEFAULT_QUEUES = 3
+_QUEUE_ID = 4
+_SYS_FLAG = 5
+_BORN_MS = 6
+_FLAG = 7
+_PROPERTIES = 8
+_RECONSUMES = 9
+_BATCH = 12
+
+# names of properties, compared in place: where each begins in the text
+_NAMES = b"WAITPOP_CKINNER_MULTI_DISPATCHINNER_MULTI_QUEUE_OFFSET__CRC32#UNIQ_KEYLMQ_TOPICDELAYTIMER_DETRAN_MSG"
+_WAIT_AT = 0
+_POP_CK_AT = 4
+_DISPATCH_AT = 10
+_OFFSETS_AT = 30
+_CRC_AT = 54
+_UNIQ_AT = 62
+_LMQ_TOPIC_AT = 70
+_DELAY_AT = 79
+_TIMER_AT = 84
+_TRAN_AT = 92
+_PLAIN = 0
+_DROP = 1
+_IS_DISPATCH = 2
+_IS_UNIQ = 3
+_IS_SPACE_TOPIC = 4
+_IS_DELAY = 5
+_IS_TIMER = 6
+_IS_TRAN = 7
+
+
+class SendTarget:
+    """Where sends of a run want to go; `refusal` is 0 or one of the REFUSED numbers, whatever the target."""
+
+    def __init__(
+        self,
+        topic: bytes,
+        queue_id: int,
+        dispatch: bytes,
+        space_topic: bytes,
+        default_topic: bytes,
+        default_queues: int,
+        refusal: int,
+    ) -> None:
+        self.topic = topic
+        self.queue_id = queue_id  # negative: any
+        self.dispatch = dispatch  # names of light queues with commas between, as sent
+        self.space_topic = space_topic  # LMQ_TOPIC, for messages to the parent topic
+        self.default_topic = default_topic  # the topic whose settings a new topic takes over
+        self.default_queues = default_queues
+        self.refusal = refusal
+
+
+class SendRun:
+    """Sends ready to be routed: `batch`, the `targets` that its `route_index` points to, and how to answer each.
+
+    `batch.tag` holds the opaque numbers; `batch.topics` and `batch.routes` are the front's to fill, one for each
+    target. Valid until the next run is begun.
+    """
+
+    def __init__(self, body_bytes_max: int, properties_bytes_max: int) -> None:
+        self.batch = PublishBatch(RUN_MAX)
+        self.count = 0
+        self.body_bytes_max = body_bytes_max
+        self.properties_bytes_max = properties_bytes_max
+        self.origin: bytes | memoryview = b""
+        self.uniq_prefix: bytes | memoryview = b"0" * UNIQ_PREFIX_BYTES
+        self.uniq_counter = 0
+        self.targets: list[SendTarget] = []
+        self.by_key: dict[tuple[bytes, int, bytes, bytes, int], int] = {}
+        self.header = SendHeader()
+        self.header_type = array("i", bytes(4 * RUN_MAX))
+        self.is_one_way = array("i", bytes(4 * RUN_MAX))
+        self.uniq_start = array("i", bytes(4 * RUN_MAX))  # UNIQ_KEY's value in `extra`
+        self.uniq_end = array("i", bytes(4 * RUN_MAX))
+        self.extra: bytearray | memoryview = bytearray(1 << 16)
+        self.extra_used = 0
+        self.scratch: bytearray | memoryview = bytearray(1 << 12)
+        # of the message being read
+        self.kind = 0
+        self.dispatch = b""
+        self.space_topic = b""
+        self.refusal = 0
+        # of the message before: most go where it went
+        self.last_start = 0
+        self.last_end = 0
+        self.last_queue_id = 0
+        self.last_index = -1
+
+    def begin(
+        self,
+        buf: bytes | bytearray | memoryview,
+        *,
+        origin: bytes,
+        born_host: bytes,
+        uniq_prefix: bytes,
+    ) -> None:
+        """Forget the run before and begin one whose frames lie in `buf`.
+
+        Args:
+            buf: What the frames were cut from.
+            origin: Encoded properties of the publisher, for messages that go beyond their own topic.
+            born_host: The peer's address and port.
+            uniq_prefix: The first 28 digits of a UNIQ_KEY that we give.
+        """
+        batch = self.batch
+        batch.clear()
+        batch.buf = buf
+        batch.born_host = born_host
+        if len(self.extra) > BUFFER_BYTES_KEPT:
+            self.extra = bytearray(1 << 16)
+            self.scratch = bytearray(1 << 12)
+        self.origin = origin if len(origin) <= ORIGIN_BYTES_MAX else b""
+        self.uniq_prefix = uniq_prefix
+        self.count = 0
+        self.targets.clear()
+        self.by_key.clear()
+        self.extra_used = 0
+        self.last_index = -1
+
+
+def read_sends(frames: Frames, first: int, run: SendRun) -> int:
+    """Add frames from `first` on to `run` while they are sends of the known shape; return the first that is not.
+
+    A frame that is no send, a batch, or unusual ends the run; so does a run that is full.
+    """
+    buf = frames.buf
+    header = run.header
+    i = first
+    while i < frames.count and run.count < run.batch.capacity:
+        if frames.code[i] != _SEND and frames.code[i] != _SEND_V2:
+            break
+        start = frames.header_start[i]
+        end = frames.header_end[i]
+        if not codec.read_header(buf, start, end, frames.header_type[i], header):
+            break
+        _make_room(run, end - start)
+        if not _add_message(buf, end, frames.body_end[i], run):
+            break
+        run.header_type[run.count - 1] = frames.header_type[i]
+        i += 1
+    run.batch.count = run.count
+    run.batch.extra = run.extra
+    return i
+
+
+def _make_room(run: SendRun, header_bytes: int) -> None:
+    """Grow the buffers so that a message with such a header fits, whatever its properties say."""
+    if len(run.scratch) < header_bytes:
+        run.scratch = bytearray(2 * header_bytes)
+    wanted = run.extra_used + header_bytes + len(run.origin) + _GROWTH_BYTES
+    if len(run.extra) < wanted:
+        grown = bytearray(2 * wanted)
+        octets.copy_bytes(grown, 0, run.extra, 0, run.extra_used)
+        run.extra = grown
+
+
+def _add_message(buf: bytes | bytearray | memoryview, body_start: int, body_end: int, run: SendRun) -> bool:
+    """Add the message whose header was read to the run; False where a field is missing or no number."""
+    i = run.count
+    batch = run.batch
+    header = run.header
+    queue_id = _number(buf, header, _QUEUE_ID, _NO_INTEGER)
+    queues = _number(buf, header, _DEFAULT_QUEUES, _NO_INTEGER)
+    sys_flag = _number(buf, header, _SYS_FLAG, _NO_INTEGER)
+    flag = _number(buf, header, _FLAG, _NO_INTEGER)
+    reconsumes = _number(buf, header, _RECONSUMES, 0)
+    born_ms = _number_64(buf, header, _BORN_MS)
+    if header.code not in {_SEND, _SEND_V2}:
+        return False
+    if _NO_INTEGER in {queue_id, queues, sys_flag, flag, reconsumes} or born_ms < 0:
+        return False
+    if not _has_known_texts(buf, header):
+        return False
+    batch.extra_start[i] = run.extra_used
+    if not _take_properties(buf, run, i):
+        return False
+    _finish_properties(run, i)
+    if sys_flag & _HALF_BITS:
+        run.refusal = _REFUSED_HALF
+    if run.extra_used - batch.extra_start[i] > run.properties_bytes_max:
+        run.refusal = _REFUSED_PROPERTIES
+    if body_end - body_start > run.body_bytes_max:
+        run.refusal = _REFUSED_BODY
+    batch.route_index[i] = _find_target(buf, run, queue_id, queues)
+    batch.extra_end[i] = run.extra_used
+    batch.body_start[i] = body_start
+    batch.body_end[i] = body_end
+    batch.flag[i] = flag
+    batch.sys_flag[i] = sys_flag & _KEPT_BITS
+    batch.reconsume_times[i] = reconsumes
+    batch.born_ms[i] = born_ms
+    batch.tag[i] = header.opaque
+    batch.physical_offset[i] = -1
+    run.is_one_way[i] = header.flag & _ONE_WAY
+    run.count = i + 1
+    return True
+
+
+def _number(buf: bytes | bytearray | memoryview, header: SendHeader, field: int, otherwise: int) -> int:
+    """Return the 32-bit number of the field, `otherwise` where it is absent, NO_INTEGER where it is none."""
+    start = header.start[field]
+    if start < 0:
+        return otherwise
+    value = codec.read_integer(buf, start, header.end[field])
+    return value if -0x80000000 <= value <= 0x7FFFFFFF else _NO_INTEGER
+
+
+def _number_64(buf: bytes | bytearray | memoryview, header: SendHeader, field: int) -> int:
+    start = header.start[field]
+    return _NO_INTEGER if start < 0 else codec.read_integer(buf, start, header.end[field])
+
+
+def _has_known_texts(buf: bytes | bytearray | memoryview, header: SendHeader) -> bool:
+    """Return whether both topics are there and have no escapes, and the message is no batch."""
+    for field in range(_TOPIC, _DEFAULT_TOPIC + 1):
+        start = header.start[field]
+        if start < 0 or octets.find_byte(buf, 0x5C, start, header.end[field]) >= 0:
+            return False
+    start = header.start[_BATCH]
+    return start < 0 or start == header.end[_BATCH] or buf[start] == 0x66  # f(alse)
+
+
+def _take_properties(buf: bytes | bytearray | memoryview, run: SendRun, i: int) -> bool:
+    """Put the message's properties into `extra`; False where their text has a bad escape."""
+    header = run.header
+    run.dispatch = b""
+    run.space_topic = b""
+    run.refusal = 0
+    run.uniq_start[i] = 0
+    run.uniq_end[i] = 0
+    start = header.start[_PROPERTIES]
+    if start < 0:
+        return True
+    end = header.end[_PROPERTIES]
+    if header.is_binary or octets.find_byte(buf, 0x5C, start, end) < 0:
+        _copy_properties(buf, start, end, run, i)
+        return True
+    scratch = run.scratch
+    end = codec.unescape(buf, start, end, scratch)
+    if end < 0:
+        return False
+    _copy_properties(scratch, 0, end, run, i)
+    return True
+
+
+def _copy_properties(text: bytes | bytearray | memoryview, pos: int, end: int, run: SendRun, i: int) -> None:
+    """Copy the properties in [pos, end) that are the producer's to say, each with its closing separator."""
+    extra = run.extra
+    used = run.extra_used
+    while pos < end:
+        close = octets.find_byte(text, 0x02, pos, end)
+        if close < 0:
+            close = end
+        name_end = octets.find_byte(text, 0x01, pos, close)
+        if name_end > pos and _keep(text, pos, name_end, close, run):
+            octets.copy_bytes(extra, used, text, pos, close - pos)
+            if run.kind == _IS_UNIQ:
+                run.uniq_start[i] = used + name_end + 1 - pos
+                run.uniq_end[i] = used + close - pos
+            used += close - pos
+            extra[used] = 0x02
+            used += 1
+        pos = close + 1
+    if not _is_text(extra, run.extra_used, used):
+        run.refusal = _REFUSED_TEXT
+    run.extra_used = used
+
+
+def _keep(text: bytes | bytearray | memoryview, pos: int, name_end: int, close: int, run: SendRun) -> bool:
+    """Return whether the property [pos, close) is stored as it is; note what others ask for."""
+    kind = _kind_of(text, pos, name_end)
+    run.kind = kind
+    start = name_end + 1
+    if kind == _IS_DISPATCH:
+        run.dispatch = octets.read_bytes(text, start, close)
+    elif kind == _IS_SPACE_TOPIC:
+        run.space_topic = octets.read_bytes(text, start, close)
+    elif kind == _IS_TIMER or (kind == _IS_DELAY and not (close - start == 1 and text[start] == 0x30)):
+        run.refusal = _REFUSED_LATER
+    elif kind == _IS_TRAN and close > start and text[start] in {0x74, 0x54}:  # t(rue)
+        run.refusal = _REFUSED_HALF
+    return kind not in {_DROP, _IS_DISPATCH, _IS_SPACE_TOPIC}
+
+
+def _kind_of(text: bytes | bytearray | memoryview, pos: int, end: int) -> int:
+    """Return what the property of the name [pos, end) means to us."""
+    size = end - pos
+    first = text[pos]
+    if first == 0x55:
+        return _IS_UNIQ if _is_name(text, pos, size, _UNIQ_AT, 8) else _PLAIN
+    if first == 0x4C:
+        if _is_name(text, pos, size, _LMQ_TOPIC_AT, 9):
+            return _IS_SPACE_TOPIC
+        return _DROP if size >= 4 and _is_name(text, pos, 4, _LMQ_TOPIC_AT, 4) else _PLAIN
+    if first == 0x49 and _is_name(text, pos, size, _DISPATCH_AT, 20):
+        return _IS_DISPATCH
+    if first in {0x44, 0x54}:
+        return _kind_of_later(text, pos, size)
+    return _DROP if first in {0x49, 0x50, 0x57, 0x5F} and _is_ours(text, pos, size) else _PLAIN
+
+
+def _kind_of_later(text: bytes | bytearray | memoryview, pos: int, size: int) -> int:
+    """Return what a name that begins with D or T means: a message for later, or a half one."""
+    if _is_name(text, pos, size, _DELAY_AT, 5):
+        return _IS_DELAY
+    if size >= 8 and _is_name(text, pos, 8, _TIMER_AT, 8):
+        return _IS_TIMER
+    return _IS_TRAN if _is_name(text, pos, size, _TRAN_AT, 8) else _PLAIN
+
+
+def _is_ours(text: bytes | bytearray | memoryview, pos: int, size: int) -> bool:
+    """Return whether the name is one that only the broker writes, or that is said to it alone."""
+    return (
+        _is_name(text, pos, size, _WAIT_AT, 4)
+        or _is_name(text, pos, size, _OFFSETS_AT, 24)
+        or _is_name(text, pos, size, _POP_CK_AT, 6)
+        or _is_name(text, pos, size, _CRC_AT, 8)
+    )
+
+
+def _is_name(text: bytes | bytearray | memoryview, pos: int, size: int, name_at: int, name_size: int) -> bool:
+    return size == name_size and octets.equal_bytes(text, pos, _NAMES, name_at, size)
+
+
+def _is_text(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
+    """Return whether [start, end) is UTF-8."""
+    text = octets.read_bytes(buf, start, end)
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _finish_properties(run: SendRun, i: int) -> None:
+    """Add what the gateway says: a UNIQ_KEY where there is none, and who published, beyond the message's topic."""
+    extra = run.extra
+    used = run.extra_used
+    if run.uniq_end[i] == 0:
+        octets.copy_bytes(extra, used, _NAMES, _UNIQ_AT, 8)
+        extra[used + 8] = 0x01
+        run.uniq_start[i] = used + 9
+        used = _write_uniq(run, extra, used + 9)
+        run.uniq_end[i] = used
+        extra[used] = 0x02
+        used += 1
+    if run.dispatch or run.space_topic:
+        octets.copy_bytes(extra, used, run.origin, 0, len(run.origin))
+        used += len(run.origin)
+    run.extra_used = used
+
+
+def _write_uniq(run: SendRun, extra: bytearray | memoryview, used: int) -> int:
+    """Write a key of our own at `used`; return the position after it."""
+    octets.copy_bytes(extra, used, run.uniq_prefix, 0, _UNIQ_PREFIX_BYTES)
+    used += _UNIQ_PREFIX_BYTES
+    run.uniq_counter = (run.uniq_counter + 1) & 0xFFFF
+    for shift in range(12, -4, -4):
+        digit = run.uniq_counter >> shift & 0xF
+        extra[used] = 0x30 + digit if digit < 10 else 0x37 + digit
+        used += 1
+    return used
+
+
+def _find_target(buf: bytes | bytearray | memoryview, run: SendRun, queue_id: int, queues: int) -> int:
+    """Return the number of the message's target among the run's, made when it is the first that wants it."""
+    header = run.header
+    start = header.start[_TOPIC]
+    end = header.end[_TOPIC]
+    if (
+        run.last_index >= 0
+        and queue_id == run.last_queue_id
+        and not run.refusal
+        and not run.dispatch
+        and not run.space_topic
+        and end - start == run.last_end - run.last_start
+        and octets.equal_bytes(buf, start, buf, run.last_start, end - start)
+    ):
+        return run.last_index
+    topic = octets.read_bytes(buf, start, end)
+    key = (topic, queue_id, run.dispatch, run.space_topic, run.refusal)
+    index = run.by_key.get(key, -1)
+    if index < 0:
+        index = len(run.targets)
+        run.by_key[key] = index
+        default_topic = octets.read_bytes(buf, header.start[_DEFAULT_TOPIC], header.end[_DEFAULT_TOPIC])
+        run.targets.append(
+            SendTarget(topic, queue_id, run.dispatch, run.space_topic, default_topic, queues, run.refusal)
+        )
+    plain = not (run.refusal or run.dispatch or run.space_topic)
+    run.last_start = start
+    run.last_end = end
+    run.last_queue_id = queue_id
+    run.last_index = index if plain else -1
+    return index

@@ -1,0 +1,51 @@
+"""Groups go on where they committed, also after a restart."""
+
+from __future__ import annotations
+
+from hypothesis import given, strategies as st
+
+from core.lmq.consumer_offsets import ConsumerOffsets
+from tests.support.stores import MemoryPlaces, MemoryTable
+
+names = st.sampled_from([b"g1", b"g2", b"%LMQ%g"])
+queues = st.sampled_from([b"%LMQ%a", b"orders/0", b"orders/1"])
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("commit"), names, queues, st.integers(0, 2**40)),
+        st.tuples(st.just("forget"), names, queues),
+        st.tuples(st.just("reopen")),
+    ),
+    max_size=40,
+)
+
+
+def test_group_that_never_committed_has_no_offset():
+    assert ConsumerOffsets(MemoryTable(), MemoryPlaces()).get(b"g", b"%LMQ%q") is None
+
+
+def test_commit_may_go_backwards():
+    offsets = ConsumerOffsets(MemoryTable(), MemoryPlaces())
+    offsets.commit(b"g", b"q/0", 9)
+    offsets.commit(b"g", b"q/0", 3)
+    assert offsets.get(b"g", b"q/0") == 3
+
+
+@given(steps)
+def test_offsets_are_what_was_committed_last_also_after_reopening(actions):
+    table, places, model = MemoryTable(), MemoryPlaces(), {}
+    offsets = ConsumerOffsets(table, places)
+    for action, *arguments in actions:
+        if action == "commit":
+            group, queue, offset = arguments
+            offsets.commit(group, queue, offset)
+            model[group, queue] = offset
+        elif action == "forget":
+            offsets.forget(*arguments)
+            model.pop(tuple(arguments), None)
+        else:
+            places.lose_owners()
+            offsets = ConsumerOffsets(table, places)
+        assert {(group, queue): offset for group, queue, offset in offsets.items()} == model
+        assert places.used_count == len(model)
+    for (group, queue), offset in model.items():
+        assert offsets.get(group, queue) == offset

@@ -1,0 +1,101 @@
+"""The newest retained message of each topic is found by the topic and by filters."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from core.lmq.retained import RetainedMessages
+from tests.support.stores import MemoryTable
+
+levels = st.sampled_from([b"a", b"b", b"", b"$x", b"c"])
+topics = st.lists(levels, min_size=1, max_size=4).map(b"/".join)
+filters = st.one_of(
+    st.lists(st.one_of(levels, st.just(b"+")), min_size=1, max_size=4).map(b"/".join),
+    st.lists(st.one_of(levels, st.just(b"+")), min_size=0, max_size=3).map(lambda some: b"/".join([*some, b"#"])),
+)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("set"), topics, st.binary(max_size=3)),
+        st.tuples(st.just("remove"), topics),
+        st.tuples(st.just("reopen")),
+    ),
+    max_size=30,
+)
+
+
+def naive_match(topic_filter, topic):
+    pattern, words = topic_filter.split(b"/"), topic.split(b"/")
+    if pattern[0] in {b"+", b"#"} and topic.startswith(b"$"):
+        return False
+    for i, level in enumerate(pattern):
+        if level == b"#":
+            return True
+        if i >= len(words) or level not in {b"+", words[i]}:
+            return False
+    return len(words) == len(pattern)
+
+
+@given(steps, st.lists(filters, min_size=1, max_size=8))
+def test_filters_find_what_a_naive_matcher_does_also_after_reopening(actions, asked):
+    table, model = MemoryTable(), {}
+    retained = RetainedMessages(table)
+    for action, *arguments in actions:
+        if action == "set":
+            retained.set(*arguments)
+            model[arguments[0]] = arguments[1]
+        elif action == "remove":
+            retained.remove(arguments[0])
+            model.pop(arguments[0], None)
+        else:
+            retained = RetainedMessages(table)
+        assert len(retained) == len(model)
+    for topic_filter in asked:
+        found = list(retained.match(topic_filter))
+        assert len(found) == len(dict(found))
+        assert dict(found) == {topic: model[topic] for topic in model if naive_match(topic_filter, topic)}
+    for topic in list(model):
+        assert retained.get(topic) == model[topic]
+        retained.remove(topic)
+    assert list(retained.match(b"#")) == []
+    assert retained._root == {}
+
+
+@given(st.lists(topics, unique=True, max_size=12), st.data())
+def test_tree_may_change_while_somebody_walks_it(names, data):
+    retained = RetainedMessages(MemoryTable())
+    for topic in names:
+        retained.set(topic, b"1")
+    kept = set(names)
+    walk, found = retained.match(b"#"), []
+    for topic, _ in walk:
+        found.append(topic)
+        change = data.draw(topics)
+        if data.draw(st.booleans()):
+            retained.set(change, b"2")
+        else:
+            retained.remove(change)
+            kept.discard(change)
+    assert len(found) == len(set(found))
+    assert {topic for topic in kept if not topic.startswith(b"$")} <= set(found)
+
+
+def test_topics_are_matched_by_level_and_not_by_text():
+    retained = RetainedMessages(MemoryTable())
+    for topic in (b"a", b"a/b", b"ab", b"a/b/c", b"a/", b"/a"):
+        retained.set(topic, topic)
+    assert sorted(topic for topic, _ in retained.match(b"a/#")) == [b"a", b"a/", b"a/b", b"a/b/c"]
+    assert sorted(topic for topic, _ in retained.match(b"a/+")) == [b"a/", b"a/b"]
+    assert sorted(topic for topic, _ in retained.match(b"+/a")) == [b"/a"]
+    assert [topic for topic, _ in retained.match(b"a")] == [b"a"]
+
+
+@pytest.mark.slow
+def test_many_topics_are_given_in_pages():
+    retained = RetainedMessages(MemoryTable())
+    for number in range(100_000):
+        retained.set(b"site/%d/state" % number, b"x")
+    walk = retained.match(b"#")
+    assert len([next(walk) for _ in range(10)]) == 10
+    assert sum(1 for _ in walk) == 99_990
+    assert [topic for topic, _ in retained.match(b"site/777/#")] == [b"site/777/state"]

@@ -1,0 +1,275 @@
+"""The journal: replay, torn tails, flipped bits, compaction, kills and full disks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from itertools import accumulate
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from core.errors import DiskFullError
+from core.store.journal import RECORD_BYTES_MAX, Journal, check_record, write_records
+from tests.support.files import file_size_limit, fresh_folder
+
+records_lists = st.lists(st.binary(min_size=1, max_size=RECORD_BYTES_MAX), max_size=30)
+HEADER_BYTES = 36
+
+
+def write(path, records) -> int:
+    journal = Journal.open(path)
+    for record in records:
+        journal.append(record)
+    journal.close()
+    return journal.bytes_used
+
+
+def read(path) -> list[bytes]:
+    journal = Journal.open(path)
+    try:
+        return list(journal.replay())
+    finally:
+        journal.close()
+
+
+def test_records_come_back_in_order(tmp_path):
+    journal = Journal.open(tmp_path / "j")
+    journal.append(b"one")
+    journal.append_many(b"aabbcc", 2)
+    assert list(journal.replay()) == [b"one", b"aa", b"bb", b"cc"]
+    journal.close()
+    assert read(tmp_path / "j") == [b"one", b"aa", b"bb", b"cc"]
+
+
+def test_a_journal_that_was_not_closed_comes_back_whole(tmp_path):
+    journal = Journal.open(tmp_path / "j")
+    journal.append(b"kept")
+    shutil.copy(tmp_path / "j", tmp_path / "copy")
+    assert read(tmp_path / "copy") == [b"kept"]
+    journal.close()
+
+
+@pytest.mark.parametrize(("records", "size"), [(b"", 0), (b"x" * 65, 65), (b"abc", 2)])
+def test_wrong_sizes_are_refused(tmp_path, records, size):
+    journal = Journal.open(tmp_path / "j")
+    with pytest.raises(ValueError, match="64 bytes"):
+        journal.append_many(records, size)
+    with pytest.raises(ValueError, match="64 bytes"):
+        journal.compact([b"fine", b""])
+    assert list(journal.replay()) == []
+    journal.close()
+
+
+def test_the_file_grows(tmp_path):
+    journal = Journal.open(tmp_path / "j")
+    batch = bytes(range(64)) * 1_000
+    for _ in range(5):
+        journal.append_many(batch, 64)
+    assert journal.bytes_used == HEADER_BYTES + 5_000 * 69
+    journal.close()
+    assert read(tmp_path / "j") == [bytes(range(64))] * 5_000
+
+
+@given(records=records_lists, data=st.data())
+@settings(max_examples=50, deadline=None)
+def test_a_tail_torn_at_any_byte_is_cut_and_written_over(tmp_path_factory, records, data):
+    path = tmp_path_factory.mktemp("journal") / "j"
+    used = write(path, records)
+    size = data.draw(st.integers(0, used))
+    os.truncate(path, size)
+    journal = Journal.open(path)
+    found = list(journal.replay())
+    assert found == records[: len(found)]
+    assert sum(len(record) + 5 for record in records[: len(found) + 1]) > size - HEADER_BYTES or (found == records)
+    journal.append(b"after")
+    journal.close()
+    assert read(path) == [*found, b"after"]
+
+
+@given(records=st.lists(st.binary(min_size=1, max_size=64), min_size=1, max_size=20), data=st.data())
+@settings(max_examples=80, deadline=None)
+def test_a_flipped_bit_ends_the_journal_before_it(tmp_path_factory, records, data):
+    path = tmp_path_factory.mktemp("journal") / "j"
+    used = write(path, records)
+    bit = data.draw(st.integers(0, 8 * used - 1))
+    whole = bytearray(path.read_bytes())
+    whole[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(whole)
+    journal = Journal.open(path)
+    found = list(journal.replay())
+    assert found == records[: len(found)]
+    if bit // 8 >= HEADER_BYTES:
+        ends = accumulate((len(record) + 5 for record in records), initial=HEADER_BYTES)
+        assert len(found) == sum(end <= bit // 8 for end in ends) - 1
+        assert journal.lost_bytes > 0
+    journal.close()
+    assert read(path) == found
+
+
+def test_damage_does_not_come_back_when_the_journal_is_written_over_it(tmp_path):
+    path = tmp_path / "j"
+    write(path, [b"aaaa"] * 100)
+    whole = bytearray(path.read_bytes())
+    whole[HEADER_BYTES + 9 * 50 + 3] ^= 1
+    path.write_bytes(whole)
+    journal = Journal.open(path)
+    assert list(journal.replay()) == [b"aaaa"] * 50
+    assert journal.lost_bytes == 9 * 50
+    journal.append(b"aaaa")
+    journal.close()
+    assert read(path) == [b"aaaa"] * 51
+
+
+def test_compaction_replaces_all_records(tmp_path):
+    path = tmp_path / "j"
+    journal = Journal.open(path)
+    for number in range(1_000):
+        journal.append(b"%d" % number)
+    journal.compact(record for record in journal.replay() if record.endswith(b"00"))
+    journal.append(b"new")
+    kept = [b"%d" % number for number in range(1_000) if b"%d" % number == b"0" or not number % 100]
+    kept = [record for record in kept if record.endswith(b"00")]
+    assert list(journal.replay()) == [*kept, b"new"]
+    journal.close()
+    assert read(path) == [*kept, b"new"]
+    assert [name.name for name in tmp_path.iterdir()] == ["j"]
+
+
+def test_a_kill_after_a_compaction_keeps_what_came_after_it(tmp_path):
+    path = tmp_path / "j"
+    journal = Journal.open(path)
+    journal.append(b"old")
+    journal.sync()
+    journal.compact([b"kept"])
+    journal.append(b"after")
+    copy = fresh_folder(tmp_path)
+    for name in tmp_path.glob("j*"):
+        shutil.copy(name, copy / name.name)
+    assert read(copy / "j") == [b"kept", b"after"]
+    assert len(list(copy.iterdir())) == 1
+    journal.close()
+
+
+@pytest.mark.parametrize("compactions", [1, 2, 3])
+@pytest.mark.parametrize("keep", [0, 10, HEADER_BYTES, HEADER_BYTES + 3, 60])
+def test_a_power_cut_before_the_sync_brings_the_state_of_the_last_sync_back(tmp_path, compactions, keep):
+    path = tmp_path / "j"
+    journal = Journal.open(path)
+    journal.append_many(b"old-1old-2", 5)
+    journal.sync()
+    for number in range(compactions):
+        journal.compact([b"new-%d" % number, b"never on disk" * 3])
+    copy = fresh_folder(tmp_path)
+    for name in tmp_path.glob("j*"):
+        shutil.copy(name, copy / name.name)
+        if name.name != "j.old-00000000000000000001":
+            os.truncate(copy / name.name, keep)
+    assert read(copy / "j") == [b"old-1", b"old-2"]
+    assert len(list(copy.iterdir())) == 1
+    journal.close()
+
+
+def test_a_sync_that_was_under_way_leaves_a_later_compaction_its_fallback(tmp_path):
+    path = tmp_path / "j"
+    journal = Journal.open(path)
+    journal.append(b"first")
+    journal.compact([b"second"])
+    during = journal._generation
+    sync_file = during.file.sync
+
+    def sync_and_compact():
+        sync_file()
+        journal.compact([b"third"])
+
+    during.file.sync = sync_and_compact
+    journal.sync()
+    assert sorted(name.name for name in tmp_path.iterdir()) == ["j", "j.old-" + "2".zfill(20)]
+    journal.sync()
+    assert [name.name for name in tmp_path.iterdir()] == ["j"]
+    journal.close()
+    assert read(path) == [b"third"]
+
+
+def test_a_full_disk_while_growing_appends_nothing(tmp_path):
+    path = tmp_path / "j"
+    journal = Journal.open(path)
+    journal.append_many(bytes(64 * 900), 64)
+    with file_size_limit(path.stat().st_size):
+        with pytest.raises(DiskFullError):
+            journal.append_many(b"\x01" * 64 * 200, 64)
+        journal.append(b"still room for this one")
+    assert list(journal.replay())[-2:] == [bytes(64), b"still room for this one"]
+    journal.append_many(b"\x01" * 64 * 200, 64)
+    journal.close()
+    assert len(read(path)) == 1_101
+
+
+def test_a_full_disk_while_compacting_changes_nothing(tmp_path):
+    path = tmp_path / "j"
+    journal = Journal.open(path)
+    journal.append(b"kept")
+    with file_size_limit(1_000), pytest.raises(DiskFullError):
+        journal.compact([b"new"])
+    journal.append(b"more")
+    assert [name.name for name in tmp_path.iterdir()] == ["j"]
+    journal.close()
+    assert read(path) == [b"kept", b"more"]
+
+
+def test_a_file_that_is_no_journal_holds_no_records(tmp_path):
+    (tmp_path / "j").write_bytes(b"nonsense" * 1_000)
+    journal = Journal.open(tmp_path / "j")
+    assert list(journal.replay()) == []
+    assert journal.lost_bytes > 0
+    journal.close()
+
+
+@given(st.binary(max_size=200), st.integers(0, 210))
+def test_any_bytes_are_checked_within_bounds(data, pos):
+    assert check_record(data, pos, len(data)) in range(RECORD_BYTES_MAX + 1)
+
+
+def test_records_are_written_within_bounds():
+    with pytest.raises(IndexError):
+        write_records(bytearray(20), 4, b"x" * 12, 12)
+
+
+KILLED = """
+import itertools, pathlib, sys
+from core.store.journal import Journal
+journal = Journal.open(pathlib.Path(sys.argv[1]))
+for number in itertools.count(int(sys.argv[2])):
+    if number % 500 == 499:
+        journal.compact([b"%d" % number])
+    else:
+        journal.append(b"%d" % number)
+    sys.stdout.write(f"{number}\\n")
+    sys.stdout.flush()
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_writer_loses_no_record_that_it_reported(tmp_path):
+    path = tmp_path / "j"
+    number = 0
+    for round_ in range(5):
+        process = subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(path), str(number)],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        reported = number
+        for _ in range(700 + 333 * round_):
+            reported = int(process.stdout.readline())
+        process.send_signal(signal.SIGKILL)
+        reported = int((process.stdout.read().split() or [reported])[-1])
+        process.wait()
+        process.stdout.close()
+        found = [int(record) for record in read(path)]
+        assert found[-1] in {reported, reported + 1}
+        assert found == list(range(found[0], found[-1] + 1))
+        number = found[-1] + 1

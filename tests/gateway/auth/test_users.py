@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+
+import pytest
+
+from gateway.auth.permissions import ALL
+from gateway.auth.users import PasswordHashError, User, check_password, hash_password
+
+
+def test_password_is_right_against_its_own_hash_only():
+    kept = hash_password("secret")
+    assert kept.startswith("scrypt$16384$8$1$")
+    assert check_password(b"secret", kept)
+    assert not check_password(b"Secret", kept)
+
+
+def test_hashes_of_one_password_differ():
+    assert hash_password("secret") != hash_password("secret")
+
+
+def test_pbkdf2_of_another_tool_is_taken():
+    key = base64.b64encode(hashlib.pbkdf2_hmac("sha256", b"secret", b"salt", 1000, 32)).decode()
+    kept = f"pbkdf2-sha256$1000$c2FsdA==${key}"
+    assert check_password(b"secret", kept)
+    assert not check_password(b"", kept)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "",
+        "plain",
+        "md5$x",
+        "scrypt$16384$8$1",
+        "scrypt$16384$8$1$c2FsdA==$",
+        "scrypt$a$8$1$c2FsdA==$c2FsdA==",
+        "scrypt$1073741824$8$1$c2FsdA==$c2FsdA==",
+        "scrypt$16384$8$1$***$c2FsdA==",
+        "pbkdf2-sha256$-1$c2FsdA==$c2FsdA==",
+    ],
+)
+def test_what_is_no_hash_is_refused(kept):
+    with pytest.raises(PasswordHashError):
+        check_password(b"secret", kept)
+
+
+def test_user_with_a_plain_password_is_checked_against_it():
+    user = User("a", ALL, plain=b"secret")
+    assert user.check(b"secret")
+    assert not user.check(b"secre")

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.mqtt.codec import RunColumns
+from gateway.mqtt.connection import MqttConnection
+from gateway.mqtt.errors import (
+    ConnectTimeoutError,
+    KeepAliveTimeoutError,
+    MqttError,
+    ProtocolViolationError,
+    UnsupportedQosError,
+)
+from gateway.mqtt.events import Run
+from gateway.mqtt.packets import Connect, Disconnect, Subscribe
+from gateway.mqtt.topics import check_topic
+from tests.support import mqtt
+
+
+def make(now_ms=0):
+    return MqttConnection(RunColumns(16), 1 << 16, now_ms + 10_000)
+
+
+def feed(connection, data, now_ms=0):
+    """Return all events of `data`; topics are checked as the handler does."""
+    events = []
+    connection.receive_data(data, now_ms)
+    while (event := connection.next_event()) is not None:
+        if event is Run.PUBLISHES:
+            for topic in connection._reader.columns.batch.topics:
+                check_topic(topic)
+        events.append(event)
+    return events
+
+
+def feed_all(connection, pieces):
+    for piece in pieces:
+        feed(connection, piece)
+
+
+def opened(**options):
+    connection = make()
+    feed(connection, mqtt.connect(**options))
+    return connection
+
+
+WAYS = {
+    "whole": lambda data: [data],
+    "byte by byte": lambda data: [data[i : i + 1] for i in range(len(data))],
+    "with a tail": lambda data: [data + mqtt.publish(b"never", b"read") * 3],
+}
+
+
+def must_fail(connection, data, way):
+    with pytest.raises(MqttError) as caught:
+        feed_all(connection, WAYS[way](data))
+    assert caught.value.clause.startswith("MQTT-")
+    assert caught.value.reason
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("data", [row[1] for row in mqtt.MALFORMED_FIRST], ids=[row[0] for row in mqtt.MALFORMED_FIRST])
+def test_malformed_first_packet_ends_the_connection(data, way):
+    must_fail(make(), data, way)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("data", [row[1] for row in mqtt.MALFORMED_LATER], ids=[row[0] for row in mqtt.MALFORMED_LATER])
+def test_malformed_later_packet_ends_the_connection(data, way):
+    must_fail(opened(), data, way)
+
+
+def test_connect_reports_all_its_fields():
+    connection = make()
+    data = mqtt.connect(
+        b"me", clean=False, keep_alive_s=7, will=(b"w/t", b"gone", 1, True), user=b"u", password=b"\xff\x00"
+    )
+    (event,) = feed(connection, data)
+    assert isinstance(event, Connect)
+    assert (event.level, event.client_id, event.is_clean, event.keep_alive_s) == (4, b"me", False, 7)
+    assert (event.user, event.password) == (b"u", b"\xff\x00")
+    assert (event.will.topic, event.will.body, event.will.qos, event.will.is_retained) == (b"w/t", b"gone", 1, True)
+
+
+def test_mqtt_3_1_is_spoken():
+    (event,) = feed(make(), mqtt.connect(protocol=b"MQIsdp", level=3))
+    assert event.level == 3
+
+
+@pytest.mark.parametrize(("protocol", "level"), [(b"MQTT", 5), (b"MQTT", 3), (b"MQIsdp", 4), (b"MQTT", 0x84)])
+def test_other_level_is_answered_with_return_code_1(protocol, level):  # MQTT-3.1.2-2
+    connection = make()
+    with pytest.raises(ProtocolViolationError):
+        feed(connection, mqtt.connect(protocol=protocol, level=level))
+    assert connection.data_to_send() == mqtt.connack(1)
+
+
+def test_mqtt_5_connect_with_properties_is_answered_with_return_code_1():
+    connection = make()
+    with pytest.raises(ProtocolViolationError):
+        feed(connection, b"\x10\x10\x00\x04MQTT\x05\x02\x00<\x00\x00\x03abc")
+    assert connection.data_to_send() == mqtt.connack(1)
+
+
+def test_events_come_in_the_order_of_the_bytes():
+    events = feed(
+        opened(),
+        mqtt.publish(b"a", b"x") * 2 + mqtt.subscribe(9, (b"a", 2)) + mqtt.puback(3) + mqtt.publish(b"b", b"y"),
+    )
+    assert events == [Run.PUBLISHES, Subscribe(9, [(b"a", 2)]), Run.ACKS, Run.PUBLISHES]
+
+
+def test_ping_is_answered():  # MQTT-3.12.4-1
+    connection = opened()
+    assert feed(connection, mqtt.PINGREQ * 2) == []
+    assert connection.data_to_send() == mqtt.PINGRESP * 2
+    assert connection.data_to_send() == b""
+
+
+def test_nothing_is_taken_after_disconnect():  # MQTT-3.14.4-2
+    connection = opened()
+    assert feed(connection, mqtt.DISCONNECT + mqtt.publish(b"a", b"x")) == [Disconnect()]
+    assert feed(connection, mqtt.publish(b"a", b"x")) == []
+
+
+def test_qos_2_publish_has_its_own_error():
+    with pytest.raises(UnsupportedQosError):
+        feed(opened(), mqtt.publish(b"a", b"x", qos=2, packet_id=1))
+
+
+def test_connect_must_come_in_time():
+    connection = make(now_ms=500)
+    assert connection.next_deadline_ms() == 10_500
+    feed(connection, mqtt.connect()[:5], 9_000)
+    connection.handle_timer(10_499)
+    with pytest.raises(ConnectTimeoutError):
+        connection.handle_timer(10_500)
+
+
+def test_keep_alive_is_over_after_one_and_a_half_times():  # MQTT-3.1.2-24
+    connection = make()
+    feed(connection, mqtt.connect(keep_alive_s=10), 1_000)
+    feed(connection, mqtt.PINGREQ, 5_000)
+    assert connection.next_deadline_ms() == 20_000
+    connection.handle_timer(19_999)
+    with pytest.raises(KeepAliveTimeoutError):
+        connection.handle_timer(20_000)
+
+
+def test_keep_alive_0_never_ends():
+    connection = make()
+    feed(connection, mqtt.connect(keep_alive_s=0))
+    assert connection.next_deadline_ms() is None
+    connection.handle_timer(10**12)
+
+
+def test_stopped_connection_has_no_deadline():
+    connection = opened()
+    connection.receive_eof()
+    assert connection.next_deadline_ms() is None
+    assert feed(connection, b"\xff\xff") == []

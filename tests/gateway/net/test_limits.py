@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from gateway.net.limits import ConnectionLimits
+
+
+def test_no_limit_counts_only():
+    limits = ConnectionLimits()
+    assert [limits.refusal("a") for _ in range(3)] == ["", "", ""]
+    limits.release("a")
+    assert limits.count == 2
+
+
+def test_connections_over_the_maximum_are_refused_until_one_ends():
+    limits = ConnectionLimits(count_max=2)
+    assert [limits.refusal(host) for host in "abc"] == ["", "", "connections_max"]
+    limits.release("a")
+    assert limits.refusal("c") == ""
+
+
+def test_one_address_cannot_take_all_places():
+    limits = ConnectionLimits(host_count_max=1)
+    assert [limits.refusal(host) for host in "aab"] == ["", "host_connections_max", ""]
+    limits.release("a")
+    assert limits.refusal("a") == ""

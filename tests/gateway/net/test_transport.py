@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+
+import pytest
+
+from gateway.net.limits import ConnectionLimits
+from gateway.net.transport import HIGH_WATER_BYTES, UNKNOWN_HOST, pack_host
+from tests.support.connections import open_site
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_bytes_go_to_the_handler_and_back():
+    async with open_site() as site:
+        reader, writer = await site.connect()
+        writer.write(b"hello")
+        assert await reader.readexactly(5) == b"hello"
+        (handler,) = site.handlers
+        assert handler.transport.conn_id == 1
+        assert handler.transport.peer == f"127.0.0.1:{writer.get_extra_info('sockname')[1]}"
+        assert handler.transport.peer_host[:4] == b"\x7f\x00\x00\x01"
+        assert handler.transport.local_address == site.address
+        writer.close()
+        await handler.until("closed")
+        assert len(site.table) == 0
+        assert handler.calls == ["data", "eof", "closed"]
+
+
+async def test_handler_that_fails_costs_its_own_connection_only(caplog):
+    caplog.set_level(logging.CRITICAL, "gateway.net.transport")
+    async with open_site() as site:
+        good_reader, good_writer = await site.connect()
+        good_writer.write(b"1")
+        await good_reader.readexactly(1)
+        site.prepare = lambda handler: setattr(handler, "fails_on", ("data",))
+        bad_reader, bad_writer = await site.connect()
+        bad_writer.write(b"x")
+        with pytest.raises(ConnectionResetError):
+            assert await bad_reader.read() == b""
+            raise ConnectionResetError
+        bad_writer.close()
+        good_writer.write(b"2")
+        assert await good_reader.readexactly(1) == b"2"
+        assert site.handlers[1].calls == ["data", "closed"]
+        good_writer.close()
+
+
+async def test_output_over_the_high_water_mark_is_told_and_told_again_when_it_fell():
+    async with open_site() as site:
+        client = socket.create_connection(site.address)
+        client.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(client, b"x")
+        while not site.handlers:
+            await asyncio.sleep(0)
+        handler = site.handlers[0]
+        handler.echoes = False
+        await handler.until("data")
+        sent = 0
+        while handler.transport.is_writable:
+            handler.transport.write(bytes(HIGH_WATER_BYTES))
+            sent += HIGH_WATER_BYTES
+            await asyncio.sleep(0)
+        got = 0
+        while got < sent:
+            got += len(await loop.sock_recv(client, 1 << 20))
+        await handler.until("writable")
+        assert handler.transport.is_writable
+        client.close()
+
+
+async def test_written_bytes_are_sent_before_a_close_and_none_after():
+    async with open_site() as site:
+        reader, writer = await site.connect()
+        writer.write(b"x")
+        await reader.readexactly(1)
+        transport = site.handlers[0].transport
+        scratch = bytearray(b"farewell")
+        transport.write(memoryview(scratch))
+        scratch[:] = b"????????"
+        transport.close()
+        transport.write(b"too late")
+        transport.close()
+        assert await reader.read() == b"farewell"
+        writer.close()
+
+
+async def test_close_of_a_peer_that_reads_nothing_ends_in_time():
+    async with open_site() as site:
+        reader, writer = await site.connect()
+        writer.write(b"x")
+        await reader.readexactly(1)
+        handler = site.handlers[0]
+        reader._transport.pause_reading()
+        while handler.transport.is_writable:
+            handler.transport.write(bytes(HIGH_WATER_BYTES))
+            await asyncio.sleep(0)
+        handler.transport.close()
+        deadline_ms = handler.transport.next_deadline_ms()
+        assert deadline_ms > site.clock.now_ms() + 4_000
+        site.timer.run_due(deadline_ms + 500)
+        await handler.until("closed")
+        writer.transport.abort()
+
+
+async def test_deadline_of_a_handler_is_met_once():
+    async with open_site() as site:
+        site.prepare = lambda handler: setattr(handler, "deadline_ms", site.clock.now_ms() + 1_000)
+        reader, writer = await site.connect()
+        writer.write(b"x")
+        await reader.readexactly(1)
+        handler = site.handlers[0]
+        at_ms = handler.deadline_ms
+        site.timer.run_due(at_ms - 300)
+        assert "timer" not in handler.calls
+        site.timer.run_due(at_ms + 500)
+        site.timer.run_due(at_ms + 1_000)
+        assert handler.calls.count("timer") == 1
+        writer.close()
+
+
+async def test_deadline_that_comes_nearer_outside_of_a_call_is_met():
+    async with open_site() as site:
+        _, writer = await site.connect()
+        writer.write(b"x")
+        while not site.handlers:
+            await asyncio.sleep(0)
+        handler = site.handlers[0]
+        await handler.until("data")
+        handler.deadline_ms = site.clock.now_ms()
+        handler.transport.deadline_changed()
+        site.timer.run_due(handler.deadline_ms + 500)
+        assert "timer" in handler.calls
+        writer.close()
+
+
+async def test_connection_over_the_limit_is_closed_and_counted():
+    async with open_site(ConnectionLimits(count_max=1)) as site:
+        reader, writer = await site.connect()
+        writer.write(b"x")
+        await reader.readexactly(1)
+        second_reader, second_writer = await site.connect()
+        with pytest.raises(ConnectionResetError):
+            assert await second_reader.read() == b""
+            raise ConnectionResetError
+        assert site.refused == {"connections_max": 1}
+        assert len(site.handlers) == 1
+        second_writer.close()
+        writer.close()
+        await site.handlers[0].until("closed")
+        third_reader, third_writer = await site.connect()
+        third_writer.write(b"y")
+        assert await third_reader.readexactly(1) == b"y"
+        third_writer.close()
+
+
+async def test_paused_reading_takes_nothing_until_resumed():
+    async with open_site() as site:
+        reader, writer = await site.connect()
+        writer.write(b"x")
+        await reader.readexactly(1)
+        transport = site.handlers[0].transport
+        transport.pause_reading()
+        transport.pause_reading()
+        writer.write(b"y")
+        await asyncio.sleep(0.02)
+        assert site.handlers[0].received == b"x"
+        transport.resume_reading()
+        assert await reader.readexactly(1) == b"y"
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "packed"),
+    [
+        ("127.0.0.1", b"\x7f\x00\x00\x01\x00\x00\x07\x5b"),
+        ("::1", bytes(15) + b"\x01\x00\x00\x07\x5b"),
+        ("fe80::1%lo", b"\xfe\x80" + bytes(13) + b"\x01\x00\x00\x07\x5b"),
+        ("nonsense", UNKNOWN_HOST),
+    ],
+)
+async def test_hosts_are_packed_as_a_record_stores_them(host, packed):
+    assert pack_host(host, 1883) == packed

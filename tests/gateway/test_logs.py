@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+import pytest
+
+from gateway.logs import JsonFormatter, TextFormatter, set_up_logs
+
+
+def _record(text, *args, exc_info=None):
+    record = logging.LogRecord("gateway.test", logging.WARNING, __file__, 1, text, args, exc_info)
+    record.created = 1_700_000_000.25
+    return record
+
+
+def test_text_is_one_line_with_time_level_and_name():
+    line = TextFormatter().format(_record("closing conn=%d cause=%s", 7, "eof"))
+    assert line == "2023-11-14T22:13:20.250Z warning gateway.test closing conn=7 cause=eof"
+
+
+def test_peer_cannot_forge_a_line():
+    line = TextFormatter().format(_record("client=%s", "a\n2023 info forged\x1b[0m"))
+    assert "\n" not in line
+    assert r"a\n2023 info forged\x1b[0m" in line
+
+
+def test_json_has_a_key_for_each_field():
+    entry = json.loads(JsonFormatter().format(_record("closing %s conn=%d cause=%s", "now", 7, "eof")))
+    assert entry["message"] == "closing now"
+    assert (entry["conn"], entry["cause"], entry["level"]) == (7, "eof", "warning")
+
+
+def test_json_keeps_a_message_that_has_no_fields():
+    entry = json.loads(JsonFormatter().format(_record("100% of it")))
+    assert entry["message"] == "100% of it"
+
+
+def test_traceback_stands_after_the_line():
+    try:
+        raise ValueError("wrong")
+    except ValueError:
+        exc_info = sys.exc_info()
+    assert "ValueError: wrong" in TextFormatter().format(_record("failed", exc_info=exc_info))
+    assert "ValueError: wrong" in json.loads(JsonFormatter().format(_record("failed", exc_info=exc_info)))["traceback"]
+
+
+@pytest.fixture
+def _root():
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level
+
+
+@pytest.mark.usefixtures("_root")
+def test_records_under_the_level_are_not_written(capsys):
+    set_up_logs("warning", "json")
+    logging.getLogger("gateway.x").info("quiet")
+    logging.getLogger("gateway.x").warning("loud n=%d", 1)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["n"] == 1

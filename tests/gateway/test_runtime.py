@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+
+import pytest
+
+from core.errors import DiskFullError, FlushFailedError
+from gateway.runtime import TICK_MS, Clock, CoarseTimer, FlushThread, TurnRunner
+
+
+def test_clock_never_goes_back(monkeypatch):
+    moments = iter([5_000_000, 3_000_000, 7_000_000])
+    monkeypatch.setattr(time, "time_ns", lambda: next(moments))
+    clock = Clock()
+    assert [clock.now_ms() for _ in range(3)] == [5, 5, 7]
+
+
+class Timed:
+    def __init__(self, deadline_ms, then=()):
+        self.timer_slot = -1
+        self.deadline_ms = deadline_ms
+        self.then = list(then)
+        self.met_at = []
+
+    def next_deadline_ms(self):
+        return self.deadline_ms
+
+    def on_deadline(self, now_ms):
+        self.met_at.append(now_ms)
+        self.deadline_ms = self.then.pop(0) if self.then else None
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def test_deadline_is_met_late_by_less_than_two_ticks_and_never_early(clock):
+    timer = CoarseTimer(clock)
+    at_ms = clock.now_ms() + 1_000
+    timed = Timed(at_ms)
+    timer.watch(timed)
+    for now_ms in range(at_ms - 1_000, at_ms + 2 * TICK_MS, 10):
+        timer.run_due(now_ms)
+        if now_ms < at_ms:
+            assert not timed.met_at
+    assert len(timed.met_at) == 1
+    assert at_ms <= timed.met_at[0] < at_ms + 2 * TICK_MS
+
+
+def test_deadline_that_moved_later_is_met_at_its_new_time(clock):
+    timer = CoarseTimer(clock)
+    start_ms = clock.now_ms()
+    timed = Timed(start_ms + 500)
+    timer.watch(timed)
+    timed.deadline_ms = start_ms + 5_000
+    timer.watch(timed)
+    timer.run_due(start_ms + 3_000)
+    assert not timed.met_at
+    timer.run_due(start_ms + 6_000)
+    assert len(timed.met_at) == 1
+
+
+def test_deadline_that_moved_nearer_is_met_once(clock):
+    timer = CoarseTimer(clock)
+    start_ms = clock.now_ms()
+    timed = Timed(start_ms + 5_000)
+    timer.watch(timed)
+    timed.deadline_ms = start_ms + 500
+    timer.watch(timed)
+    timer.run_due(start_ms + 1_000)
+    timer.run_due(start_ms + 9_000)
+    assert timed.met_at == [start_ms + 1_000]
+
+
+def test_work_that_fails_stops_no_other(clock, caplog):
+    caplog.set_level(logging.CRITICAL, "gateway.runtime")
+    timer = CoarseTimer(clock)
+    start_ms = clock.now_ms()
+    failing, working = Timed(start_ms + 100), Timed(start_ms + 100)
+    failing.on_deadline = lambda now_ms: 1 // 0
+    timer.watch(failing)
+    timer.watch(working)
+    timer.run_due(start_ms + 1_000)
+    assert len(working.met_at) == 1
+
+
+def test_clock_that_jumps_by_years_costs_no_walk_over_empty_slots(clock):
+    timer = CoarseTimer(clock)
+    timed = Timed(clock.now_ms() + 100)
+    timer.watch(timed)
+    began = time.perf_counter()
+    timer.run_due(clock.now_ms() + 10**11)
+    assert time.perf_counter() - began < 1
+    assert len(timed.met_at) == 1
+
+
+class Store:
+    def __init__(self):
+        self.flushes = 0
+        self.error = None
+        self.may_end = threading.Event()
+        self.may_end.set()
+        self.entered = threading.Event()
+
+    def flush(self):
+        self.entered.set()
+        assert self.may_end.wait(5)
+        if self.error is not None:
+            raise self.error
+        self.flushes += 1
+        return 0
+
+    def prepare(self):
+        pass
+
+
+class Rounds:
+    def __init__(self):
+        self.calls = []
+        self.ended = asyncio.Event()
+
+    def begin_flush(self):
+        self.calls.append("begin")
+
+    def end_flush(self, error):
+        self.calls.append(error or "end")
+        self.ended.set()
+
+
+async def _ended(rounds):
+    await asyncio.wait_for(rounds.ended.wait(), 5)
+    rounds.ended.clear()
+
+
+@pytest.mark.asyncio
+async def test_requests_of_one_turn_are_answered_by_one_sync():
+    store, rounds, took = Store(), Rounds(), []
+    thread = FlushThread(store, rounds, asyncio.get_running_loop(), took.append)
+    thread.start()
+    for _ in range(5):
+        thread.request()
+    await _ended(rounds)
+    assert rounds.calls == ["begin", "end"]
+    assert len(took) == store.flushes == 1
+    assert thread.stop(5)
+
+
+@pytest.mark.asyncio
+async def test_requests_during_a_sync_are_answered_by_one_more():
+    store, rounds = Store(), Rounds()
+    thread = FlushThread(store, rounds, asyncio.get_running_loop(), lambda took_s: None)
+    store.may_end.clear()
+    thread.start()
+    thread.request()
+    await asyncio.sleep(0)
+    assert await asyncio.to_thread(store.entered.wait, 5)
+    thread.request()
+    thread.request()
+    store.may_end.set()
+    await _ended(rounds)
+    await _ended(rounds)
+    assert rounds.calls == ["begin", "end", "begin", "end"]
+    assert thread.stop(5)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("error", [OSError(5, "input/output error"), DiskFullError("segment")])
+async def test_failed_sync_is_told_as_an_error_of_the_core_and_ends_the_thread(error, caplog):
+    caplog.set_level(logging.CRITICAL, "gateway.runtime")
+    store, rounds, took = Store(), Rounds(), []
+    store.error = error
+    thread = FlushThread(store, rounds, asyncio.get_running_loop(), took.append)
+    thread.start()
+    thread.request()
+    await _ended(rounds)
+    assert took == [None]
+    assert isinstance(rounds.calls[1], FlushFailedError | DiskFullError)
+    assert await asyncio.to_thread(thread.stop, 5)
+
+
+@pytest.mark.asyncio
+async def test_turn_runs_once_for_each_schedule():
+    turns = []
+    runner = TurnRunner(asyncio.get_running_loop(), Clock(), turns.append)
+    runner.schedule()
+    assert turns == []
+    await asyncio.sleep(0)
+    assert len(turns) == 1

@@ -1,0 +1,107 @@
+"""Handlers and listeners for tests of the sockets."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+
+from gateway.net.connection_table import ConnectionTable
+from gateway.net.limits import ConnectionLimits
+from gateway.net.listener import Listener
+from gateway.net.transport import Endpoint
+from gateway.runtime import Clock, CoarseTimer
+
+
+class RecordingHandler:
+    """Writes down each call, and echoes what it gets unless told otherwise."""
+
+    def __init__(self, transport):
+        self.transport = transport
+        self.calls = []
+        self.received = bytearray()
+        self.fails_on = ()
+        self.deadline_ms = None
+        self.echoes = True
+        self.heard = asyncio.Event()
+
+    def _note(self, name):
+        self.calls.append(name)
+        self.heard.set()
+        if name in self.fails_on:
+            raise RuntimeError("a fault in the handler")
+
+    def on_data(self, data, now_ms):
+        self.received += data
+        self._note("data")
+        if self.echoes:
+            self.transport.write(data)
+
+    def on_eof(self, now_ms):
+        self._note("eof")
+
+    def on_writable(self, now_ms):
+        self._note("writable")
+
+    def on_closed(self, now_ms):
+        self._note("closed")
+
+    def on_timer(self, now_ms):
+        self.deadline_ms = None
+        self._note("timer")
+
+    def next_deadline_ms(self):
+        return self.deadline_ms
+
+    async def until(self, name):
+        """Wait until `name` was called."""
+        while name not in self.calls:
+            self.heard.clear()
+            await asyncio.wait_for(self.heard.wait(), 5)
+
+
+class Site:
+    """One listening door whose handlers can be looked at."""
+
+    def __init__(self, limits):
+        self.clock = Clock()
+        self.timer = CoarseTimer(self.clock)
+        self.table = ConnectionTable()
+        self.refused = {}
+        self.handlers = []
+        self.prepare = lambda handler: None
+        self.endpoint = Endpoint(
+            "test",
+            self._connect,
+            clock=self.clock,
+            timer=self.timer,
+            table=self.table,
+            limits=limits,
+            refused=self.refused,
+        )
+        self.address = ("", 0)
+
+    def _connect(self, transport):
+        handler = RecordingHandler(transport)
+        self.prepare(handler)
+        self.handlers.append(handler)
+        return handler
+
+    async def connect(self):
+        """Return a client's reader and writer."""
+        return await asyncio.open_connection(*self.address)
+
+
+@asynccontextmanager
+async def open_site(limits=None):
+    """Yield a listening site; everything is closed at the end."""
+    site = Site(limits or ConnectionLimits())
+    listener = Listener(site.endpoint, "127.0.0.1", 0)
+    site.address = await listener.start()
+    site.timer.start(asyncio.get_running_loop())
+    try:
+        yield site
+    finally:
+        listener.stop()
+        site.timer.stop()
+        site.table.abort_all()
+        await asyncio.sleep(0.01)
