@@ -16,6 +16,7 @@ COMPILED = [
     "core/store/head_index.py",
     "core/store/journal.py",
     "core/store/queue_names.py",
+    "core/store/sealed_index.py",
     "core/lmq/topic_trie.py",
     "gateway/mqtt/codec.py",
     "gateway/amqp/field_table.py",

@@ -67,6 +67,6 @@ def _check_format(data_dir: Path) -> None:
     path = data_dir / "format"
     found = path.read_bytes()[:64].decode("ascii", "replace").strip() if path.exists() else ""
     if not found:  # new, or a log that was put there alone: the log's records speak for themselves
-        replace_file(path, [f"{FORMAT}\n".encode("ascii")])
+        replace_file(path, f"{FORMAT}\n".encode("ascii"))
     elif found != FORMAT:
         raise DataFolderUnusableError(str(data_dir), f"its format is {found!r}, this version reads {FORMAT!r}")

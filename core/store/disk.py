@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from core.errors import DiskFullError, FlushFailedError
@@ -33,7 +34,7 @@ def allocate(fd: int, path: Path, size_before: int, size: int) -> None:
 
 
 def write_all(fd: int, path: Path, data: memoryview | bytes | bytearray, position: int) -> None:
-    """Write all of `data` at `position`, which is the file's end; on failure the file ends there again.
+    """Write all of `data` at `position`, the file's end or before it; on failure the file ends there.
 
     Raises:
         DiskFullError: No room.
@@ -79,39 +80,48 @@ def sync_folder(path: Path) -> None:
         os.close(fd)
 
 
-def replace_file(path: Path, chunks: Iterable[bytes | bytearray | memoryview], *, keep: Path | None = None) -> None:
-    """Write a file that is there whole, with the bytes of `chunks` and synced, or not at all.
+@contextmanager
+def new_file(path: Path, *, keep: Path | None = None) -> Iterator[int]:
+    """Make or replace a file in one step: it is there whole and synced after the block, or as before it.
 
     Args:
-        path: The file to make or replace.
-        chunks: Its content, in order.
+        path: The file; the block gets the number of another that takes its name at the end.
         keep: Where the replaced file stays, in place of what was kept before.
 
     Raises:
         DiskFullError: No room; nothing has changed.
     """
     temporary = path.with_name(path.name + ".new")
+    fd = -1
     try:
         fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+        yield fd
+        sync_file(fd)
+        if keep is not None and path.exists():
+            link_again(path, keep)
+        temporary.replace(path)
+        sync_folder(path.parent)
     except OSError as error:
+        temporary.unlink(missing_ok=True)
         if is_disk_full(error):
             raise DiskFullError(str(path)) from error
         raise
-    try:
-        position = 0
-        for chunk in chunks:
-            write_all(fd, path, chunk, position)
-            position += len(chunk)
-        sync_file(fd)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     finally:
-        os.close(fd)
-    if keep is not None and path.exists():
-        link_again(path, keep)
-    temporary.replace(path)
-    sync_folder(path.parent)
+        if fd >= 0:
+            os.close(fd)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Make or replace a file in one step, with these bytes.
+
+    Raises:
+        DiskFullError: No room; nothing has changed.
+    """
+    with new_file(path) as fd:
+        write_all(fd, path, data, 0)
 
 
 def link_again(path: Path, name: Path) -> None:

@@ -16,7 +16,7 @@ cdef class HeadIndex:
     cdef readonly int watched_count
     cdef Py_ssize_t grown_count
     cdef int export_ref
-    cdef long long export_index
+    cdef long long export_number
     cdef object row_memory
     cdef object flag_memory
     cdef object entry_memory
@@ -70,4 +70,17 @@ cdef class HeadIndex:
 
     @cython.locals(frozen=HeadIndex, ref=int)
     cpdef HeadIndex detach(self)
+
+    @cython.locals(found="long long", ref=int)
+    cpdef Py_ssize_t count_queues(self) except -1
+
+    @cython.locals(filled=Py_ssize_t, ref=int, count="long long")
+    cpdef Py_ssize_t export_queues(self, int start, int end, long long place, long long[::1] out) except -1
+
+    @cython.locals(filled=Py_ssize_t, room=Py_ssize_t, size="long long")
+    cpdef Py_ssize_t export_entries(self, int[::1] out) except -1
+
+    @cython.locals(size=Py_ssize_t, index=Py_ssize_t, ref=Py_ssize_t)
+    cpdef Py_ssize_t export_next_offsets(self, Py_ssize_t start, long long[::1] out) except -1
+
     cpdef clear_entries(self)

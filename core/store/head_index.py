@@ -36,7 +36,7 @@ class HeadIndex:
         self.watched_count = 0
         self.grown_count = 0
         self.export_ref = 0
-        self.export_index = 0
+        self.export_number = 0
         self.row_memory = Arena(_ROW_BYTES)
         self.flag_memory = Arena(1)
         self.grown = array("i", bytes(4 * 64))
@@ -226,6 +226,59 @@ class HeadIndex:
             self.bases[2 * ref] = frozen.bases[2 * ref] + frozen.cells[4 * ref + 2]
         self.start_entries()
         return frozen
+
+    def count_queues(self) -> int:
+        """Return how many queues have entries here, and begin the exports anew."""
+        self.export_ref = 0
+        self.export_number = 0
+        found = 0
+        for ref in range(self.queue_count):
+            found += self.cells[4 * ref + 2] > 0
+        return found
+
+    def export_queues(self, start: int, end: int, place: int, out: array[int]) -> int:
+        """Describe the queues in [start, end) that have entries, by three numbers each; return how many they are.
+
+        The numbers are ref and entry count (shifted by 32), first queue offset, and the place of the first entry where
+        all queues' entries lie end to end in the order of refs and those of `start` begin at `place`.
+        """
+        filled = 0
+        for ref in range(start, end):
+            count = self.cells[4 * ref + 2]
+            if count > 0:
+                out[filled] = count << 32 | ref
+                out[filled + 1] = self.bases[2 * ref]
+                out[filled + 2] = place
+                place += count
+                filled += 3
+        return filled // 3
+
+    def export_entries(self, out: array[int]) -> int:
+        """Fill `out` with the entries of all queues in the order of refs, from where the last call ended.
+
+        `count_queues` begins anew. Returns how many; 0 after the last.
+        """
+        filled = 0
+        room = len(out)
+        while room > 0 and self.export_ref < self.queue_count:
+            size = min(self.cells[4 * self.export_ref + 2] - self.export_number, room)
+            if size > 0:
+                self.copy_entries(self.export_ref, self.export_number, size, out, filled)
+                self.export_number += size
+                filled += size
+                room -= size
+            if self.export_number == self.cells[4 * self.export_ref + 2]:
+                self.export_ref += 1
+                self.export_number = 0
+        return filled
+
+    def export_next_offsets(self, start: int, out: array[int]) -> int:
+        """Fill `out` with the next offsets of the queues from `start` on; return how many there were."""
+        size = max(min(len(out), self.queue_count - start), 0)
+        for index in range(size):
+            ref = start + index
+            out[index] = self.bases[2 * ref] + self.cells[4 * ref + 2]
+        return size
 
     def clear_entries(self) -> None:
         """Forget all entries and give their memory back; next offsets and watches stay."""

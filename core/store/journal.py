@@ -182,6 +182,11 @@ class Journal:
         self._end = len(image)
         self._is_dirty = True
 
+    @property
+    def dirty(self) -> bool:
+        """Whether anything was stored that no sync has covered yet."""
+        return self._is_dirty
+
     def sync(self) -> None:
         """Force everything appended before the call to disk.
 

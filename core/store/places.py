@@ -117,6 +117,11 @@ class Places:
         self._slots[slot + _HEADER_SLOTS] = _fold(value) << 48 | value
         self._is_dirty = True
 
+    @property
+    def dirty(self) -> bool:
+        """Whether anything was stored that no sync has covered yet."""
+        return self._is_dirty
+
     def sync(self) -> None:
         """Force everything set before the call to disk.
 

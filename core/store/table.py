@@ -59,7 +59,7 @@ class Table:
 
 
 class Definitions:
-    """The database. `commit` may run on another thread, one at a time; all else is the owner's. Made by `open`."""
+    """The database. `begin_commit` and `commit` may run on another thread, one at a time; all else is the owner's."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -114,12 +114,15 @@ class Definitions:
         self._changes[name, key] = value
 
     def begin_commit(self) -> Snapshot:
-        """Take the changes so far, and those of the commit before where it failed."""
+        """Take the changes so far, and those of the commit before where it failed.
+
+        May run on the thread that commits: a change goes into this snapshot or the next.
+        """
         changes = self._changes
+        self._changes = {}
         if not self._snapshot.is_done:
             changes = {**self._snapshot.changes, **changes}
         self._snapshot = Snapshot(changes)
-        self._changes = {}
         return self._snapshot
 
     def commit(self, snapshot: Snapshot) -> None:

@@ -1,0 +1,255 @@
+"""The index of a full segment: one immutable file, mapped read only.
+
+A header, a directory of the queues sorted by ref, a CRC for each 1,024 entries, and the entries: 4 bytes each, one
+queue's after another's. Header, directory and CRCs are checked at open, entries when they are first read. All numbers
+are little-endian, so that they are used where they lie.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import zlib
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+
+from core import octets
+from core.errors import CorruptRecordError
+from core.store.disk import new_file, write_all
+from core.store.head_index import HeadIndex
+
+_MAGIC = b"LMQINDEX"
+_VERSION = 1
+# magic, version, fingerprint of the names, segment base, log position that it reaches to, entry count, names covered,
+# queue count, CRC of directory and entry CRCs, CRC of all before it
+_HEADER = struct.Struct("<8sIIQQQIIII")
+_HEADER_BYTES = 56
+_CRC = struct.Struct("<I")
+_CRC_AT = 52
+_ROW_BYTES = 24
+_ROW_LONGS = 3
+_BLOCK_ENTRIES = 1_024  # one page
+_BLOCK_BYTES = 4_096
+_SLICE_QUEUES = 65_536
+_SLICE_ENTRIES = 262_144
+_REF_MASK = 0xFFFFFFFF
+_EMPTY = memoryview(bytes(8))
+
+
+def _entries_start(queue_count: int, entry_count: int) -> int:
+    """Return the file position of the first entry: a multiple of 4,096."""
+    blocks = -(-entry_count // _BLOCK_ENTRIES)
+    return -(-(_HEADER_BYTES + queue_count * _ROW_BYTES + 4 * blocks) // _BLOCK_BYTES) * _BLOCK_BYTES
+
+
+def write_sealed_index(
+    path: Path,
+    head: HeadIndex,
+    segment_base: int,
+    names_count: int,
+    names_fingerprint: int,
+    *,
+    log_position: int = 0,
+) -> None:
+    """Write the entries of a detached head index as one file, synced and in one step.
+
+    May run on another thread than the one that goes on with the live index.
+
+    Args:
+        path: The file to make or replace.
+        head: What `HeadIndex.detach` gave.
+        segment_base: Physical offset of the segment's first byte.
+        names_count: Names of queues that are durable already; each ref in `head` is below it.
+        names_fingerprint: Their fingerprint.
+        log_position: Where the log went on when the index was detached.
+
+    Raises:
+        DiskFullError: No room; nothing has changed.
+        FlushFailedError: The disk refused; nothing has changed.
+    """
+    queue_count = head.count_queues()
+    start = _entries_start(queue_count, head.entry_count)
+    with new_file(path) as fd:
+        block_crcs = _write_entries(fd, path, head, start)
+        front = bytearray(start)
+        rows = _copy_directory(head, front)
+        assert rows == queue_count
+        at = _HEADER_BYTES + rows * _ROW_BYTES
+        front[at : at + 4 * len(block_crcs)] = block_crcs.tobytes()
+        crc = zlib.crc32(memoryview(front)[_HEADER_BYTES:])
+        header = _HEADER.pack(
+            _MAGIC,
+            _VERSION,
+            names_fingerprint,
+            segment_base,
+            log_position,
+            head.entry_count,
+            names_count,
+            queue_count,
+            crc,
+            0,
+        )
+        front[:_HEADER_BYTES] = header[:_CRC_AT] + _CRC.pack(zlib.crc32(header[:_CRC_AT]))
+        write_all(fd, path, front, 0)
+
+
+def _write_entries(fd: int, path: Path, head: HeadIndex, start: int) -> array[int]:
+    """Write all entries from file position `start` on; return the CRC of each block."""
+    block_crcs = array("I")
+    entries = array("i", bytes(4 * _SLICE_ENTRIES))
+    data = memoryview(entries).cast("B")
+    while count := head.export_entries(entries):
+        for at in range(0, 4 * count, _BLOCK_BYTES):
+            block_crcs.append(octets.crc32(data, at, min(at + _BLOCK_BYTES, 4 * count)))
+        write_all(fd, path, data[: 4 * count], start)
+        start += 4 * count
+    return block_crcs
+
+
+def _copy_directory(head: HeadIndex, front: bytearray) -> int:
+    """Put the directory after the header; return how many queues it has."""
+    rows = array("q", bytes(_ROW_BYTES * _SLICE_QUEUES))
+    data = memoryview(rows).cast("B")
+    done = 0
+    place = 0
+    for ref in range(0, head.queue_count, _SLICE_QUEUES):
+        count = head.export_queues(ref, min(ref + _SLICE_QUEUES, head.queue_count), place, rows)
+        if count:
+            at = _HEADER_BYTES + done * _ROW_BYTES
+            front[at : at + count * _ROW_BYTES] = data[: count * _ROW_BYTES]
+            place = rows[_ROW_LONGS * (count - 1) + 2] + (rows[_ROW_LONGS * (count - 1)] >> 32)
+            done += count
+    return done
+
+
+class SealedIndex:
+    """One sealed index, open. Made by `open`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.segment_base = 0
+        self.log_position = 0
+        self.names_count = 0
+        self.names_fingerprint = 0
+        self.entry_count = 0
+        self.row_count = 0
+        self.ref_max = -1
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            self.check(size >= _HEADER_BYTES, "too short")
+            self.map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+        self.read_header(size)
+
+    @classmethod
+    def open(cls, path: Path) -> SealedIndex:
+        """Map the file and check all but its entries.
+
+        Raises:
+            CorruptRecordError: It is damaged, or no such file of this version.
+        """
+        return cls(path)
+
+    def check(self, holds: bool, reason: str) -> None:  # noqa: FBT001  # reads like an assertion
+        """Raise CorruptRecordError where the file is not as it was written."""
+        if not holds:
+            raise CorruptRecordError(self.segment_base, f"index file {self.path.name}: {reason}")
+
+    def read_header(self, size: int) -> None:
+        """Take the header's fields and views of the parts."""
+        whole = memoryview(self.map)
+        header = _HEADER.unpack_from(whole)
+        self.check(header[:2] == (_MAGIC, _VERSION), "not an index of this version")
+        self.check(zlib.crc32(whole[:_CRC_AT]) == header[9], "damaged header")
+        self.names_fingerprint, self.segment_base, self.log_position, self.entry_count = header[2:6]
+        self.names_count, self.row_count = header[6:8]
+        start = _entries_start(self.row_count, self.entry_count)
+        self.check(size == start + 4 * self.entry_count, "wrong size")
+        self.check(zlib.crc32(whole[_HEADER_BYTES:start]) == header[8], "damaged directory")
+        end = _HEADER_BYTES + self.row_count * _ROW_BYTES
+        blocks = -(-self.entry_count // _BLOCK_ENTRIES)
+        empty = self.entry_count == 0
+        self.rows = (_EMPTY if empty else whole[_HEADER_BYTES:end]).cast("q")
+        self.block_crcs = (_EMPTY if empty else whole[end : end + 4 * blocks]).cast("I")
+        data = _EMPTY if empty else whole[start:]
+        self.data = data
+        self.entries = data.cast("i")
+        self.is_checked = bytearray(blocks + 1)  # by block
+        if not empty:
+            self.ref_max = self.rows[_ROW_LONGS * (self.row_count - 1)] & _REF_MASK
+
+    def find_row(self, ref: int) -> int:
+        """Return where the row of a queue starts in `rows`, or -1.
+
+        Refs are distinct, sorted and start at 0, so few missing ones leave few rows to search.
+        """
+        if ref < 0 or ref > self.ref_max:
+            return -1
+        low = max(ref - (self.ref_max - (self.row_count - 1)), 0)
+        high = min(ref, self.row_count - 1)
+        while low <= high:
+            middle = (low + high) // 2
+            found = self.rows[_ROW_LONGS * middle] & _REF_MASK
+            if found == ref:
+                return _ROW_LONGS * middle
+            if found < ref:
+                low = middle + 1
+            else:
+                high = middle - 1
+        return -1
+
+    def find(self, ref: int) -> tuple[int, int] | None:
+        """Return the first queue offset and the number of entries of a queue, or None where it has none here."""
+        row = self.find_row(ref)
+        return None if row < 0 else (self.rows[row + 1], self.rows[row] >> 32)
+
+    def check_blocks(self, place: int, end: int) -> None:
+        """Check the blocks that hold the entries [place, end), those that were not checked before.
+
+        Raises:
+            CorruptRecordError: One is damaged.
+        """
+        for block in range(place // _BLOCK_ENTRIES, (end - 1) // _BLOCK_ENTRIES + 1):
+            if not self.is_checked[block]:
+                start = block * _BLOCK_BYTES
+                crc = octets.crc32(self.data, start, min(start + _BLOCK_BYTES, 4 * self.entry_count))
+                self.check(crc == self.block_crcs[block], "damaged entries")
+                self.is_checked[block] = 1
+
+    def lookup(self, ref: int, offset: int, count_max: int, out_positions: array[int]) -> int:
+        """Write the positions of up to `count_max` entries from `offset` on; return how many, 0 where none is here.
+
+        Raises:
+            CorruptRecordError: The entries are damaged.
+        """
+        row = self.find_row(ref)
+        if row < 0:
+            return 0
+        index = offset - self.rows[row + 1]
+        count = self.rows[row] >> 32
+        if index < 0 or index >= count:
+            return 0
+        size = min(count - index, count_max, len(out_positions))
+        if size <= 0:
+            return 0
+        place = self.rows[row + 2] + index
+        self.check_blocks(place, place + size)
+        for entry in range(size):
+            out_positions[entry] = self.entries[place + entry]
+        return size
+
+    def queues(self) -> Iterator[tuple[int, int, int]]:
+        """Give ref, first queue offset and number of entries of each queue, by ref."""
+        for row in range(0, _ROW_LONGS * self.row_count, _ROW_LONGS):
+            first = self.rows[row]
+            yield first & _REF_MASK, self.rows[row + 1], first >> 32
+
+    def close(self) -> None:
+        """Let go of the file; a second call does nothing."""
+        self.row_count = 0
+        self.ref_max = -1
+        self.rows = _EMPTY.cast("q")
+        self.block_crcs = _EMPTY.cast("I")
+        self.data = _EMPTY
+        self.entries = _EMPTY.cast("i")
+        self.map.close()
