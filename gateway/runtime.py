@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from core.errors import FlushFailedError, LmqError
+from core.errors import DiskFullError, FlushFailedError, LmqError
 
 LOGGER = logging.getLogger(__name__)
 
 TICK_MS = 250
-PREPARE_INTERVAL_S = 0.1  # a quiet flush thread looks this often whether a segment is to be prepared
+PREPARE_INTERVAL_S = 0.004  # while messages are written; a step makes a few MiB ready
+PREPARE_IDLE_S = 0.1  # while none are
 
 
 class Clock:
@@ -113,11 +114,15 @@ class CoarseTimer:
 class Flushable(Protocol):
     """What the flush thread works on: the store."""
 
+    @property
+    def written_until(self) -> int:
+        """The end of the log."""
+
     def flush(self) -> int:
         """Force to disk what is written; return the log position that is now safe."""
 
     def prepare(self) -> object:
-        """Do one step of making the next segment ready."""
+        """Do one step of making room ahead of the writer; DiskFullError where there is none."""
 
 
 class FlushRound(Protocol):
@@ -150,6 +155,7 @@ class FlushThread:
         self._on_synced = on_synced
         self._is_asked = False
         self._is_running = False
+        self._is_full = False
         self._wanted = threading.Event()
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="lmq-flush", daemon=True)
@@ -190,20 +196,33 @@ class FlushThread:
     # The rest runs on the thread.
 
     def _run(self) -> None:
+        seen_until = -1
         while True:
-            is_wanted = self._wanted.wait(PREPARE_INTERVAL_S)
+            written_until = self._store.written_until
+            is_wanted = self._wanted.wait(PREPARE_IDLE_S if written_until == seen_until else PREPARE_INTERVAL_S)
+            seen_until = written_until
             if self._is_stopping:
                 return
             self._wanted.clear()
             try:
                 if is_wanted:
                     self._sync()
-                self._store.prepare()
+                self._prepare()
             except Exception as error:
                 LOGGER.exception("the flush thread ends; nothing more is promised to be on disk")
                 reported = error if isinstance(error, LmqError) else FlushFailedError(str(error))
                 self._report(None, reported)
                 return
+
+    def _prepare(self) -> None:
+        try:
+            self._store.prepare()
+        except DiskFullError as error:  # the writer meets it when it needs the room
+            if not self._is_full:
+                LOGGER.warning("no room ahead of the writer: %s", error)
+            self._is_full = True
+        else:
+            self._is_full = False
 
     def _sync(self) -> None:
         began = time.perf_counter()

@@ -105,6 +105,9 @@ class Store:
         self.may_end = threading.Event()
         self.may_end.set()
         self.entered = threading.Event()
+        self.written_until = 0
+        self.prepared = threading.Event()
+        self.prepare_error = None
 
     def flush(self):
         self.entered.set()
@@ -115,7 +118,9 @@ class Store:
         return 0
 
     def prepare(self):
-        pass
+        self.prepared.set()
+        if self.prepare_error is not None:
+            raise self.prepare_error
 
 
 class Rounds:
@@ -131,9 +136,10 @@ class Rounds:
         self.ended.set()
 
 
-async def _ended(rounds):
-    await asyncio.wait_for(rounds.ended.wait(), 5)
-    rounds.ended.clear()
+async def _ended(rounds, count=1):
+    while len(rounds.calls) < 2 * count:
+        rounds.ended.clear()
+        await asyncio.wait_for(rounds.ended.wait(), 5)
 
 
 @pytest.mark.asyncio
@@ -161,8 +167,7 @@ async def test_requests_during_a_sync_are_answered_by_one_more():
     thread.request()
     thread.request()
     store.may_end.set()
-    await _ended(rounds)
-    await _ended(rounds)
+    await _ended(rounds, 2)
     assert rounds.calls == ["begin", "end", "begin", "end"]
     assert thread.stop(5)
 
@@ -180,6 +185,22 @@ async def test_failed_sync_is_told_as_an_error_of_the_core_and_ends_the_thread(e
     assert took == [None]
     assert isinstance(rounds.calls[1], FlushFailedError | DiskFullError)
     assert await asyncio.to_thread(thread.stop, 5)
+
+
+@pytest.mark.asyncio
+async def test_want_of_room_ahead_of_the_writer_ends_nothing(caplog):
+    store, rounds = Store(), Rounds()
+    store.prepare_error = DiskFullError("segment")
+    thread = FlushThread(store, rounds, asyncio.get_running_loop(), lambda took_s: None)
+    thread.start()
+    for _ in range(2):
+        assert await asyncio.to_thread(store.prepared.wait, 5)
+        store.prepared.clear()
+    thread.request()
+    await _ended(rounds)
+    assert rounds.calls == ["begin", "end"]
+    assert await asyncio.to_thread(thread.stop, 5)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,32 @@
+"""What holds for all tests: which build runs, and how long one may take."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import core.message
+
+IS_COMPILED = not core.message.__file__.endswith(".py")
+TEST_S_MAX = 300
+
+
+def pytest_configure(config):
+    """Refuse to test the compiled build where the uncompiled one is meant."""
+    if os.environ.get("LMQ_COMPILE") == "none" and IS_COMPILED:
+        raise pytest.UsageError("LMQ_COMPILE=none, but core.message is compiled: run `make test-pure`")
+
+
+def pytest_report_header():
+    """Say which build is tested."""
+    return f"lmq-gateway: {'compiled' if IS_COMPILED else 'uncompiled'}"
+
+
+def pytest_collection_modifyitems(items):
+    """Skip what needs the compiled modules where there are none; let no test hang."""
+    for item in items:
+        if not IS_COMPILED and item.get_closest_marker("compiled"):
+            item.add_marker(pytest.mark.skip(reason="needs the compiled modules"))
+        if not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(TEST_S_MAX))

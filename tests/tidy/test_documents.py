@@ -1,0 +1,43 @@
+"""What the documents say about the source is so."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gateway.settings import GatewaySettings, walk_settings
+from gateway.settings_doc import settings_page
+from gateway.version import VERSION
+from tests.support.sources import ROOT
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+_LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+
+
+def test_settings_page_is_what_the_models_say():
+    assert (ROOT / "docs/settings.md").read_text() == settings_page(), "make it anew: lmq config doc > docs/settings.md"
+
+
+def test_every_setting_says_what_it_means():
+    page = settings_page()
+    for name, _ in walk_settings(GatewaySettings):
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+        assert not row.endswith("|  |"), f"{name} has no comment beside it"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_between_documents_lead_somewhere(path):
+    missing = [link for link in _LINK.findall(path.read_text()) if not (path.parent / link).exists()]
+    assert not missing
+
+
+def test_make_targets_of_the_documents_exist():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for path in DOCUMENTS:
+        named = set(re.findall(r"`make ([a-z-]+)", path.read_text()))
+        assert named <= targets, path
+
+
+def test_version_is_in_the_changelog():
+    assert f"## {VERSION}" in (ROOT / "CHANGELOG.md").read_text()

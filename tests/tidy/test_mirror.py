@@ -1,0 +1,37 @@
+"""A test file for each source file, in the same place."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+import pytest
+
+from tests.support.sources import PRODUCT_SOURCES, ROOT
+
+# Each with its reason.
+WITHOUT_TESTS = {
+    "core/units.py",  # names of types only
+    "gateway/version.py",  # one constant
+    "gateway/__main__.py",  # one call; every test that starts a gateway goes through it
+}
+
+
+@pytest.mark.parametrize("path", [path for path in PRODUCT_SOURCES if not path.endswith("__init__.py")])
+def test_source_file_has_its_tests(path):
+    source = PurePath(path)
+    test_file = ROOT / "tests" / source.parent / f"test_{source.name}"
+    assert (path in WITHOUT_TESTS) != test_file.exists(), f"expected {test_file.relative_to(ROOT)}"
+
+
+def test_packages_hold_a_docstring_only():
+    speaking = {"gateway/sdk/__init__.py", "spark_analytics/__init__.py"}  # they re-export their public names
+    for path in PRODUCT_SOURCES:
+        if path.endswith("__init__.py") and path not in speaking:
+            text = (ROOT / path).read_text().strip()
+            assert text.startswith('"""'), path
+            assert text.endswith('"""'), path
+
+
+def test_no_module_is_a_drawer_for_odds_and_ends():
+    drawers = {"utils", "util", "common", "base", "helpers", "helper", "misc"}
+    assert not [path for path in PRODUCT_SOURCES if drawers & {*PurePath(path).parts, PurePath(path).stem}]
