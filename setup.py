@@ -13,10 +13,14 @@ from setuptools.errors import BaseError, CCompilerError
 # Plain Python modules with a .pxd beside them, in the order of the layers.
 COMPILED = [
     "core/message.py",
+    "core/store/record.py",
     "core/store/head_index.py",
     "core/store/journal.py",
     "core/store/queue_names.py",
     "core/store/sealed_index.py",
+    "core/store/dispatch_set.py",
+    "core/store/commit_log.py",
+    "core/store/dispatcher.py",
     "core/lmq/topic_trie.py",
     "gateway/mqtt/codec.py",
     "gateway/amqp/field_table.py",

@@ -1,8 +1,10 @@
 cdef class DispatchSet:
+    cdef object __weakref__
     cdef public list names
     cdef public int[::1] queue_refs
     cdef public Py_ssize_t count
     cdef public bytes text
+    cdef public bint is_interned
     cdef public long long written_in
     cdef public long long written_at
 

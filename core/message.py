@@ -26,14 +26,15 @@ class DispatchSet:
     """The light queues that a message goes to, made once by the store and shared by every route with the same ones.
 
     `names` are distinct and in the order of `queue_refs`. `text` is what a record with an inline dispatch carries up
-    to the offsets; the store keeps the rest to itself.
+    to the offsets; of an interned one, the names as its own record holds them. The store keeps the rest to itself.
     """
 
-    def __init__(self, names: list[bytes], queue_refs: list[int], text: bytes) -> None:
+    def __init__(self, names: list[bytes], queue_refs: list[int], text: bytes, *, is_interned: bool = False) -> None:
         self.names = names
         self.queue_refs = array("i", queue_refs)
         self.count = len(queue_refs)
         self.text = text
+        self.is_interned = is_interned
         self.written_in = -1  # base offset of the segment that holds this set's newest record, or -1
         self.written_at = -1  # physical offset of that record
 

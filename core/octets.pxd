@@ -1,6 +1,6 @@
 # Inline C forms of core/octets.py. Bounds are checked once for each call, by hand, so the per-byte checks are off here.
 cimport cython
-from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memchr, memcmp, memcpy
 
@@ -150,6 +150,24 @@ cdef inline int copy_bytes(
     if size:
         memcpy(&dst[dst_pos], &src[src_pos], size)
     return 0
+
+
+@cython.boundscheck(False)
+cdef inline Py_ssize_t put_bytes(unsigned char[::1] dst, Py_ssize_t pos, bytes src) except -1:
+    cdef Py_ssize_t size = len(src)
+    if pos < 0 or pos + size > dst.shape[0]:
+        raise IndexError("outside a buffer")
+    if size:
+        memcpy(&dst[pos], PyBytes_AS_STRING(src), size)
+    return pos + size
+
+
+@cython.boundscheck(False)
+cdef inline bint starts_with(const unsigned char[::1] buf, Py_ssize_t pos, bytes prefix) except -1:
+    cdef Py_ssize_t size = len(prefix)
+    if pos < 0 or pos + size > buf.shape[0]:
+        return False
+    return size == 0 or memcmp(&buf[pos], PyBytes_AS_STRING(prefix), size) == 0
 
 
 @cython.boundscheck(False)

@@ -91,6 +91,19 @@ def copy_bytes(
     dst[dst_pos : dst_pos + size] = src[src_pos : src_pos + size]
 
 
+def put_bytes(dst: bytearray | memoryview, pos: int, src: bytes) -> int:
+    """Copy the whole of `src`, a bytes object, to `pos`; return the position after it."""
+    size = len(src)
+    _check(len(dst), pos, size)
+    dst[pos : pos + size] = src
+    return pos + size
+
+
+def starts_with(buf: bytes | bytearray | memoryview, pos: int, prefix: bytes) -> bool:
+    """Return whether `prefix`, a bytes object, stands at `pos`; False where `buf` ends before it does."""
+    return pos >= 0 and bytes(buf[pos : pos + len(prefix)]) == prefix
+
+
 def equal_bytes(
     left: bytes | bytearray | memoryview,
     left_pos: int,

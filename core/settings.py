@@ -1,0 +1,39 @@
+"""Settings of the core: the store's. Frozen, units in the names, unknown keys refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field
+
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+
+
+class FlushSettings(BaseModel, frozen=True, extra="forbid"):
+    """When appended records are forced to disk (LMQ_STORE__FLUSH__MODE)."""
+
+    mode: Literal["sync", "async"] = "sync"  # sync: before the acknowledgement; async: every interval_ms
+    interval_ms: Annotated[int, Field(ge=1, le=60_000)] = 500  # async: at most this much is lost with the machine
+
+
+class RetentionSettings(BaseModel, frozen=True, extra="forbid"):
+    """How long messages that nobody needs any more are kept, by whole segments."""
+
+    age_hours: Annotated[int, Field(ge=1, le=87_600)] = 48
+    bytes_max: Annotated[int, Field(ge=MIB)] | None = None  # of the whole log; None: as much as the disk takes
+
+
+class StoreSettings(BaseModel, frozen=True, extra="forbid"):
+    """The commit log and its indexes."""
+
+    segment_bytes: Annotated[int, Field(ge=64 * KIB, le=GIB, multiple_of=4096)] = 256 * MIB
+    message_bytes_max: Annotated[int, Field(ge=1, le=256 * MIB)] = 4 * MIB  # of a body
+    inline_dispatch_bytes: Annotated[int, Field(ge=0, le=32_000)] = 4096  # longer lists of queues are stored once
+    parent_topic: Annotated[str, Field(pattern=r"^[%|A-Za-z0-9_-]{1,127}$")] = "LMQ_PARENT"
+    store_host: str = "127.0.0.1"  # stamped on records: RocketMQ clients find the broker of a message by it
+    store_port: Annotated[int, Field(ge=0, le=65_535)] = 10_911
+    segments_mapped_max: Annotated[int, Field(ge=2, le=4096)] = 64  # full segments kept mapped for readers
+    flush: FlushSettings = FlushSettings()
+    retention: RetentionSettings = RetentionSettings()

@@ -1,0 +1,76 @@
+import cython
+from core cimport octets
+from core.message cimport DispatchSet, PublishBatch, Route
+from core.store.head_index cimport HeadIndex
+from core.store.record cimport host_flags, magic_of, write_crc, write_fixed, write_topic
+
+cdef Py_ssize_t _PROPERTIES_BYTES_MAX
+cdef Py_ssize_t _CRC_BYTES
+cdef Py_ssize_t _BLANK_BYTES
+cdef bytes _SET_NAME
+cdef bytes _SET_TOPIC
+cdef Py_ssize_t _DECIMAL_BYTES
+cdef Py_ssize_t _HEAD_BYTES
+cdef int _HOST_FLAGS
+cdef int _NOT_DISPATCHED
+cdef Py_ssize_t _SET_HEADER_BYTES
+cdef long long _VARINT_MASK
+
+
+@cython.final
+cdef class CommitLog:
+    cdef readonly object segments
+    cdef readonly HeadIndex head
+    cdef readonly object on_roll
+    cdef readonly bytes store_host
+    cdef readonly Py_ssize_t body_bytes_max
+    cdef public long long entries_max
+    cdef unsigned char[::1] view
+    cdef readonly long long base
+    cdef readonly Py_ssize_t position
+    cdef readonly Py_ssize_t size
+    cdef readonly long long store_ms
+
+    cpdef long long written_until(self)
+
+    @cython.locals(
+        body_buf="const unsigned char[::1]", extra_buf="const unsigned char[::1]", routes=list, route=Route,
+        flags=int, i=Py_ssize_t,
+    )
+    cpdef Py_ssize_t append_batch(self, PublishBatch batch, long long now_ms) except -1
+
+    @cython.locals(
+        dispatch=DispatchSet, head=HeadIndex, sys_flag=int, is_indexed=bint, count=Py_ssize_t,
+        body_start=Py_ssize_t, body_end=Py_ssize_t, extra_start=Py_ssize_t, extra_end=Py_ssize_t,
+        dst="unsigned char[::1]", start=Py_ssize_t, now_ms="long long", born_ms="long long",
+        queue_offset="long long", at=Py_ssize_t, properties_at=Py_ssize_t,
+    )
+    cdef int _append(
+        self, PublishBatch batch, Py_ssize_t i, Route route, int host_bits, const unsigned char[::1] body_buf,
+        const unsigned char[::1] extra_buf
+    ) except -1
+
+    @cython.locals(
+        dispatch=DispatchSet, body_size=Py_ssize_t, extra_size=Py_ssize_t, properties_size=Py_ssize_t, need=Py_ssize_t
+    )
+    cdef int _make_room(
+        self, PublishBatch batch, Py_ssize_t i, Route route, Py_ssize_t count, Py_ssize_t body_limit,
+        Py_ssize_t extra_limit
+    ) except -1
+
+    @cython.locals(k=Py_ssize_t, value="long long")
+    cdef Py_ssize_t _exact_size(self, Py_ssize_t properties_size, DispatchSet dispatch, Py_ssize_t count) except -1
+
+    @cython.locals(head=HeadIndex, refs="int[::1]", k=Py_ssize_t)
+    cdef Py_ssize_t _write_dispatch(self, unsigned char[::1] dst, Py_ssize_t at, DispatchSet dispatch) except -1
+
+    @cython.locals(
+        size=Py_ssize_t, k=Py_ssize_t, value="long long", dst="unsigned char[::1]", start=Py_ssize_t, at=Py_ssize_t,
+        body_start=Py_ssize_t,
+    )
+    cdef int _write_set(self, DispatchSet dispatch, Py_ssize_t need) except -1
+
+    @cython.locals(refs="int[::1]", k=Py_ssize_t, value="long long")
+    cdef Py_ssize_t _write_set_body(self, unsigned char[::1] dst, Py_ssize_t at, DispatchSet dispatch) except -1
+
+    cdef int _roll(self, Py_ssize_t need) except -1

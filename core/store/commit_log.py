@@ -1,0 +1,312 @@
+"""The append-only log: one loop writes the records of a batch in place and indexes them, all or none of each.
+
+One writer. A record is written where it stays, into the mapped segment; nothing is indexed before it is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from core import octets
+from core.errors import MessageTooLargeError
+from core.message import DispatchSet, PublishBatch, Route
+from core.properties import DISPATCH_SET, PROPERTIES_BYTES_MAX
+from core.store.dispatch_set import SET_HEADER_BYTES, SET_VERSION
+from core.store.head_index import HeadIndex
+from core.store.layout import (
+    BLANK_BYTES,
+    CRC_PROPERTY_BYTES,
+    DISPATCH_SET_TOPIC,
+    MAGIC_BLANK,
+    RECORD_BYTES_MIN,
+    SYS_BORN_V6,
+    SYS_NOT_DISPATCHED,
+    SYS_STORE_V6,
+)
+from core.store.record import host_flags, magic_of, write_crc, write_fixed, write_topic
+from core.store.segments import Segments
+
+ENTRIES_MAX = 16 << 20  # entries of one segment: 64 MiB of memory; one that reaches it is closed early
+
+_PROPERTIES_BYTES_MAX = PROPERTIES_BYTES_MAX
+_CRC_BYTES = CRC_PROPERTY_BYTES
+_BLANK_BYTES = BLANK_BYTES
+_SET_NAME = DISPATCH_SET + b"\x01"
+_SET_TOPIC = DISPATCH_SET_TOPIC
+_DECIMAL_BYTES = 20
+_HEAD_BYTES = RECORD_BYTES_MIN + 1 + 24  # at most: a topic length of two bytes, two IPv6 hosts
+_HOST_FLAGS = SYS_BORN_V6 | SYS_STORE_V6
+_NOT_DISPATCHED = SYS_NOT_DISPATCHED
+_SET_HEADER_BYTES = SET_HEADER_BYTES
+_VARINT_MASK = 0x7F
+
+
+class CommitLog:
+    """The end of the log, where records are added.
+
+    Args:
+        segments: The files.
+        head: The index of the newest segment.
+        store_host: Address and port stamped on records, 8 or 20 bytes.
+        body_bytes_max: Longer bodies are refused.
+        on_roll: Called with the base of a segment that is full, before anything goes to the next one.
+    """
+
+    def __init__(
+        self,
+        segments: Segments,
+        head: HeadIndex,
+        *,
+        store_host: bytes,
+        body_bytes_max: int,
+        on_roll: Callable[[int], None],
+    ) -> None:
+        self.segments = segments
+        self.head = head
+        self.on_roll = on_roll
+        self.store_host = store_host
+        self.body_bytes_max = body_bytes_max
+        self.entries_max = ENTRIES_MAX
+        self.view: memoryview | bytearray = bytearray()
+        self.base = 0
+        self.position = 0  # of the next record in the newest segment
+        self.size = 0  # of the newest segment; 0 while there is none
+        self.store_ms = 0
+
+    def go_on_at(self, position: int, store_ms: int) -> None:
+        """Take the newest segment as it is; the next record goes to `position` in it, no earlier than `store_ms`."""
+        newest = self.segments.newest
+        assert newest is not None
+        self.view = newest.view
+        self.base = self.segments.newest_base
+        self.size = newest.size
+        self.position = position
+        self.store_ms = max(store_ms, self.store_ms)
+
+    def note_time(self, now_ms: int) -> None:
+        """Let records from now on be stored no earlier than `now_ms`."""
+        self.store_ms = max(self.store_ms, now_ms)
+
+    def written_until(self) -> int:
+        """Return the physical offset after the last record."""
+        return self.base + self.position
+
+    def append_batch(self, batch: PublishBatch, now_ms: int) -> int:
+        """Append and index every message of `batch` that has a route, in order; return the new end of the log.
+
+        Raises:
+            DiskFullError, MessageTooLargeError: `batch.appended` messages got through; of that one there is no trace.
+        """
+        body_buf = batch.buf
+        extra_buf = batch.extra
+        routes = batch.routes
+        flags = host_flags(batch.born_host, self.store_host)
+        self.store_ms = max(self.store_ms, now_ms)
+        batch.appended = 0
+        i = 0
+        while i < batch.count:
+            route = routes[batch.route_index[i]]
+            if route is None:
+                batch.physical_offset[i] = -1
+                batch.queue_offset[i] = -1
+            else:
+                self._append(batch, i, route, flags, body_buf, extra_buf)
+            i += 1
+            batch.appended = i
+        return self.base + self.position
+
+    def _append(
+        self,
+        batch: PublishBatch,
+        i: int,
+        route: Route,
+        host_bits: int,
+        body_buf: bytes | bytearray | memoryview,
+        extra_buf: bytes | bytearray | memoryview,
+    ) -> None:
+        """Write one record and index it."""
+        dispatch = route.dispatch
+        head = self.head
+        sys_flag = (batch.sys_flag[i] & ~_HOST_FLAGS) | host_bits
+        is_indexed = (sys_flag & _NOT_DISPATCHED) == 0
+        count = dispatch.count if is_indexed else 0
+        body_start = batch.body_start[i]
+        body_end = batch.body_end[i]
+        extra_start = batch.extra_start[i]
+        extra_end = batch.extra_end[i]
+        self._make_room(batch, i, route, count, len(body_buf), len(extra_buf))
+
+        dst = self.view
+        start = self.position
+        now_ms = self.store_ms
+        born_ms = batch.born_ms[i]
+        queue_offset = head.next_offset(route.topic_ref) if is_indexed else 0
+        at = write_fixed(
+            dst,
+            start,
+            magic_of(len(route.topic)),
+            octets.crc32(body_buf, body_start, body_end),
+            route.queue_id,
+            batch.flag[i],
+            queue_offset,
+            self.base + start,
+            sys_flag,
+            born_ms if born_ms > 0 else now_ms,
+            batch.born_host,
+            now_ms,
+            self.store_host,
+            batch.reconsume_times[i],
+            0,
+        )
+        octets.write_u32(dst, at, body_end - body_start)
+        at += 4
+        octets.copy_bytes(dst, at, body_buf, body_start, body_end - body_start)
+        at = write_topic(dst, at + body_end - body_start, route.topic)
+        properties_at = at
+        at = octets.put_bytes(dst, at + 2, route.prefix)
+        at = octets.put_bytes(dst, at, batch.origin)
+        if extra_end > extra_start:
+            octets.copy_bytes(dst, at, extra_buf, extra_start, extra_end - extra_start)
+            at += extra_end - extra_start
+            if dst[at - 1] != 2:  # some clients leave the last separator off
+                octets.write_u8(dst, at, 2)
+                at += 1
+        if count > 0:
+            at = self._write_dispatch(dst, at, dispatch)
+        octets.write_u16(dst, properties_at, at + _CRC_BYTES - properties_at - 2)
+        octets.write_u32(dst, start, at + _CRC_BYTES - start)
+        at = write_crc(dst, start, at)
+
+        if is_indexed:
+            head.add(route.topic_ref, start)
+            if count > 0:
+                head.add_set(dispatch.queue_refs, count, start)
+        self.position = at
+        batch.physical_offset[i] = self.base + start
+        batch.queue_offset[i] = queue_offset
+
+    def _make_room(
+        self, batch: PublishBatch, i: int, route: Route, count: int, body_limit: int, extra_limit: int
+    ) -> None:
+        """See to it that the record fits, with the set it refers to, into the newest segment; check the positions."""
+        body_size = batch.body_end[i] - batch.body_start[i]
+        extra_size = batch.extra_end[i] - batch.extra_start[i]
+        if batch.body_start[i] < 0 or body_size < 0 or batch.body_end[i] > body_limit:
+            raise IndexError("a body outside its buffer")
+        if batch.extra_start[i] < 0 or extra_size < 0 or batch.extra_end[i] > extra_limit:
+            raise IndexError("properties outside their buffer")
+        if body_size > self.body_bytes_max:
+            raise MessageTooLargeError("body", body_size, self.body_bytes_max)
+        dispatch = route.dispatch
+        properties_size = len(route.prefix) + len(batch.origin) + extra_size + 1 + _CRC_BYTES
+        if count > 0:
+            if dispatch.is_interned:
+                properties_size += len(_SET_NAME) + _DECIMAL_BYTES + 1
+            else:
+                properties_size += len(dispatch.text) + (_DECIMAL_BYTES + 1) * count
+        if properties_size > _PROPERTIES_BYTES_MAX:
+            properties_size = self._exact_size(properties_size, dispatch, count)
+        need = _HEAD_BYTES + body_size + len(route.topic) + properties_size + _BLANK_BYTES
+        if need > self.size - self.position or self.head.entry_count + count >= self.entries_max:
+            self._roll(need)
+        if count > 0 and dispatch.is_interned and dispatch.written_in != self.base:
+            self._write_set(dispatch, need)
+
+    def _exact_size(self, properties_size: int, dispatch: DispatchSet, count: int) -> int:
+        """Return the size of the properties with offsets as long as they are, where the bound was too large."""
+        if count > 0 and not dispatch.is_interned:
+            for k in range(count):
+                value = self.head.next_offset(dispatch.queue_refs[k])
+                properties_size -= _DECIMAL_BYTES - 1
+                while value > 9:
+                    value //= 10
+                    properties_size += 1
+        if properties_size > _PROPERTIES_BYTES_MAX:
+            raise MessageTooLargeError("properties", properties_size, _PROPERTIES_BYTES_MAX)
+        return properties_size
+
+    def _write_dispatch(self, dst: bytearray | memoryview, at: int, dispatch: DispatchSet) -> int:
+        """Write the properties that say which queues the record is in, and where; return the position after them."""
+        if dispatch.is_interned:
+            at = octets.put_bytes(dst, at, _SET_NAME)
+            at = octets.write_decimal(dst, at, dispatch.written_at)
+            octets.write_u8(dst, at, 2)
+            return at + 1
+        head = self.head
+        refs = dispatch.queue_refs
+        at = octets.put_bytes(dst, at, dispatch.text)
+        for k in range(dispatch.count):
+            at = octets.write_decimal(dst, at, head.next_offset(refs[k]))
+            octets.write_u8(dst, at, 44)
+            at += 1
+        octets.write_u8(dst, at - 1, 2)
+        return at
+
+    def _write_set(self, dispatch: DispatchSet, need: int) -> None:
+        """Write the record of an interned set to the newest segment, or to the next with `need` bytes behind it."""
+        size = _HEAD_BYTES + len(_SET_TOPIC) + _SET_HEADER_BYTES + len(dispatch.text) + _CRC_BYTES
+        for k in range(dispatch.count):
+            value = self.head.next_offset(dispatch.queue_refs[k])
+            size += 1
+            while value > _VARINT_MASK:
+                value >>= 7
+                size += 1
+        if size + need > self.size - self.position:
+            self._roll(size + need)
+        dst = self.view
+        start = self.position
+        at = write_fixed(
+            dst,
+            start,
+            magic_of(len(_SET_TOPIC)),
+            0,
+            0,
+            0,
+            0,
+            self.base + start,
+            host_flags(self.store_host, self.store_host),
+            self.store_ms,
+            self.store_host,
+            self.store_ms,
+            self.store_host,
+            0,
+            0,
+        )
+        body_start = at + 4
+        at = self._write_set_body(dst, body_start, dispatch)
+        octets.write_u32(dst, body_start - 4, at - body_start)
+        octets.write_u32(dst, start + 8, octets.crc32(dst, body_start, at))
+        at = write_topic(dst, at, _SET_TOPIC)
+        octets.write_u16(dst, at, _CRC_BYTES)
+        octets.write_u32(dst, start, at + 2 + _CRC_BYTES - start)
+        self.position = write_crc(dst, start, at + 2)
+        dispatch.written_in = self.base
+        dispatch.written_at = self.base + start
+
+    def _write_set_body(self, dst: bytearray | memoryview, at: int, dispatch: DispatchSet) -> int:
+        """Write the names and next offsets of a set at `at`; return the position after them."""
+        refs = dispatch.queue_refs
+        octets.write_u32(dst, at, SET_VERSION)
+        octets.write_u32(dst, at + 4, dispatch.count)
+        octets.write_u32(dst, at + 8, len(dispatch.text))
+        at = octets.put_bytes(dst, at + _SET_HEADER_BYTES, dispatch.text)
+        for k in range(dispatch.count):
+            value = self.head.next_offset(refs[k])
+            while value > _VARINT_MASK:
+                octets.write_u8(dst, at, (value & _VARINT_MASK) | 0x80)
+                value >>= 7
+                at += 1
+            octets.write_u8(dst, at, value)
+            at += 1
+        return at
+
+    def _roll(self, need: int) -> None:
+        """Go on in another segment, which must have room for `need` bytes."""
+        if need > self.segments.segment_bytes:
+            raise MessageTooLargeError("record", need, self.segments.segment_bytes)
+        self.segments.roll()
+        if self.size > 0:
+            octets.write_u32(self.view, self.position, self.size - self.position)
+            octets.write_u32(self.view, self.position + 4, MAGIC_BLANK)
+            self.on_roll(self.base)
+        self.go_on_at(0, self.store_ms)

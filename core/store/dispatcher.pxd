@@ -1,0 +1,73 @@
+import cython
+from core cimport octets
+from core.message cimport StoredBatch
+from core.store.head_index cimport HeadIndex
+from core.store.queue_names cimport QueueNames
+from core.store.record cimport fill_columns, find_property, is_intact, record_size
+
+cdef int _HOLE
+cdef int _NOT_DISPATCHED
+cdef bytes _NAMES
+cdef bytes _OFFSETS
+cdef bytes _SET
+cdef bytes _SET_TOPIC
+cdef int _OFFSET_DIGITS_MAX
+
+
+@cython.final
+cdef class Dispatcher:
+    cdef readonly QueueNames names
+    cdef readonly HeadIndex head
+    cdef StoredBatch columns
+    cdef dict topics
+    cdef dict lists
+    cdef readonly dict sets
+    cdef readonly long long records
+    cdef readonly long long lost
+    cdef readonly long long store_ms
+
+    @cython.locals(size=Py_ssize_t)
+    cpdef Py_ssize_t run(self, const unsigned char[::1] buf, long long base, Py_ssize_t pos) except -1
+
+    @cython.locals(start=Py_ssize_t, at=Py_ssize_t)
+    cpdef lose(self, const unsigned char[::1] buf, long long base, Py_ssize_t pos)
+
+    @cython.locals(columns=StoredBatch, topic=bytes, start=Py_ssize_t, end=Py_ssize_t, at=Py_ssize_t)
+    cdef _dispatch(self, const unsigned char[::1] buf, long long base, Py_ssize_t pos)
+
+    @cython.locals(start=Py_ssize_t, end=Py_ssize_t)
+    cdef bytes _topic(self, const unsigned char[::1] buf)
+
+    @cython.locals(ref=int)
+    cdef int _topic_ref(self, bytes topic, int queue_id) except -1
+
+    @cython.locals(ref=int)
+    cdef int _intern(self, bytes key) except -1
+
+    @cython.locals(head=HeadIndex, next_offset="long long")
+    cdef _place(self, int ref, long long offset, int pos)
+
+    @cython.locals(
+        end=Py_ssize_t, text=bytes, refs="int[::1]", count=Py_ssize_t, k=Py_ssize_t, comma=Py_ssize_t,
+        value="long long",
+    )
+    cdef _dispatch_inline(
+        self, const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t start, Py_ssize_t properties_end, int pos
+    )
+
+    cdef _learn_list(self, bytes text)
+
+    @cython.locals(columns=StoredBatch, k=Py_ssize_t, ref=int)
+    cdef _learn_set(self, const unsigned char[::1] buf, long long physical_offset)
+
+    cdef _dispatch_interned(
+        self, const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t properties_end, int pos
+    )
+
+
+@cython.locals(value="long long", digits=int, digit=int)
+cdef Py_ssize_t _read_decimal(const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t end) except -2
+
+
+@cython.locals(count=Py_ssize_t)
+cdef Py_ssize_t _count_fields(const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t end) except -1

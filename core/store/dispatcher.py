@@ -1,0 +1,203 @@
+"""The log -> the indexes, in log order: what recovery does with each record that it finds sound.
+
+A record says itself where it is in its queues: its own queue offset, `INNER_MULTI_QUEUE_OFFSET` for the light queues,
+the dispatch set's record for an interned set. So any segment can be indexed by itself.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from core import octets
+from core.errors import CorruptRecordError
+from core.message import StoredBatch
+from core.properties import DISPATCH_SET, INNER_MULTI_DISPATCH, INNER_MULTI_QUEUE_OFFSET
+from core.store.dispatch_set import LMQ_PREFIX, decode_set
+from core.store.head_index import HOLE, HeadIndex
+from core.store.layout import DISPATCH_SET_TOPIC, SYS_NOT_DISPATCHED
+from core.store.queue_names import QueueNames
+from core.store.record import fill_columns, find_property, is_intact, record_size
+
+_HOLE = HOLE
+_NOT_DISPATCHED = SYS_NOT_DISPATCHED
+_NAMES = INNER_MULTI_DISPATCH
+_OFFSETS = INNER_MULTI_QUEUE_OFFSET
+_SET = DISPATCH_SET
+_SET_TOPIC = DISPATCH_SET_TOPIC
+_OFFSET_DIGITS_MAX = 18
+LISTS_CACHED = 100_000
+
+
+class Dispatcher:
+    """Indexes the records of one segment into `head`.
+
+    `records` counts what was indexed, `lost` what could not be: damaged records, and entries of sets that are damaged.
+    """
+
+    def __init__(self, names: QueueNames, head: HeadIndex) -> None:
+        self.names = names
+        self.head = head
+        self.columns = StoredBatch(1)
+        self.topics: dict[bytes, int] = {}
+        self.lists: dict[bytes, array[int]] = {}  # names joined by commas -> refs
+        self.sets: dict[int, array[int]] = {}  # physical offset of a set's record -> refs
+        self.records = 0
+        self.lost = 0
+        self.store_ms = 0  # of the last record
+
+    def run(self, buf: bytes | bytearray | memoryview, base: int, pos: int) -> int:
+        """Index the sound records of the segment `buf` from `pos` on; return where the first other thing stands."""
+        size = record_size(buf, pos)
+        while size > 0 and fill_columns(self.columns, 0, buf, pos, base) and is_intact(self.columns, 0, buf):
+            self._dispatch(buf, base, pos)
+            pos += size
+            size = record_size(buf, pos)
+        return pos
+
+    def lose(self, buf: bytes | bytearray | memoryview, base: int, pos: int) -> None:
+        """Keep the places of a damaged record where only the count of its set's records can tell that it was there."""
+        self.lost += 1
+        if fill_columns(self.columns, 0, buf, pos, base):
+            start = self.columns.properties_start[0]
+            at = find_property(buf, start, self.columns.properties_end[0], _SET)
+            if at >= 0 and _read_decimal(buf, at, self.columns.properties_end[0]) in self.sets:
+                self._dispatch_interned(buf, at, self.columns.properties_end[0], _HOLE)
+
+    def _dispatch(self, buf: bytes | bytearray | memoryview, base: int, pos: int) -> None:
+        columns = self.columns
+        self.records += 1
+        self.store_ms = max(self.store_ms, columns.store_ms[0])
+        if columns.sys_flag[0] & _NOT_DISPATCHED:
+            return
+        topic = self._topic(buf)
+        if topic == _SET_TOPIC:
+            self._learn_set(buf, base + pos)
+            return
+        self._place(self._topic_ref(topic, octets.read_i32(buf, pos + 12)), octets.read_i64(buf, pos + 20), pos)
+        start = columns.properties_start[0]
+        end = columns.properties_end[0]
+        at = find_property(buf, start, end, _NAMES)
+        if at >= 0:
+            self._dispatch_inline(buf, at, start, end, pos)
+            return
+        at = find_property(buf, start, end, _SET)
+        if at >= 0:
+            self._dispatch_interned(buf, at, end, pos)
+
+    def _topic(self, buf: bytes | bytearray | memoryview) -> bytes:
+        """Return the record's own topic, which ends two bytes before the properties."""
+        start = self.columns.body_end[0] + 1
+        end = self.columns.properties_start[0] - 2
+        if octets.read_u32(buf, self.columns.record_start[0] + 4) & 0xF == 0xB:
+            start += 1  # the second version's length has two bytes
+        return octets.read_bytes(buf, start, end)
+
+    def _topic_ref(self, topic: bytes, queue_id: int) -> int:
+        key = b"%b/%d" % (topic, queue_id)
+        ref = self.topics.get(key, -1)
+        if ref < 0:
+            ref = self._intern(key)
+            self.topics[key] = ref
+        return ref
+
+    def _intern(self, key: bytes) -> int:
+        ref = self.names.intern(key)
+        self.head.ensure(self.names.count)
+        return ref
+
+    def _place(self, ref: int, offset: int, pos: int) -> None:
+        """Add the entry `offset` of a queue; holes take the places of those that are missing before it."""
+        head = self.head
+        next_offset = head.next_offset(ref)
+        if offset != next_offset:
+            if offset < next_offset and head.first_offset(ref) != next_offset:
+                return  # the same queue twice in one list
+            try:
+                head.set_next_offset(ref, offset)
+            except ValueError:
+                self.lost += 1
+                return
+        head.add(ref, pos)
+
+    def _dispatch_inline(
+        self, buf: bytes | bytearray | memoryview, at: int, start: int, properties_end: int, pos: int
+    ) -> None:
+        """Add the entries of a list that stands in the record; one without an offset for each name gives none."""
+        end = octets.find_byte(buf, 2, at, properties_end)
+        text = octets.read_bytes(buf, at, end if end >= 0 else properties_end)
+        refs = self.lists.get(text)
+        if refs is None:
+            refs = self._learn_list(text)
+        at = find_property(buf, start, properties_end, _OFFSETS)
+        if at < 0:
+            return
+        end = octets.find_byte(buf, 2, at, properties_end)
+        end = end if end >= 0 else properties_end
+        count = len(refs)
+        if count != _count_fields(buf, at, end):
+            return
+        for k in range(count):
+            comma = octets.find_byte(buf, 44, at, end)
+            comma = comma if comma >= 0 else end
+            value = _read_decimal(buf, at, comma)
+            if value >= 0 and refs[k] >= 0:
+                self._place(refs[k], value, pos)
+            at = comma + 1
+
+    def _learn_list(self, text: bytes) -> array[int]:
+        names = text.split(b",")
+        refs = array("i", [self._intern(name) if name.startswith(LMQ_PREFIX) else -1 for name in names])
+        if len(self.lists) >= LISTS_CACHED:
+            self.lists.clear()
+        self.lists[text] = refs
+        return refs
+
+    def _learn_set(self, buf: bytes | bytearray | memoryview, physical_offset: int) -> None:
+        """Take in a set's record: its refs, and where its queues stand as of here."""
+        columns = self.columns
+        try:
+            names, offsets = decode_set(octets.read_bytes(buf, columns.body_start[0], columns.body_end[0]))
+        except CorruptRecordError:
+            self.lost += 1
+            return
+        refs = array("i", [self._intern(name) for name in names])
+        for k in range(len(refs)):
+            ref = refs[k]
+            if self.head.next_offset(ref) < offsets[k] or self.head.first_offset(ref) == self.head.next_offset(ref):
+                self.head.set_next_offset(ref, offsets[k])
+        self.sets[physical_offset] = refs
+
+    def _dispatch_interned(self, buf: bytes | bytearray | memoryview, at: int, properties_end: int, pos: int) -> None:
+        refs = self.sets.get(_read_decimal(buf, at, properties_end))
+        if refs is None:
+            self.lost += 1
+            return
+        self.head.add_set(refs, len(refs), pos)
+
+
+def _read_decimal(buf: bytes | bytearray | memoryview, at: int, end: int) -> int:
+    """Return the decimal number at `at`, up to 0x02 or `end`; -1 where there is none."""
+    value = 0
+    digits = 0
+    while at < end and buf[at] != 2:
+        digit = buf[at] - 48
+        if digit < 0 or digit > 9 or digits >= _OFFSET_DIGITS_MAX:
+            return -1
+        value = value * 10 + digit
+        digits += 1
+        at += 1
+    return value if digits else -1
+
+
+def _count_fields(buf: bytes | bytearray | memoryview, at: int, end: int) -> int:
+    """Return how many fields commas make of [at, end); empty ones at the end do not count, as in Java."""
+    while end > at and buf[end - 1] == 44:
+        end -= 1
+    if end == at:
+        return 0
+    count = 1
+    while at < end:
+        if buf[at] == 44:
+            count += 1
+        at += 1
+    return count

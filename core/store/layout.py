@@ -1,0 +1,59 @@
+"""Byte layout of the commit log: where each field of a record stands, and how files are named.
+
+All integers are big-endian. Source: docs/storage-format.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+# A record. Hosts are 8 bytes (IPv4) or 20 (IPv6): what comes after one moves by 12 where it is longer.
+MAGIC_V1 = 0xDAA320A7  # topic length in one byte
+MAGIC_V2 = 0xDAA320AB  # topic length in two bytes: topics over 127 bytes
+MAGIC_BLANK = 0xCBD43194  # the rest of the segment holds nothing
+TOPIC_V1_BYTES_MAX = 127
+TOPIC_BYTES_MAX = 255
+SIZE_AT = 0
+MAGIC_AT = 4
+BODY_CRC_AT = 8
+QUEUE_ID_AT = 12
+FLAG_AT = 16
+QUEUE_OFFSET_AT = 20
+PHYSICAL_OFFSET_AT = 28
+SYS_FLAG_AT = 36
+BORN_MS_AT = 40
+BORN_HOST_AT = 48
+STORE_MS_AT = 56  # + 12 with an IPv6 born host
+RECORD_BYTES_MIN = 91  # no body, topic or properties
+BLANK_BYTES = 8  # size and magic; a record leaves at least as much behind it in its segment
+
+HOST_V4_BYTES = 8
+HOST_V6_BYTES = 20
+SYS_BORN_V6 = 0x10
+SYS_STORE_V6 = 0x20
+SYS_TRANSACTION_MASK = 0xC
+SYS_NOT_DISPATCHED = 0x4  # set in prepared (0x4) and rolled back (0xC): such records are in no queue
+
+CRC_PROPERTY_BYTES = 20  # `__CRC32#` 0x01, ten digits with the lowest first, 0x02
+
+DISPATCH_SET_TOPIC = b"LMQ_DISPATCH_SET"  # records that hold an interned dispatch set; they are in no queue
+
+COMMIT_LOG_FOLDER = "commitlog"
+INDEX_FOLDER = "index"
+NAMES_FILE = "queues"  # in the index folder, as is the next
+NEXT_OFFSETS_FILE = "offsets"
+NEXT_SEGMENT_FILE = "segment.next"  # prepared ahead, outside the log until it is needed
+CONFIRMED_FILE = "confirmed"
+SEGMENT_NAME_DIGITS = 20
+PAGE_BYTES = 4096
+
+
+def segment_name(base: int) -> str:
+    """Return the file name of the segment that starts at physical offset `base`."""
+    return f"{base:0{SEGMENT_NAME_DIGITS}d}"
+
+
+def segment_paths(folder: Path) -> list[tuple[int, Path]]:
+    """Return the segments in `folder`, in order: each one's base and path. Other files are left out."""
+    names = [path for path in folder.iterdir() if len(path.name) == SEGMENT_NAME_DIGITS and path.name.isdecimal()]
+    return sorted((int(path.name), path) for path in names)

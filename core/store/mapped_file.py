@@ -1,0 +1,105 @@
+"""One memory-mapped file, the whole of it, shared with every other process that maps it."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import mmap
+import os
+import weakref
+from pathlib import Path
+
+from core.errors import DataFolderUnusableError, DiskFullError
+from core.store.layout import PAGE_BYTES
+
+MADV_POPULATE_WRITE = 23  # Linux 5.14 and later: fault pages in for writing, without a trap for each
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+
+
+class MappedFile:
+    """A file of fixed size and its bytes; it is let go of when nobody holds it any more.
+
+    `view` may outlive it: the mapping goes when the last view of it does.
+    """
+
+    def __init__(self, path: Path, fd: int, size: int, *, is_writable: bool) -> None:
+        access = mmap.PROT_READ | (mmap.PROT_WRITE if is_writable else 0)
+        self.path = path
+        self.size = size
+        self.fd = fd
+        self._map = mmap.mmap(fd, size, flags=mmap.MAP_SHARED, prot=access)
+        self.view = memoryview(self._map)
+        self._closer = weakref.finalize(self, os.close, fd)
+
+    @classmethod
+    def create(cls, path: Path, size: int) -> MappedFile:
+        """Make the file anew, with all its room on disk taken, zero-filled.
+
+        Raises:
+            DiskFullError: There is no room; nothing is left behind.
+        """
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o640)
+        try:
+            os.posix_fallocate(fd, 0, size)
+            return cls(path, fd, size, is_writable=True)
+        except OSError as error:
+            os.close(fd)
+            path.unlink(missing_ok=True)
+            if error.errno in _NO_ROOM:
+                raise DiskFullError(str(path)) from error
+            raise DataFolderUnusableError(str(path), error.strerror or str(error)) from error
+
+    @classmethod
+    def open(cls, path: Path, *, is_writable: bool) -> MappedFile:
+        """Map the file as it is; it must not be empty.
+
+        Raises:
+            DataFolderUnusableError: It cannot be opened or mapped.
+        """
+        try:
+            fd = os.open(path, (os.O_RDWR if is_writable else os.O_RDONLY) | os.O_CLOEXEC)
+        except OSError as error:
+            raise DataFolderUnusableError(str(path), error.strerror or str(error)) from error
+        try:
+            return cls(path, fd, os.fstat(fd).st_size, is_writable=is_writable)
+        except (OSError, ValueError) as error:
+            os.close(fd)
+            raise DataFolderUnusableError(str(path), str(error)) from error
+
+    def populate(self, start: int, end: int) -> None:
+        """Make [start, end) ready for writing, so that the writer takes no page faults; other threads go on meanwhile.
+
+        Pages that hold data keep it. A kernel that does not know how leaves the work to the writer.
+        """
+        start -= start % PAGE_BYTES
+        first = ctypes.c_char.from_buffer(self._map, start)
+        _LIBC.madvise(ctypes.addressof(first), end - start, MADV_POPULATE_WRITE)
+
+    def let_go(self, start: int, end: int) -> None:
+        """Give the process's hold on whole pages of [start, end) back; the data stays in the page cache."""
+        start += -start % PAGE_BYTES
+        end -= end % PAGE_BYTES
+        if end > start:
+            self._map.madvise(mmap.MADV_DONTNEED, start, end - start)
+
+    def data_ranges(self, start: int) -> list[tuple[int, int]]:
+        """Return the parts of [start, size) that may hold something else than zeros, by what the file system knows."""
+        ranges: list[tuple[int, int]] = []
+        while start < self.size:
+            try:
+                first = os.lseek(self.fd, start, os.SEEK_DATA)
+            except OSError:  # ENXIO: only holes are left
+                break
+            start = min(os.lseek(self.fd, first, os.SEEK_HOLE), self.size)
+            ranges.append((first, start))
+        return ranges
+
+    def sync(self) -> None:
+        """Wait until all that was written is on disk."""
+        os.fdatasync(self.fd)
+
+    def close(self) -> None:
+        """Close the file now; views that others hold stay good."""
+        self._closer()

@@ -1,0 +1,409 @@
+"""The store's front door: open a data folder, append, read queues, wait for durability, retire, close.
+
+One thread owns it. `flush` and `prepare` alone may run on another, one at a time.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from core.errors import DataFolderUnusableError, LmqError, StoreClosedError
+from core.message import DispatchSet, PublishBatch, Route, StoredBatch
+from core.settings import StoreSettings
+from core.store.commit_log import CommitLog
+from core.store.confirmed import Confirmed
+from core.store.data_lock import DataLock
+from core.store.dispatch_set import DispatchSets
+from core.store.flush import Flusher, Syncable
+from core.store.journal import Journal
+from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER
+from core.store.places import Places
+from core.store.queue_index import QueueIndex
+from core.store.record import fill_batch
+from core.store.recovery import Recovered, recover
+from core.store.retention import count_retired
+from core.store.segments import Segments
+from core.store.table import Definitions, Table
+
+POSITIONS_MAX = 4096  # entries looked up at once
+POPULATE_BYTES = 4 << 20  # made ready for the writer in one step: about 1 ms, a tenth in memory touched before
+POPULATE_AHEAD_BYTES = 16 << 20
+_HOUR_MS = 3_600_000
+
+
+class Closable(Protocol):
+    """A part that holds a file."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class MessageStore:
+    """An open data folder. Made by `open`."""
+
+    def __init__(  # noqa: PLR0917 - called by `open` only
+        self,
+        data_dir: Path,
+        settings: StoreSettings,
+        lock: DataLock,
+        segments: Segments,
+        recovered: Recovered,
+        definitions: Definitions,
+    ) -> None:
+        self.data_dir = data_dir
+        self.settings = settings
+        self.report = recovered.report
+        self._lock = lock
+        self._segments = segments
+        self._names = recovered.names
+        self._index: QueueIndex = recovered.index
+        self._head = recovered.index.head
+        self._definitions = definitions
+        self._sets = DispatchSets(recovered.names, settings.inline_dispatch_bytes)
+        self._places: dict[str, Places] = {}
+        self._journals: dict[str, Journal] = {}
+        self._positions = array("i", bytes(4 * POSITIONS_MAX))
+        self._is_open = True
+        self._names_written = 0
+        self._populated = 0  # physical offset up to which the newest segment is ready for the writer
+        self._log = CommitLog(
+            segments,
+            self._head,
+            store_host=_host_bytes(settings.store_host, settings.store_port),
+            body_bytes_max=settings.message_bytes_max,
+            on_roll=self._on_roll,
+        )
+        if segments.newest is not None:
+            self._log.go_on_at(recovered.position, recovered.store_ms)
+        self._trusted_from = self._log.written_until()  # what this process wrote needs no check when read
+        self._confirmed = Confirmed.create(data_dir)
+        self._flusher = Flusher(self._log, segments, definitions, self._confirmed)
+
+    @classmethod
+    def open(cls, data_dir: Path, settings: StoreSettings, *, now_ms: int) -> MessageStore:
+        """Lock the folder, made where it is missing, and bring it to a sound state.
+
+        Raises:
+            DataFolderInUseError: Another process has it.
+            DataFolderUnusableError: It cannot be made, read or written.
+            DiskFullError: No room for what recovery must write.
+        """
+        lock = DataLock.acquire(data_dir)
+        try:
+            store = cls._open_locked(data_dir, settings, lock)
+        except OSError as error:
+            lock.release()
+            raise DataFolderUnusableError(str(data_dir), error.strerror or str(error)) from error
+        except LmqError:
+            lock.release()
+            raise
+        store.note_time(now_ms)
+        return store
+
+    @classmethod
+    def _open_locked(cls, data_dir: Path, settings: StoreSettings, lock: DataLock) -> MessageStore:
+        for name in (COMMIT_LOG_FOLDER, INDEX_FOLDER, "places", "journals"):
+            (data_dir / name).mkdir(exist_ok=True)
+        segments = Segments(
+            data_dir / COMMIT_LOG_FOLDER, data_dir, settings.segment_bytes, settings.segments_mapped_max
+        )
+        recovered = recover(segments, data_dir / INDEX_FOLDER)
+        definitions = Definitions.open(data_dir / "definitions.db")
+        store = cls(data_dir, settings, lock, segments, recovered, definitions)
+        store.flush()
+        return store
+
+    def note_time(self, now_ms: int) -> None:
+        """Let records from now on be stored no earlier than `now_ms`."""
+        self._log.note_time(now_ms)
+
+    # Queues
+
+    def intern_queue(self, key: bytes) -> int:
+        """Return the number of a queue, made on first use: a light queue by its name, a topic's as `topic/0`."""
+        queue_ref = self._names.intern(key)
+        self._head.ensure(self._names.count)
+        return queue_ref
+
+    def find_queue(self, key: bytes) -> int:
+        """Return the number of a queue, or -1."""
+        return self._names.find(key)
+
+    def queue_key(self, queue_ref: int) -> bytes:
+        """Return the key that `queue_ref` stands for."""
+        return self._names.key(queue_ref)
+
+    def queue_count(self) -> int:
+        """Return how many queues the folder has seen."""
+        return self._names.count
+
+    def min_offset(self, queue_ref: int) -> int:
+        """Return the first offset that is kept; `max_offset` where none is."""
+        return self._index.min_offset(queue_ref)
+
+    def max_offset(self, queue_ref: int) -> int:
+        """Return the next offset to be given."""
+        return self._head.next_offset(queue_ref)
+
+    def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
+        """Return the first offset stored at `at_ms` or later, `max_offset` where there is none.
+
+        With `upper`: the last offset stored at `at_ms` or before, `min_offset` where there is none.
+        """
+        low = self.min_offset(queue_ref)
+        floor = low
+        high = self.max_offset(queue_ref)
+        limit = at_ms + 1 if upper else at_ms
+        one = StoredBatch(1)
+        while low < high:
+            middle = (low + high) // 2
+            if not self.read(queue_ref, middle, one, 1, 1):
+                high = middle
+            elif one.store_ms[0] < limit:
+                low = max(middle, one.queue_offset[0]) + 1
+            else:
+                high = middle
+        return max(low - 1, floor) if upper else low
+
+    def make_dispatch(self, names: Sequence[bytes]) -> DispatchSet:
+        """Return the set of light queues `names`; equal lists give the same object while somebody holds it.
+
+        Raises:
+            InvalidNameError: A name is no light queue's.
+        """
+        dispatch = self._sets.make(names)
+        self._head.ensure(self._names.count)
+        return dispatch
+
+    def make_route(self, topic: bytes, queue_id: int, prefix: bytes, names: Sequence[bytes]) -> Route:
+        """Return the route of messages to queue `queue_id` of `topic` and to the light queues `names`.
+
+        Raises:
+            InvalidNameError: A name is no light queue's.
+        """
+        topic_ref = self.intern_queue(b"%b/%d" % (topic, queue_id))
+        return Route(topic, queue_id, topic_ref, prefix, self.make_dispatch(names))
+
+    # Write
+
+    def append_batch(self, batch: PublishBatch, now_ms: int) -> int:
+        """Append every message of `batch` that has a route, in order, and index it; return the new end of the log.
+
+        Raises:
+            DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
+            StoreClosedError: The store was closed.
+        """
+        if not self._is_open:
+            raise StoreClosedError("the store is closed")
+        return self._log.append_batch(batch, now_ms)
+
+    def _on_roll(self, base: int) -> None:
+        """A segment is full: its entries are set apart, and `prepare` writes their file."""
+        self._index.seal_head(base, self._segments.newest_base)
+
+    @property
+    def written_until(self) -> int:
+        """The end of the log."""
+        return self._log.written_until()
+
+    # Read
+
+    def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
+        """Fill `into` with messages of one queue from `offset` on, all of one segment; return how many.
+
+        At least one where any is left, even if larger than `bytes_max`; 0 means that nothing is left.
+        `into.next_offset` is where to go on: also past damaged records, which are never given.
+        """
+        into.clear()
+        count_max = min(count_max, into.capacity, POSITIONS_MAX)
+        index = self._index
+        positions = self._positions
+        while True:
+            found = index.locate(queue_ref, offset, count_max, positions)
+            if not found:
+                into.next_offset = min(max(offset, 0), self._head.next_offset(queue_ref))
+                return 0
+            base = index.found_base
+            view = self._segments.view(base)
+            if view is None:
+                offset = index.found_offset + found
+                continue
+            into.buf = view
+            trusted = min(max(self._trusted_from - base, 0), len(view))
+            count = fill_batch(into, view, base, positions, found, index.found_offset, bytes_max, trusted)
+            if count:
+                return count
+            offset = into.next_offset
+
+    def read_offsets(self, queue_ref: int, offsets: array[int], count: int, into: StoredBatch) -> int:
+        """Fill `into` with the first `count` of `offsets`, ascending, up to a segment's border.
+
+        Returns:
+            How many of `offsets` are dealt with, at least one; those that are damaged or gone give no message.
+        """
+        into.clear()
+        done = 0
+        base = -1
+        while done < count and into.count < into.capacity:
+            run = _run_length(offsets, done, min(count, done + POSITIONS_MAX, done + into.capacity - into.count))
+            found = self._index.locate(queue_ref, offsets[done], run, self._positions)
+            if found and self._index.found_offset == offsets[done]:
+                if base >= 0 and self._index.found_base != base:
+                    break
+                base = self._index.found_base
+                view = self._segments.view(base)
+                if view is not None:
+                    into.buf = view
+                    trusted = min(max(self._trusted_from - base, 0), len(view))
+                    fill_batch(into, view, base, self._positions, found, offsets[done], 1 << 62, trusted)
+                done += found
+            else:
+                done += 1
+        return done
+
+    def read_at(self, physical_offset: int, into: StoredBatch) -> bool:
+        """Fill `into` with the one record at `physical_offset`; False where none is served."""
+        into.clear()
+        segment = self._segments.find(physical_offset)
+        view = self._segments.view(segment.base) if segment is not None else None
+        if segment is None or view is None or physical_offset >= self._log.written_until():
+            return False
+        into.buf = view
+        self._positions[0] = physical_offset - segment.base
+        trusted = min(max(self._trusted_from - segment.base, 0), len(view))
+        if not fill_batch(into, view, segment.base, self._positions, 1, 0, 1 << 62, trusted):
+            return False
+        into.queue_offset[0] = -1
+        return True
+
+    # Wake
+
+    def watch(self, queue_ref: int, on: bool) -> None:  # noqa: FBT001  # a switch
+        """Report the growth of a queue in `take_grown`, or no longer."""
+        self._head.watch(queue_ref, on)
+
+    def take_grown(self, into: list[int]) -> int:
+        """Append the watched queues that grew since the last call to `into`, each once; return how many."""
+        return self._head.take_grown(into)
+
+    # Durability
+
+    @property
+    def flushed_until(self) -> int:
+        """The end of what is on disk for certain."""
+        return self._flusher.flushed_until
+
+    def needs_flush(self) -> bool:
+        """Return whether anything was written that no flush has covered yet."""
+        return (
+            self._flusher.flushed_until < self._log.written_until()
+            or self._definitions.dirty
+            or any(places.dirty for places in self._places.values())
+            or any(journal.dirty for journal in self._journals.values())
+        )
+
+    def flush(self) -> int:
+        """Force all that was written before the call to disk; return the end of the log that is safe now.
+
+        Blocks; may run on another thread.
+
+        Raises:
+            FlushFailedError: The disk refused; nothing after `flushed_until` may be promised.
+            DiskFullError: No room for definitions.
+        """
+        others: list[Syncable] = [*self._journals.values(), *self._places.values()]
+        return self._flusher.flush(others)
+
+    def prepare(self) -> None:
+        """Make room and pages ready ahead of the writer, and write the index of full segments.
+
+        Blocks; may run on another thread, though not beside `flush`.
+
+        Raises:
+            DiskFullError: No room for the next segment; the writer is told when it needs it.
+        """
+        self._index.write_full()
+        end = self._log.base + self._log.size
+        position = self._log.written_until()
+        newest = self._segments.newest
+        if end - position <= max(POPULATE_AHEAD_BYTES, end - self._log.base >> 1):
+            self._segments.prepare()
+        self._populated = max(self._populated, position)
+        ahead = min(position + POPULATE_AHEAD_BYTES, end)
+        if newest is not None and self._populated + POPULATE_BYTES <= ahead:
+            newest.populate(self._populated - self._log.base, self._populated + POPULATE_BYTES - self._log.base)
+            self._populated += POPULATE_BYTES
+
+    def retire(self, now_ms: int, needed_from: int) -> int:
+        """Drop whole segments past their age or over the size that lie before `needed_from`; return how many."""
+        retention = self.settings.retention
+        count = count_retired(
+            self._segments,
+            now_ms=now_ms,
+            age_ms=retention.age_hours * _HOUR_MS,
+            bytes_max=retention.bytes_max,
+            needed_from=needed_from,
+        )
+        dropped = 0
+        while dropped < count and self._index.drop_oldest():
+            self._segments.drop_oldest()
+            dropped += 1
+        return dropped
+
+    # Parts for others
+
+    def places(self, name: str) -> Places:
+        """Return the file of places `name`, made on first use."""
+        if name not in self._places:
+            self._places[name] = Places.open(self.data_dir / "places" / name)
+        return self._places[name]
+
+    def journal(self, name: str) -> Journal:
+        """Return the journal `name`, made on first use."""
+        if name not in self._journals:
+            self._journals[name] = Journal.open(self.data_dir / "journals" / name)
+        return self._journals[name]
+
+    def table(self, name: str) -> Table:
+        """Return the durable table `name`."""
+        return self._definitions.table(name)
+
+    def log_bytes(self) -> int:
+        """Return the room that the log takes on disk."""
+        return self._segments.total_bytes
+
+    def close(self) -> None:
+        """Force everything to disk and let go of the folder; a second call does nothing."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        try:
+            self._names.write_out()
+            self._index.write_full()
+            self.flush()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        closers: list[Closable] = [*self._places.values(), *self._journals.values(), self._definitions, self._names]
+        for part in closers:
+            part.close()
+        self._index.close()
+        self._segments.close()
+        self._lock.release()
+
+
+def _run_length(offsets: array[int], start: int, end: int) -> int:
+    """Return how many of `offsets` from `start` on are consecutive."""
+    at = start + 1
+    while at < end and offsets[at] == offsets[at - 1] + 1:
+        at += 1
+    return at - start
+
+
+def _host_bytes(host: str, port: int) -> bytes:
+    return ipaddress.ip_address(host).packed + port.to_bytes(4, "big")

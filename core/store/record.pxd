@@ -1,0 +1,88 @@
+import cython
+from core cimport octets
+from core.message cimport StoredBatch
+
+cdef unsigned int _MAGIC_V1
+cdef unsigned int _MAGIC_V2
+cdef unsigned int _MAGIC_BLANK
+cdef Py_ssize_t _RECORD_BYTES_MIN
+cdef Py_ssize_t _CRC_BYTES
+cdef int _CRC_MARKS
+cdef bytes _CRC_NAME
+cdef bytes _TOPIC_NAME
+cdef Py_ssize_t _TOPIC_NAME_BYTES
+
+
+@cython.locals(end=Py_ssize_t, size=Py_ssize_t, magic="unsigned int")
+cpdef Py_ssize_t record_size(const unsigned char[::1] buf, Py_ssize_t pos) except -2
+
+
+@cython.locals(
+    size=Py_ssize_t, end=Py_ssize_t, physical_offset="long long", sys_flag=int, at=Py_ssize_t, store_ms="long long",
+    reconsume_times=int, body_start=Py_ssize_t, body_size=Py_ssize_t, topic_size=Py_ssize_t,
+    properties_start=Py_ssize_t,
+)
+cpdef bint fill_columns(
+    StoredBatch into, Py_ssize_t i, const unsigned char[::1] buf, Py_ssize_t pos, long long base
+) except -1
+
+
+@cython.locals(start=Py_ssize_t, end=Py_ssize_t, at=Py_ssize_t, likeness=int)
+cpdef bint is_intact(StoredBatch into, Py_ssize_t i, const unsigned char[::1] buf) except -1
+
+
+@cython.locals(alike=int, k=Py_ssize_t)
+cdef int _crc_likeness(const unsigned char[::1] buf, Py_ssize_t at) except -1
+
+
+@cython.locals(value="long long", pos=Py_ssize_t, digit=int)
+cdef Py_ssize_t _read_digits(const unsigned char[::1] buf, Py_ssize_t at) except -2
+
+
+@cython.locals(filled=Py_ssize_t, left="long long", k=Py_ssize_t, pos=Py_ssize_t, size=Py_ssize_t)
+cpdef Py_ssize_t fill_batch(
+    StoredBatch into, const unsigned char[::1] buf, long long base, int[::1] positions, Py_ssize_t count,
+    long long queue_offset, long long bytes_max, Py_ssize_t trusted_from
+) except -1
+
+
+@cython.locals(filled=Py_ssize_t)
+cpdef Py_ssize_t fill_range(
+    StoredBatch into, const unsigned char[::1] buf, long long base, Py_ssize_t pos, Py_ssize_t end,
+    Py_ssize_t trusted_from, bytes hidden_topic
+) except -1
+
+
+@cython.locals(size=Py_ssize_t)
+cpdef Py_ssize_t find_sound(
+    StoredBatch into, const unsigned char[::1] buf, long long base, Py_ssize_t pos, Py_ssize_t end
+) except -2
+
+
+cpdef bint has_prefix(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, bytes prefix) except -1
+
+
+@cython.locals(size=Py_ssize_t, pos=Py_ssize_t)
+cpdef Py_ssize_t find_property(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end, bytes name) except -2
+
+
+@cython.locals(at=Py_ssize_t)
+cpdef Py_ssize_t write_fixed(
+    unsigned char[::1] dst, Py_ssize_t pos, unsigned int magic, unsigned int body_crc, int queue_id, int flag,
+    long long queue_offset, long long physical_offset, int sys_flag, long long born_ms, bytes born_host,
+    long long store_ms, bytes store_host, int reconsume_times, long long prepared_offset
+) except -1
+
+
+@cython.locals(size=Py_ssize_t)
+cpdef Py_ssize_t write_topic(unsigned char[::1] dst, Py_ssize_t at, bytes topic) except -1
+
+
+@cython.locals(value="unsigned int", _=int)
+cpdef Py_ssize_t write_crc(unsigned char[::1] dst, Py_ssize_t start, Py_ssize_t at) except -1
+
+
+cpdef unsigned int magic_of(Py_ssize_t topic_size)
+
+
+cpdef int host_flags(bytes born_host, bytes store_host) except -1

@@ -1,0 +1,444 @@
+"""One record of the commit log: write it in place, find its parts, check it.
+
+The format is RocketMQ's, byte for byte. A position is where a record's first byte stands in the buffer of its segment.
+
+Source: docs/storage-format.md, "Record".
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+
+from core import octets
+from core.errors import CorruptRecordError
+from core.message import StoredBatch
+from core.properties import CRC, TAGS, TOPIC, decode_properties
+from core.store.layout import (
+    CRC_PROPERTY_BYTES,
+    HOST_V4_BYTES,
+    HOST_V6_BYTES,
+    MAGIC_BLANK,
+    MAGIC_V1,
+    MAGIC_V2,
+    RECORD_BYTES_MIN,
+    SYS_BORN_V6,
+    SYS_STORE_V6,
+    TOPIC_V1_BYTES_MAX,
+)
+
+_MAGIC_V1 = MAGIC_V1
+_MAGIC_V2 = MAGIC_V2
+_MAGIC_BLANK = MAGIC_BLANK
+_RECORD_BYTES_MIN = RECORD_BYTES_MIN
+_CRC_BYTES = CRC_PROPERTY_BYTES
+_CRC_MARKS = 10  # bytes of the property that are always the same
+_CRC_NAME = CRC + b"\x01"
+_TOPIC_NAME = TOPIC + b"\x01"
+_TOPIC_NAME_BYTES = len(_TOPIC_NAME)
+
+BLANK = 0
+NO_RECORD = -1
+
+Buffer = bytes | bytearray | memoryview
+
+
+def record_size(buf: Buffer, pos: int) -> int:
+    """Return the size of the record at `pos` by its first fields alone.
+
+    Returns:
+        `BLANK` (0) where the rest of the segment is unused, `NO_RECORD` (-1) where no record can stand.
+    """
+    end = len(buf)
+    if pos < 0 or pos + 8 > end:
+        return NO_RECORD
+    size = octets.read_u32(buf, pos)
+    magic = octets.read_u32(buf, pos + 4)
+    if magic == _MAGIC_BLANK:
+        return BLANK
+    if magic not in (_MAGIC_V1, _MAGIC_V2) or size < _RECORD_BYTES_MIN or size > end - pos:
+        return NO_RECORD
+    return size
+
+
+def fill_columns(into: StoredBatch, i: int, buf: Buffer, pos: int, base: int) -> bool:
+    """Fill place `i` of `into` with the record at `pos` of the segment `buf` that starts at `base`.
+
+    Returns:
+        False where the lengths inside the record do not add up to its size, or it names another physical offset.
+    """
+    size = record_size(buf, pos)
+    if size <= 0:
+        return False
+    end = pos + size
+    physical_offset = octets.read_i64(buf, pos + 28)
+    sys_flag = octets.read_i32(buf, pos + 36)
+    at = pos + 56 + (12 if sys_flag & 0x10 else 0)
+    store_ms = octets.read_i64(buf, at)
+    at += 16 + (12 if sys_flag & 0x20 else 0)
+    if physical_offset != base + pos or at + 16 > end:
+        return False
+    reconsume_times = octets.read_i32(buf, at)
+    body_start = at + 16
+    body_size = octets.read_i32(buf, at + 12)
+    if body_size < 0 or body_size > end - body_start - 3:
+        return False
+    at = body_start + body_size
+    if octets.read_u32(buf, pos + 4) == _MAGIC_V2:
+        topic_size = octets.read_u16(buf, at)
+        at += 2
+    else:
+        topic_size = buf[at]
+        at += 1
+    if topic_size > end - at - 2:
+        return False
+    properties_start = at + topic_size + 2
+    if properties_start + octets.read_u16(buf, properties_start - 2) != end:
+        return False
+    into.record_start[i] = pos
+    into.record_end[i] = end
+    into.topic_start[i] = at
+    into.topic_end[i] = at + topic_size
+    into.body_start[i] = body_start
+    into.body_end[i] = body_start + body_size
+    into.properties_start[i] = properties_start
+    into.properties_end[i] = end
+    into.flag[i] = octets.read_i32(buf, pos + 16)
+    into.sys_flag[i] = sys_flag
+    into.attempt[i] = reconsume_times + 1
+    into.queue_offset[i] = octets.read_i64(buf, pos + 20)
+    into.physical_offset[i] = physical_offset
+    into.born_ms[i] = octets.read_i64(buf, pos + 40)
+    into.store_ms[i] = store_ms
+    if has_prefix(buf, properties_start, end, _TOPIC_NAME):
+        at = octets.find_byte(buf, 2, properties_start, end)
+        into.topic_start[i] = properties_start + _TOPIC_NAME_BYTES
+        into.topic_end[i] = at if at >= 0 else end
+    return True
+
+
+def is_intact(into: StoredBatch, i: int, buf: Buffer) -> bool:
+    """Return whether the record in place `i`, filled by `fill_columns`, holds what its checksums say.
+
+    A record with the property `__CRC32#` at its end is checked whole, one without it its body only.
+    """
+    start = into.record_start[i]
+    end = into.record_end[i]
+    at = end - _CRC_BYTES
+    if at >= into.properties_start[i]:
+        likeness = _crc_likeness(buf, at)
+        if likeness == _CRC_MARKS:
+            return octets.crc32(buf, start, at) == _read_digits(buf, at + 9)
+        if likeness > _CRC_MARKS // 2:
+            return False
+    return octets.crc32(buf, into.body_start[i], into.body_end[i]) == octets.read_u32(buf, start + 8)
+
+
+def _crc_likeness(buf: Buffer, at: int) -> int:
+    """Return how many of the ten fixed bytes of a `__CRC32#` property stand at `at`: more than half are no chance."""
+    alike = 1 if buf[at + _CRC_BYTES - 1] == 2 else 0
+    if octets.starts_with(buf, at, _CRC_NAME):
+        return alike + 9
+    for k in range(9):
+        if buf[at + k] == _CRC_NAME[k]:
+            alike += 1
+    return alike
+
+
+def _read_digits(buf: Buffer, at: int) -> int:
+    value = 0
+    pos = at + 9
+    while pos >= at:
+        digit = buf[pos] - 48
+        if digit < 0 or digit > 9:
+            return -1
+        value = value * 10 + digit
+        pos -= 1
+    return value
+
+
+def fill_batch(
+    into: StoredBatch,
+    buf: Buffer,
+    base: int,
+    positions: array[int],
+    count: int,
+    queue_offset: int,
+    bytes_max: int,
+    trusted_from: int,
+) -> int:
+    """Fill `into` with consecutive entries of one queue; return how many records it holds then.
+
+    Args:
+        into: Cleared by the caller but for `buf`; what lies in `count` already stays.
+        buf: The segment.
+        base: Its first physical offset.
+        positions: Positions of the entries' records, -1 where a record was lost.
+        count: How many of `positions` mean something.
+        queue_offset: The first entry's number.
+        bytes_max: Stop before the records together pass this, except for the first.
+        trusted_from: Records from this position on were written by this process and need no check.
+
+    A record that fails its checks is left out; `into.next_offset` is where to go on.
+    """
+    filled = into.count
+    left = bytes_max
+    k = 0
+    while k < count and filled < into.capacity:
+        pos = positions[k]
+        if pos >= 0 and fill_columns(into, filled, buf, pos, base):
+            size = into.record_end[filled] - pos
+            if size > left and filled > 0:
+                break
+            if pos >= trusted_from or is_intact(into, filled, buf):
+                into.queue_offset[filled] = queue_offset + k
+                left -= size
+                filled += 1
+        k += 1
+    into.count = filled
+    into.next_offset = queue_offset + k
+    return filled
+
+
+def fill_range(
+    into: StoredBatch, buf: Buffer, base: int, pos: int, end: int, trusted_from: int, hidden_topic: bytes
+) -> int:
+    """Fill `into`, behind what it holds, with the records that start in [pos, end) of the segment `buf`.
+
+    Args:
+        into: Goes on at its `count`, up to its capacity.
+        buf: The segment.
+        base: Its first physical offset.
+        pos: Where a record starts.
+        end: Where to stop.
+        trusted_from: Records from this position on need no check.
+        hidden_topic: Records whose topic this is are passed over.
+
+    Returns:
+        Where the first record starts that was not read: at `end` or after it, at the end of what is there, at damage,
+        or where `into` was full.
+    """
+    filled = into.count
+    while pos < end and filled < into.capacity and fill_columns(into, filled, buf, pos, base):
+        if pos < trusted_from and not is_intact(into, filled, buf):
+            break
+        pos = into.record_end[filled]
+        if into.topic_end[filled] - into.topic_start[filled] != len(hidden_topic) or not has_prefix(
+            buf, into.topic_start[filled], into.topic_end[filled], hidden_topic
+        ):
+            filled += 1
+    into.count = filled
+    return pos
+
+
+def find_sound(into: StoredBatch, buf: Buffer, base: int, pos: int, end: int) -> int:
+    """Return where the next sound record starts in [pos, end) of a damaged segment, or -1; `into` is scratch.
+
+    Where the record at `pos` has a size that leads to a sound one, that is it. Else every place is tried that holds a
+    record's magic number; a record names its own place and is checked whole, so a body's bytes are hardly taken for one.
+    """
+    size = record_size(buf, pos)
+    if size > 0 and pos + size < end and fill_columns(into, 0, buf, pos + size, base) and is_intact(into, 0, buf):
+        return pos + size
+    pos += 1
+    while pos + 8 <= end:
+        pos = octets.find_byte(buf, 0xDA, pos + 4, end) - 4
+        if pos < 0:
+            return -1
+        if fill_columns(into, 0, buf, pos, base) and is_intact(into, 0, buf):
+            return pos
+        pos += 1
+    return -1
+
+
+def has_prefix(buf: Buffer, pos: int, end: int, prefix: bytes) -> bool:
+    """Return whether [pos, end) of `buf` starts with `prefix`."""
+    return pos + len(prefix) <= end and octets.starts_with(buf, pos, prefix)
+
+
+def find_property(buf: Buffer, start: int, end: int, name: bytes) -> int:
+    """Return the position of the value of the property `name` in the encoded properties [start, end), or -1.
+
+    The value ends at the next 0x02, or at `end`. Of equal names the first is found.
+    """
+    size = len(name)
+    pos = start
+    while pos < end:
+        if pos + size < end and buf[pos + size] == 1 and octets.starts_with(buf, pos, name):
+            return pos + size + 1
+        pos = octets.find_byte(buf, 2, pos, end)
+        if pos < 0:
+            return -1
+        pos += 1
+    return -1
+
+
+def write_fixed(
+    dst: bytearray | memoryview,
+    pos: int,
+    magic: int,
+    body_crc: int,
+    queue_id: int,
+    flag: int,
+    queue_offset: int,
+    physical_offset: int,
+    sys_flag: int,
+    born_ms: int,
+    born_host: bytes,
+    store_ms: int,
+    store_host: bytes,
+    reconsume_times: int,
+    prepared_offset: int,
+) -> int:
+    """Write all fields before the body's length, but the size, which `finish_record` writes last.
+
+    Returns:
+        The position of the body's length.
+    """
+    octets.write_u32(dst, pos + 4, magic)
+    octets.write_u32(dst, pos + 8, body_crc)
+    octets.write_u32(dst, pos + 12, queue_id)
+    octets.write_u32(dst, pos + 16, flag)
+    octets.write_u64(dst, pos + 20, queue_offset)
+    octets.write_u64(dst, pos + 28, physical_offset)
+    octets.write_u32(dst, pos + 36, sys_flag)
+    octets.write_u64(dst, pos + 40, born_ms)
+    at = octets.put_bytes(dst, pos + 48, born_host)
+    octets.write_u64(dst, at, store_ms)
+    at = octets.put_bytes(dst, at + 8, store_host)
+    octets.write_u32(dst, at, reconsume_times)
+    octets.write_u64(dst, at + 4, prepared_offset)
+    return at + 12
+
+
+def write_topic(dst: bytearray | memoryview, at: int, topic: bytes) -> int:
+    """Write the topic with its length, one byte or two as `magic_of` says; return the position after it."""
+    size = len(topic)
+    if size > TOPIC_V1_BYTES_MAX:
+        octets.write_u16(dst, at, size)
+        return octets.put_bytes(dst, at + 2, topic)
+    octets.write_u8(dst, at, size)
+    return octets.put_bytes(dst, at + 1, topic)
+
+
+def write_crc(dst: bytearray | memoryview, start: int, at: int) -> int:
+    """Write the property `__CRC32#` over [start, at) at `at`, where all else stands; return the position after it."""
+    value = octets.crc32(dst, start, at)
+    at = octets.put_bytes(dst, at, _CRC_NAME)
+    for _ in range(10):
+        octets.write_u8(dst, at, 48 + value % 10)
+        value //= 10
+        at += 1
+    octets.write_u8(dst, at, 2)
+    return at + 1
+
+
+def magic_of(topic_size: int) -> int:
+    """Return the magic number of records with a topic of that many bytes."""
+    return MAGIC_V2 if topic_size > TOPIC_V1_BYTES_MAX else MAGIC_V1
+
+
+def host_flags(born_host: bytes, store_host: bytes) -> int:
+    """Return the sysFlag bits that say which hosts are IPv6."""
+    born = SYS_BORN_V6 if len(born_host) == HOST_V6_BYTES else 0
+    return born | (SYS_STORE_V6 if len(store_host) == HOST_V6_BYTES else 0)
+
+
+@dataclass(frozen=True)
+class Record:
+    """All of one record, as values; for tools and tests, the data path works on columns."""
+
+    topic: bytes
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+    body: bytes
+    properties: bytes  # encoded, with `__CRC32#` where it has one
+    flag: int = 0
+    sys_flag: int = 0
+    born_ms: int = 0
+    born_host: bytes = bytes(HOST_V4_BYTES)
+    store_ms: int = 0
+    store_host: bytes = bytes(HOST_V4_BYTES)
+    reconsume_times: int = 0
+    prepared_offset: int = 0
+
+
+def encode_record(record: Record, *, with_crc: bool) -> bytes:
+    """Return the bytes of `record`; `with_crc` adds the property `__CRC32#`."""
+    properties_size = len(record.properties) + (CRC_PROPERTY_BYTES if with_crc else 0)
+    topic_size = len(record.topic)
+    size = RECORD_BYTES_MIN + len(record.body) + topic_size + properties_size
+    size += (topic_size > TOPIC_V1_BYTES_MAX) + len(record.born_host) + len(record.store_host) - 2 * HOST_V4_BYTES
+    dst = bytearray(size)
+    at = write_fixed(
+        dst,
+        0,
+        magic_of(topic_size),
+        octets.crc32(record.body, 0, len(record.body)),
+        record.queue_id,
+        record.flag,
+        record.queue_offset,
+        record.physical_offset,
+        record.sys_flag | host_flags(record.born_host, record.store_host),
+        record.born_ms,
+        record.born_host,
+        record.store_ms,
+        record.store_host,
+        record.reconsume_times,
+        record.prepared_offset,
+    )
+    octets.write_u32(dst, 0, size)
+    octets.write_u32(dst, at, len(record.body))
+    at = octets.put_bytes(dst, at + 4, record.body)
+    at = write_topic(dst, at, record.topic)
+    octets.write_u16(dst, at, properties_size)
+    at = octets.put_bytes(dst, at + 2, record.properties)
+    if with_crc:
+        at = write_crc(dst, 0, at)
+    return bytes(dst)
+
+
+def decode_record(buf: Buffer, pos: int, base: int) -> Record:
+    """Return the record at `pos` of the segment `buf` that starts at `base`.
+
+    Raises:
+        CorruptRecordError: No record stands there, or a checksum is wrong.
+    """
+    columns = StoredBatch(1)
+    if not fill_columns(columns, 0, buf, pos, base):
+        raise CorruptRecordError(base + pos, "not a record")
+    if not is_intact(columns, 0, buf):
+        raise CorruptRecordError(base + pos, "wrong checksum")
+    sys_flag = columns.sys_flag[0]
+    store_at = 56 + (12 if sys_flag & SYS_BORN_V6 else 0)
+    hosts_end = store_at + 8 + (HOST_V6_BYTES if sys_flag & SYS_STORE_V6 else HOST_V4_BYTES)
+    raw = bytes(buf[pos : columns.record_end[0]])
+    topic_end = columns.properties_start[0] - pos - 2
+    topic_start = columns.body_end[0] - pos + (2 if octets.read_u32(raw, 4) == MAGIC_V2 else 1)
+    return Record(
+        topic=raw[topic_start:topic_end],
+        queue_id=octets.read_i32(raw, 12),
+        queue_offset=columns.queue_offset[0],
+        physical_offset=columns.physical_offset[0],
+        body=raw[columns.body_start[0] - pos : columns.body_end[0] - pos],
+        properties=raw[columns.properties_start[0] - pos :],
+        flag=columns.flag[0],
+        sys_flag=sys_flag,
+        born_ms=columns.born_ms[0],
+        born_host=raw[48:store_at],
+        store_ms=columns.store_ms[0],
+        store_host=raw[store_at + 8 : hosts_end],
+        reconsume_times=columns.attempt[0] - 1,
+        prepared_offset=octets.read_i64(raw, hosts_end + 4),
+    )
+
+
+def tags_code(properties: Buffer) -> int:
+    """Return RocketMQ's tags code of a record: Java's hash of the property TAGS, 0 without one."""
+    tags = decode_properties(properties).get(TAGS, b"")
+    code = 0
+    units = tags.decode("utf-8", "replace").encode("utf-16-be")
+    for at in range(0, len(units), 2):
+        code = (code * 31 + octets.read_u16(units, at)) & 0xFFFFFFFF
+    return code - 0x1_0000_0000 if code & 0x8000_0000 else code

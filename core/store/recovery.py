@@ -1,0 +1,238 @@
+"""From what a stopped, killed or damaged store left on disk to indexes that agree with the log.
+
+The log is the truth. Full segments are taken by their index files where these belong to them; only the newest one is
+read record by record, and its torn tail is cut. Whatever index is missing or foreign is built anew from the log.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from core.errors import CorruptRecordError
+from core.message import StoredBatch
+from core.store.dispatcher import Dispatcher
+from core.store.head_index import HeadIndex
+from core.store.layout import NAMES_FILE, NEXT_OFFSETS_FILE, segment_name
+from core.store.mapped_file import MappedFile
+from core.store.next_offsets import read_next_offsets
+from core.store.queue_index import IndexPart, QueueIndex
+from core.store.queue_names import QueueNames
+from core.store.record import BLANK, find_sound, record_size
+from core.store.sealed_index import SealedIndex
+from core.store.segments import Segment, Segments
+
+LOGGER = logging.getLogger(__name__)
+_CHUNK_BYTES = 1 << 16
+
+
+class RecoveryReport:
+    """What was done, for logs and tests."""
+
+    def __init__(self) -> None:
+        self.records_scanned = 0
+        self.damaged_at: list[int] = []  # physical offsets of records that are skipped
+        self.entries_lost = 0
+        self.tail_bytes_cut = 0
+        self.indexes_rebuilt = 0
+        self.are_names_rebuilt = False
+
+
+class Recovered:
+    """A log and its indexes, ready for use; `position` is where the next record goes in the newest segment."""
+
+    def __init__(self, names: QueueNames, index: QueueIndex) -> None:
+        self.names = names
+        self.index = index
+        self.position = 0
+        self.store_ms = 0
+        self.report = RecoveryReport()
+
+
+def recover(segments: Segments, index_folder: Path) -> Recovered:
+    """Bring the indexes in `index_folder` to agree with the log, and cut what is torn off the log's end.
+
+    Raises:
+        DiskFullError: No room for an index file that has to be built.
+        DataFolderUnusableError: A file cannot be opened.
+    """
+    names, is_kept = _open_names(index_folder)
+    head = HeadIndex(names.count)
+    index = QueueIndex(index_folder, names, head, lambda base: rebuild_index(segments, names, base))
+    result = Recovered(names, index)
+    result.report.are_names_rebuilt = not is_kept
+    _remove_strays(segments, index_folder)
+    covered_until = _apply_next_offsets(index)
+    for segment in segments.segments[:-1]:
+        part = _take_full(result, segments, segment)
+        index.parts.append(part)
+        if segment.base >= covered_until:
+            _raise_next_offsets(head, part, names.count)
+    if segments.segments:
+        _cover(index, covered_until, segments.segments[-1].base)
+        _scan_newest(result, segments)
+    _log_report(result.report)
+    return result
+
+
+def _open_names(folder: Path) -> tuple[QueueNames, bool]:
+    """Open the names, or begin them anew where the file is damaged: no index file fits then."""
+    path = folder / NAMES_FILE
+    try:
+        return QueueNames.open(path), True
+    except CorruptRecordError as error:
+        LOGGER.warning("queue names are damaged, all indexes are rebuilt path=%s at=%d", path, error.physical_offset)
+        path.rename(path.with_suffix(".damaged"))
+        return QueueNames.open(path), False
+
+
+def _remove_strays(segments: Segments, folder: Path) -> None:
+    """Delete index files of segments that are gone, or that may still grow."""
+    kept = {segment_name(segment.base) for segment in segments.segments[:-1]}
+    for path in folder.iterdir():
+        if path.name.isdecimal() and path.name not in kept:
+            path.unlink()
+
+
+def _apply_next_offsets(index: QueueIndex) -> int:
+    """Set where the queues stood at some position of the log; return that position, 0 where nothing tells."""
+    found = read_next_offsets(index.folder / NEXT_OFFSETS_FILE)
+    names = index.names
+    if (
+        found is None
+        or found.names_count > names.count
+        or found.names_fingerprint != names.fingerprint(found.names_count)
+    ):
+        return 0
+    found.apply(index.head)
+    return found.log_position
+
+
+def _raise_next_offsets(head: HeadIndex, part: IndexPart, queue_count: int) -> None:
+    """Take in the entries of a full segment that the file of next offsets does not cover."""
+    source = part.source
+    head.ensure(queue_count)
+    if isinstance(source, SealedIndex):
+        ends = ((ref, first + count) for ref, first, count in source.queues())
+    else:
+        ends = ((ref, source.next_offset(ref)) for ref in range(source.queue_count))
+    for ref, end in ends:
+        if end > head.next_offset(ref):
+            head.set_next_offset(ref, end)
+
+
+def _cover(index: QueueIndex, covered_until: int, newest_base: int) -> None:
+    """Write the next offsets before the newest segment, so that they outlive the full ones."""
+    if covered_until < newest_base:
+        names = index.names
+        names.write_out()
+        names.sync()
+        index.write_full()
+        index.write_next_offsets(index.head, names.count, names.fingerprint(names.count), newest_base)
+
+
+def _take_full(result: Recovered, segments: Segments, segment: Segment) -> IndexPart:
+    source = _open_sealed(result, segment)
+    if source is not None:
+        return IndexPart(segment.base, source, source.names_count, source.names_fingerprint)
+    LOGGER.info("rebuilding the index of a segment base=%d", segment.base)
+    result.report.indexes_rebuilt += 1
+    entries = rebuild_index(segments, result.names, segment.base, result)
+    result.names.write_out()
+    return result.index.make_part(segment.base, entries)
+
+
+def _open_sealed(result: Recovered, segment: Segment) -> SealedIndex | None:
+    path = result.index.folder / segment_name(segment.base)
+    if not path.exists():
+        return None
+    try:
+        index = SealedIndex.open(path)
+    except CorruptRecordError as error:
+        LOGGER.warning("index file is damaged path=%s reason=%s", path, error.reason)
+        return None
+    names = result.names
+    if (
+        index.segment_base == segment.base
+        and index.names_count <= names.count
+        and index.names_fingerprint == names.fingerprint(index.names_count)
+    ):
+        return index
+    LOGGER.warning("index file belongs to other names or another segment path=%s", path)
+    index.close()
+    return None
+
+
+def rebuild_index(segments: Segments, names: QueueNames, base: int, result: Recovered | None = None) -> HeadIndex:
+    """Return the entries of one full segment, from its records; what was done is added to `result`."""
+    segment = segments.find(base)
+    assert segment is not None
+    dispatcher = Dispatcher(names, HeadIndex(names.count))
+    report = result.report if result is not None else RecoveryReport()
+    scan_segment(dispatcher, MappedFile.open(segment.path, is_writable=False), base, report)
+    if result is not None:
+        _add_up(result, dispatcher)
+    return dispatcher.head
+
+
+def _add_up(result: Recovered, dispatcher: Dispatcher) -> None:
+    result.report.records_scanned += dispatcher.records
+    result.report.entries_lost += dispatcher.lost
+    result.store_ms = max(result.store_ms, dispatcher.store_ms)
+
+
+def scan_segment(dispatcher: Dispatcher, file: MappedFile, base: int, report: RecoveryReport) -> int:
+    """Index the sound records of a segment; return the position after the last of them.
+
+    A damaged record with sound ones after it is passed over and reported.
+    """
+    scratch = StoredBatch(1)
+    view = file.view
+    ranges = file.data_ranges(0)
+    data_end = ranges[-1][1] if ranges else 0
+    pos = dispatcher.run(view, base, 0)
+    while record_size(view, pos) != BLANK:
+        found = find_sound(scratch, view, base, pos, data_end)
+        if found < 0:
+            break
+        LOGGER.warning("damaged record is skipped physical_offset=%d bytes=%d", base + pos, found - pos)
+        report.damaged_at.append(base + pos)
+        dispatcher.lose(view, base, pos)
+        pos = dispatcher.run(view, base, found)
+    return pos
+
+
+def _scan_newest(result: Recovered, segments: Segments) -> None:
+    segment = segments.segments[-1]
+    file = segments.open_newest()
+    assert file is not None
+    dispatcher = Dispatcher(result.names, result.index.head)
+    result.position = scan_segment(dispatcher, file, segment.base, result.report)
+    _add_up(result, dispatcher)
+    result.index.head_base = segment.base
+    result.report.tail_bytes_cut = cut_tail(file, result.position)
+
+
+def cut_tail(file: MappedFile, position: int) -> int:
+    """Fill the file with zeros from `position` on where it holds anything else; return how many bytes that were."""
+    cut = 0
+    for start, end in file.data_ranges(position):
+        for at in range(start, end, _CHUNK_BYTES):
+            stop = min(at + _CHUNK_BYTES, end)
+            size = stop - at - bytes(file.view[at:stop]).count(0)
+            if size:
+                file.view[at:stop] = bytes(stop - at)
+                cut += size
+    return cut
+
+
+def _log_report(report: RecoveryReport) -> None:
+    if report.damaged_at or report.tail_bytes_cut or report.entries_lost or report.indexes_rebuilt:
+        LOGGER.warning(
+            "recovered records_scanned=%d damaged=%d entries_lost=%d tail_bytes_cut=%d indexes_rebuilt=%d",
+            report.records_scanned,
+            len(report.damaged_at),
+            report.entries_lost,
+            report.tail_bytes_cut,
+            report.indexes_rebuilt,
+        )

@@ -1,0 +1,179 @@
+"""The segment files of one log, in order: found by offset, mapped when read, made ahead of the writer, dropped."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections import OrderedDict
+from pathlib import Path
+
+from core import octets
+from core.errors import CorruptRecordError, StoreError
+from core.store.layout import NEXT_SEGMENT_FILE, RECORD_BYTES_MIN, STORE_MS_AT, segment_name, segment_paths
+from core.store.mapped_file import MappedFile
+from core.store.record import record_size
+
+_SYS_FLAG_AT = 36
+_BORN_V6 = 0x10
+
+
+class Segment:
+    """One file of the log: physical offsets [base, base + size)."""
+
+    def __init__(self, base: int, size: int, path: Path) -> None:
+        self.base = base
+        self.size = size
+        self.path = path
+
+    @property
+    def end(self) -> int:
+        """The physical offset after the last byte of the file."""
+        return self.base + self.size
+
+
+def first_store_ms(view: memoryview) -> int:
+    """Return the store timestamp of the first record of a segment, or -1 where there is none."""
+    if len(view) < RECORD_BYTES_MIN or record_size(view, 0) <= 0:
+        return -1
+    return octets.read_i64(view, STORE_MS_AT + (12 if octets.read_u32(view, _SYS_FLAG_AT) & _BORN_V6 else 0))
+
+
+class Segments:
+    """The segments in `folder`, oldest first.
+
+    Args:
+        folder: The commit log's folder.
+        spare: Folder of the same file system, where the next segment is prepared.
+        segment_bytes: Size of new segments; older ones may differ.
+        mapped_max: How many segments stay mapped for readers.
+    """
+
+    def __init__(self, folder: Path, spare: Path, segment_bytes: int, mapped_max: int) -> None:
+        self.folder = folder
+        self.segment_bytes = segment_bytes
+        self._spare = spare / NEXT_SEGMENT_FILE
+        self._next: MappedFile | None = None
+        self._mapped_max = mapped_max
+        self._mapped: OrderedDict[int, MappedFile] = OrderedDict()
+        self.newest: MappedFile | None = None  # mapped for writing
+        self.unsynced: list[MappedFile] = []  # full ones, until the next flush takes them
+        self.segments = [Segment(base, path.stat().st_size, path) for base, path in segment_paths(folder)]
+        self._check_order()
+
+    def _check_order(self) -> None:
+        while self.segments and self.segments[-1].size == 0:  # made, but its room was never taken
+            self.segments.pop().path.unlink()
+        for left, right in zip(self.segments, self.segments[1:], strict=False):
+            if left.end != right.base:
+                raise CorruptRecordError(left.end, f"segment {right.path.name} does not follow {left.path.name}")
+
+    @property
+    def first_offset(self) -> int:
+        """The first physical offset that is kept."""
+        return self.segments[0].base if self.segments else 0
+
+    @property
+    def newest_base(self) -> int:
+        """The physical offset at which the newest segment starts."""
+        return self.segments[-1].base
+
+    @property
+    def total_bytes(self) -> int:
+        """Room on disk of all segments."""
+        return sum(segment.size for segment in self.segments)
+
+    def find(self, physical_offset: int) -> Segment | None:
+        """Return the segment that holds `physical_offset`."""
+        at = bisect_right(self.segments, physical_offset, key=lambda segment: segment.base) - 1
+        if at < 0 or physical_offset >= self.segments[at].end:
+            return None
+        return self.segments[at]
+
+    def view(self, base: int) -> memoryview | None:
+        """Return the bytes of the segment that starts at `base`, kept mapped; None where dropped."""
+        if self.segments and base == self.segments[-1].base and self.newest is not None:
+            return self.newest.view
+        file = self._mapped.get(base)
+        if file is not None:
+            self._mapped.move_to_end(base)
+            return file.view
+        segment = self.find(base)
+        if segment is None or segment.base != base:
+            return None
+        return self._map(base, MappedFile.open(segment.path, is_writable=False)).view
+
+    def _map(self, base: int, file: MappedFile) -> MappedFile:
+        self._mapped[base] = file
+        while len(self._mapped) > self._mapped_max:
+            self._mapped.popitem(last=False)
+        return file
+
+    def open_newest(self) -> MappedFile | None:
+        """Map the newest segment for writing; None in an empty log."""
+        if self.segments:
+            self.newest = MappedFile.open(self.segments[-1].path, is_writable=True)
+        return self.newest
+
+    def prepare(self) -> None:
+        """Take the room of the next segment on disk, ahead of its use.
+
+        Raises:
+            DiskFullError: There is no room; `roll` will try again.
+        """
+        if self._next is None:
+            self._next = MappedFile.create(self._spare, self.segment_bytes)
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether `roll` will find a segment ready."""
+        return self._next is not None
+
+    def populate_next(self, end: int) -> None:
+        """Make the first `end` bytes of the prepared segment ready for writing."""
+        if self._next is not None:
+            self._next.populate(0, min(end, self.segment_bytes))
+
+    def roll(self) -> Segment:
+        """Start another segment after the newest; that one stays mapped for its readers.
+
+        Raises:
+            DiskFullError: There is no room; nothing has changed.
+        """
+        file, self._next = self._next, None
+        if file is None:  # a name of its own, because another thread may be in `prepare`
+            file = MappedFile.create(self._spare.with_suffix(".now"), self.segment_bytes)
+        base = self.segments[-1].end if self.segments else 0
+        segment = Segment(base, file.size, self.folder / segment_name(base))
+        file.path.rename(segment.path)
+        file.path = segment.path
+        if self.newest is not None:
+            self._map(self.segments[-1].base, self.newest)
+            self.unsynced = [*self.unsynced, self.newest]  # a new list: a flush may be taking the old one
+        self.segments.append(segment)
+        self.newest = file
+        return segment
+
+    def drop_oldest(self) -> Segment:
+        """Delete the oldest segment; never the newest. Views that others hold stay good."""
+        if len(self.segments) <= 1:
+            raise StoreError("the newest segment is never dropped")
+        segment = self.segments.pop(0)
+        self._mapped.pop(segment.base, None)
+        segment.path.unlink()
+        return segment
+
+    def sync_folder(self) -> None:
+        """Wait until the names of the files are on disk."""
+        fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    def close(self) -> None:
+        """Let go of all mappings, and of the prepared segment."""
+        self._mapped.clear()
+        self.newest = None
+        if self._next is not None:
+            self._next = None
+            self._spare.unlink(missing_ok=True)

@@ -1,0 +1,60 @@
+"""Builders for the store's tests: batches, routes, what a queue holds."""
+
+from __future__ import annotations
+
+from core.message import PublishBatch, StoredBatch
+from core.settings import StoreSettings
+from core.store.message_store import MessageStore
+
+NOW_MS = 1_790_000_000_000
+SMALL = StoreSettings(segment_bytes=64 * 1024)
+
+
+def open_store(data_dir, settings=SMALL, now_ms=NOW_MS):
+    return MessageStore.open(data_dir, settings, now_ms=now_ms)
+
+
+def make_batch(messages):
+    """Return a batch of (route, body) or (route, body, extra properties)."""
+    messages = [(*message, b"")[:3] for message in messages]
+    batch = PublishBatch(max(len(messages), 1))
+    body_at = 0
+    extra_at = 0
+    for i, (route, body, extra) in enumerate(messages):
+        batch.topics.append(route.topic if route is not None else b"")
+        batch.routes.append(route)
+        batch.route_index[i] = i
+        batch.body_start[i] = body_at
+        batch.body_end[i] = body_at = body_at + len(body)
+        batch.extra_start[i] = extra_at
+        batch.extra_end[i] = extra_at = extra_at + len(extra)
+    batch.buf = b"".join(body for _, body, _ in messages)
+    batch.extra = b"".join(extra for _, _, extra in messages)
+    batch.count = len(messages)
+    return batch
+
+
+def publish(store, route, *bodies, now_ms=NOW_MS):
+    batch = make_batch([(route, body) for body in bodies])
+    store.append_batch(batch, now_ms)
+    return batch
+
+
+def light(*names):
+    return [b"%LMQ%" + name.encode() for name in names]
+
+
+def read_queue(store, key, offset=0):
+    """Return all of a queue from `offset` on, as (queue offset, body)."""
+    queue_ref = store.find_queue(key)
+    if queue_ref < 0:
+        return []
+    into = StoredBatch(64)
+    found = []
+    while store.read(queue_ref, offset, into, 64, 1 << 30):
+        found += [
+            (into.queue_offset[i], bytes(into.buf[into.body_start[i] : into.body_end[i]])) for i in range(into.count)
+        ]
+        offset = into.next_offset
+    into.clear()
+    return found
