@@ -1,7 +1,7 @@
 """A read-only view of a data folder, beside a running gateway or without one: the log's records, range by range.
 
-Takes no lock and writes nothing. It sees what is on disk for certain, and the segments that are there now. Retention may
-delete one while it is read; its bytes stay readable here.
+Takes no lock and writes nothing. It sees what is on disk for certain, and the segments that are there now. Retention
+may delete one while it is read; its bytes stay readable here.
 """
 
 from __future__ import annotations

@@ -235,7 +235,7 @@ def find_sound(into: StoredBatch, buf: Buffer, base: int, pos: int, end: int) ->
     """Return where the next sound record starts in [pos, end) of a damaged segment, or -1; `into` is scratch.
 
     Where the record at `pos` has a size that leads to a sound one, that is it. Else every place is tried that holds a
-    record's magic number; a record names its own place and is checked whole, so a body's bytes are hardly taken for one.
+    record's magic number; a record names its own place and is checked whole, so a body is hardly taken for one.
     """
     size = record_size(buf, pos)
     if size > 0 and pos + size < end and fill_columns(into, 0, buf, pos + size, base) and is_intact(into, 0, buf):

@@ -1,0 +1,46 @@
+# The first stage compiles; the last, which a plain `docker build` makes, has neither compiler nor root.
+FROM python:3.13-slim AS build
+RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev && rm -rf /var/lib/apt/lists/*
+WORKDIR /src
+COPY requirements requirements
+RUN python -m venv /opt/lmq && /opt/lmq/bin/pip install --no-cache-dir -c requirements/constraints.txt setuptools cython wheel
+COPY pyproject.toml setup.py README.md LICENSE ./
+COPY core core
+COPY gateway gateway
+COPY spark_analytics spark_analytics
+RUN /opt/lmq/bin/pip install --no-cache-dir -c requirements/constraints.txt --no-build-isolation . \
+    && /opt/lmq/bin/pip uninstall -y setuptools cython wheel
+
+# For compose's profile "spark": the same sources with Spark and a Java, as master, as worker, and to run reports.
+FROM build AS spark-build
+COPY requirements/constraints.txt /tmp/constraints.txt
+RUN /opt/lmq/bin/pip install --no-cache-dir -c /tmp/constraints.txt pyspark pyarrow numpy matplotlib
+
+FROM python:3.13-slim AS spark
+RUN apt-get update && apt-get install -y --no-install-recommends default-jre-headless procps && rm -rf /var/lib/apt/lists/*
+RUN useradd --system --uid 10001 --home-dir /var/lib/lmq --create-home lmq
+COPY --from=spark-build /opt/lmq /opt/lmq
+ENV PATH=/opt/lmq/bin:$PATH PYSPARK_PYTHON=/opt/lmq/bin/python
+USER lmq
+WORKDIR /var/lib/lmq
+ENTRYPOINT ["spark-class"]
+
+FROM python:3.13-slim AS gateway
+RUN useradd --system --uid 10001 --home-dir /var/lib/lmq --create-home lmq
+COPY --from=build /opt/lmq /opt/lmq
+ENV PATH=/opt/lmq/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    LMQ_DATA_DIR=/var/lib/lmq/data \
+    LMQ_MQTT__LISTEN=0.0.0.0:1883 \
+    LMQ_AMQP__LISTEN=0.0.0.0:5672 \
+    LMQ_ROCKETMQ__NAMESRV=0.0.0.0:9876 \
+    LMQ_ROCKETMQ__BROKER=0.0.0.0:10911 \
+    LMQ_ADMIN__LISTEN=0.0.0.0:15672
+USER lmq
+VOLUME /var/lib/lmq
+EXPOSE 1883 5672 9876 10911 15672
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:15672/readyz', timeout=2)"]
+ENTRYPOINT ["lmq"]
+CMD ["serve"]
