@@ -22,6 +22,8 @@ COMPILED = [
     "core/store/commit_log.py",
     "core/store/dispatcher.py",
     "core/lmq/topic_trie.py",
+    "core/pop/changes.py",
+    "core/pop/inflight.py",
     "gateway/mqtt/codec.py",
     "gateway/amqp/field_table.py",
     "gateway/amqp/property_block.py",

@@ -73,7 +73,7 @@ class Broker:
         self.router = Router(self._make_topic_route, ROUTE_CACHE_MAX)
         self.retained = RetainedMessages(store.table("retained"))
         self.consumer_offsets = ConsumerOffsets(store.table("consumer_offsets"), store.places("consumer_offsets"))
-        self.pop = PopService(store, store.table("pop_queues"), store.journal("pop"))
+        self.pop = PopService(store, store.journal("pop"))
         self._is_sync = is_sync
         self._waiters = Waiters()
         self._filters: dict[bytes, dict[bytes, int]] = {}

@@ -67,15 +67,13 @@ class MemoryJournal:
 
     def __init__(self):
         self.records = []
+        self.bytes_used = 0
         self.compactions = 0
-
-    @property
-    def bytes_used(self):
-        return sum(len(record) + 5 for record in self.records)
 
     def append(self, record):
         assert 1 <= len(record) <= 64
         self.records.append(bytes(record))
+        self.bytes_used += len(record) + 5
 
     def append_many(self, records, size):
         assert len(records) % size == 0
@@ -87,4 +85,64 @@ class MemoryJournal:
 
     def compact(self, records):
         self.records = [bytes(record) for record in records]
+        self.bytes_used = sum(len(record) + 5 for record in self.records)
         self.compactions += 1
+
+
+class MemoryQueues:
+    """Queues of numbered messages, with the reading methods of the message store; a crash or retention can be played.
+
+    A read never crosses a border of `segment_count` messages; damaged messages are left out.
+    """
+
+    def __init__(self, segment_count=1_000_000_000):
+        self.segment_count = segment_count
+        self.names = []
+        self.bounds = {}
+        self.damaged = set()
+
+    def intern_queue(self, key):
+        if key not in self.names:
+            self.names.append(key)
+            self.bounds[len(self.names) - 1] = [0, 0]
+        return self.names.index(key)
+
+    def min_offset(self, queue_ref):
+        return self.bounds[queue_ref][0]
+
+    def max_offset(self, queue_ref):
+        return self.bounds[queue_ref][1]
+
+    def grow(self, queue_ref, count):
+        self.bounds[queue_ref][1] += count
+
+    def retire(self, queue_ref, min_offset):
+        bounds = self.bounds[queue_ref]
+        bounds[0] = min(max(bounds[0], min_offset), bounds[1])
+
+    def read(self, queue_ref, offset, into, count_max, bytes_max):
+        low, high = self.bounds[queue_ref]
+        offset = max(offset, low)
+        end = min(high, (offset // self.segment_count + 1) * self.segment_count)
+        into.count = 0
+        while offset < end and into.count < min(count_max, into.capacity) and into.count * 10 < bytes_max:
+            self._put(into, offset)
+            offset += 1
+        into.next_offset = offset
+        return into.count
+
+    def read_offsets(self, queue_ref, offsets, count, into):
+        low, high = self.bounds[queue_ref]
+        into.count = used = 0
+        while used < count and offsets[used] // self.segment_count == offsets[0] // self.segment_count:
+            if low <= offsets[used] < high and into.count < into.capacity:
+                self._put(into, offsets[used])
+            used += 1
+        return used
+
+    def _put(self, into, offset):
+        if offset not in self.damaged:
+            i = into.count
+            into.queue_offset[i] = offset
+            into.record_start[i], into.record_end[i] = offset * 10, offset * 10 + 10
+            into.count = i + 1

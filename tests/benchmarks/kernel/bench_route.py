@@ -5,17 +5,28 @@ from __future__ import annotations
 import random
 import sys
 import time
+from array import array
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from core.lmq import topic_trie
 from core.lmq.router import Router
-from core.message import DispatchSet, Route
+from core.message import DispatchSet, Route, StoredBatch
+from core.pop.pop_service import PopService
+from tests.support.stores import MemoryJournal, MemoryQueues
 
 EXACT_COUNT = 1_000_000
 WILDCARD_COUNT = 10_000
 ROUNDS = 20_000
+POP_BATCH = 128
+
+
+class NullJournal(MemoryJournal):
+    """A journal that writes nothing."""
+
+    def append_many(self, records, size):
+        """Do nothing."""
 
 
 def private_bytes():
@@ -91,11 +102,47 @@ def bench_route():
     time_calls("route, checked against one changed filter", router.route, topics[:500])
 
 
+def bench_pop():
+    """Take and acknowledge in batches; the store is played by a counter, so that only the state costs."""
+    store = MemoryQueues()
+    queue = PopService(store, NullJournal()).open(b"%LMQ%q", b"amqp")
+    batch, rounds = StoredBatch(POP_BATCH), 2000
+    store.grow(queue.queue_ref, POP_BATCH)
+    store.read(queue.queue_ref, 0, batch, POP_BATCH, 1 << 40)
+    mine, theirs = array("q", range(0, POP_BATCH, 2)), array("q", range(1, POP_BATCH, 2))
+    state, spent = queue._state, 0.0
+    for number in range(rounds):
+        for i in range(POP_BATCH):
+            batch.queue_offset[i] = number * POP_BATCH + i
+        batch.next_offset = (number + 1) * POP_BATCH
+        store.grow(queue.queue_ref, POP_BATCH)
+        start = time.perf_counter()
+        state.take_new(batch, 0)
+        queue.ack_many(batch.queue_offset, POP_BATCH)
+        spent += time.perf_counter() - start
+    say(f"take and ack in order, {POP_BATCH} at a time", spent, rounds * POP_BATCH)
+    spent = 0.0
+    for number in range(rounds, 2 * rounds):
+        for i in range(POP_BATCH):
+            batch.queue_offset[i] = number * POP_BATCH + i
+        batch.next_offset = (number + 1) * POP_BATCH
+        for offsets in (mine, theirs):
+            for i in range(len(offsets)):
+                offsets[i] = number * POP_BATCH + 2 * i + (offsets is theirs)
+        start = time.perf_counter()
+        state.take_new(batch, 0)
+        queue.ack_many(mine, len(mine))
+        queue.ack_many(theirs, len(theirs))
+        spent += time.perf_counter() - start
+    say("take and ack, every other one by another consumer", spent, rounds * POP_BATCH)
+
+
 def main():
-    sys.stdout.write("compiled" if topic_trie.__file__.endswith(".so") else "not compiled\n")
+    sys.stdout.write("compiled\n" if topic_trie.__file__.endswith(".so") else "not compiled\n")
     bench_match()
     bench_wildcard_memory()
     bench_route()
+    bench_pop()
 
 
 if __name__ == "__main__":

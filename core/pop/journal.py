@@ -1,0 +1,136 @@
+"""The state of all pop queues, durable: one journal of changes, replayed at start and compacted when it has grown."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+from core.errors import DiskFullError
+from core.pop.changes import CHANGE_BYTES, DROP, NAME, ChangeLog
+
+LOGGER = logging.getLogger(__name__)
+
+COMPACT_BYTES_MIN = 16 << 20  # a second or two of the busiest consumers, which acknowledge message by message
+COMPACT_RATIO = 4  # a compaction is due when the journal is so many times what the last one left
+NAME_PIECE_BYTES = 48
+
+_CHANGE = struct.Struct(">IIqq")
+_NAME_HEAD = struct.Struct(">II")
+
+
+class RecordJournal(Protocol):
+    """An append-only file of small records, as the store's journals are."""
+
+    @property
+    def bytes_used(self) -> int:
+        """How much of the file records take."""
+
+    def append_many(self, records: bytes | bytearray | memoryview, size: int) -> None:
+        """Append records of `size` bytes each that lie end to end."""
+
+    def replay(self) -> Iterator[bytes]:
+        """Give every record, oldest first."""
+
+    def compact(self, records: Iterable[bytes]) -> None:
+        """Put these records in place of all."""
+
+
+class PopJournal:
+    """Names and changes of pop queues, written in the order in which they happened.
+
+    On a full disk what could not be written is kept and written later: consumers go on, and only what a crash meanwhile
+    forgets is delivered once more.
+
+    Args:
+        journal: Where the records go.
+        snapshot: Puts the present state of one pop queue after the other into `changes`, and gives its number.
+    """
+
+    def __init__(self, journal: RecordJournal, snapshot: Callable[[], Iterable[int]]) -> None:
+        self.changes = ChangeLog()
+        self.names: dict[bytes, int] = {}  # of the pop queues there are
+        self.next_number = 0
+        self._journal = journal
+        self._snapshot = snapshot
+        self._unwritten: dict[int, bytes] = {}  # names by number
+        self._compact_at = COMPACT_BYTES_MIN
+        self._is_full = False
+
+    def replay(self, apply: Callable[[int, int, int, int, int], None]) -> None:
+        """Read the journal; `apply` is called with number, kind, first offset, count and value of each change.
+
+        The changes of pop queues without a name come too: dropped ones, and a new one that a crash left without.
+        """
+        pieces: dict[int, bytes] = {}
+        keys: dict[int, bytes] = {}
+        for record in self._journal.replay():
+            number, word = _NAME_HEAD.unpack_from(record)
+            kind, count = word >> 24, word & 0xFFFFFF
+            self.next_number = max(self.next_number, number + 1)
+            if kind == NAME:
+                pieces[number] = pieces.get(number, b"") + record[_NAME_HEAD.size :]
+                if not count:
+                    key = keys[number] = pieces.pop(number)
+                    self.names[key] = number
+                continue
+            if kind == DROP and number in keys:
+                del self.names[keys.pop(number)]
+            _, _, first, value = _CHANGE.unpack(record)
+            apply(number, kind, first, count, value)
+        self._compact_at = max(COMPACT_BYTES_MIN, self._journal.bytes_used)
+
+    def add_name(self, key: bytes) -> int:
+        """Give a new pop queue a number; the caller notes where it begins."""
+        number = self.next_number
+        self.next_number += 1
+        self.names[key] = number
+        self._unwritten[number] = key
+        return number
+
+    def drop_name(self, key: bytes) -> None:
+        """Forget a pop queue."""
+        number = self.names.pop(key)
+        self._unwritten.pop(number, None)
+        self.changes.put(number, DROP, 0, 0, 0)
+
+    def write(self) -> None:
+        """Write what has happened since the last call."""
+        try:
+            if self.changes.used:
+                self._journal.append_many(memoryview(self.changes.buf)[: self.changes.used], CHANGE_BYTES)
+                self.changes.clear()
+            while self._unwritten:  # after where it begins: a name alone would begin at 0
+                number = next(iter(self._unwritten))
+                for record in _name_records(number, self._unwritten[number]):
+                    self._journal.append_many(record, len(record))
+                del self._unwritten[number]
+            if self._journal.bytes_used > self._compact_at:
+                self._compact()
+        except DiskFullError as error:  # not for the consumer who happens to be served
+            if not self._is_full:
+                LOGGER.warning("cannot write down what consumers did: %s", error)
+            self._is_full = True
+            self._compact_at = max(self._compact_at, self._journal.bytes_used + COMPACT_BYTES_MIN)
+            return
+        self._is_full = False
+
+    def _compact(self) -> None:
+        self._journal.compact(self._live_records())
+        self._compact_at = max(COMPACT_BYTES_MIN, COMPACT_RATIO * self._journal.bytes_used)
+
+    def _live_records(self) -> Iterator[bytes]:
+        keys = {number: key for key, number in self.names.items()}
+        for number in self._snapshot():
+            written = bytes(memoryview(self.changes.buf)[: self.changes.used])
+            self.changes.clear()
+            for start in range(0, len(written), CHANGE_BYTES):
+                yield written[start : start + CHANGE_BYTES]
+            yield from _name_records(number, keys[number])
+
+
+def _name_records(number: int, key: bytes) -> list[bytes]:
+    pieces = [key[start : start + NAME_PIECE_BYTES] for start in range(0, len(key), NAME_PIECE_BYTES)]
+    last = len(pieces) - 1
+    return [_NAME_HEAD.pack(number, NAME << 24 | last - i) + piece for i, piece in enumerate(pieces)]

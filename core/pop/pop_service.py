@@ -1,0 +1,324 @@
+"""Shared consumption: many consumers of one light queue, each message to one of them until it is acknowledged."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from typing import Protocol
+
+from core.errors import ReceiptError
+from core.message import StoredBatch
+from core.pop.changes import DROP
+from core.pop.inflight import InFlight
+from core.pop.journal import PopJournal, RecordJournal
+from core.pop.timer_wheel import TimerWheel
+
+AGAIN_COUNT_MAX = 1024  # messages looked up in one go for redelivery
+_TIMERS_KEPT_MIN = 64
+
+
+class QueueStore(Protocol):
+    """What shared consumption needs of the message store."""
+
+    def intern_queue(self, key: bytes) -> int:
+        """Return the number of a queue, made on first use."""
+
+    def min_offset(self, queue_ref: int) -> int:
+        """Return the first offset that is kept."""
+
+    def max_offset(self, queue_ref: int) -> int:
+        """Return the next offset to be given."""
+
+    def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
+        """Read on in a queue."""
+
+    def read_offsets(self, queue_ref: int, offsets: array[int], count: int, into: StoredBatch) -> int:
+        """Read chosen offsets; return how many of them were dealt with."""
+
+
+class PopQueue:
+    """One light queue as one group shares it. Made by `PopService.open`."""
+
+    def __init__(self, service: PopService, queue: bytes, group: bytes, state: InFlight) -> None:
+        self.queue = queue
+        self.group = group
+        self.queue_ref = service.store.intern_queue(queue)
+        self._service = service
+        self._store = service.store
+        self._state = state
+        self._timers = TimerWheel()
+        self._timers.replace(state.deadlines())
+        self._armed_ms: int | None = None
+        self._arm()
+
+    @property
+    def ready_count(self) -> int:
+        """How many messages could be taken now."""
+        first = max(self._state.next_offset, self._store.min_offset(self.queue_ref))
+        return self._state.ready_count + max(self._store.max_offset(self.queue_ref) - first, 0)
+
+    @property
+    def unacked_count(self) -> int:
+        """How many messages are hidden: consumers have them, or they wait for the time to be shown again."""
+        return self._state.hidden_count
+
+    @property
+    def skipped_count(self) -> int:
+        """How many messages were lost to retention or damage before anybody acknowledged them, since the start."""
+        return self._state.skipped_count
+
+    @property
+    def floor(self) -> int:
+        """The first offset that is not acknowledged: what lies before is not needed any more."""
+        return self._state.floor()
+
+    @property
+    def next_offset(self) -> int:
+        """The first offset that was never taken."""
+        return self._state.next_offset
+
+    def attempt(self, queue_offset: int) -> int:
+        """Return how often a message that is not acknowledged was taken, or 0."""
+        return self._state.attempt(queue_offset)
+
+    def take(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int, now_ms: int) -> int:
+        """Fill `into` with messages, and hide them.
+
+        First those that were given before (`attempt` above 1), by offset, then new ones; never both in one call, so a
+        caller who wants more calls again until 0.
+
+        Args:
+            into: Where they go; valid until it is filled again.
+            count_max: At most so many.
+            bytes_max: About so many bytes of records; one message is given in any case.
+            until_ms: When those not acknowledged are shown again; 0 for never: the consumer's end is told by `nack`.
+            now_ms: The time.
+        """
+        if len(self._timers):
+            self.expire(now_ms)
+        count_max = min(count_max, into.capacity)
+        into.clear()
+        if count_max > 0 and not self._take_again(into, count_max, bytes_max, until_ms):
+            into.next_offset = self._state.next_offset
+            self._store.read(self.queue_ref, self._state.next_offset, into, count_max, bytes_max)
+            self._state.take_new(into, until_ms)
+            if until_ms and into.count:
+                self._hide_until(until_ms, into.queue_offset[0], into.queue_offset[into.count - 1] + 1)
+        self._service.journal.write()
+        return into.count
+
+    def _take_again(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int) -> int:
+        offsets = self._service.offsets
+        while self._state.ready_count:
+            found = self._state.find_ready(offsets, min(count_max, AGAIN_COUNT_MAX))
+            consumed = self._store.read_offsets(self.queue_ref, offsets, found, into)
+            taken = self._state.take_again(offsets, consumed, into, bytes_max, until_ms)
+            if taken:
+                if until_ms:
+                    self._hide_until(until_ms, into.queue_offset[0], into.queue_offset[taken - 1] + 1)
+                return taken
+            if not consumed:
+                return 0
+        return 0
+
+    def ack(self, queue_offset: int) -> None:
+        """Finish a message that was taken.
+
+        Raises:
+            ReceiptError: It is not hidden now.
+        """
+        self.ack_many(array("q", (queue_offset,)), 1)
+
+    def ack_many(self, queue_offsets: array[int], count: int) -> None:
+        """Finish the first `count` of these messages.
+
+        Raises:
+            ReceiptError: One of them is not hidden now; the others are done.
+        """
+        self._check(self._state.ack_many(queue_offsets, count))
+
+    def nack(self, queue_offset: int, visible_at_ms: int = 0) -> None:
+        """Show a message that was taken again, at once or at a moment.
+
+        Raises:
+            ReceiptError: It is not hidden now.
+        """
+        self.nack_many(array("q", (queue_offset,)), 1, visible_at_ms)
+
+    def nack_many(self, queue_offsets: array[int], count: int, visible_at_ms: int = 0) -> None:
+        """Show the first `count` of these messages again, at once or at a moment.
+
+        Raises:
+            ReceiptError: One of them is not hidden now; the others are shown.
+        """
+        wrong = self._state.hide_many(queue_offsets, count, visible_at_ms)
+        if visible_at_ms and count:
+            first, end = min(queue_offsets[:count]), max(queue_offsets[:count]) + 1
+            self._hide_until(visible_at_ms, first, end)
+        self._check(wrong)
+
+    def change_invisible(self, queue_offset: int, until_ms: int) -> None:
+        """Hide a message that was taken for longer or shorter than was said before.
+
+        Raises:
+            ReceiptError: It is not hidden now.
+        """
+        self.nack(queue_offset, until_ms)
+
+    def purge(self) -> int:
+        """Finish all messages that no consumer has; return how many there were."""
+        next_offset = max(self._store.max_offset(self.queue_ref), self._state.next_offset)
+        count = self.ready_count
+        self._state.purge(next_offset)
+        self._service.journal.write()
+        return count
+
+    def seek(self, queue_offset: int) -> None:
+        """Forget who has what, and go on from an offset."""
+        self._state.seek(queue_offset)
+        self._timers.replace(())
+        self._service.journal.write()
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when `expire` may have something to do."""
+        return self._timers.next_deadline_ms()
+
+    def expire(self, now_ms: int) -> int:
+        """Show messages again whose time is over; return how many."""
+        shown = 0
+        for until_ms, first, end in self._timers.take_due(now_ms):
+            shown += self._state.show_due(first, end, until_ms)
+        self._arm()
+        return shown
+
+    def _hide_until(self, until_ms: int, first: int, end: int) -> None:
+        self._timers.add(until_ms, first, end)
+        if len(self._timers) > max(_TIMERS_KEPT_MIN, 4 * self._state.deadline_count()):
+            self._timers.replace(self._state.deadlines())
+        self._arm()
+
+    def _arm(self) -> None:
+        deadline_ms = self._timers.next_deadline_ms()
+        if deadline_ms is not None and (self._armed_ms is None or deadline_ms < self._armed_ms):
+            self._service.timers.add(deadline_ms, self._state.number, self._state.number + 1)
+            self._armed_ms = deadline_ms
+
+    def on_deadline(self, now_ms: int) -> int:
+        """Do what the service's timer was set for; return how many messages are shown again."""
+        self._armed_ms = None
+        return self.expire(now_ms)
+
+    def _check(self, wrong: int) -> None:
+        self._service.journal.write()
+        if wrong >= 0:
+            raise ReceiptError(self.queue.decode(errors="replace"), wrong)
+
+
+class PopService:
+    """All pop queues of a data folder; what their consumers did outlives a killed process.
+
+    Args:
+        store: Where the messages are.
+        journal: Where changes are written, and read from here.
+    """
+
+    def __init__(self, store: QueueStore, journal: RecordJournal) -> None:
+        self.store = store
+        self.timers = TimerWheel()
+        self.offsets = array("q", bytes(8 * AGAIN_COUNT_MAX))
+        self.journal = PopJournal(journal, self._write_snapshots)
+        self._queues: dict[bytes, PopQueue] = {}
+        self._by_number: dict[int, PopQueue] = {}
+        self._states: dict[int, InFlight] = {}  # of those with something in flight, or open
+        self._resting: dict[int, int] = {}  # the others' next offset, by number
+        self.journal.replay(self._apply)
+        replayed, self._states = self._states, {}
+        for number in self.journal.names.values():
+            state = replayed[number]
+            if state.is_idle():
+                self._resting[number] = state.next_offset
+            else:
+                self._states[number] = state
+
+    def open(self, queue: bytes, group: bytes, start_offset: int | None = None) -> PopQueue:
+        """Return the pop queue of a light queue and a group, the same object each time.
+
+        Args:
+            queue: The light queue's name.
+            group: Who shares it.
+            start_offset: Where one that was never opened, or was dropped, begins; else at the first message kept.
+        """
+        key = queue + b"\0" + group
+        found = self._queues.get(key)
+        if found is None:
+            found = self._queues[key] = PopQueue(self, queue, group, self._find_state(key, queue, start_offset))
+            self._by_number[self.journal.names[key]] = found
+            self.journal.write()
+        return found
+
+    def drop(self, queue: bytes, group: bytes) -> None:
+        """Forget a pop queue; harmless where there is none."""
+        key = queue + b"\0" + group
+        number = self.journal.names.get(key)
+        if number is None:
+            return
+        self._queues.pop(key, None)
+        self._by_number.pop(number, None)
+        self._states.pop(number, None)
+        self._resting.pop(number, None)
+        self.journal.drop_name(key)
+        self.journal.write()
+
+    def floors(self, group: bytes) -> Iterator[tuple[bytes, int]]:
+        """Give light queue and first offset that is not acknowledged of each pop queue of a group, open or not."""
+        for key, number in self.journal.names.items():
+            queue, _, owner = key.partition(b"\0")
+            if owner == group:
+                state = self._states.get(number)
+                yield queue, self._resting[number] if state is None else state.floor()
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when `expire` may have something to do."""
+        return self.timers.next_deadline_ms()
+
+    def expire(self, now_ms: int) -> list[PopQueue]:
+        """Show messages again whose time is over; return the pop queues where there were such."""
+        shown: list[PopQueue] = []
+        for _, number, _ in self.timers.take_due(now_ms):
+            queue = self._by_number.get(number)
+            if queue is not None and queue.on_deadline(now_ms):
+                shown.append(queue)
+        return shown
+
+    def _find_state(self, key: bytes, queue: bytes, start_offset: int | None) -> InFlight:
+        queue_ref = self.store.intern_queue(queue)
+        number = self.journal.names.get(key)
+        if number is None:
+            first = self.store.min_offset(queue_ref) if start_offset is None else start_offset
+            number = self.journal.add_name(key)
+            state = self._states[number] = InFlight(number, self.journal.changes, first)
+            state.seek(first)
+            return state
+        found = self._states.get(number)
+        state = InFlight(number, self.journal.changes, self._resting.pop(number, 0)) if found is None else found
+        self._states[number] = state
+        if state.next_offset > self.store.max_offset(queue_ref):
+            state.trim(self.store.max_offset(queue_ref))
+        return state
+
+    def _apply(self, number: int, kind: int, first: int, count: int, value: int) -> None:
+        if kind == DROP:
+            self._states.pop(number, None)
+            return
+        state = self._states.get(number)
+        if state is None:
+            state = self._states[number] = InFlight(number, self.journal.changes, 0)
+        state.apply(kind, first, count, value)
+
+    def _write_snapshots(self) -> Iterator[int]:
+        for number, next_offset in self._resting.items():
+            InFlight(number, self.journal.changes, next_offset).write_snapshot()
+            yield number
+        for number, state in self._states.items():
+            state.write_snapshot()
+            yield number
