@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from core.errors import DiskFullError, FlushFailedError
@@ -27,7 +27,8 @@ def allocate(fd: int, path: Path, size_before: int, size: int) -> None:
     try:
         os.posix_fallocate(fd, 0, size)
     except OSError as error:
-        os.ftruncate(fd, size_before)
+        with suppress(OSError):
+            os.ftruncate(fd, size_before)
         if is_disk_full(error):
             raise DiskFullError(str(path)) from error
         raise
@@ -47,7 +48,8 @@ def write_all(fd: int, path: Path, data: memoryview | bytes | bytearray, positio
             at += written
             rest = rest[written:]
     except OSError as error:
-        os.ftruncate(fd, position)
+        with suppress(OSError):
+            os.ftruncate(fd, position)
         if is_disk_full(error):
             raise DiskFullError(str(path)) from error
         raise

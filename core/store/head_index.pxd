@@ -6,6 +6,8 @@ cdef long long _ROW_BYTES
 cdef int _WATCHED
 cdef int _GROWN
 cdef long long _ENTRIES_BYTES
+cdef Py_ssize_t _WARM_QUEUES
+cdef int _WARM_FROM_QUEUES
 cdef long long _PLACE_MAX
 
 
@@ -26,6 +28,7 @@ cdef class HeadIndex:
     cdef int[::1] entries
     cdef int[::1] grown
     cdef long long top
+    cdef int warmed
 
     cdef map_rows(self)
     cdef start_entries(self)
@@ -40,7 +43,10 @@ cdef class HeadIndex:
     @cython.locals(cell=Py_ssize_t, count=int, tail="long long")
     cpdef Py_ssize_t add(self, int ref, int position) except -1
 
-    @cython.locals(index=Py_ssize_t)
+    @cython.locals(total=int, index=Py_ssize_t)
+    cpdef warm(self, int[::1] refs, Py_ssize_t start, Py_ssize_t end)
+
+    @cython.locals(start=Py_ssize_t, end=Py_ssize_t, index=Py_ssize_t)
     cpdef add_set(self, int[::1] refs, Py_ssize_t count, int position)
 
     cpdef Py_ssize_t next_offset(self, int ref) except -1

@@ -7,14 +7,16 @@ cdef int _HEADER_BYTES
 cdef int _OVERHEAD
 cdef long long _RESYNC_BYTES
 cdef long long _TEXT_MAX
+cdef long long _HASH_MASK
+cdef long long _REF_MASK
 
 
 @cython.final
 cdef class QueueNames:
-    cdef readonly object path
-    cdef int fd
+    cdef readonly list files
     cdef readonly int count
-    cdef readonly long long written
+    cdef readonly long long top
+    cdef public bint is_restored
     cdef bint is_dirty
     cdef bint is_named
     cdef object text_memory
@@ -23,11 +25,8 @@ cdef class QueueNames:
     cdef long long mask
     cdef unsigned char[::1] text
     cdef int[::1] starts
-    cdef int[::1] slots
-    cdef long long top
+    cdef long long[::1] slots
 
-    cdef map_all(self)
-    cdef read_text(self, long long size)
     cdef grow_text(self, long long size)
 
     @cython.locals(size="long long", crc="unsigned int")
@@ -38,13 +37,18 @@ cdef class QueueNames:
     @cython.locals(size="long long")
     cdef parse(self, long long end)
 
-    @cython.locals(slot="long long")
     cdef number(self, bytes key)
 
-    @cython.locals(slot="long long", ref=int)
+    @cython.locals(slot="long long")
+    cdef int put_slot(self, long long value) except -1
+
+    @cython.locals(narrow="long long[::1]", slot="long long")
     cdef widen(self)
 
-    @cython.locals(view="const unsigned char[::1]", size=Py_ssize_t, slot="long long", found=int, start="long long")
+    @cython.locals(
+        view="const unsigned char[::1]", size=Py_ssize_t, tag="long long", slot="long long", found="long long",
+        ref="long long", start="long long",
+    )
     cpdef int find(self, bytes key) except -2
 
     @cython.locals(ref=int, size=Py_ssize_t, start="long long", end="long long")

@@ -2,7 +2,8 @@
 
 The file `index/queues` is only ever appended to, and memory holds the very bytes of it: for each name its length, the
 name, and a CRC over these and the CRC before it. So the CRC after name n covers the first n names in their order, and
-tells whether an index file belongs to them.
+tells whether an index file belongs to them. `index/queues.copy` has the same bytes: the log can bring back the names of
+queues that have records, but only names can bring back the next offsets of those whose records are all gone.
 """
 
 from __future__ import annotations
@@ -22,78 +23,116 @@ _HEADER_BYTES = 12
 _OVERHEAD = 6  # length before a name, CRC after it
 _RESYNC_BYTES = 65_536  # how far after a bad entry a good one is looked for
 _TEXT_MAX = 0x7FFFFFFF
+_HASH_MASK = 0x7FFFFFFF
+_REF_MASK = 0xFFFFFFFF
+
+
+class NamesFile:
+    """One of the two files of names; `written` bytes of it are known to be right."""
+
+    def __init__(self, path: Path, *, writable: bool) -> None:
+        self.path = path
+        self.written = 0
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT if writable else os.O_RDONLY, 0o644)
+
+    def read(self) -> bytes:
+        """Return all of it."""
+        with open(self.fd, "rb", closefd=False) as file:
+            return file.read()
+
+    def append(self, data: memoryview) -> None:
+        """Write `data` after what is known to be right, and cut off what is there now."""
+        if os.fstat(self.fd).st_size > self.written:
+            os.ftruncate(self.fd, self.written)
+        if data:
+            write_all(self.fd, self.path, data, self.written)
+            self.written += len(data)
+
+    def close(self) -> None:
+        """Let go of the file; a second call does nothing."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def _read_files(files: list[NamesFile]) -> QueueNames:
+    """Return the names of the file that has more good ones, and note what is right in each file."""
+    data = [file.read() for file in files]
+    names = QueueNames(files)
+    damaged_at = names.read_text(data[0])
+    if len(data) > 1 and data[1] != data[0]:
+        other = QueueNames(files)
+        other_damaged_at = other.read_text(data[1])
+        is_damaged = damaged_at >= 0 or other_damaged_at >= 0
+        if other.top > names.top and other_damaged_at < 0:
+            names = other
+            damaged_at = -1
+        names.is_restored = is_damaged
+    if damaged_at >= 0:
+        raise CorruptRecordError(damaged_at, "damaged queue names")
+    for file, found in zip(files, data, strict=True):
+        size = min(len(found), names.top)
+        file.written = size if names.starts_with(found, size) else 0
+    return names
 
 
 class QueueNames:
     """The names of all queues. Made by `open`."""
 
-    def __init__(self, path: Path, fd: int) -> None:
-        self.path = path
-        self.fd = fd
+    def __init__(self, files: list[NamesFile]) -> None:
+        self.files = files
         self.count = 0
-        self.written = 0  # bytes of `text` that the file holds
+        self.is_restored = False  # one of the two files was damaged and is made good
         self.is_dirty = True
-        self.is_named = False  # the folder that names the file was synced
+        self.is_named = False  # the folder that names the files was synced
         self.text_memory = Arena(4_096)
         self.start_memory = Arena(4_096)
         self.slot_memory = Arena(4_096)
-        self.mask = 1_023
-        self.map_all()
+        self.mask = 511
+        self.text = self.text_memory.octets()  # the files' bytes
+        self.starts = self.start_memory.ints()  # by ref: where its entry starts in `text`
+        self.slots = self.slot_memory.longs()  # hash table: ref + 1 under 31 bits of the hash; 0 is empty
         self.top = _HEADER_BYTES
         for index in range(_HEADER_BYTES):
             self.text[index] = HEADER[index]
 
-    def map_all(self) -> None:
-        """Take fresh views of the three arenas."""
-        self.text = self.text_memory.octets()  # the file's bytes
-        self.starts = self.start_memory.ints()  # by ref: where its entry starts in `text`
-        self.slots = self.slot_memory.ints()  # hash table of ref + 1; 0 is empty
-
     @classmethod
     def open(cls, path: Path, *, writable: bool = True) -> QueueNames:
-        """Read the file, or begin a new one; a torn tail is cut off.
+        """Read the two files, or begin new ones; a torn tail is cut off, and a damaged file made good by the other.
 
         Args:
-            path: The file.
-            writable: False leaves the file as it is, also its torn tail; it must be there.
+            path: The first file.
+            writable: False leaves the files as they are, also a torn tail; the first must be there.
 
         Raises:
-            CorruptRecordError: Damage that is not at the end; its place is the byte in the file.
+            CorruptRecordError: Both are damaged, not only at the end; its place is the byte in the file.
+            DiskFullError: No room for new ones.
         """
-        fd = os.open(path, os.O_RDWR | os.O_CREAT if writable else os.O_RDONLY, 0o644)
-        names = cls(path, fd)
+        copy = path.with_name(path.name + ".copy")
+        files = [NamesFile(path, writable=writable)]
         try:
-            names.load(writable=writable)
+            if writable or copy.exists():
+                files.append(NamesFile(copy, writable=writable))
+            names = _read_files(files)
+            if writable:
+                names.restore_files()
         except BaseException:
-            names.close()
+            for file in files:
+                file.close()
             raise
         return names
 
-    def load(self, *, writable: bool) -> None:
-        """Take over the file's names; called once, by `open`."""
-        size = os.fstat(self.fd).st_size
-        self.grow_text(size)
-        self.read_text(size)
-        self.written = self.top if size >= _HEADER_BYTES else 0
-        if writable and size > self.written:
-            os.ftruncate(self.fd, self.written)
-
-    def read_text(self, size: int) -> None:
-        """Take over the names of the file, up to a torn tail."""
+    def read_text(self, data: bytes) -> int:
+        """Take over the names in a file's bytes; return where they are damaged, or -1."""
+        size = len(data)
         if size < _HEADER_BYTES:
-            return
-        at = 0
-        rest = memoryview(self.text)[:size]
-        while at < size:
-            count = os.preadv(self.fd, [rest[at:]], at)
-            if count == 0:
-                raise CorruptRecordError(at, "the file of queue names shrank while it was read")
-            at += count
-        if bytes(rest[:_HEADER_BYTES]) != HEADER:
-            raise CorruptRecordError(0, "not a file of queue names of this version")
+            return -1
+        self.grow_text(size)
+        octets.copy_bytes(self.text, 0, data, 0, size)
+        if data[:_HEADER_BYTES] != HEADER:
+            return 0
         self.parse(size)
-        if self.find_entry(self.top + 1, size) >= 0:
-            raise CorruptRecordError(self.top, "damaged queue name")
+        return self.top if self.find_entry(self.top + 1, size) >= 0 else -1
 
     def grow_text(self, size: int) -> None:
         """Make `text` at least `size` bytes."""
@@ -129,7 +168,7 @@ class QueueNames:
         """Number the names from `top` on, as far as their CRCs hold."""
         size = self.check_entry(self.top, end)
         while size > 0:
-            self.number(bytes(self.text[self.top + 2 : self.top + size - 4]))
+            self.number(octets.read_bytes(self.text, self.top + 2, self.top + size - 4))
             self.top += size
             size = self.check_entry(self.top, end)
 
@@ -141,36 +180,44 @@ class QueueNames:
                 self.start_memory.grow(4 * (self.count + 1))
             finally:
                 self.starts = self.start_memory.ints()
-        if 3 * (self.count + 1) > 2 * (self.mask + 1):
+        if 4 * (self.count + 1) > 3 * (self.mask + 1):
             self.widen()
-        slot = hash(key) & self.mask
+        self.count += 1
+        self.put_slot((hash(key) & _HASH_MASK) << 32 | self.count)
+        self.starts[self.count - 1] = self.top
+
+    def put_slot(self, value: int) -> None:
+        """Put a value into the first free slot for its hash."""
+        slot = value >> 32 & self.mask
         while self.slots[slot]:
             slot = (slot + 1) & self.mask
-        self.slots[slot] = self.count + 1
-        self.starts[self.count] = self.top
-        self.count += 1
+        self.slots[slot] = value
 
     def widen(self) -> None:
         """Double the hash table."""
-        self.slot_memory = Arena(8 * (self.mask + 1))
-        self.slots = self.slot_memory.ints()
+        narrow = self.slots
+        self.slot_memory = Arena(16 * (self.mask + 1))
+        self.slots = self.slot_memory.longs()
         self.mask = 2 * self.mask + 1
-        for ref in range(self.count):
-            slot = hash(self.key(ref)) & self.mask
-            while self.slots[slot]:
-                slot = (slot + 1) & self.mask
-            self.slots[slot] = ref + 1
+        for slot in range((self.mask + 1) // 2):
+            if narrow[slot]:
+                self.put_slot(narrow[slot])
 
     def find(self, key: bytes) -> int:
         """Return the ref of a name, or -1."""
         view = key
         size = len(key)
-        slot = hash(key) & self.mask
+        tag = hash(key) & _HASH_MASK
+        slot = tag & self.mask
         found = self.slots[slot]
         while found:
-            start = self.starts[found - 1]
-            if octets.read_u16(self.text, start) == size and octets.equal_bytes(self.text, start + 2, view, 0, size):
-                return found - 1
+            if found >> 32 == tag:
+                ref = (found & _REF_MASK) - 1
+                start = self.starts[ref]
+                if octets.read_u16(self.text, start) == size and octets.equal_bytes(
+                    self.text, start + 2, view, 0, size
+                ):
+                    return ref
             slot = (slot + 1) & self.mask
             found = self.slots[slot]
         return -1
@@ -202,7 +249,7 @@ class QueueNames:
         if ref < 0 or ref >= self.count:
             raise IndexError("no such queue")
         start = self.starts[ref] + 2
-        return bytes(self.text[start : start + octets.read_u16(self.text, start - 2)])
+        return octets.read_bytes(self.text, start, start + octets.read_u16(self.text, start - 2))
 
     def fingerprint(self, count: int) -> int:
         """Return a CRC over the first `count` names in their order."""
@@ -211,16 +258,25 @@ class QueueNames:
         end = self.top if count == self.count else self.starts[count]
         return octets.read_u32(self.text, end - 4)
 
+    def starts_with(self, data: bytes, size: int) -> bool:
+        """Return whether the first `size` bytes are these."""
+        return bool(octets.equal_bytes(self.text, 0, data, 0, size))
+
+    def restore_files(self) -> None:
+        """Make both files equal to what is held here."""
+        for file in self.files:
+            file.append(memoryview(self.text)[file.written : self.top])
+
     def write_out(self) -> None:
-        """Append the names that the file does not hold yet to it.
+        """Append the names that the files do not hold yet to them, by one write each.
 
         Raises:
-            DiskFullError: No room; the file is as before.
+            DiskFullError: No room; a file is as before.
         """
-        if self.written < self.top:
-            write_all(self.fd, self.path, memoryview(self.text)[self.written : self.top], self.written)
-            self.written = self.top
-            self.is_dirty = True
+        for file in self.files:
+            if file.written < self.top:
+                self.is_dirty = True
+                file.append(memoryview(self.text)[file.written : self.top])
 
     def sync(self) -> None:
         """Force what was written out before the call to disk; may run on another thread.
@@ -232,16 +288,16 @@ class QueueNames:
             return
         self.is_dirty = False
         try:
-            sync_file(self.fd)
+            for file in self.files:
+                sync_file(file.fd)
             if not self.is_named:
-                sync_folder(self.path.parent)
+                sync_folder(self.files[0].path.parent)
                 self.is_named = True
         except BaseException:
             self.is_dirty = True
             raise
 
     def close(self) -> None:
-        """Let go of the file, without writing; a second call does nothing."""
-        if self.fd >= 0:
-            os.close(self.fd)
-            self.fd = -1
+        """Let go of the files, without writing; a second call does nothing."""
+        for file in self.files:
+            file.close()

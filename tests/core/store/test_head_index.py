@@ -39,6 +39,17 @@ def test_a_set_adds_one_entry_to_each_of_its_first_queues():
     assert read_all(index, 3) == [77]
 
 
+def test_large_sets_of_many_queues_keep_every_entry():
+    index = HeadIndex(20_000)
+    everyone = array("i", range(20_000))
+    for position in range(7):
+        index.add_set(everyone, 20_000, position)
+    assert [read_all(index, ref) for ref in (0, 31, 32, 9_999, 19_999)] == [list(range(7))] * 5
+    with pytest.raises(IndexError):
+        index.add_set(array("i", [0, 20_000, 1]), 3, 9)
+    assert index.entry_count == 140_001
+
+
 def test_offsets_go_on_where_they_were_set():
     index = HeadIndex(1)
     index.set_next_offset(0, 1 << 40)

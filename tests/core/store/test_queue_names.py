@@ -11,7 +11,7 @@ from core.errors import CorruptRecordError, DiskFullError, InvalidNameError
 from core.store.queue_names import HEADER, NAME_BYTES_MAX, QueueNames
 from tests.support.files import file_size_limit, fresh_folder
 
-KEYS = [b"%LMQ%a", b"orders/0", b"x", b"%LMQ%mqtt%" + b"f" * 200]
+KEYS = [b"%LMQ%a", b"orders/0", b"x", b"%LMQ%mqtt%" + b"f" * 20]
 
 
 def write(path: Path, keys: list[bytes]) -> bytes:
@@ -22,6 +22,12 @@ def write(path: Path, keys: list[bytes]) -> bytes:
     names.sync()
     names.close()
     return path.read_bytes()
+
+
+def put(path: Path, data: bytes) -> None:
+    """Put a file there without its copy."""
+    path.write_bytes(data)
+    path.with_name(path.name + ".copy").unlink(missing_ok=True)
 
 
 def read(path: Path) -> list[bytes]:
@@ -117,7 +123,7 @@ def test_a_file_torn_at_any_byte_keeps_the_names_before(tmp_path):
     whole = write(tmp_path / "queues", KEYS)
     path = tmp_path / "torn"
     for size in range(len(whole)):
-        path.write_bytes(whole[:size])
+        put(path, whole[:size])
         found = read(path)
         assert found == KEYS[: len(found)]
         assert len(found) < len(KEYS)
@@ -131,14 +137,14 @@ def test_a_file_torn_at_any_byte_keeps_the_names_before(tmp_path):
 @pytest.mark.parametrize("tail", [bytes(5), bytes(5_000), b"\xff" * 9_000, b"\x00\x05abcde"])
 def test_a_tail_of_anything_else_is_cut_off(tmp_path, tail):
     whole = write(tmp_path / "queues", KEYS)
-    (tmp_path / "queues").write_bytes(whole + tail)
+    put(tmp_path / "queues", whole + tail)
     assert read(tmp_path / "queues") == KEYS
     assert (tmp_path / "queues").read_bytes() == whole
 
 
 def test_a_reader_leaves_the_file_as_it_is(tmp_path):
     whole = write(tmp_path / "queues", KEYS)
-    (tmp_path / "queues").write_bytes(whole[:-1])
+    put(tmp_path / "queues", whole[:-1])
     names = QueueNames.open(tmp_path / "queues", writable=False)
     assert names.count == 3
     names.close()
@@ -152,7 +158,7 @@ def test_every_flipped_bit_is_found_or_cuts_the_last_name(tmp_path):
     for bit in range(8 * len(whole)):
         flipped = bytearray(whole)
         flipped[bit // 8] ^= 1 << bit % 8
-        path.write_bytes(flipped)
+        put(path, flipped)
         if bit // 8 >= last:
             assert read(path) == KEYS[:2]
         elif bit // 8 >= last - 4:  # the CRC that the last name's own covers: both fail
@@ -174,7 +180,7 @@ def test_damage_never_invents_a_name(tmp_path_factory, keys, data):
         at = data.draw(st.integers(0, max(len(whole) - 1, 0)))
         if whole:
             whole[at] = data.draw(st.integers(0, 255))
-    path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    put(path, whole[: data.draw(st.integers(0, len(whole)))])
     try:
         found = read(path)
     except CorruptRecordError:
@@ -192,6 +198,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path):
     with file_size_limit(len(before) + 250), pytest.raises(DiskFullError):
         names.write_out()
     assert path.read_bytes() == before
+    assert (tmp_path / "queues.copy").read_bytes() == before
     names.write_out()
     names.close()
     assert read(path)[refs[-1]] == b"%0100d" % 99
@@ -199,3 +206,48 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path):
 
 def test_a_new_file_starts_with_its_header(tmp_path):
     assert write(tmp_path / "queues", []) == HEADER
+
+
+@pytest.mark.parametrize("damaged", ["queues", "queues.copy"])
+def test_a_damaged_file_is_made_good_by_the_other(tmp_path, damaged):
+    whole = write(tmp_path / "queues", KEYS)
+    for at in range(len(whole)):
+        wrong = bytearray(whole)
+        wrong[at] ^= 0x11
+        (tmp_path / damaged).write_bytes(wrong)
+        assert read(tmp_path / "queues") == KEYS
+        assert (tmp_path / "queues").read_bytes() == whole
+        assert (tmp_path / "queues.copy").read_bytes() == whole
+
+
+@pytest.mark.parametrize("lost", ["queues", "queues.copy"])
+def test_a_missing_or_shorter_file_is_made_good_by_the_other(tmp_path, lost):
+    whole = write(tmp_path / "queues", KEYS)
+    for size in range(len(whole)):
+        (tmp_path / lost).write_bytes(whole[:size])
+        assert read(tmp_path / "queues") == KEYS
+        assert (tmp_path / lost).read_bytes() == whole
+    (tmp_path / lost).unlink()
+    assert read(tmp_path / "queues") == KEYS
+
+
+def test_damage_that_was_made_good_is_told(tmp_path):
+    whole = write(tmp_path / "queues", KEYS)
+    names = QueueNames.open(tmp_path / "queues")
+    assert not names.is_restored
+    names.close()
+    (tmp_path / "queues").write_bytes(whole[:20] + b"?" + whole[21:])
+    names = QueueNames.open(tmp_path / "queues")
+    assert names.is_restored
+    names.close()
+
+
+def test_two_damaged_files_are_refused_and_begun_anew_when_the_first_is_gone(tmp_path):
+    whole = write(tmp_path / "queues", KEYS)
+    for name in ("queues", "queues.copy"):
+        (tmp_path / name).write_bytes(whole[:20] + b"?" + whole[21:])
+    with pytest.raises(CorruptRecordError):
+        read(tmp_path / "queues")
+    (tmp_path / "queues").unlink()
+    assert read(tmp_path / "queues") == []
+    assert (tmp_path / "queues.copy").read_bytes() == HEADER
