@@ -75,7 +75,7 @@ class Broker:
         self.consumer_offsets = ConsumerOffsets(store.table("consumer_offsets"), store.places("consumer_offsets"))
         self.pop = PopService(store, store.journal("pop"))
         self._is_sync = is_sync
-        self._waiters = Waiters()
+        self._waiters: Waiters[Reader] = Waiters()
         self._filters: dict[bytes, dict[bytes, int]] = {}
         self._holders: list[Callable[[], Iterable[tuple[int, int]]]] = []
         self._grown: list[int] = []

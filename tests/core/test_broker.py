@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import pytest
+
+from core.broker import Broker
+from core.errors import FlushFailedError, StoreClosedError
+from core.message import FLAG_MARK, FLAG_RETAIN, PublishBatch, StoredBatch
+from core.metrics import Metrics
+from tests.support.store import NOW_MS, open_store, read_queue
+
+
+class Turns:
+    """Stands where the loop and the flush thread are: what the broker asked for."""
+
+    def __init__(self):
+        self.turns = 0
+        self.flushes = 0
+
+    def schedule(self):
+        self.turns += 1
+
+    def request_flush(self):
+        self.flushes += 1
+
+
+class CountingReader:
+    def __init__(self):
+        self.runs = 0
+
+    def on_ready(self, now_ms):
+        self.runs += 1
+
+
+class BrokenReader:
+    def on_ready(self, now_ms):
+        raise RuntimeError("broken")
+
+
+def make_broker(store, *, is_sync=True):
+    broker = Broker(store, parent_topic=b"LMQ_PARENT", is_sync=is_sync, metrics=Metrics())
+    turns = Turns()
+    broker.schedule = turns.schedule
+    broker.request_flush = turns.request_flush
+    return broker, turns
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = open_store(tmp_path)
+    yield store
+    store.close()
+
+
+def publish(broker, topic, *bodies, flag=0):
+    batch = PublishBatch(max(1, len(bodies)))
+    batch.topics.append(topic)
+    batch.routes.append(broker.route_topic(topic))
+    batch.buf = b"".join(bodies)
+    end = 0
+    for i, body in enumerate(bodies):
+        batch.body_start[i] = end
+        batch.body_end[i] = end = end + len(body)
+        batch.flag[i] = FLAG_MARK | flag
+        batch.retained_count += bool(flag & FLAG_RETAIN)
+    batch.count = len(bodies)
+    broker.publish_batch(batch, NOW_MS)
+    return batch
+
+
+def test_a_message_is_written_once_and_stands_in_each_queue_whose_filter_matches(store):
+    broker, _ = make_broker(store)
+    for topic_filter, queue in ((b"a/#", b"%LMQ%one"), (b"a/+", b"%LMQ%two"), (b"x/#", b"%LMQ%three")):
+        broker.bind_filter(topic_filter, queue, hides_dollar=True)
+    before = store.written_until
+    publish(broker, b"a/b", b"1", b"2")
+    assert [read_queue(store, name) for name in (b"%LMQ%one", b"%LMQ%two", b"%LMQ%three")] == [
+        [(0, b"1"), (1, b"2")],
+        [(0, b"1"), (1, b"2")],
+        [],
+    ]
+    into = StoredBatch(8)
+    assert store.read(store.find_queue(b"LMQ_PARENT/0"), 0, into, 8, 1 << 20) == 2
+    assert store.written_until - before == sum(into.record_end[i] - into.record_start[i] for i in range(2))
+
+
+def test_an_unbound_queue_gets_nothing_more(store):
+    broker, _ = make_broker(store)
+    for _ in range(2):
+        broker.bind_filter(b"a", b"%LMQ%q", hides_dollar=True)
+    for body in (b"1", b"2", b"3"):
+        publish(broker, b"a", body)
+        if body != b"3" and broker.router.matches(b"a"):
+            broker.unbind_filter(b"a", b"%LMQ%q")
+    assert read_queue(store, b"%LMQ%q") == [(0, b"1"), (1, b"2")]
+
+
+def test_a_parked_reader_runs_once_a_turn_however_much_its_queues_grew(store):
+    broker, turns = make_broker(store)
+    reader, other = CountingReader(), CountingReader()
+    for name in (b"%LMQ%a", b"%LMQ%b"):
+        broker.bind_filter(b"t", name, hides_dollar=True)
+        broker.park(broker.open_queue(name), reader)
+    broker.park(broker.open_queue(b"%LMQ%c"), other)
+    publish(broker, b"t", b"1")
+    publish(broker, b"t", b"2")
+    assert turns.turns == 1
+    broker.run_turn(NOW_MS)
+    broker.run_turn(NOW_MS)
+    assert (reader.runs, other.runs) == (1, 0)
+
+
+def test_an_unparked_reader_does_not_run(store):
+    broker, _ = make_broker(store)
+    reader, queue_ref = CountingReader(), broker.open_queue(b"%LMQ%a")
+    broker.bind_filter(b"t", b"%LMQ%a", hides_dollar=True)
+    broker.park(queue_ref, reader)
+    broker.unpark(queue_ref, reader)
+    publish(broker, b"t", b"1")
+    broker.run_turn(NOW_MS)
+    assert reader.runs == 0
+
+
+def test_a_reader_that_asks_runs_in_the_next_turn_unless_it_takes_it_back(store):
+    broker, turns = make_broker(store)
+    reader, other = CountingReader(), CountingReader()
+    broker.request_run(reader)
+    broker.request_run(other)
+    broker.cancel_run(other)
+    assert turns.turns == 1
+    broker.run_turn(NOW_MS)
+    assert (reader.runs, other.runs) == (1, 0)
+
+
+def test_one_readers_fault_stops_nobody_else(store):
+    broker, _ = make_broker(store)
+    errors = []
+    broker.on_reader_error = lambda reader, error: errors.append(str(error))
+    reader = CountingReader()
+    broker.request_run(BrokenReader())
+    broker.request_run(reader)
+    broker.run_turn(NOW_MS)
+    assert (errors, reader.runs) == (["broken"], 1)
+
+
+def test_durable_means_after_the_sync_that_covers_what_was_written_before(store):
+    broker, turns = make_broker(store)
+    told = []
+    publish(broker, b"t", b"1")
+    broker.when_durable(lambda: told.append(1))
+    assert (told, turns.flushes) == ([], 1)
+    broker.begin_flush()
+    publish(broker, b"t", b"2")
+    broker.when_durable(lambda: told.append(2))
+    store.flush()
+    broker.end_flush(None)
+    assert (told, turns.flushes) == ([1], 2)
+    broker.begin_flush()
+    store.flush()
+    broker.end_flush(None)
+    assert told == [1, 2]
+
+
+def test_with_nothing_to_sync_durable_is_now(store):
+    broker, turns = make_broker(store)
+    publish(broker, b"t", b"1")
+    store.flush()
+    told = []
+    broker.when_durable(lambda: told.append(1))
+    assert (told, turns.flushes) == ([1], 0)
+
+
+def test_async_durability_is_at_once(store):
+    broker, turns = make_broker(store, is_sync=False)
+    publish(broker, b"t", b"1")
+    told = []
+    broker.when_durable(lambda: told.append(1))
+    assert (told, turns.flushes) == ([1], 0)
+
+
+def test_after_a_failed_sync_nobody_is_told_and_nothing_is_taken(store):
+    broker, _ = make_broker(store)
+    publish(broker, b"t", b"1")
+    told = []
+    broker.when_durable(lambda: told.append(1))
+    broker.begin_flush()
+    broker.end_flush(FlushFailedError("EIO"))
+    broker.when_durable(lambda: told.append(2))
+    with pytest.raises(StoreClosedError):
+        publish(broker, b"t", b"2")
+    assert told == []
+
+
+def test_the_last_retained_message_of_a_topic_is_kept_and_an_empty_one_deletes_it(store):
+    broker, _ = make_broker(store)
+    publish(broker, b"a/b", b"old", b"new", flag=FLAG_RETAIN)
+    assert [topic for topic, _ in broker.retained.match(b"a/+")] == [b"a/b"]
+    assert b"new" in broker.retained.get(b"a/b")
+    publish(broker, b"a/b", b"", flag=FLAG_RETAIN)
+    assert broker.retained.get(b"a/b") is None
+
+
+def test_explain_names_queues_filters_and_readers(store):
+    broker, _ = make_broker(store)
+    broker.bind_filter(b"a/#", b"%LMQ%q", hides_dollar=True)
+    broker.bind_filter(b"a/+", b"%LMQ%q", hides_dollar=True)
+    broker.park(broker.open_queue(b"%LMQ%q"), CountingReader())
+    (found,) = broker.explain(b"a/b")
+    assert (found.name, found.filters, found.readers) == (b"%LMQ%q", [b"a/#", b"a/+"], 1)
+    assert broker.explain(b"b") == []
+
+
+def test_segments_that_a_holder_needs_are_not_retired(store):
+    broker, _ = make_broker(store)
+    broker.bind_filter(b"t", b"%LMQ%q", hides_dollar=True)
+    queue_ref = broker.open_queue(b"%LMQ%q")
+    needed = [0]
+    broker.hold(lambda: [(queue_ref, needed[0])])
+    for _ in range(8):
+        publish(broker, b"t", *[b"x" * 1000] * 30)
+    store.flush()
+    late_ms = NOW_MS + 30 * 24 * 3_600_000
+    assert broker.retire(late_ms) == 0
+    needed[0] = broker.max_offset(queue_ref)
+    assert broker.retire(late_ms) > 0
+    assert broker.min_offset(queue_ref) > 0
+    assert broker.max_offset(queue_ref) == 240
