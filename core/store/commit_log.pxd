@@ -30,6 +30,8 @@ cdef class CommitLog:
     cdef readonly Py_ssize_t position
     cdef readonly Py_ssize_t size
     cdef readonly long long store_ms
+    cdef readonly long long message_count
+    cdef readonly long long dispatch_count
 
     cpdef long long written_until(self)
 

@@ -72,6 +72,8 @@ class CommitLog:
         self.position = 0  # of the next record in the newest segment
         self.size = 0  # of the newest segment; 0 while there is none
         self.store_ms = 0
+        self.message_count = 0  # appended since the start, without the records of interned sets
+        self.dispatch_count = 0  # entries that these made in light queues
 
     def go_on_at(self, position: int, store_ms: int) -> None:
         """Take the newest segment as it is; the next record goes to `position` in it, no earlier than `store_ms`."""
@@ -182,6 +184,8 @@ class CommitLog:
             if count > 0:
                 head.add_set(dispatch.queue_refs, count, start)
         self.position = at
+        self.message_count += 1
+        self.dispatch_count += count
         batch.physical_offset[i] = self.base + start
         batch.queue_offset[i] = queue_offset
 

@@ -210,6 +210,16 @@ class MessageStore:
         """The end of the log."""
         return self._log.written_until()
 
+    @property
+    def message_count(self) -> int:
+        """Messages appended since the store was opened."""
+        return self._log.message_count
+
+    @property
+    def dispatch_count(self) -> int:
+        """Entries that these messages made in light queues; their topics' own queues are not counted."""
+        return self._log.dispatch_count
+
     # Read
 
     def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
