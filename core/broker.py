@@ -197,6 +197,10 @@ class Broker:
         """Read the record at `physical_offset`; False where none is served."""
         return self.store.read_at(physical_offset, into)
 
+    def read_record(self, record: bytes, into: StoredBatch) -> bool:
+        """Fill `into` with a record that was copied out of the log, such as a retained one; False where it is none."""
+        return self.store.read_record(record, into)
+
     def table(self, name: str) -> Table:
         """Return the durable table `name`; its changes are covered by `when_durable`."""
         return self.store.table(name)

@@ -20,10 +20,10 @@ from core.store.data_lock import DataLock
 from core.store.dispatch_set import DispatchSets
 from core.store.flush import Flusher, Syncable
 from core.store.journal import Journal
-from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER
+from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER, PHYSICAL_OFFSET_AT, RECORD_BYTES_MIN
 from core.store.places import Places
 from core.store.queue_index import QueueIndex
-from core.store.record import fill_batch
+from core.store.record import fill_batch, fill_columns
 from core.store.recovery import Recovered, recover
 from core.store.retention import count_retired
 from core.store.segments import Segments
@@ -287,6 +287,19 @@ class MessageStore:
         trusted = min(max(self._trusted_from - segment.base, 0), len(view))
         if not fill_batch(into, view, segment.base, self._positions, 1, 0, 1 << 62, trusted):
             return False
+        into.queue_offset[0] = -1
+        return True
+
+    def read_record(self, record: bytes, into: StoredBatch) -> bool:
+        """Fill `into` with one record that was copied out of the log; False where it is none."""
+        into.clear()
+        if len(record) < RECORD_BYTES_MIN:
+            return False
+        base = int.from_bytes(record[PHYSICAL_OFFSET_AT : PHYSICAL_OFFSET_AT + 8], "big")
+        if not fill_columns(into, 0, record, 0, base):
+            return False
+        into.buf = record
+        into.count = 1
         into.queue_offset[0] = -1
         return True
 

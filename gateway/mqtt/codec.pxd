@@ -1,7 +1,7 @@
 import cython
 
 from core cimport octets
-from core.message cimport PublishBatch, StoredBatch
+from core.message cimport PublishBatch
 
 cdef int _MORE
 cdef int _PUBLISHES
@@ -9,10 +9,7 @@ cdef int _ACKS
 cdef int _PACKET
 cdef Py_ssize_t _JOIN_BYTES_MAX
 cdef Py_ssize_t _HEADER_BYTES_MAX
-cdef int _ID_MAX
 cdef int _FLAG_MARK
-cdef int _FLAG_MARK_MASK
-cdef int _FLAG_QOS_MASK
 cdef int _FLAG_RETAIN
 cdef int[::1] _FLAGS
 cdef int _SOUND
@@ -94,37 +91,3 @@ cpdef bytearray encode_pubacks(PublishBatch batch, Py_ssize_t count)
 
 @cython.locals(pos=Py_ssize_t, i=Py_ssize_t)
 cdef Py_ssize_t _write_pubacks(PublishBatch batch, Py_ssize_t count, unsigned char[::1] out) except -1
-
-
-cdef class PublishEncoder:
-    cdef public Py_ssize_t id_count
-    cdef public int[::1] id_positions
-
-    cpdef bytearray encode(
-        self, StoredBatch batch, int granted_qos, int first_id, long long dup_until=*, int retain=*
-    )
-
-    @cython.locals(size=Py_ssize_t, ids=Py_ssize_t, i=Py_ssize_t, qos=int, length=Py_ssize_t)
-    cdef Py_ssize_t _measure(self, StoredBatch batch, int granted_qos) except -1
-
-    @cython.locals(
-        pos=Py_ssize_t, ids=Py_ssize_t, i=Py_ssize_t, qos=int, topic_size=Py_ssize_t, body_size=Py_ssize_t, dup=int
-    )
-    cdef Py_ssize_t _write(
-        self, StoredBatch batch, const unsigned char[::1] buf, unsigned char[::1] out, int granted_qos, int next_id,
-        long long dup_until, int retain,
-    ) except -1
-
-    cpdef bytearray renumber(self, bytearray packets, int first_id)
-
-    @cython.locals(i=Py_ssize_t)
-    cdef int _patch(self, unsigned char[::1] out, int next_id) except -1
-
-
-cdef int _effective_qos(int flag, int granted_qos) noexcept
-
-
-cdef int _length_size(Py_ssize_t length) noexcept
-
-
-cdef Py_ssize_t _write_header(unsigned char[::1] out, Py_ssize_t pos, int first, Py_ssize_t length) except -1

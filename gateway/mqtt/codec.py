@@ -1,4 +1,4 @@
-"""MQTT bytes to packets and back, by the run: the data path's half of the protocol.
+"""MQTT bytes to packets by the run, and the acknowledgements of a run.
 
 One `RunColumns` serves all connections of a door: a run of PUBLISH or PUBACK packets is decoded into it, used and
 forgotten before the next one. A `PacketReader` is one connection's; between packets it keeps no buffer.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 
 from core import octets
-from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, FLAG_RETAIN, PublishBatch, StoredBatch
+from core.message import FLAG_MARK, FLAG_RETAIN, PublishBatch
 from gateway.mqtt.errors import MalformedPacketError, MqttError, PacketTooLargeError, UnsupportedQosError
 
 # What `PacketReader.read_next` found.
@@ -25,10 +25,7 @@ _PACKET = PACKET
 RUN_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
 _JOIN_BYTES_MAX = 16_384  # a read up to this size is joined to the unfinished packet before it: one batch, not two
 _HEADER_BYTES_MAX = 5
-_ID_MAX = 65_535
 _FLAG_MARK = FLAG_MARK
-_FLAG_MARK_MASK = FLAG_MARK_MASK
-_FLAG_QOS_MASK = FLAG_QOS_MASK
 _FLAG_RETAIN = FLAG_RETAIN
 
 # Flags that the fixed header must have, by packet type; -1: no such type, -2: checked with the packet.
@@ -325,113 +322,3 @@ def _write_pubacks(batch: PublishBatch, count: int, out: bytearray) -> int:
             octets.write_u16(out, pos + 2, batch.tag[i])
             pos += 4
     return pos
-
-
-class PublishEncoder:
-    """Writes PUBLISH packets for stored messages, many at a time; one serves a whole door.
-
-    A message goes out at the lower of its own QoS and the granted one; one without the mark of the gateway's doors
-    came from a RocketMQ producer and counts as QoS 1. Between `encode` and the next one, `id_count` says how many
-    packet identifiers were written, and `id_positions` where.
-    """
-
-    def __init__(self, capacity: int = RUN_COUNT_MAX) -> None:
-        self.id_count = 0
-        self.id_positions = array("i", bytes(4 * capacity))
-
-    def encode(
-        self, batch: StoredBatch, granted_qos: int, first_id: int, dup_until: int = 0, retain: int = 0
-    ) -> bytearray:
-        """Return the packets of all messages of `batch`, in a buffer of its own.
-
-        Args:
-            batch: What was read.
-            granted_qos: 0 or 1.
-            first_id: Packet identifier of the first message at QoS 1; the next ones count on, from 65,535 to 1.
-            dup_until: Messages at QoS 1 with a queue offset below this are marked as sent again.
-            retain: The retain flag of all packets, 0 or 1.
-        """
-        out = bytearray(self._measure(batch, granted_qos))
-        if batch.count:
-            self._write(batch, batch.buf, out, granted_qos, first_id, dup_until, retain)
-        return out
-
-    def _measure(self, batch: StoredBatch, granted_qos: int) -> int:
-        size = 0
-        ids = 0
-        for i in range(batch.count):
-            qos = _effective_qos(batch.flag[i], granted_qos)
-            ids += qos
-            length = 2 + 2 * qos + batch.topic_end[i] - batch.topic_start[i] + batch.body_end[i] - batch.body_start[i]
-            size += 1 + _length_size(length) + length
-        self.id_count = ids
-        return size
-
-    def _write(  # noqa: PLR0917 - a C function, which takes no keywords
-        self,
-        batch: StoredBatch,
-        buf: bytes | bytearray | memoryview,
-        out: bytearray,
-        granted_qos: int,
-        next_id: int,
-        dup_until: int,
-        retain: int,
-    ) -> int:
-        pos = 0
-        ids = 0
-        for i in range(batch.count):
-            qos = _effective_qos(batch.flag[i], granted_qos)
-            topic_size = batch.topic_end[i] - batch.topic_start[i]
-            body_size = batch.body_end[i] - batch.body_start[i]
-            dup = 8 if qos and batch.queue_offset[i] < dup_until else 0
-            pos = _write_header(out, pos, 0x30 | dup | qos << 1 | retain, 2 + topic_size + 2 * qos + body_size)
-            octets.write_u16(out, pos, topic_size)
-            octets.copy_bytes(out, pos + 2, buf, batch.topic_start[i], topic_size)
-            pos += 2 + topic_size
-            if qos:
-                octets.write_u16(out, pos, next_id)
-                self.id_positions[ids] = pos
-                ids += 1
-                next_id = next_id + 1 if next_id < _ID_MAX else 1
-                pos += 2
-            octets.copy_bytes(out, pos, buf, batch.body_start[i], body_size)
-            pos += body_size
-        return pos
-
-    def renumber(self, packets: bytearray, first_id: int) -> bytearray:
-        """Return a copy of what the last `encode` returned, with packet identifiers from `first_id` on."""
-        out = bytearray(packets)
-        self._patch(out, first_id)
-        return out
-
-    def _patch(self, out: bytearray, next_id: int) -> int:
-        for i in range(self.id_count):
-            octets.write_u16(out, self.id_positions[i], next_id)
-            next_id = next_id + 1 if next_id < _ID_MAX else 1
-        return next_id
-
-
-def _effective_qos(flag: int, granted_qos: int) -> int:
-    if granted_qos == 0 or (flag & _FLAG_MARK_MASK == _FLAG_MARK and flag & _FLAG_QOS_MASK == 0):
-        return 0
-    return 1
-
-
-def _length_size(length: int) -> int:
-    if length < 0x80:
-        return 1
-    if length < 0x4000:
-        return 2
-    return 3 if length < 0x20_0000 else 4
-
-
-def _write_header(out: bytearray, pos: int, first: int, length: int) -> int:
-    """Write a fixed header; return the position after it."""
-    octets.write_u8(out, pos, first)
-    pos += 1
-    while length >= 0x80:
-        octets.write_u8(out, pos, length & 0x7F | 0x80)
-        length >>= 7
-        pos += 1
-    octets.write_u8(out, pos, length)
-    return pos + 1

@@ -29,10 +29,11 @@ class MqttConnection:
     Args:
         columns: Where runs are decoded; shared by all connections of a door.
         packet_bytes_max: Largest packet once connected.
-        connect_until_ms: When the CONNECT must have come.
+        connect_timeout_ms: How long the peer may take to send its CONNECT, from the first call that tells the time.
     """
 
     __slots__ = (
+        "_connect_timeout_ms",
         "_deadline_ms",
         "_is_stopped",
         "_last_data_ms",
@@ -44,12 +45,13 @@ class MqttConnection:
         "level",
     )
 
-    def __init__(self, columns: RunColumns, packet_bytes_max: int, connect_until_ms: int) -> None:
+    def __init__(self, columns: RunColumns, packet_bytes_max: int, connect_timeout_ms: int) -> None:
         self.level = 0
         self.is_connected = False  # a CONNECT came
         self._reader = PacketReader(columns, CONNECT_BYTES_MAX + 5)
         self._packet_bytes_max = packet_bytes_max
-        self._deadline_ms: int | None = connect_until_ms
+        self._connect_timeout_ms = connect_timeout_ms
+        self._deadline_ms: int | None = 0  # at once: then it is known what time it is
         self._patience_ms = 0  # one and a half times the keep-alive, 0 for none
         self._last_data_ms = 0
         self._is_stopped = False
@@ -64,6 +66,8 @@ class MqttConnection:
         if self._is_stopped:
             return
         self._last_data_ms = now_ms
+        if self._deadline_ms == 0:
+            self._deadline_ms = now_ms + self._connect_timeout_ms
         self._reader.receive_data(data)
 
     def receive_eof(self) -> None:
@@ -140,6 +144,9 @@ class MqttConnection:
         """
         deadline_ms = self.next_deadline_ms()
         if deadline_ms is None or now_ms < deadline_ms:
+            return
+        if deadline_ms == 0:
+            self._deadline_ms = now_ms + self._connect_timeout_ms
             return
         if self.is_connected:
             raise KeepAliveTimeoutError("MQTT-3.1.2-24", f"nothing heard for {now_ms - self._last_data_ms} ms")

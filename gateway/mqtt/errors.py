@@ -2,6 +2,24 @@
 
 from __future__ import annotations
 
+from core.errors import (
+    CorruptRecordError,
+    DataFolderInUseError,
+    DataFolderUnusableError,
+    DiskFullError,
+    FlushFailedError,
+    InvalidNameError,
+    LmqError,
+    MessageTooLargeError,
+    OffsetOutOfRangeError,
+    QueueError,
+    QueueNotFoundError,
+    ReceiptError,
+    StoreClosedError,
+    StoreError,
+)
+from gateway.mqtt.reason_codes import ReasonCode
+
 
 class MqttError(Exception):
     """The connection ends for what the peer sent.
@@ -52,3 +70,25 @@ class KeepAliveTimeoutError(MqttError):
     """Nothing was heard for one and a half times the keep-alive."""
 
     kind = "keep_alive_timeout"
+
+
+REASON_CODE_BY_ERROR: dict[type[LmqError], ReasonCode] = {
+    StoreError: ReasonCode.IMPLEMENTATION_ERROR,
+    DataFolderInUseError: ReasonCode.SERVER_UNAVAILABLE,
+    DataFolderUnusableError: ReasonCode.SERVER_UNAVAILABLE,
+    DiskFullError: ReasonCode.QUOTA_EXCEEDED,
+    FlushFailedError: ReasonCode.SERVER_UNAVAILABLE,
+    StoreClosedError: ReasonCode.SERVER_UNAVAILABLE,
+    CorruptRecordError: ReasonCode.IMPLEMENTATION_ERROR,
+    MessageTooLargeError: ReasonCode.PACKET_TOO_LARGE,
+    InvalidNameError: ReasonCode.TOPIC_NAME_INVALID,
+    QueueError: ReasonCode.UNSPECIFIED_ERROR,
+    QueueNotFoundError: ReasonCode.UNSPECIFIED_ERROR,
+    OffsetOutOfRangeError: ReasonCode.UNSPECIFIED_ERROR,
+    ReceiptError: ReasonCode.UNSPECIFIED_ERROR,
+}
+
+
+def reason_code(error: LmqError) -> ReasonCode:
+    """Return why a connection is closed on which the core raised `error`."""
+    return REASON_CODE_BY_ERROR.get(type(error), ReasonCode.UNSPECIFIED_ERROR)

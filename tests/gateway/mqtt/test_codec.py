@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from core.message import FLAG_MARK, FLAG_QOS_MASK, FLAG_RETAIN, StoredBatch
+from core.message import FLAG_QOS_MASK, FLAG_RETAIN
 from gateway.mqtt import codec
-from gateway.mqtt.codec import PacketReader, PublishEncoder, RunColumns, encode_pubacks
+from gateway.mqtt.codec import PacketReader, RunColumns, encode_pubacks
 from gateway.mqtt.errors import MqttError, PacketTooLargeError
 from tests.support import mqtt
 
@@ -43,22 +43,6 @@ def messages(batch):
         )
         for i in range(batch.count)
     ]
-
-
-def stored(*rows):
-    """Return a batch of (topic, body, flag) as if read from a queue from offset 10 on."""
-    batch = StoredBatch(max(len(rows), 1))
-    buf = bytearray()
-    for i, (topic, body, flag) in enumerate(rows):
-        batch.topic_start[i], batch.topic_end[i] = len(buf), len(buf) + len(topic)
-        buf += topic
-        batch.body_start[i], batch.body_end[i] = len(buf), len(buf) + len(body)
-        buf += body
-        batch.flag[i] = flag
-        batch.queue_offset[i] = 10 + i
-    batch.buf = bytes(buf)
-    batch.count = len(rows)
-    return batch
 
 
 STREAM = (
@@ -231,9 +215,6 @@ def test_random_bytes_never_raise_anything_else(data):
     outcome([data])
 
 
-# Out
-
-
 def test_pubacks_answer_the_qos_1_messages_in_order():
     columns = RunColumns(8)
     reader = PacketReader(columns, LIMIT)
@@ -242,61 +223,3 @@ def test_pubacks_answer_the_qos_1_messages_in_order():
     reader.read_next()
     assert bytes(encode_pubacks(columns.batch, 4)) == mqtt.puback(5) + mqtt.puback(65535) + mqtt.puback(256)
     assert bytes(encode_pubacks(columns.batch, 1)) == mqtt.puback(5)
-
-
-def test_publish_goes_out_at_the_lower_qos():
-    batch = stored(
-        (b"a/b", b"zero", FLAG_MARK), (b"c", b"one", FLAG_MARK | 1), (b"d", b"two", FLAG_MARK | 2 | FLAG_RETAIN)
-    )
-    encoder = PublishEncoder(8)
-    assert bytes(encoder.encode(batch, 0, 1)) == b"".join(
-        (mqtt.publish(b"a/b", b"zero"), mqtt.publish(b"c", b"one"), mqtt.publish(b"d", b"two"))
-    )
-    assert encoder.id_count == 0
-    assert bytes(encoder.encode(batch, 1, 9)) == b"".join(
-        (
-            mqtt.publish(b"a/b", b"zero"),
-            mqtt.publish(b"c", b"one", qos=1, packet_id=9),
-            mqtt.publish(b"d", b"two", qos=1, packet_id=10),
-        )
-    )
-    assert encoder.id_count == 2
-
-
-def test_message_from_a_rocketmq_producer_counts_as_qos_1():
-    encoder = PublishEncoder(8)
-    out = encoder.encode(stored((b"t", b"x", 0), (b"t", b"y", 0x1234)), 1, 1)
-    assert [d.qos for d in mqtt.deliveries(bytes(out))] == [1, 1]
-
-
-def test_packet_identifiers_go_on_from_65535_to_1():
-    encoder = PublishEncoder(8)
-    batch = stored(*[(b"t", b"x", FLAG_MARK | 1)] * 3)
-    out = encoder.encode(batch, 1, 65535)
-    assert [d.packet_id for d in mqtt.deliveries(bytes(out))] == [65535, 1, 2]
-    again = encoder.renumber(out, 65534)
-    assert [d.packet_id for d in mqtt.deliveries(bytes(again))] == [65534, 65535, 1]
-    assert [d.packet_id for d in mqtt.deliveries(bytes(out))] == [65535, 1, 2]
-
-
-def test_messages_sent_before_are_marked():
-    batch = stored((b"t", b"x", FLAG_MARK | 1), (b"t", b"y", FLAG_MARK), (b"t", b"z", FLAG_MARK | 1))
-    out = PublishEncoder(8).encode(batch, 1, 1, 12)
-    assert [d.dup for d in mqtt.deliveries(bytes(out))] == [True, False, False]
-
-
-def test_retain_flag_is_set_for_all_when_asked():
-    out = PublishEncoder(8).encode(stored((b"t", b"x", FLAG_MARK | FLAG_RETAIN)), 0, 1, 0, 1)
-    assert mqtt.deliveries(bytes(out)) == [mqtt.Delivery(b"t", b"x", 0, 0, retain=True, dup=False)]
-
-
-@pytest.mark.parametrize("size", [0, 1, 120, 125, 126, 127, 16_380, 16_381, 2_097_148, 2_097_149])
-def test_length_bytes_grow_at_the_right_sizes(size):
-    encoder = PublishEncoder(2)
-    for qos in (0, 1):
-        out = encoder.encode(stored((b"t", b"x" * size, FLAG_MARK | qos)), 1, 1)
-        assert bytes(out) == mqtt.publish(b"t", b"x" * size, qos=qos, packet_id=qos)
-
-
-def test_nothing_is_encoded_from_an_empty_batch():
-    assert PublishEncoder(2).encode(StoredBatch(2), 1, 1) == bytearray()

@@ -17,8 +17,8 @@ from gateway.mqtt.topics import check_topic
 from tests.support import mqtt
 
 
-def make(now_ms=0):
-    return MqttConnection(RunColumns(16), 1 << 16, now_ms + 10_000)
+def make():
+    return MqttConnection(RunColumns(16), 1 << 16, 10_000)
 
 
 def feed(connection, data, now_ms=0):
@@ -129,7 +129,9 @@ def test_qos_2_publish_has_its_own_error():
 
 
 def test_connect_must_come_in_time():
-    connection = make(now_ms=500)
+    connection = make()
+    assert connection.next_deadline_ms() == 0
+    connection.handle_timer(500)
     assert connection.next_deadline_ms() == 10_500
     feed(connection, mqtt.connect()[:5], 9_000)
     connection.handle_timer(10_499)

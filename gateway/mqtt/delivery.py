@@ -1,0 +1,338 @@
+"""Who is sent what, and when: feeds for those who keep up, turns for those who do not.
+
+Work of one turn is bounded: whoever has more to read is run again in the next one, behind all others.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+from core.broker import Broker
+from core.message import StoredBatch
+from core.metrics import DoorMetrics
+from gateway.mqtt.codec import RunColumns
+from gateway.mqtt.feeds import READ_BYTES_MAX, FilterFeed, PlacesLike, keep_places
+from gateway.mqtt.inflight import ID_COUNT, InflightWindow
+from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
+from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, RETAINED_SOURCE, Outlet, Session, Subscription
+
+TURN_BYTES_MAX = 1024 * 1024  # what those behind are sent in one turn, of all connections together
+TURN_RUNS_MAX = 256
+RETAINED_RUN_MAX = 64  # retained messages that one session is sent before others have their turn
+_ALL = 2**62  # above any queue offset
+
+
+class Backlog:
+    """What a session is sent before and beside its subscriptions: unacknowledged messages again, retained ones."""
+
+    __slots__ = ("is_queued", "resend_from", "resend_until", "retained", "session")
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.resend_from = 0
+        self.resend_until = 0
+        self.retained: deque[tuple[Iterator[tuple[bytes, bytes]], int]] = deque()
+        self.is_queued = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left."""
+        return not self.retained and self.resend_from >= self.resend_until
+
+
+class Limits(Protocol):
+    """The settings that bound deliveries."""
+
+    @property
+    def inflight_max(self) -> int:
+        """Messages at QoS 1 that a session is sent and has not acknowledged."""
+
+    @property
+    def lag_count_max(self) -> int:
+        """Messages that a slow subscriber at QoS 0 may be behind before it loses them."""
+
+
+class Delivery:
+    """All deliveries of a door. It is itself the broker's reader for those behind."""
+
+    def __init__(self, broker: Broker, limits: Limits, places: PlacesLike, metrics: DoorMetrics) -> None:
+        self.broker = broker
+        self.places = places
+        self.metrics = metrics
+        self.inflight_max = limits.inflight_max
+        self.lag_count_max = limits.lag_count_max
+        self.batch = StoredBatch(BATCH_COUNT_MAX)
+        self.encoder = PublishEncoder(BATCH_COUNT_MAX)
+        self._one = StoredBatch(1)
+        self._feeds: dict[int, FilterFeed] = {}
+        self._waiting: deque[Subscription | Backlog] = deque()
+        self._backlogs: dict[Session, Backlog] = {}
+
+    # Sessions and subscriptions come and go.
+
+    def resume(self, session: Session) -> None:
+        """Send to a session that got an outlet: first what it has not acknowledged, then all else."""
+        for subscription in session.subscriptions.values():
+            if not subscription.qos:  # at most once: nothing from before
+                subscription.position = self.broker.max_offset(subscription.queue_ref)
+        window = session.window
+        if window is not None and window.tail < window.head:
+            backlog = self._backlog_of(session)
+            backlog.resend_from = window.tail
+            backlog.resend_until = window.head
+            self._want_backlog(backlog)
+        else:
+            self._start_all(session)
+
+    def _start_all(self, session: Session) -> None:
+        for subscription in session.subscriptions.values():
+            if subscription.state == OFFLINE:
+                self._add(subscription)
+
+    def _add(self, subscription: Subscription) -> None:
+        feed = self._feeds.get(subscription.queue_ref)
+        if feed is None:
+            feed = self._feeds[subscription.queue_ref] = FilterFeed(self, subscription.queue_ref)
+        feed.add(subscription)
+
+    def start(self, subscription: Subscription) -> None:
+        """Send to a subscription from its position on; after what its session has still to be sent again."""
+        backlog = self._backlogs.get(subscription.session)
+        if subscription.state == OFFLINE and (backlog is None or backlog.resend_from >= backlog.resend_until):
+            self._add(subscription)
+
+    def change_qos(self, subscription: Subscription, qos: int) -> None:
+        """Send at another QoS from now on."""
+        subscription.qos = qos
+        feed = self._feeds.get(subscription.queue_ref)
+        if feed is not None and subscription.state == BEHIND:
+            feed.note_slow(subscription)
+
+    def stop(self, subscription: Subscription) -> None:
+        """Send no more to a subscription; it knows its position then."""
+        if subscription.state != OFFLINE:
+            feed = self._feeds[subscription.queue_ref]
+            feed.remove(subscription)
+            if not feed.subscription_count:
+                del self._feeds[subscription.queue_ref]
+
+    def pause(self, session: Session) -> None:
+        """Send no more to a session: its outlet is gone."""
+        self._backlogs.pop(session, None)
+        for subscription in session.subscriptions.values():
+            self.stop(subscription)
+        session.rest()
+
+    def position_of(self, subscription: Subscription) -> int:
+        """Return the next offset to send."""
+        feed = self._feeds.get(subscription.queue_ref)
+        return subscription.position if feed is None else feed.position_of(subscription)
+
+    # What connections report.
+
+    def send_retained(self, session: Session, topic_filter: bytes, qos: int) -> None:
+        """Send the retained messages that match, as the window and the outlet allow."""
+        backlog = self._backlog_of(session)
+        backlog.retained.append((self.broker.retained.match(topic_filter), qos))
+        self._want_backlog(backlog)
+
+    def acknowledge(self, session: Session, columns: RunColumns) -> None:
+        """Take a run of acknowledgements: places move on, and whoever waited for room is run."""
+        window = session.window
+        if window is None:
+            return
+        window.acknowledge(columns)
+        self._note_left(session, window)
+        self.wake(session)
+
+    def _note_left(self, session: Session, window: InflightWindow) -> None:
+        """Move the places of those subscriptions of which messages left the window."""
+        for i in range(window.touched_count):
+            source = window.touched_source(i)
+            subscription = session.sources[source]
+            if subscription is None:
+                self._forget_retained(session, window)
+            elif subscription.state == GONE:
+                session.free_source(subscription)
+            elif subscription.floor_slot != NO_SLOT:
+                is_empty = not window.count_of(source)
+                floor = self.position_of(subscription) if is_empty else window.floor_of(source)
+                self.places.set(subscription.floor_slot, floor)
+
+    def _forget_retained(self, session: Session, window: InflightWindow) -> None:
+        kept = session.retained_inflight or {}
+        for number in [number for number in kept if number < window.tail]:
+            del kept[number]
+
+    def wake(self, session: Session) -> None:
+        """Run what waited for room in the window or in the outlet."""
+        if session.blocked:
+            blocked = session.blocked.copy()
+            session.blocked.clear()
+            for subscription in blocked:
+                self.want(subscription)
+        backlog = self._backlogs.get(session)
+        if backlog is not None:
+            self._want_backlog(backlog)
+
+    # Turns
+
+    def want(self, subscription: Subscription) -> None:
+        """Let a subscription that is BEHIND read on, in turn."""
+        if not subscription.is_queued:
+            subscription.is_queued = True
+            self._waiting.append(subscription)
+            self.broker.request_run(self)
+
+    def _backlog_of(self, session: Session) -> Backlog:
+        backlog = self._backlogs.get(session)
+        if backlog is None:
+            backlog = self._backlogs[session] = Backlog(session)
+        return backlog
+
+    def _want_backlog(self, backlog: Backlog) -> None:
+        if not backlog.is_queued:
+            backlog.is_queued = True
+            self._waiting.append(backlog)
+            self.broker.request_run(self)
+
+    def on_ready(self, now_ms: int) -> None:
+        """Run those who wait for a turn; called by the broker."""
+        del now_ms
+        sent = 0
+        runs = 0
+        while self._waiting and sent < TURN_BYTES_MAX and runs < TURN_RUNS_MAX:
+            item = self._waiting.popleft()
+            item.is_queued = False
+            sent += self._run_behind(item) if isinstance(item, Subscription) else self._run_backlog(item)
+            runs += 1
+        if self._waiting:
+            self.broker.request_run(self)
+
+    def _run_behind(self, subscription: Subscription) -> int:
+        """Send a subscription that is behind what it can take now; return how many bytes."""
+        session = subscription.session
+        if subscription.state != BEHIND or session.outlet is None:
+            return 0
+        limit = BATCH_COUNT_MAX
+        if subscription.qos:
+            limit = min(limit, session.room(self.inflight_max))
+        if limit <= 0 or not session.outlet.is_writable:
+            session.blocked.append(subscription)
+            return 0
+        feed = self._feeds[subscription.queue_ref]
+        batch = self.batch
+        before = subscription.position
+        limit = min(limit, feed.gap(subscription) or limit)
+        self.broker.read(subscription.queue_ref, before, batch, limit, READ_BYTES_MAX)
+        subscription.position = batch.next_offset
+        sent = self._send_batch(subscription) if batch.count else 0
+        if subscription.position == before:  # nothing is served there
+            subscription.position = max(before, feed.position)
+        if not feed.place(subscription):
+            self.want(subscription)
+        return sent
+
+    def _send_batch(self, subscription: Subscription) -> int:
+        session = subscription.session
+        encoder = self.encoder
+        batch = self.batch
+        if subscription.qos:
+            window = session.open_window(self.inflight_max)
+            data = encoder.encode(batch, 1, window.next_id(), subscription.dup_until)
+            window.push(batch, subscription.source)
+            if subscription.floor_slot != NO_SLOT:
+                keep_places(self, subscription, subscription.position)
+        else:
+            data = encoder.encode(batch, 0, 1)
+        return self._write(session, data, batch)
+
+    def _write(self, session: Session, data: bytes, batch: StoredBatch) -> int:
+        assert session.outlet is not None
+        session.outlet.write(data)
+        self.metrics.messages_out += batch.count
+        self.metrics.bytes_out += self.encoder.body_bytes
+        batch.clear()
+        return len(data)
+
+    def _run_backlog(self, backlog: Backlog) -> int:
+        """Send some of a backlog; return how many bytes."""
+        session = backlog.session
+        if self._backlogs.get(session) is not backlog or session.outlet is None or not session.outlet.is_writable:
+            return 0
+        if backlog.resend_from < backlog.resend_until:
+            assert session.window is not None
+            sent = self._resend(backlog, session.window)
+            if backlog.resend_from >= backlog.resend_until:
+                self._start_all(session)
+        else:
+            sent = self._send_some_retained(backlog, session.outlet)
+        if backlog.is_done:
+            del self._backlogs[session]
+        elif sent:
+            self._want_backlog(backlog)
+        return sent
+
+    def _resend(self, backlog: Backlog, window: InflightWindow) -> int:
+        """Send a run of unacknowledged messages again, with their own packet identifiers."""
+        session = backlog.session
+        while True:
+            number = window.next_unacked(backlog.resend_from)
+            if number >= backlog.resend_until:
+                backlog.resend_from = backlog.resend_until
+                return 0
+            count = self._read_again(session, window, number, backlog.resend_until)
+            if count:
+                break
+            self.metrics.drop("expired")
+            window.drop(number)
+            self._note_left(session, window)
+        backlog.resend_from = number + count
+        batch = self._one if window.source_of(number) == RETAINED_SOURCE else self.batch
+        retain = int(batch is self._one)
+        data = self.encoder.encode(batch, 1, number % ID_COUNT + 1, _ALL, retain)
+        return self._write(session, data, batch)
+
+    def _read_again(self, session: Session, window: InflightWindow, number: int, until: int) -> int:
+        """Read the messages from `number` on that stand together in a queue; return how many, 0 where it is gone."""
+        subscription = session.sources[window.source_of(number)]
+        if subscription is None:
+            record = (session.retained_inflight or {}).get(number)
+            return int(record is not None and self.broker.read_record(record, self._one))
+        batch = self.batch
+        offset = window.offset_of(number)
+        wanted = window.run_length(number, min(BATCH_COUNT_MAX, until - number))
+        self.broker.read(subscription.queue_ref, offset, batch, wanted, READ_BYTES_MAX)
+        count = 0
+        while count < batch.count and batch.queue_offset[count] == offset + count:
+            count += 1
+        batch.count = count
+        return count
+
+    def _send_some_retained(self, backlog: Backlog, outlet: Outlet) -> int:
+        sent = 0
+        for _ in range(RETAINED_RUN_MAX):
+            if not backlog.retained:
+                break
+            matches, qos = backlog.retained[0]
+            if not outlet.is_writable or (qos and backlog.session.room(self.inflight_max) <= 0):
+                break
+            found = next(matches, None)
+            if found is None:
+                backlog.retained.popleft()
+            elif self.broker.read_record(found[1], self._one):
+                sent += self._send_one_retained(backlog.session, found[1], qos)
+        return sent
+
+    def _send_one_retained(self, session: Session, record: bytes, qos: int) -> int:
+        first_id = 1
+        if qos:
+            first_id = session.open_window(self.inflight_max).next_id()
+        data = self.encoder.encode(self._one, qos, first_id, -1, 1)
+        if self.encoder.id_count and session.window is not None:
+            number = session.window.push_one(RETAINED_SOURCE, 0)
+            session.retained_inflight = session.retained_inflight or {}
+            session.retained_inflight[number] = record
+        return self._write(session, data, self._one)

@@ -1,0 +1,240 @@
+"""The feed of one topic filter: all live subscriptions of it that are at the same place, read for and encoded once.
+
+A subscription that cannot keep up falls behind, and from then on reads by itself until it has caught up; the feed
+never waits. It is read for only while its connection takes output, so a stalled one costs its place in the queue.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from core.broker import Broker
+from core.message import StoredBatch
+from core.metrics import DoorMetrics
+from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
+from gateway.mqtt.session import ABREAST, AHEAD, BEHIND, NO_SLOT, OFFLINE, Subscription
+
+READ_BYTES_MAX = 256 * 1024  # what one read takes from the log: the output's high water mark
+ROOM_MIN = BATCH_COUNT_MAX // 8  # a window with less room falls behind rather than slow the others down
+
+
+class PlacesLike(Protocol):
+    """Numbers that survive a killed process."""
+
+    def set(self, slot: int, value: int) -> None:
+        """Set the number of `slot`."""
+
+
+class Desk(Protocol):
+    """What a feed shares with the others of its door."""
+
+    broker: Broker
+    batch: StoredBatch
+    encoder: PublishEncoder
+    metrics: DoorMetrics
+    places: PlacesLike
+    inflight_max: int
+    lag_count_max: int
+
+    def want(self, subscription: Subscription) -> None:
+        """Let a subscription that is BEHIND read on, in turn."""
+
+
+class FilterFeed:
+    """All live subscriptions of one filter; the broker's reader of its light queue."""
+
+    __slots__ = ("_abreast", "_ahead", "_desk", "_slow", "_trim_at", "position", "queue_ref", "subscription_count")
+
+    def __init__(self, desk: Desk, queue_ref: int) -> None:
+        self.queue_ref = queue_ref
+        self.position = 0  # where those abreast are
+        self.subscription_count = 0
+        self._desk = desk
+        self._abreast: dict[Subscription, None] = {}
+        self._ahead: list[Subscription] = []
+        self._slow: list[Subscription] = []  # those behind at QoS 0: they may lose messages
+        self._trim_at = 0
+
+    def add(self, subscription: Subscription) -> None:
+        """Take in a subscription, OFFLINE till now."""
+        if not self.subscription_count:
+            self._desk.broker.park(self.queue_ref, self)
+        self.subscription_count += 1
+        if not self.place(subscription):
+            self._put_behind(subscription)
+
+    def remove(self, subscription: Subscription) -> None:
+        """Let go of a subscription; it is OFFLINE then and knows its position."""
+        if subscription.state == ABREAST:
+            subscription.position = self.position
+            del self._abreast[subscription]
+        elif subscription.state == AHEAD:
+            self._ahead.remove(subscription)
+        elif subscription in self._slow:
+            self._slow.remove(subscription)
+            self._drop(subscription, self._desk.broker.max_offset(self.queue_ref))
+        subscription.state = OFFLINE
+        self.subscription_count -= 1
+        if not self._abreast and self._ahead:
+            self._meet()
+        if not self.subscription_count:
+            self._desk.broker.unpark(self.queue_ref, self)
+            self._desk.broker.cancel_run(self)
+
+    def place(self, subscription: Subscription) -> bool:
+        """Try to put a subscription abreast or ahead; False where it is behind."""
+        if subscription.position < subscription.dup_until:
+            return False
+        if not self._abreast:
+            if subscription.position < self._desk.broker.max_offset(self.queue_ref):
+                return False
+            self.position = subscription.position
+        if subscription.position < self.position:
+            return False
+        if subscription in self._slow:
+            self._slow.remove(subscription)
+        if subscription.position > self.position:
+            subscription.state = AHEAD
+            self._ahead.append(subscription)
+        else:
+            subscription.state = ABREAST
+            self._abreast[subscription] = None
+        return True
+
+    def gap(self, subscription: Subscription) -> int:
+        """Return how far a subscription that is BEHIND may read before it meets the others, 0 for no limit."""
+        return max(self.position - subscription.position, 0) if self._abreast else 0
+
+    def position_of(self, subscription: Subscription) -> int:
+        """Return the next offset to send."""
+        return self.position if subscription.state == ABREAST else subscription.position
+
+    def on_ready(self, now_ms: int) -> None:
+        """Send what is new to those abreast; called by the broker when the queue grew."""
+        del now_ms
+        if self._abreast:
+            self._advance()
+        if self._slow and self._desk.broker.max_offset(self.queue_ref) >= self._trim_at:
+            self._trim()
+
+    def _advance(self) -> None:
+        limit = self._shed()
+        if not self._abreast:
+            self._meet()
+            return
+        for subscription in self._ahead:
+            limit = min(limit, subscription.position - self.position)
+        desk = self._desk
+        batch = desk.batch
+        before = self.position
+        desk.broker.read(self.queue_ref, before, batch, limit, READ_BYTES_MAX)
+        self.position = batch.next_offset
+        if batch.count:
+            self._send()
+            batch.clear()
+        if self._ahead:
+            self._meet()
+        if before < self.position < desk.broker.max_offset(self.queue_ref):
+            desk.broker.request_run(self)
+
+    def _shed(self) -> int:
+        """Put behind who cannot take more now; return how many messages all others can take."""
+        limit = BATCH_COUNT_MAX
+        inflight_max = self._desk.inflight_max
+        stuck = []
+        for subscription in self._abreast:
+            session = subscription.session
+            if session.outlet is None or not session.outlet.is_writable:
+                stuck.append(subscription)
+            elif subscription.qos:
+                room = session.room(inflight_max)
+                if room <= 0 or (room < ROOM_MIN and len(self._abreast) > 1):
+                    stuck.append(subscription)
+                else:
+                    limit = min(limit, room)
+        for subscription in stuck:
+            del self._abreast[subscription]
+            subscription.position = self.position
+            self._put_behind(subscription)
+        return limit
+
+    def _put_behind(self, subscription: Subscription) -> None:
+        subscription.state = BEHIND
+        self.note_slow(subscription)
+        self._desk.want(subscription)
+
+    def note_slow(self, subscription: Subscription) -> None:
+        """Remember that one who is BEHIND is at QoS 0, or that it is not any more."""
+        if subscription in self._slow:
+            self._slow.remove(subscription)
+        if not subscription.qos:
+            self._slow.append(subscription)
+            self._trim_at = 0
+
+    def _meet(self) -> None:
+        """Take in those ahead whom the feed has come to; where nobody is abreast, go to the next of them."""
+        if not self._abreast and self._ahead:
+            self.position = min(subscription.position for subscription in self._ahead)
+            self._desk.broker.request_run(self)
+        for subscription in [one for one in self._ahead if one.position <= self.position]:
+            self._ahead.remove(subscription)
+            subscription.state = ABREAST
+            self._abreast[subscription] = None
+
+    def _send(self) -> None:
+        """Send the batch to all abreast: the same bytes to those at QoS 0, numbered ones to those at QoS 1."""
+        desk = self._desk
+        count = desk.batch.count
+        plain = b""
+        numbered = []
+        for subscription in self._abreast:
+            if subscription.qos:
+                numbered.append(subscription)
+            else:
+                plain = plain or desk.encoder.encode(desk.batch, 0, 1)
+                subscription.session.outlet.write(plain)  # type: ignore[union-attr] # abreast, so it has one
+        body_bytes = desk.encoder.body_bytes
+        if numbered:
+            self._send_numbered(numbered)
+            body_bytes = desk.encoder.body_bytes
+        desk.metrics.messages_out += count * len(self._abreast)
+        desk.metrics.bytes_out += body_bytes * len(self._abreast)
+
+    def _send_numbered(self, subscriptions: list[Subscription]) -> None:
+        desk = self._desk
+        encoder = desk.encoder
+        data = b""
+        for subscription in subscriptions:
+            session = subscription.session
+            window = session.open_window(desk.inflight_max)
+            if not data:
+                data = encoder.encode(desk.batch, 1, window.next_id())
+            elif encoder.id_count:
+                data = encoder.renumber(window.next_id())
+            if encoder.id_count:
+                window.push(desk.batch, subscription.source)
+            if subscription.floor_slot != NO_SLOT:
+                keep_places(desk, subscription, self.position)
+            session.outlet.write(data)  # type: ignore[union-attr] # abreast, so it has one
+
+    def _trim(self) -> None:
+        """Take from those too far behind at QoS 0 what they have missed."""
+        max_offset = self._desk.broker.max_offset(self.queue_ref)
+        lag_max = self._desk.lag_count_max
+        for subscription in self._slow:
+            if max_offset - subscription.position > lag_max:
+                self._drop(subscription, max_offset)
+        self._trim_at = min(subscription.position for subscription in self._slow) + lag_max + 1
+
+    def _drop(self, subscription: Subscription, until: int) -> None:
+        if until > subscription.position:
+            self._desk.metrics.drop("slow_subscriber", until - subscription.position)
+            subscription.position = until
+
+
+def keep_places(desk: Desk, subscription: Subscription, position: int) -> None:
+    """Write down that a durable subscription was sent everything before `position`."""
+    desk.places.set(subscription.sent_slot, position)
+    window = subscription.session.window
+    if window is None or not window.count_of(subscription.source):
+        desk.places.set(subscription.floor_slot, position)

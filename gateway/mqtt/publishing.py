@@ -1,0 +1,108 @@
+"""What clients publish, by the batch, and their wills."""
+
+from __future__ import annotations
+
+from core.broker import Broker
+from core.message import FLAG_MARK, FLAG_RETAIN, PublishBatch
+from core.metrics import DoorMetrics
+from core.properties import encode_origin
+from gateway.auth.permissions import Permissions
+from gateway.mqtt.codec import RunColumns, encode_pubacks
+from gateway.mqtt.errors import MalformedPacketError
+from gateway.mqtt.session_table import StoredWill
+from gateway.mqtt.topics import check_topic
+
+PROTOCOL = b"mqtt"
+CHECKED_TOPICS_MAX = 100_000  # topics that need no second check, about 100 bytes each
+
+
+class Publishing:
+    """The way of messages from the columns of a door into the broker."""
+
+    def __init__(self, broker: Broker, columns: RunColumns, metrics: DoorMetrics) -> None:
+        self._broker = broker
+        self._columns = columns
+        self._metrics = metrics
+        self._checked: set[bytes] = set()
+        self._will_batch = PublishBatch(1)
+
+    def publish_run(self, origin: bytes, host: bytes, may: Permissions, now_ms: int) -> bytearray:
+        """Publish the run in the columns; return the PUBACKs that are due when it is durable.
+
+        A message that the client may not publish is acknowledged and counted, MQTT-3.3.5-2.
+
+        Raises:
+            MalformedPacketError: A topic is none; the messages before it are published, the others are not.
+            DiskFullError, MessageTooLargeError, StoreClosedError: The rest of the batch was not taken.
+        """
+        batch = self._columns.batch
+        fault = self._route(batch, may)
+        batch.origin = origin
+        batch.born_host = host
+        self._broker.publish_batch(batch, now_ms)
+        metrics = self._metrics
+        metrics.messages_in += batch.count
+        metrics.bytes_in += _body_bytes(batch)
+        if fault is not None:
+            raise fault
+        return encode_pubacks(batch, batch.count)
+
+    def _route(self, batch: PublishBatch, may: Permissions) -> MalformedPacketError | None:
+        """Give each distinct topic its route; at a malformed one cut the batch before it and return the error."""
+        routes = batch.routes
+        for topic in batch.topics:
+            if topic not in self._checked:
+                try:
+                    self._check(topic)
+                except MalformedPacketError as error:
+                    _cut_batch(batch, len(routes))
+                    return error
+            if may.may_publish(topic):
+                routes.append(self._broker.route_topic(topic))
+            else:
+                routes.append(None)
+                self._metrics.refuse("publish_not_authorized")
+        return None
+
+    def _check(self, topic: bytes) -> None:
+        check_topic(topic)
+        if len(self._checked) >= CHECKED_TOPICS_MAX:
+            self._checked.clear()
+        self._checked.add(topic)
+
+    def publish_will(self, stored: StoredWill, may: Permissions | None, now_ms: int) -> None:
+        """Publish a will; `may` is None where its client's connection is of a process before."""
+        will = stored.will
+        if may is not None and not may.may_publish(will.topic):
+            self._metrics.refuse("will_not_authorized")
+            return
+        batch = self._will_batch
+        batch.clear()
+        batch.count = 1
+        batch.buf = will.body
+        batch.origin = encode_origin(PROTOCOL, stored.client_id, stored.user)
+        batch.born_host = stored.host
+        batch.topics.append(will.topic)
+        batch.routes.append(self._broker.route_topic(will.topic))
+        batch.route_index[0] = 0
+        batch.body_start[0] = 0
+        batch.body_end[0] = len(will.body)
+        batch.flag[0] = FLAG_MARK | will.qos | (FLAG_RETAIN if will.is_retained else 0)
+        batch.retained_count = int(will.is_retained)
+        self._broker.publish_batch(batch, now_ms)
+        batch.clear()
+
+
+def _cut_batch(batch: PublishBatch, topic_index: int) -> None:
+    """End the batch before the first message of a topic; the topics before it come before it."""
+    count = 0
+    while count < batch.count and batch.route_index[count] < topic_index:
+        count += 1
+    batch.retained_count = sum(1 for i in range(count) if batch.flag[i] & FLAG_RETAIN)
+    batch.count = count
+
+
+def _body_bytes(batch: PublishBatch) -> int:
+    if batch.count == 1:
+        return batch.body_end[0] - batch.body_start[0]
+    return sum(batch.body_end[: batch.count]) - sum(batch.body_start[: batch.count])

@@ -1,0 +1,132 @@
+"""What outlives a connection: subscriptions with their places in the queues, and what is in flight."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from gateway.mqtt.inflight import InflightWindow
+
+RETAINED_SOURCE = 0  # the source of retained messages, which come from no queue
+
+# Where a subscription is, seen from the feed of its filter.
+OFFLINE = 0
+ABREAST = 1  # read by the feed, which knows its position
+AHEAD = 2  # the feed has yet to come to its position
+BEHIND = 3  # reads by itself until it has caught up
+GONE = 4  # given up; known only until nothing of it is in flight
+NO_SLOT = -1
+
+
+class Outlet(Protocol):
+    """The connection that a session sends by."""
+
+    is_writable: bool
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send `data`."""
+
+
+class Subscription:
+    """One filter of one session: a cursor on the light queue of the filter.
+
+    `position` is the next offset to send, except while ABREAST. Messages below `dup_until` may have been sent by a
+    process that is no more. A durable subscription keeps two numbers: the first offset that is not acknowledged, and
+    the first that was never sent.
+    """
+
+    __slots__ = (
+        "dup_until",
+        "floor_slot",
+        "is_queued",
+        "position",
+        "qos",
+        "queue_ref",
+        "sent_slot",
+        "session",
+        "source",
+        "state",
+        "topic_filter",
+    )
+
+    def __init__(self, session: Session, topic_filter: bytes, qos: int, queue_ref: int, position: int) -> None:
+        self.session = session
+        self.topic_filter = topic_filter
+        self.qos = qos
+        self.queue_ref = queue_ref
+        self.position = position
+        self.dup_until = 0
+        self.floor_slot = NO_SLOT
+        self.sent_slot = NO_SLOT
+        self.state = OFFLINE
+        self.is_queued = False
+        self.source = session.add_source(self)
+
+
+class Session:
+    """One client's session. `outlet` is its connection's, None while there is none."""
+
+    __slots__ = (
+        "blocked",
+        "client_id",
+        "free_sources",
+        "is_persistent",
+        "outlet",
+        "retained_inflight",
+        "sources",
+        "subscriptions",
+        "window",
+    )
+
+    def __init__(self, client_id: bytes, *, is_persistent: bool) -> None:
+        self.client_id = client_id
+        self.is_persistent = is_persistent
+        self.outlet: Outlet | None = None
+        self.subscriptions: dict[bytes, Subscription] = {}
+        self.window: InflightWindow | None = None
+        self.sources: list[Subscription | None] = [None]
+        self.free_sources: tuple[int, ...] = ()
+        self.blocked: list[Subscription] = []  # they wait for room in the window or for the outlet
+        self.retained_inflight: dict[int, bytes] | None = None  # number in the window -> record
+
+    def add_source(self, subscription: Subscription) -> int:
+        """Return a number for the subscription, by which the window knows it."""
+        if self.free_sources:
+            source, *rest = self.free_sources
+            self.free_sources = tuple(rest)
+            self.sources[source] = subscription
+        else:
+            source = len(self.sources)
+            self.sources.append(subscription)
+        if self.window is not None:
+            self.window.add_source(source)
+        return source
+
+    def drop_subscription(self, subscription: Subscription) -> None:
+        """Forget a subscription; what is in flight for it is still known until it is acknowledged."""
+        del self.subscriptions[subscription.topic_filter]
+        subscription.state = GONE
+        self.free_source(subscription)
+
+    def free_source(self, subscription: Subscription) -> None:
+        """Give the number of a subscription that is GONE free, once nothing of it is in flight."""
+        if self.window is None or not self.window.count_of(subscription.source):
+            self.sources[subscription.source] = None
+            self.free_sources += (subscription.source,)
+
+    def open_window(self, window_max: int) -> InflightWindow:
+        """Return the window, made on first use."""
+        if self.window is None:
+            self.window = InflightWindow(window_max)
+            for source in range(len(self.sources)):
+                self.window.add_source(source)
+        return self.window
+
+    def room(self, window_max: int) -> int:
+        """Return how many more messages at QoS 1 may be sent."""
+        return window_max if self.window is None else self.window.room()
+
+    def rest(self) -> None:
+        """Give back what a session without a connection does not need."""
+        self.blocked.clear()
+        if self.window is not None:
+            self.window.shrink()

@@ -1,0 +1,227 @@
+"""The sessions of a door: found by client identifier, durable ones written down so that they survive the process."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Protocol
+
+from gateway.mqtt.packets import Will
+from gateway.mqtt.session import NO_SLOT, Session, Subscription
+
+_SUBSCRIPTION = struct.Struct(">Bqq")  # granted QoS, slots
+_SESSION = struct.Struct(">q")  # when its connection went, 0 while it has one
+_WILL = struct.Struct(">BHHH")  # QoS and retain flag, sizes of topic, user and host
+_WILL_RETAIN = 0x04
+
+
+class TableLike(Protocol):
+    """A durable map."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, or None."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of `key`."""
+
+    def delete(self, key: bytes) -> None:
+        """Remove `key`."""
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Give all keys and values."""
+
+
+class PlacesTable(Protocol):
+    """Numbers that survive a killed process, in slots that their owner remembers."""
+
+    def reserve(self, slots_in_use: Iterable[int]) -> None:
+        """Say at the start which slots are owned."""
+
+    def acquire(self) -> int:
+        """Return a free slot."""
+
+    def release(self, slot: int) -> None:
+        """Give a slot back."""
+
+    def get(self, slot: int) -> int:
+        """Return the number of a slot."""
+
+    def set(self, slot: int, value: int) -> None:
+        """Set the number of a slot."""
+
+
+class StoredWill:
+    """A will and whose it is."""
+
+    __slots__ = ("client_id", "host", "user", "will")
+
+    def __init__(self, client_id: bytes, user: bytes, host: bytes, will: Will) -> None:
+        self.client_id = client_id
+        self.user = user
+        self.host = host
+        self.will = will
+
+
+class SessionTable:
+    """All sessions.
+
+    Slots are given back only when the change that frees them is durable: else a killed process could find two
+    subscriptions with one slot.
+
+    Args:
+        table: Makes or opens a durable map by name.
+        places: Where durable subscriptions keep their places.
+        when_durable: Calls back when all changes so far are durable.
+    """
+
+    def __init__(
+        self,
+        table: Callable[[str], TableLike],
+        places: PlacesTable,
+        when_durable: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self._session_rows = table("mqtt_sessions")
+        self._subscription_rows = table("mqtt_subscriptions")
+        self._will_rows = table("mqtt_wills")
+        self._places = places
+        self._when_durable = when_durable
+        self._sessions: dict[bytes, Session] = {}
+        self._idle_since_ms: dict[Session, int] = {}
+
+    def __len__(self) -> int:
+        """Return how many sessions there are."""
+        return len(self._sessions)
+
+    def __iter__(self) -> Iterator[Session]:
+        """Give all sessions."""
+        return iter(self._sessions.values())
+
+    def load(self, open_queue: Callable[[bytes], int], max_offset: Callable[[int], int], now_ms: int) -> None:
+        """Make the sessions that were written down; `open_queue` gives the queue of a filter."""
+        for client_id, row in self._session_rows.items():
+            session = self._sessions[client_id] = Session(client_id, is_persistent=True)
+            self._idle_since_ms[session] = _SESSION.unpack(row)[0] or now_ms
+        rows = list(self._subscription_rows.items())
+        self._places.reserve([slot for _, row in rows for slot in _SUBSCRIPTION.unpack(row)[1:] if slot != NO_SLOT])
+        for key, row in rows:
+            client_id, _, topic_filter = key.partition(b"\x00")
+            owner = self._sessions.get(client_id)
+            if owner is None:  # a process was killed between two commits
+                self._subscription_rows.delete(key)
+            else:
+                self._load_subscription(owner, topic_filter, row, open_queue(topic_filter), max_offset)
+
+    def _load_subscription(
+        self, session: Session, topic_filter: bytes, row: bytes, queue_ref: int, max_offset: Callable[[int], int]
+    ) -> None:
+        qos, floor_slot, sent_slot = _SUBSCRIPTION.unpack(row)
+        end = max_offset(queue_ref)
+        subscription = Subscription(session, topic_filter, qos, queue_ref, end)
+        if floor_slot != NO_SLOT:
+            # A machine that failed may have lost the end of the queue but not the places.
+            subscription.floor_slot = floor_slot
+            subscription.sent_slot = sent_slot
+            subscription.position = min(self._places.get(floor_slot), end)
+            subscription.dup_until = min(self._places.get(sent_slot), end)
+        session.subscriptions[topic_filter] = subscription
+
+    def find(self, client_id: bytes) -> Session | None:
+        """Return the session of a client, or None."""
+        return self._sessions.get(client_id)
+
+    def create(self, client_id: bytes, *, is_persistent: bool) -> Session:
+        """Make the session of a client that has none."""
+        session = self._sessions[client_id] = Session(client_id, is_persistent=is_persistent)
+        if is_persistent:
+            self._session_rows.put(client_id, _SESSION.pack(0))
+        return session
+
+    def note_online(self, session: Session) -> None:
+        """Write down that a session has a connection again."""
+        if self._idle_since_ms.pop(session, None) is not None:
+            self._session_rows.put(session.client_id, _SESSION.pack(0))
+
+    def note_idle(self, session: Session, now_ms: int) -> None:
+        """Write down since when a durable session has no connection."""
+        self._idle_since_ms[session] = now_ms
+        self._session_rows.put(session.client_id, _SESSION.pack(now_ms))
+
+    def find_idle(self, until_ms: int) -> list[Session]:
+        """Return the durable sessions that have had no connection since `until_ms` or longer."""
+        return [session for session, since_ms in self._idle_since_ms.items() if since_ms <= until_ms]
+
+    def remove(self, session: Session) -> None:
+        """End a session; the caller has ended its subscriptions."""
+        del self._sessions[session.client_id]
+        self._idle_since_ms.pop(session, None)
+        if session.is_persistent:
+            self._session_rows.delete(session.client_id)
+
+    def keep_subscription(self, subscription: Subscription, position: int) -> None:
+        """Write down a new or changed subscription of a durable session that stands at `position`."""
+        session = subscription.session
+        if not session.is_persistent:
+            return
+        if subscription.qos and subscription.floor_slot == NO_SLOT:
+            subscription.floor_slot = self._places.acquire()
+            subscription.sent_slot = self._places.acquire()
+            self._places.set(subscription.floor_slot, position)
+            self._places.set(subscription.sent_slot, position)
+        elif not subscription.qos:
+            self._give_back(subscription)
+        row = _SUBSCRIPTION.pack(subscription.qos, subscription.floor_slot, subscription.sent_slot)
+        self._subscription_rows.put(b"%b\x00%b" % (session.client_id, subscription.topic_filter), row)
+
+    def forget_subscription(self, subscription: Subscription) -> None:
+        """Remove what was written down of a subscription."""
+        session = subscription.session
+        if not session.is_persistent:
+            return
+        self._subscription_rows.delete(b"%b\x00%b" % (session.client_id, subscription.topic_filter))
+        self._give_back(subscription)
+
+    def _give_back(self, subscription: Subscription) -> None:
+        slots = (subscription.floor_slot, subscription.sent_slot)
+        subscription.floor_slot = subscription.sent_slot = NO_SLOT
+        if slots[0] != NO_SLOT:
+            self._when_durable(partial(self._release, slots))
+
+    def _release(self, slots: tuple[int, int]) -> None:
+        for slot in slots:
+            self._places.release(slot)
+
+    def held_positions(self) -> Iterator[tuple[int, int]]:
+        """Give queue and first unacknowledged offset of each durable subscription at QoS 1."""
+        for session in self._sessions.values():
+            if session.is_persistent:
+                for subscription in session.subscriptions.values():
+                    if subscription.floor_slot != NO_SLOT:
+                        yield subscription.queue_ref, self._places.get(subscription.floor_slot)
+
+    def keep_will(self, stored: StoredWill) -> None:
+        """Write down a will, so that it is published also when the process is killed."""
+        will = stored.will
+        head = _WILL.pack(
+            will.qos | (_WILL_RETAIN if will.is_retained else 0), len(will.topic), len(stored.user), len(stored.host)
+        )
+        self._will_rows.put(stored.client_id, head + will.topic + stored.user + stored.host + will.body)
+
+    def forget_will(self, client_id: bytes) -> None:
+        """Remove a client's will."""
+        self._will_rows.delete(client_id)
+
+    def wills(self) -> list[StoredWill]:
+        """Return all wills that were written down."""
+        return [_parse_will(client_id, row) for client_id, row in list(self._will_rows.items())]
+
+
+def _parse_will(client_id: bytes, row: bytes) -> StoredWill:
+    flags, *sizes = _WILL.unpack_from(row)
+    ends = [_WILL.size]
+    for size in sizes:
+        ends.append(ends[-1] + size)
+    topic, user, host = (row[start:end] for start, end in pairwise(ends))
+    will = Will(topic, row[ends[-1] :], flags & 3, bool(flags & _WILL_RETAIN))
+    return StoredWill(client_id, user, host, will)

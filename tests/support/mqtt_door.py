@@ -1,0 +1,170 @@
+"""An MQTT door over a real store, with connections in memory and a clock that is a number."""
+
+from __future__ import annotations
+
+import os
+
+from core.broker import Broker
+from core.metrics import Metrics
+from core.settings import StoreSettings
+from core.store.message_store import MessageStore
+from gateway.auth.authenticator import Authenticator
+from gateway.mqtt.handler import MqttDoor
+from gateway.runtime import Clock
+from gateway.settings import AuthSettings, MqttSettings
+from tests.support import mqtt
+
+NOW_MS = 1_790_000_000_000
+STORE = StoreSettings(segment_bytes=1024 * 1024)
+
+
+class MemoryTransport:
+    """A connection whose other end is a test."""
+
+    def __init__(self, conn_id):
+        self.conn_id = conn_id
+        self.peer = f"127.0.0.1:{40_000 + conn_id}"
+        self.peer_host = b"\x7f\0\0\1" + (40_000 + conn_id).to_bytes(4, "big")
+        self.is_tls = False
+        self.is_writable = True
+        self.is_reading = True
+        self.is_closed = False
+        self.sent = bytearray()
+
+    def write(self, data):
+        if not self.is_closed:
+            self.sent += data
+
+    def close(self):
+        self.is_closed = True
+
+    abort = close
+
+    def pause_reading(self):
+        self.is_reading = False
+
+    def resume_reading(self):
+        self.is_reading = True
+
+    def deadline_changed(self):
+        pass
+
+
+class Peer:
+    """A client of the door; what it is sent is taken with `take`."""
+
+    def __init__(self, world, transport, handler):
+        self.world = world
+        self.transport = transport
+        self.handler = handler
+
+    def send(self, *packets):
+        """Send packets in one piece, and let the door work them off."""
+        self.handler.on_data(b"".join(packets), self.world.now_ms)
+        self.world.turn()
+        return self
+
+    def take(self):
+        """Return the packets that came since the last time."""
+        packets = mqtt.cut(bytes(self.transport.sent))
+        self.transport.sent.clear()
+        return packets
+
+    def take_deliveries(self):
+        return [mqtt.parse_publish(one) for one in self.take() if one[0] >> 4 == 3]
+
+    def bodies(self):
+        return [delivery.body for delivery in self.take_deliveries()]
+
+    def vanish(self):
+        """Lose the connection."""
+        self.transport.is_closed = True
+        self.handler.on_closed(self.world.now_ms)
+        self.world.turn()
+
+    def stall(self):
+        self.transport.is_writable = False
+
+    def drain(self):
+        self.transport.is_writable = True
+        self.handler.on_writable(self.world.now_ms)
+        self.world.turn()
+
+    @property
+    def is_closed(self):
+        return self.transport.is_closed
+
+
+class World:
+    """A store, its broker and an MQTT door; `kill` and `open` make a new process of it."""
+
+    def __init__(self, data_dir, *, is_sync=True, store_settings=STORE, auth=None, **settings):
+        self.data_dir = data_dir
+        self.now_ms = NOW_MS
+        self.is_sync = is_sync
+        self.flushes_by_itself = True
+        self.settings = MqttSettings(**settings)
+        self.store_settings = store_settings
+        self.auth = AuthSettings(**(auth or {}))
+        self.conn_id = 0
+        self.open()
+
+    def open(self):
+        self.store = MessageStore.open(self.data_dir, self.store_settings, now_ms=self.now_ms)
+        self.metrics = Metrics()
+        self.broker = Broker(
+            self.store,
+            parent_topic=self.store_settings.parent_topic.encode(),
+            is_sync=self.is_sync,
+            metrics=self.metrics,
+        )
+        self.is_turn_due = self.is_flush_due = False
+        self.broker.schedule = self._schedule
+        self.broker.request_flush = self._request_flush
+        self.door = MqttDoor(self.broker, self.settings, Authenticator(self.auth, os.environ, Clock()))
+        self.door.start(self.now_ms)
+        self.counts = self.metrics.door("mqtt")
+        self.turn()
+
+    def _schedule(self):
+        self.is_turn_due = True
+
+    def _request_flush(self):
+        self.is_flush_due = True
+
+    def turn(self):
+        """Run turns and flushes until nothing is due."""
+        while self.is_turn_due or (self.is_flush_due and self.flushes_by_itself):
+            if self.is_turn_due:
+                self.is_turn_due = False
+                self.broker.run_turn(self.now_ms)
+            if self.is_flush_due and self.flushes_by_itself:
+                self.flush()
+
+    def flush(self):
+        self.is_flush_due = False
+        self.broker.begin_flush()
+        self.store.flush()
+        self.broker.end_flush(None)
+
+    def connect(self, client_id=b"c", **options):
+        """Return a client with its CONNACK still to be taken."""
+        return self.dial().send(mqtt.connect(client_id, **options))
+
+    def client(self, client_id=b"c", *filters, **options):
+        """Return a client that is connected and subscribed, its answers taken."""
+        peer = self.connect(client_id, **options)
+        if filters:
+            peer.send(mqtt.subscribe(1, *filters))
+        packets = peer.take()
+        assert packets[0][:2] == b"\x20\x02"
+        assert packets[0][3] == 0
+        return peer
+
+    def dial(self):
+        self.conn_id += 1
+        transport = MemoryTransport(self.conn_id)
+        return Peer(self, transport, self.door.connect(transport))
+
+    def close(self):
+        self.store.close()
