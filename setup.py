@@ -34,6 +34,7 @@ COMPILED = [
     "gateway/rocketmq/codec.py",
     "gateway/rocketmq/send_codec.py",
     "gateway/rocketmq/answer_codec.py",
+    "spark_analytics/property_scan.py",
 ]
 DIRECTIVES = {
     "language_level": "3",

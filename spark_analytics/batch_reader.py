@@ -1,0 +1,93 @@
+"""Read one part of a log as Arrow batches, through the store's read-only door. Needs no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from core.errors import CorruptRecordError
+from core.message import StoredBatch
+from core.store.reader import StoreReader
+from spark_analytics.byte_ranges import Ints
+from spark_analytics.dispatch_groups import DispatchGroups
+from spark_analytics.message_columns import MessageColumns
+from spark_analytics.options import ReadOptions
+from spark_analytics.partitions import LogRange
+from spark_analytics.schema import Column, columns_of
+
+_ROWS_A_SCAN = 16_384
+_BODY_BYTES_A_BATCH_MAX = 16 << 20
+_QUEUES_A_BATCH_MAX = 400_000  # list items
+_COPIED = {"body", "properties"}
+
+
+def read_batches(options: ReadOptions, part: LogRange) -> Iterator[pa.RecordBatch]:
+    """Yield what `part` of the log holds, in log order.
+
+    Raises:
+        CorruptRecordError: A record is damaged, and the options do not say to skip it.
+        StoreError: The data folder cannot be read, or its retention has dropped the segment meanwhile.
+    """
+    reader = StoreReader.open(Path(options.path))
+    columns = columns_of(options)
+    if options.view == "dispatches":
+        yield from _read_groups(_scan(reader, options, part), columns)
+        return
+    for rows in _scan(reader, options, part):
+        yield from _cut_to_batches(rows, columns)
+
+
+def _scan(reader: StoreReader, options: ReadOptions, part: LogRange) -> Iterator[MessageColumns]:
+    batch = StoredBatch(_ROWS_A_SCAN)
+    position = part.start
+
+    def names_of(record: int) -> list[bytes]:
+        return reader.dispatch_names(batch, record)
+
+    while position < part.end:
+        position = reader.scan(part.base, position, part.end, batch)
+        if reader.damaged_at and not options.skip_bad_records:
+            raise CorruptRecordError(reader.damaged_at[0], "its bytes are damaged")
+        rows = _wanted_rows(batch, options)
+        if rows:
+            yield MessageColumns(batch, part.base, names_of, rows)
+
+
+def _wanted_rows(batch: StoredBatch, options: ReadOptions) -> range:
+    if options.starting_ms is None and options.ending_ms is None:
+        return range(batch.count)
+    stored = np.frombuffer(batch.store_ms, np.int64, batch.count)  # never falls along the log
+    first = 0 if options.starting_ms is None else int(np.searchsorted(stored, options.starting_ms))
+    if options.ending_ms is None:
+        return range(first, batch.count)
+    return range(first, int(np.searchsorted(stored, options.ending_ms)))
+
+
+def _read_groups(scanned: Iterator[MessageColumns], columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+    groups = DispatchGroups()
+    for rows in scanned:
+        groups.add(rows)
+        if groups.is_full:
+            yield from groups.take_batches(columns)
+    yield from groups.take_batches(columns)
+
+
+def _cut_to_batches(rows: MessageColumns, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+    names = {column.name for column in columns}
+    cuts = [0, rows.count]
+    if names & _COPIED:
+        cuts += _cuts(rows.ranges_of("record").sizes(), _BODY_BYTES_A_BATCH_MAX)
+    if "queues" in names:
+        cuts += _cuts(rows.fanout(), _QUEUES_A_BATCH_MAX)
+    bounds = sorted(set(cuts))
+    for start, stop in pairwise(bounds):
+        yield rows.slice(start, stop).to_batch(columns)
+
+
+def _cuts(weights: Ints, weight_max: int) -> list[int]:
+    full_batches = np.cumsum(weights, dtype=np.int64) // weight_max
+    return [int(place) + 1 for place in np.flatnonzero(np.diff(full_batches))]

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("pyarrow")
+pytest.importorskip("matplotlib")
+
+import pyarrow.parquet as pq
+
+from core.errors import DataFolderUnusableError
+from spark_analytics.jobs.device_fan_out import ReportFailedError, choose_window_ms, read_extent, run
+from spark_analytics.options import OptionError
+from tests.support.fan_out_oracle import count_devices, count_queues, count_topics, random_messages
+from tests.support.log_builder import read_plainly, sent_as_stored, small_settings, write_log
+
+
+def table_of(path, key):
+    rows = {row[key]: row for row in pq.read_table(path).to_pylist()}
+    assert len(rows) == pq.read_table(path).num_rows
+    return rows
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+def test_every_number_is_that_of_a_plain_count(tmp_path):
+    messages = random_messages(6, 900)
+    write_log(tmp_path / "data", messages, small_settings(inline_dispatch_bytes=400))
+    sent = sent_as_stored(tmp_path / "data", messages)
+    paths = run(tmp_path / "data", tmp_path / "out")
+
+    devices = table_of(paths.devices, "device")
+    counted = count_devices(sent)
+    assert devices.keys() == counted.keys()
+    for device, expected in counted.items():
+        assert {name: devices[device][name] for name in expected} == expected
+    queues = table_of(paths.queues, "queue")
+    assert {queue: (row["messages"], row["copied_bytes"]) for queue, row in queues.items()} == count_queues(sent)
+    topics = table_of(paths.topics, "topic")
+    assert {topic: (row["messages"], row["dispatches"]) for topic, row in topics.items()} == count_topics(sent)
+
+    told = json.loads(paths.json.read_text(encoding="utf-8"))
+    assert told["totals"]["messages"] == 900
+    assert told["totals"]["dispatches"] == sum(len(one.queues) for one in sent)
+    assert told["quality"]["messages_with_wrong_clock"] == 18
+    assert told["quality"]["other_log_bytes"] > 0
+    assert "<svg" in paths.page.read_text(encoding="utf-8")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+def test_a_damaged_log_says_where_or_is_read_without_the_record(tmp_path):
+    write_log(tmp_path / "data", random_messages(6, 50), small_settings())
+    records = list(read_plainly(tmp_path / "data"))
+    (path, *_) = sorted((tmp_path / "data" / "commitlog").iterdir())
+    data = bytearray(path.read_bytes())
+    data[records[9].physical_offset + 90] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ReportFailedError, match=f"corrupt record at {records[9].physical_offset}"):
+        run(tmp_path / "data", tmp_path / "out")
+    paths = run(tmp_path / "data", tmp_path / "out", skip_bad_records=True)
+    assert json.loads(paths.json.read_text())["totals"]["messages"] == 49
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+def test_an_empty_log_makes_an_empty_report(tmp_path):
+    write_log(tmp_path / "data", [], small_settings())
+    paths = run(tmp_path / "data", tmp_path / "out")
+    assert json.loads(paths.json.read_text())["totals"]["messages"] == 0
+
+
+def test_a_folder_that_is_none_or_holds_no_log_is_refused(tmp_path):
+    with pytest.raises(OptionError, match="is no folder"):
+        read_extent(tmp_path / "missing")
+    with pytest.raises(DataFolderUnusableError):
+        read_extent(tmp_path)
+
+
+def test_the_extent_is_that_of_the_records(tmp_path):
+    messages = random_messages(6, 900)
+    write_log(tmp_path, messages, small_settings())
+    extent = read_extent(tmp_path)
+    records = list(read_plainly(tmp_path))
+    assert (extent.first_store_ms, extent.last_store_ms) == (messages[0].stored_ms, messages[-1].stored_ms)
+    assert extent.end == records[-1].physical_offset + records[-1].record_bytes
+    assert extent.segment_count > 1
+    assert extent.log_bytes >= sum(record.record_bytes for record in records)
+
+
+@pytest.mark.parametrize(
+    ("covered_s", "window_s"), [(0, 1), (30, 1), (89, 1), (90, 2), (3600, 60), (86_400, 3600), (10**9, 604_800)]
+)
+def test_windows_are_as_short_as_can_be_drawn(covered_s, window_s):
+    assert choose_window_ms(5_000, 5_000 + covered_s * 1000) == window_s * 1000
