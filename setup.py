@@ -25,8 +25,6 @@ COMPILED = [
     "core/pop/changes.py",
     "core/pop/inflight.py",
     "gateway/mqtt/codec.py",
-    "gateway/mqtt/inflight.py",
-    "gateway/mqtt/publish_encoder.py",
     "gateway/amqp/field_table.py",
     "gateway/amqp/property_block.py",
     "gateway/amqp/codec.py",
@@ -34,7 +32,6 @@ COMPILED = [
     "gateway/rocketmq/codec.py",
     "gateway/rocketmq/send_codec.py",
     "gateway/rocketmq/answer_codec.py",
-    "spark_analytics/property_scan.py",
 ]
 DIRECTIVES = {
     "language_level": "3",
@@ -44,6 +41,7 @@ DIRECTIVES = {
     "initializedcheck": False,
 }
 CFLAGS = ["-O2", "-g0", "-Werror=sign-compare", "-Werror=shift-count-overflow"]
+SHARED = "core._cython_shared"  # memory views, once for all modules: 2x less to compile
 UNCOMPILED = "lmq-gateway: {reason}: going on uncompiled; everything works, several times slower"
 
 
@@ -78,7 +76,10 @@ def extensions() -> list[Extension]:
     modules = [
         Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=CFLAGS) for path in wanted
     ]
-    built: list[Extension] = cythonize(modules, compiler_directives=DIRECTIVES, quiet=True)
+    modules.append(Extension(SHARED, [SHARED.replace(".", "/") + ".c"], extra_compile_args=CFLAGS))
+    built: list[Extension] = cythonize(
+        modules, compiler_directives=DIRECTIVES, quiet=True, shared_utility_qualified_name=SHARED
+    )
     return built
 
 
