@@ -16,6 +16,8 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError, create_m
 from pydantic_settings import BaseSettings
 from pydantic_settings.sources import EnvSettingsSource
 
+from core.settings import StoreSettings
+
 ENV_PREFIX = "LMQ_"
 PORT_MAX = 65_535
 # Variables with the prefix that are no settings: the build's, the way to the file, and those of tests and tools.
@@ -107,6 +109,7 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
     """All settings of one gateway."""
 
     data_dir: Path = Path("data")  # the folder that holds everything; made when it is missing
+    store: StoreSettings = StoreSettings()
     mqtt: MqttSettings = MqttSettings()
     amqp: AmqpSettings = AmqpSettings()
     rocketmq: RocketmqSettings = RocketmqSettings()

@@ -9,7 +9,7 @@ import pytest
 import core.message
 
 IS_COMPILED = not core.message.__file__.endswith(".py")
-TEST_S_MAX = 300
+TEST_S_MAX = 120
 
 
 def pytest_configure(config):

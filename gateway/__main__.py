@@ -1,0 +1,8 @@
+"""`python -m gateway` is `lmq`."""
+
+from __future__ import annotations
+
+from gateway.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""The operator's HTTP API. Every route reads on the loop's own thread and answers at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import FastAPI, Query, Response
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from core.broker import Broker
+from core.metrics import DoorMetrics
+from gateway.admin.metrics import GatewayCollector
+from gateway.admin.schemas import DoorOverview, ExplainedQueue, Explanation, Health, Overview
+from gateway.version import VERSION
+
+
+class AdminView:
+    """What the API may look at."""
+
+    def __init__(self, broker: Broker, *, is_ready: Callable[[], bool], uptime_ms: Callable[[], int]) -> None:
+        self.broker = broker
+        self.is_ready = is_ready
+        self.uptime_ms = uptime_ms
+
+
+def make_api(view: AdminView) -> FastAPI:
+    """Return the application that serves `view`."""
+    api = FastAPI(
+        title="LMQ Gateway", version=VERSION, docs_url="/api/docs", openapi_url="/api/openapi.json", redoc_url=None
+    )
+    _add_health(api, view)
+    _add_metrics(api, view)
+    _add_questions(api, view)
+    return api
+
+
+def _add_health(api: FastAPI, view: AdminView) -> None:
+    @api.get("/healthz")
+    async def healthz() -> Health:
+        """The process lives and its loop turns."""
+        return Health(status="ok")
+
+    @api.get("/readyz")
+    async def readyz(response: Response) -> Health:
+        """All doors are open and messages are taken; 503 before, while stopping and after a failed sync."""
+        if view.is_ready():
+            return Health(status="ready")
+        response.status_code = 503
+        return Health(status="not ready")
+
+
+def _add_metrics(api: FastAPI, view: AdminView) -> None:
+    registry = CollectorRegistry()
+    registry.register(GatewayCollector(view.broker))
+
+    @api.get("/metrics")
+    async def metrics() -> Response:
+        """All counters in Prometheus's text form."""
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+
+
+def _add_questions(api: FastAPI, view: AdminView) -> None:
+    @api.get("/api/overview")
+    async def overview() -> Overview:
+        """The whole gateway on one page."""
+        return describe_gateway(view)
+
+    @api.get("/api/explain")
+    async def explain(topic: str = Query(min_length=1, max_length=65_535)) -> Explanation:
+        """The light queues that a publish to `topic` would reach now, with their filters and readers."""
+        return explain_topic(view.broker, topic)
+
+
+def describe_gateway(view: AdminView) -> Overview:
+    """Return the counters of the whole gateway and of each door."""
+    metrics = view.broker.metrics
+    doors = {name: _describe_door(door) for name, door in sorted(metrics.doors.items())}
+    return Overview(
+        version=VERSION,
+        is_ready=view.is_ready(),
+        uptime_ms=view.uptime_ms(),
+        messages_stored=metrics.messages_stored,
+        dispatches=metrics.dispatches,
+        light_queues=view.broker.store.queue_count(),
+        log_bytes=view.broker.store.log_bytes(),
+        connections=sum(door.connections for door in doors.values()),
+        doors=doors,
+    )
+
+
+def _describe_door(door: DoorMetrics) -> DoorOverview:
+    return DoorOverview(**{name: getattr(door, name) for name in DoorOverview.model_fields})
+
+
+def explain_topic(broker: Broker, topic: str) -> Explanation:
+    """Return where a publish to `topic` would go."""
+    queues = [
+        ExplainedQueue(
+            name=_text(queue.name),
+            filters=[_text(topic_filter) for topic_filter in queue.filters],
+            readers=queue.readers,
+            max_offset=queue.max_offset,
+        )
+        for queue in broker.explain(topic.encode())
+    ]
+    return Explanation(topic=topic, parent_topic=_text(broker.parent_topic), queues=queues)
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "backslashreplace")

@@ -1,0 +1,95 @@
+"""The counters in Prometheus's form, read when they are asked for: the data path knows nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from core.broker import Broker
+from core.metrics import SYNC_BUCKETS_MS, DoorMetrics, SyncMetrics
+
+
+class GatewayCollector(Collector):
+    """All metrics of one gateway."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: names are fixed and need no check against values at the start."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield each metric with its present values."""
+        metrics = self._broker.metrics
+        doors = list(metrics.doors.values())
+        yield from door_families(doors)
+        yield from reason_families(doors)
+        yield sync_family(metrics.sync)
+        yield _counter("lmq_syncs_failed", "Syncs that the disk refused.", metrics.sync.failed)
+        yield _counter("lmq_messages_stored", "Messages written to the log, once each.", metrics.messages_stored)
+        yield _counter("lmq_dispatches", "Entries written into light queues.", metrics.dispatches)
+        yield _counter("lmq_records_damaged", "Records met with a wrong CRC, and not served.", metrics.damaged_records)
+        yield GaugeMetricFamily("lmq_light_queues", "Queues that have an index.", self._broker.store.queue_count())
+        yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", self._broker.store.log_bytes())
+        yield GaugeMetricFamily(
+            "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.is_failed)
+        )
+
+
+COUNTERS = (
+    ("messages_in", "Messages taken in."),
+    ("messages_out", "Messages handed out."),
+    ("bytes_in", "Bytes of bodies taken in."),
+    ("bytes_out", "Bytes of bodies handed out."),
+    ("connections_total", "Connections opened since the start."),
+)
+GAUGES = (("connections", "Connections open now."), ("sessions", "Sessions, connected or not."))
+
+
+def door_families(doors: list[DoorMetrics]) -> Iterator[Metric]:
+    """Yield what is counted for each door."""
+    for name, text in COUNTERS:
+        counter = CounterMetricFamily(
+            f"lmq_{name.removesuffix('_total')}" + ("_opened" if "_total" in name else ""), text, labels=["door"]
+        )
+        for door in doors:
+            counter.add_metric([door.name], getattr(door, name))
+        yield counter
+    for name, text in GAUGES:
+        gauge = GaugeMetricFamily(f"lmq_{name}", text, labels=["door"])
+        for door in doors:
+            gauge.add_metric([door.name], getattr(door, name))
+        yield gauge
+
+
+def reason_families(doors: list[DoorMetrics]) -> Iterator[Metric]:
+    """Yield what was refused and dropped, by door and reason."""
+    refused = CounterMetricFamily("lmq_refused", "Packets, channels or connections refused.", labels=["door", "reason"])
+    dropped = CounterMetricFamily("lmq_dropped", "Messages taken in and not passed on.", labels=["door", "reason"])
+    for door in doors:
+        for family, counts in ((refused, door.refused), (dropped, door.dropped)):
+            for reason, count in sorted(counts.items()):
+                family.add_metric([door.name, reason], count)
+    yield refused
+    yield dropped
+
+
+def sync_family(sync: SyncMetrics) -> Metric:
+    """Return the histogram of how long syncs took, in seconds."""
+    buckets: list[tuple[str, float]] = []
+    below = 0
+    for bound_ms, count in zip(SYNC_BUCKETS_MS, sync.bucket_counts, strict=False):
+        below += count
+        buckets.append((f"{bound_ms / 1000:g}", below))
+    buckets.append(("+Inf", sync.count))
+    family = HistogramMetricFamily("lmq_sync_seconds", "How long a group of writes took to be on disk.")
+    family.add_metric([], buckets, sync.total_ms / 1000)
+    return family
+
+
+def _counter(name: str, text: str, value: int) -> Metric:
+    return CounterMetricFamily(name, text, value)

@@ -1,0 +1,56 @@
+"""What the admin API answers."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+
+class DoorOverview(BaseModel):
+    """What went through one door since the start."""
+
+    messages_in: int
+    messages_out: int
+    bytes_in: int
+    bytes_out: int
+    connections: int
+    connections_total: int
+    sessions: int
+    refused: dict[str, int]
+    dropped: dict[str, int]
+
+
+class Overview(BaseModel):
+    """The whole gateway on one page."""
+
+    version: str
+    is_ready: bool
+    uptime_ms: int
+    messages_stored: int
+    dispatches: int
+    light_queues: int
+    log_bytes: int
+    connections: int
+    doors: dict[str, DoorOverview]
+
+
+class ExplainedQueue(BaseModel):
+    """One light queue that a publish to the topic would reach."""
+
+    name: str
+    filters: list[str]
+    readers: int
+    max_offset: int
+
+
+class Explanation(BaseModel):
+    """Where a publish to `topic` would go."""
+
+    topic: str
+    parent_topic: str
+    queues: list[ExplainedQueue]
+
+
+class Health(BaseModel):
+    """Whether the gateway lives, or takes work."""
+
+    status: str

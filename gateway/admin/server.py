@@ -1,0 +1,84 @@
+"""uvicorn on the gateway's own loop; signals stay with the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+from fastapi import FastAPI
+
+from gateway.net.listener import ListenError, format_address, reason_of
+
+STOP_S = 1.0  # requests that take longer are dropped
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_started = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and say so."""
+        await super().startup(sockets)
+        self.is_started.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        yield
+
+
+class AdminServer:
+    """Serves one application on one address."""
+
+    def __init__(self, api: FastAPI, host: str, port: int) -> None:
+        self._host = host
+        self._port = port
+        config = uvicorn.Config(
+            api, lifespan="off", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1
+        )
+        self._server = _Server(config)
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> tuple[str, int]:
+        """Bind and serve; return the host and port that were bound.
+
+        Raises:
+            ListenError: The address is in use, not ours or not allowed.
+        """
+        sock = await self._bind()
+        self._task = asyncio.create_task(self._server.serve([sock]), name="admin")
+        await self._server.is_started.wait()
+        host, port = sock.getsockname()[:2]
+        return str(host), int(port)
+
+    async def _bind(self) -> socket.socket:
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(
+                self._host or None, self._port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )
+            family, kind, proto, _, address = found[0]
+            sock = socket.socket(family, kind, proto)
+            try:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                sock.bind(address)
+                sock.listen(128)
+            except OSError:
+                sock.close()
+                raise
+        except OSError as error:
+            raise ListenError("admin", format_address(self._host, self._port), reason_of(error)) from error
+        return sock
+
+    async def stop(self) -> None:
+        """Answer what is under way, then close."""
+        if self._task is None:
+            return
+        self._server.should_exit = True
+        with contextlib.suppress(TimeoutError, asyncio.CancelledError):
+            await asyncio.wait_for(self._task, STOP_S)
+        self._task = None

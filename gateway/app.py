@@ -1,0 +1,251 @@
+"""Builds the parts, starts them in order, and stops them the other way round."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import os
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from core.broker import Broker, Reader
+from core.metrics import Metrics
+from core.store.message_store import MessageStore
+from gateway.admin.api import AdminView, make_api
+from gateway.admin.server import AdminServer
+from gateway.auth.authenticator import Authenticator
+from gateway.net.connection_table import ConnectionTable
+from gateway.net.limits import ConnectionLimits
+from gateway.net.listener import Listener, format_address, parse_address
+from gateway.net.protocol import ConnectionHandler, Transport
+from gateway.net.transport import Endpoint
+from gateway.runtime import Clock, CoarseTimer, FlushThread, TurnRunner
+from gateway.settings import AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings
+
+ConnectionSettings = MqttSettings | AmqpSettings | RocketmqSettings
+
+LOGGER = logging.getLogger(__name__)
+
+RETIRE_INTERVAL_MS = 10_000
+DRAIN_S = 1.5  # what open connections get to take their last bytes when we stop
+FLUSH_STOP_S = 2.0  # what a sync under way gets then
+
+
+class Door(Protocol):
+    """What every front gives."""
+
+    def connect(self, transport: Transport) -> ConnectionHandler:
+        """Return the handler of a new connection."""
+
+    def start(self, now_ms: int) -> None:
+        """Load what is durable."""
+
+    def stop(self, now_ms: int) -> None:
+        """Say farewell to all connections."""
+
+
+class Every:
+    """Calls `work(now_ms)` at an interval, on the coarse timer."""
+
+    def __init__(self, interval_ms: int, work: Callable[[int], None], now_ms: int) -> None:
+        self._interval_ms = interval_ms
+        self._work = work
+        self._at_ms = now_ms + interval_ms
+        self.timer_slot = -1
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when the work is due again."""
+        return self._at_ms
+
+    def on_deadline(self, now_ms: int) -> None:
+        """Work, and wait for the next time."""
+        self._at_ms = now_ms + self._interval_ms
+        self._work(now_ms)
+
+
+class Gateway:
+    """One gateway over one data folder, on the running loop.
+
+    Raises:
+        DataFolderInUseError, DataFolderUnusableError: The folder cannot be opened.
+        SettingsError: A user's password is missing.
+    """
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self.settings = settings
+        self.clock = Clock()
+        self.is_ready = False
+        self.stopped = asyncio.Event()  # set when the gateway cannot go on by itself
+        self.listening: dict[str, tuple[str, int]] = {}
+        loop = asyncio.get_running_loop()
+        self._loop = loop
+        self._started_ms = self.clock.now_ms()
+        self.authenticator = Authenticator(settings.auth, os.environ, self.clock)
+        self.store = MessageStore.open(settings.data_dir, settings.store, now_ms=self._started_ms)
+        self.broker = self._make_broker()
+        self.connections = ConnectionTable()
+        self.timer = CoarseTimer(self.clock)
+        self.flusher = FlushThread(self.store, self.broker, loop, self._on_synced)
+        self.broker.request_flush = self.flusher.request
+        self.mqtt = _door("mqtt", "MqttDoor")(self.broker, settings.mqtt, self.authenticator)
+        self.amqp = _door("amqp", "AmqpDoor")(self.broker, settings.amqp, self.authenticator)
+        self.rocketmq = _door("rocketmq", "RocketmqDoor")(self.broker, settings.rocketmq, self.authenticator)
+        self.doors: list[Door] = [self.mqtt, self.amqp, self.rocketmq]
+        self._listeners: list[Listener] = []
+        self._admin: AdminServer | None = None
+
+    def _make_broker(self) -> Broker:
+        store = self.settings.store
+        is_sync = store.flush.mode == "sync"
+        broker = Broker(self.store, parent_topic=store.parent_topic.encode(), is_sync=is_sync, metrics=Metrics())
+        broker.schedule = TurnRunner(self._loop, self.clock, broker.run_turn).schedule
+        broker.on_reader_error = _log_reader_error
+        return broker
+
+    def _make_endpoint(self, name: str, door: Door, settings: ConnectionSettings) -> Endpoint:
+        return Endpoint(
+            name,
+            door.connect,
+            clock=self.clock,
+            timer=self.timer,
+            table=self.connections,
+            limits=ConnectionLimits(settings.connections_max, settings.host_connections_max),
+            refused=self.broker.metrics.door(name).refused,
+        )
+
+    # Start
+
+    async def start(self) -> None:
+        """Load what is durable, then open the doors.
+
+        Raises:
+            ListenError: An address cannot be listened on.
+        """
+        now_ms = self.clock.now_ms()
+        for line in self.authenticator.describe():
+            LOGGER.info(line)
+        for door in self.doors:
+            door.start(now_ms)
+        self.flusher.start()
+        self.timer.start(self._loop)
+        self._watch_intervals(now_ms)
+        settings = self.settings
+        await self._listen("mqtt", self._make_endpoint("mqtt", self.mqtt, settings.mqtt), settings.mqtt.listen)
+        await self._listen("amqp", self._make_endpoint("amqp", self.amqp, settings.amqp), settings.amqp.listen)
+        rocketmq = self._make_endpoint("rocketmq", self.rocketmq, settings.rocketmq)
+        await self._listen("broker", rocketmq, settings.rocketmq.broker)
+        if "broker" in self.listening:
+            self.rocketmq.broker_port = self.listening["broker"][1]
+        await self._listen("namesrv", rocketmq, settings.rocketmq.namesrv)
+        await self._listen_admin()
+        self.is_ready = True
+
+    def _watch_intervals(self, now_ms: int) -> None:
+        self.timer.watch(Every(self.settings.store.flush.interval_ms, self._flush_quietly, now_ms))
+        self.timer.watch(Every(RETIRE_INTERVAL_MS, self._retire, now_ms))
+
+    async def _listen(self, name: str, endpoint: Endpoint, listen: str) -> None:
+        address = parse_address(listen)
+        if address is None:
+            return
+        listener = Listener(endpoint, *address)
+        self.listening[name] = await listener.start()
+        self._listeners.append(listener)
+
+    async def _listen_admin(self) -> None:
+        address = parse_address(self.settings.admin.listen)
+        if address is None:
+            return
+        view = AdminView(self.broker, is_ready=self._takes_work, uptime_ms=self._uptime_ms)
+        self._admin = AdminServer(make_api(view), *address)
+        self.listening["admin"] = await self._admin.start()
+
+    def lines(self) -> list[str]:
+        """Return one line for each address that is listened on."""
+        return [f"listening {name} {format_address(host, port)}" for name, (host, port) in self.listening.items()]
+
+    # Work
+
+    def _flush_quietly(self, now_ms: int) -> None:
+        del now_ms
+        if self.store.needs_flush():
+            self.flusher.request()
+
+    def _retire(self, now_ms: int) -> None:
+        count = self.broker.retire(now_ms)
+        if count:
+            LOGGER.info("retired segments count=%d", count)
+
+    def _on_synced(self, took_s: float | None) -> None:
+        sync = self.broker.metrics.sync
+        if took_s is not None:
+            sync.add(took_s * 1000)
+            return
+        sync.failed += 1
+        LOGGER.critical("the disk refused a sync: stopping, so that nothing is promised that is not kept")
+        self.is_ready = False
+        self.stopped.set()
+
+    def _takes_work(self) -> bool:
+        return self.is_ready and not self.broker.is_failed
+
+    def _uptime_ms(self) -> int:
+        return self.clock.now_ms() - self._started_ms
+
+    # Stop
+
+    async def stop(self) -> None:
+        """Close the doors, let connections end, sync, and close the store; under 5 s."""
+        self.is_ready = False
+        for listener in self._listeners:
+            listener.stop()
+        if self._admin is not None:
+            await self._admin.stop()
+        now_ms = self.clock.now_ms()
+        for door in self.doors:
+            door.stop(now_ms)
+        self.connections.close_all()
+        await self._drain()
+        self.timer.stop()
+        is_idle = await asyncio.to_thread(self.flusher.stop, FLUSH_STOP_S)
+        if is_idle:
+            self.store.close()
+        else:
+            LOGGER.error("the disk is still busy with a sync: leaving the log as it is, it is recovered at the start")
+
+    async def _drain(self) -> None:
+        if len(self.connections):
+            is_empty = asyncio.Event()
+            self.connections.on_empty = is_empty.set
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(is_empty.wait(), DRAIN_S)
+        self.connections.abort_all()
+        await asyncio.sleep(0)
+
+
+def _log_reader_error(reader: Reader, error: Exception) -> None:
+    LOGGER.error("a reader failed reader=%s", type(reader).__name__, exc_info=error)
+
+
+def _door(package: str, name: str) -> Any:  # noqa: ANN401 - until all three doors are there
+    try:
+        return getattr(importlib.import_module(f"gateway.{package}.handler"), name)
+    except ImportError as error:
+        if f"gateway.{package}.handler" not in str(error):
+            raise
+        return _NoDoor
+
+
+class _NoDoor:
+    def __init__(self, *parts: object) -> None:
+        del parts
+
+    def start(self, now_ms: int) -> None:
+        del now_ms
+
+    stop = start
+
+    def connect(self, transport: Transport) -> ConnectionHandler:
+        raise NotImplementedError(transport.peer)

@@ -1,0 +1,119 @@
+"""Makes docs/settings.md from the settings models and the comments beside their fields."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from gateway.settings import GatewaySettings, UserSettings
+
+HEAD = """# Settings
+
+<!-- Made by `lmq config doc`; a test keeps it equal to the models. -->
+
+One precedence: defaults, then the TOML file (`lmq serve --config FILE` or `LMQ_CONFIG`), then the environment, then
+flags. A name that is not known is refused, with the nearest one that is. `lmq config check` reads the settings as
+`serve` would;
+`lmq config show` prints what came of them.
+
+In the file, `mqtt.listen` is `listen` under `[mqtt]`; in the environment it is `LMQ_MQTT__LISTEN`.
+"""
+KINDS: dict[object, str] = {
+    bool: "true or false",
+    int: "number",
+    float: "number",
+    Path: "path",
+    NoneType: "none",
+    dict: "table",
+}
+_FIELD_LINE = re.compile(r"^\s{4}(\w+): .*?(?:  # (.*))?$")
+
+
+def settings_page() -> str:
+    """Return the text of docs/settings.md."""
+    parts = [
+        HEAD,
+        *_blocks(GatewaySettings, "", "gateway"),
+        *_blocks(UserSettings, "auth.users.NAME.", "auth.users.NAME"),
+    ]
+    return "\n".join(parts)
+
+
+def _blocks(model: type[BaseModel], prefix: str, title: str) -> Iterator[str]:
+    rows = [
+        _row(prefix + name, field, _comments(model).get(name, ""))
+        for name, field in model.model_fields.items()
+        if _block(field) is None
+    ]
+    if rows:
+        head = f"## {title}\n\n{inspect.getdoc(model)}\n\n| setting | default | values | meaning |\n|---|---|---|---|"
+        yield "\n".join([head, *rows, ""])
+    for name, field in model.model_fields.items():
+        inner = _block(field)
+        if inner is not None:
+            yield from _blocks(inner, f"{prefix}{name}.", f"{prefix}{name}")
+
+
+def _block(field: FieldInfo) -> type[BaseModel] | None:
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _row(path: str, field: FieldInfo, meaning: str) -> str:
+    default = field.get_default(call_default_factory=True)
+    shown = "none" if default is None else f"`{str(default).lower() if isinstance(default, bool) else default}`"
+    return f"| `{path}` | {shown} | {_values(field)} | {meaning.replace('|', '/')} |"
+
+
+def _values(field: FieldInfo) -> str:
+    bounds = [_bound(rule) for rule in field.metadata]
+    return ", ".join([_kind(field.annotation), *(text for text in bounds if text)])
+
+
+def _kind(kind: object) -> str:
+    origin = get_origin(kind)
+    if origin is Literal:
+        return " or ".join(f"`{value}`" for value in get_args(kind))
+    if origin is Annotated:
+        base, *rules = get_args(kind)
+        return ", ".join([_kind(base), *filter(None, map(_bound, _rules(rules)))])
+    if origin in {Union, UnionType}:
+        return " or ".join(_kind(part) for part in get_args(kind))
+    return KINDS.get(origin or kind, "text")
+
+
+def _rules(rules: list[object]) -> list[object]:
+    """Return the single rules of a type, those that stand in a Field too."""
+    return [inner for rule in rules for inner in (rule.metadata if isinstance(rule, FieldInfo) else [rule])]
+
+
+def _bound(rule: object) -> str:
+    signs = (
+        ("ge", "at least"),
+        ("gt", "more than"),
+        ("le", "at most"),
+        ("lt", "less than"),
+        ("multiple_of", "multiple of"),
+    )
+    return ", ".join(f"{text} {getattr(rule, name)}" for name, text in signs if getattr(rule, name, None) is not None)
+
+
+def _comments(model: type[BaseModel]) -> dict[str, str]:
+    """Return the comment that stands beside or, where there is none, above each field."""
+    found: dict[str, str] = {}
+    above: list[str] = []
+    for line in inspect.getsource(model).splitlines():
+        match = _FIELD_LINE.match(line)
+        if match:
+            found[match[1]] = match[2] or " ".join(above)
+            above = []
+        elif line.strip().startswith("#"):
+            above.append(line.strip().lstrip("# "))
+    return found

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from core.metrics import DoorMetrics, SyncMetrics
+from gateway.admin.metrics import GatewayCollector, door_families, reason_families, sync_family
+from tests.support.gateway import running_gateway
+
+
+def _samples(text):
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+@pytest.mark.asyncio
+async def test_what_prometheus_reads_is_what_was_counted(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        metrics = gateway.broker.metrics
+        door = metrics.door("mqtt")
+        door.messages_in, door.bytes_out, door.connections_total = 5, 700, 2
+        door.refuse("malformed")
+        metrics.dispatches = 9
+        metrics.sync.add(0.3)
+        registry = CollectorRegistry()
+        registry.register(GatewayCollector(gateway.broker))
+        samples = _samples(generate_latest(registry).decode())
+    assert samples["lmq_messages_in_total", ("door", "mqtt")] == 5
+    assert samples["lmq_bytes_out_total", ("door", "mqtt")] == 700
+    assert samples["lmq_connections_opened_total", ("door", "mqtt")] == 2
+    assert samples["lmq_refused_total", ("door", "mqtt"), ("reason", "malformed")] == 1
+    assert samples["lmq_dispatches_total",] == 9
+    assert samples["lmq_up",] == 1
+    assert samples["lmq_log_bytes",] >= 0
+
+
+def test_every_counter_of_a_door_is_exported():
+    door = DoorMetrics("mqtt")
+    names = {family.name for family in [*door_families([door]), *reason_families([door])]}
+    counted = {name for name in DoorMetrics.__slots__ if name != "name"}
+    exported = {name.removeprefix("lmq_").replace("connections_opened", "connections_total") for name in names}
+    assert exported == counted
+
+
+def test_sync_histogram_is_cumulative_and_in_seconds():
+    sync = SyncMetrics()
+    for took_ms in (0.1, 0.3, 3.0, 5_000.0):
+        sync.add(took_ms)
+    samples = {(sample.name, sample.labels.get("le")): sample.value for sample in sync_family(sync).samples}
+    assert samples["lmq_sync_seconds_bucket", "0.00025"] == 1
+    assert samples["lmq_sync_seconds_bucket", "0.0005"] == 2
+    assert samples["lmq_sync_seconds_bucket", "0.004"] == 3
+    assert samples["lmq_sync_seconds_bucket", "1.024"] == 3
+    assert samples["lmq_sync_seconds_bucket", "+Inf"] == 4
+    assert samples["lmq_sync_seconds_sum", None] == pytest.approx(5.0034)

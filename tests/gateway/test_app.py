@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from core.errors import DataFolderInUseError, DataFolderUnusableError, FlushFailedError
+from gateway.app import Every, Gateway
+from gateway.net.listener import ListenError
+from gateway.settings import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
+from tests.support.gateway import ANY_PORT, make_settings, running_gateway
+
+
+def _offers(data_dir, **blocks):
+    off = {
+        "mqtt": MqttSettings(listen="off"),
+        "amqp": AmqpSettings(listen="off"),
+        "rocketmq": RocketmqSettings(namesrv="off", broker="off"),
+        "admin": AdminSettings(listen="off"),
+    }
+    return make_settings(data_dir, **{**off, **blocks})
+
+
+@pytest.mark.asyncio
+async def test_every_open_door_is_listed_with_its_port(tmp_path):
+    async with running_gateway(tmp_path, admin=AdminSettings(listen=ANY_PORT)) as gateway:
+        doors = [line.split()[1] for line in gateway.lines()]
+        assert doors == ["mqtt", "amqp", "broker", "namesrv", "admin"]
+        for host, port in gateway.listening.values():
+            _, writer = await asyncio.open_connection(host, port)
+            writer.close()
+        assert gateway.is_ready
+    assert not gateway.is_ready
+
+
+@pytest.mark.asyncio
+async def test_closed_doors_are_not_listened_on(tmp_path):
+    gateway = Gateway(_offers(tmp_path, mqtt=MqttSettings(listen=ANY_PORT)))
+    await gateway.start()
+    assert list(gateway.listening) == ["mqtt"]
+    await gateway.stop()
+
+
+@pytest.mark.asyncio
+async def test_folder_in_use_is_refused_and_free_after_a_stop(tmp_path):
+    gateway = Gateway(_offers(tmp_path))
+    await gateway.start()
+    with pytest.raises(DataFolderInUseError):
+        Gateway(_offers(tmp_path))
+    await gateway.stop()
+    again = Gateway(_offers(tmp_path))
+    await again.start()
+    await again.stop()
+
+
+@pytest.mark.asyncio
+async def test_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataFolderUnusableError):
+        Gateway(_offers(tmp_path / "file"))
+
+
+@pytest.mark.asyncio
+async def test_port_in_use_leaves_nothing_behind(tmp_path):
+    async with running_gateway(tmp_path / "first") as first:
+        host, port = first.listening["mqtt"]
+        second = Gateway(_offers(tmp_path / "second", mqtt=MqttSettings(listen=f"{host}:{port}")))
+        with pytest.raises(ListenError, match="mqtt"):
+            await second.start()
+        await second.stop()
+
+
+@pytest.mark.asyncio
+async def test_connections_are_closed_when_the_gateway_stops(tmp_path):
+    gateway = Gateway(make_settings(tmp_path))
+    await gateway.start()
+    reader, writer = await asyncio.open_connection(*gateway.listening["mqtt"])
+    async with asyncio.timeout(5):
+        while not len(gateway.connections):
+            await asyncio.sleep(0)
+    began = asyncio.get_running_loop().time()
+    await gateway.stop()
+    assert await reader.read() == b""
+    assert asyncio.get_running_loop().time() - began < 5
+    writer.close()
+
+
+@pytest.mark.asyncio
+async def test_failed_sync_ends_the_gateway(tmp_path, caplog, monkeypatch):
+    caplog.set_level(logging.CRITICAL + 1)
+    gateway = Gateway(_offers(tmp_path))
+    await gateway.start()
+
+    def fail():
+        raise FlushFailedError("input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gateway.store, "flush", fail)
+        gateway.flusher.request()
+        await asyncio.wait_for(gateway.stopped.wait(), 5)
+    assert gateway.broker.is_failed
+    assert gateway.broker.metrics.sync.failed == 1
+    assert not gateway.is_ready
+    await gateway.stop()
+
+
+def test_interval_work_is_due_again_after_each_time():
+    calls = []
+    every = Every(500, calls.append, 1_000)
+    assert every.next_deadline_ms() == 1_500
+    every.on_deadline(1_700)
+    assert calls == [1_700]
+    assert every.next_deadline_ms() == 2_200

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gateway.settings import GatewaySettings, SettingsError, load_settings, walk_settings
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_around(monkeypatch):
+    for name in [name for name in os.environ if name.startswith("LMQ_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "lmq.toml"
+
+    def write(text):
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_defaults_stand_where_nobody_says_otherwise():
+    settings = load_settings(None, {})
+    assert settings == GatewaySettings()
+    assert settings.mqtt.listen == "127.0.0.1:1883"
+    assert settings.store.flush.mode == "sync"
+
+
+def test_file_then_environment_then_flags_win(config, monkeypatch):
+    path = config('[mqtt]\nlisten = "127.0.0.1:1"\nconnections_max = 7\n[amqp]\nlisten = "off"\n')
+    assert load_settings(path, {}).mqtt.listen == "127.0.0.1:1"
+    monkeypatch.setenv("LMQ_MQTT__LISTEN", "127.0.0.1:2")
+    assert load_settings(path, {}).mqtt.listen == "127.0.0.1:2"
+    settings = load_settings(path, {"mqtt": {"listen": "127.0.0.1:3"}, "data_dir": Path("elsewhere")})
+    assert settings.mqtt.listen == "127.0.0.1:3"
+    assert settings.mqtt.connections_max == 7
+    assert settings.amqp.listen == "off"
+    assert settings.data_dir == Path("elsewhere")
+
+
+def test_nested_settings_come_from_the_environment(monkeypatch):
+    monkeypatch.setenv("LMQ_STORE__FLUSH__MODE", "async")
+    monkeypatch.setenv("LMQ_STORE__FLUSH__INTERVAL_MS", "20")
+    monkeypatch.setenv("LMQ_AUTH__MQTT_ANONYMOUS", "false")
+    settings = load_settings(None, {})
+    assert (settings.store.flush.mode, settings.store.flush.interval_ms) == ("async", 20)
+    assert settings.auth.mqtt_anonymous is False
+
+
+def test_users_come_from_the_file(config):
+    settings = load_settings(config('[auth.users.alice]\npassword_env = "X"\nmay_publish = false\n'), {})
+    assert settings.auth.users["alice"].may_publish is False
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[mqtt]\nlisen = 'off'", "unknown setting mqtt.lisen in {path}; did you mean mqtt.listen?"),
+        ("[store.flsh]\nmode = 'sync'", "unknown setting store.flsh in {path}; did you mean store.flush.mode?"),
+        ("[mqtt]\nlisten = 'here'", "wrong setting mqtt.listen in {path}: must be HOST:PORT"),
+        ("[mqtt]\nlisten = '::1:1883'", "wrong setting mqtt.listen in {path}: an IPv6 host needs brackets"),
+        (
+            "[store.flush]\nmode = 'never'",
+            "wrong setting store.flush.mode in {path}: Input should be 'sync'",
+        ),
+        ("[store.flush]\ninterval_ms = 0", "wrong setting store.flush.interval_ms in {path}: "),
+        ("[mqtt", "{path} is not TOML: "),
+    ],
+)
+def test_wrong_file_is_said_in_one_line(config, text, message):
+    path = config(text)
+    with pytest.raises(SettingsError) as caught:
+        load_settings(path, {})
+    assert str(caught.value).startswith(message.format(path=path))
+    assert "\n" not in str(caught.value)
+
+
+def test_file_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(SettingsError, match=r"cannot read .*: No such file"):
+        load_settings(tmp_path / "none.toml", {})
+
+
+@pytest.mark.parametrize(
+    ("variable", "message"),
+    [
+        ("LMQ_MQTT__LISEN", "unknown setting mqtt.lisen in the environment; did you mean mqtt.listen?"),
+        ("LMQ_MQT__LISTEN", "unknown setting LMQ_MQT__LISTEN in the environment; did you mean LMQ_MQTT__LISTEN?"),
+        ("LMQ_DATADIR", "unknown setting LMQ_DATADIR in the environment; did you mean LMQ_DATA_DIR?"),
+        ("LMQ_ZZZZZZZZ", "unknown setting LMQ_ZZZZZZZZ in the environment"),
+    ],
+)
+def test_wrong_variable_is_said(monkeypatch, variable, message):
+    monkeypatch.setenv(variable, "off")
+    with pytest.raises(SettingsError) as caught:
+        load_settings(None, {})
+    assert str(caught.value) == message
+
+
+def test_variables_of_the_build_and_the_tests_are_no_settings(monkeypatch):
+    monkeypatch.setenv("LMQ_COMPILE", "none")
+    monkeypatch.setenv("LMQ_CONFIG", "lmq.toml")
+    monkeypatch.setenv("LMQ_TEST_ANYTHING", "1")
+    load_settings(None, {})
+
+
+def test_wrong_flag_is_said():
+    with pytest.raises(SettingsError, match=r"wrong setting amqp\.listen in the command line"):
+        load_settings(None, {"amqp": {"listen": "5672"}})
+
+
+def test_settings_cannot_be_changed():
+    with pytest.raises(ValueError, match="frozen"):
+        GatewaySettings().mqtt.listen = "off"
+
+
+def test_every_setting_has_a_dotted_name():
+    names = [name for name, _ in walk_settings(GatewaySettings)]
+    assert {"data_dir", "store.flush.mode", "mqtt.listen", "auth.users"} <= set(names)
+    assert len(names) == len(set(names))

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from gateway.settings_doc import settings_page
+
+
+def _row(name):
+    (row,) = [line for line in settings_page().splitlines() if line.startswith(f"| `{name}` |")]
+    return row
+
+
+def test_row_has_default_values_and_meaning():
+    assert _row("mqtt.listen").startswith("| `mqtt.listen` | `127.0.0.1:1883` | text | HOST:PORT")
+    assert "`sync` or `async`" in _row("store.flush.mode")
+    assert "number, at least 1, at most 60000" in _row("store.flush.interval_ms")
+    assert "| `true` | true or false |" in _row("auth.mqtt_anonymous")
+
+
+def test_value_that_may_be_absent_says_so():
+    assert "| none | number, at least 1048576 or none |" in _row("store.retention.bytes_max")
+
+
+def test_users_have_a_table_of_their_own():
+    assert "the environment variable" in _row("auth.users.NAME.password_env")

@@ -1,0 +1,137 @@
+"""A gateway for tests: as a process of its own that can be killed, or inside the test's loop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from core.settings import FlushSettings, StoreSettings
+from gateway.app import Gateway
+from gateway.settings import (
+    AdminSettings,
+    AmqpSettings,
+    AuthSettings,
+    GatewaySettings,
+    MqttSettings,
+    RocketmqSettings,
+)
+from tests.support.sources import ROOT
+
+READY_S = 30
+STOP_S = 10
+SEGMENT_BYTES = 4 * 1024 * 1024  # small, so that tests roll segments and need little disk
+ANY_PORT = "127.0.0.1:0"
+
+
+class GatewayProcess:
+    """`lmq serve` on ports that the system picks; killed and started again over the same folder.
+
+    Use as a context manager. `address("mqtt")` is the host and port of a door.
+    """
+
+    def __init__(self, data_dir, *options, env=None):
+        self.data_dir = Path(data_dir)
+        self.options = options
+        self.env = {**os.environ, "LMQ_STORE__SEGMENT_BYTES": str(SEGMENT_BYTES), **(env or {})}
+        self.listening = {}
+        self.errors = []
+        self.process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *exc_info):
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+
+    def start(self):
+        """Start, and wait until it is ready."""
+        ports = [part for door in ("mqtt", "amqp", "namesrv", "broker", "admin") for part in (f"--{door}", ANY_PORT)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "gateway", "serve", "--data-dir", str(self.data_dir), *ports, *self.options],
+            cwd=ROOT,
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        threading.Thread(target=self._collect_errors, args=(self.process.stderr,), daemon=True).start()
+        watchdog = threading.Timer(READY_S, self.process.kill)
+        watchdog.start()
+        try:
+            self._wait_until_ready()
+        finally:
+            watchdog.cancel()
+
+    def _collect_errors(self, stream):
+        with stream:
+            self.errors.extend(stream)
+
+    def _wait_until_ready(self):
+        for line in self.process.stdout:
+            word, _, rest = line.strip().partition(" ")
+            if word == "listening":
+                door, _, address = rest.partition(" ")
+                host, _, port = address.rpartition(":")
+                self.listening[door] = (host.strip("[]"), int(port))
+            elif word == "ready":
+                return
+        self.process.wait()
+        raise AssertionError("the gateway did not start:\n" + "".join(self.errors))
+
+    def address(self, door):
+        """Return the host and port of a door."""
+        return self.listening[door]
+
+    def port(self, door):
+        """Return the port of a door."""
+        return self.listening[door][1]
+
+    def kill(self):
+        """Kill it with -9."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.process.stdout.close()
+
+    def stop(self):
+        """Stop it cleanly; return the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(STOP_S)
+        self.process.stdout.close()
+        return code
+
+    def restart(self):
+        """Kill it with -9 and start it over the same folder; ports are new."""
+        self.kill()
+        self.start()
+
+
+def make_settings(data_dir, **blocks):
+    """Return settings with every port picked by the system and small segments; `blocks` replace whole blocks."""
+    values = {
+        "data_dir": data_dir,
+        "store": StoreSettings(segment_bytes=SEGMENT_BYTES, flush=FlushSettings(mode="sync")),
+        "mqtt": MqttSettings(listen=ANY_PORT),
+        "amqp": AmqpSettings(listen=ANY_PORT),
+        "rocketmq": RocketmqSettings(namesrv=ANY_PORT, broker=ANY_PORT),
+        "admin": AdminSettings(listen="off"),
+        "auth": AuthSettings(),
+    }
+    return GatewaySettings(**{**values, **blocks})
+
+
+@asynccontextmanager
+async def running_gateway(data_dir, **blocks):
+    """Yield a started `Gateway` on the test's own loop: `gateway.listening["mqtt"]` is a host and port."""
+    gateway = Gateway(make_settings(data_dir, **blocks))
+    try:
+        await gateway.start()
+        yield gateway
+    finally:
+        await gateway.stop()
