@@ -1,4 +1,7 @@
-"""One process to a data folder, and one format of what lies in it."""
+"""One process to a data folder, and one format of what lies in it.
+
+Source: docs/storage-format.md, "The folder".
+"""
 
 from __future__ import annotations
 

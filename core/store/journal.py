@@ -5,6 +5,8 @@ over these and the four bytes before them, so that records are good only in thei
 at open is cut off: a torn tail, or damage, after which nothing may be believed, because records change each other's
 meaning. A compaction is a new file of the same name; the old one keeps another name until the new one is synced, and
 comes back where a power cut left the new one incomplete.
+
+Source: docs/storage-format.md, "Journals".
 """
 
 from __future__ import annotations

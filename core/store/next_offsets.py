@@ -1,6 +1,8 @@
 """The next offset of every queue, at one position of the log: what outlives all of a queue's records.
 
 The file is replaced whole. The one before it is kept, and used where the newest is damaged.
+
+Source: docs/storage-format.md, "Next offsets".
 """
 
 from __future__ import annotations

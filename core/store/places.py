@@ -2,6 +2,8 @@
 
 Setting one is a single store of 8 bytes, so a killed process leaves the old number or the new one. The upper 16 bits of
 a slot are a check over the lower 48, the number; a slot that fails it is damaged and reads as 0.
+
+Source: docs/storage-format.md, "Places".
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ The file `index/queues` is only ever appended to, and memory holds the very byte
 name, and a CRC over these and the CRC before it. So the CRC after name n covers the first n names in their order, and
 tells whether an index file belongs to them. `index/queues.copy` has the same bytes: the log can bring back the names of
 queues that have records, but only names can bring back the next offsets of those whose records are all gone.
+
+Source: docs/storage-format.md, "Queue names".
 """
 
 from __future__ import annotations

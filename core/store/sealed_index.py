@@ -3,6 +3,8 @@
 A header, a directory of the queues sorted by ref, a CRC for each 1,024 entries, and the entries: 4 bytes each, one
 queue's after another's. Header, directory and CRCs are checked at open, entries when they are first read. All numbers
 are little-endian, so that they are used where they lie.
+
+Source: docs/storage-format.md, "Sealed index".
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Definitions: small tables of keys and values in one SQLite database, held in memory and committed in groups."""
+"""Definitions: small tables of keys and values in one SQLite database, held in memory and committed in groups.
+
+Source: docs/storage-format.md, "Definitions".
+"""
 
 from __future__ import annotations
 
