@@ -308,7 +308,7 @@ class CommitLog:
         """Go on in another segment, which must have room for `need` bytes."""
         if need > self.segments.segment_bytes:
             raise MessageTooLargeError("record", need, self.segments.segment_bytes)
-        self.segments.roll()
+        self.segments.roll(self.position + _BLANK_BYTES)
         if self.size > 0:
             octets.write_u32(self.view, self.position, self.size - self.position)
             octets.write_u32(self.view, self.position + 4, MAGIC_BLANK)

@@ -13,9 +13,16 @@ from core.errors import DataFolderUnusableError, DiskFullError
 from core.store.layout import PAGE_BYTES
 
 MADV_POPULATE_WRITE = 23  # Linux 5.14 and later: fault pages in for writing, without a trap for each
+FALLOC_PUNCH_HOLE = 0x02 | 0x01  # and keep the size
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
 _LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+
+
+def disk_bytes(status: os.stat_result) -> int:
+    """Return the room that a file takes on disk, its own size at most."""
+    return min(status.st_blocks * 512, status.st_size)
 
 
 class MappedFile:
@@ -83,6 +90,20 @@ class MappedFile:
         end -= end % PAGE_BYTES
         if end > start:
             self._map.madvise(mmap.MADV_DONTNEED, start, end - start)
+
+    def punch(self, start: int) -> None:
+        """Give the disk's room for whole pages from `start` on back: they read as zeros, the size stays.
+
+        A file system that does not know how keeps the room.
+        """
+        start += -start % PAGE_BYTES
+        if start < self.size:
+            _LIBC.fallocate(self.fd, FALLOC_PUNCH_HOLE, start, self.size - start)
+
+    @property
+    def disk_bytes(self) -> int:
+        """Room that the file takes on disk."""
+        return disk_bytes(os.fstat(self.fd))
 
     def data_ranges(self, start: int) -> list[tuple[int, int]]:
         """Return the parts of [start, size) that may hold something else than zeros, by what the file system knows."""

@@ -350,6 +350,7 @@ class MessageStore:
             DiskFullError: No room for the next segment; the writer is told when it needs it.
         """
         self._index.write_full()
+        self._segments.trim()
         end = self._log.base + self._log.size
         position = self._log.written_until()
         newest = self._segments.newest

@@ -22,7 +22,7 @@ def count_retired(segments: Segments, *, now_ms: int, age_ms: int, bytes_max: in
         is_too_much = bytes_max is not None and total > bytes_max
         if segment.end > needed_from or not (is_old or is_too_much):
             break
-        total -= segment.size
+        total -= segment.disk_bytes
         count += 1
     return count
 

@@ -10,17 +10,19 @@ from pathlib import Path
 from core import octets
 from core.errors import CorruptRecordError, StoreError
 from core.store.layout import NEXT_SEGMENT_FILE, RECORD_BYTES_MIN, STORE_MS_AT, segment_name, segment_paths
-from core.store.mapped_file import MappedFile
+from core.store.mapped_file import MappedFile, disk_bytes
 from core.store.record import record_size
 
+TRIMMED_BYTES_MIN = 1 << 20  # less room than that at a segment's end is not worth a system call
 _SYS_FLAG_AT = 36
 _BORN_V6 = 0x10
 
 
 class Segment:
-    """One file of the log: physical offsets [base, base + size)."""
+    """One file of the log: physical offsets [base, base + size). `disk_bytes` is less where its end was given back."""
 
-    def __init__(self, base: int, size: int, path: Path) -> None:
+    def __init__(self, base: int, size: int, path: Path, disk_bytes: int) -> None:
+        self.disk_bytes = disk_bytes
         self.base = base
         self.size = size
         self.path = path
@@ -36,6 +38,11 @@ def first_store_ms(view: memoryview) -> int:
     if len(view) < RECORD_BYTES_MIN or record_size(view, 0) <= 0:
         return -1
     return octets.read_i64(view, STORE_MS_AT + (12 if octets.read_u32(view, _SYS_FLAG_AT) & _BORN_V6 else 0))
+
+
+def _make_segment(base: int, path: Path) -> Segment:
+    status = path.stat()
+    return Segment(base, status.st_size, path, disk_bytes(status))
 
 
 class Segments:
@@ -57,7 +64,8 @@ class Segments:
         self._mapped: OrderedDict[int, MappedFile] = OrderedDict()
         self.newest: MappedFile | None = None  # mapped for writing
         self.unsynced: list[MappedFile] = []  # full ones, until the next flush takes them
-        self.segments = [Segment(base, path.stat().st_size, path) for base, path in segment_paths(folder)]
+        self._untrimmed: list[tuple[Segment, MappedFile, int]] = []  # full ones, and where their records end
+        self.segments = [_make_segment(base, path) for base, path in segment_paths(folder)]
         self._check_order()
 
     def _check_order(self) -> None:
@@ -80,7 +88,7 @@ class Segments:
     @property
     def total_bytes(self) -> int:
         """Room on disk of all segments."""
-        return sum(segment.size for segment in self.segments)
+        return sum(segment.disk_bytes for segment in self.segments)
 
     def find(self, physical_offset: int) -> Segment | None:
         """Return the segment that holds `physical_offset`."""
@@ -133,8 +141,8 @@ class Segments:
         if self._next is not None:
             self._next.populate(0, min(end, self.segment_bytes))
 
-    def roll(self) -> Segment:
-        """Start another segment after the newest; that one stays mapped for its readers.
+    def roll(self, used_bytes: int) -> Segment:
+        """Start another segment after the newest, of which `used_bytes` are used; it stays mapped for its readers.
 
         Raises:
             DiskFullError: There is no room; nothing has changed.
@@ -143,15 +151,24 @@ class Segments:
         if file is None:  # a name of its own, because another thread may be in `prepare`
             file = MappedFile.create(self._spare.with_suffix(".now"), self.segment_bytes)
         base = self.segments[-1].end if self.segments else 0
-        segment = Segment(base, file.size, self.folder / segment_name(base))
+        segment = Segment(base, file.size, self.folder / segment_name(base), file.size)
         file.path.rename(segment.path)
         file.path = segment.path
         if self.newest is not None:
             self._map(self.segments[-1].base, self.newest)
+            if self.newest.size - used_bytes >= TRIMMED_BYTES_MIN:
+                self._untrimmed.append((self.segments[-1], self.newest, used_bytes))
             self.unsynced = [*self.unsynced, self.newest]  # a new list: a flush may be taking the old one
         self.segments.append(segment)
         self.newest = file
         return segment
+
+    def trim(self) -> None:
+        """Give back the room after the records of full segments; may run on another thread."""
+        while self._untrimmed:
+            segment, file, used_bytes = self._untrimmed.pop()
+            file.punch(used_bytes)
+            segment.disk_bytes = file.disk_bytes
 
     def drop_oldest(self) -> Segment:
         """Delete the oldest segment; never the newest. Views that others hold stay good."""
