@@ -21,6 +21,7 @@ from core.store.dispatch_set import DispatchSets
 from core.store.flush import Flusher, Syncable
 from core.store.journal import Journal
 from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER, PHYSICAL_OFFSET_AT, RECORD_BYTES_MIN
+from core.store.mapped_file import MappedFile
 from core.store.places import Places
 from core.store.queue_index import QueueIndex
 from core.store.record import fill_batch, fill_columns
@@ -30,8 +31,9 @@ from core.store.segments import Segments
 from core.store.table import Definitions, Table
 
 POSITIONS_MAX = 4096  # entries looked up at once
-POPULATE_BYTES = 4 << 20  # made ready for the writer in one step: about 1 ms, a tenth in memory touched before
-POPULATE_AHEAD_BYTES = 16 << 20
+POPULATE_STEP = 256 << 10  # less than that is not worth a system call
+POPULATED_MIN = 1 << 20  # made ready ahead of the writer: twice what it wrote since the last time, within these two
+POPULATED_MAX = 64 << 20  # more would be written to disk as zeros first, by the next sync
 _HOUR_MS = 3_600_000
 
 
@@ -69,6 +71,7 @@ class MessageStore:
         self._positions = array("i", bytes(4 * POSITIONS_MAX))
         self._is_open = True
         self._names_written = 0
+        self._prepared_at = 0  # physical offset of the writer at the last `prepare`
         self._populated = 0  # physical offset up to which the newest segment is ready for the writer
         self._log = CommitLog(
             segments,
@@ -351,16 +354,23 @@ class MessageStore:
         """
         self._index.write_full()
         self._segments.trim()
-        end = self._log.base + self._log.size
-        position = self._log.written_until()
+        base = self._log.base
+        position = self._log.written_until() - base
         newest = self._segments.newest
-        if end - position <= max(POPULATE_AHEAD_BYTES, end - self._log.base >> 1):
+        if newest is None or base != self._log.base or position > newest.size:
+            return  # the log rolled meanwhile
+        if 2 * position >= newest.size:
             self._segments.prepare()
-        self._populated = max(self._populated, position)
-        ahead = min(position + POPULATE_AHEAD_BYTES, end)
-        if newest is not None and self._populated + POPULATE_BYTES <= ahead:
-            newest.populate(self._populated - self._log.base, self._populated + POPULATE_BYTES - self._log.base)
-            self._populated += POPULATE_BYTES
+        ahead = min(max(2 * (base + position - self._prepared_at), POPULATED_MIN), POPULATED_MAX)
+        self._prepared_at = base + position
+        self._populate(newest, base, position, min(position + ahead, newest.size))
+
+    def _populate(self, newest: MappedFile, base: int, position: int, end: int) -> None:
+        """Make the newest segment ready for writing up to `end`, in steps; what is ready already costs nothing."""
+        start = max(self._populated - base, position)
+        if end - start >= POPULATE_STEP:
+            newest.populate(start, end)
+            self._populated = base + end
 
     def retire(self, now_ms: int, needed_from: int) -> int:
         """Drop whole segments past their age or over the size that lie before `needed_from`; return how many."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from bisect import bisect_right
 from collections import OrderedDict
@@ -58,7 +59,8 @@ class Segments:
     def __init__(self, folder: Path, spare: Path, segment_bytes: int, mapped_max: int) -> None:
         self.folder = folder
         self.segment_bytes = segment_bytes
-        self._spare = spare / NEXT_SEGMENT_FILE
+        self._spare = spare
+        self._spare_numbers = itertools.count(1)
         self._next: MappedFile | None = None
         self._mapped_max = mapped_max
         self._mapped: OrderedDict[int, MappedFile] = OrderedDict()
@@ -67,6 +69,8 @@ class Segments:
         self._untrimmed: list[tuple[Segment, MappedFile, int]] = []  # full ones, and where their records end
         self.segments = [_make_segment(base, path) for base, path in segment_paths(folder)]
         self._check_order()
+        for path in spare.glob(f"{NEXT_SEGMENT_FILE}*"):  # left by a killed process
+            path.unlink()
 
     def _check_order(self) -> None:
         while self.segments and self.segments[-1].size == 0:  # made, but its room was never taken
@@ -129,7 +133,12 @@ class Segments:
             DiskFullError: There is no room; `roll` will try again.
         """
         if self._next is None:
-            self._next = MappedFile.create(self._spare, self.segment_bytes)
+            self._next = self._make_spare()
+
+    def _make_spare(self) -> MappedFile:
+        """Make a file with a name of its own: two threads may each be making one, or using the one before."""
+        path = self._spare / f"{NEXT_SEGMENT_FILE}{next(self._spare_numbers)}"
+        return MappedFile.create(path, self.segment_bytes)
 
     @property
     def is_prepared(self) -> bool:
@@ -148,27 +157,28 @@ class Segments:
             DiskFullError: There is no room; nothing has changed.
         """
         file, self._next = self._next, None
-        if file is None:  # a name of its own, because another thread may be in `prepare`
-            file = MappedFile.create(self._spare.with_suffix(".now"), self.segment_bytes)
+        if file is None:
+            file = self._make_spare()
         base = self.segments[-1].end if self.segments else 0
         segment = Segment(base, file.size, self.folder / segment_name(base), file.size)
         file.path.rename(segment.path)
         file.path = segment.path
         if self.newest is not None:
             self._map(self.segments[-1].base, self.newest)
-            if self.newest.size - used_bytes >= TRIMMED_BYTES_MIN:
-                self._untrimmed.append((self.segments[-1], self.newest, used_bytes))
+            self._untrimmed.append((self.segments[-1], self.newest, used_bytes))
             self.unsynced = [*self.unsynced, self.newest]  # a new list: a flush may be taking the old one
         self.segments.append(segment)
         self.newest = file
         return segment
 
     def trim(self) -> None:
-        """Give back the room after the records of full segments; may run on another thread."""
+        """Let go of full segments' pages, and of the room after their records; may run on another thread."""
         while self._untrimmed:
             segment, file, used_bytes = self._untrimmed.pop()
-            file.punch(used_bytes)
-            segment.disk_bytes = file.disk_bytes
+            file.let_go(0, file.size)
+            if file.size - used_bytes >= TRIMMED_BYTES_MIN:
+                file.punch(used_bytes)
+                segment.disk_bytes = file.disk_bytes
 
     def drop_oldest(self) -> Segment:
         """Delete the oldest segment; never the newest. Views that others hold stay good."""
@@ -192,5 +202,5 @@ class Segments:
         self._mapped.clear()
         self.newest = None
         if self._next is not None:
+            self._next.path.unlink(missing_ok=True)
             self._next = None
-            self._spare.unlink(missing_ok=True)

@@ -1,0 +1,55 @@
+"""A process that publishes until it is killed: `python -m tests.support.writer DATA_DIR SEED`.
+
+Each message that the store has taken is acknowledged by a line on standard output: its number and its queue offset. A
+thread flushes and prepares meanwhile, as the gateway's does.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+from pathlib import Path
+
+from core.settings import RetentionSettings, StoreSettings
+from tests.support.store import NOW_MS, make_batch, open_store
+
+ALL = b"%LMQ%all"
+OTHERS = [b"%%LMQ%%other|%03d" % k for k in range(100)]
+SETTINGS = StoreSettings(segment_bytes=256 * 1024, inline_dispatch_bytes=500, retention=RetentionSettings(age_hours=1))
+
+
+def body_of(number: int) -> bytes:
+    """Return the body of message `number`: it begins with the number, and its size follows from it."""
+    return (b"%d:" % number) + b"x" * (number * 7919 % 3000)
+
+
+def flush_forever(store) -> None:
+    """Flush and prepare, one after the other, as long as the process lives."""
+    while True:
+        store.prepare()
+        store.flush()
+
+
+def main() -> None:
+    """Publish until killed."""
+    store = open_store(Path(sys.argv[1]), SETTINGS)
+    rng = random.Random(int(sys.argv[2]))
+    queue_ref = store.intern_queue(ALL)
+    threading.Thread(target=flush_forever, args=(store,), daemon=True).start()
+    while True:
+        first = store.max_offset(queue_ref)
+        numbers = range(first, first + rng.randint(1, 20))
+        batch = make_batch(
+            [
+                (store.make_route(b"T", 0, b"", [ALL, *rng.sample(OTHERS, rng.choice((0, 2, 60)))]), body_of(number))
+                for number in numbers
+            ]
+        )
+        store.append_batch(batch, NOW_MS)
+        os.write(1, b"".join(b"%d\n" % number for number in numbers))
+
+
+if __name__ == "__main__":
+    main()
