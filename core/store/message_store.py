@@ -70,7 +70,6 @@ class MessageStore:
         self._journals: dict[str, Journal] = {}
         self._positions = array("i", bytes(4 * POSITIONS_MAX))
         self._is_open = True
-        self._names_written = 0
         self._prepared_at = 0  # physical offset of the writer at the last `prepare`
         self._populated = 0  # physical offset up to which the newest segment is ready for the writer
         self._log = CommitLog(

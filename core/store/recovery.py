@@ -82,7 +82,9 @@ def _open_names(folder: Path) -> tuple[QueueNames, bool]:
         return QueueNames.open(path), True
     except CorruptRecordError as error:
         LOGGER.warning("queue names are damaged, all indexes are rebuilt path=%s at=%d", path, error.physical_offset)
-        path.rename(path.with_suffix(".damaged"))
+        for damaged in (path, path.with_name(path.name + ".copy")):
+            if damaged.exists():
+                damaged.rename(damaged.with_name(damaged.name + ".damaged"))
         return QueueNames.open(path), False
 
 
