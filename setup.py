@@ -23,6 +23,7 @@ COMPILED = [
     "core/store/dispatcher.py",
     "core/lmq/topic_trie.py",
     "core/pop/changes.py",
+    "core/pop/window.py",
     "core/pop/inflight.py",
     "gateway/mqtt/codec.py",
     "gateway/amqp/field_table.py",

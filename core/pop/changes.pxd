@@ -6,6 +6,7 @@ cdef int _CHANGE_BYTES
 cdef int _COUNT_MAX
 
 
+@cython.final
 cdef class ChangeLog:
     cdef public Py_ssize_t used
     cdef public bytearray buf

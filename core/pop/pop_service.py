@@ -54,13 +54,13 @@ class PopQueue:
     @property
     def ready_count(self) -> int:
         """How many messages could be taken now."""
-        first = max(self._state.next_offset, self._store.min_offset(self.queue_ref))
-        return self._state.ready_count + max(self._store.max_offset(self.queue_ref) - first, 0)
+        first = max(self._state.window.next_offset, self._store.min_offset(self.queue_ref))
+        return self._state.window.shown_count + max(self._store.max_offset(self.queue_ref) - first, 0)
 
     @property
     def unacked_count(self) -> int:
         """How many messages are hidden: consumers have them, or they wait for the time to be shown again."""
-        return self._state.hidden_count
+        return self._state.window.hidden_count
 
     @property
     def skipped_count(self) -> int:
@@ -70,12 +70,12 @@ class PopQueue:
     @property
     def floor(self) -> int:
         """The first offset that is not acknowledged: what lies before is not needed any more."""
-        return self._state.floor()
+        return self._state.window.floor()
 
     @property
     def next_offset(self) -> int:
         """The first offset that was never taken."""
-        return self._state.next_offset
+        return self._state.window.next_offset
 
     def attempt(self, queue_offset: int) -> int:
         """Return how often a message that is not acknowledged was taken, or 0."""
@@ -99,8 +99,8 @@ class PopQueue:
         count_max = min(count_max, into.capacity)
         into.clear()
         if count_max > 0 and not self._take_again(into, count_max, bytes_max, until_ms):
-            into.next_offset = self._state.next_offset
-            self._store.read(self.queue_ref, self._state.next_offset, into, count_max, bytes_max)
+            into.next_offset = self._state.window.next_offset
+            self._store.read(self.queue_ref, self._state.window.next_offset, into, count_max, bytes_max)
             self._state.take_new(into, until_ms)
             if until_ms and into.count:
                 self._hide_until(until_ms, into.queue_offset[0], into.queue_offset[into.count - 1] + 1)
@@ -109,8 +109,8 @@ class PopQueue:
 
     def _take_again(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int) -> int:
         offsets = self._service.offsets
-        while self._state.ready_count:
-            found = self._state.find_ready(offsets, min(count_max, AGAIN_COUNT_MAX))
+        while self._state.window.shown_count:
+            found = self._state.window.find_shown(offsets, min(count_max, AGAIN_COUNT_MAX))
             consumed = self._store.read_offsets(self.queue_ref, offsets, found, into)
             taken = self._state.take_again(offsets, consumed, into, bytes_max, until_ms)
             if taken:
@@ -167,7 +167,7 @@ class PopQueue:
 
     def purge(self) -> int:
         """Finish all messages that no consumer has; return how many there were."""
-        next_offset = max(self._store.max_offset(self.queue_ref), self._state.next_offset)
+        next_offset = max(self._store.max_offset(self.queue_ref), self._state.window.next_offset)
         count = self.ready_count
         self._state.purge(next_offset)
         self._service.journal.write()
@@ -235,8 +235,8 @@ class PopService:
         replayed, self._states = self._states, {}
         for number in self.journal.names.values():
             state = replayed[number]
-            if state.is_idle():
-                self._resting[number] = state.next_offset
+            if state.window.is_empty():
+                self._resting[number] = state.window.next_offset
             else:
                 self._states[number] = state
 
@@ -275,7 +275,7 @@ class PopService:
             queue, _, owner = key.partition(b"\0")
             if owner == group:
                 state = self._states.get(number)
-                yield queue, self._resting[number] if state is None else state.floor()
+                yield queue, self._resting[number] if state is None else state.window.floor()
 
     def next_deadline_ms(self) -> int | None:
         """Return when `expire` may have something to do."""
@@ -302,7 +302,7 @@ class PopService:
         found = self._states.get(number)
         state = InFlight(number, self.journal.changes, self._resting.pop(number, 0)) if found is None else found
         self._states[number] = state
-        if state.next_offset > self.store.max_offset(queue_ref):
+        if state.window.next_offset > self.store.max_offset(queue_ref):
             state.trim(self.store.max_offset(queue_ref))
         return state
 

@@ -27,7 +27,7 @@ def read_new(batch, first, count, gaps=()):
 def take_ready(state, batch, count_max, lost=()):
     """Take again what is shown, lowest first."""
     into = array("q", bytes(8 * 4096))
-    found = state.find_ready(into, count_max)
+    found = state.window.find_shown(into, count_max)
     offsets = [offset for offset in into[:found] if offset not in lost]
     for i, offset in enumerate(offsets):
         batch.queue_offset[i] = offset
@@ -64,19 +64,19 @@ def offsets(*values):
 def test_floor_follows_the_lowest_unacknowledged_message(state):
     state.take_new(read_new(StoredBatch(10), 0, 10), 0)
     assert state.ack_many(offsets(1, 2, 5), 3) == -1
-    assert state.floor() == 0
+    assert state.window.floor() == 0
     state.ack_many(offsets(0), 1)
-    assert state.floor() == 3
-    assert state.hidden_count == 6
+    assert state.window.floor() == 3
+    assert state.window.hidden_count == 6
 
 
 def test_acknowledging_twice_names_the_offset_and_does_the_others(state):
     state.take_new(read_new(StoredBatch(10), 0, 4), 0)
     assert state.ack_many(offsets(1, 1, 9, 0), 4) == 1
     assert state.ack_many(offsets(-3), 1) == -3
-    assert state.floor() == 2
+    assert state.window.floor() == 2
     assert state.hide_many(offsets(0, 2), 2, 0) == 0
-    assert not state.is_hidden(2)
+    assert state.ack_many(offsets(2), 1) == 2
 
 
 def test_messages_shown_again_come_lowest_first_with_their_attempts(state):
@@ -114,7 +114,7 @@ def test_lost_messages_are_done_and_counted(state, log):
     assert take_ready(state, batch, 10, lost={1}) == [0, 3]
     assert state.skipped_count == 2
     assert state.ack_many(offsets(1), 1) == 1
-    assert replayed([log]).floor() == 0
+    assert replayed([log]).window.floor() == 0
     assert replayed([log]).attempt(1) == 0
 
 
@@ -125,45 +125,50 @@ def test_one_old_message_does_not_keep_the_ring_large(state, log):
         state.take_new(read_new(batch, first, 1000), 0)
         start = 1 if first == 0 else 0
         state.ack_many(batch.queue_offset[start:], 1000 - start)
-    assert state.base > 400_000
-    assert state.floor() == 0
-    assert state.hidden_count == 1
+    assert state.window.base > 400_000
+    assert state.window.floor() == 0
+    assert state.window.hidden_count == 1
     state.hide_many(offsets(0), 1, 0)
     assert take_ready(state, batch, 10) == [0]
     again = replayed([log])
-    assert (again.floor(), again.next_offset, again.ready_count) == (0, 500_000, 1)
+    assert (again.window.floor(), again.window.next_offset, again.window.shown_count) == (0, 500_000, 1)
     state.ack_many(offsets(0), 1)
-    assert state.floor() == state.base == 500_000
+    assert state.window.floor() == state.window.base == 500_000
 
 
 def test_purge_finishes_what_nobody_has(state, log):
     state.take_new(read_new(StoredBatch(10), 0, 6), 0)
     state.hide_many(offsets(0, 1, 4), 3, 0)
-    assert state.purge(1_000_000) == 3 + 999_994
-    assert (state.ready_count, state.hidden_count, state.next_offset) == (0, 3, 1_000_000)
-    assert state.floor() == 2
+    state.purge(1_000_000)
+    assert (state.window.shown_count, state.window.hidden_count, state.window.next_offset) == (0, 3, 1_000_000)
+    assert state.window.floor() == 2
     again = replayed([log])
-    assert (again.ready_count, again.floor(), again.next_offset) == (3, 2, 1_000_000)
+    assert (again.window.shown_count, again.window.floor(), again.window.next_offset) == (3, 2, 1_000_000)
 
 
 def test_seek_forgets_who_has_what(state, log):
     state.take_new(read_new(StoredBatch(10), 0, 6), 77)
     state.seek(3)
-    assert (state.hidden_count, state.floor(), state.next_offset, state.deadline_count()) == (0, 3, 3, 0)
-    assert replayed([log]).next_offset == 3
+    assert (state.window.hidden_count, state.window.floor(), state.window.next_offset, state.deadline_count()) == (
+        0,
+        3,
+        3,
+        0,
+    )
+    assert replayed([log]).window.next_offset == 3
 
 
 def test_trim_forgets_what_the_log_lost(state, log):
     state.take_new(read_new(StoredBatch(10), 0, 8), 0)
     state.ack_many(offsets(6), 1)
     state.trim(5)
-    assert (state.hidden_count, state.next_offset) == (5, 5)
+    assert (state.window.hidden_count, state.window.next_offset) == (5, 5)
     batch = read_new(StoredBatch(10), 5, 3)
     state.take_new(batch, 0)
     assert list(batch.attempt[:3]) == [1, 1, 1]
     state.trim(0)
-    assert (state.hidden_count, state.next_offset, state.floor()) == (0, 0, 0)
-    assert replayed([log]).is_idle()
+    assert (state.window.hidden_count, state.window.next_offset, state.window.floor()) == (0, 0, 0)
+    assert replayed([log]).window.is_empty()
 
 
 def test_hidden_messages_are_shown_at_their_own_moment_only(state):
@@ -173,7 +178,7 @@ def test_hidden_messages_are_shown_at_their_own_moment_only(state):
     assert state.show_due(0, 4, 100) == 3
     assert state.ack_many(offsets(2), 1) == -1
     assert state.show_due(2, 3, 200) == 0
-    assert state.ready_count == 3
+    assert state.window.shown_count == 3
 
 
 @pytest.mark.slow
@@ -216,7 +221,7 @@ def test_state_follows_a_model_through_long_random_runs(seed):
                 logs = [log]
             for entry in model.values():
                 entry[0] = False
-        assert state.hidden_count == sum(entry[0] for entry in model.values())
-        assert state.ready_count == len(model) - state.hidden_count
-        assert state.next_offset == next_offset
-        assert state.floor() == min(model, default=next_offset)
+        assert state.window.hidden_count == sum(entry[0] for entry in model.values())
+        assert state.window.shown_count == len(model) - state.window.hidden_count
+        assert state.window.next_offset == next_offset
+        assert state.window.floor() == min(model, default=next_offset)
