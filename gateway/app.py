@@ -100,7 +100,8 @@ class Gateway:
         store = self.settings.store
         is_sync = store.flush.mode == "sync"
         broker = Broker(self.store, parent_topic=store.parent_topic.encode(), is_sync=is_sync, metrics=Metrics())
-        broker.schedule = TurnRunner(self._loop, self.clock, broker.run_turn).schedule
+        self.turns = TurnRunner(self._loop, self.clock, broker.run_turn)
+        broker.schedule = self.turns.schedule
         broker.on_reader_error = _log_reader_error
         return broker
 
@@ -113,6 +114,7 @@ class Gateway:
             table=self.connections,
             limits=ConnectionLimits(settings.connections_max, settings.host_connections_max),
             refused=self.broker.metrics.door(name).refused,
+            arrived=self.turns.arrived,
         )
 
     # Start

@@ -14,6 +14,7 @@ from core.errors import DiskFullError, FlushFailedError, LmqError
 LOGGER = logging.getLogger(__name__)
 
 TICK_MS = 250
+TURN_BYTES = 128 * 1024  # half a full read: less would cost the batch, more lets readers fall behind
 PREPARE_INTERVAL_S = 0.004  # while messages are written; a step makes a few MiB ready
 PREPARE_IDLE_S = 0.1  # while none are
 
@@ -237,16 +238,32 @@ class FlushThread:
 
 
 class TurnRunner:
-    """Runs the broker's turn once at the end of each loop turn that made work."""
+    """Runs the broker's turn once at the end of each loop turn that made work, and sooner where a lot comes in.
+
+    One turn of the loop can bring many reads of one busy connection (libuv reads a socket up to 32 times). Readers
+    that ran only after all of them would fall behind the writer, so a turn is also run between two reads.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, run_turn: Callable[[int], None]) -> None:
         self._loop = loop
         self._clock = clock
         self._run_turn = run_turn
+        self._is_pending = False
+        self._arrived_bytes = 0
 
     def schedule(self) -> None:
         """Run a turn when the callbacks of this turn of the loop are through; called once a turn."""
+        self._is_pending = True
         self._loop.call_soon(self._turn)
 
+    def arrived(self, size: int) -> None:
+        """Note that `size` bytes are about to be handled; readers run first if they are due."""
+        if self._is_pending and self._arrived_bytes >= TURN_BYTES:
+            self._turn()
+        self._arrived_bytes += size
+
     def _turn(self) -> None:
-        self._run_turn(self._clock.now_ms())
+        self._arrived_bytes = 0
+        if self._is_pending:
+            self._is_pending = False
+            self._run_turn(self._clock.now_ms())

@@ -14,7 +14,7 @@ from core.metrics import DoorMetrics
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND, NO_SLOT, OFFLINE, Subscription
 
-READ_BYTES_MAX = 256 * 1024  # what one read takes from the log: the output's high water mark
+READ_BYTES_MAX = 1024 * 1024  # what one read takes from the log: a batch of messages of the usual sizes
 ROOM_MIN = BATCH_COUNT_MAX // 8  # a window with less room falls behind rather than slow the others down
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import struct
+from collections.abc import Callable
 from typing import cast
 
 from gateway.net.connection_table import ConnectionTable
@@ -24,7 +25,7 @@ UNKNOWN_HOST = b"\x00" * 8
 class Endpoint:
     """What all connections of one door share."""
 
-    __slots__ = ("clock", "connect", "limits", "name", "refused", "table", "timer")
+    __slots__ = ("arrived", "clock", "connect", "limits", "name", "refused", "table", "timer")
 
     def __init__(
         self,
@@ -36,6 +37,7 @@ class Endpoint:
         table: ConnectionTable,
         limits: ConnectionLimits,
         refused: dict[str, int],
+        arrived: Callable[[int], None],
     ) -> None:
         self.name = name
         self.connect = connect
@@ -44,6 +46,7 @@ class Endpoint:
         self.table = table
         self.limits = limits
         self.refused = refused  # connections that were turned away, by reason
+        self.arrived = arrived  # told the size of each read before it is handled
 
 
 class SocketTransport(asyncio.Protocol):
@@ -120,8 +123,10 @@ class SocketTransport(asyncio.Protocol):
         handler = self._handler
         if handler is None or self._close_until_ms:
             return
+        endpoint = self._endpoint
+        endpoint.arrived(len(data))
         try:
-            handler.on_data(data, self._endpoint.clock.now_ms())
+            handler.on_data(data, endpoint.clock.now_ms())
         except Exception as error:
             self._fail(error)
             return

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from core.errors import DiskFullError, FlushFailedError
-from gateway.runtime import TICK_MS, Clock, CoarseTimer, FlushThread, TurnRunner
+from gateway.runtime import TICK_MS, TURN_BYTES, Clock, CoarseTimer, FlushThread, TurnRunner
 
 
 def test_clock_never_goes_back(monkeypatch):
@@ -211,3 +211,20 @@ async def test_turn_runs_once_for_each_schedule():
     assert turns == []
     await asyncio.sleep(0)
     assert len(turns) == 1
+
+
+@pytest.mark.asyncio
+async def test_readers_run_between_two_reads_when_a_lot_came_in():
+    turns = []
+    runner = TurnRunner(asyncio.get_running_loop(), Clock(), turns.append)
+    runner.arrived(TURN_BYTES)
+    runner.arrived(1)
+    assert turns == []
+    runner.schedule()
+    runner.arrived(1)
+    assert len(turns) == 1
+    runner.schedule()
+    runner.arrived(1)
+    assert len(turns) == 1
+    await asyncio.sleep(0)
+    assert len(turns) == 2

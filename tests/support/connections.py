@@ -77,6 +77,7 @@ class Site:
             table=self.table,
             limits=limits,
             refused=self.refused,
+            arrived=lambda size: None,
         )
         self.address = ("", 0)
 
