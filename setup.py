@@ -31,6 +31,7 @@ COMPILED = [
     "gateway/amqp/codec.py",
     "gateway/amqp/unacked.py",
     "gateway/rocketmq/codec.py",
+    "gateway/rocketmq/send_run.py",
     "gateway/rocketmq/send_codec.py",
     "gateway/rocketmq/answer_codec.py",
 ]

@@ -71,6 +71,15 @@ class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
     broker: Address = "127.0.0.1:10911"  # the broker's HOST:PORT, or `off`
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0 for no limit
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
+    advertised_host: str = ""  # our host in routes, as clients can reach it; empty: where each one reached us
+    advertised_port: Annotated[int, Field(ge=0, le=PORT_MAX)] = 0  # our port in routes; 0: the broker's
+    broker_name: Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]+$")] = "lmq"  # in routes; clients keep it with offsets
+    cluster_name: Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]+$")] = "DefaultCluster"  # in routes
+    auto_create_topics: bool = True  # a send to an unknown topic makes it
+    topics_max: Annotated[int, Field(ge=0)] = 100_000  # topics that clients can make
+    body_bytes_max: Annotated[int, Field(ge=1, le=16_000_000)] = 4_194_304  # of one message
+    frame_bytes_max: Annotated[int, Field(ge=1024, le=16_777_216)] = 16_777_216  # of one request
+    idle_timeout_ms: Annotated[int, Field(ge=1000)] = 120_000  # a silent connection is closed after it
 
 
 class AdminSettings(BaseModel, frozen=True, extra="forbid"):

@@ -2,7 +2,7 @@ import cython
 
 from core cimport octets
 from core.message cimport PublishBatch, Route, StoredBatch
-from gateway.rocketmq.send_codec cimport SendRun
+from gateway.rocketmq.send_run cimport SendRun
 
 cdef unsigned int _BINARY
 cdef unsigned int _LANGUAGE_JAVA
@@ -75,3 +75,12 @@ cpdef Py_ssize_t copy_records(
 
 @cython.locals(total=Py_ssize_t, at=Py_ssize_t, i=Py_ssize_t)
 cpdef Py_ssize_t sum_records(StoredBatch batch, int[::1] picked, Py_ssize_t first, Py_ssize_t end) except -1
+
+@cython.locals(total=Py_ssize_t, at=Py_ssize_t, i=Py_ssize_t)
+cpdef Py_ssize_t sum_bodies(StoredBatch batch, int[::1] picked, Py_ssize_t first, Py_ssize_t end) except -1
+
+@cython.locals(batch=PublishBatch, total=Py_ssize_t, i=Py_ssize_t)
+cpdef Py_ssize_t count_stored(SendRun run, Py_ssize_t first, Py_ssize_t end) except -1
+
+@cython.locals(batch=PublishBatch, total=Py_ssize_t, i=Py_ssize_t)
+cpdef Py_ssize_t sum_stored(SendRun run, Py_ssize_t first, Py_ssize_t end) except -1

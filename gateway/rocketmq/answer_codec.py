@@ -10,7 +10,7 @@ from array import array
 from core import octets
 from core.message import PublishBatch, Route, StoredBatch
 from gateway.rocketmq.commands import VERSION
-from gateway.rocketmq.send_codec import SendRun
+from gateway.rocketmq.send_run import SendRun
 
 REGION = b"DefaultRegion"
 _BINARY = 1
@@ -220,4 +220,33 @@ def sum_records(batch: StoredBatch, picked: array[int], first: int, end: int) ->
     for at in range(first, end):
         i = picked[at]
         total += batch.record_end[i] - batch.record_start[i]
+    return total
+
+
+def sum_bodies(batch: StoredBatch, picked: array[int], first: int, end: int) -> int:
+    """Return the bytes of the bodies of the picked messages [first, end)."""
+    total = 0
+    for at in range(first, end):
+        i = picked[at]
+        total += batch.body_end[i] - batch.body_start[i]
+    return total
+
+
+def count_stored(run: SendRun, first: int, end: int) -> int:
+    """Return how many of the sends [first, end) were stored."""
+    batch = run.batch
+    total = 0
+    for i in range(first, end):
+        if batch.physical_offset[i] >= 0:
+            total += 1
+    return total
+
+
+def sum_stored(run: SendRun, first: int, end: int) -> int:
+    """Return the bytes of the bodies of those of the sends [first, end) that were stored."""
+    batch = run.batch
+    total = 0
+    for i in range(first, end):
+        if batch.physical_offset[i] >= 0:
+            total += batch.body_end[i] - batch.body_start[i]
     return total

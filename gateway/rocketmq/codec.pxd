@@ -7,7 +7,7 @@ cdef long long _NO_INTEGER
 cdef unsigned int _BINARY
 cdef Py_ssize_t _PREFIX_BYTES
 cdef Py_ssize_t _BINARY_START
-cdef dict _LETTERS
+cdef dict _FIELD_NAMES
 
 
 cdef class Frames:

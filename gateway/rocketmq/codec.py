@@ -21,7 +21,7 @@ _NO_INTEGER = NO_INTEGER
 _BINARY = 1
 _PREFIX_BYTES = 8
 _BINARY_START = 13  # code, language, version, opaque, flag
-_LETTERS = {
+FIELD_NAMES = {
     b"producerGroup": 0,
     b"topic": 1,
     b"defaultTopic": 2,
@@ -38,6 +38,7 @@ _LETTERS = {
     b"brokerName": 13,
     b"bname": 13,
 }
+_FIELD_NAMES = FIELD_NAMES
 
 
 class Frames:
@@ -164,7 +165,7 @@ def _field_of(buf: bytes | bytearray | memoryview, start: int, end: int) -> int:
         field = buf[start] - 0x61
         return field if 0 <= field < _FIELDS else -1
     name = octets.read_bytes(buf, start, end)
-    return _LETTERS.get(name, -1)
+    return _FIELD_NAMES.get(name, -1)
 
 
 def _read_json(buf: bytes | bytearray | memoryview, pos: int, end: int, header: SendHeader) -> bool:

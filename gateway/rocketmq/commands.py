@@ -80,6 +80,11 @@ def answer(
     )
 
 
+def encode_json(value: object) -> bytes:
+    """Return `value` as JSON without a space: the Go client cuts it up as text."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
 def encode_command(command: Command) -> bytes:
     """Return the whole frame of `command`."""
     header = encode_header(command)

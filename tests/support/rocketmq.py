@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gateway.rocketmq.codec import Frames, cut_frames
 from gateway.rocketmq.commands import HEADER_JSON, Command, encode_command
-from gateway.rocketmq.send_codec import SendRun, read_sends
+from gateway.rocketmq.send_codec import read_sends
+from gateway.rocketmq.send_run import SendRun
 
 LOCALHOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 

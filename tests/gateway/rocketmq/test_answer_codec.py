@@ -8,7 +8,7 @@ from core.message import DispatchSet, Route, StoredBatch
 from gateway.rocketmq.answer_codec import copy_records, encode_send_answers, pick_all, pick_tagged, sum_records
 from gateway.rocketmq.codec import Frames, cut_frames
 from gateway.rocketmq.commands import HEADER_BINARY, HEADER_JSON, Command, decode_header
-from gateway.rocketmq.send_codec import SendRun
+from gateway.rocketmq.send_run import SendRun
 from tests.support.rocketmq import read_run, send_frame
 
 HOST_HEX = b"7F00000100002A9F"

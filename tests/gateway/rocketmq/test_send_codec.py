@@ -6,7 +6,8 @@ from hypothesis import given, strategies as st
 from core.properties import decode_properties
 from gateway.rocketmq.codec import Frames, cut_frames
 from gateway.rocketmq.commands import HEADER_BINARY, HEADER_JSON, Command, encode_command
-from gateway.rocketmq.send_codec import (
+from gateway.rocketmq.send_codec import read_sends
+from gateway.rocketmq.send_run import (
     REFUSED_BODY,
     REFUSED_HALF,
     REFUSED_LATER,
@@ -14,7 +15,6 @@ from gateway.rocketmq.send_codec import (
     REFUSED_TEXT,
     RUN_MAX,
     SendRun,
-    read_sends,
 )
 from tests.support.rocketmq import LOCALHOST, extra_of, read_run, request_frame, send_frame
 

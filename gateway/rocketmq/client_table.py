@@ -1,0 +1,227 @@
+"""The clients that are connected: what they said in their heartbeats, their groups, and their locks on queues."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from gateway.rocketmq.commands import FLAG_ONE_WAY, Command, answer, encode_command, encode_json
+from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.fields import text_field
+from gateway.rocketmq.request_codes import RequestCode
+from gateway.rocketmq.response_codes import ResponseCode
+from gateway.rocketmq.tag_filter import TAG, Subscription, parse_tag_filter
+
+LOCK_MS = 60_000  # a lock that is not renewed for so long may be taken by another client
+GROUPS_MAX = 256  # of one client, as producer and consumer each
+SUBSCRIPTIONS_MAX = 1024  # of one client in one group
+
+
+class Output(Protocol):
+    """What a client is written to by."""
+
+    conn_id: int
+
+    def write(self, data: bytes) -> None:
+        """Send `data`."""
+
+
+class Client:
+    """One connection, as the request families know it."""
+
+    def __init__(self, output: Output) -> None:
+        self.output = output
+        self.client_id = ""
+        self.language = 0
+        self.version = 0
+        self.consumer_groups: set[str] = set()
+        self.producer_groups: set[str] = set()
+
+    def send(self, command: Command) -> None:
+        """Send a command to this client."""
+        self.output.write(encode_command(command))
+
+
+class ConsumerGroup:
+    """The live members of one group and their subscriptions."""
+
+    def __init__(self) -> None:
+        self.members: dict[int, Client] = {}  # by connection
+        self.subscriptions: dict[str, Subscription] = {}  # by topic
+
+
+class ClientTable:
+    """All clients that sent a heartbeat.
+
+    Args:
+        on_group: Called with each consumer group of a heartbeat.
+    """
+
+    def __init__(self, on_group: Callable[[bytes], None]) -> None:
+        self._on_group = on_group
+        self._groups: dict[str, ConsumerGroup] = {}
+        self._locks: dict[tuple[str, str, int], tuple[str, int]] = {}  # (group, topic, queue) -> client, until
+
+    def find_subscription(self, group: str, topic: str) -> Subscription:
+        """Return what the group wants of the topic, by its members' heartbeats.
+
+        Raises:
+            CommandRefusedError: The group has no member, or they did not subscribe to the topic.
+        """
+        found = self._groups.get(group)
+        if found is None:
+            raise CommandRefusedError(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's group info not exist")
+        subscription = found.subscriptions.get(topic)
+        if subscription is None:
+            raise CommandRefusedError(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist")
+        return subscription
+
+    # Heartbeats
+
+    def heart_beat(self, client: Client, request: Command) -> Command:
+        """Note the client and its groups; tell the others of a group that changed."""
+        said = read_object(request)
+        client.client_id = str(said.get("clientID", ""))
+        client.language, client.version = request.language, request.version
+        for data in _objects(said, "producerDataSet")[:GROUPS_MAX]:
+            client.producer_groups.add(str(data.get("groupName", "")))
+        for data in _objects(said, "consumerDataSet")[:GROUPS_MAX]:
+            self._join(client, data)
+        return answer(
+            request, ResponseCode.SUCCESS, ext={"IS_SUPPORT_HEART_BEAT_V2": "false", "IS_SUB_CHANGE": "false"}
+        )
+
+    def _join(self, client: Client, data: dict[str, Any]) -> None:
+        name = str(data.get("groupName", ""))
+        if not name or (name not in client.consumer_groups and len(client.consumer_groups) >= GROUPS_MAX):
+            return
+        self._on_group(name.encode())
+        group = self._groups.setdefault(name, ConsumerGroup())
+        client.consumer_groups.add(name)
+        is_new = client.output.conn_id not in group.members
+        group.members[client.output.conn_id] = client
+        subscriptions = _read_subscriptions(data)
+        is_changed = subscriptions.keys() != group.subscriptions.keys()
+        for topic, subscription in subscriptions.items():
+            known = group.subscriptions.get(topic)
+            if known is not None and known.version >= subscription.version:
+                subscriptions[topic] = known
+        group.subscriptions = subscriptions
+        if is_new or is_changed:
+            self._notify(name, group)
+
+    def _notify(self, name: str, group: ConsumerGroup) -> None:
+        change = Command(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, flag=FLAG_ONE_WAY, ext={"consumerGroup": name})
+        for member in list(group.members.values()):
+            member.send(change)
+
+    def unregister(self, client: Client, request: Command) -> Command:
+        """Take the client out of the groups that it names."""
+        group = request.ext.get("consumerGroup", "")
+        if group in client.consumer_groups:
+            self._leave(client, group)
+        client.producer_groups.discard(request.ext.get("producerGroup", ""))
+        return answer(request, ResponseCode.SUCCESS)
+
+    def drop(self, client: Client) -> None:
+        """The client's connection is gone."""
+        for group in list(client.consumer_groups):
+            self._leave(client, group)
+        client.producer_groups.clear()
+
+    def _leave(self, client: Client, name: str) -> None:
+        client.consumer_groups.discard(name)
+        group = self._groups.get(name)
+        if group is None or group.members.pop(client.output.conn_id, None) is None:
+            return
+        if group.members:
+            self._notify(name, group)
+        else:
+            del self._groups[name]
+
+    # Questions about groups
+
+    def list_members(self, request: Command) -> Command:
+        """Answer with the client identifiers of a group, which share out its queues among themselves."""
+        name = text_field(request, "consumerGroup")
+        group = self._groups.get(name)
+        if group is None:
+            return answer(request, ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {name}")
+        ids = sorted({member.client_id for member in group.members.values()})
+        return answer(request, ResponseCode.SUCCESS, body=encode_json({"consumerIdList": ids}))
+
+    def check_config(self, request: Command) -> Command:
+        """Say whether we can filter as the client wants: by tags, not by SQL."""
+        subscription = read_object(request).get("subscriptionData")
+        kind = subscription.get("expressionType") if isinstance(subscription, dict) else None
+        if kind not in {None, "", TAG}:
+            remark = f"The broker does not support consumer to filter message by {kind}"
+            return answer(request, ResponseCode.SYSTEM_ERROR, remark)
+        return answer(request, ResponseCode.SUCCESS)
+
+    # Locks of ordered consumers
+
+    def lock_queues(self, request: Command, now_ms: int) -> Command:
+        """Lock queues of a group for one client; answer with those that it holds now."""
+        said = read_object(request)
+        group, client_id = str(said.get("consumerGroup", "")), str(said.get("clientId", ""))
+        held = []
+        self._forget_old_locks(now_ms)
+        for queue in _objects(said, "mqSet")[:SUBSCRIPTIONS_MAX]:
+            key = _lock_key(group, queue)
+            holder, until_ms = self._locks.get(key, (client_id, 0))
+            if holder == client_id or until_ms <= now_ms:
+                self._locks[key] = (client_id, now_ms + LOCK_MS)
+                held.append(queue)
+        return answer(request, ResponseCode.SUCCESS, body=encode_json({"lockOKMQSet": held}))
+
+    def unlock_queues(self, request: Command) -> Command:
+        """Give locks back."""
+        said = read_object(request)
+        group, client_id = str(said.get("consumerGroup", "")), str(said.get("clientId", ""))
+        for queue in _objects(said, "mqSet"):
+            key = _lock_key(group, queue)
+            if self._locks.get(key, ("", 0))[0] == client_id:
+                del self._locks[key]
+        return answer(request, ResponseCode.SUCCESS)
+
+    def _forget_old_locks(self, now_ms: int) -> None:
+        if len(self._locks) > SUBSCRIPTIONS_MAX:
+            self._locks = {key: lock for key, lock in self._locks.items() if lock[1] > now_ms}
+
+
+def read_object(request: Command) -> dict[str, Any]:
+    """Return the JSON object that is the request's body.
+
+    Raises:
+        CommandRefusedError: The body is anything else.
+    """
+    try:
+        said = json.loads(bytes(request.body).decode(), strict=False)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "the body is no JSON object")
+    return said
+
+
+def _objects(said: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    value = said.get(name)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _read_subscriptions(data: dict[str, Any]) -> dict[str, Subscription]:
+    found: dict[str, Subscription] = {}
+    for item in _objects(data, "subscriptionDataSet")[:SUBSCRIPTIONS_MAX]:
+        if item.get("expressionType") not in {None, "", TAG}:
+            continue  # a pull of it is answered with 24; check_config has told the client why
+        version = item.get("subVersion")
+        tags = parse_tag_filter(str(item.get("subString") or "*"))
+        found[str(item.get("topic", ""))] = Subscription(tags, version if isinstance(version, int) else 0)
+    return found
+
+
+def _lock_key(group: str, queue: dict[str, Any]) -> tuple[str, str, int]:
+    queue_id = queue.get("queueId")
+    return (group, str(queue.get("topic", "")), queue_id if isinstance(queue_id, int) else 0)

@@ -1,0 +1,127 @@
+"""The state of one connection's input: bytes in, commands and runs of sends out, in their order.
+
+Requests and answers share a connection in both directions and are matched by their opaque number, so this is all the
+state that the protocol has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gateway.rocketmq.codec import Frames, cut_frames
+from gateway.rocketmq.commands import FRAME_PREFIX_BYTES, Command, decode_header
+from gateway.rocketmq.send_codec import read_sends
+from gateway.rocketmq.send_run import SendRun
+
+
+class FrameInput:
+    """Bytes as they come, cut into frames; the part of a frame that came so far is kept.
+
+    Args:
+        frames: Room for cut frames; may be shared by all that are not read at the same time.
+        frame_bytes_max: A longer frame is an error.
+    """
+
+    def __init__(self, frames: Frames, frame_bytes_max: int) -> None:
+        self.frames = frames
+        self._frame_bytes_max = frame_bytes_max
+        self._data: bytes | bytearray = b""
+        self._pos = 0
+        self._tail = bytearray()
+        self._wanted = 0  # bytes that the tail must have before it is looked at again
+
+    @property
+    def has_part(self) -> bool:
+        """Whether a part of a frame is there."""
+        return bool(self._tail)
+
+    def receive_data(self, data: bytes) -> None:
+        """Take bytes of the peer; to be followed by `cut` until it gives nothing."""
+        self._pos = 0
+        if not self._tail:
+            self._data = data
+            return
+        self._tail += data
+        if len(self._tail) >= self._wanted:
+            self._data, self._tail = self._tail, bytearray()
+
+    def cut(self) -> bool:
+        """Put the next frames into `frames`; return whether there were any.
+
+        Raises:
+            FrameError: The next frame is malformed.
+        """
+        self._pos = cut_frames(self._data, self._pos, self.frames, self._frame_bytes_max)
+        if self.frames.count:
+            return True
+        if self._pos < len(self._data):
+            self._keep_tail()
+        self._data, self._pos = b"", 0
+        return False
+
+    def _keep_tail(self) -> None:
+        self._tail = bytearray(memoryview(self._data)[self._pos :])
+        self._wanted = FRAME_PREFIX_BYTES
+        if len(self._tail) >= FRAME_PREFIX_BYTES:
+            self._wanted = 4 + int.from_bytes(self._tail[:4], "big")
+
+    def decode(self, i: int) -> Command:
+        """Return the command of frame `i`.
+
+        Raises:
+            FrameError: Its header is malformed.
+        """
+        frames = self.frames
+        start, body = frames.header_start[i], frames.header_end[i]
+        header = bytes(frames.buf[start:body])
+        return decode_header(frames.header_type[i], header, bytes(frames.buf[body : frames.body_end[i]]))
+
+
+class Connection:
+    """One peer of the server.
+
+    Args:
+        frames: Room for cut frames, as with `FrameInput`.
+        run: Room for a run of sends; shared in the same way.
+        frame_bytes_max: A longer frame is an error.
+        born_host: The peer's address and port, as records store it.
+    """
+
+    def __init__(self, frames: Frames, run: SendRun, frame_bytes_max: int, born_host: bytes) -> None:
+        self.origin = b""  # encoded properties that say who this peer is
+        self._input = FrameInput(frames, frame_bytes_max)
+        self._run = run
+        self._born_host = born_host
+
+    def receive_data(self, data: bytes) -> None:
+        """Take bytes of the peer; `events` then tells what they say."""
+        self._input.receive_data(data)
+
+    def receive_eof(self) -> bool:
+        """The peer sends no more; return whether it stopped in the midst of a frame."""
+        return self._input.has_part
+
+    def events(self, uniq_prefix: bytes) -> Iterator[Command | SendRun]:
+        """Yield the commands and runs of sends that came, in their order. A run is valid until the next event.
+
+        Args:
+            uniq_prefix: The first 28 digits of the keys that we give to messages without one.
+
+        Raises:
+            FrameError: The peer sent something that is no frame; the connection cannot go on.
+        """
+        while self._input.cut():
+            yield from self._read_frames(uniq_prefix)
+
+    def _read_frames(self, uniq_prefix: bytes) -> Iterator[Command | SendRun]:
+        frames, run = self._input.frames, self._run
+        i = 0
+        while i < frames.count:
+            run.begin(frames.buf, origin=self.origin, born_host=self._born_host, uniq_prefix=uniq_prefix)
+            after = read_sends(frames, i, run)
+            if after > i:
+                yield run
+                i = after
+            else:
+                yield self._input.decode(i)
+                i += 1

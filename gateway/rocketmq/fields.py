@@ -1,0 +1,48 @@
+"""The typed header fields of a request, read from its `extFields`."""
+
+from __future__ import annotations
+
+from gateway.rocketmq.commands import Command
+from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.response_codes import ResponseCode
+
+DIGITS_MAX = 20  # of 64 bits, with a sign
+OFFSET_MAX = (1 << 47) - 1  # what a place holds
+
+
+def text_field(request: Command, name: str) -> str:
+    """Return a required field.
+
+    Raises:
+        CommandRefusedError: It is absent.
+    """
+    value = request.ext.get(name)
+    if value is None:
+        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"the custom field <{name}> is null")
+    return value
+
+
+def integer_field(request: Command, name: str, otherwise: int | None = None) -> int:
+    """Return a field as an integer of 64 bits; a required one where there is no `otherwise`.
+
+    Raises:
+        CommandRefusedError: It is absent or no integer.
+    """
+    value = request.ext.get(name)
+    if value is None:
+        if otherwise is not None:
+            return otherwise
+        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"the custom field <{name}> is null")
+    try:
+        number = int(value) if len(value) <= DIGITS_MAX else None
+    except ValueError:
+        number = None
+    if number is None or not -(2**63) <= number < 2**63:
+        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"the custom field <{name}> is no integer")
+    return number
+
+
+def flag_field(request: Command, name: str, *, otherwise: bool) -> bool:
+    """Return a field that is `true` or `false`."""
+    value = request.ext.get(name)
+    return otherwise if value is None else value.lower() == "true"

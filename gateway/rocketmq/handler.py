@@ -1,0 +1,320 @@
+"""The RocketMQ door: name server and broker in one, on any number of listening addresses that all answer both.
+
+Source: docs/protocols/rocketmq.md.
+"""
+
+from __future__ import annotations
+
+import calendar
+import datetime as dt
+import logging
+import os
+import socket
+from collections.abc import Callable
+
+from core.broker import Broker
+from core.errors import LmqError
+from core.metrics import DoorMetrics
+from core.properties import encode_origin
+from gateway.auth.authenticator import Authenticator, Identity
+from gateway.net.protocol import Transport
+from gateway.rocketmq.client_table import Client, ClientTable
+from gateway.rocketmq.codec import Frames
+from gateway.rocketmq.commands import Command, answer, encode_command
+from gateway.rocketmq.connection import Connection
+from gateway.rocketmq.consumer_manage import ConsumerManage
+from gateway.rocketmq.errors import CommandRefusedError, FrameError, response_code_of
+from gateway.rocketmq.pull import HeldPull, PullService
+from gateway.rocketmq.request_codes import RequestCode
+from gateway.rocketmq.response_codes import ResponseCode
+from gateway.rocketmq.send import Sender, SendService
+from gateway.rocketmq.send_run import SendRun
+from gateway.rocketmq.topic_route import TopicRoute
+from gateway.rocketmq.topic_table import TopicTable
+from gateway.settings import RocketmqSettings
+
+LOGGER = logging.getLogger(__name__)
+
+PROPERTIES_BYTES_MAX = 32_767 - 128  # of a message's own: room for what the log adds
+IPV6_HOST_BYTES = 20
+MAPPED_PREFIX = bytes(10) + b"\xff\xff"  # an IPv4 address in IPv6's form
+
+
+class RocketmqDoor:
+    """What all connections of the door share.
+
+    Args:
+        broker: The one door of the core.
+        settings: The door's settings.
+        authenticator: Who may come in.
+    """
+
+    def __init__(self, broker: Broker, settings: RocketmqSettings, authenticator: Authenticator) -> None:
+        self.broker = broker
+        self.settings = settings
+        self.authenticator = authenticator
+        self.metrics: DoorMetrics = broker.metrics.door("rocketmq")
+        self.frames = Frames()
+        self.run = SendRun(settings.body_bytes_max, PROPERTIES_BYTES_MAX)
+        topics = TopicTable(
+            broker.table("rocketmq_topics"),
+            broker.parent_topic,
+            topics_max=settings.topics_max,
+            makes_topics=settings.auto_create_topics,
+        )
+        self.clients = ClientTable(on_group=topics.open_retry)
+        self.routes = TopicRoute(topics, settings.broker_name, settings.cluster_name)
+        self.sends = SendService(broker, topics, self.metrics)
+        self.pulls = PullService(broker, topics, self.clients, self.metrics)
+        self.offsets = ConsumerManage(broker, topics)
+        self.functions = self._list_functions()
+        self.broker_port = 0  # where the broker listens, once it is known
+        self._uniq = UniqPrefix(os.getpid())
+
+    def _list_functions(self) -> dict[int, Function]:
+        """Return what answers each request code, but for sends, pulls and heartbeats."""
+        offsets, clients, routes = self.offsets, self.clients, self.routes
+        return {
+            RequestCode.GET_ROUTEINFO_BY_TOPIC: lambda peer, request, _: routes.get_route(
+                request, self.address_text(peer.transport)
+            ),
+            RequestCode.GET_BROKER_CLUSTER_INFO: lambda peer, request, _: routes.get_cluster(
+                request, self.address_text(peer.transport)
+            ),
+            RequestCode.UNREGISTER_CLIENT: lambda peer, request, _: clients.unregister(peer.client, request),
+            RequestCode.GET_CONSUMER_LIST_BY_GROUP: lambda _peer, request, _: clients.list_members(request),
+            RequestCode.CHECK_CLIENT_CONFIG: lambda _peer, request, _: clients.check_config(request),
+            RequestCode.LOCK_BATCH_MQ: lambda _peer, request, now_ms: clients.lock_queues(request, now_ms),
+            RequestCode.UNLOCK_BATCH_MQ: lambda _peer, request, _: clients.unlock_queues(request),
+            RequestCode.QUERY_CONSUMER_OFFSET: lambda _peer, request, _: offsets.query_offset(request),
+            RequestCode.UPDATE_CONSUMER_OFFSET: lambda _peer, request, _: offsets.update_offset(request),
+            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda _peer, request, _: offsets.search_offset(request),
+            RequestCode.GET_MAX_OFFSET: lambda _peer, request, _: offsets.max_offset(request),
+            RequestCode.GET_MIN_OFFSET: lambda _peer, request, _: offsets.min_offset(request),
+            RequestCode.GET_EARLIEST_MSG_STORETIME: lambda _peer, request, _: offsets.earliest_store_time(request),
+            RequestCode.VIEW_MESSAGE_BY_ID: lambda peer, request, _: offsets.view_message(request, peer.may_read),
+        }
+
+    def connect(self, transport: Transport) -> RocketmqHandler:
+        """Return the handler of a new connection."""
+        return RocketmqHandler(self, transport)
+
+    def start(self, now_ms: int) -> None:
+        """Nothing to load: the tables are read when they are asked."""
+
+    def stop(self, now_ms: int) -> None:
+        """Nothing to save: what is durable is written when it changes."""
+
+    def uniq_prefix(self, now_ms: int) -> bytes:
+        """Return the first digits of the keys that messages without one are given now."""
+        return self._uniq.at(now_ms)
+
+    def address_for(self, transport: Transport) -> tuple[str, int]:
+        """Return our address as this peer can reach it: as the settings say, else where it reached us."""
+        host, port = transport.local_address
+        return self.settings.advertised_host or host, self.settings.advertised_port or self.broker_port or port
+
+    def address_text(self, transport: Transport) -> str:
+        """Return that address as routes carry it."""
+        return format_address(*self.address_for(transport))
+
+
+class UniqPrefix:
+    """The first 28 digits of a UNIQ_KEY: address, process, a number of our own, milliseconds of the month."""
+
+    def __init__(self, pid: int) -> None:
+        self._start = b"7F000001%04X4C4D5147" % (pid & 0xFFFF)
+        self._month_ms = 0
+        self._month_until_ms = 0
+
+    def at(self, now_ms: int) -> bytes:
+        """Return the digits for this moment."""
+        if not self._month_ms <= now_ms < self._month_until_ms:
+            self._find_month(now_ms)
+        return b"%b%08X" % (self._start, (now_ms - self._month_ms) & 0xFFFFFFFF)
+
+    def _find_month(self, now_ms: int) -> None:
+        day = dt.datetime.fromtimestamp(now_ms / 1000, dt.UTC)
+        first = dt.datetime(day.year, day.month, 1, tzinfo=dt.UTC)
+        days = calendar.monthrange(day.year, day.month)[1]
+        self._month_ms = int(first.timestamp()) * 1000
+        self._month_until_ms = self._month_ms + days * 86_400_000
+
+
+class RocketmqHandler:
+    """One connection: requests in, answers out, pulls held in between."""
+
+    def __init__(self, door: RocketmqDoor, transport: Transport) -> None:
+        self.held: dict[int, HeldPull] = {}
+        self._door = door
+        self.transport = transport
+        self.client = Client(transport)
+        self._connection = Connection(
+            door.frames, door.run, door.settings.frame_bytes_max, plain_host(transport.peer_host)
+        )
+        self._sender: Sender | None = None
+        self._identity: Identity | None = door.authenticator.authenticate("rocketmq", "", None, None, transport.peer)
+        self._idle_until_ms = 0  # the first call of the timer, at once, sets it
+        self._held_until_ms = 0  # the first deadline of the held pulls, or one before it
+        door.metrics.connections += 1
+        door.metrics.connections_total += 1
+        self._name_origin()
+
+    # The transport calls these.
+
+    def on_data(self, data: bytes, now_ms: int) -> None:
+        """Answer what came; a peer that sends no frames is closed."""
+        door = self._door
+        self._idle_until_ms = now_ms + door.settings.idle_timeout_ms
+        self._connection.receive_data(data)
+        try:
+            for event in self._connection.events(door.uniq_prefix(now_ms)):
+                if isinstance(event, SendRun):
+                    self._store(event, now_ms)
+                else:
+                    self._handle(event, now_ms)
+        except FrameError as error:
+            door.metrics.refuse("malformed_frame")
+            LOGGER.warning(
+                "closing connection: malformed frame conn=%d peer=%s reason=%s",
+                self.transport.conn_id,
+                self.transport.peer,
+                error.reason,
+            )
+            self.transport.close()
+            return
+        if not self.transport.is_writable:
+            self.transport.pause_reading()
+
+    def on_eof(self, now_ms: int) -> None:
+        """The peer sends no more; nothing is owed to it that it would still read."""
+
+    def on_writable(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
+        """Go on reading requests and answering held pulls."""
+        self.transport.resume_reading()
+        for pull in list(self.held.values()):
+            self._door.broker.request_run(pull)
+
+    def on_closed(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
+        """Forget the client, its groups and its pulls."""
+        for pull in list(self.held.values()):
+            self._door.pulls.forget(pull)
+        self._door.clients.drop(self.client)
+        self._door.metrics.connections -= 1
+
+    def on_timer(self, now_ms: int) -> None:
+        """Answer the pulls whose time is over; close a connection that was silent for too long."""
+        if self.held:
+            self._idle_until_ms = max(self._idle_until_ms, now_ms + self._door.settings.idle_timeout_ms)
+            for pull in [pull for pull in self.held.values() if pull.deadline_ms <= now_ms]:
+                self._door.pulls.resume(pull, now_ms)
+            self._held_until_ms = min((pull.deadline_ms for pull in self.held.values()), default=0)
+        elif not self._idle_until_ms:
+            self._idle_until_ms = now_ms + self._door.settings.idle_timeout_ms
+        elif self._idle_until_ms <= now_ms:
+            self.transport.close()
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when the next held pull, or the connection's patience, ends."""
+        return self._held_until_ms if self.held else self._idle_until_ms
+
+    # The request families call these.
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether an answer may be written now."""
+        return self.transport.is_writable
+
+    def write(self, data: bytes) -> None:
+        """Send `data`."""
+        self.transport.write(data)
+
+    def may_read(self, queue: bytes) -> bool:
+        """Whether this client may read the queue or topic."""
+        return self._identity is not None and self._identity.may.may_subscribe(queue)
+
+    def may_publish(self, topic: bytes) -> bool:
+        """Whether this client may send to the topic."""
+        return self._identity is not None and self._identity.may.may_publish(topic)
+
+    def hold(self, pull: HeldPull) -> None:
+        """Keep a pull that waits."""
+        if not self.held or pull.deadline_ms < self._held_until_ms:
+            self._held_until_ms = pull.deadline_ms
+        self.held[id(pull)] = pull
+
+    # Requests
+
+    def _store(self, run: SendRun, now_ms: int) -> None:
+        self._door.sends.store(self._get_sender(), run, now_ms)
+
+    def _get_sender(self) -> Sender:
+        if self._sender is None:
+            host, port = self._door.address_for(self.transport)
+            self._sender = Sender(self.write, self.may_publish, pack_address(host, port).hex().upper().encode())
+        return self._sender
+
+    def _handle(self, request: Command, now_ms: int) -> None:
+        """Answer one request; none is so wrong that it costs the connection."""
+        if request.is_response:
+            return
+        try:
+            response = self._ask(request, now_ms)
+        except CommandRefusedError as refusal:
+            response = answer(request, refusal.code, refusal.remark)
+        except LmqError as error:
+            response = answer(request, response_code_of(error), str(error))
+        if response is None:
+            return
+        if response.code != ResponseCode.SUCCESS:
+            self._door.metrics.refuse(f"code_{response.code}")
+        if not request.is_one_way:
+            self.transport.write(encode_command(response))
+
+    def _ask(self, request: Command, now_ms: int) -> Command | None:
+        if self._identity is None:
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, "this gateway lets no client in without a name")
+        code = request.code
+        if code in PULLS:
+            self._door.pulls.pull(self, request, now_ms)
+            return None
+        if code in SENDS:
+            self._door.sends.send_one(self._get_sender(), self._door.run, request, now_ms)
+            return None
+        if code == RequestCode.HEART_BEAT:
+            response = self._door.clients.heart_beat(self.client, request)
+            self._name_origin()
+            return response
+        function = self._door.functions.get(code)
+        if function is None:
+            raise CommandRefusedError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {code} not supported")
+        return function(self, request, now_ms)
+
+    def _name_origin(self) -> None:
+        user = self._identity.user if self._identity is not None else ""
+        self._connection.origin = encode_origin(b"rocketmq", self.client.client_id.encode(), user.encode())
+
+
+Function = Callable[[RocketmqHandler, Command, int], Command]
+PULLS = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
+SENDS = frozenset((RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE))
+
+
+def plain_host(host: bytes) -> bytes:
+    """Return an address and port, an IPv4 address in IPv6's form as the four bytes that every client can read."""
+    return host[12:] if len(host) == IPV6_HOST_BYTES and host.startswith(MAPPED_PREFIX) else host
+
+
+def pack_address(host: str, port: int) -> bytes:
+    """Return an address and port as message ids carry them; a name that is no address as 127.0.0.1."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        packed = socket.inet_pton(family, host)
+    except OSError:
+        packed = b"\x7f\x00\x00\x01"
+    return plain_host(packed + port.to_bytes(4, "big"))
+
+
+def format_address(host: str, port: int) -> str:
+    """Return `HOST:PORT`, an IPv6 host in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

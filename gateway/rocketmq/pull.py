@@ -1,0 +1,304 @@
+"""Pulls of topics' queues and of light queues, answered at once or held until there is something.
+
+A held pull is one small object, parked on its queue. It is answered once: when the queue has a message that its
+filter wants, or when its time is over.
+
+Source: docs/protocols/rocketmq.md, "Pulls".
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Protocol
+
+from core.broker import Broker
+from core.message import StoredBatch
+from core.metrics import DoorMetrics
+from gateway.rocketmq.answer_codec import copy_records, pick_all, pick_tagged, sum_bodies, sum_records
+from gateway.rocketmq.commands import (
+    FLAG_RESPONSE,
+    HEADER_BINARY,
+    HEADER_JSON,
+    VERSION,
+    Command,
+    encode_header,
+    encode_prefix,
+)
+from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.fields import OFFSET_MAX, integer_field, text_field
+from gateway.rocketmq.response_codes import ResponseCode
+from gateway.rocketmq.tag_filter import TAG, Subscription, TagFilter, parse_tag_filter
+from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
+
+FLAG_COMMIT = 0x1
+FLAG_SUSPEND = 0x2
+FLAG_SUBSCRIPTION = 0x4
+COUNT_MAX = 1024  # of one answer, whatever the client asks for
+BYTES_MAX = 262_144  # of one answer's records, unless a single one is larger
+SCAN_MAX = 4096  # messages that one pull looks at for those its filter wants
+SUSPEND_MS_MAX = 600_000
+HELD_MAX = 10_000  # of one connection; more are answered at once
+NOTHING: frozenset[ResponseCode] = frozenset()
+NOT_FOUND = frozenset((ResponseCode.PULL_NOT_FOUND,))
+NOTHING_WANTED = frozenset((ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY))
+
+_FOUND_HEADER = (
+    b'{"code":0,"extFields":{"suggestWhichBrokerId":"0","nextBeginOffset":"%d","minOffset":"%d","maxOffset":"%d",'
+    b'"topicSysFlag":"0","groupSysFlag":"0"},"flag":1,"language":"JAVA","opaque":%d,"remark":"FOUND",'
+    b'"serializeTypeCurrentRPC":"JSON","version":' + b"%d}" % VERSION
+)
+
+
+class Puller(Protocol):
+    """The connection that a pull came in by."""
+
+    held: dict[int, HeldPull]
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether an answer may be written now."""
+
+    def write(self, data: bytes) -> None:
+        """Send `data`."""
+
+    def may_read(self, queue: bytes) -> bool:
+        """Whether this client may read the queue."""
+
+    def hold(self, pull: HeldPull) -> None:
+        """Keep a pull that waits, and see to its deadline."""
+
+
+class Subscriptions(Protocol):
+    """What groups want, by their heartbeats: the client table."""
+
+    def find_subscription(self, group: str, topic: str) -> Subscription:
+        """Return what the group wants of the topic, or refuse the request."""
+
+
+class HeldPull:
+    """One pull; while it waits, parked on its queue and kept by its connection."""
+
+    __slots__ = (
+        "bytes_max",
+        "count_max",
+        "deadline_ms",
+        "header_type",
+        "is_suspended",
+        "offset",
+        "opaque",
+        "puller",
+        "queue_ref",
+        "service",
+        "tags",
+    )
+
+    def __init__(self, service: PullService, puller: Puller, request: Command) -> None:
+        self.service = service
+        self.puller = puller
+        self.opaque = request.opaque
+        self.header_type = request.header_type
+        self.queue_ref = -1
+        self.offset = integer_field(request, "queueOffset")
+        self.count_max = max(1, min(integer_field(request, "maxMsgNums"), COUNT_MAX))
+        self.bytes_max = max(1, min(integer_field(request, "maxMsgBytes", BYTES_MAX), BYTES_MAX))
+        self.tags: TagFilter = None
+        self.deadline_ms = 0
+        self.is_suspended = False  # waits for its queue to grow, not only for room in the output
+
+    def on_ready(self, now_ms: int) -> None:
+        """The queue grew, or the output has room again."""
+        self.service.resume(self, now_ms)
+
+
+class PullService:
+    """Answers PULL_MESSAGE and LITE_PULL_MESSAGE."""
+
+    def __init__(self, broker: Broker, topics: TopicTable, subscriptions: Subscriptions, metrics: DoorMetrics) -> None:
+        self._broker = broker
+        self._topics = topics
+        self._subscriptions = subscriptions
+        self._metrics = metrics
+        self._batch = StoredBatch(COUNT_MAX)
+        self._picked = array("i", bytes(4 * COUNT_MAX))
+
+    def pull(self, puller: Puller, request: Command, now_ms: int) -> None:
+        """Answer a pull, or hold it.
+
+        Raises:
+            CommandRefusedError: The pull asks for what there is not.
+        """
+        pull = HeldPull(self, puller, request)
+        sys_flag = integer_field(request, "sysFlag")
+        topic = text_field(request, "topic")
+        key = self._check_queue(topic.encode(), integer_field(request, "queueId"))
+        if not puller.may_read(key):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {topic}")
+        pull.tags = self._filter_of(request, topic, sys_flag)
+        if sys_flag & FLAG_COMMIT:
+            self._commit(request, key)
+        is_suspending = bool(sys_flag & FLAG_SUSPEND) and len(puller.held) < HELD_MAX
+        pull.queue_ref = self._broker.open_queue(key) if is_suspending else self._broker.find_queue(key)
+        if is_suspending:
+            suspend_ms = integer_field(request, "suspendTimeoutMillis", 0)
+            pull.deadline_ms = now_ms + max(0, min(suspend_ms, SUSPEND_MS_MAX))
+        if not puller.is_writable:
+            puller.hold(pull)
+        elif not self._answer(pull, NOT_FOUND if is_suspending else NOTHING):
+            self._suspend(pull)
+            puller.hold(pull)
+
+    def _check_queue(self, topic: bytes, queue_id: int) -> bytes:
+        found = self._topics.get(topic)
+        if not found.perm & PERM_READ:
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"the topic[{topic.decode()}] is not readable")
+        if not 0 <= queue_id < found.read_queues:
+            raise CommandRefusedError(
+                ResponseCode.INVALID_PARAMETER,
+                f"queueId[{queue_id}] is illegal, topic:[{topic.decode()}] has {found.read_queues} queues",
+            )
+        return queue_key(topic, queue_id)
+
+    def _filter_of(self, request: Command, topic: str, sys_flag: int) -> TagFilter:
+        if not sys_flag & FLAG_SUBSCRIPTION:
+            subscription = self._subscriptions.find_subscription(text_field(request, "consumerGroup"), topic)
+            if subscription.version < integer_field(request, "subVersion", 0):
+                raise CommandRefusedError(
+                    ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest"
+                )
+            return subscription.tags
+        kind = request.ext.get("expressionType") or TAG
+        if kind != TAG:
+            raise CommandRefusedError(
+                ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {kind}"
+            )
+        return parse_tag_filter(request.ext.get("subscription", ""))
+
+    def _commit(self, request: Command, key: bytes) -> None:
+        offset = integer_field(request, "commitOffset")
+        group = request.ext.get("consumerGroup", "")
+        if group and 0 <= offset <= OFFSET_MAX:
+            self._broker.consumer_offsets.commit(group.encode(), key, offset)
+
+    # Held pulls
+
+    def _suspend(self, pull: HeldPull) -> None:
+        if not pull.is_suspended:
+            pull.is_suspended = True
+            self._broker.park(pull.queue_ref, pull)
+
+    def resume(self, pull: HeldPull, now_ms: int) -> None:
+        """Try a held pull again; an answer ends it."""
+        if not pull.puller.is_writable:
+            return
+        if self._answer(pull, NOTHING if pull.deadline_ms <= now_ms else NOTHING_WANTED):
+            self.forget(pull)
+            return
+        self._suspend(pull)
+        if pull.offset < self._broker.max_offset(pull.queue_ref):
+            self._broker.request_run(pull)  # more to look at than one turn allows
+
+    def forget(self, pull: HeldPull) -> None:
+        """End a held pull without an answer."""
+        pull.puller.held.pop(id(pull), None)
+        self._broker.cancel_run(pull)
+        if pull.is_suspended:
+            self._broker.unpark(pull.queue_ref, pull)
+
+    # Answers
+
+    def _answer(self, pull: HeldPull, waits_on: frozenset[ResponseCode]) -> bool:
+        """Answer the pull, unless the code would be one of `waits_on`; return whether it was answered."""
+        ref = pull.queue_ref
+        min_offset = self._broker.min_offset(ref) if ref >= 0 else 0
+        max_offset = self._broker.max_offset(ref) if ref >= 0 else 0
+        code, remark, next_offset = _judge(pull.offset, min_offset, max_offset)
+        if code == ResponseCode.SUCCESS:
+            if self._answer_found(pull, min_offset, max_offset):
+                return True
+            code, remark, next_offset = ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE", pull.offset
+        if code in waits_on:
+            return False
+        header = encode_header(
+            Command(
+                code,
+                opaque=pull.opaque,
+                flag=FLAG_RESPONSE,
+                ext={
+                    "suggestWhichBrokerId": "0",
+                    "nextBeginOffset": str(next_offset),
+                    "minOffset": str(min_offset),
+                    "maxOffset": str(max_offset),
+                },
+                remark=remark,
+                header_type=pull.header_type,
+            )
+        )
+        pull.puller.write(encode_prefix(header, pull.header_type, 0) + header)
+        return True
+
+    def _answer_found(self, pull: HeldPull, min_offset: int, max_offset: int) -> bool:
+        """Answer with the messages from the pull's offset on that its filter wants.
+
+        Where it wants none of those that were looked at, the pull's offset moves past them.
+        """
+        records, count = self._collect(pull)
+        if not count:
+            return False
+        header = _found_header(pull, min_offset, max_offset)
+        prefix = encode_prefix(header, pull.header_type, sum(map(len, records)))
+        pull.puller.write(b"".join((prefix, header, *records)))
+        self._metrics.messages_out += count
+        return True
+
+    def _collect(self, pull: HeldPull) -> tuple[list[bytearray], int]:
+        """Return the wanted records and their count; the pull's offset moves past what was looked at."""
+        batch, picked = self._batch, self._picked
+        records: list[bytearray] = []
+        count = size = scanned = 0
+        while count < pull.count_max and size < pull.bytes_max and scanned < SCAN_MAX:
+            count_max = pull.count_max - count if pull.tags is None else COUNT_MAX
+            found = self._broker.read(pull.queue_ref, pull.offset, batch, count_max, pull.bytes_max - size)
+            scanned += max(found, 1)
+            wanted = pick_all(batch, picked) if pull.tags is None else pick_tagged(batch, pull.tags, picked)
+            taken = min(wanted, pull.count_max - count)
+            if taken:
+                records.append(bytearray(sum_records(batch, picked, 0, taken)))
+                copy_records(batch, picked, 0, taken, records[-1], 0)
+                self._metrics.bytes_out += sum_bodies(batch, picked, 0, taken)
+            count += taken
+            size += len(records[-1]) if taken else 0
+            before = pull.offset
+            pull.offset = batch.queue_offset[picked[taken - 1]] + 1 if taken < wanted else batch.next_offset
+            batch.clear()
+            if pull.offset == before or (pull.tags is None and taken):
+                break
+        return records, count
+
+
+def _judge(offset: int, min_offset: int, max_offset: int) -> tuple[ResponseCode, str, int]:
+    """Return code, remark and next offset of a pull at `offset`, before its filter is asked."""
+    if max_offset == 0:
+        moved = ResponseCode.PULL_OFFSET_MOVED if offset else ResponseCode.PULL_NOT_FOUND
+        return moved, "NO_MESSAGE_IN_QUEUE", 0
+    if offset < min_offset:
+        return ResponseCode.PULL_OFFSET_MOVED, "OFFSET_TOO_SMALL", min_offset
+    if offset == max_offset:
+        return ResponseCode.PULL_NOT_FOUND, "OFFSET_OVERFLOW_ONE", offset
+    if offset > max_offset:
+        return ResponseCode.PULL_OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY", max_offset
+    return ResponseCode.SUCCESS, "FOUND", offset
+
+
+def _found_header(pull: HeldPull, min_offset: int, max_offset: int) -> bytes:
+    if pull.header_type == HEADER_JSON:
+        return _FOUND_HEADER % (pull.offset, min_offset, max_offset, pull.opaque)
+    ext = {
+        "suggestWhichBrokerId": "0",
+        "nextBeginOffset": str(pull.offset),
+        "minOffset": str(min_offset),
+        "maxOffset": str(max_offset),
+        "topicSysFlag": "0",
+        "groupSysFlag": "0",
+    }
+    command = Command(0, pull.opaque, FLAG_RESPONSE, ext, remark="FOUND", header_type=HEADER_BINARY)
+    return encode_header(command)

@@ -1,0 +1,345 @@
+"""Sends: each run of them is routed by distinct target, appended as one batch, and answered by one write.
+
+Source: docs/protocols/rocketmq.md, "Sends".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from core.broker import Broker
+from core.errors import LmqError, MessageTooLargeError
+from core.lmq.queue_name import is_light
+from core.message import FLAG_MARK, Route
+from core.metrics import DoorMetrics
+from gateway.rocketmq.answer_codec import count_stored, encode_send_answers, sum_stored
+from gateway.rocketmq.codec import FIELD_NAMES, Frames, cut_frames
+from gateway.rocketmq.commands import FLAG_RESPONSE, HEADER_BINARY, Command, answer, encode_command
+from gateway.rocketmq.errors import CommandRefusedError, RecordError, response_code_of
+from gateway.rocketmq.message_codec import SYS_COMPRESSED, decode_batch, inflate_body
+from gateway.rocketmq.request_codes import RequestCode
+from gateway.rocketmq.response_codes import ResponseCode
+from gateway.rocketmq.send_codec import read_sends
+from gateway.rocketmq.send_run import (
+    REFUSED_BODY,
+    REFUSED_HALF,
+    REFUSED_LATER,
+    REFUSED_PROPERTIES,
+    REFUSED_TEXT,
+    RUN_MAX,
+    SendRun,
+    SendTarget,
+)
+from gateway.rocketmq.topic_table import TopicTable, check_topic_name, is_topic_name
+
+ROUTES_MAX = 100_000  # remembered, about 500 bytes each
+BATCH_SENDS_MAX = RUN_MAX
+SPACE_TOPIC_BYTES_MAX = 65_535  # MQTT's limit
+QOS_1 = 1
+LETTERS = {name.decode(): chr(ord("a") + number) for name, number in FIELD_NAMES.items()}
+
+_REFUSALS = {
+    REFUSED_LATER: "delayed and timed messages are not supported",
+    REFUSED_HALF: "transactions are not supported",
+    REFUSED_TEXT: "the message properties are not UTF-8",
+    REFUSED_PROPERTIES: "the message properties exceed the maximum length",
+    REFUSED_BODY: "the message body exceeds the maximum size",
+}
+
+
+class Sender:
+    """What sends need to know of the connection that they came in by."""
+
+    def __init__(
+        self,
+        write: Callable[[bytes], None],
+        may_publish: Callable[[bytes], bool],
+        host_hex: bytes,
+    ) -> None:
+        self.write = write
+        self.may_publish = may_publish
+        self.host_hex = host_hex  # our own address, for message ids
+
+
+Decision = Route | CommandRefusedError
+"""Where a target's messages go, or why they go nowhere."""
+
+
+class SendService:
+    """Stores runs of sends and answers them once they are durable."""
+
+    def __init__(self, broker: Broker, topics: TopicTable, metrics: DoorMetrics) -> None:
+        self._broker = broker
+        self._topics = topics
+        self._metrics = metrics
+        self._routes: dict[tuple[bytes, int, bytes], Route] = {}
+        self._next_queue = 0
+
+    def store(self, sender: Sender, run: SendRun, now_ms: int) -> None:
+        """Store a run; its answers follow when it is durable."""
+        decisions = self._decide_all(sender, run)
+        pieces = [self._encode_refusals(run, decisions)]
+        self._append(sender, run, now_ms, pieces)
+        self._answer(sender, b"".join(pieces))
+
+    def _answer(self, sender: Sender, data: bytes) -> None:
+        if data:
+            self._broker.when_durable(lambda: sender.write(data))
+
+    def _decide_all(self, sender: Sender, run: SendRun) -> list[Decision]:
+        """Fill the batch's routes; return what was decided for each target."""
+        batch = run.batch
+        decisions = [self._decide(sender, target) for target in run.targets]
+        batch.topics = [target.space_topic or target.topic for target in run.targets]
+        batch.routes = [decision if isinstance(decision, Route) else None for decision in decisions]
+        if any(target.space_topic or target.dispatch for target in run.targets):
+            self._prepare_for_other_doors(run, decisions)
+        return decisions
+
+    def _append(self, sender: Sender, run: SendRun, now_ms: int, pieces: list[bytes]) -> None:
+        """Append the batch; a message that the store refuses is answered and left out, the others are not harmed."""
+        batch = run.batch
+        first = 0
+        while first < run.count:
+            error: LmqError | None = None
+            try:
+                self._broker.publish_batch(batch, now_ms)
+            except LmqError as caught:
+                error = caught
+            end = run.count if error is None else min(batch.appended, run.count)
+            self._metrics.messages_in += count_stored(run, first, end)
+            self._metrics.bytes_in += sum_stored(run, first, end)
+            pieces.append(encode_send_answers(run, sender.host_hex, first, end))
+            if error is None:
+                return
+            last = end + 1 if isinstance(error, MessageTooLargeError) else run.count
+            pieces.append(self._encode_failures(run, end, last, error))
+            batch.routes.append(None)
+            for i in range(last):
+                batch.route_index[i] = len(batch.routes) - 1
+            first = last
+
+    # Where to
+
+    def _decide(self, sender: Sender, target: SendTarget) -> Decision:
+        try:
+            return self._route(sender, target)
+        except CommandRefusedError as refusal:
+            return refusal
+
+    def _route(self, sender: Sender, target: SendTarget) -> Route:
+        if target.refusal:
+            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, _REFUSALS[target.refusal])
+        if target.topic != self._broker.parent_topic:
+            target.space_topic = b""
+        elif target.space_topic:
+            return self._route_space(sender, target)
+        key = (target.topic, target.queue_id, target.dispatch)
+        route = self._routes.get(key)
+        if route is None:
+            check_topic_name(target.topic)
+        if not sender.may_publish(target.topic):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to send to this topic")
+        if route is None:
+            route = self._make_route(sender, target)
+            if target.queue_id >= 0:
+                if len(self._routes) >= ROUTES_MAX:
+                    self._routes.clear()
+                self._routes[key] = route
+        return route
+
+    def _route_space(self, sender: Sender, target: SendTarget) -> Route:
+        """Return the route of a message that was sent into the topic space that MQTT and AMQP share."""
+        topic = target.space_topic
+        if target.dispatch:
+            raise CommandRefusedError(
+                ResponseCode.MESSAGE_ILLEGAL, "LMQ_TOPIC and INNER_MULTI_DISPATCH exclude each other"
+            )
+        if not is_space_topic(topic):
+            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "LMQ_TOPIC is no topic that can be published to")
+        if not sender.may_publish(topic):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to send to this topic")
+        return self._broker.route_topic(topic)
+
+    def _make_route(self, sender: Sender, target: SendTarget) -> Route:
+        names = parse_dispatch(target.dispatch)
+        if not all(sender.may_publish(name) for name in names):
+            raise CommandRefusedError(
+                ResponseCode.NO_PERMISSION, "no permission to send to a light queue of the dispatch"
+            )
+        if is_light(target.topic):
+            return self._broker.route_rocketmq(self._broker.parent_topic, 0, [target.topic, *names])
+        topic = self._topics.open_for_send(target.topic, target.default_topic, target.default_queues)
+        queue_id = target.queue_id
+        if queue_id >= max(topic.read_queues, topic.write_queues):
+            raise CommandRefusedError(
+                ResponseCode.INVALID_PARAMETER, f"request queueId[{queue_id}] is illegal, the topic has fewer queues"
+            )
+        if queue_id < 0:
+            self._next_queue += 1
+            queue_id = self._next_queue % topic.write_queues
+        return self._broker.route_rocketmq(target.topic, queue_id, names)
+
+    def _prepare_for_other_doors(self, run: SendRun, decisions: list[Decision]) -> None:
+        """Make messages that go beyond their own topic readable there: bodies inflated, our own flag bits."""
+        batch = run.batch
+        inflated = bytearray()
+        base = len(batch.buf)
+        for i in range(run.count):
+            target = run.targets[batch.route_index[i]]
+            if target.space_topic:
+                batch.flag[i] = FLAG_MARK | QOS_1
+            if batch.sys_flag[i] & SYS_COMPRESSED and (target.space_topic or target.dispatch):
+                body = bytes(batch.buf[batch.body_start[i] : batch.body_end[i]])
+                try:
+                    plain = inflate_body(body, batch.sys_flag[i], run.body_bytes_max)
+                except RecordError as error:
+                    batch.route_index[i] = len(decisions)
+                    decisions.append(CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, error.reason))
+                    batch.routes.append(None)
+                    batch.topics.append(target.topic)
+                    continue
+                batch.body_start[i] = base + len(inflated)
+                inflated += plain
+                batch.body_end[i] = base + len(inflated)
+                batch.sys_flag[i] = 0
+        if inflated:
+            batch.buf = bytes(batch.buf) + inflated
+
+    # Answers to what was not stored
+
+    def _encode_refusals(self, run: SendRun, decisions: list[Decision]) -> bytes:
+        if all(run.batch.routes):
+            return b""
+        pieces: list[bytes] = []
+        for i in range(run.count):
+            decision = decisions[run.batch.route_index[i]]
+            if isinstance(decision, CommandRefusedError):
+                self._metrics.refuse("send_refused")
+                if not run.is_one_way[i]:
+                    pieces.append(_encode_refusal(run, i, decision.code, decision.remark))
+        return b"".join(pieces)
+
+    def _encode_failures(self, run: SendRun, first: int, end: int, error: LmqError) -> bytes:
+        code = response_code_of(error)
+        wanted = [i for i in range(first, end) if run.batch.routes[run.batch.route_index[i]] is not None]
+        self._metrics.refuse("send_failed", len(wanted))
+        return b"".join(_encode_refusal(run, i, code, str(error)) for i in wanted if not run.is_one_way[i])
+
+    # Sends of an unusual shape
+
+    def send_one(self, sender: Sender, run: SendRun, request: Command, now_ms: int) -> None:
+        """Store a send, or a batch, whose header the data path did not read.
+
+        Raises:
+            CommandRefusedError: A field is missing or wrong.
+        """
+        fields = _short_fields(request)
+        if request.code == RequestCode.SEND_BATCH_MESSAGE or fields.get("m", "").lower() == "true":
+            self._send_batch(sender, run, request, fields, now_ms)
+            return
+        self._read_again(run, [(fields, bytes(request.body))], request)
+        self.store(sender, run, now_ms)
+
+    def _send_batch(self, sender: Sender, run: SendRun, request: Command, fields: dict[str, str], now_ms: int) -> None:
+        """Store all messages of a batch, or none where one is refused."""
+        try:
+            items = list(decode_batch(bytes(request.body)))
+        except RecordError as error:
+            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
+        if not 0 < len(items) <= BATCH_SENDS_MAX or len(request.body) > run.body_bytes_max:
+            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch is empty or too large")
+        common = fields | {"m": "false"}
+        sends = [(common | {"h": str(item.flag), "i": _decoded(item.properties)}, item.body) for item in items]
+        self._read_again(run, sends, request)
+        decisions = self._decide_all(sender, run)
+        for decision in decisions:
+            if isinstance(decision, CommandRefusedError):
+                raise decision
+        self._append(sender, run, now_ms, [])
+        offsets = run.batch.physical_offset[: run.count]
+        if min(offsets) < 0:
+            raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "not all messages of the batch could be stored")
+        if not request.is_one_way:
+            self._answer(sender, encode_command(_batch_answer(sender, run, request)))
+
+    def _read_again(self, run: SendRun, sends: list[tuple[dict[str, str], bytes]], request: Command) -> None:
+        """Fill the run with sends that are written anew in the shape that the data path reads."""
+        data = b"".join(
+            encode_command(
+                Command(RequestCode.SEND_MESSAGE_V2, request.opaque, request.flag, ext, body, header_type=HEADER_BINARY)
+            )
+            for ext, body in sends
+        )
+        frames = Frames(len(sends))
+        cut_frames(data, 0, frames, len(data))
+        run.restart(data)
+        if read_sends(frames, 0, run) != len(sends):
+            raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "a field of the send is missing or no number")
+        for i in range(run.count):
+            run.header_type[i] = request.header_type
+
+
+def _batch_answer(sender: Sender, run: SendRun, request: Command) -> Command:
+    """Return the answer to a batch: all its message ids, and the first one's queue offset."""
+    batch = run.batch
+    route = batch.routes[batch.route_index[0]]
+    assert route is not None
+    keys = [bytes(run.extra[run.uniq_start[i] : run.uniq_end[i]]).decode() for i in range(run.count)]
+    ids = [f"{sender.host_hex.decode()}{batch.physical_offset[i]:016X}" for i in range(run.count)]
+    ext = {
+        "msgId": ",".join(ids),
+        "queueId": str(route.queue_id),
+        "queueOffset": str(batch.queue_offset[0]),
+        "transactionId": ",".join(keys),
+        "MSG_REGION": "DefaultRegion",
+        "TRACE_ON": "true",
+    }
+    return answer(request, ResponseCode.SUCCESS, ext=ext)
+
+
+def _encode_refusal(run: SendRun, i: int, code: int, remark: str) -> bytes:
+    return encode_command(Command(code, run.batch.tag[i], FLAG_RESPONSE, remark=remark, header_type=run.header_type[i]))
+
+
+def _short_fields(request: Command) -> dict[str, str]:
+    """Return the fields of a send by their letters, also where they have their long names."""
+    if "b" in request.ext:
+        return request.ext
+    return {LETTERS[name]: value for name, value in request.ext.items() if name in LETTERS}
+
+
+def _decoded(properties: bytes) -> str:
+    try:
+        return properties.decode()
+    except UnicodeDecodeError as error:
+        raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, _REFUSALS[REFUSED_TEXT]) from error
+
+
+def parse_dispatch(text: bytes) -> list[bytes]:
+    """Return the names of light queues in an INNER_MULTI_DISPATCH, each once, in their order.
+
+    Raises:
+        CommandRefusedError: One of them is no light queue's name.
+    """
+    names = list(dict.fromkeys(text.split(b","))) if text else []
+    for name in names:
+        if not is_light(name) or not is_topic_name(name):
+            shown = name[:64].decode(errors="replace")
+            raise CommandRefusedError(
+                ResponseCode.MESSAGE_ILLEGAL, f"INNER_MULTI_DISPATCH names no light queue: {shown}"
+            )
+    return names
+
+
+def is_space_topic(topic: bytes) -> bool:
+    """Return whether a message may be published to `topic` in the topic space: MQTT's rules for topic names."""
+    if not topic or len(topic) > SPACE_TOPIC_BYTES_MAX or topic.startswith(b"$"):
+        return False
+    if any(byte in topic for byte in (b"+", b"#", b"\0")):
+        return False
+    try:
+        topic.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,40 @@
+from core.message cimport PublishBatch
+from gateway.rocketmq.codec cimport SendHeader
+
+
+cdef class SendTarget:
+    cdef public bytes topic
+    cdef public int queue_id
+    cdef public bytes dispatch
+    cdef public bytes space_topic
+    cdef public bytes default_topic
+    cdef public int default_queues
+    cdef public int refusal
+
+
+cdef class SendRun:
+    cdef public PublishBatch batch
+    cdef public Py_ssize_t count
+    cdef public int body_bytes_max
+    cdef public int properties_bytes_max
+    cdef public const unsigned char[::1] origin
+    cdef public const unsigned char[::1] uniq_prefix
+    cdef public unsigned int uniq_counter
+    cdef public list targets
+    cdef public dict by_key
+    cdef public SendHeader header
+    cdef public int[::1] header_type
+    cdef public int[::1] is_one_way
+    cdef public int[::1] uniq_start
+    cdef public int[::1] uniq_end
+    cdef public unsigned char[::1] extra
+    cdef public Py_ssize_t extra_used
+    cdef public unsigned char[::1] scratch
+    cdef public int kind
+    cdef public bytes dispatch
+    cdef public bytes space_topic
+    cdef public int refusal
+    cdef public Py_ssize_t last_start
+    cdef public Py_ssize_t last_end
+    cdef public int last_queue_id
+    cdef public int last_index

@@ -1,0 +1,112 @@
+"""A run of sends: a batch to be stored, where its messages want to go, and how to answer each of them."""
+
+from __future__ import annotations
+
+from array import array
+
+from core.message import PublishBatch
+from gateway.rocketmq.codec import FRAMES_MAX, SendHeader
+
+RUN_MAX = FRAMES_MAX  # sends in a run
+ORIGIN_BYTES_MAX = 1024
+UNIQ_PREFIX_BYTES = 28  # address, process, hash and time of a key that we give, in hexadecimal digits
+BUFFER_BYTES_KEPT = 1 << 22  # what one run of huge headers made is not kept for ever
+
+REFUSED_LATER = 1  # a delayed or timed message
+REFUSED_HALF = 2  # a half message of a transaction
+REFUSED_TEXT = 3  # properties that are not UTF-8
+REFUSED_PROPERTIES = 4  # properties over the limit
+REFUSED_BODY = 5  # a body over the limit
+
+
+class SendTarget:
+    """Where sends of a run want to go; `refusal` is 0 or one of the REFUSED numbers, whatever the target."""
+
+    def __init__(
+        self,
+        topic: bytes,
+        queue_id: int,
+        dispatch: bytes,
+        space_topic: bytes,
+        default_topic: bytes,
+        default_queues: int,
+        refusal: int,
+    ) -> None:
+        self.topic = topic
+        self.queue_id = queue_id  # negative: any
+        self.dispatch = dispatch  # names of light queues with commas between, as sent
+        self.space_topic = space_topic  # LMQ_TOPIC, for messages to the parent topic
+        self.default_topic = default_topic  # the topic whose settings a new topic takes over
+        self.default_queues = default_queues
+        self.refusal = refusal
+
+
+class SendRun:
+    """Sends ready to be routed: `batch`, the `targets` that its `route_index` points to, and how to answer each.
+
+    `batch.tag` holds the opaque numbers; `batch.topics` and `batch.routes` are the front's to fill, one for each
+    target. Valid until the next run is begun.
+    """
+
+    def __init__(self, body_bytes_max: int, properties_bytes_max: int) -> None:
+        self.batch = PublishBatch(RUN_MAX)
+        self.count = 0
+        self.body_bytes_max = body_bytes_max
+        self.properties_bytes_max = properties_bytes_max
+        self.origin: bytes | memoryview = b""
+        self.uniq_prefix: bytes | memoryview = b"0" * UNIQ_PREFIX_BYTES
+        self.uniq_counter = 0
+        self.targets: list[SendTarget] = []
+        self.by_key: dict[tuple[bytes, int, bytes, bytes, int], int] = {}
+        self.header = SendHeader()
+        self.header_type = array("i", bytes(4 * RUN_MAX))
+        self.is_one_way = array("i", bytes(4 * RUN_MAX))
+        self.uniq_start = array("i", bytes(4 * RUN_MAX))  # UNIQ_KEY's value in `extra`
+        self.uniq_end = array("i", bytes(4 * RUN_MAX))
+        self.extra: bytearray | memoryview = bytearray(1 << 16)
+        self.extra_used = 0
+        self.scratch: bytearray | memoryview = bytearray(1 << 12)
+        # of the message being read
+        self.kind = 0
+        self.dispatch = b""
+        self.space_topic = b""
+        self.refusal = 0
+        # of the message before: most go where it went
+        self.last_start = 0
+        self.last_end = 0
+        self.last_queue_id = 0
+        self.last_index = -1
+
+    def begin(
+        self,
+        buf: bytes | bytearray | memoryview,
+        *,
+        origin: bytes,
+        born_host: bytes,
+        uniq_prefix: bytes,
+    ) -> None:
+        """Forget the run before and begin one whose frames lie in `buf`.
+
+        Args:
+            buf: What the frames were cut from.
+            origin: Encoded properties of the publisher, for messages that go beyond their own topic.
+            born_host: The peer's address and port.
+            uniq_prefix: The first 28 digits of a UNIQ_KEY that we give.
+        """
+        self.origin = origin if len(origin) <= ORIGIN_BYTES_MAX else b""
+        self.uniq_prefix = uniq_prefix
+        self.batch.born_host = born_host
+        self.restart(buf)
+
+    def restart(self, buf: bytes | bytearray | memoryview) -> None:
+        """Begin anew, for the same peer, with frames that lie in `buf`."""
+        self.batch.clear()
+        self.batch.buf = buf
+        if len(self.extra) > BUFFER_BYTES_KEPT:
+            self.extra = bytearray(1 << 16)
+            self.scratch = bytearray(1 << 12)
+        self.count = 0
+        self.targets.clear()
+        self.by_key.clear()
+        self.extra_used = 0
+        self.last_index = -1

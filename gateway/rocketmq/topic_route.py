@@ -1,0 +1,62 @@
+"""We as name server: where a topic's queues are. The answer is always this very process.
+
+Source: docs/protocols/rocketmq.md, "Routes".
+"""
+
+from __future__ import annotations
+
+from gateway.rocketmq.commands import Command, answer, encode_json
+from gateway.rocketmq.fields import text_field
+from gateway.rocketmq.response_codes import ResponseCode
+from gateway.rocketmq.topic_table import Topic, TopicTable
+
+MASTER_ID = "0"
+
+
+class TopicRoute:
+    """Answers 105 and 106.
+
+    Args:
+        topics: The topics.
+        broker_name: Our name in routes, the same on each start: clients keep their offsets under it.
+        cluster: Our cluster's name.
+    """
+
+    def __init__(self, topics: TopicTable, broker_name: str, cluster: str) -> None:
+        self._topics = topics
+        self._broker_name = broker_name
+        self._cluster = cluster
+
+    def get_route(self, request: Command, address: str) -> Command:
+        """Answer with the route of a topic: all its queues are at `address`."""
+        name = text_field(request, "topic")
+        topic = self._topics.find(name.encode())
+        if topic is None:
+            remark = f"No topic route info in name server for the topic: {name}"
+            return answer(request, ResponseCode.TOPIC_NOT_EXIST, remark)
+        return answer(request, ResponseCode.SUCCESS, body=self._encode_route(topic, address))
+
+    def get_cluster(self, request: Command, address: str) -> Command:
+        """Answer with the cluster: one broker."""
+        broker = {"brokerAddrs": {MASTER_ID: address}, "brokerName": self._broker_name, "cluster": self._cluster}
+        info = {
+            "brokerAddrTable": {self._broker_name: broker},
+            "clusterAddrTable": {self._cluster: [self._broker_name]},
+        }
+        return answer(request, ResponseCode.SUCCESS, body=encode_json(info))
+
+    def _encode_route(self, topic: Topic, address: str) -> bytes:
+        broker = {
+            "brokerAddrs": {MASTER_ID: address},
+            "brokerName": self._broker_name,
+            "cluster": self._cluster,
+            "enableActingMaster": False,
+        }
+        queues = {
+            "brokerName": self._broker_name,
+            "perm": topic.perm,
+            "readQueueNums": topic.read_queues,
+            "topicSysFlag": 0,
+            "writeQueueNums": topic.write_queues,
+        }
+        return encode_json({"brokerDatas": [broker], "filterServerTable": {}, "queueDatas": [queues]})

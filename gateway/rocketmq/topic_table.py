@@ -1,0 +1,177 @@
+"""The topics of RocketMQ clients: their queues and permissions, durable, made on first use.
+
+Light queues (`%LMQ%…`) are topics of one queue that need no entry. The template topic TBW102 and the parent topic are
+built in.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Protocol
+
+from core.lmq.queue_name import is_light
+from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.response_codes import ResponseCode
+
+PERM_INHERIT = 1
+PERM_WRITE = 2
+PERM_READ = 4
+TEMPLATE = b"TBW102"
+RETRY_PREFIX = b"%RETRY%"
+DEAD_PREFIX = b"%DLQ%"
+TOPIC_BYTES_MAX = 127
+RETRY_TOPIC_BYTES_MAX = 255
+QUEUES_MAX = 1024
+NOT_SENDABLE = frozenset(
+    (
+        b"SCHEDULE_TOPIC_XXXX",
+        b"RMQ_SYS_TRANS_HALF_TOPIC",
+        b"RMQ_SYS_TRANS_OP_HALF_TOPIC",
+        b"TRANS_CHECK_MAX_TIME_TOPIC",
+        b"SELF_TEST_TOPIC",
+        b"OFFSET_MOVED_EVENT",
+    )
+)
+
+_NAME = re.compile(rb"[%|a-zA-Z0-9_-]+")
+_ROW = struct.Struct(">HHB")
+
+
+class TopicRows(Protocol):
+    """A durable map, as the store's tables are."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, or None."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of `key`."""
+
+    def __len__(self) -> int: ...
+
+
+class Topic:
+    """How many queues a topic has, and what clients may do with them."""
+
+    __slots__ = ("perm", "read_queues", "write_queues")
+
+    def __init__(self, read_queues: int, write_queues: int, perm: int = PERM_READ | PERM_WRITE) -> None:
+        self.read_queues = read_queues
+        self.write_queues = write_queues
+        self.perm = perm
+
+
+LIGHT_TOPIC = Topic(1, 1)
+
+
+class TopicTable:
+    """All topics.
+
+    Args:
+        rows: Where they are kept.
+        parent_topic: The topic that MQTT and AMQP messages are stored on; built in, of one queue.
+        topics_max: No more than these are made by clients.
+        makes_topics: Whether a send to an unknown topic makes it.
+    """
+
+    def __init__(self, rows: TopicRows, parent_topic: bytes, *, topics_max: int, makes_topics: bool) -> None:
+        self._rows = rows
+        self._topics_max = topics_max
+        self._makes_topics = makes_topics
+        template = PERM_READ | PERM_WRITE | (PERM_INHERIT if makes_topics else 0)
+        self._built_in = {TEMPLATE: Topic(8, 8, template), parent_topic: Topic(1, 1)}
+
+    def find(self, name: bytes) -> Topic | None:
+        """Return the topic of that name, or None."""
+        if is_light(name):
+            return LIGHT_TOPIC
+        built_in = self._built_in.get(name)
+        if built_in is not None:
+            return built_in
+        row = self._rows.get(name)
+        return None if row is None else Topic(*_ROW.unpack(row))
+
+    def get(self, name: bytes) -> Topic:
+        """Return the topic of that name.
+
+        Raises:
+            CommandRefusedError: There is none.
+        """
+        topic = self.find(name)
+        if topic is None:
+            raise CommandRefusedError(
+                ResponseCode.TOPIC_NOT_EXIST, f"topic[{name.decode(errors='replace')}] not exist, apply first please!"
+            )
+        return topic
+
+    def open_for_send(self, name: bytes, default_topic: bytes, default_queues: int) -> Topic:
+        """Return the topic of that name, made from `default_topic` where there is none.
+
+        Raises:
+            CommandRefusedError: It cannot be made, or nobody may send to it.
+        """
+        check_topic_name(name)
+        if name in NOT_SENDABLE:
+            raise CommandRefusedError(
+                ResponseCode.NO_PERMISSION, f"Sending message to topic[{name.decode()}] is forbidden."
+            )
+        topic = self.find(name)
+        if topic is None:
+            topic = self._make(name, default_topic, default_queues)
+        if not topic.perm & PERM_WRITE:
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"the topic[{name.decode()}] is not writable")
+        return topic
+
+    def open_retry(self, group: bytes) -> None:
+        """Make the retry topic of a group, unless it is there or its name is impossible."""
+        name = RETRY_PREFIX + group
+        if self.find(name) is None and is_topic_name(name) and len(self._rows) < self._topics_max:
+            self._put(name, Topic(1, 1))
+
+    def _make(self, name: bytes, default_topic: bytes, default_queues: int) -> Topic:
+        template = self.find(default_topic)
+        is_group_topic = name.startswith((RETRY_PREFIX, DEAD_PREFIX))
+        if not self._makes_topics or not (is_group_topic or (template and template.perm & PERM_INHERIT)):
+            raise CommandRefusedError(
+                ResponseCode.TOPIC_NOT_EXIST, f"topic[{name.decode()}] not exist, apply first please!"
+            )
+        if len(self._rows) >= self._topics_max:
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, f"there are {self._topics_max} topics already")
+        queues = 1
+        if template is not None and not is_group_topic:
+            queues = max(1, min(default_queues, template.write_queues))
+        topic = Topic(queues, queues)
+        self._put(name, topic)
+        return topic
+
+    def _put(self, name: bytes, topic: Topic) -> None:
+        self._rows.put(name, _ROW.pack(topic.read_queues, topic.write_queues, topic.perm))
+
+
+def is_topic_name(name: bytes) -> bool:
+    """Return whether `name` keeps to RocketMQ's alphabet and length."""
+    limit = RETRY_TOPIC_BYTES_MAX if name.startswith(RETRY_PREFIX) else TOPIC_BYTES_MAX
+    return len(name) <= limit and _NAME.fullmatch(name) is not None
+
+
+def check_topic_name(name: bytes) -> None:
+    """Refuse a name that is none.
+
+    Raises:
+        CommandRefusedError: It is empty, too long, or has other characters.
+    """
+    if is_topic_name(name):
+        return
+    if len(name) > TOPIC_BYTES_MAX:
+        raise CommandRefusedError(
+            ResponseCode.INVALID_PARAMETER, "The specified topic is longer than topic max length."
+        )
+    raise CommandRefusedError(
+        ResponseCode.INVALID_PARAMETER,
+        "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$",
+    )
+
+
+def queue_key(topic: bytes, queue_id: int) -> bytes:
+    """Return the store's key of a topic's queue; a light queue's is its name."""
+    return topic if is_light(topic) else b"%b/%d" % (topic, queue_id)

@@ -1,0 +1,263 @@
+"""One connection to one address: requests matched with their answers, made again after it was lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import random
+from collections.abc import Callable
+
+from gateway.rocketmq.codec import Frames
+from gateway.rocketmq.commands import FLAG_ONE_WAY, HEADER_BINARY, Command, encode_command
+from gateway.rocketmq.connection import FrameInput
+from gateway.rocketmq.errors import FrameError
+from gateway.sdk.errors import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
+
+LOGGER = logging.getLogger(__name__)
+
+FRAME_BYTES_MAX = 64 << 20  # of an answer
+FRAMES_AT_A_TIME = 64
+BACK_OFF_FIRST_S = 0.05
+BACK_OFF_MAX_S = 5.0
+LANGUAGE_PYTHON = 3
+OPAQUE_MAX = 0x7FFFFFFF
+_INSTANCES = itertools.count(1)
+
+
+def make_client_id() -> str:
+    """Return an identifier that no other client of this machine has now."""
+    return f"sdk@{os.getpid()}#{next(_INSTANCES)}"
+
+
+def parse_server(server: str) -> tuple[str, int]:
+    """Return host and port of `HOST:PORT` or `[HOST]:PORT`.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    host, separator, port = server.strip().rpartition(":")
+    if not separator or not port.isdigit():
+        raise ValueError(f"{server!r} is not HOST:PORT")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+class Link(asyncio.Protocol):
+    """An open connection. Answers go to whoever waits for their opaque number; requests of the broker are let go."""
+
+    def __init__(self, address: str, on_lost: Callable[[Link], None]) -> None:
+        self.pending: dict[int, asyncio.Future[Command]] = {}
+        self.is_open = False
+        self._address = address
+        self._on_lost = on_lost
+        self._input = FrameInput(Frames(FRAMES_AT_A_TIME), FRAME_BYTES_MAX)
+        self._transport: asyncio.Transport | None = None
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The loop: connected."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self.is_open = True
+
+    def data_received(self, data: bytes) -> None:
+        """The loop: bytes came."""
+        self._input.receive_data(data)
+        try:
+            while self._input.cut():
+                for i in range(self._input.frames.count):
+                    self._take(self._input.decode(i))
+        except FrameError as error:
+            LOGGER.warning("closing connection: malformed frame address=%s reason=%s", self._address, error.reason)
+            self.close()
+
+    def _take(self, command: Command) -> None:
+        waiting = self.pending.pop(command.opaque, None) if command.is_response else None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(command)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The loop: the connection is gone; so are the answers that were waited for."""
+        if exc is not None:
+            LOGGER.debug("connection lost address=%s cause=%s", self._address, exc)
+        self.is_open = False
+        self._room.set()
+        pending, self.pending = self.pending, {}
+        for waiting in pending.values():
+            if not waiting.done():
+                waiting.set_exception(ConnectionLostError(self._address))
+        self._on_lost(self)
+
+    def pause_writing(self) -> None:
+        """The loop: the output is full."""
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        """The loop: the output has room again."""
+        self._room.set()
+
+    async def wait_for_room(self) -> None:
+        """Wait until the output has room."""
+        await self._room.wait()
+
+    def write(self, data: bytes) -> None:
+        """Send a frame."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+class Client:
+    """Requests to one address. It connects when it is first needed, and again, with back-off, after a loss.
+
+    Args:
+        server: `HOST:PORT`.
+        timeout_s: How long to wait for an answer, and for a connection, where a request does not say.
+        greeting: Gives the request that each new connection begins with, and that is repeated as a heartbeat.
+        heartbeat_s: How often.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        *,
+        timeout_s: float = 3.0,
+        greeting: Callable[[], Command] | None = None,
+        heartbeat_s: float = 30.0,
+    ) -> None:
+        self.server = server
+        self._host, self._port = parse_server(server)
+        self._timeout_s = timeout_s
+        self._greeting = greeting
+        self._heartbeat_s = heartbeat_s
+        self._link: Link | None = None
+        self._connecting = asyncio.Lock()
+        self._opaque = 0
+        self._failures = 0
+        self._is_closed = False
+        self._heart: asyncio.Task[None] | None = None
+
+    async def request(self, command: Command, timeout_s: float | None = None) -> Command:
+        """Send a request and return its answer, whatever its code.
+
+        Raises:
+            ConnectFailedError, ConnectionLostError, RequestTimeoutError: There is no answer.
+        """
+        answer = await self.start_request(command, timeout_s)
+        return await self.wait_for(answer, timeout_s)
+
+    async def start_request(self, command: Command, timeout_s: float | None = None) -> asyncio.Future[Command]:
+        """Send a request and return what its answer will be; many may be on their way."""
+        link = await self._open_link(timeout_s or self._timeout_s)
+        await link.wait_for_room()
+        self._opaque = self._opaque + 1 if self._opaque < OPAQUE_MAX else 1
+        command.opaque = self._opaque
+        answer: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
+        if not link.is_open:
+            answer.set_exception(ConnectionLostError(self.server))
+            return answer
+        link.pending[command.opaque] = answer
+        link.write(_encode(command))
+        return answer
+
+    async def wait_for(self, answer: asyncio.Future[Command], timeout_s: float | None = None) -> Command:
+        """Wait for an answer.
+
+        Raises:
+            ConnectionLostError, RequestTimeoutError: It does not come.
+        """
+        limit_s = timeout_s or self._timeout_s
+        try:
+            async with asyncio.timeout(limit_s):
+                return await answer
+        except TimeoutError:
+            raise RequestTimeoutError(self.server, limit_s) from None
+
+    async def send_one_way(self, command: Command) -> None:
+        """Send a request that is not answered."""
+        link = await self._open_link(self._timeout_s)
+        await link.wait_for_room()
+        command.flag |= FLAG_ONE_WAY
+        link.write(_encode(command))
+
+    async def close(self) -> None:
+        """Close the connection; nothing can be asked any more."""
+        self._is_closed = True
+        heart, self._heart = self._heart, None
+        if heart is not None:
+            heart.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await heart
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    async def _open_link(self, timeout_s: float) -> Link:
+        link = self._link
+        if link is not None and link.is_open:
+            return link
+        async with self._connecting:
+            if self._is_closed:
+                raise ClosedError
+            if self._link is None or not self._link.is_open:
+                self._link = await self._connect(timeout_s)
+            return self._link
+
+    async def _connect(self, timeout_s: float) -> Link:
+        """Connect, trying again with back-off until the time is over."""
+        reason = "no answer"
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    await asyncio.sleep(self._back_off_s())
+                    try:
+                        return await self._connect_once()
+                    except OSError as error:
+                        self._failures += 1
+                        reason = error.strerror or str(error)
+        except TimeoutError:
+            raise ConnectFailedError(self.server, reason) from None
+
+    async def _connect_once(self) -> Link:
+        loop = asyncio.get_running_loop()
+        _, link = await loop.create_connection(lambda: Link(self.server, self._forget), self._host, self._port)
+        self._failures = 0
+        if self._greeting is not None:
+            link.write(_encode(self._make_greeting(self._greeting)))
+            if self._heart is None:
+                self._heart = loop.create_task(self._beat(self._greeting))
+        return link
+
+    def _back_off_s(self) -> float:
+        if not self._failures:
+            return 0.0
+        longest_s: float = min(BACK_OFF_FIRST_S * 2 ** min(self._failures - 1, 16), BACK_OFF_MAX_S)
+        return longest_s * (0.5 + random.random() / 2)  # noqa: S311 - spreads clients out, guards nothing
+
+    def _forget(self, link: Link) -> None:
+        if self._link is link:
+            self._link = None
+
+    def _make_greeting(self, greeting: Callable[[], Command]) -> Command:
+        command = greeting()
+        command.flag |= FLAG_ONE_WAY
+        return command
+
+    async def _beat(self, greeting: Callable[[], Command]) -> None:
+        while True:
+            await asyncio.sleep(self._heartbeat_s)
+            if self._link is not None and self._link.is_open:
+                self._link.write(_encode(self._make_greeting(greeting)))
+
+
+def _encode(command: Command) -> bytes:
+    command.language = LANGUAGE_PYTHON
+    command.header_type = HEADER_BINARY
+    return encode_command(command)

@@ -1,0 +1,127 @@
+"""Messages as the SDK gives and takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from core import properties
+from gateway.rocketmq.message_codec import Record
+
+OWN_NAMES = frozenset(
+    name.decode()
+    for name in (
+        properties.INNER_MULTI_DISPATCH,
+        properties.INNER_MULTI_QUEUE_OFFSET,
+        properties.CRC,
+        properties.DISPATCH_SET,
+    )
+)
+
+
+@dataclass(slots=True, frozen=True)
+class Message:
+    """A message that was read from a queue.
+
+    `topic` is the topic that it is stored on; a message that came by MQTT or AMQP has its topic in the one topic
+    space as `mqtt_topic`.
+    """
+
+    topic: str
+    body: bytes
+    properties: dict[str, str] = field(repr=False)
+    queue: str
+    queue_id: int
+    queue_offset: int  # in the queue that was read
+    physical_offset: int
+    born_ms: int
+    store_ms: int
+    born_host: bytes = field(repr=False)  # address (4 or 16 bytes) and port (4 bytes)
+    flag: int = 0
+    reconsume_times: int = 0
+
+    @property
+    def tags(self) -> str:
+        """What a tag filter looks at."""
+        return self.properties.get("TAGS", "")
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that the producer gave."""
+        return self.properties.get("KEYS", "").split()
+
+    @property
+    def key(self) -> str:
+        """The identifier that the producer's client made (UNIQ_KEY); a message sent again has the same."""
+        return self.properties.get("UNIQ_KEY", "")
+
+    @property
+    def protocol(self) -> str:
+        """The door that the message came in by: `mqtt`, `amqp` or `rocketmq`."""
+        return self.properties.get("LMQ_PROTOCOL", "rocketmq")
+
+    @property
+    def client(self) -> str:
+        """The publisher's client identifier, where it is known."""
+        return self.properties.get("LMQ_CLIENT", "")
+
+    @property
+    def user(self) -> str:
+        """The publisher's user name, where there was one."""
+        return self.properties.get("LMQ_USER", "")
+
+    @property
+    def mqtt_topic(self) -> str:
+        """The topic in the topic space that MQTT and AMQP share, empty where the message was not published there."""
+        return self.properties.get("LMQ_TOPIC", "")
+
+    @property
+    def content_type(self) -> str:
+        """The MIME type of the body, where the publisher said it."""
+        return self.properties.get("CONTENT_TYPE", "")
+
+    @property
+    def user_properties(self) -> dict[str, str]:
+        """The properties without those that the log adds."""
+        return {name: value for name, value in self.properties.items() if name not in OWN_NAMES}
+
+
+def message_of(record: Record, queue: str, queue_id: int, queue_offset: int) -> Message:
+    """Return the message of a record that was read from a queue at `queue_offset`."""
+    return Message(
+        topic=record.topic.decode(errors="replace"),
+        body=record.body,
+        properties={
+            name.decode(errors="replace"): value.decode(errors="replace") for name, value in record.properties.items()
+        },
+        queue=queue,
+        queue_id=queue_id,
+        queue_offset=queue_offset,
+        physical_offset=record.physical_offset,
+        born_ms=record.born_ms,
+        store_ms=record.store_ms,
+        born_host=record.born_host,
+        flag=record.flag,
+        reconsume_times=record.reconsume_times,
+    )
+
+
+@dataclass(slots=True, frozen=True)
+class SendResult:
+    """Where a message was stored."""
+
+    msg_id: str  # the broker's address and the physical offset, as RocketMQ's tools take it
+    key: str  # UNIQ_KEY
+    queue_id: int
+    queue_offset: int
+    is_flushed: bool = True  # False: stored, but the broker does not vouch for the disk or its replica yet
+
+
+@dataclass(slots=True, frozen=True)
+class PullResult:
+    """What a pull gave, and where the queue stands."""
+
+    messages: list[Message]
+    next_offset: int  # where to pull next
+    min_offset: int
+    max_offset: int
+    is_moved: bool = False  # the offset that was asked for is not kept any more, or was never given

@@ -1,0 +1,250 @@
+"""Send messages to topics, to light queues, and into the topic space that MQTT and AMQP share."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import secrets
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from gateway.rocketmq.commands import Command, encode_json
+from gateway.rocketmq.message_codec import encode_properties_text
+from gateway.rocketmq.request_codes import RequestCode
+from gateway.rocketmq.response_codes import SEND_STORED_CODES, ResponseCode
+from gateway.sdk.client import Client, make_client_id
+from gateway.sdk.errors import (
+    BusyError,
+    ConnectFailedError,
+    ConnectionLostError,
+    NotFoundError,
+    RequestTimeoutError,
+    SdkError,
+    response_error,
+)
+from gateway.sdk.message import SendResult
+from gateway.sdk.routes import TEMPLATE_TOPIC, Route, Routes
+
+PARENT_TOPIC = "LMQ_PARENT"
+RETRIED = (ConnectFailedError, ConnectionLostError, RequestTimeoutError, BusyError)
+RETRY_FIRST_S = 0.05
+
+
+@dataclass(slots=True)
+class OutMessage:
+    """A message to be sent; see `Producer.send`."""
+
+    topic: str
+    body: bytes
+    tags: str = ""
+    keys: Sequence[str] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    queue_id: int | None = None
+    dispatch: Sequence[str] = ()
+    flag: int = 0
+
+
+class Producer:
+    """Sends messages. Use it as an async context manager, or call `start` and `stop`.
+
+    Args:
+        namesrv: The name server's `HOST:PORT`, several with `;` between.
+        group: The producer group.
+        timeout_s: How long to wait for each answer.
+        retries: How often a send is repeated after a lost connection, a timeout, or a broker that was busy. A
+            repeated message may be stored twice; both carry the same key.
+        client_id: How the broker and readers of other protocols see this producer; made up if not given.
+    """
+
+    def __init__(
+        self,
+        namesrv: str,
+        group: str = "SDK_PRODUCER",
+        *,
+        timeout_s: float = 3.0,
+        retries: int = 2,
+        client_id: str | None = None,
+    ) -> None:
+        self.group = group
+        self.client_id = client_id or make_client_id()
+        self._retries = retries
+        self._routes = Routes(namesrv, timeout_s=timeout_s, greeting=self._greet)
+        self._next_queue = itertools.count()
+        self._keys = KeyMaker()
+
+    async def start(self) -> None:
+        """Nothing yet: connections are made when they are needed."""
+
+    async def stop(self) -> None:
+        """Say goodbye and close all connections."""
+        farewell = {"clientID": self.client_id, "producerGroup": self.group}
+        await say_goodbye(self._routes, farewell)
+        await self._routes.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def send(
+        self,
+        topic: str,
+        body: bytes,
+        *,
+        tags: str = "",
+        keys: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        queue_id: int | None = None,
+        dispatch: Sequence[str] = (),
+        flag: int = 0,
+    ) -> SendResult:
+        """Send one message and return where it was stored.
+
+        Args:
+            topic: The topic; a name `%LMQ%…` is a light queue.
+            body: The message.
+            tags: What tag filters look at.
+            keys: Words to find the message by.
+            properties: Further properties; names and values without the characters U+0001 and U+0002.
+            queue_id: The topic's queue; the producer goes round all of them if it is not given.
+            dispatch: Light queues that the message is put into as well.
+            flag: A number of the sender's own.
+
+        Raises:
+            MessageRefusedError, NoPermissionError, NotFoundError, BusyError: The broker refused.
+            SdkError: It could not be asked, or did not answer.
+        """
+        message = OutMessage(topic, body, tags, keys, properties or {}, queue_id, dispatch, flag)
+        return await self._send(message, self._properties_of(message))
+
+    async def publish(
+        self, topic: str, body: bytes, *, properties: Mapping[str, str] | None = None, parent_topic: str = PARENT_TOPIC
+    ) -> SendResult:
+        """Publish to a topic of the topic space, in MQTT's form: MQTT and AMQP subscribers get it."""
+        return await self.send(parent_topic, body, properties={**(properties or {}), "LMQ_TOPIC": topic}, queue_id=0)
+
+    async def send_many(
+        self, messages: Iterable[OutMessage], *, in_flight_max: int = 256
+    ) -> list[SendResult | SdkError]:
+        """Send many messages at once; return, in their order, each one's result or error."""
+        window = asyncio.Semaphore(in_flight_max)
+
+        async def send_within(message: OutMessage) -> SendResult | SdkError:
+            async with window:
+                try:
+                    return await self._send(message, self._properties_of(message))
+                except SdkError as error:
+                    return error
+
+        return list(await asyncio.gather(*(send_within(message) for message in messages)))
+
+    async def send_one_way(self, message: OutMessage) -> None:
+        """Send a message without asking whether it was stored."""
+        client, command = await self._prepare(message, self._properties_of(message))
+        await client.send_one_way(command)
+
+    async def _send(self, message: OutMessage, properties: str) -> SendResult:
+        for attempt in itertools.count():
+            try:
+                client, command = await self._prepare(message, properties)
+                return _result_of(await client.request(command))
+            except RETRIED:
+                if attempt >= self._retries:
+                    raise
+                self._routes.forget(message.topic)
+                await asyncio.sleep(RETRY_FIRST_S * 2**attempt)
+            except NotFoundError:
+                self._routes.forget(message.topic)
+                raise
+        raise AssertionError
+
+    async def _prepare(self, message: OutMessage, properties: str) -> tuple[Client, Command]:
+        routes = await self._routes.find_for_send(message.topic)
+        route, queue_id = _choose(routes, message.queue_id, next(self._next_queue))
+        ext = {
+            "a": self.group,
+            "b": message.topic,
+            "c": TEMPLATE_TOPIC,
+            "d": "4",
+            "e": str(queue_id),
+            "f": "0",
+            "g": str(time.time_ns() // 1_000_000),
+            "h": str(message.flag),
+            "i": properties,
+            "j": "0",
+            "k": "false",
+            "l": "0",
+            "m": "false",
+            "n": route.broker_name,
+        }
+        return self._routes.client_of(route), Command(RequestCode.SEND_MESSAGE_V2, ext=ext, body=message.body)
+
+    def _properties_of(self, message: OutMessage) -> str:
+        """Return the message's properties as text; made once, so that a repeated send carries the same key."""
+        items = {"UNIQ_KEY": self._keys.make(), "WAIT": "true"} | dict(message.properties)
+        if message.tags:
+            items["TAGS"] = message.tags
+        if message.keys:
+            items["KEYS"] = " ".join(message.keys)
+        if message.dispatch:
+            items["INNER_MULTI_DISPATCH"] = ",".join(message.dispatch)
+        encoded = {name.encode(): value.encode() for name, value in items.items()}
+        for name, value in encoded.items():
+            if not name or any(separator in name + value for separator in (b"\x01", b"\x02")):
+                raise ValueError(f"property {name!r} holds a separator, or has no name")
+        return encode_properties_text(encoded)
+
+    def _greet(self) -> Command:
+        said = {"clientID": self.client_id, "producerDataSet": [{"groupName": self.group}], "consumerDataSet": []}
+        return Command(RequestCode.HEART_BEAT, body=encode_json(said))
+
+
+class KeyMaker:
+    """Makes UNIQ_KEYs: 32 hexadecimal digits that no other producer makes."""
+
+    def __init__(self) -> None:
+        self._start = f"7F000001{os.getpid() & 0xFFFF:04X}{secrets.token_hex(4).upper()}"
+        self._counter = itertools.count()
+
+    def make(self) -> str:
+        """Return another key."""
+        number = next(self._counter)
+        return f"{self._start}{(time.time_ns() // 1_000_000) & 0xFFFFFFFF:08X}{number & 0xFFFF:04X}"
+
+
+def _choose(routes: list[Route], queue_id: int | None, turn: int) -> tuple[Route, int]:
+    """Return the broker and queue of a message: the wanted queue, or the next of all."""
+    if queue_id is not None:
+        return routes[turn % len(routes)], queue_id
+    queues = [(route, number) for route in routes for number in range(route.write_queues)]
+    return queues[turn % len(queues)]
+
+
+def _result_of(response: Command) -> SendResult:
+    if response.code not in SEND_STORED_CODES:
+        raise response_error(response.code, response.remark)
+    ext = response.ext
+    return SendResult(
+        msg_id=ext.get("msgId", ""),
+        key=ext.get("transactionId", ""),
+        queue_id=int(ext.get("queueId", "0")),
+        queue_offset=int(ext.get("queueOffset", "0")),
+        is_flushed=response.code == ResponseCode.SUCCESS,
+    )
+
+
+async def say_goodbye(routes: Routes, farewell: dict[str, str]) -> None:
+    """Tell the brokers that this client goes; whether they hear it does not matter."""
+    for client in routes.clients():
+        try:
+            await client.send_one_way(Command(RequestCode.UNREGISTER_CLIENT, ext=dict(farewell)))
+        except SdkError:
+            continue

@@ -1,0 +1,162 @@
+"""Where topics are: the name server's routes, remembered for a while, and a client for each broker."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.lmq.queue_name import LIGHT_PREFIX
+from gateway.rocketmq.commands import Command
+from gateway.rocketmq.request_codes import RequestCode
+from gateway.rocketmq.response_codes import ResponseCode
+from gateway.sdk.client import Client, parse_server
+from gateway.sdk.errors import ClosedError, ConnectFailedError, NotFoundError, SdkError, response_error
+
+TEMPLATE_TOPIC = "TBW102"
+ROUTE_S = 30.0  # a route is asked for again after it, as other clients do
+MASTER_ID = "0"
+_LIGHT = LIGHT_PREFIX.decode()
+
+
+@dataclass(slots=True, frozen=True)
+class Route:
+    """One broker of a topic, and its queues."""
+
+    broker_name: str
+    server: str
+    read_queues: int
+    write_queues: int
+
+
+class Routes:
+    """Routes and clients of one producer or consumer.
+
+    Args:
+        namesrv: `HOST:PORT`, several with `;` between.
+        timeout_s: How long to wait for an answer.
+        greeting: Gives the heartbeat for brokers.
+    """
+
+    def __init__(self, namesrv: str, *, timeout_s: float, greeting: Callable[[], Command]) -> None:
+        servers = [server for server in namesrv.split(";") if server.strip()]
+        if not servers:
+            raise ValueError("no name server was given")
+        for server in servers:
+            parse_server(server)
+        self._timeout_s = timeout_s
+        self._greeting = greeting
+        self._namesrvs = [Client(server, timeout_s=timeout_s) for server in servers]
+        self._brokers: dict[str, Client] = {}
+        self._routes: dict[str, tuple[list[Route], float]] = {}
+        self._asking: dict[str, asyncio.Lock] = {}
+        self._is_closed = False
+
+    async def find(self, topic: str) -> list[Route]:
+        """Return the brokers of a topic; a light queue may be on any.
+
+        Raises:
+            NotFoundError: The name server knows no such topic.
+            SdkError: It could not be asked.
+        """
+        known = self._routes.get(topic)
+        if known is not None and known[1] > time.monotonic():
+            return known[0]
+        async with self._asking.setdefault(topic, asyncio.Lock()):
+            known = self._routes.get(topic)
+            if known is not None and known[1] > time.monotonic():
+                return known[0]
+            routes = await (self._ask_cluster() if topic.startswith(_LIGHT) else self._ask_topic(topic))
+            self._routes[topic] = (routes, time.monotonic() + ROUTE_S)
+            return routes
+
+    def forget(self, topic: str) -> None:
+        """Ask the name server again the next time."""
+        self._routes.pop(topic, None)
+
+    async def find_for_send(self, topic: str) -> list[Route]:
+        """Return the brokers of a topic; of one that a send would make, those that would make it."""
+        try:
+            return await self.find(topic)
+        except NotFoundError:
+            return await self.find(TEMPLATE_TOPIC)
+
+    def client_of(self, route: Route) -> Client:
+        """Return the client of a route's broker."""
+        if self._is_closed:
+            raise ClosedError
+        client = self._brokers.get(route.server)
+        if client is None:
+            client = Client(route.server, timeout_s=self._timeout_s, greeting=self._greeting)
+            self._brokers[route.server] = client
+        return client
+
+    async def _ask_topic(self, topic: str) -> list[Route]:
+        ext = {"topic": topic, "acceptStandardJsonOnly": "true"}
+        said = await self._ask(Command(RequestCode.GET_ROUTEINFO_BY_TOPIC, ext=ext))
+        servers = {
+            str(broker["brokerName"]): str(broker["brokerAddrs"][MASTER_ID])
+            for broker in _dicts(said, "brokerDatas")
+            if MASTER_ID in broker.get("brokerAddrs", {})
+        }
+        routes = [
+            Route(str(queues["brokerName"]), servers[str(queues["brokerName"])], *_counts(queues))
+            for queues in _dicts(said, "queueDatas")
+            if str(queues.get("brokerName")) in servers
+        ]
+        return _checked(routes, topic)
+
+    async def _ask_cluster(self) -> list[Route]:
+        said = await self._ask(Command(RequestCode.GET_BROKER_CLUSTER_INFO))
+        table = said.get("brokerAddrTable")
+        brokers = table if isinstance(table, dict) else {}
+        routes = [
+            Route(str(name), str(broker["brokerAddrs"][MASTER_ID]), 1, 1)
+            for name, broker in sorted(brokers.items())
+            if isinstance(broker, dict) and MASTER_ID in broker.get("brokerAddrs", {})
+        ]
+        return _checked(routes, "light queues")
+
+    async def _ask(self, command: Command) -> dict[str, Any]:
+        error: SdkError = ConnectFailedError("the name server", "none was given")
+        for client in self._namesrvs:
+            try:
+                response = await client.request(command)
+            except ClosedError:
+                raise
+            except SdkError as caught:
+                error = caught
+                continue
+            if response.code != ResponseCode.SUCCESS:
+                raise response_error(response.code, response.remark)
+            said = json.loads(bytes(response.body))
+            return said if isinstance(said, dict) else {}
+        raise error
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._is_closed = True
+        for client in (*self._namesrvs, *self._brokers.values()):
+            await client.close()
+
+    def clients(self) -> Sequence[Client]:
+        """Return the clients of all brokers that were asked so far."""
+        return list(self._brokers.values())
+
+
+def _dicts(said: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    value = said.get(name)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _counts(queues: dict[str, Any]) -> tuple[int, int]:
+    return int(queues.get("readQueueNums", 1)), int(queues.get("writeQueueNums", 1))
+
+
+def _checked(routes: list[Route], topic: str) -> list[Route]:
+    if not routes:
+        raise NotFoundError(ResponseCode.TOPIC_NOT_EXIST, f"no broker serves {topic}")
+    return routes

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gateway.rocketmq.client_table import LOCK_MS, Client, ClientTable
+from gateway.rocketmq.commands import Command, decode_header
+from gateway.rocketmq.errors import CommandRefusedError
+
+
+class Output:
+    def __init__(self, conn_id: int) -> None:
+        self.conn_id = conn_id
+        self.commands: list[Command] = []
+
+    def write(self, data: bytes) -> None:
+        end = 8 + int.from_bytes(data[5:8], "big")
+        self.commands.append(decode_header(data[4], data[8:end], data[end:]))
+
+
+def subscription(topic: str, text: str = "*", version: int = 1, **more: object) -> dict[str, object]:
+    return {"topic": topic, "subString": text, "subVersion": version, "expressionType": "TAG"} | more
+
+
+def heart_beat(client_id: str, *subscriptions: dict[str, object], group: str = "g") -> Command:
+    consumer = {"groupName": group, "consumeType": "CONSUME_PASSIVELY", "subscriptionDataSet": list(subscriptions)}
+    said = {"clientID": client_id, "producerDataSet": [{"groupName": "p"}], "consumerDataSet": [consumer]}
+    return Command(34, body=json.dumps(said).encode())
+
+
+def members(table: ClientTable, group: str = "g") -> list[str]:
+    answer = table.list_members(Command(38, ext={"consumerGroup": group}))
+    return json.loads(answer.body)["consumerIdList"] if answer.code == 0 else []
+
+
+@pytest.fixture
+def groups() -> list[bytes]:
+    return []
+
+
+@pytest.fixture
+def table(groups) -> ClientTable:
+    return ClientTable(on_group=groups.append)
+
+
+def test_members_of_a_group_are_listed_until_they_go(table, groups):
+    first, second = Client(Output(1)), Client(Output(2))
+    assert table.heart_beat(first, heart_beat("b", subscription("T"))).ext["IS_SUB_CHANGE"] == "false"
+    table.heart_beat(second, heart_beat("a", subscription("T")))
+    assert members(table) == ["a", "b"]
+    assert groups == [b"g", b"g"]
+    table.drop(first)
+    assert members(table) == ["a"]
+    table.unregister(second, Command(35, ext={"clientID": "a", "consumerGroup": "g"}))
+    assert members(table) == []
+    assert table.list_members(Command(38, ext={"consumerGroup": "g"})).code == 1
+
+
+def test_others_are_told_of_a_change_and_nobody_of_a_repetition(table):
+    first, second = Client(Output(1)), Client(Output(2))
+    table.heart_beat(first, heart_beat("a", subscription("T")))
+    table.heart_beat(second, heart_beat("b", subscription("T")))
+    first.output.commands.clear()
+    table.heart_beat(second, heart_beat("b", subscription("T")))
+    assert first.output.commands == []
+    table.drop(second)
+    (told,) = first.output.commands
+    assert (told.code, told.ext, told.is_one_way) == (40, {"consumerGroup": "g"}, True)
+
+
+def test_subscriptions_are_those_of_the_newest_version(table):
+    client = Client(Output(1))
+    table.heart_beat(client, heart_beat("a", subscription("T", "x || y", 5), subscription("U")))
+    assert table.find_subscription("g", "T").tags == {b"x", b"y"}
+    assert table.find_subscription("g", "U").tags is None
+    table.heart_beat(client, heart_beat("a", subscription("T", "old", 4)))
+    assert table.find_subscription("g", "T").version == 5
+    table.heart_beat(client, heart_beat("a", subscription("T", "new", 6)))
+    assert table.find_subscription("g", "T").tags == {b"new"}
+    for group, topic in (("g", "U"), ("other", "T")):
+        with pytest.raises(CommandRefusedError) as caught:
+            table.find_subscription(group, topic)
+        assert caught.value.code == 24
+
+
+def test_sql_subscriptions_are_refused_and_never_taken_for_all(table):
+    sql = subscription("T", "a > 1", expressionType="SQL92")
+    assert table.check_config(Command(46, body=json.dumps({"subscriptionData": sql}).encode())).code == 1
+    assert table.check_config(Command(46, body=json.dumps({"subscriptionData": subscription("T")}).encode())).code == 0
+    table.heart_beat(Client(Output(1)), heart_beat("a", sql))
+    with pytest.raises(CommandRefusedError):
+        table.find_subscription("g", "T")
+
+
+def lock(table: ClientTable, client: str, now_ms: int, *queues: int) -> list[int]:
+    wanted = [{"topic": "T", "brokerName": "b", "queueId": queue} for queue in queues]
+    body = json.dumps({"consumerGroup": "g", "clientId": client, "mqSet": wanted}).encode()
+    held = json.loads(table.lock_queues(Command(41, body=body), now_ms).body)["lockOKMQSet"]
+    return [queue["queueId"] for queue in held]
+
+
+def test_a_queue_is_locked_for_one_client_until_it_is_given_back_or_not_renewed(table):
+    assert lock(table, "a", 0, 0, 1) == [0, 1]
+    assert lock(table, "b", 1, 1, 2) == [2]
+    assert lock(table, "a", 10, 0) == [0]
+    body = {"consumerGroup": "g", "clientId": "a", "mqSet": [{"topic": "T", "brokerName": "b", "queueId": 1}]}
+    table.unlock_queues(Command(42, body=json.dumps(body | {"clientId": "b"}).encode()))
+    assert lock(table, "b", 20, 1) == []
+    table.unlock_queues(Command(42, body=json.dumps(body).encode()))
+    assert lock(table, "b", 20, 1) == [1]
+    assert lock(table, "b", LOCK_MS + 9, 0) == []
+    assert lock(table, "b", LOCK_MS + 10, 0) == [0]
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])
+def test_a_body_that_is_no_object_is_refused(table, body):
+    with pytest.raises(CommandRefusedError):
+        table.heart_beat(Client(Output(1)), Command(34, body=body))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"clientID": 5, "consumerDataSet": "x"},
+        {"consumerDataSet": [5, {"groupName": None, "subscriptionDataSet": {}}, {}]},
+        {"consumerDataSet": [{"groupName": "g", "subscriptionDataSet": [{"topic": 5, "subVersion": "x"}]}]},
+        {"producerDataSet": [{"groupName": []}]},
+    ],
+)
+def test_a_heartbeat_of_wrong_types_harms_nobody(table, said):
+    assert table.heart_beat(Client(Output(1)), Command(34, body=json.dumps(said).encode())).code == 0

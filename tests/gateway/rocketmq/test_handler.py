@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from core.errors import LmqError
+from gateway.rocketmq.commands import FLAG_RESPONSE, HEADER_BINARY, Command, encode_command
+from gateway.rocketmq.handler import UniqPrefix, format_address, pack_address, plain_host
+from gateway.rocketmq.message_codec import decode_records
+from gateway.settings import RocketmqSettings
+from tests.support.rocketmq import request_frame, send_frame
+from tests.support.rocketmq_door import NOW_MS, DoorSite, records_of
+
+
+@pytest.mark.parametrize("code", [0, -1, 3, 36, 37, 12, 200_050, 3442, 2**31 - 1])
+def test_an_unknown_request_is_answered_3_and_the_connection_goes_on(peer, code):
+    assert peer.ask(code).code == 3
+    assert not peer.transport.is_closed
+    assert peer.ask(105, topic="TBW102").code == 0
+
+
+def test_one_way_requests_get_no_answer_not_even_an_error(site, peer):
+    for code in (15, 999, 105, 34, 11):
+        peer.give(request_frame(code, flag=2))
+    site.turn()
+    assert peer.take() == []
+
+
+def test_answers_of_a_peer_are_let_go(site, peer):
+    peer.give(encode_command(Command(0, 5, FLAG_RESPONSE)))
+    site.turn()
+    assert peer.take() == []
+
+
+def test_answers_come_in_the_encoding_of_their_requests(peer):
+    peer.give(request_frame(105, opaque=9, header_type=HEADER_BINARY, topic="TBW102"))
+    (answer,) = peer.take()
+    assert (answer.header_type, answer.opaque, answer.code) == (HEADER_BINARY, 9, 0)
+
+
+@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01", b"\xff" * 40])
+def test_a_peer_that_sends_no_frames_is_closed_and_nobody_else(site, peer, data):
+    other = site.connect()
+    other.send(b"before")
+    peer.give(send_frame(b"kept", opaque=1) + data)
+    site.turn()
+    assert peer.transport.is_closed
+    assert [answer.code for answer in peer.take()] == [0]
+    assert site.door.metrics.refused == {"malformed_frame": 1}
+    assert [record.body for record in records_of(other.pull("T"))] == [b"before", b"kept"]
+
+
+def test_numbers_and_booleans_in_fields_are_understood(site, peer):
+    peer.send(b"x")
+    ext = {"consumerGroup": "g", "topic": "T", "queueId": 0, "commitOffset": 1, "setZeroIfNotFound": False}
+    header = json.dumps({"code": 15, "extFields": ext, "opaque": 3, "flag": 0, "language": "JAVA", "version": 121})
+    data = header.encode()
+    peer.give((4 + len(data)).to_bytes(4, "big") + len(data).to_bytes(4, "big") + data)
+    (answer,) = peer.take()
+    assert (answer.code, answer.opaque) == (0, 3)
+    assert site.broker.consumer_offsets.get(b"g", b"T/0") == 1
+
+
+def test_a_core_error_is_answered_by_its_code(site, peer):
+    peer.send(b"x")
+
+    def refuse(*_: object) -> None:
+        raise LmqError("no")
+
+    site.broker.consumer_offsets.commit = refuse
+    answer = peer.ask(15, consumerGroup="g", topic="T", queueId=0, commitOffset=1)
+    assert (answer.code, answer.remark) == (1, "no")
+
+
+def test_routes_name_the_address_that_the_peer_reached(site, peer):
+    def address() -> str:
+        said = json.loads(bytes(peer.ask(105, topic="TBW102").body))
+        return said["brokerDatas"][0]["brokerAddrs"]["0"]
+
+    assert address() == "127.0.0.1:10911"
+    site.door.broker_port = 20911
+    assert address() == "127.0.0.1:20911"
+    peer.transport.local_address = ("::1", 9876)
+    assert address() == "[::1]:20911"
+
+
+def test_settings_name_the_address_in_routes_and_message_ids(tmp_path):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(advertised_host="10.1.2.3", advertised_port=7))
+    peer = site.connect()
+    said = json.loads(bytes(peer.ask(106).body))
+    assert said["brokerAddrTable"]["lmq"]["brokerAddrs"] == {"0": "10.1.2.3:7"}
+    assert peer.send().ext["msgId"].startswith("0A01020300000007")
+    site.close()
+
+
+def test_a_silent_connection_is_closed_and_one_with_held_pulls_is_not(site, peer):
+    handler = peer.handler
+    handler.on_timer(site.now_ms)
+    idle_ms = RocketmqSettings().idle_timeout_ms
+    assert handler.next_deadline_ms() == site.now_ms + idle_ms
+    peer.send()
+    peer.start_pull("T", 1, sysFlag=6, suspendTimeoutMillis=500_000)
+    handler.on_timer(site.now_ms + 400_000)
+    assert not peer.transport.is_closed
+    handler.on_timer(site.now_ms + 500_000)
+    assert len(peer.take()) == 1
+    handler.on_timer(site.now_ms + 500_000 + idle_ms)
+    assert peer.transport.is_closed
+
+
+def test_a_heartbeat_names_the_client_and_others_hear_when_it_goes(site, peer):
+    said = {"clientID": "c1", "consumerDataSet": [{"groupName": "g", "subscriptionDataSet": []}]}
+    assert peer.ask(34, json.dumps(said).encode()).code == 0
+    other = site.connect()
+    other.ask(34, json.dumps(said | {"clientID": "c2"}).encode())
+    assert [command.code for command in peer.take()] == [40]
+    assert json.loads(bytes(peer.ask(38, consumerGroup="g").body)) == {"consumerIdList": ["c1", "c2"]}
+    other.close()
+    assert [command.code for command in peer.take()] == [40]
+    assert b"%RETRY%g" in site.store.table("rocketmq_topics")
+    assert site.door.metrics.connections == 1
+
+
+def test_locks_and_configs_are_answered(peer):
+    body = {"consumerGroup": "g", "clientId": "c", "mqSet": [{"topic": "T", "brokerName": "b", "queueId": 0}]}
+    assert json.loads(bytes(peer.ask(41, json.dumps(body).encode()).body))["lockOKMQSet"] == body["mqSet"]
+    assert peer.ask(42, json.dumps(body).encode()).code == 0
+    assert peer.ask(46, b'{"subscriptionData":{"expressionType":"TAG"}}').code == 0
+    assert peer.ask(35, clientID="c", consumerGroup="g").code == 0
+
+
+def test_a_client_without_a_name_is_refused_where_the_settings_say_so(tmp_path):
+    site = DoorSite(tmp_path / "d", anonymous=False)
+    peer = site.connect()
+    assert peer.send(b"x").code == 16
+    assert peer.ask(105, topic="TBW102").code == 16
+    site.close()
+
+
+def test_keys_begin_with_the_milliseconds_of_the_month():
+    prefix = UniqPrefix(0x1234)
+    first = prefix.at(NOW_MS)
+    assert len(first) == 28
+    assert first.startswith(b"7F0000011234")
+    assert prefix.at(NOW_MS + 1) != first
+    assert int(prefix.at(1_790_812_800_000)[20:], 16) == 0  # 2026-10-01T00:00Z
+
+
+def test_addresses_are_written_as_clients_read_them():
+    assert pack_address("127.0.0.1", 10911).hex() == "7f00000100002a9f"
+    assert len(pack_address("::1", 1)) == 20
+    assert pack_address("::ffff:10.0.0.1", 1).hex() == "0a00000100000001"
+    assert pack_address("gateway.local", 1).hex() == "7f00000100000001"
+    assert plain_host(bytes(16)) == bytes(16)
+    assert format_address("::1", 5) == "[::1]:5"
+
+
+def test_records_of_a_run_carry_the_peer_as_their_born_host(peer):
+    peer.send(b"x")
+    (record,) = decode_records(bytes(peer.pull("T").body))
+    assert record.born_host == b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from core.lmq.queue_name import mqtt_queue_name
+from core.message import FLAG_MARK
+from gateway.rocketmq.commands import HEADER_BINARY, HEADER_JSON
+from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.message_codec import BatchItem, encode_batch
+from gateway.rocketmq.send import is_space_topic, parse_dispatch
+from gateway.settings import RocketmqSettings
+from tests.support.rocketmq import send_ext, send_frame
+from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
+
+BOTH = pytest.mark.parametrize("header_type", [HEADER_JSON, HEADER_BINARY])
+
+
+def dispatch(*names: str, **more: str) -> str:
+    items = {"INNER_MULTI_DISPATCH": ",".join(names)} | more
+    return "".join(f"{name}\x01{value}\x02" for name, value in items.items())
+
+
+@BOTH
+@pytest.mark.parametrize("code", [10, 310])
+def test_a_send_is_stored_and_answered_with_its_place(peer, header_type, code):
+    peer.send(b"first", code=code, header_type=header_type)
+    answer = peer.send(b"second", code=code, header_type=header_type, properties="UNIQ_KEY\x01K\x02TAGS\x01a\x02")
+    assert (answer.code, answer.header_type) == (0, header_type)
+    assert (answer.ext["queueId"], answer.ext["queueOffset"], answer.ext["transactionId"]) == ("0", "1", "K")
+    record = records_of(peer.pull("T", 1))[0]
+    assert (record.body, record.topic, record.queue_id, record.queue_offset) == (b"second", b"T", 0, 1)
+    assert record.properties[b"TAGS"] == b"a"
+    assert record.physical_offset == int(answer.ext["msgId"][16:], 16)
+
+
+def test_an_answer_waits_until_the_message_is_durable(site, peer):
+    peer.give(send_frame(b"x"))
+    assert peer.take() == []
+    site.turn()
+    assert [answer.code for answer in peer.take()] == [0]
+
+
+def test_many_sends_of_one_read_are_answered_in_one_write(site, peer):
+    peer.give(b"".join(send_frame(b"m%d" % i, opaque=i, e=str(i % 4)) for i in range(100)))
+    site.turn()
+    answers = peer.take()
+    assert [answer.opaque for answer in answers] == list(range(100))
+    assert all(answer.code == 0 for answer in answers)
+    assert bodies_of(peer.pull("T", queueId=3)) == [b"m%d" % i for i in range(3, 100, 4)]
+    assert site.door.metrics.messages_in == 100
+    assert site.door.metrics.bytes_in == sum(len(b"m%d" % i) for i in range(100))
+
+
+def test_one_way_sends_are_stored_and_not_answered(site, peer):
+    peer.give(send_frame(b"x", flag=2) + send_frame(b"y", flag=2, topic="bad name"))
+    site.turn()
+    assert peer.take() == []
+    assert bodies_of(peer.pull("T")) == [b"x"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"topic": "bad name"}, 29),
+        ({"topic": "t" * 128}, 29),
+        ({"topic": ""}, 29),
+        ({"topic": "SELF_TEST_TOPIC"}, 16),
+        ({"topic": "New", "c": "NoTemplate"}, 17),
+        ({"e": "99"}, 29),
+        ({"properties": dispatch("plain")}, 13),
+        ({"properties": dispatch("%LMQ%a", "")}, 13),
+        ({"properties": dispatch("%LMQ%a b")}, 13),
+        ({"properties": "DELAY\x013\x02"}, 13),
+        ({"properties": "TRAN_MSG\x01true\x02"}, 13),
+        ({"f": "8"}, 13),
+        ({"properties": "a\x01" + "x" * 32_700 + "\x02"}, 13),
+        ({"topic": "LMQ_PARENT", "properties": "LMQ_TOPIC\x01a/+\x02"}, 13),
+        ({"topic": "LMQ_PARENT", "properties": dispatch("%LMQ%a", LMQ_TOPIC="a/b")}, 13),
+        ({"e": "x"}, 1),
+    ],
+)
+def test_a_send_that_is_refused_costs_nobody_else(site, peer, header_type, changes, code):
+    peer.give(
+        send_frame(b"before", opaque=1, header_type=header_type)
+        + send_frame(b"bad", opaque=2, header_type=header_type, **changes)
+        + send_frame(b"after", opaque=3, header_type=header_type)
+    )
+    site.turn()
+    answers = {answer.opaque: answer for answer in peer.take()}
+    assert {opaque: answer.code for opaque, answer in answers.items()} == {1: 0, 2: code, 3: 0}
+    assert answers[2].remark
+    assert bodies_of(peer.pull("T")) == [b"before", b"after"]
+
+
+def test_a_body_over_the_limit_is_refused(tmp_path):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(body_bytes_max=10))
+    peer = site.connect()
+    assert peer.send(b"x" * 11).code == 13
+    assert peer.send(b"x" * 10).code == 0
+    assert peer.send(b"").code == 0
+    site.close()
+
+
+def test_a_body_that_only_the_store_refuses_costs_nobody_else(tmp_path):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(body_bytes_max=16_000_000))
+    peer = site.connect()
+    peer.give(
+        send_frame(b"a", opaque=1)
+        + send_frame(b"x" * (5 << 20), opaque=2)
+        + send_frame(b"b", opaque=3)
+        + send_frame(b"x" * (5 << 20), opaque=4, flag=2)
+        + send_frame(b"c", opaque=5)
+    )
+    site.turn()
+    assert sorted((answer.opaque, answer.code) for answer in peer.take()) == [(1, 0), (2, 13), (3, 0), (5, 0)]
+    assert bodies_of(peer.pull("T")) == [b"a", b"b", b"c"]
+    site.close()
+
+
+def test_a_negative_queue_goes_round_all_queues(site, peer):
+    queues = {peer.send(e="-1").ext["queueId"] for _ in range(8)}
+    assert queues == {"0", "1", "2", "3"}
+
+
+def test_a_dispatch_reaches_each_light_queue_once(peer):
+    answer = peer.send(b"x", properties=dispatch("%LMQ%a", "%LMQ%b", "%LMQ%a"))
+    assert answer.code == 0
+    for queue in ("%LMQ%a", "%LMQ%b"):
+        found = peer.pull(queue)
+        assert bodies_of(found) == [b"x"]
+        assert found.ext["maxOffset"] == "1"
+    record = records_of(peer.pull("%LMQ%b"))[0]
+    assert record.topic == b"T"
+    assert record.light_offset(b"%LMQ%b") == 0
+    assert record.properties[b"LMQ_PROTOCOL"] == b"rocketmq"
+
+
+def test_a_dispatch_to_a_thousand_queues_reaches_them_all(peer):
+    names = [f"%LMQ%device-{i:04}-with-a-long-name" for i in range(1000)]
+    assert peer.send(b"x", properties=dispatch(*names)).code == 0
+    assert [bodies_of(peer.pull(name)) for name in (names[0], names[500], names[-1])] == [[b"x"]] * 3
+
+
+def test_a_send_to_a_light_queue_is_stored_there(peer):
+    assert peer.send(b"x", topic="%LMQ%direct").code == 0
+    record = records_of(peer.pull("%LMQ%direct"))[0]
+    assert (record.body, record.topic) == (b"x", b"LMQ_PARENT")
+
+
+def test_a_send_into_the_topic_space_reaches_those_who_bound_a_filter(site, peer):
+    queue = mqtt_queue_name(b"a/+")
+    site.broker.bind_filter(b"a/+", queue, hides_dollar=True)
+    peer.ask(34, b'{"clientID":"dev-7"}')
+    answer = peer.send(b"x", topic="LMQ_PARENT", properties="LMQ_TOPIC\x01a/b\x02unit\x01C\x02LMQ_CLIENT\x01forged\x02")
+    assert answer.code == 0
+    record = records_of(peer.pull(queue.decode()))[0]
+    assert record.flag == FLAG_MARK | 1
+    assert record.properties[b"LMQ_TOPIC"] == b"a/b"
+    assert record.properties[b"LMQ_CLIENT"] == b"dev-7"
+    assert record.properties[b"unit"] == b"C"
+
+
+def test_compressed_bodies_are_inflated_where_other_doors_read_them(peer):
+    body = zlib.compress(b"plain" * 100)
+    peer.send(body, f="769")
+    peer.send(body, f="769", properties=dispatch("%LMQ%a"))
+    peer.send(b"other", properties=dispatch("%LMQ%a"))
+    kept = peer.pull("T")
+    assert b"plain" not in bytes(kept.body)[: len(body) + 150]
+    assert [record.sys_flag & 1 for record in records_of(kept)] == [1, 0, 0]
+    assert bodies_of(peer.pull("%LMQ%a")) == [b"plain" * 100, b"other"]
+    assert peer.send(b"junk", f="769", properties=dispatch("%LMQ%a")).code == 13
+
+
+def test_a_batch_is_stored_as_its_messages_and_answered_with_all_their_ids(peer):
+    items = [BatchItem(i, b"m%d" % i, b"UNIQ_KEY\x01k%d\x02" % i) for i in range(3)]
+    answer = peer.ask(320, encode_batch(items), **send_ext(m="true"))
+    assert answer.code == 0
+    assert answer.ext["transactionId"] == "k0,k1,k2"
+    assert len(answer.ext["msgId"].split(",")) == 3
+    assert answer.ext["queueOffset"] == "0"
+    records = records_of(peer.pull("T"))
+    assert [(record.body, record.flag) for record in records] == [(b"m0", 0), (b"m1", 1), (b"m2", 2)]
+
+
+@pytest.mark.parametrize(
+    ("body", "ext", "code"),
+    [
+        (b"", {}, 13),
+        (b"junk", {}, 13),
+        (encode_batch([BatchItem(0, b"a", b""), BatchItem(0, b"b", b"DELAY\x011\x02")]), {}, 13),
+        (encode_batch([BatchItem(0, b"a", b"x\x01\xff\x02")]), {}, 13),
+        (encode_batch([BatchItem(0, b"a", b"")]), {"b": "bad name"}, 29),
+        (encode_batch([BatchItem(0, b"a", b"")]), {"e": "x"}, 1),
+    ],
+)
+def test_a_batch_that_is_refused_is_not_stored_at_all(peer, body, ext, code):
+    assert peer.ask(320, body, **(send_ext(m="true") | ext)).code == code
+    peer.send(b"only")
+    assert bodies_of(peer.pull("T")) == [b"only"]
+
+
+def test_topics_that_sends_made_are_there_after_a_restart(tmp_path):
+    site = DoorSite(tmp_path / "d")
+    site.connect().send(b"x", topic="Kept", d="2")
+    site.close()
+    site = DoorSite(tmp_path / "d")
+    peer = site.connect()
+    assert b'"writeQueueNums":2' in bytes(peer.ask(105, topic="Kept").body)
+    assert bodies_of(peer.pull("Kept")) == [b"x"]
+    site.close()
+
+
+def test_dispatch_lists_are_light_queues_each_once():
+    assert parse_dispatch(b"") == []
+    assert parse_dispatch(b"%LMQ%a,%LMQ%b,%LMQ%a") == [b"%LMQ%a", b"%LMQ%b"]
+    with pytest.raises(CommandRefusedError):
+        parse_dispatch(b"%LMQ%" + b"x" * 200)
+
+
+@pytest.mark.parametrize(
+    ("topic", "allowed"),
+    [(b"a", True), (b"a//b", True), ("größe".encode(), True), (b"", False), (b"a/#", False), (b"+", False)]
+    + [(b"$SYS/x", False), (b"a\0", False), (b"\xff", False), (b"x" * 65_536, False)],
+)
+def test_topics_that_can_be_published_to(topic, allowed):
+    assert is_space_topic(topic) == allowed

@@ -1,0 +1,171 @@
+"""The RocketMQ door over a real store, with connections in memory and a clock that the test moves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core.broker import Broker
+from core.metrics import Metrics
+from core.settings import StoreSettings
+from core.store.message_store import MessageStore
+from gateway.auth.authenticator import Authenticator
+from gateway.rocketmq.codec import Frames, cut_frames
+from gateway.rocketmq.commands import Command, decode_header
+from gateway.rocketmq.handler import RocketmqDoor, RocketmqHandler
+from gateway.rocketmq.message_codec import Record, decode_records
+from gateway.runtime import Clock
+from gateway.settings import AuthSettings, RocketmqSettings
+from tests.support.rocketmq import LOCALHOST, request_frame, send_frame
+
+NOW_MS = 1_790_000_000_000
+ADDRESS = ("127.0.0.1", 10911)
+SUBSCRIBED = 0x4
+SUSPENDED = 0x2
+
+
+class MemoryTransport:
+    """What a handler writes, as bytes; whether there is room is the test's to say."""
+
+    def __init__(self, conn_id: int) -> None:
+        self.conn_id = conn_id
+        self.peer = "127.0.0.1:10911"
+        self.peer_host = LOCALHOST
+        self.is_tls = False
+        self.is_writable = True
+        self.is_reading = True
+        self.is_closed = False
+        self.local_address = ADDRESS
+        self.written = bytearray()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def abort(self) -> None:
+        self.is_closed = True
+
+    def pause_reading(self) -> None:
+        self.is_reading = False
+
+    def resume_reading(self) -> None:
+        self.is_reading = True
+
+    def deadline_changed(self) -> None:
+        pass
+
+
+class Peer:
+    """One client of the door."""
+
+    def __init__(self, site: DoorSite, conn_id: int) -> None:
+        self.site = site
+        self.transport = MemoryTransport(conn_id)
+        self.handler: RocketmqHandler = site.door.connect(self.transport)
+        self._opaque = 0
+
+    def give(self, data: bytes) -> None:
+        """Let bytes arrive."""
+        self.handler.on_data(data, self.site.now_ms)
+
+    def take(self) -> list[Command]:
+        """Return the commands that were written since the last time."""
+        data = bytes(self.transport.written)
+        self.transport.written.clear()
+        frames = Frames()
+        found: list[Command] = []
+        pos = 0
+        while pos < len(data):
+            pos = cut_frames(data, pos, frames, 1 << 26)
+            found += [
+                decode_header(
+                    frames.header_type[i],
+                    data[frames.header_start[i] : frames.header_end[i]],
+                    data[frames.header_end[i] : frames.body_end[i]],
+                )
+                for i in range(frames.count)
+            ]
+        return found
+
+    def ask(self, code: int, body: bytes = b"", **ext: object) -> Command:
+        """Send a request and return the answer that came at once."""
+        self._opaque += 1
+        self.give(request_frame(code, body, opaque=self._opaque, **ext))
+        self.site.turn()
+        answers = [command for command in self.take() if command.is_response]
+        assert len(answers) == 1, answers
+        assert answers[0].opaque == self._opaque
+        return answers[0]
+
+    def send(self, body: bytes = b"hello", **changes: object) -> Command:
+        """Send one message and return its answer."""
+        self.give(send_frame(body, **changes))
+        self.site.turn()
+        (answer,) = self.take()
+        return answer
+
+    def start_pull(self, topic: str, offset: int = 0, **changes: object) -> None:
+        """Send a pull without looking for its answer."""
+        ext: dict[str, object] = {
+            "consumerGroup": "g",
+            "topic": topic,
+            "queueId": 0,
+            "queueOffset": offset,
+            "maxMsgNums": 32,
+            "sysFlag": SUBSCRIBED,
+            "commitOffset": 0,
+            "suspendTimeoutMillis": 15_000,
+            "subscription": "*",
+            "subVersion": 0,
+        }
+        self._opaque += 1
+        self.give(request_frame(11, opaque=self._opaque, **(ext | changes)))
+
+    def pull(self, topic: str, offset: int = 0, **changes: object) -> Command:
+        """Pull and return the answer that came at once."""
+        self.start_pull(topic, offset, **changes)
+        (answer,) = self.take()
+        return answer
+
+    def close(self) -> None:
+        """Lose the connection."""
+        self.handler.on_closed(self.site.now_ms)
+
+
+class DoorSite:
+    """A store, a broker and the door; `turn` stands for the end of the loop's turn, with its flush."""
+
+    def __init__(self, folder: Path, settings: RocketmqSettings | None = None, *, anonymous: bool = True) -> None:
+        self.now_ms = NOW_MS
+        self.store = MessageStore.open(folder, StoreSettings(segment_bytes=1 << 20), now_ms=self.now_ms)
+        self.broker = Broker(self.store, parent_topic=b"LMQ_PARENT", is_sync=True, metrics=Metrics())
+        authenticator = Authenticator(AuthSettings(rocketmq_anonymous=anonymous), {}, Clock())
+        self.door = RocketmqDoor(self.broker, settings or RocketmqSettings(), authenticator)
+        self._count = 0
+
+    def connect(self) -> Peer:
+        """Return a new client."""
+        self._count += 1
+        return Peer(self, self._count)
+
+    def turn(self) -> None:
+        """Run the readers, and a flush."""
+        self.broker.run_turn(self.now_ms)
+        self.broker.begin_flush()
+        self.store.flush()
+        self.broker.end_flush(None)
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+
+def records_of(answer: Command) -> list[Record]:
+    """Return the records of a pull's answer."""
+    return list(decode_records(bytes(answer.body)))
+
+
+def bodies_of(answer: Command) -> list[bytes]:
+    """Return the bodies of a pull's answer."""
+    return [record.body for record in records_of(answer)]
