@@ -195,18 +195,19 @@ class Journal:
         Raises:
             FlushFailedError: The disk refused.
         """
-        generation = self._generation
+        if not self._is_dirty:
+            return
         retired = self._retired[:]
-        if self._is_dirty:
-            self._is_dirty = False
-            try:
-                generation.file.sync()
-                if not generation.is_named:
-                    sync_folder(self.path.parent)
-            except BaseException:
-                self._is_dirty = True
-                raise
-            generation.is_named = True
+        self._is_dirty = False  # before looking at the rest: what comes from now on makes it dirty again
+        generation = self._generation
+        try:
+            generation.file.sync()
+            if not generation.is_named:
+                sync_folder(self.path.parent)
+        except BaseException:
+            self._is_dirty = True
+            raise
+        generation.is_named = True
         if generation.fallback is not None:
             for name in self.path.parent.glob(f"{self.path.name}.old-*"):
                 if name.name <= generation.fallback.name:

@@ -277,8 +277,10 @@ class QueueNames:
         """
         for file in self.files:
             if file.written < self.top:
-                self.is_dirty = True
-                file.append(memoryview(self.text)[file.written : self.top])
+                try:
+                    file.append(memoryview(self.text)[file.written : self.top])
+                finally:
+                    self.is_dirty = True  # after the write: a sync that began before it does not cover it
 
     def sync(self) -> None:
         """Force what was written out before the call to disk; may run on another thread.

@@ -143,10 +143,8 @@ class Definitions:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                for name in sorted({name for name, _ in snapshot.changes}):
-                    self._connection.execute(f'CREATE TABLE IF NOT EXISTS "{name}" {_ROW_COLUMNS}')
-                for (name, key), value in snapshot.changes.items():
-                    self._apply(name, key, value)
+                for name, changes in _by_table(snapshot.changes).items():
+                    self._apply(name, changes)
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
@@ -163,14 +161,17 @@ class Definitions:
         finally:
             self._connection.close()
 
-    def _apply(self, name: str, key: bytes, value: bytes | None) -> None:
-        if value is None:
-            self._connection.execute(f'DELETE FROM "{name}" WHERE key = ?', (key,))  # noqa: S608  # checked by _NAME
-        else:
-            self._connection.execute(
-                f'INSERT OR REPLACE INTO "{name}" VALUES (?, ?, ?)',  # noqa: S608  # checked by _NAME
-                (key, value, _check_sum(key, value)),
-            )
+    def _apply(self, name: str, changes: list[tuple[bytes, bytes | None]]) -> None:
+        """Write the changes of one table; its name was checked against _NAME."""
+        self._connection.execute(f'CREATE TABLE IF NOT EXISTS "{name}" {_ROW_COLUMNS}')
+        self._connection.executemany(
+            f'DELETE FROM "{name}" WHERE key = ?',  # noqa: S608  # checked
+            ((key,) for key, value in changes if value is None),
+        )
+        self._connection.executemany(
+            f'INSERT OR REPLACE INTO "{name}" VALUES (?, ?, ?)',  # noqa: S608  # checked
+            ((key, value, _check_sum(key, value)) for key, value in changes if value is not None),
+        )
 
     def _load(self, name: str) -> dict[bytes, bytes]:
         rows: dict[bytes, bytes] = {}
@@ -186,6 +187,13 @@ class Definitions:
         except sqlite3.Error as error:
             raise _translate(error, self.path) from error
         return rows
+
+
+def _by_table(changes: Changes) -> dict[str, list[tuple[bytes, bytes | None]]]:
+    found: dict[str, list[tuple[bytes, bytes | None]]] = {}
+    for (name, key), value in changes.items():
+        found.setdefault(name, []).append((key, value))
+    return found
 
 
 def _check_sum(key: bytes, value: bytes) -> int:

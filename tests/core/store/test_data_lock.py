@@ -10,6 +10,7 @@ import pytest
 
 from core.errors import DataFolderInUseError, DataFolderUnusableError
 from core.store.data_lock import FORMAT, DataLock
+from tests.support.crashes import crash_everywhere
 
 HOLD = "import pathlib, sys; from core.store.data_lock import DataLock; "
 HOLD += "DataLock.acquire(pathlib.Path(sys.argv[1])); print('held', flush=True); sys.stdin.read()"
@@ -82,3 +83,11 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "lock").mkdir()
     with pytest.raises(DataFolderUnusableError, match="directory"):
         DataLock.acquire(tmp_path)
+
+
+def test_a_crash_at_any_step_leaves_a_folder_that_can_be_locked(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for _ in crash_everywhere(folder, lambda: DataLock.acquire(folder)):
+        DataLock.acquire(folder).release()
+        assert (folder / "format").read_text() == f"{FORMAT}\n"

@@ -8,6 +8,7 @@ import pytest
 
 from core.errors import DiskFullError, FlushFailedError
 from core.store.disk import allocate, new_file, replace_file, sync_file, sync_folder, write_all
+from tests.support.crashes import crash_everywhere
 from tests.support.files import file_size_limit
 
 
@@ -88,3 +89,23 @@ def test_the_replaced_file_is_kept_under_another_name(tmp_path):
 def test_a_missing_folder_is_an_error_of_its_own(tmp_path):
     with pytest.raises(FileNotFoundError):
         replace_file(tmp_path / "none" / "file", b"")
+
+
+def test_a_crash_at_any_step_leaves_the_old_file_or_the_new_one(tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = folder / "file"
+    replace_file(path, b"old")
+
+    def work():
+        with new_file(path, keep=folder / "kept") as fd:
+            write_all(fd, path, b"new", 0)
+
+    seen = []
+    for _ in crash_everywhere(folder, work):
+        seen.append(path.read_bytes())
+        replace_file(path, b"next")
+        assert path.read_bytes() == b"next"
+        assert {name.name for name in folder.iterdir()} <= {"file", "kept", "kept.new"}
+    assert seen == sorted(seen, reverse=True)
+    assert {seen[0], seen[-1]} == {b"old", b"new"}

@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from core.errors import DiskFullError
 from core.store.journal import RECORD_BYTES_MAX, Journal, check_record, write_records
+from tests.support.crashes import crash_everywhere
 from tests.support.files import file_size_limit, fresh_folder
 
 records_lists = st.lists(st.binary(min_size=1, max_size=RECORD_BYTES_MAX), max_size=30)
@@ -273,3 +274,37 @@ def test_a_killed_writer_loses_no_record_that_it_reported(tmp_path):
         assert found[-1] in {reported, reported + 1}
         assert found == list(range(found[0], found[-1] + 1))
         number = found[-1] + 1
+
+
+def test_a_crash_at_any_step_of_a_compaction_keeps_every_record(tmp_path):
+    folder = tmp_path / "journals"
+    folder.mkdir()
+    path = folder / "j"
+    write(path, [b"old-1", b"old-2"])
+
+    def work():
+        journal = Journal.open(path)
+        journal.append(b"old-3")
+        journal.compact([b"all three"])
+        journal.append(b"four")
+        journal.compact([b"all four"])
+        journal.append(b"five")
+        journal.sync()
+        journal.append_many(b"six." * 20_000, 4)
+        journal.close()
+
+    stages = [
+        [b"old-1", b"old-2"],
+        [b"old-1", b"old-2", b"old-3"],
+        [b"all three"],
+        [b"all three", b"four"],
+        [b"all four"],
+        [b"all four", b"five"],
+        [b"all four", b"five"] + [b"six."] * 20_000,
+    ]
+    seen = []
+    for _ in crash_everywhere(folder, work):
+        seen.append(stages.index(read(path)))
+        assert [name.name for name in folder.iterdir()] == ["j"]
+    assert seen == sorted(seen)
+    assert {0, 1, 3, 5, 6} <= set(seen)

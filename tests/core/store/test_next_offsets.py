@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies as st
 from core.errors import DiskFullError
 from core.store.head_index import HeadIndex
 from core.store.next_offsets import read_next_offsets, write_next_offsets
+from tests.support.crashes import crash_everywhere
 from tests.support.files import file_size_limit
 
 
@@ -80,3 +81,20 @@ def test_a_full_disk_changes_nothing(tmp_path):
         write_next_offsets(path, head, 1_000, 0, 2)
     assert read_next_offsets(path).log_position == 1
     assert [name.name for name in tmp_path.iterdir()] == ["offsets"]
+
+
+def test_a_crash_at_any_step_leaves_the_old_offsets_or_the_new_ones(tmp_path):
+    folder = tmp_path / "index"
+    folder.mkdir()
+    path = folder / "offsets"
+    for generation in (1, 2):
+        write_next_offsets(path, make_head([generation]), 1, 0, generation)
+    seen = []
+    for _ in crash_everywhere(folder, lambda: write_next_offsets(path, make_head([3]), 1, 0, 3)):
+        found = read_next_offsets(path)
+        assert list(found.offsets) == [found.log_position]
+        seen.append(found.log_position)
+        path.unlink()
+        assert read_next_offsets(path).log_position in {1, 2}
+    assert seen == sorted(seen)
+    assert set(seen) == {2, 3}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from core.errors import CorruptRecordError, DiskFullError, InvalidNameError
 from core.store.queue_names import HEADER, NAME_BYTES_MAX, QueueNames
+from tests.support.crashes import crash_everywhere
 from tests.support.files import file_size_limit, fresh_folder
 
 KEYS = [b"%LMQ%a", b"orders/0", b"x", b"%LMQ%mqtt%" + b"f" * 20]
@@ -251,3 +253,19 @@ def test_two_damaged_files_are_refused_and_begun_anew_when_the_first_is_gone(tmp
     (tmp_path / "queues").unlink()
     assert read(tmp_path / "queues") == []
     assert (tmp_path / "queues.copy").read_bytes() == HEADER
+
+
+@pytest.mark.parametrize("size", [0, 30, 81])
+def test_a_crash_at_any_step_keeps_the_names_that_were_synced(tmp_path, size):
+    folder = tmp_path / "index"
+    folder.mkdir()
+    path = folder / "queues"
+    assert len(write(path, KEYS)) == 81
+    os.truncate(folder / "queues.copy", size)  # what the opening makes good, if it must
+    seen = []
+    for _ in crash_everywhere(folder, lambda: write(path, [b"new-1", b"new-2"])):
+        seen.append(read(path))
+        assert seen[-1] in (KEYS, [*KEYS, b"new-1", b"new-2"])
+        assert (folder / "queues.copy").read_bytes() == path.read_bytes()
+    assert seen[0] == KEYS
+    assert seen[-1] == [*KEYS, b"new-1", b"new-2"]

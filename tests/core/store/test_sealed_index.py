@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from core.errors import CorruptRecordError, DiskFullError
 from core.store.head_index import HOLE, HeadIndex
 from core.store.sealed_index import SealedIndex, write_sealed_index
+from tests.support.crashes import crash_everywhere
 from tests.support.files import file_size_limit
 
 BASE = 3 << 28
@@ -185,3 +186,18 @@ def test_a_full_disk_leaves_no_file(tmp_path, size):
     index = SealedIndex.open(tmp_path / "i")
     assert read_queue(index, 0, 0) == list(range(3_000))
     index.close()
+
+
+def test_a_crash_at_any_step_leaves_no_file_or_a_whole_one(tmp_path):
+    folder = tmp_path / "index"
+    folder.mkdir()
+    head = make_head({2: (7, list(range(3_000)))}, 3).detach()
+    seen = []
+    for _ in crash_everywhere(folder, lambda: write_sealed_index(folder / "i", head, BASE, 3, 1)):
+        seen.append((folder / "i").exists())
+        if seen[-1]:
+            index = SealedIndex.open(folder / "i")
+            assert read_all(index) == {2: (7, list(range(3_000)))}
+            index.close()
+    assert seen == sorted(seen)
+    assert set(seen) == {False, True}
