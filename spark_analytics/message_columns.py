@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +33,8 @@ _SCANNED = (
     properties.INNER_MULTI_QUEUE_OFFSET,
     properties.DISPATCH_SET,
 )
-_SCANNED_TEXT = b"".join(name + b"\x01" for name in _SCANNED)
+_SCANNED_TEXT = b"".join(_SCANNED)
+_SCANNED_ENDS = array("i", accumulate(len(name) for name in _SCANNED))
 _SEPARATORS = 2  # one byte after a property's key, one after its value
 _NOT_DISPATCHED = 0x4  # bit of RocketMQ's sysFlag
 _OTHER_DOOR = "rocketmq"  # a record without LMQ_PROTOCOL
@@ -95,7 +98,9 @@ class MessageColumns:
         count = len(self._rows)
         starts = np.empty(len(_SCANNED) * count, np.int32)
         ends = np.empty(len(_SCANNED) * count, np.int32)
-        property_scan.find_properties(encoded.buf, encoded.starts, encoded.ends, count, _SCANNED_TEXT, starts, ends)
+        property_scan.find_properties(
+            encoded.buf, encoded.starts, encoded.ends, count, _SCANNED_TEXT, _SCANNED_ENDS, starts, ends
+        )
         for place, name in enumerate(_SCANNED):
             part = slice(place * count, (place + 1) * count)
             self._scanned[name] = ByteRanges(encoded.buf, starts[part], ends[part])

@@ -30,10 +30,11 @@ def find_properties(  # noqa: PLR0917 - compiled: positional
     ends: IntColumn,
     count: int,
     names: bytes,
+    name_ends: IntColumn,
     value_starts: IntColumn,
     value_ends: IntColumn,
 ) -> None:
-    """Write where each record has the values of the properties `names`, joined by 0x01 and ended by one.
+    """Write where each record has the values of the properties `names`, which stand end to end up to `name_ends`.
 
     The value of name k in record i is at `value_starts[k * count + i]`; both positions are 0 where it has none. The
     last of equal names wins; a piece without a separator is no property.
@@ -42,42 +43,27 @@ def find_properties(  # noqa: PLR0917 - compiled: positional
         value_starts[place] = 0
         value_ends[place] = 0
     for i in range(count):
-        _find_in_record(buf, starts[i], ends[i], i, count, names, value_starts, value_ends)
+        pos = starts[i]
+        end = ends[i]
+        while pos < end:
+            stop = octets.find_byte(buf, _VALUE_END, pos, end)
+            if stop < 0:
+                stop = end
+            key_end = octets.find_byte(buf, _KEY_END, pos, stop)
+            if key_end >= 0:
+                which = _which_name(buf, pos, key_end - pos, names, name_ends)
+                if which >= 0:
+                    value_starts[which * count + i] = key_end + 1
+                    value_ends[which * count + i] = stop
+            pos = stop + 1
 
 
-def _find_in_record(  # noqa: PLR0917 - compiled: positional
-    buf: bytes | bytearray | memoryview,
-    pos: int,
-    end: int,
-    i: int,
-    count: int,
-    names: bytes,
-    value_starts: IntColumn,
-    value_ends: IntColumn,
-) -> None:
-    while pos < end:
-        stop = octets.find_byte(buf, _VALUE_END, pos, end)
-        if stop < 0:
-            stop = end
-        key_end = octets.find_byte(buf, _KEY_END, pos, stop)
-        if key_end >= 0:
-            which = _which_name(buf, pos, key_end, names)
-            if which >= 0:
-                value_starts[which * count + i] = key_end + 1
-                value_ends[which * count + i] = stop
-        pos = stop + 1
-
-
-def _which_name(buf: bytes | bytearray | memoryview, start: int, end: int, names: bytes) -> int:
-    which = 0
+def _which_name(buf: bytes | bytearray | memoryview, start: int, size: int, names: bytes, name_ends: IntColumn) -> int:
     at = 0
-    size = len(names)
-    while at < size:
-        name_end = octets.find_byte(names, _KEY_END, at, size)
-        if name_end - at == end - start and octets.equal_bytes(names, at, buf, start, end - start):
+    for which in range(len(name_ends)):
+        if name_ends[which] - at == size and octets.equal_bytes(names, at, buf, start, size):
             return which
-        at = name_end + 1
-        which += 1
+        at = name_ends[which]
     return -1
 
 
@@ -90,10 +76,13 @@ def count_items(
 ) -> None:
     """Write how many pieces between commas each range has; an empty range has none."""
     for i in range(count):
-        items = 1 if ends[i] > starts[i] else 0
-        for pos in range(starts[i], ends[i]):
-            if buf[pos] == _COMMA:
-                items += 1
+        pos = starts[i]
+        end = ends[i]
+        items = 1 if end > pos else 0
+        pos = octets.find_byte(buf, _COMMA, pos, end)
+        while pos >= 0:
+            items += 1
+            pos = octets.find_byte(buf, _COMMA, pos + 1, end)
         into[i] = items
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from array import array
+from itertools import accumulate
 
 from hypothesis import given, settings, strategies as st
 
@@ -8,7 +9,8 @@ from core.properties import decode_properties
 from spark_analytics.property_scan import count_items, find_properties, gather
 
 NAMES = [b"LMQ_CLIENT", b"A", b"LMQ_CLIENTS"]
-JOINED = b"".join(name + b"\x01" for name in NAMES)
+JOINED = b"".join(NAMES)
+NAME_ENDS = array("i", accumulate(len(name) for name in NAMES))
 
 
 def longs(values):
@@ -24,7 +26,7 @@ def find(records):
     starts = [end - len(record) for end, record in zip(ends, records, strict=True)]
     count = len(records)
     value_starts, value_ends = longs([9] * 3 * count), longs([9] * 3 * count)
-    find_properties(buf, longs(starts), longs(ends), count, JOINED, value_starts, value_ends)
+    find_properties(buf, longs(starts), longs(ends), count, JOINED, NAME_ENDS, value_starts, value_ends)
     return [
         {
             name: buf[value_starts[k * count + i] : value_ends[k * count + i]]
