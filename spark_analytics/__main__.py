@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 EXIT_WRONG_USE = 2
+CHATTER_NAME = "spark.log"
+_STDERR_FD = 2
 _NEEDED = ("pyspark", "pyarrow", "numpy", "matplotlib", "jinja2")
 _ADD_SPARK = "pip install 'lmq-gateway[spark]'"
 
@@ -40,11 +44,29 @@ def _run_fan_out(data_dir: Path, out: Path, skip_bad_records: bool) -> int:  # n
     from spark_analytics.options import OptionError  # noqa: PLC0415
 
     try:
-        paths = run(data_dir, out, skip_bad_records=skip_bad_records)
+        with _chatter_to(out / CHATTER_NAME):
+            paths = run(data_dir, out, skip_bad_records=skip_bad_records)
     except (LmqError, OptionError, JavaNotFoundError, ReportFailedError) as error:
         return _complain(str(error))
+    except OSError as error:
+        return _complain(f"cannot write the report to {out}: {error.strerror}")
     print(f"report: {paths.page}")  # noqa: T201 - the command's answer
     return 0
+
+
+@contextmanager
+def _chatter_to(path: Path) -> Iterator[None]:
+    """Let what the JVM and its workers say on stderr go to a file: none of it is for the operator."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = os.dup(_STDERR_FD)
+    with path.open("wb") as chatter:
+        os.dup2(chatter.fileno(), _STDERR_FD)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(kept, _STDERR_FD)
+        os.close(kept)
 
 
 def _complain(line: str) -> int:

@@ -7,20 +7,21 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from spark_analytics.session import local_settings, open_session
+from spark_analytics.session import open_session, session_settings
 
 
 def test_settings_suit_one_machine():
-    settings = local_settings(1)
+    settings = session_settings(None, 1)
     assert settings["spark.master"] == "local[1]"
     assert settings["spark.sql.shuffle.partitions"] == "2"
     assert settings["spark.driver.bindAddress"] == "127.0.0.1"
-    assert local_settings(8)["spark.default.parallelism"] == "8"
+    assert session_settings(None, 8)["spark.default.parallelism"] == "8"
 
 
-def test_a_cluster_can_be_named(monkeypatch):
-    monkeypatch.setenv("SPARK_MASTER_URL", "spark://here:7077")
-    assert local_settings(2)["spark.master"] == "spark://here:7077"
+def test_on_a_cluster_executors_must_reach_the_driver():
+    settings = session_settings("spark://here:7077", 2)
+    assert settings["spark.master"] == "spark://here:7077"
+    assert "spark.driver.host" not in settings
 
 
 @pytest.mark.spark
