@@ -10,6 +10,7 @@ cdef int _HIDE
 cdef int _TAKE
 cdef int _STATE
 cdef int _COUNTED_MAX
+cdef dict _NOTHING
 
 
 @cython.final
@@ -51,3 +52,4 @@ cdef class InFlight:
     cdef _put_attempt(self, long long offset, long long attempt)
     cdef Py_ssize_t _attempt_of(self, long long offset, int code) except -1
     cdef _put(self, long long offset, int code)
+    cdef _put_until(self, long long offset, long long until_ms)

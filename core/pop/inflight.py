@@ -16,6 +16,7 @@ _HIDE = HIDE
 _TAKE = TAKE
 _STATE = STATE
 _COUNTED_MAX = 127  # the most times given that a window's code can tell; this one sends to a dict
+_NOTHING: dict[int, int] = {}  # shared by all that have none, and never written to
 
 
 class InFlight:
@@ -32,8 +33,8 @@ class InFlight:
         self.window = Window(next_offset)
         self.skipped_count = 0  # lost to retention or damage before anybody acknowledged them
         self._log = log
-        self._attempts: dict[int, int] = {}  # where a code is too small
-        self._until: dict[int, int] = {}  # moments until which hidden ones stay so, where there is one
+        self._attempts = _NOTHING  # where a code is too small
+        self._until = _NOTHING  # moments until which hidden ones stay so, where there is one
 
     def take_new(self, into: StoredBatch, until_ms: int) -> None:
         """Hide the messages that were read from `next_offset` on, all of them given for the first time."""
@@ -46,7 +47,7 @@ class InFlight:
             window.append(offset, 3)
             attempts[i] = 1
             if until_ms:
-                self._until[offset] = until_ms
+                self._put_until(offset, until_ms)
             self._log.add(self.number, _TAKE, offset, until_ms)
         self._log.close_run()
         if into.next_offset > window.next_offset:
@@ -118,7 +119,7 @@ class InFlight:
                 wrong = offset if wrong < 0 else wrong
                 continue
             if until_ms:
-                self._until[offset] = until_ms
+                self._put_until(offset, until_ms)
             else:
                 self._put(offset, code & ~1)
             self._log.add(self.number, _HIDE, offset, until_ms)
@@ -218,14 +219,14 @@ class InFlight:
         if code:
             self._put(offset, code | 1 if value else code & ~1)
             if value:
-                self._until[offset] = value
+                self._put_until(offset, value)
 
     def _give_again(self, offset: int, until_ms: int) -> int:
         attempt = self._attempt_of(offset, self.window.code(offset)) + 1
         self._put_attempt(offset, attempt)
         self._put(offset, self.window.code(offset) | 1)
         if until_ms:
-            self._until[offset] = until_ms
+            self._put_until(offset, until_ms)
         self._log.add(self.number, _TAKE, offset, until_ms)
         return attempt
 
@@ -233,7 +234,14 @@ class InFlight:
         """Show a message again that was given so often."""
         self._put(offset, min(attempt, _COUNTED_MAX) << 1)
         if attempt >= _COUNTED_MAX:
+            if self._attempts is _NOTHING:
+                self._attempts = {}
             self._attempts[offset] = attempt
+
+    def _put_until(self, offset: int, until_ms: int) -> None:
+        if self._until is _NOTHING:
+            self._until = {}
+        self._until[offset] = until_ms
 
     def _attempt_of(self, offset: int, code: int) -> int:
         return self._attempts[offset] if code >> 1 == _COUNTED_MAX else code >> 1
@@ -248,8 +256,8 @@ class InFlight:
 
     def _reset(self, base: int, next_offset: int) -> None:
         self.window.reset(base, next_offset)
-        self._attempts = {}
-        self._until = {}
+        self._attempts = _NOTHING
+        self._until = _NOTHING
 
     def _trim(self, max_offset: int) -> None:
         for offset in self.window.offsets():

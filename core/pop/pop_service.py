@@ -8,7 +8,7 @@ from typing import Protocol
 
 from core.errors import ReceiptError
 from core.message import StoredBatch
-from core.pop.changes import DROP
+from core.pop.changes import DROP, FLOOR
 from core.pop.inflight import InFlight
 from core.pop.journal import PopJournal, RecordJournal
 from core.pop.timer_wheel import TimerWheel
@@ -39,6 +39,8 @@ class QueueStore(Protocol):
 class PopQueue:
     """One light queue as one group shares it. Made by `PopService.open`."""
 
+    __slots__ = ("_armed_ms", "_service", "_state", "_store", "_timers", "group", "queue", "queue_ref")
+
     def __init__(self, service: PopService, queue: bytes, group: bytes, state: InFlight) -> None:
         self.queue = queue
         self.group = group
@@ -46,10 +48,12 @@ class PopQueue:
         self._service = service
         self._store = service.store
         self._state = state
-        self._timers = TimerWheel()
-        self._timers.replace(state.deadlines())
+        self._timers: TimerWheel | None = None  # only where somebody hides messages until a moment
         self._armed_ms: int | None = None
-        self._arm()
+        if state.deadline_count():
+            self._timers = TimerWheel()
+            self._timers.replace(state.deadlines())
+            self._arm(self._timers)
 
     @property
     def ready_count(self) -> int:
@@ -94,7 +98,7 @@ class PopQueue:
             until_ms: When those not acknowledged are shown again; 0 for never: the consumer's end is told by `nack`.
             now_ms: The time.
         """
-        if len(self._timers):
+        if self._timers is not None:
             self.expire(now_ms)
         count_max = min(count_max, into.capacity)
         into.clear()
@@ -176,29 +180,38 @@ class PopQueue:
     def seek(self, queue_offset: int) -> None:
         """Forget who has what, and go on from an offset."""
         self._state.seek(queue_offset)
-        self._timers.replace(())
+        self._timers = None
         self._service.journal.write()
 
     def next_deadline_ms(self) -> int | None:
         """Return when `expire` may have something to do."""
-        return self._timers.next_deadline_ms()
+        return None if self._timers is None else self._timers.next_deadline_ms()
 
     def expire(self, now_ms: int) -> int:
         """Show messages again whose time is over; return how many."""
+        if self._timers is None:
+            return 0
         shown = 0
         for until_ms, first, end in self._timers.take_due(now_ms):
             shown += self._state.show_due(first, end, until_ms)
-        self._arm()
+        self._arm(self._timers)
         return shown
 
-    def _hide_until(self, until_ms: int, first: int, end: int) -> None:
-        self._timers.add(until_ms, first, end)
-        if len(self._timers) > max(_TIMERS_KEPT_MIN, 4 * self._state.deadline_count()):
-            self._timers.replace(self._state.deadlines())
-        self._arm()
+    def write_snapshot(self) -> None:
+        """Put the present state into the journal's changes."""
+        self._state.write_snapshot()
 
-    def _arm(self) -> None:
-        deadline_ms = self._timers.next_deadline_ms()
+    def _hide_until(self, until_ms: int, first: int, end: int) -> None:
+        timers = self._timers
+        if timers is None:
+            timers = self._timers = TimerWheel()
+        timers.add(until_ms, first, end)
+        if len(timers) > max(_TIMERS_KEPT_MIN, 4 * self._state.deadline_count()):
+            timers.replace(self._state.deadlines())
+        self._arm(timers)
+
+    def _arm(self, timers: TimerWheel) -> None:
+        deadline_ms = timers.next_deadline_ms()
         if deadline_ms is not None and (self._armed_ms is None or deadline_ms < self._armed_ms):
             self._service.timers.add(deadline_ms, self._state.number, self._state.number + 1)
             self._armed_ms = deadline_ms
@@ -227,18 +240,18 @@ class PopService:
         self.timers = TimerWheel()
         self.offsets = array("q", bytes(8 * AGAIN_COUNT_MAX))
         self.journal = PopJournal(journal, self._write_snapshots)
-        self._queues: dict[bytes, PopQueue] = {}
-        self._by_number: dict[int, PopQueue] = {}
-        self._states: dict[int, InFlight] = {}  # of those with something in flight, or open
-        self._resting: dict[int, int] = {}  # the others' next offset, by number
+        self._queues: dict[int, PopQueue] = {}  # open ones, by number
+        self._states: dict[int, InFlight] = {}  # of others where something is in flight
+        self._resting: dict[int, int] = {}  # the next offset of the rest
         self.journal.replay(self._apply)
-        replayed, self._states = self._states, {}
-        for number in self.journal.names.values():
-            state = replayed[number]
-            if state.window.is_empty():
-                self._resting[number] = state.window.next_offset
-            else:
-                self._states[number] = state
+        named = set(self.journal.names.values())
+        for number in [*self._states, *self._resting]:
+            state = self._states.get(number)
+            if number not in named:  # a crash came before its name
+                self._states.pop(number, None)
+                self._resting.pop(number, None)
+            elif state is not None and state.window.is_empty():
+                self._resting[number] = self._states.pop(number).window.next_offset
 
     def open(self, queue: bytes, group: bytes, start_offset: int | None = None) -> PopQueue:
         """Return the pop queue of a light queue and a group, the same object each time.
@@ -249,10 +262,10 @@ class PopService:
             start_offset: Where one that was never opened, or was dropped, begins; else at the first message kept.
         """
         key = queue + b"\0" + group
-        found = self._queues.get(key)
+        found = self._queues.get(self.journal.names.get(key, -1))
         if found is None:
-            found = self._queues[key] = PopQueue(self, queue, group, self._find_state(key, queue, start_offset))
-            self._by_number[self.journal.names[key]] = found
+            state = self._take_state(key, queue, start_offset)
+            found = self._queues[state.number] = PopQueue(self, queue, group, state)
             self.journal.write()
         return found
 
@@ -262,8 +275,7 @@ class PopService:
         number = self.journal.names.get(key)
         if number is None:
             return
-        self._queues.pop(key, None)
-        self._by_number.pop(number, None)
+        self._queues.pop(number, None)
         self._states.pop(number, None)
         self._resting.pop(number, None)
         self.journal.drop_name(key)
@@ -274,8 +286,12 @@ class PopService:
         for key, number in self.journal.names.items():
             queue, _, owner = key.partition(b"\0")
             if owner == group:
-                state = self._states.get(number)
-                yield queue, self._resting[number] if state is None else state.window.floor()
+                yield queue, self._floor_of(number)
+
+    def _floor_of(self, number: int) -> int:
+        if number in self._queues:
+            return self._queues[number].floor
+        return self._states[number].window.floor() if number in self._states else self._resting[number]
 
     def next_deadline_ms(self) -> int | None:
         """Return when `expire` may have something to do."""
@@ -285,23 +301,22 @@ class PopService:
         """Show messages again whose time is over; return the pop queues where there were such."""
         shown: list[PopQueue] = []
         for _, number, _ in self.timers.take_due(now_ms):
-            queue = self._by_number.get(number)
+            queue = self._queues.get(number)
             if queue is not None and queue.on_deadline(now_ms):
                 shown.append(queue)
         return shown
 
-    def _find_state(self, key: bytes, queue: bytes, start_offset: int | None) -> InFlight:
+    def _take_state(self, key: bytes, queue: bytes, start_offset: int | None) -> InFlight:
+        """Return the state of a pop queue that is being opened."""
         queue_ref = self.store.intern_queue(queue)
         number = self.journal.names.get(key)
         if number is None:
             first = self.store.min_offset(queue_ref) if start_offset is None else start_offset
-            number = self.journal.add_name(key)
-            state = self._states[number] = InFlight(number, self.journal.changes, first)
+            state = InFlight(self.journal.add_name(key), self.journal.changes, first)
             state.seek(first)
             return state
-        found = self._states.get(number)
-        state = InFlight(number, self.journal.changes, self._resting.pop(number, 0)) if found is None else found
-        self._states[number] = state
+        found = self._states.pop(number, None)
+        state = InFlight(number, self.journal.changes, self._resting.pop(number)) if found is None else found
         if state.window.next_offset > self.store.max_offset(queue_ref):
             state.trim(self.store.max_offset(queue_ref))
         return state
@@ -309,11 +324,15 @@ class PopService:
     def _apply(self, number: int, kind: int, first: int, count: int, value: int) -> None:
         if kind == DROP:
             self._states.pop(number, None)
-            return
-        state = self._states.get(number)
-        if state is None:
-            state = self._states[number] = InFlight(number, self.journal.changes, 0)
-        state.apply(kind, first, count, value)
+            self._resting.pop(number, None)
+        elif kind == FLOOR and first == value:
+            self._states.pop(number, None)
+            self._resting[number] = value
+        else:
+            state = self._states.get(number)
+            if state is None:
+                state = self._states[number] = InFlight(number, self.journal.changes, self._resting.pop(number, 0))
+            state.apply(kind, first, count, value)
 
     def _write_snapshots(self) -> Iterator[int]:
         for number, next_offset in self._resting.items():
@@ -321,4 +340,7 @@ class PopService:
             yield number
         for number, state in self._states.items():
             state.write_snapshot()
+            yield number
+        for number, queue in self._queues.items():
+            queue.write_snapshot()
             yield number

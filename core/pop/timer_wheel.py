@@ -9,6 +9,8 @@ from collections.abc import Iterable
 class TimerWheel:
     """Runs [first, end) with a deadline each; whoever adds them checks, when one is due, whether it still matters."""
 
+    __slots__ = ("_runs",)
+
     def __init__(self) -> None:
         self._runs: list[tuple[int, int, int]] = []  # a heap
 

@@ -4,6 +4,9 @@ cdef long long _RING_MIN
 cdef long long _RING_KEPT_MAX
 cdef long long _SPARSE_MIN
 cdef long long _SPARSE_RATIO
+cdef bytearray _NO_RING
+cdef dict _NO_STRAGGLERS
+cdef list _NO_HEAP
 
 
 @cython.final
@@ -38,6 +41,8 @@ cdef class Window:
     cpdef use_found(self, long long[::1] offsets, Py_ssize_t used)
     cpdef bint is_empty(self) except -1
     cdef _note_shown(self, long long offset)
+    cdef _push_shown(self, long long offset)
+    cdef _put_straggler(self, long long offset, int code)
 
     @cython.locals(offset="long long", mask="long long", grown=bytearray)
     cdef _make_room(self, long long end)

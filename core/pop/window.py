@@ -17,6 +17,9 @@ _RING_MIN = 64
 _RING_KEPT_MAX = 65_536  # a larger ring is let go of when nothing is in flight
 _SPARSE_MIN = 4_096  # a ring of that size may be thinned out
 _SPARSE_RATIO = 256  # a dict entry costs about as much as so many bytes of the ring
+_NO_RING = bytearray()  # these three are shared by all that need none, and never written to
+_NO_STRAGGLERS: dict[int, int] = {}
+_NO_HEAP: list[int] = []
 
 
 class Window:
@@ -27,11 +30,11 @@ class Window:
         self.next_offset = next_offset
         self.hidden_count = 0  # codes that are odd
         self.shown_count = 0  # codes that are even, and not 0
-        self._ring = bytearray()
+        self._ring = _NO_RING
         self._mask = 0
         self._shown_low = next_offset  # nothing in the ring below is shown
-        self._stragglers: dict[int, int] = {}
-        self._shown_stragglers: list[int] = []  # a heap; what is not shown any more is left out when it comes up
+        self._stragglers = _NO_STRAGGLERS
+        self._shown_stragglers = _NO_HEAP  # a heap; what is not shown any more is left out when it comes up
         self._found_count = 0
 
     def code(self, offset: int) -> int:
@@ -54,9 +57,9 @@ class Window:
         if offset >= self.base:
             self._ring[offset & self._mask] = code
         elif code:
-            self._stragglers[offset] = code
-        else:
-            self._stragglers.pop(offset, None)
+            self._put_straggler(offset, code)
+        elif before:
+            del self._stragglers[offset]
         if code and not code & 1 and (before & 1 or not before):
             self._note_shown(offset)
 
@@ -91,7 +94,7 @@ class Window:
             base += 1
         self.base = base
         if base == end and len(ring) > _RING_KEPT_MAX:
-            self._ring = bytearray()
+            self._ring = _NO_RING
             self._mask = 0
 
     def find_shown(self, into: array[int], count_max: int) -> int:
@@ -123,7 +126,7 @@ class Window:
         """Say that the first `used` of the offsets found are not shown any more; the others are to be found again."""
         for i in range(used, self._found_count):
             if offsets[i] < self.base:
-                heapq.heappush(self._shown_stragglers, offsets[i])
+                self._push_shown(offsets[i])
         if used and offsets[used - 1] >= self.base:
             self._shown_low = offsets[used - 1] + 1
         self._found_count = 0
@@ -146,11 +149,11 @@ class Window:
         self.next_offset = base
         self.hidden_count = 0
         self.shown_count = 0
-        self._ring = bytearray()
+        self._ring = _NO_RING
         self._mask = 0
         self._shown_low = base
-        self._stragglers = {}
-        self._shown_stragglers = []
+        self._stragglers = _NO_STRAGGLERS
+        self._shown_stragglers = _NO_HEAP
         self._make_room(next_offset)
         self.next_offset = next_offset
 
@@ -162,9 +165,19 @@ class Window:
 
     def _note_shown(self, offset: int) -> None:
         if offset < self.base:
-            heapq.heappush(self._shown_stragglers, offset)
+            self._push_shown(offset)
         elif offset < self._shown_low:
             self._shown_low = offset
+
+    def _push_shown(self, offset: int) -> None:
+        if self._shown_stragglers is _NO_HEAP:
+            self._shown_stragglers = []
+        heapq.heappush(self._shown_stragglers, offset)
+
+    def _put_straggler(self, offset: int, code: int) -> None:
+        if self._stragglers is _NO_STRAGGLERS:
+            self._stragglers = {}
+        self._stragglers[offset] = code
 
     def _make_room(self, end: int) -> None:
         """Make the ring long enough for offsets below `end`."""
@@ -196,9 +209,9 @@ class Window:
             code = self._ring[offset & self._mask]
             if code:
                 self._ring[offset & self._mask] = 0
-                self._stragglers[offset] = code
+                self._put_straggler(offset, code)
                 if not code & 1:
-                    heapq.heappush(self._shown_stragglers, offset)
+                    self._push_shown(offset)
         self.base = end
         self._shown_low = max(self._shown_low, end)
         self.advance()
