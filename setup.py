@@ -42,7 +42,18 @@ DIRECTIVES = {
     "wraparound": False,
     "initializedcheck": False,
 }
-CFLAGS = ["-O2", "-g0", "-Werror=sign-compare", "-Werror=shift-count-overflow"]
+CFLAGS = [
+    "-O2",
+    "-g0",
+    "-Werror=sign-compare",
+    "-Werror=shift-count-overflow",
+    "-Werror=implicit-function-declaration",
+]
+if sys.version_info < (3, 13):
+    # Cython 3.3 forgets these two in a module whose memory views are shared and that appends to a bytearray.
+    CFLAGS += ["-D__Pyx_BEGIN_CRITICAL_SECTION(o)={", "-D__Pyx_END_CRITICAL_SECTION()=}"]
+else:
+    CFLAGS += [f"-D__Pyx_{name}_CRITICAL_SECTION=Py_{name}_CRITICAL_SECTION" for name in ("BEGIN", "END")]
 SHARED = "core._cython_shared"  # memory views, once for all modules: 2x less to compile
 UNCOMPILED = "lmq-gateway: {reason}: going on uncompiled; everything works, several times slower"
 
@@ -66,15 +77,20 @@ class AllOrNothing(build_ext):
 
 
 def extensions() -> list[Extension]:
-    """Return the extension modules to build: all of them, or those that LMQ_COMPILE names (commas between)."""
-    if os.environ.get("LMQ_COMPILE") == "none":
+    """Return the extension modules to build, as LMQ_COMPILE says.
+
+    Unset: all of them, or none where that fails. `all`: all of them, and a failure is an error. `none`. Or the paths
+    of some, with commas between.
+    """
+    choice = os.environ.get("LMQ_COMPILE", "")
+    if choice == "none":
         return []
     try:
         from Cython.Build import cythonize
     except ImportError:
         print(UNCOMPILED.format(reason="no Cython found"), file=sys.stderr)
         return []
-    wanted = [path for path in os.environ.get("LMQ_COMPILE", "").split(",") if path] or COMPILED
+    wanted = COMPILED if choice in {"", "all"} else choice.split(",")
     modules = [
         Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=CFLAGS) for path in wanted
     ]
