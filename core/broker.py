@@ -76,7 +76,6 @@ class Broker:
         self.pop = PopService(store, store.journal("pop"))
         self._is_sync = is_sync
         self._waiters: Waiters[Reader] = Waiters()
-        self._filters: dict[bytes, dict[bytes, int]] = {}
         self._holders: list[Callable[[], Iterable[tuple[int, int]]]] = []
         self._grown: list[int] = []
         self._requested: dict[int, Reader] = {}
@@ -106,29 +105,21 @@ class Broker:
     def bind_filter(self, topic_filter: bytes, queue: bytes, *, hides_dollar: bool) -> None:
         """Let messages whose topic matches go to the light queue `queue` from now on; bindings are counted."""
         self.router.bind(topic_filter, queue, hides_dollar=hides_dollar)
-        filters = self._filters.setdefault(queue, {})
-        filters[topic_filter] = filters.get(topic_filter, 0) + 1
 
     def unbind_filter(self, topic_filter: bytes, queue: bytes) -> None:
         """Take back one `bind_filter`."""
         self.router.unbind(topic_filter, queue)
-        filters = self._filters[queue]
-        filters[topic_filter] -= 1
-        if not filters[topic_filter]:
-            del filters[topic_filter]
-        if not filters:
-            del self._filters[queue]
 
     def explain(self, topic: bytes) -> list[ExplainedQueue]:
         """Return the light queues that a publish to `topic` would reach now, sorted by name."""
-        return [self._explain_queue(name) for name in sorted(self.router.matches(topic))]
+        return [self._explain_queue(name, filters) for name, filters in self.router.explain(topic).items()]
 
-    def _explain_queue(self, name: bytes) -> ExplainedQueue:
-        filters = sorted(self._filters.get(name, ()))
+    def _explain_queue(self, name: bytes, filters: list[bytes]) -> ExplainedQueue:
         queue_ref = self.store.find_queue(name)
         if queue_ref < 0:
             return ExplainedQueue(name, filters, 0, 0)
-        return ExplainedQueue(name, filters, self._waiters.count(queue_ref), self.store.max_offset(queue_ref))
+        readers, max_offset = self._waiters.count(queue_ref), self.store.max_offset(queue_ref)
+        return ExplainedQueue(name, filters, readers, max_offset)
 
     # Publish
 
