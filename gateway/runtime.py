@@ -204,9 +204,9 @@ class FlushThread:
             seen_until = written_until
             if self._is_stopping:
                 return
-            self._wanted.clear()
             try:
-                if is_wanted:
+                if is_wanted:  # else it stays as it is: it may have been set since the wait gave up
+                    self._wanted.clear()
                     self._sync()
                 self._prepare()
             except Exception as error:

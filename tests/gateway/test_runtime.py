@@ -228,3 +228,30 @@ async def test_readers_run_between_two_reads_when_a_lot_came_in():
     assert len(turns) == 1
     await asyncio.sleep(0)
     assert len(turns) == 2
+
+
+class WaitThatGivesUpAsItIsSet(threading.Event):
+    """Its first wait says that the time was over, although it was set at that very moment."""
+
+    def __init__(self):
+        super().__init__()
+        self.gave_up = False
+
+    def wait(self, timeout=None):
+        if self.gave_up:
+            return super().wait(timeout)
+        super().wait(5)
+        self.gave_up = True
+        return False
+
+
+@pytest.mark.asyncio
+async def test_a_request_that_comes_as_the_thread_stops_waiting_is_met():
+    store, rounds = Store(), Rounds()
+    thread = FlushThread(store, rounds, asyncio.get_running_loop(), lambda took_s: None)
+    thread._wanted = WaitThatGivesUpAsItIsSet()
+    thread.start()
+    thread.request()
+    await asyncio.wait_for(rounds.ended.wait(), 5)
+    assert store.flushes == 1
+    assert thread.stop(5)
