@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
+_TOPIC = r"^[%|A-Za-z0-9_-]{1,127}$"
+
+
+def _check_address(text: str) -> str:
+    ipaddress.ip_address(text)
+    return text
 
 
 class FlushSettings(BaseModel, frozen=True, extra="forbid"):
@@ -31,10 +38,8 @@ class StoreSettings(BaseModel, frozen=True, extra="forbid"):
     segment_bytes: Annotated[int, Field(ge=64 * KIB, le=GIB, multiple_of=4096)] = 256 * MIB  # of one file of the log
     message_bytes_max: Annotated[int, Field(ge=1, le=256 * MIB)] = 4 * MIB  # of a body
     inline_dispatch_bytes: Annotated[int, Field(ge=0, le=32_000)] = 4096  # longer lists of queues are stored once
-    parent_topic: Annotated[str, Field(pattern=r"^[%|A-Za-z0-9_-]{1,127}$")] = (
-        "LMQ_PARENT"  # what MQTT and AMQP messages are stored on
-    )
-    store_host: str = "127.0.0.1"  # stamped on records: RocketMQ clients find the broker of a message by it
+    parent_topic: Annotated[str, Field(pattern=_TOPIC)] = "LMQ_PARENT"  # what MQTT and AMQP messages are stored on
+    store_host: Annotated[str, AfterValidator(_check_address)] = "127.0.0.1"  # stamped on records: RocketMQ asks there
     store_port: Annotated[int, Field(ge=0, le=65_535)] = 10_911  # stamped on records, with store_host
     segments_mapped_max: Annotated[int, Field(ge=2, le=4096)] = 64  # full segments kept mapped for readers
     flush: FlushSettings = FlushSettings()

@@ -42,14 +42,21 @@ cdef class CommitLog:
     cpdef Py_ssize_t append_batch(self, PublishBatch batch, long long now_ms) except -1
 
     @cython.locals(
-        dispatch=DispatchSet, head=HeadIndex, sys_flag=int, is_indexed=bint, count=Py_ssize_t,
-        body_start=Py_ssize_t, body_end=Py_ssize_t, extra_start=Py_ssize_t, extra_end=Py_ssize_t,
-        dst="unsigned char[::1]", start=Py_ssize_t, now_ms="long long", born_ms="long long",
-        queue_offset="long long", at=Py_ssize_t, properties_at=Py_ssize_t,
+        head=HeadIndex, sys_flag=int, is_indexed=bint, count=Py_ssize_t, start=Py_ssize_t, queue_offset="long long",
+        at=Py_ssize_t,
     )
     cdef int _append(
         self, PublishBatch batch, Py_ssize_t i, Route route, int host_bits, const unsigned char[::1] body_buf,
         const unsigned char[::1] extra_buf
+    ) except -1
+
+    @cython.locals(
+        dst="unsigned char[::1]", start=Py_ssize_t, now_ms="long long", born_ms="long long", body_start=Py_ssize_t,
+        body_end=Py_ssize_t, extra_start=Py_ssize_t, extra_end=Py_ssize_t, at=Py_ssize_t, properties_at=Py_ssize_t,
+    )
+    cdef Py_ssize_t _write(
+        self, PublishBatch batch, Py_ssize_t i, Route route, int sys_flag, Py_ssize_t count, long long queue_offset,
+        const unsigned char[::1] body_buf, const unsigned char[::1] extra_buf
     ) except -1
 
     @cython.locals(

@@ -127,22 +127,44 @@ class CommitLog:
         extra_buf: bytes | bytearray | memoryview,
     ) -> None:
         """Write one record and index it."""
-        dispatch = route.dispatch
         head = self.head
         sys_flag = (batch.sys_flag[i] & ~_HOST_FLAGS) | host_bits
         is_indexed = (sys_flag & _NOT_DISPATCHED) == 0
-        count = dispatch.count if is_indexed else 0
-        body_start = batch.body_start[i]
-        body_end = batch.body_end[i]
-        extra_start = batch.extra_start[i]
-        extra_end = batch.extra_end[i]
+        count = route.dispatch.count if is_indexed else 0
         self._make_room(batch, i, route, count, len(body_buf), len(extra_buf))
+        queue_offset = head.next_offset(route.topic_ref) if is_indexed else 0
+        at = self._write(batch, i, route, sys_flag, count, queue_offset, body_buf, extra_buf)
+        start = self.position
+        if is_indexed:
+            head.add(route.topic_ref, start)
+            if count > 0:
+                head.add_set(route.dispatch.queue_refs, count, start)
+        self.position = at
+        self.message_count += 1
+        self.dispatch_count += count
+        batch.physical_offset[i] = self.base + start
+        batch.queue_offset[i] = queue_offset
 
+    def _write(
+        self,
+        batch: PublishBatch,
+        i: int,
+        route: Route,
+        sys_flag: int,
+        count: int,
+        queue_offset: int,
+        body_buf: bytes | bytearray | memoryview,
+        extra_buf: bytes | bytearray | memoryview,
+    ) -> int:
+        """Write one record where the next belongs; return the position after it."""
         dst = self.view
         start = self.position
         now_ms = self.store_ms
         born_ms = batch.born_ms[i]
-        queue_offset = head.next_offset(route.topic_ref) if is_indexed else 0
+        body_start = batch.body_start[i]
+        body_end = batch.body_end[i]
+        extra_start = batch.extra_start[i]
+        extra_end = batch.extra_end[i]
         at = write_fixed(
             dst,
             start,
@@ -174,20 +196,10 @@ class CommitLog:
                 octets.write_u8(dst, at, 2)
                 at += 1
         if count > 0:
-            at = self._write_dispatch(dst, at, dispatch)
+            at = self._write_dispatch(dst, at, route.dispatch)
         octets.write_u16(dst, properties_at, at + _CRC_BYTES - properties_at - 2)
         octets.write_u32(dst, start, at + _CRC_BYTES - start)
-        at = write_crc(dst, start, at)
-
-        if is_indexed:
-            head.add(route.topic_ref, start)
-            if count > 0:
-                head.add_set(dispatch.queue_refs, count, start)
-        self.position = at
-        self.message_count += 1
-        self.dispatch_count += count
-        batch.physical_offset[i] = self.base + start
-        batch.queue_offset[i] = queue_offset
+        return write_crc(dst, start, at)
 
     def _make_room(
         self, batch: PublishBatch, i: int, route: Route, count: int, body_limit: int, extra_limit: int

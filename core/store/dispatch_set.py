@@ -94,7 +94,7 @@ def shared_size(left: bytes, right: bytes) -> int:
 
 def encode_varint(value: int) -> bytes:
     """Return `value` (at least 0) in groups of seven bits, the lowest first."""
-    out = bytearray()
+    out: list[int] = []
     while value > _VARINT_MASK:
         out.append(value & _VARINT_MASK | 0x80)
         value >>= 7

@@ -29,7 +29,7 @@ class Flusher:
         self._definitions = definitions
         self._confirmed = confirmed
         self._is_folder_synced = False
-        self.flushed_until = 0
+        self.flushed_until = -1  # nothing is known before the first flush
 
     def flush(self, others: Iterable[Syncable]) -> int:
         """Force all that was written before the call to disk; return the end of the log that is safe now.

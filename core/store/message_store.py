@@ -20,17 +20,16 @@ from core.store.data_lock import DataLock
 from core.store.dispatch_set import DispatchSets
 from core.store.flush import Flusher, Syncable
 from core.store.journal import Journal
-from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER, PHYSICAL_OFFSET_AT, RECORD_BYTES_MIN
+from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER
 from core.store.mapped_file import MappedFile
 from core.store.places import Places
 from core.store.queue_index import QueueIndex
-from core.store.record import fill_batch, fill_columns
+from core.store.queue_reader import QueueReader, read_record
 from core.store.recovery import Recovered, recover
 from core.store.retention import count_retired
 from core.store.segments import Segments
 from core.store.table import Definitions, Table
 
-POSITIONS_MAX = 4096  # entries looked up at once
 POPULATE_STEP = 256 << 10  # less than that is not worth a system call
 POPULATED_MIN = 1 << 20  # made ready ahead of the writer: twice what it wrote since the last time, within these two
 POPULATED_MAX = 64 << 20  # more would be written to disk as zeros first, by the next sync
@@ -68,7 +67,6 @@ class MessageStore:
         self._sets = DispatchSets(recovered.names, settings.inline_dispatch_bytes)
         self._places: dict[str, Places] = {}
         self._journals: dict[str, Journal] = {}
-        self._positions = array("i", bytes(4 * POSITIONS_MAX))
         self._is_open = True
         self._prepared_at = 0  # physical offset of the writer at the last `prepare`
         self._populated = 0  # physical offset up to which the newest segment is ready for the writer
@@ -81,7 +79,7 @@ class MessageStore:
         )
         if segments.newest is not None:
             self._log.go_on_at(recovered.position, recovered.store_ms)
-        self._trusted_from = self._log.written_until()  # what this process wrote needs no check when read
+        self._reader = QueueReader(segments, self._index, trusted_from=self._log.written_until())
         self._confirmed = Confirmed.create(data_dir)
         self._flusher = Flusher(self._log, segments, definitions, self._confirmed)
 
@@ -151,26 +149,6 @@ class MessageStore:
         """Return the next offset to be given."""
         return self._head.next_offset(queue_ref)
 
-    def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
-        """Return the first offset stored at `at_ms` or later, `max_offset` where there is none.
-
-        With `upper`: the last offset stored at `at_ms` or before, `min_offset` where there is none.
-        """
-        low = self.min_offset(queue_ref)
-        floor = low
-        high = self.max_offset(queue_ref)
-        limit = at_ms + 1 if upper else at_ms
-        one = StoredBatch(1)
-        while low < high:
-            middle = (low + high) // 2
-            if not self.read(queue_ref, middle, one, 1, 1):
-                high = middle
-            elif one.store_ms[0] < limit:
-                low = max(middle, one.queue_offset[0]) + 1
-            else:
-                high = middle
-        return max(low - 1, floor) if upper else low
-
     def make_dispatch(self, names: Sequence[bytes]) -> DispatchSet:
         """Return the set of light queues `names`; equal lists give the same object while somebody holds it.
 
@@ -225,85 +203,24 @@ class MessageStore:
     # Read
 
     def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
-        """Fill `into` with messages of one queue from `offset` on, all of one segment; return how many.
-
-        At least one where any is left, even if larger than `bytes_max`; 0 means that nothing is left.
-        `into.next_offset` is where to go on: also past damaged records, which are never given.
-        """
-        into.clear()
-        count_max = min(count_max, into.capacity, POSITIONS_MAX)
-        index = self._index
-        positions = self._positions
-        while True:
-            found = index.locate(queue_ref, offset, count_max, positions)
-            if not found:
-                into.next_offset = min(max(offset, 0), self._head.next_offset(queue_ref))
-                return 0
-            base = index.found_base
-            view = self._segments.view(base)
-            if view is None:
-                offset = index.found_offset + found
-                continue
-            into.buf = view
-            trusted = min(max(self._trusted_from - base, 0), len(view))
-            count = fill_batch(into, view, base, positions, found, index.found_offset, bytes_max, trusted)
-            if count:
-                return count
-            offset = into.next_offset
+        """Fill `into` with messages of one queue from `offset` on; see `QueueReader.read`."""
+        return self._reader.read(queue_ref, offset, into, count_max, bytes_max)
 
     def read_offsets(self, queue_ref: int, offsets: array[int], count: int, into: StoredBatch) -> int:
-        """Fill `into` with the first `count` of `offsets`, ascending, up to a segment's border.
-
-        Returns:
-            How many of `offsets` are dealt with, at least one; those that are damaged or gone give no message.
-        """
-        into.clear()
-        done = 0
-        base = -1
-        while done < count and into.count < into.capacity:
-            run = _run_length(offsets, done, min(count, done + POSITIONS_MAX, done + into.capacity - into.count))
-            found = self._index.locate(queue_ref, offsets[done], run, self._positions)
-            if found and self._index.found_offset == offsets[done]:
-                if base >= 0 and self._index.found_base != base:
-                    break
-                base = self._index.found_base
-                view = self._segments.view(base)
-                if view is not None:
-                    into.buf = view
-                    trusted = min(max(self._trusted_from - base, 0), len(view))
-                    fill_batch(into, view, base, self._positions, found, offsets[done], 1 << 62, trusted)
-                done += found
-            else:
-                done += 1
-        return done
+        """Fill `into` with chosen messages of one queue; see `QueueReader.read_offsets`."""
+        return self._reader.read_offsets(queue_ref, offsets, count, into)
 
     def read_at(self, physical_offset: int, into: StoredBatch) -> bool:
         """Fill `into` with the one record at `physical_offset`; False where none is served."""
-        into.clear()
-        segment = self._segments.find(physical_offset)
-        view = self._segments.view(segment.base) if segment is not None else None
-        if segment is None or view is None or physical_offset >= self._log.written_until():
-            return False
-        into.buf = view
-        self._positions[0] = physical_offset - segment.base
-        trusted = min(max(self._trusted_from - segment.base, 0), len(view))
-        if not fill_batch(into, view, segment.base, self._positions, 1, 0, 1 << 62, trusted):
-            return False
-        into.queue_offset[0] = -1
-        return True
+        return self._reader.read_at(physical_offset, into)
 
     def read_record(self, record: bytes, into: StoredBatch) -> bool:
         """Fill `into` with one record that was copied out of the log; False where it is none."""
-        into.clear()
-        if len(record) < RECORD_BYTES_MIN:
-            return False
-        base = int.from_bytes(record[PHYSICAL_OFFSET_AT : PHYSICAL_OFFSET_AT + 8], "big")
-        if not fill_columns(into, 0, record, 0, base):
-            return False
-        into.buf = record
-        into.count = 1
-        into.queue_offset[0] = -1
-        return True
+        return read_record(record, into)
+
+    def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
+        """Return the first offset stored at `at_ms` or later; with `upper` the last one stored until then."""
+        return self._reader.offset_at_time(queue_ref, at_ms, upper=upper)
 
     # Wake
 
@@ -428,14 +345,6 @@ class MessageStore:
         self._index.close()
         self._segments.close()
         self._lock.release()
-
-
-def _run_length(offsets: array[int], start: int, end: int) -> int:
-    """Return how many of `offsets` from `start` on are consecutive."""
-    at = start + 1
-    while at < end and offsets[at] == offsets[at - 1] + 1:
-        at += 1
-    return at - start
 
 
 def _host_bytes(host: str, port: int) -> bytes:

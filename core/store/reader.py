@@ -16,7 +16,8 @@ from core.store.confirmed import Confirmed
 from core.store.dispatch_set import decode_set
 from core.store.layout import COMMIT_LOG_FOLDER, DISPATCH_SET_TOPIC, segment_paths
 from core.store.mapped_file import MappedFile
-from core.store.record import BLANK, decode_record, fill_columns, fill_range, find_sound, is_intact, record_size
+from core.store.record import BLANK, fill_columns, fill_range, find_sound, is_intact, record_size
+from core.store.record_codec import decode_record
 from core.store.segments import first_store_ms
 
 SETS_CACHED = 1_000

@@ -8,15 +8,12 @@ Source: docs/storage-format.md, "Record".
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 
 from core import octets
-from core.errors import CorruptRecordError
 from core.message import StoredBatch
-from core.properties import CRC, TAGS, TOPIC, decode_properties
+from core.properties import CRC, TOPIC
 from core.store.layout import (
     CRC_PROPERTY_BYTES,
-    HOST_V4_BYTES,
     HOST_V6_BYTES,
     MAGIC_BLANK,
     MAGIC_V1,
@@ -131,6 +128,8 @@ def is_intact(into: StoredBatch, i: int, buf: Buffer) -> bool:
             return octets.crc32(buf, start, at) == _read_digits(buf, at + 9)
         if likeness > _CRC_MARKS // 2:
             return False
+    if end > into.properties_start[i] and buf[end - 1] == 0:
+        return False  # the end was never written: properties are text
     return octets.crc32(buf, into.body_start[i], into.body_end[i]) == octets.read_u32(buf, start + 8)
 
 
@@ -342,103 +341,3 @@ def host_flags(born_host: bytes, store_host: bytes) -> int:
     """Return the sysFlag bits that say which hosts are IPv6."""
     born = SYS_BORN_V6 if len(born_host) == HOST_V6_BYTES else 0
     return born | (SYS_STORE_V6 if len(store_host) == HOST_V6_BYTES else 0)
-
-
-@dataclass(frozen=True)
-class Record:
-    """All of one record, as values; for tools and tests, the data path works on columns."""
-
-    topic: bytes
-    queue_id: int
-    queue_offset: int
-    physical_offset: int
-    body: bytes
-    properties: bytes  # encoded, with `__CRC32#` where it has one
-    flag: int = 0
-    sys_flag: int = 0
-    born_ms: int = 0
-    born_host: bytes = bytes(HOST_V4_BYTES)
-    store_ms: int = 0
-    store_host: bytes = bytes(HOST_V4_BYTES)
-    reconsume_times: int = 0
-    prepared_offset: int = 0
-
-
-def encode_record(record: Record, *, with_crc: bool) -> bytes:
-    """Return the bytes of `record`; `with_crc` adds the property `__CRC32#`."""
-    properties_size = len(record.properties) + (CRC_PROPERTY_BYTES if with_crc else 0)
-    topic_size = len(record.topic)
-    size = RECORD_BYTES_MIN + len(record.body) + topic_size + properties_size
-    size += (topic_size > TOPIC_V1_BYTES_MAX) + len(record.born_host) + len(record.store_host) - 2 * HOST_V4_BYTES
-    dst = bytearray(size)
-    at = write_fixed(
-        dst,
-        0,
-        magic_of(topic_size),
-        octets.crc32(record.body, 0, len(record.body)),
-        record.queue_id,
-        record.flag,
-        record.queue_offset,
-        record.physical_offset,
-        record.sys_flag | host_flags(record.born_host, record.store_host),
-        record.born_ms,
-        record.born_host,
-        record.store_ms,
-        record.store_host,
-        record.reconsume_times,
-        record.prepared_offset,
-    )
-    octets.write_u32(dst, 0, size)
-    octets.write_u32(dst, at, len(record.body))
-    at = octets.put_bytes(dst, at + 4, record.body)
-    at = write_topic(dst, at, record.topic)
-    octets.write_u16(dst, at, properties_size)
-    at = octets.put_bytes(dst, at + 2, record.properties)
-    if with_crc:
-        at = write_crc(dst, 0, at)
-    return bytes(dst)
-
-
-def decode_record(buf: Buffer, pos: int, base: int) -> Record:
-    """Return the record at `pos` of the segment `buf` that starts at `base`.
-
-    Raises:
-        CorruptRecordError: No record stands there, or a checksum is wrong.
-    """
-    columns = StoredBatch(1)
-    if not fill_columns(columns, 0, buf, pos, base):
-        raise CorruptRecordError(base + pos, "not a record")
-    if not is_intact(columns, 0, buf):
-        raise CorruptRecordError(base + pos, "wrong checksum")
-    sys_flag = columns.sys_flag[0]
-    store_at = 56 + (12 if sys_flag & SYS_BORN_V6 else 0)
-    hosts_end = store_at + 8 + (HOST_V6_BYTES if sys_flag & SYS_STORE_V6 else HOST_V4_BYTES)
-    raw = bytes(buf[pos : columns.record_end[0]])
-    topic_end = columns.properties_start[0] - pos - 2
-    topic_start = columns.body_end[0] - pos + (2 if octets.read_u32(raw, 4) == MAGIC_V2 else 1)
-    return Record(
-        topic=raw[topic_start:topic_end],
-        queue_id=octets.read_i32(raw, 12),
-        queue_offset=columns.queue_offset[0],
-        physical_offset=columns.physical_offset[0],
-        body=raw[columns.body_start[0] - pos : columns.body_end[0] - pos],
-        properties=raw[columns.properties_start[0] - pos :],
-        flag=columns.flag[0],
-        sys_flag=sys_flag,
-        born_ms=columns.born_ms[0],
-        born_host=raw[48:store_at],
-        store_ms=columns.store_ms[0],
-        store_host=raw[store_at + 8 : hosts_end],
-        reconsume_times=columns.attempt[0] - 1,
-        prepared_offset=octets.read_i64(raw, hosts_end + 4),
-    )
-
-
-def tags_code(properties: Buffer) -> int:
-    """Return RocketMQ's tags code of a record: Java's hash of the property TAGS, 0 without one."""
-    tags = decode_properties(properties).get(TAGS, b"")
-    code = 0
-    units = tags.decode("utf-8", "replace").encode("utf-16-be")
-    for at in range(0, len(units), 2):
-        code = (code * 31 + octets.read_u16(units, at)) & 0xFFFFFFFF
-    return code - 0x1_0000_0000 if code & 0x8000_0000 else code

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.message import PublishBatch, StoredBatch
 from core.settings import StoreSettings
 from core.store.message_store import MessageStore
+from core.store.record_codec import Record
 
 NOW_MS = 1_790_000_000_000
 SMALL = StoreSettings(segment_bytes=64 * 1024)
@@ -58,3 +59,8 @@ def read_queue(store, key, offset=0):
         offset = into.next_offset
     into.clear()
     return found
+
+
+def make_record(**fields):
+    values = {"topic": b"T", "queue_id": 3, "queue_offset": 7, "physical_offset": 0, "body": b"hi", "properties": b""}
+    return Record(**(values | fields))

@@ -1,105 +1,25 @@
 from __future__ import annotations
 
-import json
 import zlib
 from array import array
-from pathlib import Path
 
 import pytest
 
 from core.errors import CorruptRecordError
 from core.message import StoredBatch
-from core.properties import decode_properties
 from core.store.record import (
     BLANK,
     NO_RECORD,
-    Record,
-    decode_record,
-    encode_record,
     fill_batch,
     fill_columns,
+    fill_range,
     find_property,
+    find_sound,
     is_intact,
     record_size,
-    tags_code,
 )
-
-GOLDEN = Path(__file__).parents[2] / "data" / "rocketmq-5.5.0"
-
-
-def golden_records():
-    log = (GOLDEN / "commitlog.bin").read_bytes()
-    pos = 0
-    while pos < len(log):
-        yield pos, decode_record(log, pos, 0)
-        pos += record_size(log, pos)
-
-
-def make_record(**fields):
-    values = {"topic": b"T", "queue_id": 3, "queue_offset": 7, "physical_offset": 0, "body": b"hi", "properties": b""}
-    return Record(**(values | fields))
-
-
-def test_official_log_decodes_to_what_was_sent():
-    stored = {record.physical_offset: record for _, record in golden_records()}
-    accepted = [sent for sent in json.loads((GOLDEN / "sent.json").read_text()) if sent["response"]["code"] == 0]
-    assert len(accepted) >= 12
-    for sent in accepted:
-        record = stored[int(sent["response"]["msgId"][-16:], 16)]
-        body = b"z" * 65_536 if sent["body"].startswith("65536 bytes") else bytes.fromhex(sent["body"])
-        assert record.body == body
-        assert record.flag == sent["flag"]
-        assert record.born_ms == sent["bornTimestamp"]
-        properties = decode_properties(record.properties)
-        assert properties.get(b"REAL_TOPIC", record.topic).decode() == sent["topic"]
-        assert int(properties.get(b"REAL_QID", record.queue_id)) == sent["queueId"]
-        for name, value in decode_properties(sent["properties"].encode()).items():
-            if name != b"WAIT":
-                assert properties[name] == value
-
-
-def test_official_records_encode_back_byte_for_byte():
-    log = (GOLDEN / "commitlog.bin").read_bytes()
-    records = list(golden_records())
-    assert len(records) == 15
-    for pos, record in records:
-        assert encode_record(record, with_crc=False) == log[pos : pos + record_size(log, pos)]
-
-
-def test_official_tags_codes_are_java_hashes():
-    queues = json.loads((GOLDEN / "queues.json").read_text())
-    codes = {entry[0]: entry[2] for key, queue in queues.items() if "SCHEDULE" not in key for entry in queue}
-    for pos, record in golden_records():
-        if pos in codes:
-            assert tags_code(record.properties) == codes[pos]
-    assert tags_code(b"TAGS\x01TagA\x02") == 2598919
-    assert tags_code("TAGS\x01\N{GRINNING FACE}abcdefghij\x02".encode()) < 0
-
-
-@pytest.mark.parametrize("with_crc", [False, True])
-@pytest.mark.parametrize("hosts", [(8, 8), (20, 8), (8, 20), (20, 20)])
-@pytest.mark.parametrize("topic", [b"", b"t" * 127, b"t" * 128, b"t" * 255])
-def test_any_record_decodes_to_itself(with_crc, hosts, topic):
-    record = make_record(
-        topic=topic,
-        body=b"x" * 300,
-        properties=b"A\x01b\x02",
-        flag=-5,
-        sys_flag=(0x10 if hosts[0] == 20 else 0) | (0x20 if hosts[1] == 20 else 0),
-        born_ms=1_790_000_000_000,
-        born_host=bytes(range(hosts[0])),
-        store_ms=1_790_000_000_001,
-        store_host=bytes(range(hosts[1])),
-        reconsume_times=2,
-        prepared_offset=11,
-        physical_offset=1 << 40,
-    )
-    raw = encode_record(record, with_crc=with_crc)
-    decoded = decode_record(raw, 0, 1 << 40)
-    if with_crc:
-        assert decoded.properties[:-20] == record.properties
-        decoded = Record(**(vars(decoded) | {"properties": decoded.properties[:-20]}))
-    assert decoded == record
+from core.store.record_codec import decode_record, encode_record
+from tests.support.store import make_record
 
 
 def test_integrity_property_has_ten_digits_lowest_first_over_the_bytes_before():
@@ -182,3 +102,40 @@ def test_property_is_found_by_its_whole_name():
     assert find_property(encoded, 0, len(encoded), b"A") == -1
     assert find_property(encoded, 0, len(encoded), b"LAS") == -1
     assert find_property(b"", 0, 0, b"A") == -1
+
+
+def test_next_sound_record_is_found_after_damage():
+    raws = [encode_record(make_record(body=b"x" * 20, physical_offset=k * 132), with_crc=True) for k in range(4)]
+    segment = bytearray(b"".join(raws) + bytes(100))
+    scratch = StoredBatch(1)
+    segment[132 + 60] ^= 1  # its size still leads on
+    assert find_sound(scratch, segment, 0, 132, len(segment)) == 264
+    segment[132 : 132 + 4] = b"\0\0\1\1"  # it leads nowhere
+    assert find_sound(scratch, segment, 0, 132, len(segment)) == 264
+    segment[264:396] = bytes(132)
+    assert find_sound(scratch, segment, 0, 132, len(segment)) == 396
+    assert find_sound(scratch, segment, 0, 396, len(segment)) == -1
+
+
+def test_record_inside_a_body_is_not_taken_for_one_after_damage():
+    inner = encode_record(make_record(physical_offset=1), with_crc=True)
+    outer = bytearray(encode_record(make_record(body=inner), with_crc=True))
+    outer[3] ^= 1
+    assert find_sound(StoredBatch(1), outer, 0, 0, len(outer)) == -1
+
+
+def test_range_fill_passes_over_hidden_records_and_stops_at_damage():
+    raws = [
+        encode_record(make_record(topic=topic, physical_offset=k * 114), with_crc=True)
+        for k, topic in enumerate((b"T", b"H", b"T", b"T"))
+    ]
+    segment = bytearray(b"".join(raws))
+    into = StoredBatch(8)
+    assert fill_range(into, segment, 0, 0, len(segment), len(segment), b"H") == len(segment)
+    assert list(into.record_start[:3]) == [0, 228, 342]
+    into.clear()
+    segment[228 + 50] ^= 1
+    assert fill_range(into, segment, 0, 0, len(segment), len(segment), b"H") == 228
+    assert into.count == 1
+    into.clear()
+    assert fill_range(into, segment, 0, 0, 115, len(segment), b"") == 228

@@ -1,0 +1,136 @@
+"""Whole records as values: for tools, tests and what happens rarely; the data path works on columns.
+
+Source: docs/storage-format.md, "Record".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core import octets
+from core.errors import CorruptRecordError
+from core.message import StoredBatch
+from core.properties import TAGS, decode_properties
+from core.store.layout import (
+    CRC_PROPERTY_BYTES,
+    HOST_V4_BYTES,
+    HOST_V6_BYTES,
+    MAGIC_V2,
+    RECORD_BYTES_MIN,
+    SYS_BORN_V6,
+    SYS_STORE_V6,
+    TOPIC_V1_BYTES_MAX,
+)
+from core.store.record import fill_columns, host_flags, is_intact, magic_of, write_crc, write_fixed, write_topic
+
+SCHEDULE_TOPIC = b"SCHEDULE_TOPIC_XXXX"
+DELAY_LEVEL = b"DELAY"
+DELAY_S_BY_LEVEL = (0, 1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
+
+
+@dataclass(frozen=True)
+class Record:
+    """All of one record, as values."""
+
+    topic: bytes
+    queue_id: int
+    queue_offset: int
+    physical_offset: int
+    body: bytes
+    properties: bytes  # encoded, with `__CRC32#` where it has one
+    flag: int = 0
+    sys_flag: int = 0
+    born_ms: int = 0
+    born_host: bytes = bytes(HOST_V4_BYTES)
+    store_ms: int = 0
+    store_host: bytes = bytes(HOST_V4_BYTES)
+    reconsume_times: int = 0
+    prepared_offset: int = 0
+
+
+def encode_record(record: Record, *, with_crc: bool) -> bytes:
+    """Return the bytes of `record`; `with_crc` adds the property `__CRC32#`."""
+    properties_size = len(record.properties) + (CRC_PROPERTY_BYTES if with_crc else 0)
+    topic_size = len(record.topic)
+    size = RECORD_BYTES_MIN + len(record.body) + topic_size + properties_size
+    size += (topic_size > TOPIC_V1_BYTES_MAX) + len(record.born_host) + len(record.store_host) - 2 * HOST_V4_BYTES
+    dst = bytearray(size)
+    at = write_fixed(
+        dst,
+        0,
+        magic_of(topic_size),
+        octets.crc32(record.body, 0, len(record.body)),
+        record.queue_id,
+        record.flag,
+        record.queue_offset,
+        record.physical_offset,
+        record.sys_flag | host_flags(record.born_host, record.store_host),
+        record.born_ms,
+        record.born_host,
+        record.store_ms,
+        record.store_host,
+        record.reconsume_times,
+        record.prepared_offset,
+    )
+    octets.write_u32(dst, 0, size)
+    octets.write_u32(dst, at, len(record.body))
+    at = octets.put_bytes(dst, at + 4, record.body)
+    at = write_topic(dst, at, record.topic)
+    octets.write_u16(dst, at, properties_size)
+    at = octets.put_bytes(dst, at + 2, record.properties)
+    if with_crc:
+        at = write_crc(dst, 0, at)
+    return bytes(dst)
+
+
+def decode_record(buf: bytes | bytearray | memoryview, pos: int, base: int) -> Record:
+    """Return the record at `pos` of the segment `buf` that starts at `base`.
+
+    Raises:
+        CorruptRecordError: No record stands there, or a checksum is wrong.
+    """
+    columns = StoredBatch(1)
+    if not fill_columns(columns, 0, buf, pos, base):
+        raise CorruptRecordError(base + pos, "not a record")
+    if not is_intact(columns, 0, buf):
+        raise CorruptRecordError(base + pos, "wrong checksum")
+    sys_flag = columns.sys_flag[0]
+    store_at = 56 + (12 if sys_flag & SYS_BORN_V6 else 0)
+    hosts_end = store_at + 8 + (HOST_V6_BYTES if sys_flag & SYS_STORE_V6 else HOST_V4_BYTES)
+    raw = bytes(buf[pos : columns.record_end[0]])
+    topic_end = columns.properties_start[0] - pos - 2
+    topic_start = columns.body_end[0] - pos + (2 if octets.read_u32(raw, 4) == MAGIC_V2 else 1)
+    return Record(
+        topic=raw[topic_start:topic_end],
+        queue_id=octets.read_i32(raw, 12),
+        queue_offset=columns.queue_offset[0],
+        physical_offset=columns.physical_offset[0],
+        body=raw[columns.body_start[0] - pos : columns.body_end[0] - pos],
+        properties=raw[columns.properties_start[0] - pos :],
+        flag=columns.flag[0],
+        sys_flag=sys_flag,
+        born_ms=columns.born_ms[0],
+        born_host=raw[48:store_at],
+        store_ms=columns.store_ms[0],
+        store_host=raw[store_at + 8 : hosts_end],
+        reconsume_times=columns.attempt[0] - 1,
+        prepared_offset=octets.read_i64(raw, hosts_end + 4),
+    )
+
+
+def tags_code(properties: bytes) -> int:
+    """Return RocketMQ's tags code of a record: Java's hash of the property TAGS, 0 without one."""
+    tags = decode_properties(properties).get(TAGS, b"")
+    code = 0
+    units = tags.decode("utf-8", "replace").encode("utf-16-be")
+    for at in range(0, len(units), 2):
+        code = (code * 31 + octets.read_u16(units, at)) & 0xFFFFFFFF
+    return code - 0x1_0000_0000 if code & 0x8000_0000 else code
+
+
+def entry_code(record: Record) -> int:
+    """Return what RocketMQ's consume queue holds beside a record's place: its tags code; when it is due, if delayed."""
+    level = decode_properties(record.properties).get(DELAY_LEVEL, b"")
+    if record.topic == SCHEDULE_TOPIC and level.isdigit() and int(level) > 0:
+        return record.store_ms + 1000 * DELAY_S_BY_LEVEL[min(int(level), len(DELAY_S_BY_LEVEL) - 1)]
+    return tags_code(record.properties)

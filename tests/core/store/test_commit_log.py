@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from core.errors import DiskFullError, MessageTooLargeError
+from core.message import PublishBatch
+from core.properties import decode_properties
+from core.store.layout import DISPATCH_SET_TOPIC
+from core.store.record import record_size
+from core.store.record_codec import decode_record
+from tests.support.store import NOW_MS, light, make_batch, open_store, publish, read_queue
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = open_store(tmp_path / "data")
+    yield store
+    store.close()
+
+
+def records_of(store):
+    """Return every record of the newest segment."""
+    log = store._log
+    view = log.segments.newest.view
+    records = []
+    pos = 0
+    while pos < log.position:
+        records.append(decode_record(view, pos, log.base))
+        pos += record_size(view, pos)
+    assert pos == log.position
+    return records
+
+
+def test_record_holds_all_that_the_batch_said(store):
+    route = store.make_route(b"LMQ_PARENT", 3, b"LMQ_TOPIC\x01a/b\x02", light("x", "y"))
+    batch = make_batch([(route, b"hello", b"K\x01v\x02")])
+    batch.origin = b"LMQ_PROTOCOL\x01mqtt\x02"
+    batch.born_host = bytes(range(16)) + b"\x00\x00\x07\x5b"
+    batch.flag[0] = 0x4C4D0001
+    batch.sys_flag[0] = 0x301
+    batch.reconsume_times[0] = 2
+    batch.born_ms[0] = NOW_MS - 5
+    store.append_batch(batch, NOW_MS)
+    (record,) = records_of(store)
+    assert (record.topic, record.queue_id, record.queue_offset, record.physical_offset) == (b"LMQ_PARENT", 3, 0, 0)
+    assert (record.body, record.flag, record.sys_flag) == (b"hello", 0x4C4D0001, 0x311)
+    assert (record.born_ms, record.store_ms, record.born_host) == (NOW_MS - 5, NOW_MS, batch.born_host)
+    assert record.store_host == b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
+    assert record.reconsume_times == 2
+    properties = decode_properties(record.properties)
+    assert list(properties) == [
+        b"LMQ_TOPIC",
+        b"LMQ_PROTOCOL",
+        b"K",
+        b"INNER_MULTI_DISPATCH",
+        b"INNER_MULTI_QUEUE_OFFSET",
+        b"__CRC32#",
+    ]
+    assert properties[b"INNER_MULTI_QUEUE_OFFSET"] == b"0,0"
+
+
+def test_born_time_of_nobody_is_now(store):
+    publish(store, store.make_route(b"T", 0, b"", []), b"x", now_ms=NOW_MS + 9)
+    assert records_of(store)[0].born_ms == NOW_MS + 9
+
+
+def test_missing_last_separator_is_added(store):
+    route = store.make_route(b"T", 0, b"", light("a"))
+    store.append_batch(make_batch([(route, b"x", b"K\x01v")]), NOW_MS)
+    assert decode_properties(records_of(store)[0].properties)[b"K"] == b"v"
+
+
+@pytest.mark.parametrize("size", [0, 127, 128, 255])
+def test_topic_of_any_length_reads_back(store, size):
+    publish(store, store.make_route(b"t" * size, 0, b"", []), b"x")
+    assert records_of(store)[-1].topic == b"t" * size
+
+
+def test_interned_set_is_written_once_a_segment_and_again_in_the_next(store):
+    names = light(*(f"{k:04}" for k in range(700)))
+    route = store.make_route(b"T", 0, b"", names)
+    publish(store, route, b"a", b"b")
+    first, second, third = records_of(store)
+    assert first.topic == DISPATCH_SET_TOPIC
+    assert decode_properties(second.properties)[b"LMQ_SET"] == decode_properties(third.properties)[b"LMQ_SET"] == b"0"
+    while store._log.base == 0:
+        publish(store, route, b"c" * 10_000)
+    sets = [record for record in records_of(store) if record.topic == DISPATCH_SET_TOPIC]
+    assert len(sets) == 1
+    assert sets[0].physical_offset >= store._log.base
+    found = read_queue(store, names[-1])
+    assert [offset for offset, _ in found] == list(range(len(found)))
+
+
+def test_prepared_and_rolled_back_messages_are_in_no_queue(store):
+    route = store.make_route(b"T", 0, b"", light("a"))
+    batch = make_batch([(route, b"%d" % sys_flag) for sys_flag in (0, 4, 8, 12)])
+    for i, sys_flag in enumerate((0, 4, 8, 12)):
+        batch.sys_flag[i] = sys_flag
+    store.append_batch(batch, NOW_MS)
+    assert read_queue(store, b"T/0") == [(0, b"0"), (1, b"8")] == read_queue(store, b"%LMQ%a")
+
+
+def test_properties_that_fit_exactly_are_taken_and_one_more_byte_is_not(store):
+    route = store.make_route(b"T", 0, b"", light("a", "b"))
+    for k in range(12):
+        publish(store, route, b"%d" % k)
+    fixed = len(route.dispatch.text) + len(b"12,12\x02") + 20
+    room = 32_767 - fixed - len(b"K\x01\x02") - 1  # one byte is kept for a missing separator
+    position = store.written_until
+    with pytest.raises(MessageTooLargeError):
+        store.append_batch(make_batch([(route, b"x", b"K\x01" + b"v" * (room + 1) + b"\x02")]), NOW_MS)
+    assert store.written_until == position
+    store.append_batch(make_batch([(route, b"x", b"K\x01" + b"v" * room + b"\x02")]), NOW_MS)
+    assert read_queue(store, b"%LMQ%a", 12) == [(12, b"x")]
+
+
+def test_positions_outside_the_buffers_are_refused_before_anything_is_written(store):
+    route = store.make_route(b"T", 0, b"", [])
+    for column, value in (("body_end", 2), ("body_start", -1), ("extra_end", 1), ("extra_start", 1)):
+        batch = make_batch([(route, b"x")])
+        getattr(batch, column)[0] = value
+        with pytest.raises(IndexError):
+            store.append_batch(batch, NOW_MS)
+    assert store.written_until == 0
+
+
+def test_full_disk_at_a_segments_end_loses_only_what_was_refused(store, monkeypatch):
+    route = store.make_route(b"T", 0, b"", light("a"))
+    publish(store, route, *(b"x" * 20_000,) * 3)
+
+    def no_room(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", no_room)
+    batch = make_batch([(route, b"fits"), (route, b"y" * 20_000)])
+    with pytest.raises(DiskFullError):
+        store.append_batch(batch, NOW_MS)
+    assert batch.appended == 1
+    publish(store, route, b"small ones still fit")
+    monkeypatch.undo()
+    publish(store, route, b"z" * 20_000)
+    found = read_queue(store, b"%LMQ%a")
+    assert [offset for offset, _ in found] == list(range(6))
+    assert found[3:5] == [(3, b"fits"), (4, b"small ones still fit")]
+
+
+def test_segment_with_too_many_entries_is_closed_early(store):
+    store._log.entries_max = 50
+    route = store.make_route(b"T", 0, b"", light(*"abcdefghi"))
+    publish(store, route, *(b"x",) * 20)
+    assert store._log.base >= 3 * 64 * 1024
+    assert len(read_queue(store, b"%LMQ%i")) == 20
+
+
+def test_empty_batch_is_taken(store):
+    batch = PublishBatch(1)
+    assert store.append_batch(batch, NOW_MS) == 0
+    assert batch.appended == 0

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from array import array
+
+import pytest
+
+from core.store.head_index import HeadIndex
+from core.store.queue_index import QueueIndex
+from core.store.queue_names import QueueNames
+
+
+@pytest.fixture
+def index(tmp_path):
+    """Queue 0 has offsets 0-4 in segment 0, 5-9 in segment 100, 10-14 in the head; queue 1 has 0 in segment 100."""
+    names = QueueNames.open(tmp_path / "queues")
+    for key in (b"a", b"b", b"c"):
+        names.intern(key)
+    index = QueueIndex(tmp_path, names, HeadIndex(3), rebuilt)
+    for base in (0, 100):
+        for k in range(5):
+            index.head.add(0, 10 * k)
+        if base:
+            index.head.add(1, 7)
+        index.seal_head(base, base + 100)
+    for k in range(5):
+        index.head.add(0, 10 * k + 1)
+    yield index
+    index.close()
+    names.close()
+
+
+def rebuilt(base):
+    head = HeadIndex(3)
+    head.set_next_offset(0, base // 20)
+    for k in range(5):
+        head.add(0, 10 * k)
+    return head
+
+
+def locate(index, ref, offset, count=10):
+    out = array("i", bytes(40))
+    found = index.locate(ref, offset, count, out)
+    return index.found_base, index.found_offset, list(out[:found])
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_entries_are_found_in_whichever_part_holds_them(index, is_written):
+    if is_written:
+        index.write_full()
+    assert locate(index, 0, 0) == (0, 0, [0, 10, 20, 30, 40])
+    assert locate(index, 0, 8) == (100, 8, [30, 40])
+    assert locate(index, 0, 3, 1) == (0, 3, [30])
+    assert locate(index, 0, 10, 2) == (200, 10, [1, 11])
+    assert locate(index, 1, 0) == (100, 0, [7])
+    assert locate(index, 0, 15)[2] == []
+    assert locate(index, 1, 1)[2] == []
+    assert locate(index, 2, 0)[2] == []
+
+
+def test_what_is_gone_leads_to_what_is_kept(index):
+    index.write_full()
+    assert index.min_offset(0) == 0
+    assert index.drop_oldest()
+    assert index.min_offset(0) == 5
+    assert locate(index, 0, 2) == (100, 5, [0, 10, 20, 30, 40])
+    assert index.drop_oldest()
+    assert locate(index, 0, 0) == (200, 10, [1, 11, 21, 31, 41])
+    assert index.min_offset(1) == 1
+    assert not index.drop_oldest()
+
+
+def test_part_without_a_file_is_not_dropped(index):
+    assert not index.drop_oldest()
+
+
+def test_damaged_file_is_replaced_from_the_log(index, tmp_path):
+    index.write_full()
+    path = tmp_path / "00000000000000000000"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1  # the last entry: checked when it is read
+    path.write_bytes(data)
+    for part in index.parts:
+        part.source.close()
+        part.source = type(part.source).open(tmp_path / f"{part.base:020d}")
+    assert locate(index, 0, 0) == (0, 0, [0, 10, 20, 30, 40])
+    assert isinstance(index.parts[0].source, HeadIndex)
+    index.write_full()
+    assert locate(index, 0, 4) == (0, 4, [40])

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from core.errors import CorruptRecordError, DiskFullError, StoreError
+from core.store.layout import segment_name
+from core.store.record_codec import encode_record
+from core.store.segments import Segments, first_store_ms
+from tests.support.store import make_record
+
+SIZE = 64 * 1024
+
+
+@pytest.fixture
+def segments(tmp_path):
+    (tmp_path / "log").mkdir()
+    segments = Segments(tmp_path / "log", tmp_path, SIZE, 2)
+    yield segments
+    segments.close()
+
+
+def test_segments_follow_one_another(segments):
+    for _ in range(3):
+        segments.roll(SIZE)
+    assert [segment.base for segment in segments.segments] == [0, SIZE, 2 * SIZE]
+    assert segments.find(SIZE + 5) is segments.segments[1]
+    assert segments.find(3 * SIZE) is None
+    assert segments.newest_base == 2 * SIZE
+    assert segments.total_bytes == 3 * SIZE
+
+
+def test_prepared_segment_is_used_by_the_next_roll(segments, tmp_path):
+    segments.prepare()
+    segments.prepare()
+    assert segments.is_prepared
+    assert list((tmp_path / "log").iterdir()) == []
+    segments.roll(0)
+    assert not segments.is_prepared
+    assert [path.name for path in (tmp_path / "log").iterdir()] == [segment_name(0)]
+    segments.prepare()
+    segments.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
+
+
+def test_what_a_killed_process_prepared_is_removed(segments, tmp_path):
+    segments.prepare()
+    Segments(tmp_path / "log", tmp_path, SIZE, 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
+
+
+def test_full_disk_stops_the_roll_and_nothing_has_changed(segments, monkeypatch):
+    segments.roll(0)
+    newest = segments.newest
+
+    def no_room(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", no_room)
+    with pytest.raises(DiskFullError):
+        segments.roll(10)
+    assert segments.newest is newest
+    assert len(segments.segments) == 1
+    monkeypatch.undo()
+    segments.roll(10)
+    assert len(segments.segments) == 2
+
+
+def test_only_so_many_segments_stay_mapped_and_all_can_be_read(segments):
+    for k in range(5):
+        segments.roll(SIZE)
+        segments.newest.view[0] = k
+    assert [segments.view(k * SIZE)[0] for k in range(5)] == [0, 1, 2, 3, 4]
+    assert len(segments._mapped) == 2
+    assert segments.view(1) is None
+    assert segments.view(5 * SIZE) is None
+
+
+def test_oldest_goes_and_the_newest_never(segments, tmp_path):
+    segments.roll(SIZE)
+    view = segments.view(0)
+    with pytest.raises(StoreError):
+        segments.drop_oldest()
+    segments.roll(SIZE)
+    segments.drop_oldest()
+    assert segments.first_offset == SIZE
+    assert segments.view(0) is None
+    assert view[0] == 0
+    assert [path.name for path in (tmp_path / "log").iterdir()] == [segment_name(SIZE)]
+
+
+def test_log_with_a_hole_is_refused_and_an_empty_file_at_its_end_dropped(tmp_path):
+    for base in (0, 2 * SIZE):
+        (tmp_path / segment_name(base)).write_bytes(bytes(SIZE))
+    with pytest.raises(CorruptRecordError):
+        Segments(tmp_path, tmp_path, SIZE, 2)
+    (tmp_path / segment_name(2 * SIZE)).write_bytes(b"")
+    assert len(Segments(tmp_path, tmp_path, SIZE, 2).segments) == 1
+
+
+def test_room_after_the_records_of_a_full_segment_is_given_back(tmp_path):
+    size = 4 << 20
+    segments = Segments(tmp_path, tmp_path, size, 2)
+    segments.roll(0)
+    segments.newest.view[:] = b"x" * size
+    segments.newest.sync()
+    segments.roll(1 << 20)
+    segments.trim()
+    assert segments.segments[0].size == size
+    assert bytes(segments.view(0)[: 1 << 20]) == b"x" * (1 << 20)
+    assert segments.total_bytes <= 2 * size
+    segments.close()
+
+
+@pytest.mark.parametrize("born_host", [bytes(8), bytes(20)])
+def test_first_store_time_is_the_first_records(born_host):
+    sys_flag = 0x10 if len(born_host) == 20 else 0
+    raw = encode_record(make_record(store_ms=77, born_host=born_host, sys_flag=sys_flag), with_crc=True)
+    assert first_store_ms(memoryview(raw)) == 77
+    assert first_store_ms(memoryview(bytes(200))) == -1
+    assert first_store_ms(memoryview(b"")) == -1
