@@ -62,6 +62,11 @@ class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
     listen: Address = "127.0.0.1:5672"  # HOST:PORT, port 0 picks one, `off` closes the door
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0 for no limit
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
+    heartbeat_s: Annotated[int, Field(ge=0, le=65_535)] = 60  # offered to clients; 0 for none
+    frame_bytes_max: Annotated[int, Field(ge=4_096, le=1 << 20)] = 131_072  # largest frame, offered to clients
+    channels_max: Annotated[int, Field(ge=1, le=65_535)] = 2_047  # open at once on one connection
+    body_bytes_max: Annotated[int, Field(ge=1, le=128 << 20)] = 16 << 20  # largest message, as in RabbitMQ since 4.0
+    handshake_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # to log in and open the virtual host
 
 
 class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):

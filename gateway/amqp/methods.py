@@ -16,6 +16,7 @@ from gateway.amqp.reply_codes import ReplyCode
 
 FIXED_SIZES = {"octet": 1, "short": 2, "long": 4, "longlong": 8}
 FRAME_END = b"\xce"
+INDEX_SIZE = 4  # class and method
 
 
 def method_name(index: int) -> str:
@@ -30,9 +31,9 @@ def decode_method(payload: bytes) -> base.Frame:
     Raises:
         AmqpError: COMMAND_INVALID: no such method; SYNTAX_ERROR: its arguments are not what they must be.
     """
-    index = int.from_bytes(payload[:4], "big")
+    index = int.from_bytes(payload[:INDEX_SIZE], "big")
     known = commands.INDEX_MAPPING.get(index)
-    if len(payload) < 4 or known is None:
+    if known is None or len(payload) < INDEX_SIZE:
         raise AmqpError(ReplyCode.COMMAND_INVALID, f"unknown method {index >> 16}.{index & 0xFFFF}")
     method: base.Frame = known()
     try:
@@ -45,7 +46,7 @@ def decode_method(payload: bytes) -> base.Frame:
 
 
 def _decode_arguments(method: base.Frame, payload: bytes) -> int:
-    pos = 4
+    pos = INDEX_SIZE
     bit = 0  # how many bits of the octet at `pos` were taken
     for argument in method.__slots__:
         kind = method.amqp_type(argument)

@@ -26,7 +26,8 @@ _SETTLE_SIZE = 21  # a whole frame of any of the three
 
 NO_TAG = -(2**63)  # what no frame's tag is taken for
 _NO_TAG = NO_TAG
-ROOM_AT_FIRST = 256
+ROOM_AT_FIRST = 16
+LATE_FROM = 1_024  # tags in the ring before some are moved to the map
 SLOTS_MAX = 65_536
 
 
@@ -104,7 +105,7 @@ class UnackedRing:
         used = self.next_tag - self.first_tag
         if used + count <= self._mask + 1:
             return
-        if used >= 4 * ROOM_AT_FIRST and (self.live - len(self._late)) * 4 < used:
+        if used >= LATE_FROM and (self.live - len(self._late)) * 4 < used:
             self._move_late()
             used = self.next_tag - self.first_tag
         room = self._mask + 1

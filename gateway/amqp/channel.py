@@ -1,0 +1,145 @@
+"""One channel: content that is being put together, publisher confirms, delivery tags."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from gateway.amqp.codec import PUBLISH, PublishCutter
+from gateway.amqp.errors import AmqpError, syntax_error
+from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.unacked import UnackedRing
+
+HEADER = struct.Struct(">HHQ")
+BASIC = 60
+IMMEDIATE = 2
+
+
+class Content:
+    """A publish whose frames come one by one."""
+
+    __slots__ = ("bits", "block", "body", "body_size", "raw")
+
+    def __init__(self, raw: bytes, bits: int) -> None:
+        self.raw = raw  # exchange and routing key, two short strings
+        self.bits = bits
+        self.block: bytes | None = None  # None until the content header is there
+        self.body = bytearray()
+        self.body_size = 0
+
+
+class Channel:
+    """The protocol's side of a channel. `slots` and `consumers` are the handler's."""
+
+    __slots__ = (
+        "confirmed",
+        "consumers",
+        "content",
+        "free_slots",
+        "is_closing",
+        "is_confirming",
+        "last_queue",
+        "number",
+        "prefetch_count",
+        "prefetch_global",
+        "published",
+        "slots",
+        "unacked",
+    )
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.is_closing = False  # we sent channel.close: everything but the answer is ignored
+        self.content: Content | None = None
+        self.is_confirming = False
+        self.published = 0  # number of the last publish, counted with confirms on
+        self.confirmed = 0  # all up to this number were answered
+        self.unacked = UnackedRing()
+        self.prefetch_count = 0  # of consumers to come; 0 for no limit
+        self.prefetch_global = 0  # of all consumers together
+        self.last_queue = ""  # what an empty queue name stands for
+        self.slots: list[Any] = []
+        self.free_slots: list[int] = []
+        self.consumers: dict[str, Any] = {}
+
+    def count_published(self, count: int) -> int:
+        """Number `count` publishes; return the first number, 0 without confirms."""
+        if not self.is_confirming:
+            return 0
+        first = self.published + 1
+        self.published += count
+        return first
+
+    def start_content(self, payload: bytes) -> None:
+        """Take a `basic.publish` whose content comes in further frames.
+
+        Raises:
+            AmqpError: SYNTAX_ERROR: not readable; NOT_IMPLEMENTED: it wants to be delivered at once.
+        """
+        raw_end = _short_end(payload, _short_end(payload, 6))
+        if raw_end + 1 != len(payload):
+            raise syntax_error("malformed arguments of basic.publish", PUBLISH)
+        bits = payload[raw_end]
+        if bits & IMMEDIATE:
+            raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "immediate=true", PUBLISH)
+        self.content = Content(payload[6:raw_end], bits & 1)
+
+    def take_header(self, payload: bytes, body_max: int) -> bool:
+        """Take a content header; return whether the content is complete.
+
+        Raises:
+            AmqpError: UNEXPECTED_FRAME: none was due; SYNTAX_ERROR; PRECONDITION_FAILED: the body is too large.
+        """
+        content = self.content
+        if content is None:
+            raise _unexpected("method", "content header")
+        if content.block is not None:
+            raise _unexpected("content body", "content header")
+        if len(payload) < HEADER.size + 2:
+            raise syntax_error("content header is too short", PUBLISH)
+        class_id, weight, size = HEADER.unpack_from(payload)
+        if class_id != BASIC:
+            raise _unexpected("content header for class 60", f"content header for class {class_id}")
+        if weight:
+            raise syntax_error(f"content header has weight {weight}", PUBLISH)
+        if size > body_max:
+            reason = f"message size {size} is larger than configured max size {body_max}"
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason, PUBLISH)
+        content.block = payload[HEADER.size :]
+        content.body_size = size
+        return bool(size == 0)
+
+    def take_body(self, payload: bytes) -> bool:
+        """Take a content body frame; return whether the content is complete.
+
+        Raises:
+            AmqpError: UNEXPECTED_FRAME: none was due; FRAME_ERROR: more than the header said.
+        """
+        content = self.content
+        if content is None:
+            raise _unexpected("method", "content body")
+        if content.block is None:
+            raise _unexpected("content header", "content body")
+        if len(content.body) + len(payload) > content.body_size:
+            raise AmqpError(ReplyCode.FRAME_ERROR, "content body is longer than its header says", PUBLISH)
+        content.body += payload
+        return len(content.body) == content.body_size
+
+    def finish_content(self, cutter: PublishCutter, user: bytes) -> None:
+        """Make the complete content the batch of `cutter`.
+
+        Raises:
+            AmqpError: Its properties are malformed, too large, or name another user.
+        """
+        content, self.content = self.content, None
+        assert content is not None
+        assert content.block is not None
+        cutter.add(content.raw, content.bits, content.block, content.body, user)
+
+
+def _short_end(payload: bytes, pos: int) -> int:
+    return pos + 1 + payload[pos] if pos < len(payload) else len(payload)
+
+
+def _unexpected(wanted: str, got: str) -> AmqpError:
+    return AmqpError(ReplyCode.UNEXPECTED_FRAME, f"expected {wanted} frame, got {got} frame instead", PUBLISH)

@@ -1,0 +1,439 @@
+"""The state machine of one socket: handshake, channels, heartbeats, closing; it does no I/O and knows no broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+
+from pamqp import base, commands
+from pamqp.commands import Basic, Connection as Method
+
+from gateway.amqp.channel import Channel
+from gateway.amqp.codec import (
+    FRAME_BODY,
+    FRAME_HEADER,
+    FRAME_HEARTBEAT,
+    FRAME_METHOD,
+    FRAME_OVERHEAD,
+    PUBLISH,
+    PublishCutter,
+    cut_frame,
+)
+from gateway.amqp.errors import AmqpError, frame_error, syntax_error
+from gateway.amqp.events import (
+    ChannelEnded,
+    ConnectionEnded,
+    Event,
+    LoginAsked,
+    MethodCame,
+    OpenAsked,
+    PublishRun,
+    SettleRun,
+)
+from gateway.amqp.handshake import ConnectionLimits, Login, agreed_frame_max, start_method
+from gateway.amqp.methods import decode_method, encode_frame, encode_method, method_name
+from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.unacked import is_settle
+
+PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
+HEARTBEAT_FRAME = encode_frame(FRAME_HEARTBEAT, 0, b"")
+FRAME_MAX_AT_FIRST = 8_192  # before both sides agreed; room for a token as password
+CLOSE_WAIT_MS = 5_000  # how long the answer to connection.close is waited for
+
+
+class State(IntEnum):
+    """Where the connection is; what is waited for."""
+
+    HEADER = 0
+    START_OK = 1
+    LOGIN = 2  # the handler's answer
+    TUNE_OK = 3
+    OPEN_METHOD = 4
+    OPENING = 5  # the handler's answer
+    OPEN = 6
+    CLOSING = 7  # we sent connection.close
+    CLOSED = 8
+
+
+class AmqpConnection:
+    """One connection. `events` hands out what came, as far as it is all there; each is handled before the next is cut.
+
+    Args:
+        limits: What to offer and to bear.
+        cutter: Shared by all connections of the door: its batch is good for one event.
+        now_ms: When the socket was accepted.
+        version: Told to the client.
+    """
+
+    def __init__(self, limits: ConnectionLimits, cutter: PublishCutter, now_ms: int, version: str) -> None:
+        self.limits = limits
+        self.state = State.HEADER
+        self.channels: dict[int, Channel] = {}
+        self.user = b""
+        self.client_capabilities: dict[str, object] = {}
+        self.payload_max = FRAME_MAX_AT_FIRST - FRAME_OVERHEAD
+        self._channel_max = limits.channel_max
+        self._cutter = cutter
+        self._version = version
+        self._buf = b""
+        self._pos = 0
+        self._tail = bytearray()
+        self._need = len(PROTOCOL_HEADER)
+        self._is_deaf = False  # frames cannot be told apart any more
+        self._outbox: list[bytes] = []
+        self._has_sent = False
+        self._heartbeat_ms = 0
+        self._received_ms = now_ms
+        self._beat_at_ms = 0
+        self._give_up_at_ms = now_ms + limits.handshake_ms
+        self._on_frame: dict[int, Callable[[int, bytes], Event | None]] = {
+            FRAME_METHOD: self._on_method,
+            FRAME_HEADER: self._on_header,
+            FRAME_BODY: self._on_body,
+            FRAME_HEARTBEAT: self._on_heartbeat,
+        }
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the socket may be closed once what is to be sent was sent."""
+        return self.state == State.CLOSED
+
+    # In
+
+    def receive_data(self, data: bytes, now_ms: int) -> None:
+        """Take bytes; the events of earlier ones have been handled."""
+        self._received_ms = now_ms
+        if self._is_deaf:
+            return
+        if self._tail:
+            self._tail += data
+            if len(self._tail) < self._need:
+                return
+            data = bytes(self._tail)
+            self._tail.clear()
+        self._buf = data
+        self._pos = 0
+
+    def receive_eof(self) -> None:
+        """The peer is gone: nothing is cut or sent any more."""
+        self.state = State.CLOSED
+
+    def events(self) -> Iterator[Event]:
+        """Yield what came, in order; the rest waits for more bytes."""
+        while self.state != State.CLOSED:
+            try:
+                event = self._next_event()
+            except AmqpError as error:
+                yield from self.fail(error, None)
+                continue
+            if event is None:
+                break
+            yield event
+        self._keep_tail()
+
+    def _keep_tail(self) -> None:
+        if self.state == State.CLOSED or self._is_deaf:
+            self._buf = b""
+            self._tail.clear()
+            return
+        rest = len(self._buf) - self._pos
+        if rest:
+            self._tail += self._buf[self._pos :]
+        self._buf = b""
+        self._pos = 0
+        if self.state != State.HEADER:
+            head = FRAME_OVERHEAD - 1  # type, channel and size: with them `cut_frame` has checked the size
+            is_known = len(self._tail) >= head
+            self._need = int.from_bytes(self._tail[3:7], "big") + FRAME_OVERHEAD if is_known else head
+
+    def _next_event(self) -> Event | None:
+        if self.state == State.HEADER and not self._take_protocol_header():
+            return ConnectionEnded("not AMQP 0-9-1") if self.is_closed else None
+        buf = self._buf
+        end = len(buf)
+        while True:
+            pos = self._pos
+            packed = self._cut(buf, pos, end)
+            if not packed:
+                return None
+            number = packed >> 8 & 0xFFFF
+            event = self._next_run(buf, pos, end, packed & 0xFF, number)
+            if event is None:
+                after = pos + (packed >> 24) + FRAME_OVERHEAD
+                self._pos = after
+                event = self._take_frame(packed & 0xFF, number, buf[pos + 7 : after - 1])
+            if event is not None:
+                return event
+
+    def _cut(self, buf: bytes, pos: int, end: int) -> int:
+        if self._is_deaf:
+            return 0
+        try:
+            return cut_frame(buf, pos, end, self.payload_max)
+        except AmqpError:
+            self._is_deaf = True
+            raise
+
+    def _next_run(self, buf: bytes, pos: int, end: int, kind: int, number: int) -> Event | None:
+        """Cut a run of publishes or acknowledgements, if that is what is there and the channel is open for it."""
+        channel = self.channels.get(number)
+        if kind != FRAME_METHOD or channel is None or channel.is_closing or channel.content is not None:
+            return None
+        if self.state != State.OPEN:
+            return None
+        if is_settle(buf, pos, end):
+            self._pos = channel.unacked.cut_settles(buf, pos, end, number)
+            return SettleRun(channel)
+        cutter = self._cutter
+        after = cutter.cut(buf, pos, end, number, self.payload_max, self.limits.body_bytes_max, self.user)
+        if after == pos:
+            return None
+        self._pos = after
+        return self._publish_run(channel)
+
+    def _publish_run(self, channel: Channel) -> PublishRun:
+        cutter = self._cutter
+        first_number = channel.count_published(cutter.batch.count)
+        return PublishRun(channel, cutter.batch, cutter.mandatory_count, cutter.body_bytes, first_number)
+
+    # Frames one by one
+
+    def _take_frame(self, kind: int, number: int, payload: bytes) -> Event | None:
+        channel = self.channels.get(number)
+        if self.state == State.CLOSING or (channel is not None and channel.is_closing):
+            return self._take_while_closing(kind, number, payload)
+        try:
+            return self._on_frame[kind](number, payload)
+        except AmqpError as error:
+            if error.is_fatal or channel is None:
+                raise
+            self.end_channel(channel, error)
+            return ChannelEnded(channel)
+
+    def _take_while_closing(self, kind: int, number: int, payload: bytes) -> Event | None:
+        index = int.from_bytes(payload[:4], "big") if kind == FRAME_METHOD else 0
+        if self.state == State.CLOSING:
+            if index == Method.Close.index:
+                self.send_method(0, Method.CloseOk())
+            if index in {Method.Close.index, Method.CloseOk.index}:
+                self.state = State.CLOSED
+        elif index == commands.Channel.Close.index:
+            self.send_method(number, commands.Channel.CloseOk())
+            del self.channels[number]
+        elif index == commands.Channel.CloseOk.index:
+            del self.channels[number]
+        return None
+
+    def _on_heartbeat(self, number: int, payload: bytes) -> None:
+        if number or payload:
+            raise frame_error("heartbeat on a channel, or with a payload")
+
+    def _on_header(self, number: int, payload: bytes) -> Event | None:
+        channel = self._get_channel(number)
+        return self._finish(channel) if channel.take_header(payload, self.limits.body_bytes_max) else None
+
+    def _on_body(self, number: int, payload: bytes) -> Event | None:
+        channel = self._get_channel(number)
+        return self._finish(channel) if channel.take_body(payload) else None
+
+    def _finish(self, channel: Channel) -> Event:
+        channel.finish_content(self._cutter, self.user)
+        return self._publish_run(channel)
+
+    def _get_channel(self, number: int) -> Channel:
+        channel = self.channels.get(number)
+        if channel is None or self.state != State.OPEN:
+            raise AmqpError(ReplyCode.CHANNEL_ERROR, "expected 'channel.open'")
+        return channel
+
+    def _on_method(self, number: int, payload: bytes) -> Event | None:
+        index = int.from_bytes(payload[:4], "big")
+        if number == 0:
+            return self._on_connection_method(decode_method(payload))
+        if self.state != State.OPEN:
+            raise AmqpError(ReplyCode.COMMAND_INVALID, f"{method_name(index)} before connection.open", index)
+        if index == commands.Channel.Open.index:
+            decode_method(payload)
+            self._open_channel(number)
+            return None
+        channel = self._get_channel(number)
+        if channel.content is not None:
+            reason = "expected content header or body frame, got method frame instead"
+            raise AmqpError(ReplyCode.UNEXPECTED_FRAME, reason, index)
+        if index == PUBLISH:
+            channel.start_content(payload)
+            return None
+        return self._on_channel_method(channel, decode_method(payload))
+
+    def _on_channel_method(self, channel: Channel, method: base.Frame) -> Event | None:
+        if isinstance(method, commands.Channel.Close):
+            del self.channels[channel.number]
+            self.send_method(channel.number, commands.Channel.CloseOk())
+            return ChannelEnded(channel)
+        if isinstance(method, Basic.Publish | Basic.Ack | Basic.Nack | Basic.Reject):  # runs take them
+            raise syntax_error(f"malformed {method.name}", method.index)
+        if method.index >> 16 == Method.frame_id:
+            raise AmqpError(ReplyCode.COMMAND_INVALID, f"{method_name(method.index)} on a channel", method.index)
+        return MethodCame(channel, method)
+
+    def _open_channel(self, number: int) -> None:
+        index = commands.Channel.Open.index
+        if number in self.channels:
+            raise AmqpError(ReplyCode.CHANNEL_ERROR, "second 'channel.open' seen", index)
+        if number > self._channel_max:
+            reason = f"number of channels opened has reached the negotiated channel_max ({self._channel_max})"
+            raise AmqpError(ReplyCode.NOT_ALLOWED, reason, index)
+        self.channels[number] = Channel(number)
+        self.send_method(number, commands.Channel.OpenOk())
+
+    # The handshake, and the end
+
+    def _take_protocol_header(self) -> bool:
+        got = self._buf[: len(PROTOCOL_HEADER)]
+        if not PROTOCOL_HEADER.startswith(got):
+            self._outbox.append(PROTOCOL_HEADER)
+            self.state = State.CLOSED
+            return False
+        if len(got) < len(PROTOCOL_HEADER):
+            return False
+        self._pos = len(PROTOCOL_HEADER)
+        self.send_method(0, start_method(self._version))
+        self.state = State.START_OK
+        return True
+
+    def _on_connection_method(self, method: base.Frame) -> Event | None:
+        if isinstance(method, Method.Close) and self.state > State.START_OK:
+            self.send_method(0, Method.CloseOk())
+            self.state = State.CLOSED
+            return ConnectionEnded("")
+        if isinstance(method, Method.StartOk) and self.state == State.START_OK:
+            return self._on_start_ok(method)
+        if isinstance(method, Method.TuneOk) and self.state == State.TUNE_OK:
+            self._on_tune_ok(method)
+            return None
+        if isinstance(method, Method.Open) and self.state == State.OPEN_METHOD:
+            self.state = State.OPENING
+            return OpenAsked(method.virtual_host)
+        if isinstance(method, Method.UpdateSecret):
+            raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "connection.update-secret", method.index)
+        raise AmqpError(ReplyCode.COMMAND_INVALID, f"unexpected {method_name(method.index)}", method.index)
+
+    def _on_start_ok(self, method: Method.StartOk) -> Event:
+        login = Login(method)
+        self.client_capabilities = login.capabilities
+        self.state = State.LOGIN
+        return LoginAsked(method.mechanism, login.user, login.password, login.client)
+
+    def accept_login(self, user: bytes) -> None:
+        """Let the user in, and go on with tuning."""
+        limits = self.limits
+        self.user = user
+        self.send_method(0, Method.Tune(limits.channel_max, limits.frame_max, limits.heartbeat_s))
+        self.state = State.TUNE_OK
+
+    def refuse_login(self, mechanism: str) -> None:
+        """Turn the user away: a client that can be told is told, any other finds the connection closed."""
+        if self.client_capabilities.get("authentication_failure_close"):
+            reason = (
+                f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."
+            )
+            error = AmqpError(ReplyCode.ACCESS_REFUSED, reason)
+            self.send_method(0, Method.Close(error.code, error.reply_text, 0, 0))
+        self.state = State.CLOSED
+
+    def _on_tune_ok(self, method: Method.TuneOk) -> None:
+        frame_max = agreed_frame_max(method, self.limits)
+        self._channel_max = method.channel_max or self.limits.channel_max
+        self.payload_max = frame_max - FRAME_OVERHEAD
+        self._heartbeat_ms = method.heartbeat * 1_000
+        self._beat_at_ms = self._received_ms + self._heartbeat_ms // 2
+        self.state = State.OPEN_METHOD
+
+    def accept_open(self) -> None:
+        """Grant the virtual host."""
+        self.send_method(0, Method.OpenOk())
+        self.state = State.OPEN
+
+    def fail(self, error: AmqpError, channel: Channel | None) -> list[Event]:
+        """Answer a violation on `channel` (None: the connection's); return what that ended."""
+        if channel is not None and not error.is_fatal:
+            self.end_channel(channel, error)
+            return [ChannelEnded(channel)]
+        if self.state in {State.CLOSING, State.CLOSED}:
+            self.state = State.CLOSED
+            return [ConnectionEnded(str(error))]
+        if self.state < State.LOGIN:
+            self.state = State.CLOSED
+            return [ConnectionEnded(str(error))]
+        self.close(error)
+        return [ConnectionEnded(str(error))]
+
+    def close(self, error: AmqpError) -> None:
+        """Send connection.close and wait for the answer; everything else that comes is ignored."""
+        index = error.method_index
+        self.send_method(0, Method.Close(error.code, error.reply_text, index >> 16, index & 0xFFFF))
+        self._give_up_at_ms = self._received_ms + CLOSE_WAIT_MS
+        self.state = State.CLOSING
+
+    def end_channel(self, channel: Channel, error: AmqpError) -> None:
+        """Send channel.close; until the answer everything on the channel is ignored."""
+        if channel.is_closing or self.channels.get(channel.number) is not channel:
+            return
+        channel.is_closing = True
+        channel.content = None
+        index = error.method_index
+        close = commands.Channel.Close(error.code, error.reply_text, index >> 16, index & 0xFFFF)
+        self.send_method(channel.number, close)
+
+    # Out
+
+    def send_method(self, number: int, method: base.Frame) -> None:
+        """Put a method into what is to be sent."""
+        self._outbox.append(encode_method(method, number))
+
+    def send(self, data: bytes) -> None:
+        """Put whole frames into what is to be sent."""
+        self._outbox.append(data)
+
+    def data_to_send(self) -> bytes:
+        """Return all that is to be sent, once."""
+        if not self._outbox:
+            return b""
+        self._has_sent = True
+        data = self._outbox[0] if len(self._outbox) == 1 else b"".join(self._outbox)
+        self._outbox.clear()
+        return data
+
+    # Time
+
+    def next_deadline_ms(self) -> int | None:
+        """Return the moment that `handle_timer` is wanted at."""
+        if self.state == State.CLOSED:
+            return None
+        if self.state != State.OPEN:
+            return self._give_up_at_ms
+        if not self._heartbeat_ms:
+            return None
+        return min(self._beat_at_ms, self._received_ms + 2 * self._heartbeat_ms)
+
+    def handle_timer(self, now_ms: int) -> ConnectionEnded | None:
+        """Send a heartbeat if nothing else was sent; give up on a peer that is silent for too long."""
+        if self.state == State.CLOSED:
+            return None
+        if self.state != State.OPEN:
+            if now_ms < self._give_up_at_ms:
+                return None
+            reason = "no answer to connection.close" if self.state == State.CLOSING else "handshake took too long"
+            self.state = State.CLOSED
+            return ConnectionEnded(reason)
+        if not self._heartbeat_ms:
+            return None
+        if now_ms >= self._received_ms + 2 * self._heartbeat_ms:
+            self.state = State.CLOSED
+            return ConnectionEnded(f"missed heartbeats from client, timeout: {self._heartbeat_ms // 1_000}s")
+        if now_ms >= self._beat_at_ms:
+            if not self._has_sent:
+                self._outbox.append(HEARTBEAT_FRAME)
+            self._has_sent = False
+            self._beat_at_ms = now_ms + self._heartbeat_ms // 2
+        return None

@@ -1,0 +1,168 @@
+"""One consumer of a queue on one channel, and the slots that tell whose an unacknowledged delivery is."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from core.message import StoredBatch
+from core.metrics import DoorMetrics
+from gateway.amqp.channel import Channel
+from gateway.amqp.delivery_codec import DeliveryEncoder
+from gateway.amqp.shared_queue import TAKE_COUNT_MAX, SharedQueue
+
+
+class Output(Protocol):
+    """The connection as a consumer's output."""
+
+    payload_max: int
+
+    def has_room(self) -> bool:
+        """Return whether the peer takes more."""
+
+    def put(self, data: bytes) -> None:
+        """Put frames into what is to be sent."""
+
+    def flush(self) -> None:
+        """Write what is to be sent."""
+
+    def notify_cancel(self, channel: Channel, tag: str) -> None:
+        """Tell the client that a consumer's queue is no more."""
+
+
+class Slot:
+    """Where unacknowledged deliveries of a channel belong; `consumer` is None for those of basic.get."""
+
+    __slots__ = ("consumer", "queue")
+
+    def __init__(self, queue: SharedQueue, consumer: Consumer | None) -> None:
+        self.queue = queue
+        self.consumer = consumer
+
+
+class Consumer:
+    """One consumer: takes what its prefetch and its connection have room for.
+
+    Args:
+        channel: The channel that it is on.
+        tag: Its consumer tag.
+        queue: What it consumes.
+        output: Its connection.
+        encoder: The door's.
+        metrics: The door's.
+        no_ack: Whether a message is done once it is sent.
+        exclusive: Whether it has the queue to itself.
+    """
+
+    __slots__ = (
+        "_encoder",
+        "_metrics",
+        "_output",
+        "_prefetch",
+        "_tag_text",
+        "channel",
+        "exclusive",
+        "is_starved",
+        "no_ack",
+        "queue",
+        "slot",
+        "tag",
+    )
+
+    def __init__(
+        self,
+        channel: Channel,
+        tag: str,
+        queue: SharedQueue,
+        output: Output,
+        *,
+        encoder: DeliveryEncoder,
+        metrics: DoorMetrics,
+        no_ack: bool,
+        exclusive: bool,
+    ) -> None:
+        self.channel = channel
+        self.tag = tag
+        self.queue = queue
+        self.no_ack = no_ack
+        self.exclusive = exclusive
+        self.is_starved = False  # was passed over for want of room
+        self.slot = take_slot(channel, Slot(queue, self))
+        self._output = output
+        self._encoder = encoder
+        self._metrics = metrics
+        self._prefetch = channel.prefetch_count
+        encoded = tag.encode()
+        self._tag_text = bytes((len(encoded),)) + encoded
+
+    def start(self) -> None:
+        """Be handed messages from now on, unless cancelled meanwhile."""
+        if self.channel.consumers.get(self.tag) is self and not self.queue.is_deleted:
+            self.queue.add_consumer(self)
+
+    def room(self) -> int:
+        """Return how many more messages it takes now."""
+        room = self._room()
+        if room <= 0:
+            self.is_starved = True
+        return room
+
+    def _room(self) -> int:
+        channel = self.channel
+        if channel.is_closing or not self._output.has_room():
+            return 0
+        room = TAKE_COUNT_MAX
+        if self.no_ack:
+            return room
+        if self._prefetch:
+            room = min(room, self._prefetch - channel.unacked.in_flight[self.slot])
+        if channel.prefetch_global:
+            room = min(room, channel.prefetch_global - channel.unacked.live)
+        return room
+
+    def deliver(self, stored: StoredBatch) -> None:
+        """Send these messages."""
+        channel = self.channel
+        count = stored.count
+        first = channel.unacked.skip(count) if self.no_ack else channel.unacked.push(stored, self.slot)
+        data = self._encoder.encode_deliveries(stored, channel.number, self._tag_text, first, self._output.payload_max)
+        self._output.put(data)
+        if self.no_ack:
+            self.queue.pop.ack_many(stored.queue_offset, count)
+        self._metrics.messages_out += count
+        self._metrics.bytes_out += self._encoder.body_bytes
+
+    def flush(self) -> None:
+        """Write what was put together."""
+        self._output.flush()
+
+    def stop(self) -> None:
+        """Take nothing more; what is unacknowledged stays with the channel."""
+        if self.exclusive:
+            self.queue.has_exclusive = False
+        self.queue.remove_consumer(self)
+        release_slot(self.channel, self.slot)
+
+    def on_queue_deleted(self) -> None:
+        """The queue is no more: forget it, and tell the client."""
+        self.channel.consumers.pop(self.tag, None)
+        self.stop()
+        self._output.notify_cancel(self.channel, self.tag)
+
+
+def take_slot(channel: Channel, slot: Slot) -> int:
+    """Return the number of a free slot, now taken by `slot`."""
+    unacked = channel.unacked
+    for i, number in enumerate(channel.free_slots):
+        if not unacked.in_flight[number]:
+            del channel.free_slots[i]
+            channel.slots[number] = slot
+            return number
+    channel.slots.append(slot)
+    number = len(channel.slots) - 1
+    unacked.ensure_slot(number)
+    return number
+
+
+def release_slot(channel: Channel, number: int) -> None:
+    """Let the slot be taken again, once nothing of it is unacknowledged."""
+    channel.free_slots.append(number)

@@ -1,0 +1,185 @@
+"""The methods that read queues: consume, cancel, get, qos, recover; and what acknowledgements do."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from array import array
+
+from pamqp.commands import Basic
+
+from core.errors import ReceiptError
+from core.metrics import DoorMetrics
+from gateway.amqp.channel import Channel
+from gateway.amqp.consumer import Consumer, Output, Slot, release_slot, take_slot
+from gateway.amqp.declaring import Declarer
+from gateway.amqp.delivery_codec import DeliveryEncoder
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.queues import VirtualHost
+from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.shared_queue import SharedQueue
+from gateway.amqp.unacked import DROP, NO_TAG, REQUEUE
+
+GET_BYTES_MAX = 1  # one message is read in any case
+
+
+class Reading:
+    """What one connection reads.
+
+    Args:
+        vhost: Where the queues are.
+        declarer: Finds them by name, and knows the user's rights.
+        output: The connection.
+        encoder: The door's.
+        metrics: The door's.
+    """
+
+    def __init__(
+        self,
+        vhost: VirtualHost,
+        declarer: Declarer,
+        output: Output,
+        encoder: DeliveryEncoder,
+        metrics: DoorMetrics,
+    ) -> None:
+        self._vhost = vhost
+        self._declarer = declarer
+        self._output = output
+        self._encoder = encoder
+        self._metrics = metrics
+
+    def qos(self, channel: Channel, method: Basic.Qos) -> None:
+        """Set the prefetch of consumers to come, or of the channel."""
+        if method.prefetch_size:
+            raise AmqpError(ReplyCode.NOT_IMPLEMENTED, f"prefetch_size!=0 ({method.prefetch_size})")
+        if method.global_:
+            channel.prefetch_global = method.prefetch_count
+            self.run_starved(channel)
+        else:
+            channel.prefetch_count = method.prefetch_count
+
+    def consume(self, channel: Channel, method: Basic.Consume) -> Consumer:
+        """Make a consumer; it is handed nothing until it is added to its queue."""
+        queue = self._declarer.get_queue(channel, method.queue)
+        self._declarer.check_may_read(queue)
+        tag = method.consumer_tag or f"amq.ctag-{secrets.token_urlsafe(16)}"
+        if tag in channel.consumers:
+            raise AmqpError(ReplyCode.NOT_ALLOWED, f"attempt to reuse consumer tag '{tag}'")
+        for name in method.arguments or {}:
+            if name.startswith("x-"):
+                reason = f"invalid arg '{name}' for consumer '{tag}' of queue '{queue.name}': not supported"
+                raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+        if queue.has_exclusive or (method.exclusive and queue.consumers):
+            reason = f"queue '{queue.name}' in vhost '{self._vhost.name}' in exclusive use"
+            raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
+        consumer = Consumer(
+            channel,
+            tag,
+            queue,
+            self._output,
+            encoder=self._encoder,
+            metrics=self._metrics,
+            no_ack=method.no_ack,
+            exclusive=method.exclusive,
+        )
+        channel.consumers[tag] = consumer
+        if method.exclusive:
+            queue.has_exclusive = True
+        return consumer
+
+    def cancel(self, channel: Channel, tag: str) -> None:
+        """Stop a consumer; harmless where there is none."""
+        consumer = channel.consumers.pop(tag, None)
+        if consumer is not None:
+            consumer.stop()
+            self._maybe_remove(consumer.queue)
+
+    def _maybe_remove(self, queue: SharedQueue) -> None:
+        if queue.is_auto_delete and not queue.consumers and not queue.is_deleted:
+            self._vhost.remove(queue)
+
+    def get(self, channel: Channel, method: Basic.Get, now_ms: int) -> bytes | None:
+        """Return the frames of one message, or None where there is none."""
+        queue = self._declarer.get_queue(channel, method.queue)
+        self._declarer.check_may_read(queue)
+        stored = self._vhost.stored
+        pop = queue.pop
+        if not pop.take(stored, 1, GET_BYTES_MAX, 0, now_ms):
+            return None
+        if method.no_ack:
+            tag = channel.unacked.skip(1)
+        else:
+            slot = take_slot(channel, Slot(queue, None))
+            tag = channel.unacked.push(stored, slot)
+            release_slot(channel, slot)  # once acknowledged
+        left = pop.ready_count
+        data = self._encoder.encode_get_ok(stored, channel.number, tag, self._output.payload_max, left)
+        if method.no_ack:
+            pop.ack_many(stored.queue_offset, 1)
+        stored.clear()
+        self._metrics.messages_out += 1
+        self._metrics.bytes_out += self._encoder.body_bytes
+        return data
+
+    def settle(self, channel: Channel) -> None:
+        """Do what the run of acknowledgements in the channel's ring says.
+
+        Raises:
+            AmqpError: PRECONDITION_FAILED: the run ended with a tag that is not unacknowledged.
+        """
+        self._apply(channel)
+        tag = channel.unacked.unknown_tag
+        if tag != NO_TAG:
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"unknown delivery tag {tag % (1 << 64)}")
+
+    def recover(self, channel: Channel, *, requeue: bool) -> None:
+        """Show everything unacknowledged again."""
+        if not requeue:
+            raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "requeue=false")
+        channel.unacked.settle_all(REQUEUE)
+        self._apply(channel)
+
+    def release(self, channel: Channel) -> None:
+        """Stop all consumers of a channel that ended, and give back what it had."""
+        consumers = list(channel.consumers.values())
+        channel.consumers.clear()
+        for consumer in consumers:
+            consumer.stop()
+        channel.unacked.settle_all(REQUEUE)
+        self._apply(channel)
+        for consumer in consumers:
+            self._maybe_remove(consumer.queue)
+
+    def _apply(self, channel: Channel) -> None:
+        ring = channel.unacked
+        count = ring.settled_count
+        if not count:
+            return
+        if ring.is_uniform():
+            self._finish(channel, ring.settled_slot[0], ring.settled_kind[0], ring.settled_offset, count)
+        else:
+            for slot, kind in ring.settled_slots():
+                offsets = array("q", bytes(8 * count))
+                self._finish(channel, slot, kind, offsets, ring.collect(slot, kind, offsets))
+        self.run_starved(channel)
+
+    def _finish(self, channel: Channel, slot: int, kind: int, offsets: array[int], count: int) -> None:
+        queue: SharedQueue = channel.slots[slot].queue
+        if queue.is_deleted:
+            return
+        with contextlib.suppress(ReceiptError):  # dropped by retention or an operator meanwhile: nothing to finish
+            if kind == REQUEUE:
+                queue.pop.nack_many(offsets, count)
+                queue.run_soon()
+            else:
+                queue.pop.ack_many(offsets, count)
+        if kind == DROP:
+            self._metrics.drop("rejected", count)
+
+    @staticmethod
+    def run_starved(channel: Channel) -> None:
+        """Let queues run again whose consumers on this channel had no room."""
+        for consumer in channel.consumers.values():
+            if consumer.is_starved:
+                consumer.is_starved = False
+                consumer.queue.run_soon()

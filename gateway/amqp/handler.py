@@ -1,0 +1,410 @@
+"""What AMQP connections do with the broker: the door, and one handler for each connection."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from pamqp import base, commands
+from pamqp.commands import Basic, Confirm, Exchange, Queue, Tx
+
+from core.broker import Broker
+from core.errors import LmqError
+from core.lmq.topic_space import routing_key_from_topic
+from core.properties import encode_origin
+from gateway.amqp.channel import Channel
+from gateway.amqp.codec import PublishCutter
+from gateway.amqp.connection import AmqpConnection, State
+from gateway.amqp.consuming import Reading
+from gateway.amqp.declaring import Answer, Declarer
+from gateway.amqp.delivery_codec import DeliveryEncoder
+from gateway.amqp.errors import AmqpError, error_from_core
+from gateway.amqp.events import (
+    ChannelEnded,
+    ConnectionEnded,
+    Event,
+    LoginAsked,
+    MethodCame,
+    OpenAsked,
+    PublishRun,
+    SettleRun,
+)
+from gateway.amqp.handshake import ConnectionLimits
+from gateway.amqp.methods import encode_ack, method_name
+from gateway.amqp.publishing import Publisher
+from gateway.amqp.queues import VirtualHost
+from gateway.amqp.reply_codes import ReplyCode
+from gateway.auth.authenticator import Authenticator, Identity
+from gateway.auth.permissions import Permissions
+from gateway.net.protocol import Transport
+from gateway.settings import AmqpSettings
+from gateway.version import VERSION
+
+LOGGER = logging.getLogger(__name__)
+
+VHOST = "/"
+BATCH_MESSAGES_MAX = 2_048
+OUTPUT_BYTES_MAX = 256 * 1_024  # put together before it is written
+NOBODY = Identity("", Permissions(publish=False, subscribe=False, configure=False))
+NOT_SUPPORTED = (Tx.Select, Tx.Commit, Tx.Rollback, Exchange.Bind, Exchange.Unbind)
+
+
+class AmqpDoor:
+    """All AMQP connections of one gateway."""
+
+    def __init__(self, broker: Broker, settings: AmqpSettings, authenticator: Authenticator) -> None:
+        self.broker = broker
+        self.authenticator = authenticator
+        self.metrics = broker.metrics.door("amqp")
+        self.vhost = VirtualHost(broker, VHOST)
+        self.cutter = PublishCutter(BATCH_MESSAGES_MAX)
+        self.encoder = DeliveryEncoder(routing_key_from_topic)
+        self.limits = ConnectionLimits(
+            frame_max=settings.frame_bytes_max,
+            channel_max=settings.channels_max,
+            heartbeat_s=settings.heartbeat_s,
+            body_bytes_max=settings.body_bytes_max,
+            handshake_ms=settings.handshake_timeout_ms,
+        )
+        self._handlers: set[AmqpHandler] = set()
+
+    def start(self, now_ms: int) -> None:
+        """Bring back what is durable; then connections may come."""
+        del now_ms
+        self.vhost.load()
+        self.broker.hold(self.vhost.floors)
+
+    def stop(self, now_ms: int) -> None:
+        """Tell all clients that the gateway goes down."""
+        for handler in list(self._handlers):
+            handler.shut_down(now_ms)
+
+    def connect(self, transport: Transport) -> AmqpHandler:
+        """Return the handler of a new connection."""
+        handler = AmqpHandler(self, transport)
+        self._handlers.add(handler)
+        self.metrics.connections += 1
+        self.metrics.connections_total += 1
+        return handler
+
+    def forget(self, handler: AmqpHandler) -> None:
+        """Forget a connection that is gone."""
+        if handler in self._handlers:
+            self._handlers.remove(handler)
+            self.metrics.connections -= 1
+
+
+class AmqpHandler:
+    """One connection: events of the state machine to the broker, answers and deliveries back."""
+
+    def __init__(self, door: AmqpDoor, transport: Transport) -> None:
+        self.payload_max = 0
+        self._door = door
+        self._broker = door.broker
+        self._transport = transport
+        self._connection: AmqpConnection | None = None  # made when the time is known first
+        self._is_released = False
+        self._put_bytes = 0
+        self._waiting = 0  # answers that wait for the disk: what comes after them waits too
+        self._to_confirm: dict[Channel, int] = {}
+        self._login("", NOBODY)
+
+    def _login(self, client: str, identity: Identity) -> None:
+        door = self._door
+        client_id = client or f"amqp-{self._transport.conn_id}"
+        self._origin = encode_origin(b"amqp", client_id.encode(), identity.user.encode())
+        self._identity = identity
+        self.declarer = Declarer(door.vhost, self, identity)
+        self.reading = Reading(door.vhost, self.declarer, self, door.encoder, door.metrics)
+        self._publisher = Publisher(self._broker, door.vhost, identity, door.metrics)
+
+    # The transport calls these.
+
+    def on_data(self, data: bytes, now_ms: int) -> None:
+        """Do what the bytes say; answers go out in one write."""
+        connection = self._begin(now_ms)
+        connection.receive_data(data, now_ms)
+        for event in connection.events():
+            self._do(event, now_ms)
+        if self._to_confirm:
+            waiting, self._to_confirm = self._to_confirm, {}
+            self._broker.when_durable(partial(self._confirm, waiting))
+        self._finish()
+
+    def on_eof(self, now_ms: int) -> None:
+        """The peer is gone."""
+        self._begin(now_ms).receive_eof()
+        self._release()
+
+    def on_writable(self, now_ms: int) -> None:
+        """Let consumers go on that waited for room."""
+        for channel in self._begin(now_ms).channels.values():
+            Reading.run_starved(channel)
+
+    def on_closed(self, now_ms: int) -> None:
+        """Give back everything."""
+        self._begin(now_ms).receive_eof()
+        self._release()
+        self._door.forget(self)
+
+    def on_timer(self, now_ms: int) -> None:
+        """Send heartbeats, and give up on a silent peer."""
+        ended = self._begin(now_ms).handle_timer(now_ms)
+        if ended is not None:
+            self._do(ended, now_ms)
+        self._finish()
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when `on_timer` is wanted; at once while the time is not known."""
+        return 0 if self._connection is None else self._connection.next_deadline_ms()
+
+    def _begin(self, now_ms: int) -> AmqpConnection:
+        if self._connection is None:
+            self._connection = AmqpConnection(self._door.limits, self._door.cutter, now_ms, VERSION)
+        return self._connection
+
+    def _finish(self) -> None:
+        self.flush()
+        if self._connection is not None and self._connection.is_closed:
+            self._release()
+            self._transport.close()
+
+    def shut_down(self, now_ms: int) -> None:
+        """Tell the client that the gateway goes down, and close."""
+        connection = self._begin(now_ms)
+        if connection.state == State.OPEN:
+            reason = "broker forced connection closure with reason 'shutdown'"
+            connection.close(AmqpError(ReplyCode.CONNECTION_FORCED, reason))
+        connection.receive_eof()
+        self._finish()
+
+    # What consumers write to.
+
+    def has_room(self) -> bool:
+        """Return whether the peer takes more."""
+        return self._transport.is_writable and not self._is_released
+
+    def put(self, data: bytes) -> None:
+        """Put frames into what is to be sent."""
+        if self._connection is not None:
+            self._connection.send(data)
+            self._put_bytes += len(data)
+            if self._put_bytes >= OUTPUT_BYTES_MAX:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what is to be sent."""
+        self._put_bytes = 0
+        data = self._connection.data_to_send() if self._connection is not None else b""
+        if data:
+            self._transport.write(data)
+
+    def notify_cancel(self, channel: Channel, tag: str) -> None:
+        """Tell the client, if it wants to know, that a consumer's queue is no more."""
+        connection = self._connection
+        if connection is not None and connection.client_capabilities.get("consumer_cancel_notify"):
+            connection.send_method(channel.number, Basic.Cancel(tag, nowait=True))
+            self.flush()
+
+    # Events
+
+    def _do(self, event: Event, now_ms: int) -> None:
+        try:
+            self._do_event(event, now_ms)
+        except AmqpError as error:
+            self._fail(error, event, now_ms)
+        except LmqError as error:
+            self._fail(error_from_core(error), event, now_ms)
+
+    def _fail(self, error: AmqpError, event: Event, now_ms: int) -> None:
+        channel = getattr(event, "channel", None)
+        if isinstance(event, MethodCame):
+            error.method_index = error.method_index or event.method.index
+        self._door.metrics.refuse(error.code.name.lower())
+        LOGGER.info("refused conn=%d channel=%s error=%s", self._transport.conn_id, channel and channel.number, error)
+        for ended in self._begin(now_ms).fail(error, channel):
+            self._do_event(ended, now_ms)
+
+    def _do_event(self, event: Event, now_ms: int) -> None:
+        if isinstance(event, PublishRun):
+            self._publish(event, now_ms)
+        elif isinstance(event, SettleRun):
+            self.reading.settle(event.channel)
+        elif isinstance(event, MethodCame):
+            self._do_method(event.channel, event.method, now_ms)
+        elif isinstance(event, ChannelEnded):
+            self.reading.release(event.channel)
+        elif isinstance(event, LoginAsked):
+            self._do_login(event)
+        elif isinstance(event, OpenAsked):
+            self._do_open(event)
+        else:
+            self._end(event)
+
+    def _do_login(self, event: LoginAsked) -> None:
+        connection = self._connection
+        assert connection is not None
+        door = self._door
+        peer = self._transport.peer
+        identity = door.authenticator.authenticate("amqp", event.client, event.user, event.password, peer)
+        if identity is None:
+            door.metrics.refuse("login")
+            LOGGER.warning("login refused conn=%d peer=%s user=%s", self._transport.conn_id, peer, event.user)
+            connection.refuse_login(event.mechanism)
+            return
+        self._login(event.client, identity)
+        connection.accept_login(identity.user.encode())
+
+    def _do_open(self, event: OpenAsked) -> None:
+        connection = self._connection
+        assert connection is not None
+        if event.vhost != self._door.vhost.name:
+            raise AmqpError(ReplyCode.NOT_ALLOWED, f"vhost {event.vhost} not found", commands.Connection.Open.index)
+        self.payload_max = connection.payload_max
+        connection.accept_open()
+
+    def _publish(self, event: PublishRun, now_ms: int) -> None:
+        event.batch.origin = self._origin
+        event.batch.born_host = self._transport.peer_host
+        answer = self._publisher.publish(event, self.payload_max, now_ms)
+        if answer:
+            self.put(answer)
+        if event.first_number:
+            self._to_confirm[event.channel] = event.channel.published
+
+    def _confirm(self, waiting: dict[Channel, int]) -> None:
+        """Acknowledge all up to these numbers: they are as safe as the settings say."""
+        for channel, number in waiting.items():
+            if self._is_open(channel) and number > channel.confirmed:
+                data = encode_ack(channel.number, number, multiple=number > channel.confirmed + 1)
+                channel.confirmed = number
+                self.put(data)
+        self.flush()
+
+    def _is_open(self, channel: Channel) -> bool:
+        if self._is_released or self._connection is None or channel.is_closing:
+            return False
+        return self._connection.channels.get(channel.number) is channel
+
+    def _end(self, event: ConnectionEnded) -> None:
+        if event.reason:
+            LOGGER.warning("closing connection conn=%d reason=%s", self._transport.conn_id, event.reason)
+        self._release()
+
+    def _release(self) -> None:
+        """Give back what the connection has: unacknowledged messages, consumers, exclusive queues."""
+        if self._is_released:
+            return
+        self._is_released = True
+        if self._connection is not None:
+            for channel in self._connection.channels.values():
+                self.reading.release(channel)
+        self.declarer.remove_owned()
+
+    # Methods
+
+    def _do_method(self, channel: Channel, method: base.Frame, now_ms: int) -> None:
+        if isinstance(method, NOT_SUPPORTED):
+            raise AmqpError(ReplyCode.NOT_IMPLEMENTED, f"{method_name(method.index)} is not supported")
+        do = METHODS.get(type(method))
+        if do is None:
+            raise AmqpError(ReplyCode.COMMAND_INVALID, f"unexpected {method_name(method.index)}")
+        do(self, channel, method, now_ms)
+
+    def answer(
+        self,
+        channel: Channel,
+        method: base.Frame | None,
+        *,
+        is_durable: bool = False,
+        then: Callable[[], None] | None = None,
+    ) -> None:
+        """Answer a method, in the order of the methods; what is durable is answered when it is safe."""
+        if method is None and then is None:
+            return
+        if not is_durable and not self._waiting:
+            self._answer_now(channel, method, then)
+            return
+        self._waiting += 1
+        self._broker.when_durable(partial(self._answer_late, channel, method, then))
+
+    def _answer_now(self, channel: Channel, method: base.Frame | None, then: Callable[[], None] | None) -> None:
+        if method is not None and self._connection is not None:
+            self._connection.send_method(channel.number, method)
+        if then is not None:
+            then()
+
+    def _answer_late(self, channel: Channel, method: base.Frame | None, then: Callable[[], None] | None) -> None:
+        self._waiting -= 1
+        if self._is_open(channel):
+            self._answer_now(channel, method, then)
+            self.flush()
+
+    def do_declared(self, channel: Channel, answer: Answer) -> None:
+        """Answer a declaration."""
+        self.answer(channel, answer.method, is_durable=answer.is_durable)
+
+    def do_qos(self, channel: Channel, method: Basic.Qos) -> None:
+        """Answer basic.qos."""
+        self.reading.qos(channel, method)
+        self.answer(channel, Basic.QosOk())
+
+    def do_consume(self, channel: Channel, method: Basic.Consume) -> None:
+        """Make a consumer; deliveries start after the answer."""
+        consumer = self.reading.consume(channel, method)
+        answer = None if method.nowait else Basic.ConsumeOk(consumer.tag)
+        self.answer(channel, answer, then=consumer.start)
+
+    def do_cancel(self, channel: Channel, method: Basic.Cancel) -> None:
+        """Stop a consumer."""
+        self.reading.cancel(channel, method.consumer_tag or "")
+        self.answer(channel, None if method.nowait else Basic.CancelOk(method.consumer_tag))
+
+    def do_get(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
+        """Give one message."""
+        self.answer(channel, None, then=partial(self._give_one, channel, method, now_ms))
+
+    def _give_one(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
+        data = self.reading.get(channel, method, now_ms)
+        if data is None:
+            self.answer(channel, Basic.GetEmpty())
+        else:
+            self.put(data)
+
+    def do_recover(self, channel: Channel, method: Basic.Recover | Basic.RecoverAsync) -> None:
+        """Show everything unacknowledged again."""
+        self.reading.recover(channel, requeue=method.requeue)
+        if isinstance(method, Basic.Recover):
+            self.answer(channel, Basic.RecoverOk())
+
+    def do_select(self, channel: Channel, method: Confirm.Select) -> None:
+        """Confirm publishes from now on."""
+        channel.is_confirming = True
+        self.answer(channel, None if method.nowait else Confirm.SelectOk())
+
+    def do_flow(self, channel: Channel, method: commands.Channel.Flow) -> None:
+        """Answer channel.flow; stopping deliveries that way is not supported."""
+        if not method.active:
+            raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "active=false")
+        self.answer(channel, commands.Channel.FlowOk(active=True))
+
+
+METHODS: dict[type[base.Frame], Callable[[AmqpHandler, Channel, Any, int], None]] = {
+    Exchange.Declare: lambda h, channel, method, _: h.do_declared(channel, h.declarer.declare_exchange(method)),
+    Exchange.Delete: lambda h, channel, method, _: h.do_declared(channel, h.declarer.delete_exchange(method)),
+    Queue.Declare: lambda h, channel, method, _: h.do_declared(channel, h.declarer.declare_queue(channel, method)),
+    Queue.Delete: lambda h, channel, method, _: h.do_declared(channel, h.declarer.delete_queue(channel, method)),
+    Queue.Purge: lambda h, channel, method, _: h.do_declared(channel, h.declarer.purge_queue(channel, method)),
+    Queue.Bind: lambda h, channel, method, _: h.do_declared(channel, h.declarer.bind_queue(channel, method)),
+    Queue.Unbind: lambda h, channel, method, _: h.do_declared(channel, h.declarer.unbind_queue(channel, method)),
+    Basic.Qos: lambda h, channel, method, _: h.do_qos(channel, method),
+    Basic.Consume: lambda h, channel, method, _: h.do_consume(channel, method),
+    Basic.Cancel: lambda h, channel, method, _: h.do_cancel(channel, method),
+    Basic.Get: lambda h, channel, method, now_ms: h.do_get(channel, method, now_ms),
+    Basic.Recover: lambda h, channel, method, _: h.do_recover(channel, method),
+    Basic.RecoverAsync: lambda h, channel, method, _: h.do_recover(channel, method),
+    Confirm.Select: lambda h, channel, method, _: h.do_select(channel, method),
+    commands.Channel.Flow: lambda h, channel, method, _: h.do_flow(channel, method),
+}

@@ -1,0 +1,116 @@
+"""What both sides say of themselves before a connection is open: capabilities, credentials, limits."""
+
+from __future__ import annotations
+
+from pamqp import common, decode
+from pamqp.commands import Connection as Method
+
+from gateway.amqp.errors import AmqpError, syntax_error
+from gateway.amqp.field_table import check_table
+from gateway.amqp.reply_codes import ReplyCode
+
+FRAME_MAX_LEAST = 4_096  # the protocol's own
+CAPABILITIES: common.FieldTable = {
+    "publisher_confirms": True,
+    "exchange_exchange_bindings": False,
+    "basic.nack": True,
+    "consumer_cancel_notify": True,
+    "connection.blocked": True,
+    "consumer_priorities": False,
+    "authentication_failure_close": True,
+    "per_consumer_qos": True,
+    "direct_reply_to": False,
+}
+
+
+class ConnectionLimits:
+    """What one side offers in connection.tune, and how much it takes; the settings' numbers, handed down."""
+
+    __slots__ = ("body_bytes_max", "channel_max", "frame_max", "handshake_ms", "heartbeat_s")
+
+    def __init__(
+        self, *, frame_max: int, channel_max: int, heartbeat_s: int, body_bytes_max: int, handshake_ms: int
+    ) -> None:
+        self.frame_max = frame_max
+        self.channel_max = channel_max
+        self.heartbeat_s = heartbeat_s
+        self.body_bytes_max = body_bytes_max
+        self.handshake_ms = handshake_ms
+
+
+def start_method(version: str) -> Method.Start:
+    """Return what the server says first."""
+    properties: common.FieldTable = {
+        "product": "LMQ Gateway",
+        "version": version,
+        "platform": "Python",
+        "information": "AMQP 0-9-1 with RabbitMQ's extensions",
+        "capabilities": CAPABILITIES,
+    }
+    return Method.Start(0, 9, properties, "PLAIN AMQPLAIN", "en_US")
+
+
+class Login:
+    """The client's answer: who it says it is, and what it can do.
+
+    Raises:
+        AmqpError: COMMAND_INVALID: an unknown mechanism; SYNTAX_ERROR: a response that is none.
+    """
+
+    __slots__ = ("capabilities", "client", "password", "user")
+
+    def __init__(self, method: Method.StartOk) -> None:
+        properties = method.client_properties or {}
+        capabilities = properties.get("capabilities")
+        self.capabilities: dict[str, object] = dict(capabilities) if isinstance(capabilities, dict) else {}
+        given: object = method.response  # pamqp gives text where it is UTF-8
+        response = given if isinstance(given, bytes) else str(given).encode()
+        if method.mechanism == "PLAIN":
+            self.user, self.password = _parse_plain(response)
+        elif method.mechanism == "AMQPLAIN":
+            self.user, self.password = _parse_amqplain(response)
+        else:
+            reason = f"unknown authentication mechanism '{method.mechanism}'"
+            raise AmqpError(ReplyCode.COMMAND_INVALID, reason, method.index)
+        name = properties.get("connection_name")
+        self.client = name if isinstance(name, str) else ""
+
+
+def agreed_frame_max(method: Method.TuneOk, limits: ConnectionLimits) -> int:
+    """Return the largest frame that both sides take.
+
+    Raises:
+        AmqpError: NOT_ALLOWED: the client wants more than it was offered, or less than the protocol has.
+    """
+    frame_max = method.frame_max or limits.frame_max
+    if not FRAME_MAX_LEAST <= frame_max <= limits.frame_max:
+        is_high = frame_max > limits.frame_max
+        bound, allowed = ("higher", "maximum"), limits.frame_max
+        if not is_high:
+            bound, allowed = ("lower", "minimum"), FRAME_MAX_LEAST
+        reason = f"negotiated frame_max = {frame_max} is {bound[0]} than the {bound[1]} allowed value ({allowed})"
+        raise AmqpError(ReplyCode.NOT_ALLOWED, reason, method.index)
+    if method.channel_max > limits.channel_max:
+        reason = f"negotiated channel_max = {method.channel_max} is higher than the maximum allowed value"
+        raise AmqpError(ReplyCode.NOT_ALLOWED, f"{reason} ({limits.channel_max})", method.index)
+    return frame_max
+
+
+def _parse_plain(response: bytes) -> tuple[str, bytes]:
+    _, separator, rest = response.partition(b"\x00")
+    user, second, password = rest.partition(b"\x00")
+    if not separator or not second:
+        raise syntax_error("malformed PLAIN response", Method.StartOk.index)
+    return user.decode(errors="replace"), password
+
+
+def _parse_amqplain(response: bytes) -> tuple[str, bytes]:
+    table = len(response).to_bytes(4, "big") + response
+    try:
+        found = decode.field_table(table)[1] if check_table(table, 0, len(table)) == len(table) else {}
+    except (ValueError, OverflowError, OSError):
+        found = {}
+    user, password = found.get("LOGIN"), found.get("PASSWORD")
+    if not isinstance(user, str) or not isinstance(password, str | bytes):
+        raise syntax_error("malformed AMQPLAIN response", Method.StartOk.index)
+    return user, password.encode() if isinstance(password, str) else password

@@ -1,0 +1,193 @@
+"""From a run of publishes to the log: targets of exchange and routing key, returns, numbers to confirm."""
+
+from __future__ import annotations
+
+from binascii import a2b_base64
+
+from pamqp.commands import Basic
+
+from core.broker import Broker
+from core.errors import DiskFullError, LmqError
+from core.lmq.topic_space import topic_from_routing_key
+from core.message import PublishBatch, Route
+from core.metrics import DoorMetrics
+from core.properties import AMQP, EXCHANGE, ROUTING_KEY, TOPIC, decode_properties, encode_properties
+from gateway.amqp.codec import MANDATORY, PUBLISH
+from gateway.amqp.errors import AmqpError, error_from_core, syntax_error
+from gateway.amqp.events import PublishRun
+from gateway.amqp.exchanges import AMQ_TOPIC
+from gateway.amqp.methods import encode_content, encode_method, encode_nack
+from gateway.amqp.queues import VirtualHost
+from gateway.amqp.reply_codes import ReplyCode
+from gateway.auth.authenticator import Identity
+
+TARGETS_MAX = 10_000  # kept by a connection, about 300 bytes each
+
+
+class Target:
+    """Where one pair of exchange and routing key leads: a topic of the one topic space, fixed queues, or nowhere."""
+
+    __slots__ = ("error", "route", "topic")
+
+    def __init__(
+        self, *, topic: bytes | None = None, route: Route | None = None, error: AmqpError | None = None
+    ) -> None:
+        self.topic = topic
+        self.route = route
+        self.error = error
+
+
+class Publisher:
+    """What one connection publishes.
+
+    Args:
+        broker: Takes the batches.
+        vhost: Knows the exchanges.
+        identity: May it?
+        metrics: The door's.
+    """
+
+    def __init__(self, broker: Broker, vhost: VirtualHost, identity: Identity, metrics: DoorMetrics) -> None:
+        self._broker = broker
+        self._vhost = vhost
+        self._identity = identity
+        self._metrics = metrics
+        self._targets: dict[bytes, Target] = {}
+        self._version = -1
+
+    def publish(self, run: PublishRun, payload_max: int, now_ms: int) -> bytes:
+        """Publish a run; return the frames that it is answered with at once: returned and refused messages.
+
+        What is confirmed is confirmed later, for all of the run. Before an error that the run ends with, everything
+        that precedes the fault is published.
+
+        Raises:
+            AmqpError: An exchange is missing, internal or not allowed; the core refused a message.
+        """
+        batch = run.batch
+        fault = self._resolve(batch)
+        if fault is not None:
+            batch.count = self._first_of(batch, fault[0])
+        answer = b""
+        if batch.count:
+            answer = self._return_unroutable(run, payload_max) + self._append(run, now_ms)
+        if fault is not None:
+            self._metrics.refuse("publish")
+            raise fault[1]
+        return answer
+
+    def _resolve(self, batch: PublishBatch) -> tuple[int, AmqpError] | None:
+        """Fill the batch's routes; return index and error of the first target that may not be published to."""
+        version = self._vhost.exchanges.version
+        if version != self._version or len(self._targets) > TARGETS_MAX:
+            self._targets.clear()
+            self._version = version
+        fault = None
+        for i, raw in enumerate(batch.topics):
+            target = self._targets.get(raw)
+            if target is None:
+                target = self._targets[raw] = self._find_target(raw)
+            if target.error is not None and fault is None:
+                fault = (i, target.error)
+            batch.routes.append(target.route if target.topic is None else self._broker.route_topic(target.topic))
+        return fault
+
+    @staticmethod
+    def _first_of(batch: PublishBatch, index: int) -> int:
+        return next(i for i in range(batch.count) if batch.route_index[i] == index)
+
+    def _find_target(self, raw: bytes) -> Target:
+        key_at = 1 + raw[0]
+        try:
+            exchange, key = raw[1:key_at].decode(), raw[key_at + 1 :].decode()
+        except UnicodeDecodeError:
+            return Target(error=syntax_error("exchange or routing key is not UTF-8", PUBLISH))
+        try:
+            return self._target(exchange, key)
+        except AmqpError as error:
+            error.method_index = PUBLISH
+            return Target(error=error)
+
+    def _target(self, name: str, key: str) -> Target:
+        vhost = self._vhost
+        exchange = vhost.exchanges.get(name)
+        if exchange.is_internal:
+            reason = f"cannot publish to internal exchange '{name}' in vhost '{vhost.name}'"
+            raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
+        topic = topic_from_routing_key(key.encode())
+        if any(separator in topic or separator in name.encode() for separator in (b"\x00", b"\x01", b"\x02")):
+            reason = "exchange or routing key has a character that cannot be stored (U+0000, U+0001 or U+0002)"
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+        is_topic_space = name == AMQ_TOPIC and bool(topic)
+        if not self._identity.may.may_publish(topic if is_topic_space else f"{name}/".encode() + topic):
+            reason = f"write access to exchange '{name}' in vhost '{vhost.name}' refused for user"
+            raise AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} '{self._identity.user}'")
+        if is_topic_space:
+            return Target(topic=topic)
+        names = exchange.queues(key) if name else [key] if vhost.find(key) else []
+        if not names:
+            return Target()
+        prefix = _prefix(topic, name.encode(), key.encode())
+        return Target(route=self._broker.route_queues(prefix, [vhost.light_name(queue) for queue in names]))
+
+    def _return_unroutable(self, run: PublishRun, payload_max: int) -> bytes:
+        """Count what goes nowhere; return the frames that give back what had to go somewhere."""
+        batch = run.batch
+        routes = batch.routes
+        lost = {i for i, route in enumerate(routes) if route is None or not route.dispatch.count}
+        if not lost:
+            return b""
+        returned: list[bytes] = []
+        dropped = 0
+        for i in range(batch.count):
+            index = batch.route_index[i]
+            if index not in lost:
+                continue
+            if batch.tag[i] & MANDATORY:
+                returned.append(_return_frames(batch, i, run.channel.number, payload_max))
+            elif routes[index] is None:
+                dropped += 1
+        if dropped:
+            self._metrics.drop("unroutable", dropped)
+        if returned:
+            self._metrics.drop("returned", len(returned))
+        return b"".join(returned)
+
+    def _append(self, run: PublishRun, now_ms: int) -> bytes:
+        """Append the batch; return the frames that refuse what found no room."""
+        batch = run.batch
+        count = batch.count
+        self._metrics.messages_in += count
+        self._metrics.bytes_in += run.body_bytes
+        try:
+            self._broker.publish_batch(batch, now_ms)
+        except DiskFullError as error:
+            self._metrics.refuse("disk_full", count - batch.appended)
+            if not run.first_number:
+                raise error_from_core(error, PUBLISH) from error
+            numbers = range(run.first_number + batch.appended, run.first_number + count)
+            return b"".join([encode_nack(run.channel.number, number) for number in numbers])
+        except LmqError as error:
+            self._metrics.refuse("publish", count - batch.appended)
+            raise error_from_core(error, PUBLISH) from error
+        return b""
+
+
+def _prefix(topic: bytes, exchange: bytes, key: bytes) -> bytes:
+    items = [(TOPIC, topic)] if topic else []
+    items.append((EXCHANGE, exchange))
+    if not topic or topic.replace(b"/", b".") != key or any(letter in topic for letter in b".%*"):
+        items.append((ROUTING_KEY, key))  # else the topic says it
+    return encode_properties(items)
+
+
+def _return_frames(batch: PublishBatch, i: int, channel: int, payload_max: int) -> bytes:
+    raw = batch.topics[batch.route_index[i]]
+    key_at = 1 + raw[0]
+    method = Basic.Return(reply_code=ReplyCode.NO_ROUTE, reply_text=ReplyCode.NO_ROUTE.name)
+    method.exchange = raw[1:key_at].decode()
+    method.routing_key = raw[key_at + 1 :].decode()
+    extra = bytes(batch.extra[batch.extra_start[i] : batch.extra_end[i]])
+    block = a2b_base64(decode_properties(extra)[AMQP])
+    body = bytes(batch.buf[batch.body_start[i] : batch.body_end[i]])
+    return encode_method(method, channel) + encode_content(channel, block, body, payload_max)

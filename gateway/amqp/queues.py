@@ -1,0 +1,185 @@
+"""The queues of a virtual host, and the definitions that outlive the process: exchanges, queues, bindings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from core.broker import Broker
+from core.lmq.queue_name import amqp_queue_name
+from core.lmq.topic_space import filter_from_binding_key
+from core.message import StoredBatch
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.exchanges import PREDECLARED, Exchange, ExchangeTable
+from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.shared_queue import GROUP, TAKE_COUNT_MAX, SharedQueue
+
+TABLE = "amqp"
+QUEUE = "q"
+EXCHANGE = "x"
+BINDING = "b"
+
+
+class VirtualHost:
+    """Exchanges and queues of one virtual host, kept equal to what the table says.
+
+    Everything non-durable, and everything exclusive, is forgotten by `load`: it went with its process or connection.
+    """
+
+    def __init__(self, broker: Broker, name: str) -> None:
+        self.name = name
+        self.exchanges = ExchangeTable(name, self._bind_topic, self._unbind_topic)
+        self.stored = StoredBatch(TAKE_COUNT_MAX)
+        self._broker = broker
+        self._table = broker.table(TABLE)
+        self._queues: dict[str, SharedQueue] = {}
+
+    def load(self) -> None:
+        """Bring back what is durable, forget the rest."""
+        rows = [(json.loads(key), json.loads(value)) for key, value in list(self._table.items())]
+        for key, row in rows:
+            if key[0] == EXCHANGE:
+                self.exchanges.add(Exchange(key[1], row["kind"], durable=True, auto_delete=row["auto_delete"],
+                                            internal=row["internal"]))  # fmt: skip
+            elif key[0] == QUEUE and row["durable"]:
+                self._queues[key[1]] = self._make(
+                    key[1], durable=True, auto_delete=row["auto_delete"], owner=None, arguments=row["arguments"]
+                )
+            elif key[0] == QUEUE:
+                self._broker.pop.drop(self.light_name(key[1]), GROUP)
+                self._table.delete(_key(QUEUE, key[1]))
+        for key, _ in rows:
+            if key[0] == BINDING:
+                exchange = self.exchanges.find(key[1])
+                if exchange is not None and key[2] in self._queues:
+                    self.exchanges.bind(exchange, key[2], key[3])
+
+    def floors(self) -> Iterator[tuple[int, int]]:
+        """Give each queue and its first offset that is still needed: what retention must keep."""
+        for light_name, offset in self._broker.pop.floors(GROUP):
+            yield self._broker.open_queue(light_name), offset
+
+    def light_name(self, queue: str) -> bytes:
+        """Return the light queue of a queue."""
+        return amqp_queue_name(self.name.encode(), queue.encode())
+
+    def __len__(self) -> int:
+        """Return how many queues there are."""
+        return len(self._queues)
+
+    def __iter__(self) -> Iterator[SharedQueue]:
+        """Give all queues."""
+        return iter(list(self._queues.values()))
+
+    # Queues
+
+    def find(self, name: str) -> SharedQueue | None:
+        """Return a queue, or None."""
+        return self._queues.get(name)
+
+    def get(self, name: str, owner: object) -> SharedQueue:
+        """Return a queue that the connection `owner` may use.
+
+        Raises:
+            AmqpError: NOT_FOUND; RESOURCE_LOCKED: another connection has it to itself.
+        """
+        found = self._queues.get(name)
+        if found is None:
+            raise AmqpError(ReplyCode.NOT_FOUND, f"no queue '{name}' in vhost '{self.name}'")
+        if found.owner is not None and found.owner is not owner:
+            raise self.locked(name)
+        return found
+
+    def locked(self, name: str) -> AmqpError:
+        """Return the error of a queue that another connection has to itself."""
+        reason = (
+            f"cannot obtain exclusive access to locked queue '{name}' in vhost '{self.name}'. It could be originally "
+            "declared on another connection or the exclusive property value does not match that of the original "
+            "declaration."
+        )
+        return AmqpError(ReplyCode.RESOURCE_LOCKED, reason)
+
+    def add(
+        self, name: str, *, durable: bool, auto_delete: bool, owner: object | None, arguments: dict[str, object]
+    ) -> SharedQueue:
+        """Make a queue; it is empty whatever its light queue holds."""
+        queue = self._make(name, durable=durable, auto_delete=auto_delete, owner=owner, arguments=arguments)
+        queue.start_empty()
+        self._queues[name] = queue
+        self.exchanges.version += 1
+        row = {"durable": durable and owner is None, "auto_delete": auto_delete, "arguments": arguments}
+        self._table.put(_key(QUEUE, name), json.dumps(row).encode())
+        return queue
+
+    def _make(
+        self, name: str, *, durable: bool, auto_delete: bool, owner: object | None, arguments: dict[str, object]
+    ) -> SharedQueue:
+        return SharedQueue(
+            self._broker,
+            name,
+            self.light_name(name),
+            self.stored,
+            durable=durable,
+            auto_delete=auto_delete,
+            owner=owner,
+            arguments=arguments,
+        )
+
+    def remove(self, queue: SharedQueue) -> None:
+        """Delete a queue with its bindings; exchanges that delete themselves without bindings go too."""
+        del self._queues[queue.name]
+        for exchange, key in self.exchanges.unbind_queue(queue.name):
+            self._forget_binding(exchange, queue, key)
+            self._maybe_remove_exchange(exchange)
+        self._table.delete(_key(QUEUE, queue.name))
+        queue.delete()
+
+    # Exchanges and bindings
+
+    def add_exchange(self, exchange: Exchange) -> None:
+        """Put in an exchange that was checked."""
+        self.exchanges.add(exchange)
+        if exchange.is_durable:
+            row = {"kind": exchange.kind, "auto_delete": exchange.is_auto_delete, "internal": exchange.is_internal}
+            self._table.put(_key(EXCHANGE, exchange.name), json.dumps(row).encode())
+
+    def remove_exchange(self, exchange: Exchange) -> None:
+        """Delete an exchange with its bindings."""
+        for name, key in exchange.bindings:
+            queue = self._queues.get(name)
+            if queue is not None:
+                self._forget_binding(exchange, queue, key)
+        self.exchanges.remove(exchange)
+        if exchange.is_durable:
+            self._table.delete(_key(EXCHANGE, exchange.name))
+
+    def bind(self, exchange: Exchange, queue: SharedQueue, key: str) -> bool:
+        """Bind a queue; return whether the binding is to be durable."""
+        is_durable = exchange.is_durable and queue.is_durable and queue.owner is None
+        if self.exchanges.bind(exchange, queue.name, key) and is_durable:
+            self._table.put(_key(BINDING, exchange.name, queue.name, key), b"{}")
+        return is_durable
+
+    def unbind(self, exchange: Exchange, queue: SharedQueue, key: str) -> None:
+        """Take a binding back; harmless where there is none."""
+        if self.exchanges.unbind(exchange, queue.name, key):
+            self._forget_binding(exchange, queue, key)
+            self._maybe_remove_exchange(exchange)
+
+    def _forget_binding(self, exchange: Exchange, queue: SharedQueue, key: str) -> None:
+        if exchange.is_durable and queue.is_durable and queue.owner is None:
+            self._table.delete(_key(BINDING, exchange.name, queue.name, key))
+
+    def _maybe_remove_exchange(self, exchange: Exchange) -> None:
+        if exchange.is_auto_delete and not exchange.bindings and exchange.name not in PREDECLARED:
+            self.remove_exchange(exchange)
+
+    def _bind_topic(self, key: str, queue: str) -> None:
+        self._broker.bind_filter(filter_from_binding_key(key.encode()), self.light_name(queue), hides_dollar=False)
+
+    def _unbind_topic(self, key: str, queue: str) -> None:
+        self._broker.unbind_filter(filter_from_binding_key(key.encode()), self.light_name(queue))
+
+
+def _key(*parts: str) -> bytes:
+    return json.dumps(parts).encode()

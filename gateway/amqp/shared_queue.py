@@ -1,0 +1,208 @@
+"""One AMQP queue: a light queue that its consumers share, each message to one of them."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Protocol
+
+from core.broker import Broker
+from core.message import StoredBatch
+
+GROUP = b"amqp"
+TAKE_COUNT_MAX = 1_024
+TAKE_BYTES_MAX = 1 << 20
+TURN_BYTES_MAX = 4 << 20  # read for one queue in one turn; what is left waits for the next
+
+
+class QueueConsumer(Protocol):
+    """Somebody who takes messages of a queue."""
+
+    def room(self) -> int:
+        """Return how many more messages it takes now."""
+
+    def deliver(self, stored: StoredBatch) -> None:
+        """Send these messages; they are hidden from others."""
+
+    def flush(self) -> None:
+        """Write what was put together by `deliver`."""
+
+    def on_queue_deleted(self) -> None:
+        """The queue is no more."""
+
+
+class Shared(Protocol):
+    """What is taken, hidden and done in a light queue: the broker's pop queue, as far as it is used here."""
+
+    @property
+    def queue_ref(self) -> int:
+        """The light queue."""
+
+    @property
+    def ready_count(self) -> int:
+        """How many messages could be taken now."""
+
+    @property
+    def unacked_count(self) -> int:
+        """How many messages consumers have."""
+
+    def take(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int, now_ms: int) -> int:
+        """Fill `into` with messages, and hide them."""
+
+    def ack_many(self, queue_offsets: array[int], count: int) -> None:
+        """Finish messages."""
+
+    def nack_many(self, queue_offsets: array[int], count: int, visible_at_ms: int = 0) -> None:
+        """Show messages again."""
+
+    def purge(self) -> int:
+        """Finish all messages that nobody has."""
+
+
+class SharedQueue:
+    """A queue, its consumers, and the reader that hands its messages out in turn.
+
+    Args:
+        broker: Where the queue is parked.
+        name: As clients call it.
+        light_name: Its light queue.
+        stored: The door's own batch to read into.
+        durable: Whether it outlives the process.
+        auto_delete: Whether it goes with its last consumer.
+        owner: The connection that has it to itself, or None.
+        arguments: As they were declared.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_is_parked",
+        "_next",
+        "_pop",
+        "_stored",
+        "arguments",
+        "consumers",
+        "has_exclusive",
+        "is_auto_delete",
+        "is_deleted",
+        "is_durable",
+        "light_name",
+        "name",
+        "owner",
+    )
+
+    def __init__(
+        self,
+        broker: Broker,
+        name: str,
+        light_name: bytes,
+        stored: StoredBatch,
+        *,
+        durable: bool,
+        auto_delete: bool,
+        owner: object | None,
+        arguments: dict[str, object],
+    ) -> None:
+        self.name = name
+        self.light_name = light_name
+        self.is_durable = durable
+        self.is_auto_delete = auto_delete
+        self.owner = owner
+        self.arguments = arguments
+        self.consumers: list[QueueConsumer] = []
+        self.has_exclusive = False  # one consumer has it to itself
+        self.is_deleted = False
+        self._broker = broker
+        self._stored = stored
+        self._pop: Shared | None = None
+        self._is_parked = False
+        self._next = 0  # whose turn it is
+
+    @property
+    def pop(self) -> Shared:
+        """What is taken and done in it, opened on first use: a queue that nobody uses costs little."""
+        if self._pop is None:
+            self._pop = self._broker.pop.open(self.light_name, GROUP)
+        return self._pop
+
+    def start_empty(self) -> None:
+        """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
+        queue_ref = self._broker.open_queue(self.light_name)
+        self._pop = self._broker.pop.open(self.light_name, GROUP, self._broker.max_offset(queue_ref))
+
+    def delete(self) -> None:
+        """Tell the consumers, and forget what was taken and done."""
+        self.is_deleted = True
+        for consumer in list(self.consumers):
+            consumer.on_queue_deleted()
+        self.stop()
+        self._broker.pop.drop(self.light_name, GROUP)
+
+    def add_consumer(self, consumer: QueueConsumer) -> None:
+        """Hand messages to `consumer` too, from the next turn on."""
+        self.consumers.append(consumer)
+        if not self._is_parked:
+            self._is_parked = True
+            self._broker.park(self.pop.queue_ref, self)
+        self.run_soon()
+
+    def remove_consumer(self, consumer: QueueConsumer) -> None:
+        """Hand it nothing more."""
+        if consumer in self.consumers:
+            self.consumers.remove(consumer)
+        if not self.consumers:
+            self.stop()
+
+    def stop(self) -> None:
+        """Read no more."""
+        if self._is_parked:
+            self._is_parked = False
+            self._broker.unpark(self.pop.queue_ref, self)
+        self._broker.cancel_run(self)
+
+    def run_soon(self) -> None:
+        """Run in the next turn: a consumer has room again, or messages came back."""
+        if self.consumers and not self.is_deleted:
+            self._broker.request_run(self)
+
+    def on_ready(self, now_ms: int) -> None:
+        """Hand out what is there to those who have room, in turn."""
+        touched: dict[int, QueueConsumer] = {}
+        budget = TURN_BYTES_MAX
+        while budget > 0 and not self.is_deleted:
+            taken = self._hand_out(now_ms, touched)
+            if taken <= 0:
+                break
+            budget -= taken
+        for consumer in touched.values():
+            consumer.flush()
+        if budget <= 0:
+            self.run_soon()
+
+    def _hand_out(self, now_ms: int, touched: dict[int, QueueConsumer]) -> int:
+        """Give each consumer with room a share; return about how many bytes went out, 0 when nothing did."""
+        takers = [consumer for consumer in self._in_turn() if consumer.room() > 0]
+        ready = self.pop.ready_count
+        if not takers or ready <= 0:
+            return 0
+        share = min(-(-ready // len(takers)), TAKE_COUNT_MAX)
+        stored = self._stored
+        total = 0
+        for consumer in takers:
+            room = consumer.room()  # asked again: consumers of one channel can share it
+            if room <= 0:
+                continue
+            count = self.pop.take(stored, min(room, share), TAKE_BYTES_MAX, 0, now_ms)
+            if not count:
+                break
+            total += stored.record_end[count - 1] - stored.record_start[0]
+            touched[id(consumer)] = consumer
+            consumer.deliver(stored)
+            self._next += 1
+        stored.clear()
+        return total
+
+    def _in_turn(self) -> list[QueueConsumer]:
+        consumers = self.consumers
+        if len(consumers) < 2:  # noqa: PLR2004 - nobody to take turns with
+            return consumers
+        self._next %= len(consumers)
+        return consumers[self._next :] + consumers[: self._next]

@@ -1,0 +1,338 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from pamqp import commands
+from pamqp.commands import Basic, Channel, Connection, Queue
+
+from gateway.amqp.codec import PublishCutter
+from gateway.amqp.connection import AmqpConnection, State
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.events import (
+    ChannelEnded,
+    ConnectionEnded,
+    LoginAsked,
+    MethodCame,
+    OpenAsked,
+    PublishRun,
+    SettleRun,
+)
+from gateway.amqp.handshake import ConnectionLimits
+from gateway.amqp.reply_codes import ReplyCode
+from tests.support import amqp
+
+NOW = 1_000_000
+LIMITS = ConnectionLimits(
+    frame_max=131_072, channel_max=2_047, heartbeat_s=60, body_bytes_max=100_000, handshake_ms=10_000
+)
+HANDSHAKE = b"".join(
+    [
+        amqp.PROTOCOL_HEADER,
+        amqp.method(0, Connection.StartOk({}, "PLAIN", "\0guest\0guest", "en_US")),
+        amqp.method(0, Connection.TuneOk(10, 4_096, 30)),
+        amqp.method(0, Connection.Open("/")),
+    ]
+)
+OPEN_1 = amqp.method(1, Channel.Open())
+
+
+def make():
+    return AmqpConnection(LIMITS, PublishCutter(64), NOW, "1.0")
+
+
+def feed(connection, data, now_ms=NOW):
+    """Feed bytes as a handler would; return what came in a comparable form, contents copied out."""
+    found = []
+    connection.receive_data(data, now_ms)
+    for event in connection.events():
+        if isinstance(event, LoginAsked):
+            connection.accept_login(event.user.encode())
+        elif isinstance(event, OpenAsked):
+            connection.accept_open()
+        elif isinstance(event, PublishRun):
+            batch = event.batch
+            for i in range(batch.count):
+                body = bytes(batch.buf[batch.body_start[i] : batch.body_end[i]])
+                found.append((event.channel.number, batch.topics[batch.route_index[i]], body))
+            continue
+        elif isinstance(event, MethodCame):
+            found.append((event.channel.number, event.method.name, dict(event.method)))
+            continue
+        elif isinstance(event, SettleRun):
+            found.append((event.channel.number, "settled", event.channel.unacked.settled_count))
+            continue
+        found.append(event)
+    return found
+
+
+def ready(data=OPEN_1):
+    connection = make()
+    feed(connection, HANDSHAKE + data)
+    connection.data_to_send()
+    assert connection.state == State.OPEN
+    return connection
+
+
+def sent(connection):
+    return [frame for _, frame in amqp.decode_frames(connection.data_to_send())]
+
+
+STREAM = b"".join(
+    [
+        HANDSHAKE,
+        OPEN_1,
+        amqp.method(1, Queue.Declare(queue="q", arguments={"a": {"b": [1, 2]}})),
+        amqp.publish(1, b"one"),
+        amqp.publish(1, b"two", key="other", content_type="text/plain"),
+        amqp.raw_frame(8, 0, b""),
+        amqp.publish(1, b"x" * 9_000, piece=4_000),
+        amqp.publish(1, b""),
+        amqp.method(1, Basic.Qos(prefetch_count=7)),
+    ]
+)
+EXPECTED = [
+    (1, "Queue.Declare"),
+    (1, b"\x00\x01q", b"one"),
+    (1, b"\x00\x05other", b"two"),
+    (1, b"\x00\x01q", b"x" * 9_000),
+    (1, b"\x00\x01q", b""),
+    (1, "Basic.Qos"),
+]
+
+
+def shorten(events):
+    kept = [event for event in events if isinstance(event, tuple)]
+    return [event[:2] if isinstance(event[1], str) else event for event in kept]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 61, 1_000, 100_000])
+def test_the_events_are_the_same_however_the_bytes_are_cut(size):
+    connection = make()
+    found = []
+    for start in range(0, len(STREAM), size):
+        found += feed(connection, STREAM[start : start + size])
+    assert shorten(found) == EXPECTED
+    assert connection.state == State.OPEN
+
+
+@given(st.lists(st.integers(1, 400), max_size=80))
+@settings(max_examples=50, deadline=None)
+def test_the_events_are_the_same_for_any_cuts(sizes):
+    connection = make()
+    found, start = [], 0
+    for size in [*sizes, len(STREAM)]:
+        found += feed(connection, STREAM[start : start + size])
+        start += size
+    assert shorten(found) == EXPECTED
+
+
+@given(st.integers(0, len(STREAM)), st.binary(min_size=1, max_size=40))
+@settings(max_examples=200, deadline=None)
+def test_no_bytes_break_the_machine(at, noise):
+    connection = make()
+    feed(connection, STREAM[:at])
+    feed(connection, noise)
+    feed(connection, STREAM[at:])
+    connection.data_to_send()
+
+
+def test_a_wrong_protocol_header_is_answered_with_the_right_one():
+    for header in (b"AMQP\x00\x01\x00\x00", b"GET / HT", b"AMQP\x01\x01\x00\x0a", b"\x16\x03\x01"):
+        connection = make()
+        (event,) = feed(connection, header)
+        assert isinstance(event, ConnectionEnded)
+        assert connection.data_to_send() == amqp.PROTOCOL_HEADER
+        assert connection.is_closed
+
+
+def refuse(data, connection=None):
+    """Feed what is not allowed; return the connection.close that it brings."""
+    connection = connection or ready()
+    ended = [event for event in feed(connection, data) if isinstance(event, ConnectionEnded)]
+    assert len(ended) == 1
+    (close,) = [frame for frame in sent(connection) if isinstance(frame, Connection.Close)]
+    assert connection.state == State.CLOSING
+    return close
+
+
+HARD = {
+    "frame larger than agreed": (b"\x01\x00\x01\x00\x01\x00\x00", 501),
+    "frame of no type": (b"\x05\x00\x01\x00\x00\x00\x00\xce", 501),
+    "frame without its end": (amqp.method(1, Basic.Qos())[:-1] + b"\x00", 501),
+    "heartbeat on a channel": (amqp.raw_frame(8, 1, b""), 501),
+    "heartbeat with a payload": (amqp.raw_frame(8, 0, b"x"), 501),
+    "unknown method": (amqp.raw_frame(1, 1, b"\x00\x3c\x03\xe7"), 503),
+    "method too short": (amqp.raw_frame(1, 1, b"\x00\x3c"), 503),
+    "arguments cut short": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x0a\x00"), 502),
+    "publish cut short": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x28\x00\x00\x05a"), 502),
+    "publish too long": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x28\x00\x00\x00\x00\x00\x00"), 502),
+    "publish of nothing": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x28"), 502),
+    "acknowledgement of odd size": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x50" + bytes(8)), 502),
+    "channel that is not open": (amqp.method(2, Basic.Qos()), 504),
+    "publish on a channel that is not open": (amqp.publish(2, b"x"), 504),
+    "content on a channel that is not open": (amqp.publish(2, b"x")[18:], 504),
+    "channel that is open": (OPEN_1, 504),
+    "channel above the agreed number": (amqp.method(11, Channel.Open()), 530),
+    "content header without a publish": (amqp.raw_frame(2, 1, b"\x00\x3c" + bytes(12)), 505),
+    "content body without a publish": (amqp.raw_frame(3, 1, b"x"), 505),
+    "content body instead of a header": (amqp.publish(1, b"x")[:18] + amqp.raw_frame(3, 1, b"x"), 505),
+    "method instead of a header": (amqp.publish(1, b"x")[:18] + amqp.method(1, Basic.Qos()), 505),
+    "publish instead of a body": (amqp.publish(1, b"x")[:-9] + amqp.publish(1, b"y"), 505),
+    "second content header": (amqp.publish(1, b"x")[:-9] + amqp.publish(1, b"x")[18:], 505),
+    "header of another class": (
+        amqp.publish(1, b"x")[:18] + amqp.raw_frame(2, 1, b"\x00\x0a" + bytes(12)),
+        505,
+    ),
+    "header with a weight": (
+        amqp.publish(1, b"x")[:18] + amqp.raw_frame(2, 1, b"\x00\x3c\x00\x01" + bytes(10)),
+        502,
+    ),
+    "header too short": (amqp.publish(1, b"x")[:18] + amqp.raw_frame(2, 1, b"\x00\x3c"), 502),
+    "properties that are none": (
+        amqp.publish(1, b"")[:18] + amqp.raw_frame(2, 1, b"\x00\x3c" + bytes(10) + b"\xff\xfc\x05"),
+        502,
+    ),
+    "table too deep": (
+        amqp.publish(1, b"")[:18]
+        + amqp.raw_frame(2, 1, b"\x00\x3c" + bytes(10) + b"\x20\x00" + b"\0\0\0\x77" + b"\0F\0\0\0\x71" * 20),
+        502,
+    ),
+    "body longer than its header says": (amqp.publish(1, b"xxxx")[:-12] + amqp.raw_frame(3, 1, b"12345"), 501),
+    "immediate publish": (amqp.publish(1, b"x", immediate=True), 540),
+    "connection method on a channel": (amqp.method(1, Connection.Unblocked()), 503),
+    "channel method on channel 0": (amqp.method(0, Basic.Qos()), 503),
+    "start-ok again": (amqp.method(0, Connection.StartOk({}, "PLAIN", "\0a\0b", "en_US")), 503),
+    "update-secret": (amqp.method(0, Connection.UpdateSecret("x", "y")), 540),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "code"), HARD.values(), ids=HARD)
+def test_a_violation_is_answered_with_its_code(data, code):
+    close = refuse(data)
+    assert close.reply_code == code
+    assert close.reply_text.startswith(f"{ReplyCode(code).name} - ")
+
+
+@pytest.mark.parametrize(("data", "code"), HARD.values(), ids=HARD)
+def test_a_violation_is_answered_also_byte_by_byte(data, code):
+    connection = ready()
+    for i in range(len(data)):
+        feed(connection, data[i : i + 1])
+    (close,) = [frame for frame in sent(connection) if isinstance(frame, Connection.Close)]
+    assert close.reply_code == code
+
+
+def test_after_connection_close_only_its_answer_counts():
+    connection = ready()
+    refuse(amqp.method(2, Basic.Qos()), connection)
+    assert feed(connection, amqp.publish(1, b"x") + amqp.method(1, Basic.Qos())) == []
+    feed(connection, amqp.method(0, Connection.CloseOk()))
+    assert connection.is_closed
+
+
+def test_both_sides_may_close_at_once():
+    connection = ready()
+    refuse(amqp.method(2, Basic.Qos()), connection)
+    feed(connection, amqp.method(0, Connection.Close(200, "", 0, 0)))
+    assert isinstance(sent(connection)[0], Connection.CloseOk)
+    assert connection.is_closed
+
+
+def test_a_close_that_is_not_answered_ends_by_itself():
+    connection = ready()
+    refuse(amqp.method(2, Basic.Qos()), connection)
+    assert connection.next_deadline_ms() == NOW + 5_000
+    assert connection.handle_timer(NOW + 4_999) is None
+    assert isinstance(connection.handle_timer(NOW + 5_000), ConnectionEnded)
+
+
+BEFORE_OPEN = {
+    "no start-ok": (HANDSHAKE[:8] + amqp.method(0, Connection.Open("/")), None),
+    "frame larger than at first allowed": (HANDSHAKE[:8] + b"\x01\x00\x00\x00\x00\x40\x00", None),
+    "unknown mechanism": (HANDSHAKE[:8] + amqp.method(0, Connection.StartOk({}, "EXTERNAL", "", "en_US")), None),
+    "malformed response": (HANDSHAKE[:8] + amqp.method(0, Connection.StartOk({}, "PLAIN", "guest", "en_US")), None),
+    "no tune-ok": (HANDSHAKE[: HANDSHAKE.index(b"\x00\x0a\x00\x1f") - 7] + amqp.method(0, Connection.Open("/")), 503),
+    "frame_max too large": (
+        HANDSHAKE[: HANDSHAKE.index(b"\x00\x0a\x00\x1f") - 7] + amqp.method(0, Connection.TuneOk(0, 131_073, 0)),
+        530,
+    ),
+    "frame_max too small": (
+        HANDSHAKE[: HANDSHAKE.index(b"\x00\x0a\x00\x1f") - 7] + amqp.method(0, Connection.TuneOk(0, 4_095, 0)),
+        530,
+    ),
+    "channel_max too large": (
+        HANDSHAKE[: HANDSHAKE.index(b"\x00\x0a\x00\x1f") - 7] + amqp.method(0, Connection.TuneOk(2_048, 0, 0)),
+        530,
+    ),
+    "channel before open": (HANDSHAKE[: HANDSHAKE.index(b"\x00\x0a\x00\x28") - 7] + OPEN_1, 503),
+}
+
+
+@pytest.mark.parametrize(("data", "code"), BEFORE_OPEN.values(), ids=BEFORE_OPEN)
+def test_the_handshake_has_one_order(data, code):
+    connection = make()
+    events = feed(connection, data)
+    assert isinstance(events[-1], ConnectionEnded)
+    closes = [frame.reply_code for frame in sent(connection) if isinstance(frame, Connection.Close)]
+    assert closes == ([code] if code else [])
+    assert connection.is_closed == (code is None)
+
+
+def test_a_soft_error_ends_a_channel_and_what_follows_on_it_is_ignored():
+    connection = ready(OPEN_1 + amqp.method(2, Channel.Open()))
+    events = feed(
+        connection, amqp.publish(1, b"x" * 100_001, piece=4_000) + amqp.publish(1, b"y") + amqp.publish(2, b"z")
+    )
+    assert isinstance(events[0], ChannelEnded)
+    assert events[1:] == [(2, b"\x00\x01q", b"z")]
+    (close,) = sent(connection)
+    assert isinstance(close, Channel.Close)
+    assert close.reply_code == 406
+    feed(connection, amqp.method(1, Channel.CloseOk()) + OPEN_1)
+    assert isinstance(sent(connection)[0], Channel.OpenOk)
+    assert feed(connection, amqp.publish(1, b"again")) == [(1, b"\x00\x01q", b"again")]
+
+
+def test_both_sides_may_close_a_channel_at_once():
+    connection = ready()
+    connection.fail(AmqpError(ReplyCode.NOT_FOUND, "x"), connection.channels[1])
+    feed(connection, amqp.method(1, Channel.Close(200, "", 0, 0)))
+    assert [type(frame) for frame in sent(connection)] == [Channel.Close, Channel.CloseOk]
+    assert connection.channels == {}
+
+
+def test_confirms_are_numbered_from_the_select_on():
+    connection = ready()
+    channel = connection.channels[1]
+    feed(connection, amqp.publish(1, b"a"))
+    assert channel.published == 0
+    channel.is_confirming = True
+    connection.receive_data(amqp.publish(1, b"b") * 3 + amqp.publish(1, b"c" * 5_000, piece=4_000), NOW)
+    assert [event.first_number for event in connection.events()] == [1, 4]
+    assert channel.published == 4
+
+
+def test_amqplain_is_understood():
+    response = b"\x05LOGINS\x00\x00\x00\x05guest\x08PASSWORDS\x00\x00\x00\x05guest"
+    start_ok = commands.Connection.StartOk({}, "AMQPLAIN", response.decode(), "en_US")
+    connection = make()
+    events = feed(connection, amqp.PROTOCOL_HEADER + amqp.method(0, start_ok))
+    assert events == [LoginAsked("AMQPLAIN", "guest", b"guest", "")]
+
+
+def test_heartbeats_follow_what_was_agreed():
+    connection = ready()
+    assert connection.next_deadline_ms() == NOW + 15_000
+    connection.handle_timer(NOW + 15_000)
+    connection.handle_timer(NOW + 30_000)
+    assert connection.data_to_send() == b"\x08\x00\x00\x00\x00\x00\x00\xce"
+    feed(connection, amqp.raw_frame(8, 0, b""), NOW + 59_000)
+    assert connection.handle_timer(NOW + 60_000) is None
+    assert isinstance(connection.handle_timer(NOW + 59_000 + 60_000), ConnectionEnded)
+    assert connection.next_deadline_ms() is None
+
+
+def test_nothing_is_cut_after_the_end():
+    connection = ready()
+    connection.receive_eof()
+    assert feed(connection, amqp.publish(1, b"x")) == []
