@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+import uvloop
 
 import core.message
 
@@ -16,6 +17,11 @@ def pytest_configure(config):
     """Refuse to test the compiled build where the uncompiled one is meant."""
     if os.environ.get("LMQ_COMPILE") == "none" and IS_COMPILED:
         raise pytest.UsageError("LMQ_COMPILE=none, but core.message is compiled: run `make test-pure`")
+
+
+def pytest_asyncio_loop_factories():
+    """Run every asyncio test on the loop that the product runs on."""
+    return {"uvloop": uvloop.new_event_loop}
 
 
 def pytest_report_header():
