@@ -25,6 +25,7 @@ cdef class RunColumns:
     cdef public PublishBatch batch
     cdef public int[::1] packet_ids
     cdef public Py_ssize_t ack_count
+    cdef public Py_ssize_t body_bytes
     cdef public dict topic_index
 
 
@@ -66,6 +67,7 @@ cdef class PacketReader:
 
     @cython.locals(
         columns=RunColumns, batch=PublishBatch, pos=Py_ssize_t, count=Py_ssize_t, retained_count=Py_ssize_t,
+        body_bytes=Py_ssize_t,
         topic_start=Py_ssize_t, topic_size=Py_ssize_t, topic=Py_ssize_t, first=int, at=Py_ssize_t, fault=int,
         size=Py_ssize_t,
     )

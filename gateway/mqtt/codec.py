@@ -56,6 +56,7 @@ class RunColumns:
         self.batch = PublishBatch(capacity)
         self.packet_ids = array("i", bytes(4 * capacity))
         self.ack_count = 0
+        self.body_bytes = 0  # of all messages of the batch
         self.topic_index: dict[bytes, int] = {}
 
 
@@ -209,7 +210,7 @@ class PacketReader:
         columns.topic_index.clear()
         pos = self._pos
         count = 0
-        retained_count = topic_start = topic_size = topic = 0
+        retained_count = body_bytes = topic_start = topic_size = topic = 0
         while count < batch.capacity and self._packet_end <= end:
             first = buf[pos]
             at = self._body_start
@@ -232,6 +233,7 @@ class PacketReader:
             batch.route_index[count] = topic
             batch.body_start[count] = at
             batch.body_end[count] = self._packet_end
+            body_bytes += self._packet_end - at
             batch.flag[count] = _FLAG_MARK | (first >> 1) & 3 | (_FLAG_RETAIN if first & 1 else 0)
             retained_count += first & 1
             count += 1
@@ -240,6 +242,7 @@ class PacketReader:
                 break
         batch.count = count
         batch.retained_count = retained_count
+        columns.body_bytes = body_bytes
         self._pos = pos
         return _PUBLISHES
 

@@ -42,7 +42,7 @@ class Publishing:
         self._broker.publish_batch(batch, now_ms)
         metrics = self._metrics
         metrics.messages_in += batch.count
-        metrics.bytes_in += _body_bytes(batch)
+        metrics.bytes_in += self._columns.body_bytes
         if fault is not None:
             raise fault
         return encode_pubacks(batch, batch.count)
@@ -55,7 +55,7 @@ class Publishing:
                 try:
                     self._check(topic)
                 except MalformedPacketError as error:
-                    _cut_batch(batch, len(routes))
+                    self._cut_batch(batch, len(routes))
                     return error
             if may.may_publish(topic):
                 routes.append(self._broker.route_topic(topic))
@@ -63,6 +63,17 @@ class Publishing:
                 routes.append(None)
                 self._metrics.refuse("publish_not_authorized")
         return None
+
+    def _cut_batch(self, batch: PublishBatch, topic_index: int) -> None:
+        """End the batch before the first message of a topic; the topics before it come before it."""
+        count = retained_count = body_bytes = 0
+        while count < batch.count and batch.route_index[count] < topic_index:
+            retained_count += bool(batch.flag[count] & FLAG_RETAIN)
+            body_bytes += batch.body_end[count] - batch.body_start[count]
+            count += 1
+        batch.count = count
+        batch.retained_count = retained_count
+        self._columns.body_bytes = body_bytes
 
     def _check(self, topic: bytes) -> None:
         check_topic(topic)
@@ -91,18 +102,3 @@ class Publishing:
         batch.retained_count = int(will.is_retained)
         self._broker.publish_batch(batch, now_ms)
         batch.clear()
-
-
-def _cut_batch(batch: PublishBatch, topic_index: int) -> None:
-    """End the batch before the first message of a topic; the topics before it come before it."""
-    count = 0
-    while count < batch.count and batch.route_index[count] < topic_index:
-        count += 1
-    batch.retained_count = sum(1 for i in range(count) if batch.flag[i] & FLAG_RETAIN)
-    batch.count = count
-
-
-def _body_bytes(batch: PublishBatch) -> int:
-    if batch.count == 1:
-        return batch.body_end[0] - batch.body_start[0]
-    return sum(batch.body_end[: batch.count]) - sum(batch.body_start[: batch.count])
