@@ -226,10 +226,8 @@ class PacketReader:
             topic_start = at
             topic_size = size
             at += size
-            batch.tag[count] = 0
-            if first & 0x06:
-                batch.tag[count] = octets.read_u16(buf, at)
-                at += 2
+            batch.tag[count] = octets.read_u16(buf, at) if first & 0x02 else 0
+            at += first & 0x02  # a packet identifier has two bytes
             batch.route_index[count] = topic
             batch.body_start[count] = at
             batch.body_end[count] = self._packet_end

@@ -14,7 +14,8 @@ from core.metrics import DoorMetrics
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND, NO_SLOT, OFFLINE, Subscription
 
-READ_BYTES_MAX = 1024 * 1024  # what one read takes from the log: a batch of messages of the usual sizes
+READ_BYTES_MAX = 512 * 1024  # what one read takes from the log: a batch of messages of the usual sizes
+READS_MAX = 8  # what a feed reads in one turn, before others have theirs
 ROOM_MIN = BATCH_COUNT_MAX // 8  # a window with less room falls behind rather than slow the others down
 
 
@@ -112,16 +113,20 @@ class FilterFeed:
     def on_ready(self, now_ms: int) -> None:
         """Send what is new to those abreast; called by the broker when the queue grew."""
         del now_ms
-        if self._abreast:
-            self._advance()
+        for _ in range(READS_MAX):
+            if not self._abreast or not self._advance():
+                break
+        else:
+            self._desk.broker.request_run(self)
         if self._slow and self._desk.broker.max_offset(self.queue_ref) >= self._trim_at:
             self._trim()
 
-    def _advance(self) -> None:
+    def _advance(self) -> bool:
+        """Read on once for those abreast; return whether there is more to read at once."""
         limit = self._shed()
         if not self._abreast:
             self._meet()
-            return
+            return False
         for subscription in self._ahead:
             limit = min(limit, subscription.position - self.position)
         desk = self._desk
@@ -134,8 +139,7 @@ class FilterFeed:
             batch.clear()
         if self._ahead:
             self._meet()
-        if before < self.position < desk.broker.max_offset(self.queue_ref):
-            desk.broker.request_run(self)
+        return before < self.position < desk.broker.max_offset(self.queue_ref)
 
     def _shed(self) -> int:
         """Put behind who cannot take more now; return how many messages all others can take."""
