@@ -21,7 +21,7 @@ from core.settings import StoreSettings
 ENV_PREFIX = "LMQ_"
 PORT_MAX = 65_535
 # Variables with the prefix that are no settings: the build's, the way to the file, and those of tests and tools.
-NOT_SETTINGS = ("LMQ_COMPILE", "LMQ_CONFIG", "LMQ_REAL_JAVA", "LMQ_TEST_", "LMQ_BENCH_", "LMQ_DEMO_")
+NOT_SETTINGS = ("LMQ_COMPILE", "LMQ_CONFIG", "LMQ_OFFICIAL_", "LMQ_REAL_JAVA", "LMQ_TEST_", "LMQ_BENCH_", "LMQ_DEMO_")
 
 
 class SettingsError(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from gateway.sdk.errors import ClosedError, ConnectFailedError, NotFoundError, S
 TEMPLATE_TOPIC = "TBW102"
 ROUTE_S = 30.0  # a route is asked for again after it, as other clients do
 MASTER_ID = "0"
+_BARE_KEY = re.compile(rb"([{,])(\d+):")
 _LIGHT = LIGHT_PREFIX.decode()
 
 
@@ -132,8 +134,7 @@ class Routes:
                 continue
             if response.code != ResponseCode.SUCCESS:
                 raise response_error(response.code, response.remark)
-            said = json.loads(bytes(response.body))
-            return said if isinstance(said, dict) else {}
+            return _parse(bytes(response.body))
         raise error
 
     async def close(self) -> None:
@@ -145,6 +146,15 @@ class Routes:
     def clients(self) -> Sequence[Client]:
         """Return the clients of all brokers that were asked so far."""
         return list(self._brokers.values())
+
+
+def _parse(body: bytes) -> dict[str, Any]:
+    """Return the object in an answer; name servers write some numbers as keys without quotes."""
+    try:
+        said = json.loads(_BARE_KEY.sub(rb'\1"\2":', body))
+    except ValueError as error:
+        raise SdkError(f"the name server's answer cannot be read: {error}") from error
+    return said if isinstance(said, dict) else {}
 
 
 def _dicts(said: dict[str, Any], name: str) -> list[dict[str, Any]]:

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+import pytest_asyncio
+
+from gateway.settings import AmqpSettings, MqttSettings
+from tests.support.gateway import ANY_PORT, running_gateway
+from tests.support.remoting_server import RemotingServer
+
+
+@pytest_asyncio.fixture
+async def gateway(tmp_path):
+    async with running_gateway(
+        tmp_path / "data", mqtt=MqttSettings(listen=ANY_PORT), amqp=AmqpSettings(listen="off")
+    ) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+def namesrv(gateway):
+    host, port = gateway.listening["namesrv"]
+    return f"{host}:{port}"
+
+
+@pytest_asyncio.fixture
+async def server():
+    async with RemotingServer() as server:
+        yield server

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from gateway.rocketmq.commands import Command, answer, encode_command
+from gateway.sdk import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
+from gateway.sdk.client import Client, make_client_id, parse_server
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_answers_find_their_requests_in_any_order(server):
+    waiting: list[Command] = []
+
+    def hold_back(request: Command) -> bytes:
+        waiting.append(request)
+        if len(waiting) < 3:
+            return b""
+        return b"".join(encode_command(answer(one, 0, one.ext["name"])) for one in reversed(waiting))
+
+    server.on[1] = hold_back
+    client = Client(server.address)
+    answers = await asyncio.gather(*(client.request(Command(1, ext={"name": name})) for name in "abc"))
+    assert [one.remark for one in answers] == ["a", "b", "c"]
+    assert server.connections == 1
+    await client.close()
+
+
+async def test_no_answer_in_time_is_a_timeout_and_costs_nothing_else(server):
+    server.on[1] = lambda request: None
+    client = Client(server.address, timeout_s=0.05)
+    with pytest.raises(RequestTimeoutError) as caught:
+        await client.request(Command(1))
+    assert caught.value.timeout_s == 0.05
+    assert (await client.request(Command(2))).code == 0
+    await client.close()
+
+
+async def test_a_lost_connection_fails_what_waits_and_the_next_request_connects_anew(server):
+    def drop(request: Command) -> None:
+        server.drop_all()
+
+    server.on[1] = drop
+    client = Client(server.address)
+    with pytest.raises(ConnectionLostError):
+        await client.request(Command(1))
+    assert (await client.request(Command(2))).code == 0
+    assert server.connections == 2
+    await client.close()
+
+
+async def test_connecting_is_tried_again_until_the_server_is_there(server):
+    await server.vanish()
+    client = Client(server.address, timeout_s=5)
+    request = asyncio.create_task(client.request(Command(1)))
+    await asyncio.sleep(0)
+    await server.listen()
+    assert (await request).code == 0
+    await client.close()
+
+
+async def test_nobody_there_is_an_error_that_names_the_address(server):
+    await server.vanish()
+    client = Client(server.address, timeout_s=0.05)
+    with pytest.raises(ConnectFailedError, match=server.address):
+        await client.request(Command(1))
+
+
+async def test_a_server_that_speaks_something_else_is_left(server):
+    server.on[1] = lambda request: b"HTTP/1.1 400 Bad Request\r\n\r\n"
+    client = Client(server.address)
+    with pytest.raises(ConnectionLostError):
+        await client.request(Command(1))
+    await client.close()
+
+
+async def test_requests_and_strange_answers_of_the_broker_are_let_go(server):
+    strange = encode_command(Command(40, opaque=1)) + encode_command(Command(0, 999, 1))
+    server.on[1] = lambda request: strange + encode_command(answer(request, 7))
+    client = Client(server.address)
+    assert (await client.request(Command(1))).code == 7
+    await client.close()
+
+
+async def test_a_new_connection_begins_with_a_greeting_that_is_repeated(server):
+    heard = asyncio.Event()
+
+    def hear(request: Command) -> None:
+        if sum(one.code == 34 for one in server.requests) == 3:
+            heard.set()
+
+    server.on[34] = hear
+    client = Client(server.address, greeting=lambda: Command(34), heartbeat_s=0.01)
+    await client.request(Command(1))
+    assert [one.code for one in server.requests[:2]] == [34, 1]
+    assert server.requests[0].is_one_way
+    await asyncio.wait_for(heard.wait(), 5)
+    await client.close()
+
+
+async def test_a_closed_client_asks_nothing(server):
+    client = Client(server.address)
+    await client.request(Command(1))
+    await client.close()
+    with pytest.raises(ClosedError):
+        await client.request(Command(1))
+
+
+async def test_many_requests_share_one_connection(server):
+    client = Client(server.address)
+    answers = await asyncio.gather(*(client.request(Command(1, body=b"x" * 10_000)) for _ in range(500)))
+    assert [one.code for one in answers] == [0] * 500
+    assert server.connections == 1
+    await client.close()
+
+
+async def test_one_way_requests_wait_for_nothing(server):
+    client = Client(server.address)
+    await client.send_one_way(Command(5))
+    await client.request(Command(6))
+    assert [one.code for one in server.requests] == [5, 6]
+    assert server.requests[0].is_one_way
+    await client.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"), [("h:1", ("h", 1)), (" 127.0.0.1:9876", ("127.0.0.1", 9876)), ("[::1]:5", ("::1", 5))]
+)
+async def test_servers_are_host_and_port(text, parts):
+    assert parse_server(text) == parts
+
+
+@pytest.mark.parametrize("text", ["", "h", "h:", "h:x", ":"])
+async def test_a_server_that_is_none_is_refused(text):
+    with pytest.raises(ValueError, match="HOST:PORT"):
+        parse_server(text)
+
+
+async def test_client_identifiers_are_distinct():
+    assert make_client_id() != make_client_id()

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from gateway.rocketmq.commands import Command, answer, encode_json
+from gateway.sdk import (
+    ConnectionLostError,
+    MessageRefusedError,
+    NoPermissionError,
+    OutMessage,
+    Producer,
+    PullConsumer,
+    ResponseError,
+    SdkError,
+    SendResult,
+    mqtt_queue,
+)
+from gateway.sdk.producer import KeyMaker
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest.fixture
+def scripted(server):
+    """A name server and broker in one whose answers to sends the test scripts."""
+    broker = {"brokerAddrs": {"0": server.address}, "brokerName": "b", "cluster": "c"}
+    queues = {"brokerName": "b", "readQueueNums": 2, "writeQueueNums": 2, "perm": 6}
+    route = {"brokerDatas": [broker], "queueDatas": [queues]}
+    server.on[105] = lambda request: answer(request, 0, body=encode_json(route))
+    return server
+
+
+def stored(request: Command, code: int = 0) -> Command:
+    ext = {"msgId": "ID", "queueId": request.ext["e"], "queueOffset": "7", "transactionId": "K"}
+    return answer(request, code, ext=ext)
+
+
+async def test_a_message_is_sent_with_all_that_it_carries(namesrv):
+    async with Producer(namesrv, client_id="me") as producer, PullConsumer(namesrv) as consumer:
+        sent = await producer.send(
+            "T", b"body", tags="a", keys=["k1", "k2"], properties={"größe": "5 €"}, queue_id=1, flag=9
+        )
+        result = await consumer.pull("T", 0, queue_id=1)
+    (message,) = result.messages
+    assert (sent.queue_id, sent.queue_offset, sent.is_flushed) == (1, 0, True)
+    assert (message.body, message.tags, message.keys, message.flag) == (b"body", "a", ["k1", "k2"], 9)
+    assert message.properties["größe"] == "5 €"
+    assert message.key == sent.key
+    assert int(sent.msg_id[16:], 16) == message.physical_offset
+
+
+async def test_messages_go_round_all_queues(namesrv):
+    async with Producer(namesrv) as producer:
+        results = await producer.send_many([OutMessage("T", b"x") for _ in range(16)])
+        results += await producer.send_many([OutMessage("T", b"x") for _ in range(8)])
+    assert {result.queue_id for result in results} == {0, 1, 2, 3}
+
+
+async def test_many_messages_give_their_results_in_order(namesrv):
+    async with Producer(namesrv) as producer:
+        results = await producer.send_many(
+            [OutMessage("bad name" if i == 3 else "T", b"m%d" % i, queue_id=0) for i in range(50)]
+        )
+    assert isinstance(results[3], MessageRefusedError)
+    stored_at = [result.queue_offset for result in results if isinstance(result, SendResult)]
+    assert stored_at == list(range(49))
+
+
+async def test_a_dispatch_reaches_its_light_queues(namesrv):
+    async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
+        await producer.send("T", b"x", dispatch=["%LMQ%a", "%LMQ%b"])
+        for queue in ("%LMQ%a", "%LMQ%b"):
+            assert [message.body for message in (await consumer.pull(queue, 0)).messages] == [b"x"]
+
+
+async def test_a_publish_goes_into_the_topic_space(gateway, namesrv):
+    queue = mqtt_queue("site/+/temp")
+    gateway.broker.bind_filter(b"site/+/temp", queue.encode(), hides_dollar=True)
+    async with Producer(namesrv, client_id="me") as producer, PullConsumer(namesrv) as consumer:
+        await producer.publish("site/1/temp", b"21.5", properties={"unit": "C"})
+        (message,) = (await consumer.pull(queue, 0, wait_s=5)).messages
+    assert (message.mqtt_topic, message.body, message.client) == ("site/1/temp", b"21.5", "me")
+    assert message.properties["unit"] == "C"
+
+
+async def test_one_way_messages_are_stored(namesrv):
+    async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
+        await producer.send("T", b"first", queue_id=0)
+        await producer.send_one_way(OutMessage("T", b"x", queue_id=0))
+        (message,) = (await consumer.pull("T", 1, wait_s=5)).messages
+    assert message.body == b"x"
+
+
+@pytest.mark.parametrize(
+    ("topic", "changes", "kind"),
+    [
+        ("bad name", {}, MessageRefusedError),
+        ("SELF_TEST_TOPIC", {}, NoPermissionError),
+        ("T", {"queue_id": 99}, MessageRefusedError),
+        ("T", {"dispatch": ["plain"]}, MessageRefusedError),
+        ("T", {"properties": {"DELAY": "3"}}, MessageRefusedError),
+    ],
+)
+async def test_a_refused_message_is_a_typed_error(namesrv, topic, changes, kind):
+    async with Producer(namesrv) as producer:
+        with pytest.raises(kind) as caught:
+            await producer.send(topic, b"x", **changes)
+    assert caught.value.remark
+
+
+@pytest.mark.parametrize("properties", [{"": "x"}, {"a\x01": "x"}, {"a": "x\x02"}])
+async def test_a_property_that_cannot_be_carried_is_refused_before_it_is_sent(server, properties):
+    async with Producer(server.address) as producer:
+        with pytest.raises(ValueError, match="property"):
+            await producer.send("T", b"x", properties=properties)
+    assert server.codes() == []
+
+
+async def test_a_send_is_repeated_with_the_same_key_after_a_lost_connection(scripted):
+    def once(request: Command) -> Command | None:
+        if scripted.codes().count(310) > 1:
+            return stored(request)
+        scripted.drop_all()
+        return None
+
+    scripted.on[310] = once
+    async with Producer(scripted.address) as producer:
+        result = await producer.send("T", b"x")
+    assert result.queue_offset == 7
+    sends = [request for request in scripted.requests if request.code == 310]
+    assert len({request.ext["i"] for request in sends}) == 1
+
+
+async def test_a_busy_broker_is_asked_again_as_often_as_wanted(scripted):
+    scripted.on[310] = lambda request: answer(request, 2, "busy")
+    async with Producer(scripted.address, retries=1) as producer:
+        with pytest.raises(ResponseError) as caught:
+            await producer.send("T", b"x")
+    assert caught.value.code == 2
+    assert scripted.codes().count(310) == 2
+
+
+async def test_without_retries_a_loss_is_told_at_once(scripted):
+    scripted.on[310] = lambda request: scripted.drop_all()
+    async with Producer(scripted.address, retries=0) as producer:
+        with pytest.raises(ConnectionLostError):
+            await producer.send("T", b"x")
+
+
+async def test_stored_but_not_flushed_is_a_result(scripted):
+    scripted.on[310] = lambda request: stored(request, 10)
+    async with Producer(scripted.address) as producer:
+        assert not (await producer.send("T", b"x")).is_flushed
+
+
+async def test_a_producer_says_who_it_is_and_goodbye(scripted):
+    scripted.on[310] = stored
+    async with Producer(scripted.address, "my-group", client_id="me") as producer:
+        await producer.send("T", b"x")
+    for _ in range(100):
+        if scripted.requests[-1].code == 35:
+            break
+        await asyncio.sleep(0.01)
+    first = next(request for request in scripted.requests if request.code == 34)
+    assert b'"clientID":"me"' in bytes(first.body)
+    assert scripted.requests[-1].ext == {"clientID": "me", "producerGroup": "my-group"}
+
+
+async def test_a_stopped_producer_sends_nothing(scripted):
+    producer = Producer(scripted.address)
+    await producer.stop()
+    with pytest.raises(SdkError):
+        await producer.send("T", b"x")
+
+
+async def test_keys_are_32_digits_and_distinct():
+    maker = KeyMaker()
+    keys = {maker.make() for _ in range(1000)}
+    assert len(keys) == 1000
+    assert {len(key) for key in keys} == {32}
+    assert all(int(key, 16) for key in keys)

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+import pytest_asyncio
+
+from gateway.rocketmq.commands import answer
+from gateway.sdk import NotFoundError, OutMessage, Producer, PullConsumer, SdkError
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest_asyncio.fixture
+async def producer(namesrv):
+    async with Producer(namesrv) as producer:
+        yield producer
+
+
+@pytest_asyncio.fixture
+async def consumer(namesrv):
+    async with PullConsumer(namesrv, "g") as consumer:
+        yield consumer
+
+
+async def fill(producer: Producer, count: int, **changes) -> None:
+    results = await producer.send_many([OutMessage("T", b"m%d" % i, queue_id=0, **changes) for i in range(count)])
+    assert not [result for result in results if isinstance(result, SdkError)]
+
+
+async def test_messages_are_pulled_from_an_offset_on(producer, consumer):
+    await fill(producer, 10)
+    result = await consumer.pull("T", 3, 4)
+    assert [(message.body, message.queue_offset) for message in result.messages] == [
+        (b"m%d" % i, i) for i in range(3, 7)
+    ]
+    assert (result.next_offset, result.min_offset, result.max_offset, result.is_moved) == (7, 0, 10, False)
+
+
+async def test_a_light_queue_has_its_own_numbers(producer, consumer):
+    await fill(producer, 3)
+    await fill(producer, 2, dispatch=["%LMQ%x", "%LMQ%y"])
+    await fill(producer, 2, dispatch=["%LMQ%y"])
+    result = await consumer.pull("%LMQ%y", 1)
+    assert [message.queue_offset for message in result.messages] == [1, 2, 3]
+    assert [message.queue for message in result.messages] == ["%LMQ%y"] * 3
+
+
+async def test_a_light_queue_of_a_wide_dispatch_has_its_own_numbers(producer, consumer):
+    names = [f"%LMQ%device-{i}" for i in range(2000)]
+    await fill(producer, 3, dispatch=names)
+    result = await consumer.pull(names[-1], 1)
+    assert [message.queue_offset for message in result.messages] == [1, 2]
+
+
+async def test_a_pull_waits_for_a_message_and_no_longer(producer, consumer):
+    await fill(producer, 1)
+    waiting = asyncio.create_task(consumer.pull("T", 1, wait_s=10))
+    await asyncio.sleep(0.05)
+    await producer.send("T", b"new", queue_id=0)
+    assert [message.body for message in (await asyncio.wait_for(waiting, 5)).messages] == [b"new"]
+
+
+async def test_a_pull_that_waits_in_vain_gives_nothing(producer, consumer):
+    await fill(producer, 1)
+    result = await consumer.pull("T", 1, wait_s=0.1)
+    assert (result.messages, result.next_offset) == ([], 1)
+
+
+async def test_an_offset_outside_the_queue_is_moved(producer, consumer):
+    await fill(producer, 2)
+    result = await consumer.pull("T", 99)
+    assert (result.messages, result.next_offset, result.is_moved) == ([], 2, True)
+
+
+async def test_only_wanted_tags_are_pulled(producer, consumer):
+    await producer.send("T", b"a", tags="a", queue_id=0)
+    await producer.send("T", b"b", tags="b", queue_id=0)
+    result = await consumer.pull("T", 0, tags="b || c")
+    assert [message.body for message in result.messages] == [b"b"]
+    assert result.next_offset == 2
+
+
+async def test_offsets_are_committed_for_the_group(namesrv, producer, consumer):
+    await fill(producer, 3)
+    assert await consumer.committed("T") is None
+    await consumer.commit("T", 2)
+    assert await consumer.committed("T") == 2
+    async with PullConsumer(namesrv, "other") as other:
+        assert await other.committed("T") is None
+    await consumer.commit("%LMQ%any", 5)
+    assert await consumer.committed("%LMQ%any") == 5
+
+
+async def test_a_queue_tells_its_ends_and_moments(producer, consumer):
+    before_ms = time.time_ns() // 1_000_000
+    await fill(producer, 3)
+    assert (await consumer.min_offset("T"), await consumer.max_offset("T")) == (0, 3)
+    assert await consumer.search_offset("T", before_ms - 1000) == 0
+    assert await consumer.search_offset("T", before_ms + 60_000) == 3
+
+
+async def take(consumer: PullConsumer, count: int, **options) -> list[bytes]:
+    found: list[bytes] = []
+    messages = consumer.messages("T", **options)
+    async for message in messages:
+        found.append(message.body)
+        if len(found) == count:
+            break
+    await messages.aclose()
+    return found
+
+
+async def test_messages_are_iterated_from_where_the_caller_says(producer, consumer):
+    await fill(producer, 5)
+    assert await take(consumer, 5, from_="first", max_count=2) == [b"m0", b"m1", b"m2", b"m3", b"m4"]
+    assert await take(consumer, 2, from_=3) == [b"m3", b"m4"]
+    assert await take(consumer, 1) == [b"m0"]
+    await consumer.commit("T", 4)
+    assert await take(consumer, 1) == [b"m4"]
+    last = asyncio.create_task(take(consumer, 1, from_="last"))
+    await asyncio.sleep(0.05)
+    await producer.send("T", b"new", queue_id=0)
+    assert await asyncio.wait_for(last, 5) == [b"new"]
+
+
+async def test_iterating_can_commit_what_the_caller_is_done_with(producer, consumer):
+    await fill(producer, 5)
+    assert await take(consumer, 3, from_="first", max_count=2, commit=True) == [b"m0", b"m1", b"m2"]
+    assert await consumer.committed("T") == 2
+
+
+async def test_iterating_goes_on_after_a_lost_connection(gateway, producer, consumer):
+    await fill(producer, 1)
+    reading = asyncio.create_task(take(consumer, 2, from_="first"))
+    await asyncio.sleep(0.05)
+    gateway.connections.abort_all()
+    await asyncio.sleep(0)
+    await producer.send("T", b"after", queue_id=0)
+    assert await asyncio.wait_for(reading, 10) == [b"m0", b"after"]
+
+
+async def test_an_unknown_topic_is_not_found(consumer):
+    with pytest.raises(NotFoundError):
+        await consumer.pull("Unknown", 0)
+
+
+async def test_records_that_cannot_be_read_are_an_error(server):
+    body = b'{"brokerAddrTable":{"b":{"brokerAddrs":{"0":"%b"},"brokerName":"b"}}}' % server.address.encode()
+    server.on[106] = lambda request: answer(request, 0, body=body)
+    server.on[11] = lambda request: answer(request, 0, body=b"\x00\x00\x00\x05junk")
+    async with PullConsumer(server.address) as consumer:
+        with pytest.raises(SdkError, match="cannot be read"):
+            await consumer.pull("%LMQ%x", 0)

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.rocketmq.commands import Command, answer, encode_json
+from gateway.sdk import ClosedError, ConnectFailedError, NotFoundError, SdkError
+from gateway.sdk.routes import Route, Routes
+
+pytestmark = pytest.mark.asyncio
+
+ROUTE = {
+    "brokerDatas": [{"brokerAddrs": {"0": "h:1", "1": "slave:2"}, "brokerName": "b", "cluster": "c"}],
+    "queueDatas": [{"brokerName": "b", "readQueueNums": 3, "writeQueueNums": 2, "perm": 6}],
+}
+
+
+def routes_of(server, *others: str) -> Routes:
+    return Routes(";".join((*others, server.address)), timeout_s=1, greeting=lambda: Command(34))
+
+
+async def test_a_route_is_asked_for_once_until_it_is_forgotten(server):
+    server.on[105] = lambda request: answer(request, 0, body=encode_json(ROUTE))
+    routes = routes_of(server)
+    assert await routes.find("T") == [Route("b", "h:1", 3, 2)]
+    assert await routes.find("T") == [Route("b", "h:1", 3, 2)]
+    assert len(server.requests) == 1
+    assert server.requests[0].ext["topic"] == "T"
+    routes.forget("T")
+    await routes.find("T")
+    assert len(server.requests) == 2
+    await routes.close()
+
+
+async def test_an_unknown_topic_is_not_found_and_a_send_takes_the_template(server):
+    def say(request: Command) -> Command:
+        known = request.ext["topic"] == "TBW102"
+        return answer(request, 0, body=encode_json(ROUTE)) if known else answer(request, 17, "none")
+
+    server.on[105] = say
+    routes = routes_of(server)
+    with pytest.raises(NotFoundError):
+        await routes.find("T")
+    assert await routes.find_for_send("T") == [Route("b", "h:1", 3, 2)]
+    await routes.close()
+
+
+async def test_light_queues_are_found_by_the_cluster_whose_keys_are_bare_numbers(server):
+    text = b'{"brokerAddrTable":{"b":{"brokerAddrs":{0:"h:1",1:"s:2"},"brokerName":"b"},"c":{"brokerAddrs":{1:"s:3"}}}}'
+    server.on[106] = lambda request: answer(request, 0, body=text)
+    routes = routes_of(server)
+    assert await routes.find("%LMQ%x") == [Route("b", "h:1", 1, 1)]
+    await routes.close()
+
+
+async def test_the_next_name_server_is_asked_when_one_is_not_there(server):
+    server.on[105] = lambda request: answer(request, 0, body=encode_json(ROUTE))
+    routes = Routes(f"127.0.0.1:1;{server.address}", timeout_s=0.1, greeting=lambda: Command(34))
+    assert len(await routes.find("T")) == 1
+    await routes.close()
+
+
+async def test_no_name_server_at_all_is_an_error():
+    routes = Routes("127.0.0.1:1", timeout_s=0.05, greeting=lambda: Command(34))
+    with pytest.raises(ConnectFailedError):
+        await routes.find("T")
+    await routes.close()
+    for wrong in ("", ";", "nowhere"):
+        with pytest.raises(ValueError, match=r"server|HOST"):
+            Routes(wrong, timeout_s=1, greeting=lambda: Command(34))
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"{}", b'{"brokerDatas":5}', encode_json(ROUTE | {"brokerDatas": []})])
+async def test_an_answer_without_a_broker_is_an_error(server, body):
+    server.on[105] = lambda request: answer(request, 0, body=body)
+    routes = routes_of(server)
+    with pytest.raises(SdkError):
+        await routes.find("T")
+    await routes.close()
+
+
+async def test_after_closing_there_are_no_clients(server):
+    routes = routes_of(server)
+    client = routes.client_of(Route("b", server.address, 1, 1))
+    assert routes.client_of(Route("b", server.address, 1, 1)) is client
+    assert routes.clients() == [client]
+    await routes.close()
+    with pytest.raises(ClosedError):
+        routes.client_of(Route("b", server.address, 1, 1))
