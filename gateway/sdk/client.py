@@ -9,6 +9,7 @@ import logging
 import os
 import random
 from collections.abc import Callable
+from typing import cast
 
 from gateway.rocketmq.codec import Frames
 from gateway.rocketmq.commands import FLAG_ONE_WAY, HEADER_BINARY, Command, encode_command
@@ -59,8 +60,7 @@ class Link(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The loop: connected."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one without saying so
         self.is_open = True
 
     def data_received(self, data: bytes) -> None:

@@ -10,7 +10,7 @@ import aiomqtt
 import pytest
 
 from gateway.sdk import Producer, PullConsumer, mqtt_queue
-from tests.support.gateway import running_gateway
+from tests.support.gateway import GatewayProcess
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -47,9 +47,12 @@ class Readers:
 
 
 @pytest.fixture
-async def doors(tmp_path):
-    async with running_gateway(tmp_path) as gateway:
+def doors(tmp_path):
+    settings = tmp_path / "lmq.toml"
+    settings.write_text('[auth.users.ann]\npassword_env = "ANN"\n')
+    with GatewayProcess(tmp_path / "data", "--config", str(settings), env={"ANN": "x"}) as gateway:
         yield gateway.listening
+        assert not any("Traceback" in line for line in gateway.errors), "".join(gateway.errors)
 
 
 async def with_readers(doors, work):
