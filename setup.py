@@ -26,6 +26,8 @@ COMPILED = [
     "core/pop/window.py",
     "core/pop/inflight.py",
     "gateway/mqtt/codec.py",
+    "gateway/mqtt/inflight.py",
+    "gateway/mqtt/publish_encoder.py",
     "gateway/amqp/field_table.py",
     "gateway/amqp/property_block.py",
     "gateway/amqp/stored_properties.py",
