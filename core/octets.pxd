@@ -105,10 +105,17 @@ cdef extern from *:
         p[2] = (unsigned char)(v >> 8); p[3] = (unsigned char)v;
     }
     static inline int lmq_decimal(unsigned char *out, uint64_t v) {
-        unsigned char tmp[20]; int n = 0;
-        do { tmp[n++] = (unsigned char)('0' + v % 10); v /= 10; } while (v);
-        for (int i = 0; i < n; i++) out[i] = tmp[n - 1 - i];
-        return n;
+        unsigned char tmp[20]; int at = 20;
+        while (v > 0xFFFFFFFFu) { tmp[--at] = (unsigned char)('0' + v % 10); v /= 10; }
+        uint32_t w = (uint32_t)v; /* most numbers are small, and their divisions cheaper */
+        while (w >= 100) {
+            uint32_t two = w % 100; w /= 100;
+            tmp[--at] = (unsigned char)('0' + two % 10); tmp[--at] = (unsigned char)('0' + two / 10);
+        }
+        if (w >= 10) { tmp[--at] = (unsigned char)('0' + w % 10); w /= 10; }
+        tmp[--at] = (unsigned char)('0' + w);
+        memcpy(out, tmp + at, 20 - at);
+        return 20 - at;
     }
     """
     uint32_t lmq_crc32(const unsigned char *p, Py_ssize_t n) noexcept nogil

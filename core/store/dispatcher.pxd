@@ -20,6 +20,9 @@ cdef class Dispatcher:
     cdef readonly HeadIndex head
     cdef StoredBatch columns
     cdef dict topics
+    cdef bytes last_topic
+    cdef int last_queue_id
+    cdef int last_ref
     cdef dict lists
     cdef readonly dict sets
     cdef readonly long long records
@@ -32,14 +35,11 @@ cdef class Dispatcher:
     @cython.locals(start=Py_ssize_t, at=Py_ssize_t)
     cpdef lose(self, const unsigned char[::1] buf, long long base, Py_ssize_t pos)
 
-    @cython.locals(columns=StoredBatch, topic=bytes, start=Py_ssize_t, end=Py_ssize_t, at=Py_ssize_t)
+    @cython.locals(columns=StoredBatch, ref=int, start=Py_ssize_t, end=Py_ssize_t, at=Py_ssize_t)
     cdef _dispatch(self, const unsigned char[::1] buf, long long base, Py_ssize_t pos)
 
-    @cython.locals(start=Py_ssize_t, end=Py_ssize_t)
-    cdef bytes _topic(self, const unsigned char[::1] buf)
-
-    @cython.locals(ref=int)
-    cdef int _topic_ref(self, bytes topic, int queue_id) except -1
+    @cython.locals(start=Py_ssize_t, end=Py_ssize_t, topic=bytes, key=bytes, ref=int)
+    cdef int _topic_ref(self, const unsigned char[::1] buf, int queue_id) except -1
 
     @cython.locals(ref=int)
     cdef int _intern(self, bytes key) except -1

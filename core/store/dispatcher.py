@@ -39,6 +39,9 @@ class Dispatcher:
         self.head = head
         self.columns = StoredBatch(1)
         self.topics: dict[bytes, int] = {}
+        self.last_topic = b""  # the topic, queue and ref of the record before
+        self.last_queue_id = 0
+        self.last_ref = -1
         self.lists: dict[bytes, array[int]] = {}  # names joined by commas -> refs
         self.sets: dict[int, array[int]] = {}  # physical offset of a set's record -> refs
         self.records = 0
@@ -69,11 +72,11 @@ class Dispatcher:
         self.store_ms = max(self.store_ms, columns.store_ms[0])
         if columns.sys_flag[0] & _NOT_DISPATCHED:
             return
-        topic = self._topic(buf)
-        if topic == _SET_TOPIC:
+        ref = self._topic_ref(buf, octets.read_i32(buf, pos + 12))
+        if self.last_topic == _SET_TOPIC:
             self._learn_set(buf, base + pos)
             return
-        self._place(self._topic_ref(topic, octets.read_i32(buf, pos + 12)), octets.read_i64(buf, pos + 20), pos)
+        self._place(ref, octets.read_i64(buf, pos + 20), pos)
         start = columns.properties_start[0]
         end = columns.properties_end[0]
         at = find_property(buf, start, end, _NAMES)
@@ -84,20 +87,28 @@ class Dispatcher:
         if at >= 0:
             self._dispatch_interned(buf, at, end, pos)
 
-    def _topic(self, buf: bytes | bytearray | memoryview) -> bytes:
-        """Return the record's own topic, which ends two bytes before the properties."""
+    def _topic_ref(self, buf: bytes | bytearray | memoryview, queue_id: int) -> int:
+        """Return the ref of the record's own topic, which ends two bytes before the properties, and of its queue."""
         start = self.columns.body_end[0] + 1
         end = self.columns.properties_start[0] - 2
         if octets.read_u32(buf, self.columns.record_start[0] + 4) & 0xF == 0xB:
             start += 1  # the second version's length has two bytes
-        return octets.read_bytes(buf, start, end)
-
-    def _topic_ref(self, topic: bytes, queue_id: int) -> int:
+        if (
+            self.last_ref >= 0
+            and queue_id == self.last_queue_id
+            and end - start == len(self.last_topic)
+            and octets.starts_with(buf, start, self.last_topic)
+        ):
+            return self.last_ref
+        topic = octets.read_bytes(buf, start, end)
         key = b"%b/%d" % (topic, queue_id)
         ref = self.topics.get(key, -1)
         if ref < 0:
-            ref = self._intern(key)
+            ref = self._intern(key) if topic != _SET_TOPIC else 0
             self.topics[key] = ref
+        self.last_topic = topic
+        self.last_queue_id = queue_id
+        self.last_ref = ref
         return ref
 
     def _intern(self, key: bytes) -> int:

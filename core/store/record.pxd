@@ -7,6 +7,10 @@ cdef unsigned int _MAGIC_V2
 cdef unsigned int _MAGIC_BLANK
 cdef Py_ssize_t _RECORD_BYTES_MIN
 cdef Py_ssize_t _CRC_BYTES
+cdef Py_ssize_t _TOPIC_V1_BYTES_MAX
+cdef int _SYS_BORN_V6
+cdef int _SYS_STORE_V6
+cdef Py_ssize_t _HOST_V6_BYTES
 cdef int _CRC_MARKS
 cdef bytes _CRC_NAME
 cdef bytes _TOPIC_NAME
@@ -85,4 +89,5 @@ cpdef Py_ssize_t write_crc(unsigned char[::1] dst, Py_ssize_t start, Py_ssize_t 
 cpdef unsigned int magic_of(Py_ssize_t topic_size)
 
 
+@cython.locals(born=int)
 cpdef int host_flags(bytes born_host, bytes store_host) except -1

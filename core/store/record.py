@@ -29,6 +29,10 @@ _MAGIC_V2 = MAGIC_V2
 _MAGIC_BLANK = MAGIC_BLANK
 _RECORD_BYTES_MIN = RECORD_BYTES_MIN
 _CRC_BYTES = CRC_PROPERTY_BYTES
+_TOPIC_V1_BYTES_MAX = TOPIC_V1_BYTES_MAX
+_SYS_BORN_V6 = SYS_BORN_V6
+_SYS_STORE_V6 = SYS_STORE_V6
+_HOST_V6_BYTES = HOST_V6_BYTES
 _CRC_MARKS = 10  # bytes of the property that are always the same
 _CRC_NAME = CRC + b"\x01"
 _TOPIC_NAME = TOPIC + b"\x01"
@@ -313,7 +317,7 @@ def write_fixed(
 def write_topic(dst: bytearray | memoryview, at: int, topic: bytes) -> int:
     """Write the topic with its length, one byte or two as `magic_of` says; return the position after it."""
     size = len(topic)
-    if size > TOPIC_V1_BYTES_MAX:
+    if size > _TOPIC_V1_BYTES_MAX:
         octets.write_u16(dst, at, size)
         return octets.put_bytes(dst, at + 2, topic)
     octets.write_u8(dst, at, size)
@@ -334,10 +338,10 @@ def write_crc(dst: bytearray | memoryview, start: int, at: int) -> int:
 
 def magic_of(topic_size: int) -> int:
     """Return the magic number of records with a topic of that many bytes."""
-    return MAGIC_V2 if topic_size > TOPIC_V1_BYTES_MAX else MAGIC_V1
+    return _MAGIC_V2 if topic_size > _TOPIC_V1_BYTES_MAX else _MAGIC_V1
 
 
 def host_flags(born_host: bytes, store_host: bytes) -> int:
     """Return the sysFlag bits that say which hosts are IPv6."""
-    born = SYS_BORN_V6 if len(born_host) == HOST_V6_BYTES else 0
-    return born | (SYS_STORE_V6 if len(store_host) == HOST_V6_BYTES else 0)
+    born = _SYS_BORN_V6 if len(born_host) == _HOST_V6_BYTES else 0
+    return born | (_SYS_STORE_V6 if len(store_host) == _HOST_V6_BYTES else 0)
