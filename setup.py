@@ -38,6 +38,7 @@ COMPILED = [
     "gateway/rocketmq/send_run.py",
     "gateway/rocketmq/send_codec.py",
     "gateway/rocketmq/answer_codec.py",
+    "spark_analytics/property_scan.py",
 ]
 DIRECTIVES = {
     "language_level": "3",
