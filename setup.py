@@ -54,11 +54,11 @@ CFLAGS = [
     "-Werror=shift-count-overflow",
     "-Werror=implicit-function-declaration",
 ]
-if sys.version_info < (3, 13):
-    # Cython 3.3 forgets these two in a module whose memory views are shared and that appends to a bytearray.
-    CFLAGS += ["-D__Pyx_BEGIN_CRITICAL_SECTION(o)={", "-D__Pyx_END_CRITICAL_SECTION()=}"]
-else:
+# Cython 3.3 forgets these two in a module whose memory views are shared and that appends to a bytearray.
+if sys.version_info >= (3, 13):
     CFLAGS += [f"-D__Pyx_{name}_CRITICAL_SECTION=Py_{name}_CRITICAL_SECTION" for name in ("BEGIN", "END")]
+else:
+    CFLAGS += ["-D__Pyx_BEGIN_CRITICAL_SECTION(o)={", "-D__Pyx_END_CRITICAL_SECTION()=}"]
 SHARED = "core._cython_shared"  # memory views, once for all modules: 2x less to compile
 UNCOMPILED = "lmq-gateway: {reason}: going on uncompiled; everything works, several times slower"
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 import logging
 import os
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from core.broker import Broker, Reader
 from core.metrics import Metrics
 from core.store.message_store import MessageStore
 from gateway.admin.api import AdminView, make_api
 from gateway.admin.server import AdminServer
+from gateway.amqp.handler import AmqpDoor
 from gateway.auth.authenticator import Authenticator
+from gateway.mqtt.handler import MqttDoor
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
 from gateway.net.listener import Listener, format_address, parse_address
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.net.transport import Endpoint
+from gateway.rocketmq.handler import RocketmqDoor
 from gateway.runtime import Clock, CoarseTimer, FlushThread, TurnRunner
 from gateway.settings import AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings
 
@@ -29,6 +31,7 @@ ConnectionSettings = MqttSettings | AmqpSettings | RocketmqSettings
 LOGGER = logging.getLogger(__name__)
 
 RETIRE_INTERVAL_MS = 10_000
+EXPIRE_INTERVAL_MS = 10_000
 DRAIN_S = 1.5  # what open connections get to take their last bytes when we stop
 FLUSH_STOP_S = 2.0  # what a sync under way gets then
 
@@ -89,9 +92,9 @@ class Gateway:
         self.timer = CoarseTimer(self.clock)
         self.flusher = FlushThread(self.store, self.broker, loop, self._on_synced)
         self.broker.request_flush = self.flusher.request
-        self.mqtt = _door("mqtt", "MqttDoor")(self.broker, settings.mqtt, self.authenticator)
-        self.amqp = _door("amqp", "AmqpDoor")(self.broker, settings.amqp, self.authenticator)
-        self.rocketmq = _door("rocketmq", "RocketmqDoor")(self.broker, settings.rocketmq, self.authenticator)
+        self.mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
+        self.amqp = AmqpDoor(self.broker, settings.amqp, self.authenticator)
+        self.rocketmq = RocketmqDoor(self.broker, settings.rocketmq, self.authenticator)
         self.doors: list[Door] = [self.mqtt, self.amqp, self.rocketmq]
         self._listeners: list[Listener] = []
         self._admin: AdminServer | None = None
@@ -147,6 +150,7 @@ class Gateway:
     def _watch_intervals(self, now_ms: int) -> None:
         self.timer.watch(Every(self.settings.store.flush.interval_ms, self._flush_quietly, now_ms))
         self.timer.watch(Every(RETIRE_INTERVAL_MS, self._retire, now_ms))
+        self.timer.watch(Every(EXPIRE_INTERVAL_MS, self.mqtt.expire_sessions, now_ms))
 
     async def _listen(self, name: str, endpoint: Endpoint, listen: str) -> None:
         address = parse_address(listen)
@@ -229,25 +233,3 @@ class Gateway:
 
 def _log_reader_error(reader: Reader, error: Exception) -> None:
     LOGGER.error("a reader failed reader=%s", type(reader).__name__, exc_info=error)
-
-
-def _door(package: str, name: str) -> Any:  # noqa: ANN401 - until all three doors are there
-    try:
-        return getattr(importlib.import_module(f"gateway.{package}.handler"), name)
-    except ImportError as error:
-        if f"gateway.{package}.handler" not in str(error):
-            raise
-        return _NoDoor
-
-
-class _NoDoor:
-    def __init__(self, *parts: object) -> None:
-        del parts
-
-    def start(self, now_ms: int) -> None:
-        del now_ms
-
-    stop = start
-
-    def connect(self, transport: Transport) -> ConnectionHandler:
-        raise NotImplementedError(transport.peer)

@@ -38,7 +38,6 @@ def _check_address(text: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(_check_address)]
-Filter = Annotated[str, Field(min_length=1, max_length=65_535)]
 
 
 class MqttSettings(BaseModel, frozen=True, extra="forbid"):
