@@ -31,7 +31,7 @@ from core.store.segments import Segments
 from core.store.table import Definitions, Table
 
 POPULATE_STEP = 256 << 10  # less than that is not worth a system call
-POPULATED_MIN = 1 << 20  # made ready ahead of the writer: twice what it wrote since the last time, within these two
+POPULATED_MIN = 4 << 20  # made ready ahead of the writer: twice what it wrote since the last time, within these two
 POPULATED_MAX = 64 << 20  # more would be written to disk as zeros first, by the next sync
 _HOUR_MS = 3_600_000
 

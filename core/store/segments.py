@@ -9,7 +9,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 from core import octets
-from core.errors import CorruptRecordError, StoreError
+from core.errors import DataFolderUnusableError, StoreError
 from core.store.layout import NEXT_SEGMENT_FILE, RECORD_BYTES_MIN, STORE_MS_AT, segment_name, segment_paths
 from core.store.mapped_file import MappedFile, disk_bytes
 from core.store.record import record_size
@@ -77,7 +77,8 @@ class Segments:
             self.segments.pop().path.unlink()
         for left, right in zip(self.segments, self.segments[1:], strict=False):
             if left.end != right.base:
-                raise CorruptRecordError(left.end, f"segment {right.path.name} does not follow {left.path.name}")
+                reason = f"segment {right.path.name} does not follow {left.path.name}: one is missing"
+                raise DataFolderUnusableError(str(self.folder), reason)
 
     @property
     def first_offset(self) -> int:
@@ -112,7 +113,9 @@ class Segments:
         segment = self.find(base)
         if segment is None or segment.base != base:
             return None
-        return self._map(base, MappedFile.open(segment.path, is_writable=False)).view
+        file = self._map(base, MappedFile.open(segment.path, is_writable=False))
+        file.close()  # the mapping alone is read
+        return file.view
 
     def _map(self, base: int, file: MappedFile) -> MappedFile:
         self._mapped[base] = file

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from core.errors import CorruptRecordError, DiskFullError, StoreError
+from core.errors import DataFolderUnusableError, DiskFullError, StoreError
 from core.store.layout import segment_name
 from core.store.record_codec import encode_record
 from core.store.segments import Segments, first_store_ms
@@ -94,7 +94,7 @@ def test_oldest_goes_and_the_newest_never(segments, tmp_path):
 def test_log_with_a_hole_is_refused_and_an_empty_file_at_its_end_dropped(tmp_path):
     for base in (0, 2 * SIZE):
         (tmp_path / segment_name(base)).write_bytes(bytes(SIZE))
-    with pytest.raises(CorruptRecordError):
+    with pytest.raises(DataFolderUnusableError):
         Segments(tmp_path, tmp_path, SIZE, 2)
     (tmp_path / segment_name(2 * SIZE)).write_bytes(b"")
     assert len(Segments(tmp_path, tmp_path, SIZE, 2).segments) == 1
