@@ -1,0 +1,132 @@
+"""AMQP over a gateway that is killed with -9: what was confirmed is there, what was acknowledged is not."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+
+import pika
+import pika.exceptions
+import pytest
+
+from tests.support.gateway import GatewayProcess
+
+pytestmark = [
+    pytest.mark.slow,
+    # pika leaves sockets and timeouts of its own behind when its peer is killed
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _leave_nothing_to_later_tests():
+    yield
+    gc.collect()
+
+
+PERSISTENT = pika.BasicProperties(delivery_mode=2)
+
+
+def connect(gateway):
+    host, port = gateway.address("amqp")
+    return pika.BlockingConnection(pika.ConnectionParameters(host, port, heartbeat=0, blocked_connection_timeout=20))
+
+
+def drain(gateway, queue):
+    """Return body and redelivered flag of everything in the queue, acknowledged."""
+    connection = connect(gateway)
+    channel = connection.channel()
+    found = []
+    for method, _, body in channel.consume(queue, inactivity_timeout=2):
+        if method is None:
+            break
+        found.append((int(body), method.redelivered))
+        channel.basic_ack(method.delivery_tag)
+        if (
+            not channel.queue_declare(queue, passive=True).method.message_count
+            and not channel.get_waiting_message_count()
+        ):
+            break
+    connection.close()
+    return found
+
+
+def test_unacknowledged_messages_come_back_and_acknowledged_ones_do_not(tmp_path):
+    with GatewayProcess(tmp_path) as gateway:
+        connection = connect(gateway)
+        channel = connection.channel()
+        channel.exchange_declare("jobs", "direct", durable=True)
+        channel.queue_declare("work", durable=True)
+        channel.queue_bind("work", "jobs", "k")
+        channel.confirm_delivery()
+        for i in range(100):
+            channel.basic_publish("jobs", "k", b"%d" % i, PERSISTENT, mandatory=True)
+        channel.basic_qos(prefetch_count=60)
+        acked = set()
+        for method, _, body in channel.consume("work"):
+            if int(body) % 3 == 0:
+                channel.basic_ack(method.delivery_tag)
+                acked.add(int(body))
+            if int(body) == 59:
+                break
+        channel.queue_declare("work", passive=True)  # the acknowledgements before it were taken
+        gateway.restart()
+        found = drain(gateway, "work")
+        assert sorted(body for body, _ in found) == sorted(set(range(100)) - acked)
+        assert all(again for body, again in found if body < 60)
+        gateway.restart()
+        assert drain(gateway, "work") == []
+
+
+class Load(threading.Thread):
+    """Publishes numbers with confirms, consumes and acknowledges them, until the gateway is gone."""
+
+    def __init__(self, gateway, first):
+        super().__init__(daemon=True)
+        self.gateway = gateway
+        self.next = first
+        self.confirmed = set()
+        self.acked = set()  # the gateway has answered something that came after
+        self.unsure = set()  # the acknowledgement was sent, and it may have come in
+
+    def run(self):
+        connection = connect(self.gateway)
+        with contextlib.suppress(pika.exceptions.AMQPError, OSError):  # killed
+            self._work(connection.channel())
+
+    def _work(self, channel):
+        channel.confirm_delivery()
+        channel.queue_declare("load", durable=True)
+        while True:
+            for _ in range(5):
+                channel.basic_publish("", "load", b"%d" % self.next, PERSISTENT)
+                self.confirmed.add(self.next)
+                self.next += 1
+            for _ in range(3):
+                method, _, body = channel.basic_get("load")
+                if method is not None:
+                    self.unsure.add(int(body))
+                    channel.basic_ack(method.delivery_tag)
+            channel.queue_declare("load", passive=True)
+            self.acked |= self.unsure
+            self.unsure = set()
+
+
+def test_no_confirmed_message_is_lost_and_no_acknowledged_one_comes_back_through_many_kills(tmp_path):
+    confirmed, acked, unsure, first = set(), set(), set(), 0
+    with GatewayProcess(tmp_path) as gateway:
+        for _ in range(5):
+            load = Load(gateway, first)
+            load.start()
+            load.join(1)
+            gateway.restart()
+            load.join(10)
+            confirmed |= load.confirmed
+            acked |= load.acked
+            unsure |= load.unsure
+            first = load.next + 1
+        assert len(confirmed) > 10
+        left = {body for body, _ in drain(gateway, "load")}
+    assert not left & acked
+    assert confirmed - acked - unsure <= left

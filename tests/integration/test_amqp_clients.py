@@ -1,0 +1,240 @@
+"""The AMQP door as aio-pika, aiormq and pika see it, unchanged."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+
+import aio_pika
+import aiormq
+import pika
+import pika.exceptions
+import pytest
+import pytest_asyncio
+
+from tests.support.gateway import running_gateway
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
+
+WAIT_S = 10
+
+
+@pytest_asyncio.fixture
+async def gateway(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        yield gateway
+
+
+def url(gateway):
+    return "amqp://guest:guest@{}:{}/".format(*gateway.listening["amqp"])
+
+
+async def take(queue, count):
+    """Return the bodies of `count` messages, each acknowledged."""
+    found = []
+    async with asyncio.timeout(WAIT_S), queue.iterator() as messages:
+        async for message in messages:
+            async with message.process():
+                found.append(message.body)
+            if len(found) == count:
+                return found
+    return found
+
+
+async def in_thread(work, *args):
+    return await asyncio.get_running_loop().run_in_executor(None, functools.partial(work, *args))
+
+
+# aio-pika
+
+
+async def test_aio_pika_works_a_queue(gateway):
+    async with await aio_pika.connect(url(gateway)) as connection:
+        channel = await connection.channel()
+        await channel.set_qos(prefetch_count=10)
+        queue = await channel.declare_queue("tasks", durable=True)
+        for i in range(50):
+            body = aio_pika.Message(b"%d" % i, delivery_mode=2, content_type="text/plain", headers={"n": i})
+            await channel.default_exchange.publish(body, "tasks")
+        assert await take(queue, 50) == [b"%d" % i for i in range(50)]
+        assert (await channel.declare_queue("tasks", durable=True, passive=True)).declaration_result.message_count == 0
+
+
+@pytest.mark.parametrize("kind", ["direct", "fanout", "topic"])
+async def test_aio_pika_publishes_through_exchanges(gateway, kind):
+    async with await aio_pika.connect(url(gateway)) as connection:
+        channel = await connection.channel(on_return_raises=True)
+        exchange = await channel.declare_exchange("events", kind, durable=True)
+        queue = await channel.declare_queue(exclusive=True)
+        await queue.bind(exchange, "a.*.c" if kind == "topic" else "a.b.c")
+        await exchange.publish(aio_pika.Message(b"hello", message_id="m-1", timestamp=1_700_000_000), "a.b.c")
+        message = await queue.get(timeout=WAIT_S)
+        assert (message.body, message.message_id, message.routing_key) == (b"hello", "m-1", "a.b.c")
+        assert message.exchange == "events"
+        await message.ack()
+        await queue.unbind(exchange, "a.*.c" if kind == "topic" else "a.b.c")
+        with pytest.raises(aio_pika.exceptions.PublishError):
+            await exchange.publish(aio_pika.Message(b"lost"), "a.b.c", mandatory=True)
+        await exchange.delete()
+
+
+async def test_aio_pika_shares_a_queue_and_gives_back(gateway):
+    async with await aio_pika.connect(url(gateway)) as one, await aio_pika.connect(url(gateway)) as two:
+        seen: dict[bytes, list[bool]] = {}
+        done = asyncio.Event()
+
+        async def work(message):
+            seen.setdefault(message.body, []).append(message.redelivered)
+            if len(seen[message.body]) == 1:
+                await message.nack(requeue=True)
+            else:
+                await message.ack()
+            if len(seen) == 20 and all(len(times) == 2 for times in seen.values()):
+                done.set()
+
+        channels = [await connection.channel() for connection in (one, two)]
+        queue = await channels[0].declare_queue("shared", durable=True)
+        for channel in channels:
+            await channel.set_qos(prefetch_count=2)
+            await (await channel.declare_queue("shared", durable=True)).consume(work)
+        for i in range(20):
+            await channels[0].default_exchange.publish(aio_pika.Message(b"%d" % i), "shared")
+        await asyncio.wait_for(done.wait(), WAIT_S)
+        assert all(times == [False, True] for times in seen.values())
+        assert await queue.purge() is not None
+
+
+async def test_aio_pika_sees_errors_as_from_rabbitmq(gateway):
+    async with await aio_pika.connect(url(gateway)) as connection:
+        channel = await connection.channel()
+        with pytest.raises(aio_pika.exceptions.ChannelNotFoundEntity, match="no queue 'none' in vhost '/'"):
+            await channel.declare_queue("none", passive=True)
+        channel = await connection.channel()
+        await channel.declare_queue("q", durable=True)
+        with pytest.raises(aio_pika.exceptions.ChannelPreconditionFailed, match="inequivalent arg 'durable'"):
+            await channel.declare_queue("q", durable=False)
+
+
+async def test_aio_pika_sends_large_messages(gateway):
+    body = bytes(range(256)) * 4_096 * 3
+    async with await aio_pika.connect(url(gateway)) as connection:
+        channel = await connection.channel()
+        queue = await channel.declare_queue("large", durable=True)
+        await channel.default_exchange.publish(aio_pika.Message(body), "large")
+        assert await take(queue, 1) == [body]
+
+
+# aiormq
+
+
+async def test_aiormq_publishes_a_thousand_with_confirms(gateway):
+    connection = await aiormq.connect(url(gateway))
+    channel = await connection.channel(publisher_confirms=True)
+    declared = await channel.queue_declare("many", durable=True)
+    bodies = [b"%d" % i for i in range(1_000)]
+    properties = aiormq.spec.Basic.Properties(delivery_mode=2)
+    confirms = [channel.basic_publish(body, routing_key="many", properties=properties) for body in bodies]
+    answers = await asyncio.wait_for(asyncio.gather(*confirms), WAIT_S)
+    assert all(isinstance(answer, aiormq.spec.Basic.Ack) for answer in answers)
+    got: list[bytes] = []
+    all_here = asyncio.Event()
+
+    async def on_message(message):
+        got.append(message.body)
+        await channel.basic_ack(message.delivery.delivery_tag)
+        if len(got) == len(bodies):
+            all_here.set()
+
+    await channel.basic_qos(prefetch_count=100)
+    await channel.basic_consume(declared.queue, on_message)
+    await asyncio.wait_for(all_here.wait(), WAIT_S)
+    assert sorted(got) == sorted(bodies)
+    await connection.close()
+
+
+async def test_aiormq_is_refused_with_a_wrong_password(gateway):
+    host, port = gateway.listening["amqp"]
+    with pytest.raises(aiormq.exceptions.ProbableAuthenticationError, match="ACCESS_REFUSED"):
+        await aiormq.connect(f"amqp://guest:wrong@{host}:{port}/")
+
+
+async def test_aiormq_is_refused_another_virtual_host(gateway):
+    host, port = gateway.listening["amqp"]
+    with pytest.raises(aiormq.exceptions.AMQPError, match=r"Connection\.Close"):
+        await aiormq.connect(f"amqp://guest:guest@{host}:{port}/other")
+
+
+# pika
+
+
+def open_pika(gateway):
+    host, port = gateway.listening["amqp"]
+    return pika.BlockingConnection(pika.ConnectionParameters(host, port, heartbeat=30))
+
+
+def pika_works(gateway):
+    connection = open_pika(gateway)
+    channel = connection.channel()
+    channel.exchange_declare("logs", "fanout", durable=True)
+    channel.queue_declare("pika", durable=True)
+    channel.queue_bind("pika", "logs")
+    channel.confirm_delivery()
+    for i in range(20):
+        properties = pika.BasicProperties(delivery_mode=2, headers={"i": i}, correlation_id=str(i), expiration="60000")
+        channel.basic_publish("logs", "", b"%d" % i, properties, mandatory=True)
+    channel.basic_qos(prefetch_count=5)
+    found = []
+    for method, properties, body in channel.consume("pika", inactivity_timeout=WAIT_S):
+        found.append((body, properties.headers["i"], properties.correlation_id, properties.expiration))
+        channel.basic_ack(method.delivery_tag)
+        if len(found) == 20:
+            break
+    channel.cancel()
+    left = channel.queue_declare("pika", durable=True, passive=True).method.message_count
+    with pytest.raises(pika.exceptions.UnroutableError):
+        channel.basic_publish("", "nowhere", b"x", mandatory=True)
+    connection.close()
+    return found, left
+
+
+async def test_pika_publishes_and_consumes(gateway):
+    found, left = await in_thread(pika_works, gateway)
+    assert found == [(b"%d" % i, i, str(i), "60000") for i in range(20)]
+    assert left == 0
+
+
+def pika_meets_errors(gateway):
+    connection = open_pika(gateway)
+    channel = connection.channel()
+    with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="no exchange 'none' in vhost '/'"):
+        channel.exchange_declare("none", passive=True)
+    channel = connection.channel()
+    channel.basic_ack(99)
+    with pytest.raises(pika.exceptions.ChannelClosedByBroker, match="unknown delivery tag 99"):
+        channel.queue_declare("q")
+    channel = connection.channel()
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker, match="headers"):
+        channel.exchange_declare("h", "headers")
+
+
+async def test_pika_meets_the_errors_it_knows(gateway):
+    await in_thread(pika_meets_errors, gateway)
+
+
+def pika_gets(gateway):
+    connection = open_pika(gateway)
+    channel = connection.channel()
+    channel.queue_declare("get", exclusive=True)
+    channel.basic_publish("", "get", b"1")
+    channel.basic_publish("", "get", b"2")
+    method, _, first = channel.basic_get("get")
+    channel.basic_nack(method.delivery_tag, requeue=True)
+    again, _, second = channel.basic_get("get", auto_ack=True)
+    channel.basic_recover(requeue=True)
+    purged = channel.queue_purge("get").method.message_count
+    connection.close()
+    return first, second, again.redelivered, purged
+
+
+async def test_pika_gets_one_by_one(gateway):
+    assert await in_thread(pika_gets, gateway) == (b"1", b"1", True, 1)
