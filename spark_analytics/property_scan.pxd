@@ -8,7 +8,13 @@ cdef unsigned char _COMMA
 
 
 @cython.locals(
-    place=Py_ssize_t, i=Py_ssize_t, pos=Py_ssize_t, end=Py_ssize_t, stop=Py_ssize_t, key_end=Py_ssize_t, which=Py_ssize_t
+    place=Py_ssize_t,
+    i=Py_ssize_t,
+    pos=Py_ssize_t,
+    end=Py_ssize_t,
+    stop=Py_ssize_t,
+    key_end=Py_ssize_t,
+    which=Py_ssize_t,
 )
 cpdef object find_properties(
     const unsigned char[::1] buf,

@@ -12,7 +12,7 @@ from spark_analytics.options import ReadOptions
 from spark_analytics.schema import arrow_schema, columns_of
 from tests.support.fan_out_oracle import Sent, count_devices, random_messages
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
 COLUMNS = ("device", "protocol", "born", "stored", "fanout", "record_bytes", "body_bytes", "dispatch_bytes")
 
 

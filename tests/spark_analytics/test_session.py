@@ -24,6 +24,7 @@ def test_on_a_cluster_executors_must_reach_the_driver():
     assert "spark.driver.host" not in settings
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.spark
 @pytest.mark.slow
 def test_an_open_session_is_used_as_it_is(spark):

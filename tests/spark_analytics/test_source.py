@@ -10,7 +10,7 @@ from spark_analytics.source import LmqDataSource, LogReader
 from tests.support.fan_out_oracle import random_messages
 from tests.support.log_builder import read_plainly, sent_as_stored, small_settings, write_log
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

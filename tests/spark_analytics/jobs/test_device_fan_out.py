@@ -23,6 +23,7 @@ def table_of(path, key):
     return rows
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
@@ -50,6 +51,7 @@ def test_every_number_is_that_of_a_plain_count(tmp_path):
     assert "<svg" in paths.page.read_text(encoding="utf-8")
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")
@@ -66,6 +68,7 @@ def test_a_damaged_log_says_where_or_is_read_without_the_record(tmp_path):
     assert json.loads(paths.json.read_text())["totals"]["messages"] == 49
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.usefixtures("spark")

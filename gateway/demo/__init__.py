@@ -1,0 +1,1 @@
+"""A fleet of simulated devices against a real gateway, and a count of what arrived where."""
