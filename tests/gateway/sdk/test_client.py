@@ -3,14 +3,15 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+import uvloop
 
 from gateway.rocketmq.commands import Command, answer, encode_command
 from gateway.sdk import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
 from gateway.sdk.client import Client, make_client_id, parse_server
+from tests.support.remoting_server import RemotingServer
 
-pytestmark = pytest.mark.asyncio
 
-
+@pytest.mark.asyncio
 async def test_answers_find_their_requests_in_any_order(server):
     waiting: list[Command] = []
 
@@ -28,6 +29,7 @@ async def test_answers_find_their_requests_in_any_order(server):
     await client.close()
 
 
+@pytest.mark.asyncio
 async def test_no_answer_in_time_is_a_timeout_and_costs_nothing_else(server):
     server.on[1] = lambda request: None
     client = Client(server.address, timeout_s=0.05)
@@ -38,6 +40,7 @@ async def test_no_answer_in_time_is_a_timeout_and_costs_nothing_else(server):
     await client.close()
 
 
+@pytest.mark.asyncio
 async def test_a_lost_connection_fails_what_waits_and_the_next_request_connects_anew(server):
     def drop(request: Command) -> None:
         server.drop_all()
@@ -51,6 +54,7 @@ async def test_a_lost_connection_fails_what_waits_and_the_next_request_connects_
     await client.close()
 
 
+@pytest.mark.asyncio
 async def test_connecting_is_tried_again_until_the_server_is_there(server):
     await server.vanish()
     client = Client(server.address, timeout_s=5)
@@ -61,6 +65,7 @@ async def test_connecting_is_tried_again_until_the_server_is_there(server):
     await client.close()
 
 
+@pytest.mark.asyncio
 async def test_nobody_there_is_an_error_that_names_the_address(server):
     await server.vanish()
     client = Client(server.address, timeout_s=0.05)
@@ -68,6 +73,7 @@ async def test_nobody_there_is_an_error_that_names_the_address(server):
         await client.request(Command(1))
 
 
+@pytest.mark.asyncio
 async def test_a_server_that_speaks_something_else_is_left(server):
     server.on[1] = lambda request: b"HTTP/1.1 400 Bad Request\r\n\r\n"
     client = Client(server.address)
@@ -76,6 +82,7 @@ async def test_a_server_that_speaks_something_else_is_left(server):
     await client.close()
 
 
+@pytest.mark.asyncio
 async def test_requests_and_strange_answers_of_the_broker_are_let_go(server):
     strange = encode_command(Command(40, opaque=1)) + encode_command(Command(0, 999, 1))
     server.on[1] = lambda request: strange + encode_command(answer(request, 7))
@@ -84,6 +91,7 @@ async def test_requests_and_strange_answers_of_the_broker_are_let_go(server):
     await client.close()
 
 
+@pytest.mark.asyncio
 async def test_a_new_connection_begins_with_a_greeting_that_is_repeated(server):
     heard = asyncio.Event()
 
@@ -100,6 +108,7 @@ async def test_a_new_connection_begins_with_a_greeting_that_is_repeated(server):
     await client.close()
 
 
+@pytest.mark.asyncio
 async def test_a_closed_client_asks_nothing(server):
     client = Client(server.address)
     await client.request(Command(1))
@@ -108,6 +117,7 @@ async def test_a_closed_client_asks_nothing(server):
         await client.request(Command(1))
 
 
+@pytest.mark.asyncio
 async def test_many_requests_share_one_connection(server):
     client = Client(server.address)
     answers = await asyncio.gather(*(client.request(Command(1, body=b"x" * 10_000)) for _ in range(500)))
@@ -116,6 +126,7 @@ async def test_many_requests_share_one_connection(server):
     await client.close()
 
 
+@pytest.mark.asyncio
 async def test_one_way_requests_wait_for_nothing(server):
     client = Client(server.address)
     await client.send_one_way(Command(5))
@@ -128,15 +139,27 @@ async def test_one_way_requests_wait_for_nothing(server):
 @pytest.mark.parametrize(
     ("text", "parts"), [("h:1", ("h", 1)), (" 127.0.0.1:9876", ("127.0.0.1", 9876)), ("[::1]:5", ("::1", 5))]
 )
-async def test_servers_are_host_and_port(text, parts):
+def test_servers_are_host_and_port(text, parts):
     assert parse_server(text) == parts
 
 
 @pytest.mark.parametrize("text", ["", "h", "h:", "h:x", ":"])
-async def test_a_server_that_is_none_is_refused(text):
+def test_a_server_that_is_none_is_refused(text):
     with pytest.raises(ValueError, match="HOST:PORT"):
         parse_server(text)
 
 
-async def test_client_identifiers_are_distinct():
+def test_client_identifiers_are_distinct():
     assert make_client_id() != make_client_id()
+
+
+def test_the_client_works_on_uvloop():
+    async def ask() -> int:
+        async with RemotingServer() as server:
+            client = Client(server.address)
+            response = await client.request(Command(1))
+            await client.close()
+            return response.code
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(ask()) == 0
