@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Protocol
 
+import core.message
 from core.broker import Broker, Reader
 from core.metrics import Metrics
 from core.store.message_store import MessageStore
@@ -131,6 +132,8 @@ class Gateway:
         now_ms = self.clock.now_ms()
         for line in self.authenticator.describe():
             LOGGER.info(line)
+        if str(core.message.__file__).endswith(".py"):
+            LOGGER.warning("running uncompiled, several times slower: no C compiler was found at the set-up")
         for door in self.doors:
             door.start(now_ms)
         self.flusher.start()

@@ -204,6 +204,7 @@ def report_fan_out(
     *,
     data_dir: Annotated[Path, typer.Option("--data-dir", help="The gateway's data folder; it may be running.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for the Parquet files and index.html.")],
+    skip_bad_records: Annotated[bool, typer.Option("--skip-bad-records", help="Leave damaged records out.")] = False,
 ) -> None:
     """Count for each device what was stored once and what a copy in each queue would have cost."""
     if find_spec("pyspark") is None:
@@ -211,4 +212,5 @@ def report_fan_out(
         raise typer.Exit(EXIT_WRONG_USE)
     # A process of its own: the JVM's, and the analytics stand beside the gateway, not under it.
     arguments = ["fan-out", "--data-dir", str(data_dir), "--out", str(out)]
+    arguments += ["--skip-bad-records"] if skip_bad_records else []
     os.execv(sys.executable, [sys.executable, "-m", "spark_analytics", *arguments])  # noqa: S606 - no shell is meant

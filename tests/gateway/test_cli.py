@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 
+import paho.mqtt.publish
 import pytest
 
 from gateway.auth.users import check_password
@@ -25,11 +26,16 @@ def _lmq(*arguments, env=None, **options):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=110,
         env=env,
         check=False,
         **options,
     )
+
+
+def _publish(gateway, topic, body):
+    host, port = gateway.address("mqtt")
+    paho.mqtt.publish.single(topic, body, qos=1, hostname=host, port=port)
 
 
 def _check_refused(result, text):
@@ -144,3 +150,12 @@ def test_report_without_spark_names_the_line_that_adds_it(tmp_path):
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     result = _lmq("report", "fan-out", "--data-dir", str(tmp_path), "--out", str(tmp_path / "out"), env=env)
     _check_refused(result, r"pip install 'lmq-gateway\[spark\]'")
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_report_is_made_beside_the_running_gateway(running, tmp_path):
+    _publish(running, "plant/1/temp", "21.5")
+    result = _lmq("report", "fan-out", "--data-dir", str(running.data_dir), "--out", str(tmp_path / "report"))
+    assert result.returncode == 0, result.stderr
+    assert "<html" in (tmp_path / "report" / "index.html").read_text()
