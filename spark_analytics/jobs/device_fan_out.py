@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -31,15 +32,17 @@ _WINDOW_LENGTHS_S = (1, 2, 5, 10, 30, 60, 300, 900, 3_600, 10_800, 21_600, 86_40
 _MS = 1_000
 
 
-_PYTHON_ERROR = re.compile(r"^(?:[\w.]*\.)?(?:CorruptRecordError|\w+Error): (.+)$", re.MULTILINE)
+_PYTHON_ERROR = re.compile(r"^(?:[\w.]*\.)?\w+Error: (.+)$", re.MULTILINE)
+_JAVA_ERROR = re.compile(r"^(?:: )?[\w.$]+Exception: (.+)$", re.MULTILINE)
 
 
 class ReportFailedError(RuntimeError):
-    """Spark could not make the tables; the text is what a task said last."""
+    """Spark could not make the tables; the text is what a task said last, in one line."""
 
-    def __init__(self, error: PySparkException) -> None:
-        found = _PYTHON_ERROR.findall(str(error))
-        super().__init__(found[-1] if found else str(error).splitlines()[0])
+    def __init__(self, error: Exception) -> None:
+        said = str(error)
+        found = _PYTHON_ERROR.findall(said)[-1:] or _JAVA_ERROR.findall(said)[:1] or said.splitlines()[:1]
+        super().__init__("".join(found) or type(error).__name__)
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def run(data_dir: Path | str, out_dir: Path | str, *, skip_bad_records: bool = F
     session = open_session("lmq fan-out report")
     try:
         _write_tables(session, _source_options(data_dir, skip_bad_records), window_ms, paths)
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
         raise ReportFailedError(error) from error
     made = Made(
         data_dir=str(data_dir),

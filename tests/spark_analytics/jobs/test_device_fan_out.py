@@ -78,6 +78,23 @@ def test_an_empty_log_makes_an_empty_report(tmp_path):
     assert json.loads(paths.json.read_text())["totals"]["messages"] == 0
 
 
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        (
+            "Job aborted\nTraceback (most recent call last):\n  File x\n"
+            "core.errors.CorruptRecordError: corrupt record at 7: x\n\tat a.b",
+            "corrupt record at 7: x",
+        ),
+        ("An error occurred while calling o1.parquet.\n: java.io.IOException: no chmod\n\tat java.base", "no chmod"),
+        ("something else\nand more", "something else"),
+        ("", "ValueError"),
+    ],
+)
+def test_a_failure_is_told_in_one_line(said, line):
+    assert str(ReportFailedError(ValueError(said))) == line
+
+
 def test_a_folder_that_is_none_or_holds_no_log_is_refused(tmp_path):
     with pytest.raises(OptionError, match="is no folder"):
         read_extent(tmp_path / "missing")
