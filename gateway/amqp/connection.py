@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import IntEnum
 
 from pamqp import base, commands
@@ -10,7 +10,6 @@ from pamqp.commands import Basic, Connection as Method
 
 from gateway.amqp.channel import Channel
 from gateway.amqp.codec import (
-    FRAME_BODY,
     FRAME_HEADER,
     FRAME_HEARTBEAT,
     FRAME_METHOD,
@@ -31,6 +30,7 @@ from gateway.amqp.events import (
     SettleRun,
 )
 from gateway.amqp.handshake import ConnectionLimits, Login, agreed_frame_max, start_method
+from gateway.amqp.heartbeat import Heartbeat
 from gateway.amqp.methods import decode_method, encode_frame, encode_method, method_name
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.unacked import is_settle
@@ -81,17 +81,8 @@ class AmqpConnection:
         self._need = len(PROTOCOL_HEADER)
         self._is_deaf = False  # frames cannot be told apart any more
         self._outbox: list[bytes] = []
-        self._has_sent = False
-        self._heartbeat_ms = 0
-        self._received_ms = now_ms
-        self._beat_at_ms = 0
+        self._heartbeat = Heartbeat(now_ms)
         self._give_up_at_ms = now_ms + limits.handshake_ms
-        self._on_frame: dict[int, Callable[[int, bytes], Event | None]] = {
-            FRAME_METHOD: self._on_method,
-            FRAME_HEADER: self._on_header,
-            FRAME_BODY: self._on_body,
-            FRAME_HEARTBEAT: self._on_heartbeat,
-        }
 
     @property
     def is_closed(self) -> bool:
@@ -102,7 +93,7 @@ class AmqpConnection:
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Take bytes; the events of earlier ones have been handled."""
-        self._received_ms = now_ms
+        self._heartbeat.received_ms = now_ms
         if self._is_deaf:
             return
         if self._tail:
@@ -201,16 +192,21 @@ class AmqpConnection:
     def _take_frame(self, kind: int, number: int, payload: bytes) -> Event | None:
         channel = self.channels.get(number)
         if self.state == State.CLOSING or (channel is not None and channel.is_closing):
-            return self._take_while_closing(kind, number, payload)
+            self._take_while_closing(kind, number, payload)
+            return None
         try:
-            return self._on_frame[kind](number, payload)
+            if kind == FRAME_METHOD:
+                return self._on_method(number, payload)
+            if kind == FRAME_HEARTBEAT:
+                self._check_heartbeat(number, payload)
+                return None
+            return self._on_content(kind, number, payload)
         except AmqpError as error:
             if error.is_fatal or channel is None:
                 raise
-            self.end_channel(channel, error)
-            return ChannelEnded(channel)
+            return self.fail(error, channel)[0]
 
-    def _take_while_closing(self, kind: int, number: int, payload: bytes) -> Event | None:
+    def _take_while_closing(self, kind: int, number: int, payload: bytes) -> None:
         index = int.from_bytes(payload[:4], "big") if kind == FRAME_METHOD else 0
         if self.state == State.CLOSING:
             if index == Method.Close.index:
@@ -222,21 +218,20 @@ class AmqpConnection:
             del self.channels[number]
         elif index == commands.Channel.CloseOk.index:
             del self.channels[number]
-        return None
 
-    def _on_heartbeat(self, number: int, payload: bytes) -> None:
+    @staticmethod
+    def _check_heartbeat(number: int, payload: bytes) -> None:
         if number or payload:
             raise frame_error("heartbeat on a channel, or with a payload")
 
-    def _on_header(self, number: int, payload: bytes) -> Event | None:
+    def _on_content(self, kind: int, number: int, payload: bytes) -> Event | None:
         channel = self._get_channel(number)
-        return self._finish(channel) if channel.take_header(payload, self.limits.body_bytes_max) else None
-
-    def _on_body(self, number: int, payload: bytes) -> Event | None:
-        channel = self._get_channel(number)
-        return self._finish(channel) if channel.take_body(payload) else None
-
-    def _finish(self, channel: Channel) -> Event:
+        if kind == FRAME_HEADER:
+            is_complete = channel.take_header(payload, self.limits.body_bytes_max)
+        else:
+            is_complete = channel.take_body(payload)
+        if not is_complete:
+            return None
         channel.finish_content(self._cutter, self.user)
         return self._publish_run(channel)
 
@@ -345,8 +340,7 @@ class AmqpConnection:
         frame_max = agreed_frame_max(method, self.limits)
         self._channel_max = method.channel_max or self.limits.channel_max
         self.payload_max = frame_max - FRAME_OVERHEAD
-        self._heartbeat_ms = method.heartbeat * 1_000
-        self._beat_at_ms = self._received_ms + self._heartbeat_ms // 2
+        self._heartbeat.start(method.heartbeat * 1_000)
         self.state = State.OPEN_METHOD
 
     def accept_open(self) -> None:
@@ -359,20 +353,17 @@ class AmqpConnection:
         if channel is not None and not error.is_fatal:
             self.end_channel(channel, error)
             return [ChannelEnded(channel)]
-        if self.state in {State.CLOSING, State.CLOSED}:
+        if State.LOGIN <= self.state <= State.OPEN:
+            self.close(error)
+        else:
             self.state = State.CLOSED
-            return [ConnectionEnded(str(error))]
-        if self.state < State.LOGIN:
-            self.state = State.CLOSED
-            return [ConnectionEnded(str(error))]
-        self.close(error)
         return [ConnectionEnded(str(error))]
 
     def close(self, error: AmqpError) -> None:
         """Send connection.close and wait for the answer; everything else that comes is ignored."""
         index = error.method_index
         self.send_method(0, Method.Close(error.code, error.reply_text, index >> 16, index & 0xFFFF))
-        self._give_up_at_ms = self._received_ms + CLOSE_WAIT_MS
+        self._give_up_at_ms = self._heartbeat.received_ms + CLOSE_WAIT_MS
         self.state = State.CLOSING
 
     def end_channel(self, channel: Channel, error: AmqpError) -> None:
@@ -399,7 +390,7 @@ class AmqpConnection:
         """Return all that is to be sent, once."""
         if not self._outbox:
             return b""
-        self._has_sent = True
+        self._heartbeat.on_sent()
         data = self._outbox[0] if len(self._outbox) == 1 else b"".join(self._outbox)
         self._outbox.clear()
         return data
@@ -410,30 +401,20 @@ class AmqpConnection:
         """Return the moment that `handle_timer` is wanted at."""
         if self.state == State.CLOSED:
             return None
-        if self.state != State.OPEN:
-            return self._give_up_at_ms
-        if not self._heartbeat_ms:
-            return None
-        return min(self._beat_at_ms, self._received_ms + 2 * self._heartbeat_ms)
+        return self._give_up_at_ms if self.state != State.OPEN else self._heartbeat.next_deadline_ms()
 
     def handle_timer(self, now_ms: int) -> ConnectionEnded | None:
         """Send a heartbeat if nothing else was sent; give up on a peer that is silent for too long."""
         if self.state == State.CLOSED:
             return None
-        if self.state != State.OPEN:
-            if now_ms < self._give_up_at_ms:
-                return None
-            reason = "no answer to connection.close" if self.state == State.CLOSING else "handshake took too long"
-            self.state = State.CLOSED
-            return ConnectionEnded(reason)
-        if not self._heartbeat_ms:
-            return None
-        if now_ms >= self._received_ms + 2 * self._heartbeat_ms:
-            self.state = State.CLOSED
-            return ConnectionEnded(f"missed heartbeats from client, timeout: {self._heartbeat_ms // 1_000}s")
-        if now_ms >= self._beat_at_ms:
-            if not self._has_sent:
+        if self.state == State.OPEN:
+            if self._heartbeat.is_lost(now_ms):
+                self.state = State.CLOSED
+                return ConnectionEnded(f"missed heartbeats, timeout: {self._heartbeat.interval_ms // 1_000}s")
+            if self._heartbeat.take_beat(now_ms):
                 self._outbox.append(HEARTBEAT_FRAME)
-            self._has_sent = False
-            self._beat_at_ms = now_ms + self._heartbeat_ms // 2
+        elif now_ms >= self._give_up_at_ms:
+            is_closing = self.state == State.CLOSING
+            self.state = State.CLOSED
+            return ConnectionEnded("no answer to connection.close" if is_closing else "handshake took too long")
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from array import array
 
 from pamqp import body, commands, header
 from pamqp.commands import Basic, Confirm, Connection, Queue
@@ -158,6 +159,11 @@ class AmqpWorld(World):
         """Return a connected MQTT client, with `publish(topic, body, qos=)`."""
         peer = super().client(client_id, *filters)
         return Device(peer)
+
+    @staticmethod
+    def offsets(*values):
+        """Return queue offsets as a column."""
+        return array("q", values)
 
     def read_parent(self):
         """Return the properties of all messages on the parent topic."""

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import pytest
+from pamqp.commands import Basic, Channel
+
+from tests.support.amqp_door import AmqpWorld
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = AmqpWorld(tmp_path)
+    yield world
+    world.close()
+
+
+def test_consumers_of_a_queue_take_turns(world):
+    peers = [world.client() for _ in range(3)]
+    peers[0].declare("q")
+    for peer in peers:
+        peer.consume("q").take()
+    peers[0].publish(*[b"%d" % i for i in range(30)], key="q")
+    counts = [len(peer.messages()) for peer in peers]
+    assert counts == [10, 10, 10]
+    for _ in range(9):
+        peers[0].publish(b"x", key="q")
+    assert [len(peer.messages()) for peer in peers] == [3, 3, 3]
+
+
+def test_prefetch_bounds_what_a_consumer_has(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(*[b"%d" % i for i in range(10)], key="q")
+    peer.call(Basic.Qos(prefetch_count=3))
+    peer.consume("q")
+    assert peer.bodies() == [b"0", b"1", b"2"]
+    peer.send(Basic.Ack(2, multiple=True))
+    assert peer.bodies() == [b"3", b"4"]
+    peer.send(Basic.Nack(3, requeue=False))
+    assert peer.bodies() == [b"5"]
+
+
+def test_a_global_prefetch_bounds_all_consumers_of_a_channel(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(*[b"%d" % i for i in range(10)], key="q")
+    peer.call(Basic.Qos(prefetch_count=3, global_=True))
+    peer.consume("q", "a").consume("q", "b")
+    assert len(peer.messages()) == 3
+    peer.send(Basic.Ack(1))
+    assert len(peer.messages()) == 1
+    peer.send(Basic.Qos(prefetch_count=0, global_=True))
+    assert len(peer.messages()) == 6
+
+
+def test_without_acknowledgement_a_message_is_done_when_it_is_sent(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"1", b"2", key="q").consume("q", no_ack=True)
+    assert peer.bodies() == [b"1", b"2"]
+    peer.send(Channel.Close(200, "", 0, 0))
+    peer.take()
+    peer.call(Channel.Open())
+    assert peer.declare("q", passive=True).message_count == 0
+
+
+def test_rejected_messages_are_shown_again_or_dropped(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"1", b"2", b"3", key="q")
+    peer.call(Basic.Qos(prefetch_count=3))
+    peer.consume("q").take()
+    peer.send(Basic.Reject(1, requeue=False), Basic.Reject(2, requeue=True), Basic.Nack(3, requeue=True))
+    again = peer.messages()
+    assert [(one.body, one.method.redelivered) for one in again] == [(b"2", True), (b"3", True)]
+    peer.send(Basic.Nack(0, multiple=True, requeue=False))
+    assert peer.take() == []
+    assert peer.declare("q", passive=True).message_count == 0
+    assert world.amqp_counts.dropped["rejected"] == 3
+
+
+def test_recover_shows_everything_again(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"1", b"2", key="q").consume("q").take()
+    peer.send(Basic.Recover(requeue=True))
+    answer, first, second = peer.take()
+    assert isinstance(answer, Basic.RecoverOk)
+    assert [(one.body, one.tag, one.method.redelivered) for one in (first, second)] == [
+        (b"1", 3, True),
+        (b"2", 4, True),
+    ]
+
+
+def test_get_gives_one_message_at_a_time(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"1", b"2", key="q")
+    first = peer.call(Basic.Get(queue="q"))
+    assert (first.body, first.tag, first.method.message_count) == (b"1", 1, 1)
+    second = peer.call(Basic.Get(queue="q", no_ack=True))
+    assert (second.body, second.tag, second.method.message_count) == (b"2", 2, 0)
+    assert isinstance(peer.call(Basic.Get(queue="q")), Basic.GetEmpty)
+    peer.send(Basic.Nack(1, requeue=True))
+    third = peer.call(Basic.Get(queue="q"))
+    assert (third.body, third.method.redelivered) == (b"1", True)
+    peer.send(Basic.Ack(3))
+    assert isinstance(peer.call(Basic.Get(queue="q")), Basic.GetEmpty)
+
+
+def test_a_cancelled_consumer_gets_nothing_more_and_keeps_what_it_has(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"1", key="q").consume("q", "c").take()
+    assert peer.call(Basic.Cancel("c")).consumer_tag == "c"
+    peer.publish(b"2", key="q")
+    assert peer.take() == []
+    peer.send(Basic.Ack(1))
+    assert peer.declare("q", passive=True).message_count == 1
+    assert peer.call(Basic.Cancel("unknown")).consumer_tag == "unknown"
+
+
+def test_an_exclusive_consumer_has_the_queue_to_itself(world):
+    peer = world.client(channels=3)
+    peer.declare("q")
+    peer.consume("q", "a", exclusive=True).take()
+    close = peer.call(Basic.Consume(queue="q"), 2)
+    assert (close.reply_code, close.reply_text) == (403, "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use")
+    peer.call(Basic.Cancel("a"))
+    assert isinstance(peer.call(Basic.Consume(queue="q"), 3), Basic.ConsumeOk)
+
+
+def test_a_right_tag_before_a_wrong_one_counts(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"1", b"2", key="q").consume("q").take()
+    peer.send(Basic.Ack(1), Basic.Ack(7), Basic.Ack(2))
+    (close,) = peer.take()
+    assert close.reply_text == "PRECONDITION_FAILED - unknown delivery tag 7"
+    peer.send(Channel.CloseOk())
+    peer.call(Channel.Open())
+    assert peer.declare("q", passive=True).message_count == 1
+
+
+def test_an_unacknowledged_message_comes_back_when_its_channel_closes(world):
+    peer = world.client(channels=2)
+    peer.declare("q")
+    peer.publish(b"1", b"2", b"3", key="q").consume("q")
+    assert peer.bodies() == [b"1", b"2", b"3"]
+    peer.send(Basic.Ack(2))
+    peer.call(Channel.Close(200, "", 0, 0))
+    peer.consume("q", "d", channel=2)
+    again = peer.messages()
+    assert [one.body for one in again] == [b"1", b"3"]
+    assert all(one.method.redelivered for one in again)
+    peer.send(Basic.Ack(2, multiple=True), channel=2)
+    assert peer.declare("q", channel=2, passive=True).message_count == 0
+
+
+def test_an_unacknowledged_message_comes_back_when_its_connection_is_lost(world):
+    peer, other = world.client(), world.client()
+    peer.declare("q")
+    peer.publish(b"1", b"2", key="q").consume("q")
+    assert peer.bodies() == [b"1", b"2"]
+    peer.send(Basic.Ack(1))
+    other.consume("q")
+    assert other.bodies() == []
+    peer.vanish()
+    (again,) = other.messages()
+    assert (again.body, again.method.redelivered) == (b"2", True)

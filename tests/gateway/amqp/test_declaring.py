@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import pytest
+from pamqp.commands import Basic, Channel, Connection, Exchange, Queue, Tx
+
+from tests.support.amqp_door import AmqpWorld
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = AmqpWorld(tmp_path)
+    yield world
+    world.close()
+
+
+def test_an_exclusive_queue_is_its_connections_own(world):
+    peer, other = world.client(), world.client(channels=3)
+    name = peer.declare("", exclusive=True).queue
+    assert name.startswith("amq.gen-")
+    for channel, method in enumerate((Queue.Declare(queue=name, passive=True), Basic.Consume(queue=name)), 1):
+        close = other.call(method, channel)
+        assert close.reply_code == 405
+        assert f"cannot obtain exclusive access to locked queue '{name}' in vhost '/'" in close.reply_text
+    peer.vanish()
+    assert other.declare(name, channel=3, passive=True).reply_code == 404
+
+
+def test_a_queue_that_deletes_itself_goes_with_its_last_consumer(world):
+    peer = world.client(channels=3)
+    peer.declare("q", auto_delete=True)
+    peer.consume("q", "a").consume("q", "b", channel=2).take()
+    peer.call(Basic.Cancel("a"))
+    assert peer.declare("q", passive=True).consumer_count == 1
+    peer.call(Channel.Close(200, "", 0, 0), 2)
+    assert peer.declare("q", channel=3, passive=True).reply_code == 404
+
+
+def test_a_new_queue_of_an_old_name_is_empty(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"old", key="q")
+    assert peer.call(Queue.Delete(queue="q")).message_count == 1
+    assert peer.declare("q").message_count == 0
+    peer.publish(b"new", key="q")
+    peer.consume("q")
+    assert peer.bodies() == [b"new"]
+
+
+def test_what_is_not_durable_does_not_survive(world):
+    peer = world.client()
+    peer.declare("transient")
+    peer.declare("durable", durable=True)
+    peer.declare("exclusive", durable=True, exclusive=True)
+    peer.call(Exchange.Declare(exchange="x", exchange_type="fanout"))
+    peer.call(Exchange.Declare(exchange="y", exchange_type="topic", durable=True))
+    peer.call(Queue.Bind(queue="durable", exchange="y", routing_key="#"))
+    peer.call(Queue.Bind(queue="transient", exchange="y", routing_key="#"))
+    peer.publish(b"lost", key="transient")
+    world.close()
+    world.open()
+    peer = world.client(channels=6)
+    assert peer.declare("durable", passive=True).queue == "durable"
+    peer.confirms().publish(b"kept", exchange="y", key="a.b")
+    assert isinstance(peer.take()[0], Basic.Ack)
+    assert peer.declare("durable", passive=True).message_count == 1
+    for channel, name in enumerate(("transient", "exclusive"), 2):
+        assert peer.declare(name, channel, passive=True).reply_code == 404
+    assert peer.call(Exchange.Declare(exchange="x", passive=True), 4).reply_code == 404
+    assert peer.declare("transient", channel=5).message_count == 0
+
+
+SOFT = [
+    (Queue.Declare(queue="none", passive=True), 404, "NOT_FOUND - no queue 'none' in vhost '/'"),
+    (Queue.Declare(passive=True), 404, "NOT_FOUND - no previously declared queue"),
+    (Exchange.Declare(exchange="none", passive=True), 404, "NOT_FOUND - no exchange 'none' in vhost '/'"),
+    (Queue.Bind(queue="q", exchange="none"), 404, "NOT_FOUND - no exchange 'none' in vhost '/'"),
+    (Queue.Bind(queue="none", exchange="amq.topic"), 404, "NOT_FOUND - no queue 'none' in vhost '/'"),
+    (Queue.Purge(queue="none"), 404, "NOT_FOUND - no queue 'none' in vhost '/'"),
+    (Basic.Get(queue="none"), 404, "NOT_FOUND - no queue 'none' in vhost '/'"),
+    (Basic.Consume(queue="none"), 404, "NOT_FOUND - no queue 'none' in vhost '/'"),
+    (
+        Queue.Declare(queue="q", durable=True),
+        406,
+        (
+            "PRECONDITION_FAILED - inequivalent arg 'durable' for queue 'q' in vhost '/': "
+            "received 'true' but current is 'false'"
+        ),
+    ),
+    (
+        Queue.Declare(queue="q", auto_delete=True),
+        406,
+        (
+            "PRECONDITION_FAILED - inequivalent arg 'auto_delete' for queue 'q' in vhost '/': "
+            "received 'true' but current is 'false'"
+        ),
+    ),
+    (Queue.Declare(queue="q", exclusive=True), 405, "RESOURCE_LOCKED - cannot obtain exclusive access"),
+    (
+        Exchange.Declare(exchange="amq.topic", exchange_type="direct", durable=True),
+        406,
+        (
+            "PRECONDITION_FAILED - inequivalent arg 'type' for exchange 'amq.topic' in vhost '/': "
+            "received 'direct' but current is 'topic'"
+        ),
+    ),
+    (
+        Queue.Declare(queue="r", arguments={"x-message-ttl": 1}),
+        406,
+        "PRECONDITION_FAILED - invalid arg 'x-message-ttl' for queue 'r' in vhost '/': not supported",
+    ),
+    (
+        Queue.Declare(queue="r", arguments={"x-queue-type": "quorum"}),
+        406,
+        "PRECONDITION_FAILED - invalid arg 'x-queue-type' for queue 'r' in vhost '/': 'quorum' is not supported",
+    ),
+    (
+        Exchange.Declare(exchange="r", arguments={"alternate-exchange": "x"}),
+        406,
+        "PRECONDITION_FAILED - invalid arg 'alternate-exchange' for exchange 'r' in vhost '/': not supported",
+    ),
+    (
+        Basic.Consume(queue="q", consumer_tag="t", arguments={"x-priority": 1}),
+        406,
+        "PRECONDITION_FAILED - invalid arg 'x-priority' for consumer 't' of queue 'q': not supported",
+    ),
+    (Queue.Declare(queue="amq.mine"), 403, "ACCESS_REFUSED - queue name 'amq.mine' contains reserved prefix 'amq.*'"),
+    (
+        Exchange.Declare(exchange="amq.mine"),
+        403,
+        "ACCESS_REFUSED - exchange name 'amq.mine' contains reserved prefix 'amq.*'",
+    ),
+    (Exchange.Declare(exchange=""), 403, "ACCESS_REFUSED - operation not permitted on the default exchange"),
+    (Exchange.Delete(exchange=""), 403, "ACCESS_REFUSED - operation not permitted on the default exchange"),
+    (Exchange.Delete(exchange="amq.fanout"), 403, "ACCESS_REFUSED - exchange name 'amq.fanout' contains reserved"),
+    (Queue.Bind(queue="q", exchange=""), 403, "ACCESS_REFUSED - operation not permitted on the default exchange"),
+    (Queue.Delete(queue="q", if_unused=True), 406, "PRECONDITION_FAILED - queue 'q' in vhost '/' in use"),
+    (Queue.Delete(queue="full", if_empty=True), 406, "PRECONDITION_FAILED - queue 'full' in vhost '/' is not empty"),
+    (Exchange.Delete(exchange="x", if_unused=True), 406, "PRECONDITION_FAILED - exchange 'x' in vhost '/' in use"),
+    (Basic.Ack(1), 406, "PRECONDITION_FAILED - unknown delivery tag 1"),
+    (Basic.Ack(-1), 406, f"PRECONDITION_FAILED - unknown delivery tag {2**64 - 1}"),
+    (Basic.Nack(9, requeue=True), 406, "PRECONDITION_FAILED - unknown delivery tag 9"),
+    (Basic.Reject(0), 406, "PRECONDITION_FAILED - unknown delivery tag 0"),
+]
+
+
+HARD = [
+    (Exchange.Declare(exchange="r", exchange_type="headers"), 540, "NOT_IMPLEMENTED - exchanges of type 'headers'"),
+    (Exchange.Declare(exchange="r", exchange_type="x-odd"), 503, "COMMAND_INVALID - unknown exchange type 'x-odd'"),
+    (Tx.Select(), 540, "NOT_IMPLEMENTED - tx.select is not supported"),
+    (Exchange.Bind(destination="a", source="b"), 540, "NOT_IMPLEMENTED - exchange.bind is not supported"),
+    (Basic.Recover(requeue=False), 540, "NOT_IMPLEMENTED - requeue=false"),
+    (Basic.Qos(prefetch_size=1), 540, "NOT_IMPLEMENTED - prefetch_size!=0 (1)"),
+    (Channel.Flow(active=False), 540, "NOT_IMPLEMENTED - active=false"),
+    (Basic.Consume(queue="q", consumer_tag="used"), 530, "NOT_ALLOWED - attempt to reuse consumer tag 'used'"),
+    (Channel.Open(), 504, "CHANNEL_ERROR - second 'channel.open' seen"),
+    (Queue.PurgeOk(message_count=0), 503, "COMMAND_INVALID - unexpected queue.purgeok"),
+    (Connection.Blocked("x"), 503, "COMMAND_INVALID - connection.blocked on a channel"),
+]
+
+
+def scene(world):
+    other = world.client()
+    other.declare("q")
+    other.consume("q").take()
+    other.declare("full")
+    other.publish(b"1", key="full")
+    other.call(Exchange.Declare(exchange="x", exchange_type="direct"))
+    other.call(Queue.Bind(queue="q", exchange="x", routing_key=""))
+    peer = world.client(channels=2)
+    peer.consume("full", "used").take()
+    peer.send(Basic.Ack(1))
+    return other, peer
+
+
+@pytest.mark.parametrize(("method", "code", "text"), SOFT, ids=lambda value: getattr(value, "name", None))
+def test_a_soft_error_costs_the_channel_only(world, method, code, text):
+    _, peer = scene(world)
+    if "full" in text:
+        peer.call(Basic.Cancel("used"))
+        peer.publish(b"2", key="full").take()
+    close = peer.call(method, 2)
+    assert isinstance(close, Channel.Close)
+    assert close.reply_code == code
+    assert close.reply_text.startswith(text)
+    assert (close.class_id << 16 | close.method_id) == method.index or isinstance(
+        method, Basic.Ack | Basic.Nack | Basic.Reject
+    )
+    peer.send(method, channel=2)
+    assert peer.take() == []
+    peer.send(Channel.CloseOk(), channel=2)
+    assert isinstance(peer.call(Channel.Open(), 2), Channel.OpenOk)
+    assert isinstance(peer.call(Basic.Qos(prefetch_count=1)), Basic.QosOk)
+
+
+@pytest.mark.parametrize(("method", "code", "text"), HARD, ids=lambda value: getattr(value, "name", None))
+def test_a_hard_error_costs_the_connection_and_nobody_elses(world, method, code, text):
+    other, peer = scene(world)
+    (close,) = [one for one in peer.send(method).take() if isinstance(one, Connection.Close)]
+    assert close.reply_code == code
+    assert close.reply_text.startswith(text)
+    assert not peer.is_closed
+    peer.send(Basic.Qos(prefetch_count=1))
+    assert peer.take() == []
+    peer.send(Connection.CloseOk(), channel=0)
+    assert peer.is_closed
+    assert other.declare("q", passive=True).queue == "q"

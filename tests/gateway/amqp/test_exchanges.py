@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.exchanges import Exchange, ExchangeTable
+
+
+def make(kind):
+    return Exchange("x", kind, durable=True, auto_delete=False, internal=False)
+
+
+def make_table():
+    bound = []
+    table = ExchangeTable(
+        "/", lambda key, queue: bound.append(("+", key, queue)), lambda key, queue: bound.append(("-", key, queue))
+    )
+    return table, bound
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("direct", ["exact"]), ("fanout", ["exact", "star", "hash"]), ("topic", ["exact", "hash", "star"])],
+)
+def test_each_type_has_its_rule(kind, expected):
+    exchange = make(kind)
+    for queue, key in (("exact", "a.b"), ("star", "a.*"), ("hash", "#.b")):
+        assert exchange.bind(queue, key)
+    assert sorted(exchange.queues("a.b")) == sorted(expected)
+    assert exchange.queues("z") == (["exact", "star", "hash"] if kind == "fanout" else [])
+
+
+@pytest.mark.parametrize("kind", ["direct", "fanout", "topic"])
+def test_binding_twice_is_binding_once(kind):
+    exchange = make(kind)
+    assert exchange.bind("q", "k")
+    assert not exchange.bind("q", "k")
+    exchange.bind("q", "other")
+    assert exchange.queues("k") == ["q"]
+    assert exchange.unbind("q", "k")
+    assert not exchange.unbind("q", "k")
+    assert exchange.queues("k") == (["q"] if kind == "fanout" else [])
+
+
+def naive_match(pattern, words):
+    if not pattern:
+        return not words
+    if pattern[0] == "#":
+        return any(naive_match(pattern[1:], words[i:]) for i in range(len(words) + 1))
+    return bool(words) and pattern[0] in ("*", words[0]) and naive_match(pattern[1:], words[1:])
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", "$c", "d/e", "50%"]), max_size=5)
+PATTERNS = st.lists(st.sampled_from(["a", "b", "$c", "d/e", "50%", "*", "#"]), min_size=1, max_size=5)
+
+
+@given(st.lists(PATTERNS, max_size=6), WORDS)
+def test_topic_exchanges_match_as_the_protocol_says(patterns, words):
+    exchange = make("topic")
+    for i, pattern in enumerate(patterns):
+        exchange.bind(str(i), ".".join(pattern))
+    expected = [str(i) for i, pattern in enumerate(patterns) if naive_match(pattern, words)]
+    assert sorted(exchange.queues(".".join(words))) == sorted(expected)
+
+
+def test_bindings_of_the_topic_space_are_told():
+    table, bound = make_table()
+    exchange = table.get("amq.topic")
+    table.bind(exchange, "q", "a.#")
+    table.bind(exchange, "q", "a.#")
+    table.bind(table.get("amq.direct"), "q", "k")
+    assert bound == [("+", "a.#", "q")]
+    assert {(gone.name, key) for gone, key in table.unbind_queue("q")} == {("amq.topic", "a.#"), ("amq.direct", "k")}
+    assert bound == [("+", "a.#", "q"), ("-", "a.#", "q")]
+
+
+def test_every_change_makes_a_new_version():
+    table, _ = make_table()
+    seen = {table.version}
+    exchange = make("direct")
+    for change in (
+        lambda: table.add(exchange),
+        lambda: table.bind(exchange, "q", "k"),
+        lambda: table.unbind(exchange, "q", "k"),
+        lambda: table.remove(exchange),
+    ):
+        change()
+        assert table.version not in seen
+        seen.add(table.version)
+
+
+def test_a_missing_exchange_is_not_found():
+    table, _ = make_table()
+    assert {exchange.name for exchange in table} == {"", "amq.direct", "amq.fanout", "amq.topic"}
+    assert table.find("none") is None
+    with pytest.raises(AmqpError, match="NOT_FOUND - no exchange 'none' in vhost '/'"):
+        table.get("none")

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+from pamqp.commands import Connection
+
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.handshake import ConnectionLimits, Login, agreed_frame_max, start_method
+from gateway.amqp.methods import encode_method
+from tests.support import amqp
+
+LIMITS = ConnectionLimits(frame_max=131_072, channel_max=100, heartbeat_s=60, body_bytes_max=1, handshake_ms=1)
+
+
+def test_the_server_says_what_it_can():
+    ((_, start),) = amqp.decode_frames(encode_method(start_method("1.2"), 0))
+    capabilities = start.server_properties["capabilities"]
+    assert start.server_properties["product"] == "LMQ Gateway"
+    for name in (
+        "publisher_confirms",
+        "basic.nack",
+        "consumer_cancel_notify",
+        "per_consumer_qos",
+        "connection.blocked",
+    ):
+        assert capabilities[name] is True
+    assert start.mechanisms == "PLAIN AMQPLAIN"
+
+
+def test_plain_credentials_are_read():
+    login = Login(Connection.StartOk({"connection_name": "billing"}, "PLAIN", "\0joe\0pass word", "en_US"))
+    assert (login.user, login.password, login.client) == ("joe", b"pass word", "billing")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "response", "text"),
+    [
+        ("PLAIN", "joe", "malformed PLAIN response"),
+        ("PLAIN", "\0joe", "malformed PLAIN response"),
+        ("AMQPLAIN", "\x05LOGINS\0\0\0\x09joe", "malformed AMQPLAIN response"),
+        ("AMQPLAIN", "", "malformed AMQPLAIN response"),
+        ("EXTERNAL", "", "unknown authentication mechanism 'EXTERNAL'"),
+    ],
+)
+def test_other_credentials_are_refused(mechanism, response, text):
+    with pytest.raises(AmqpError, match=text):
+        Login(Connection.StartOk({}, mechanism, response, "en_US"))
+
+
+@pytest.mark.parametrize("said", [{"capabilities": "odd"}, {"capabilities": {"a": 1}}, {}])
+def test_capabilities_may_be_anything(said):
+    login = Login(Connection.StartOk(said, "PLAIN", "\0a\0b", "en_US"))
+    assert login.capabilities == (said["capabilities"] if isinstance(said.get("capabilities"), dict) else {})
+
+
+@pytest.mark.parametrize(("asked", "agreed"), [(0, 131_072), (4_096, 4_096), (131_072, 131_072)])
+def test_frame_max_is_the_clients_within_bounds(asked, agreed):
+    assert agreed_frame_max(Connection.TuneOk(0, asked, 0), LIMITS) == agreed
+
+
+@pytest.mark.parametrize(
+    ("channels", "frame_max", "text"),
+    [
+        (0, 4_095, r"frame_max = 4095 is lower than the minimum allowed value \(4096\)"),
+        (0, 200_000, r"frame_max = 200000 is higher than the maximum allowed value \(131072\)"),
+        (101, 0, r"channel_max = 101 is higher than the maximum allowed value \(100\)"),
+    ],
+)
+def test_what_is_out_of_bounds_is_not_allowed(channels, frame_max, text):
+    with pytest.raises(AmqpError, match=text):
+        agreed_frame_max(Connection.TuneOk(channels, frame_max, 0), LIMITS)

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import pytest
+from pamqp.commands import Basic, Channel, Exchange, Queue
+
+from core.errors import DiskFullError
+from tests.support import amqp
+from tests.support.amqp_door import AmqpWorld
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = AmqpWorld(tmp_path)
+    yield world
+    world.close()
+
+
+def test_exchanges_route_by_their_type(world):
+    peer = world.client()
+    for name, kind in (("d", "direct"), ("f", "fanout"), ("t", "topic")):
+        peer.call(Exchange.Declare(exchange=name, exchange_type=kind))
+        for queue, key in ((f"{name}1", "a.b"), (f"{name}2", "a.*"), (f"{name}3", "#")):
+            peer.declare(queue)
+            peer.call(Queue.Bind(queue=queue, exchange=name, routing_key=key))
+    for name, expected in (("d", [1, 0, 0]), ("f", [1, 1, 1]), ("t", [1, 1, 1])):
+        peer.publish(b"x", exchange=name, key="a.b")
+        assert [peer.declare(f"{name}{i}", passive=True).message_count for i in (1, 2, 3)] == expected
+    peer.publish(b"y", exchange="t", key="a.c")
+    assert [peer.declare(f"t{i}", passive=True).message_count for i in (1, 2, 3)] == [1, 2, 2]
+    assert isinstance(peer.call(Queue.Unbind(queue="t2", exchange="t", routing_key="a.*")), Queue.UnbindOk)
+    peer.publish(b"y", exchange="t", key="a.c")
+    assert [peer.declare(f"t{i}", passive=True).message_count for i in (1, 2, 3)] == [1, 2, 3]
+
+
+def test_what_must_be_routed_and_cannot_be_is_returned(world):
+    peer = world.client()
+    peer.confirms().publish(b"lost", key="nowhere", mandatory=True, content_type="text/plain")
+    returned, ack = peer.take()
+    assert isinstance(returned.method, Basic.Return)
+    assert (returned.method.reply_code, returned.method.reply_text) == (312, "NO_ROUTE")
+    assert (returned.method.exchange, returned.method.routing_key) == ("", "nowhere")
+    assert (returned.body, returned.properties.content_type) == (b"lost", "text/plain")
+    assert ack.delivery_tag == 1
+    peer.publish(b"lost", key="nowhere")
+    assert isinstance(peer.take()[0], Basic.Ack)
+    assert world.amqp_counts.dropped == {"returned": 1, "unroutable": 1}
+    peer.publish(b"y", exchange="amq.topic", key="no.body", mandatory=True)
+    assert isinstance(peer.take()[0].method, Basic.Return)
+
+
+def test_a_missing_exchange_costs_the_channel_and_nothing_that_came_before(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.confirms().write(
+        amqp.publish(1, b"good", key="q"), amqp.publish(1, b"bad", exchange="none"), amqp.publish(1, b"late", key="q")
+    )
+    close, *rest = [one for one in peer.take() if not isinstance(one, Basic.Ack)]
+    assert rest == []
+    assert (close.reply_code, close.reply_text) == (404, "NOT_FOUND - no exchange 'none' in vhost '/'")
+    assert (close.class_id, close.method_id) == (60, 40)
+    peer.publish(b"ignored", key="q")
+    peer.send(Channel.CloseOk())
+    peer.call(Channel.Open())
+    assert peer.declare("q", passive=True).message_count == 1
+
+
+def test_immediate_is_not_implemented(world):
+    peer = world.client()
+    peer.publish(b"x", key="q", immediate=True)
+    (close,) = peer.take()
+    assert (close.reply_code, close.reply_text) == (540, "NOT_IMPLEMENTED - immediate=true")
+
+
+def test_a_body_larger_than_allowed_costs_the_channel(tmp_path):
+    world = AmqpWorld(tmp_path, body_bytes_max=1_000)
+    peer = world.client()
+    peer.publish(b"x" * 1_001, key="q")
+    (close,) = peer.take()
+    assert close.reply_code == 406
+    assert close.reply_text == "PRECONDITION_FAILED - message size 1001 is larger than configured max size 1000"
+    peer.send(Channel.CloseOk())
+    assert isinstance(peer.call(Channel.Open()), Channel.OpenOk)
+    world.close()
+
+
+def test_origin_travels_to_other_doors(world):
+    device = world.client_of_mqtt(b"dev-1", (b"#", 0))
+    peer = world.client(properties={"connection_name": "billing"})
+    peer.publish(b"x", exchange="amq.topic", key="a")
+    assert device.bodies() == [b"x"]
+    stored = world.read_parent()
+    assert stored[-1][b"LMQ_PROTOCOL"] == b"amqp"
+    assert stored[-1][b"LMQ_CLIENT"] == b"billing"
+    assert stored[-1][b"LMQ_USER"] == b"guest"
+
+
+def test_a_key_that_no_record_can_hold_is_refused(world):
+    for key in ("a\x01b", "a\x02b", "a\x00b"):
+        peer = world.client()
+        peer.publish(b"x", exchange="amq.topic", key=key)
+        (close,) = peer.take()
+        assert (close.reply_code, close.reply_text[:50]) == (406, "PRECONDITION_FAILED - exchange or routing key has ")
+
+
+@pytest.mark.parametrize("key", ["", "a.b", "a/b", "50%", "*", "#", "a.#", "ü.ö", "x" * 255, "%2F", "a..b"])
+@pytest.mark.parametrize("exchange", ["all", "amq.topic"])
+def test_any_other_key_comes_out_as_it_went_in(world, exchange, key):
+    peer = world.client()
+    peer.declare("q")
+    peer.send(Exchange.Declare(exchange="all", exchange_type="fanout"))
+    peer.send(Queue.Bind(queue="q", exchange=exchange, routing_key="#"))
+    peer.take()
+    peer.publish(b"x", exchange=exchange, key=key).consume("q")
+    (message,) = peer.messages()
+    assert (message.method.exchange, message.method.routing_key) == (exchange, key)
+
+
+def test_a_publish_to_an_internal_exchange_is_refused(world):
+    peer = world.client()
+    peer.call(Exchange.Declare(exchange="inner", internal=True))
+    peer.publish(b"x", exchange="inner")
+    (close,) = peer.take()
+    assert close.reply_text == "ACCESS_REFUSED - cannot publish to internal exchange 'inner' in vhost '/'"
+
+
+def test_a_queue_that_gets_a_message_twice_by_two_bindings_gets_it_once(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.send(Exchange.Declare(exchange="t", exchange_type="topic"))
+    for key in ("a.*", "#", "a.b"):
+        peer.send(Queue.Bind(queue="q", exchange="t", routing_key=key))
+        peer.send(Queue.Bind(queue="q", exchange="amq.topic", routing_key=key))
+    peer.take()
+    peer.publish(b"x", exchange="t", key="a.b").publish(b"y", exchange="amq.topic", key="a.b").consume("q")
+    assert peer.bodies() == [b"x", b"y"]
+
+
+def test_a_new_binding_counts_from_the_next_message_on(world):
+    peer = world.client()
+    peer.declare("one")
+    peer.declare("two")
+    peer.send(Queue.Bind(queue="one", exchange="amq.fanout"))
+    peer.take()
+    peer.publish(b"1", exchange="amq.fanout")
+    peer.call(Queue.Bind(queue="two", exchange="amq.fanout"))
+    peer.publish(b"2", exchange="amq.fanout")
+    peer.call(Queue.Delete(queue="one"))
+    peer.publish(b"3", exchange="amq.fanout", mandatory=True)
+    peer.consume("two")
+    assert peer.bodies() == [b"2", b"3"]
+
+
+def test_a_message_that_the_store_has_no_room_for_is_refused(world, monkeypatch):
+    peer = world.client()
+    peer.declare("q")
+    peer.confirms()
+
+    def fail(batch, now_ms):
+        batch.appended = 1
+        raise DiskFullError("/data")
+
+    monkeypatch.setattr(world.store, "append_batch", fail)
+    peer.publish(b"1", key="q").publish(b"2", key="q")
+    peer.write(*[amqp.publish(1, b"x", key="q") for _ in range(3)])
+    answers = [(type(one).__name__, one.delivery_tag) for one in peer.take()]
+    assert [tag for name, tag in answers if name == "Nack"] == [4, 5]
+    other = world.client()
+    other.publish(b"1", key="q")
+    (close,) = other.take()
+    assert (close.reply_code, close.reply_text) == (506, "RESOURCE_ERROR - no space left for /data")

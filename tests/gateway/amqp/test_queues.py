@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.exchanges import Exchange
+from gateway.amqp.queues import VirtualHost
+from tests.support.amqp_door import AmqpWorld
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = AmqpWorld(tmp_path)
+    yield world
+    world.close()
+
+
+def add(vhost, name, owner=None, **options):
+    return vhost.add(name, **{"durable": True, "auto_delete": False, "owner": owner, "arguments": {}, **options})
+
+
+def reopen(world):
+    world.close()
+    world.open()
+    return world.amqp.vhost
+
+
+def test_what_is_durable_is_there_after_a_restart(world):
+    vhost = world.amqp.vhost
+    exchange = Exchange("x", "topic", durable=True, auto_delete=False, internal=True)
+    vhost.add_exchange(exchange)
+    for name, options in (("kept", {}), ("gone", {"durable": False}), ("mine", {"owner": object()})):
+        vhost.bind(exchange, add(vhost, name, **options), "a.#")
+    vhost.bind(vhost.exchanges.get("amq.topic"), vhost.find("kept"), "t.*")
+    vhost = reopen(world)
+    assert [queue.name for queue in vhost] == ["kept"]
+    found = vhost.exchanges.get("x")
+    assert (found.kind, found.is_internal, list(found.bindings)) == ("topic", True, [("kept", "a.#")])
+    assert [one.name for one in world.broker.explain(b"t/1")] == [vhost.light_name("kept")]
+
+
+def test_what_was_removed_is_not_there_after_a_restart(world):
+    vhost = world.amqp.vhost
+    exchange = Exchange("x", "direct", durable=True, auto_delete=False, internal=False)
+    vhost.add_exchange(exchange)
+    kept, gone = add(vhost, "kept"), add(vhost, "gone")
+    for queue in (kept, gone):
+        vhost.bind(exchange, queue, "k")
+    vhost.unbind(exchange, kept, "k")
+    vhost.remove(gone)
+    vhost = reopen(world)
+    assert [queue.name for queue in vhost] == ["kept"]
+    assert list(vhost.exchanges.get("x").bindings) == []
+    vhost.remove_exchange(vhost.exchanges.get("x"))
+    assert reopen(world).exchanges.find("x") is None
+
+
+def test_an_exchange_that_deletes_itself_goes_with_its_last_binding(world):
+    vhost = world.amqp.vhost
+    exchange = Exchange("x", "fanout", durable=True, auto_delete=True, internal=False)
+    vhost.add_exchange(exchange)
+    one, two = add(vhost, "one"), add(vhost, "two")
+    vhost.bind(exchange, one, "")
+    vhost.bind(exchange, two, "")
+    vhost.unbind(exchange, one, "")
+    assert vhost.exchanges.find("x") is exchange
+    vhost.remove(two)
+    assert vhost.exchanges.find("x") is None
+
+
+def test_a_queue_of_another_connection_is_locked(world):
+    vhost, owner = world.amqp.vhost, object()
+    queue = add(vhost, "mine", owner)
+    assert vhost.get("mine", owner) is queue
+    with pytest.raises(AmqpError, match="RESOURCE_LOCKED - cannot obtain exclusive access to locked queue 'mine'"):
+        vhost.get("mine", object())
+    with pytest.raises(AmqpError, match="NOT_FOUND - no queue 'none' in vhost '/'"):
+        vhost.get("none", owner)
+
+
+def test_retention_is_told_what_is_still_needed(world):
+    peer = world.client()
+    peer.declare("q", durable=True)
+    peer.publish(b"1", b"2", b"3", key="q").consume("q").take()
+    queue = world.amqp.vhost.find("q")
+    assert dict(world.amqp.vhost.floors())[queue.pop.queue_ref] == 0
+    queue.pop.ack_many(world.offsets(0, 1), 2)
+    assert dict(world.amqp.vhost.floors())[queue.pop.queue_ref] == 2
+
+
+def test_queues_are_opened_when_they_are_used(world):
+    vhost = world.amqp.vhost
+    for i in range(20):
+        add(vhost, f"q{i}")
+    vhost = reopen(world)
+    assert len(vhost) == 20
+    assert all(queue._pop is None for queue in vhost)
+    assert isinstance(vhost, VirtualHost)
