@@ -29,6 +29,8 @@ VERSION = 493  # MQVersion.V5_4_0: what we report, so that clients use what a 5.
 FRAME_PREFIX_BYTES = 8
 HEADER_BYTES_MAX = 0xFFFFFF
 
+_DECODER = json.JSONDecoder(strict=False)
+_LANGUAGE_NUMBERS = {name: number for number, name in enumerate(LANGUAGES)}
 _PREFIX = struct.Struct(">iI")
 _BINARY_START = struct.Struct(">hBhii")
 _LENGTH_16 = struct.Struct(">H")
@@ -135,20 +137,21 @@ def _encode_json(command: Command) -> bytes:
 
 
 def _decode_json(header: bytes, body: bytes | memoryview) -> Command:
-    fields = json.loads(header.decode(), strict=False)
+    fields = _DECODER.decode(header.decode())
     if not isinstance(fields, dict):
         raise FrameError("unreadable header: not an object")
     ext = fields.get("extFields")
     remark = fields.get("remark")
+    is_plain = header.isascii() and b"\\u" not in header  # so no text can be half of a surrogate pair
     return Command(
         code=_integer(fields, "code"),
         opaque=_integer(fields, "opaque"),
         flag=_integer(fields, "flag"),
-        ext=_texts(ext) if isinstance(ext, dict) else {},
+        ext=_texts(ext, is_plain=is_plain) if isinstance(ext, dict) else {},
         body=body,
         remark=None if remark is None else _checked(str(remark)),
         version=_integer(fields, "version"),
-        language=_language(fields.get("language")),
+        language=_LANGUAGE_NUMBERS.get(str(fields.get("language")), LANGUAGE_OTHER),
         header_type=HEADER_JSON,
     )
 
@@ -160,8 +163,10 @@ def _integer(fields: dict[str, Any], name: str) -> int:
     return value
 
 
-def _texts(ext: dict[str, Any]) -> dict[str, str]:
+def _texts(ext: dict[str, Any], *, is_plain: bool) -> dict[str, str]:
     """Return the fields as text: some clients send numbers and booleans as such."""
+    if is_plain and all(type(value) is str for value in ext.values()):
+        return ext
     texts: dict[str, str] = {}
     for name, value in ext.items():
         if isinstance(value, str):
@@ -178,10 +183,6 @@ def _checked(text: str) -> str:
     if not text.isascii():
         text.encode()
     return text
-
-
-def _language(name: object) -> int:
-    return LANGUAGES.index(name) if name in LANGUAGES else LANGUAGE_OTHER
 
 
 def _encode_binary(command: Command) -> bytes:

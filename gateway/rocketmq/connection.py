@@ -10,8 +10,14 @@ from collections.abc import Iterator
 
 from gateway.rocketmq.codec import Frames, cut_frames
 from gateway.rocketmq.commands import FRAME_PREFIX_BYTES, Command, decode_header
+from gateway.rocketmq.request_codes import RequestCode
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_run import SendRun
+
+CODE_UNSEEN = 0  # the header does not begin with its code
+MAYBE_SENDS = frozenset(
+    (CODE_UNSEEN, RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
+)
 
 
 class FrameInput:
@@ -117,11 +123,12 @@ class Connection:
         frames, run = self._input.frames, self._run
         i = 0
         while i < frames.count:
-            run.begin(frames.buf, origin=self.origin, born_host=self._born_host, uniq_prefix=uniq_prefix)
-            after = read_sends(frames, i, run)
-            if after > i:
-                yield run
-                i = after
-            else:
-                yield self._input.decode(i)
-                i += 1
+            if frames.code[i] in MAYBE_SENDS:
+                run.begin(frames.buf, origin=self.origin, born_host=self._born_host, uniq_prefix=uniq_prefix)
+                after = read_sends(frames, i, run)
+                if after > i:
+                    yield run
+                    i = after
+                    continue
+            yield self._input.decode(i)
+            i += 1

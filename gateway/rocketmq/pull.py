@@ -37,6 +37,7 @@ COUNT_MAX = 1024  # of one answer, whatever the client asks for
 BYTES_MAX = 262_144  # of one answer's records, unless a single one is larger
 SCAN_MAX = 4096  # messages that one pull looks at for those its filter wants
 SUSPEND_MS_MAX = 600_000
+QUEUES_MAX = 100_000  # remembered, about 300 bytes each
 HELD_MAX = 10_000  # of one connection; more are answered at once
 NOTHING: frozenset[ResponseCode] = frozenset()
 NOT_FOUND = frozenset((ResponseCode.PULL_NOT_FOUND,))
@@ -118,6 +119,7 @@ class PullService:
         self._topics = topics
         self._subscriptions = subscriptions
         self._metrics = metrics
+        self._queues: dict[tuple[str, str | None], tuple[bytes, int]] = {}  # as asked for -> key and number
         self._batch = StoredBatch(COUNT_MAX)
         self._picked = array("i", bytes(4 * COUNT_MAX))
 
@@ -130,14 +132,15 @@ class PullService:
         pull = HeldPull(self, puller, request)
         sys_flag = integer_field(request, "sysFlag")
         topic = text_field(request, "topic")
-        key = self._check_queue(topic.encode(), integer_field(request, "queueId"))
+        key, pull.queue_ref = self._find_queue(topic, request)
         if not puller.may_read(key):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {topic}")
         pull.tags = self._filter_of(request, topic, sys_flag)
         if sys_flag & FLAG_COMMIT:
             self._commit(request, key)
         is_suspending = bool(sys_flag & FLAG_SUSPEND) and len(puller.held) < HELD_MAX
-        pull.queue_ref = self._broker.open_queue(key) if is_suspending else self._broker.find_queue(key)
+        if is_suspending and pull.queue_ref < 0:
+            pull.queue_ref = self._broker.open_queue(key)
         if is_suspending:
             suspend_ms = integer_field(request, "suspendTimeoutMillis", 0)
             pull.deadline_ms = now_ms + max(0, min(suspend_ms, SUSPEND_MS_MAX))
@@ -146,6 +149,19 @@ class PullService:
         elif not self._answer(pull, NOT_FOUND if is_suspending else NOTHING):
             self._suspend(pull)
             puller.hold(pull)
+
+    def _find_queue(self, topic: str, request: Command) -> tuple[bytes, int]:
+        """Return the key and number of the queue that is asked for; the number is -1 where it has nothing yet."""
+        asked = (topic, request.ext.get("queueId"))
+        known = self._queues.get(asked)
+        if known is None:
+            key = self._check_queue(topic.encode(), integer_field(request, "queueId"))
+            known = (key, self._broker.find_queue(key))
+            if known[1] >= 0:
+                if len(self._queues) >= QUEUES_MAX:
+                    self._queues.clear()
+                self._queues[asked] = known
+        return known
 
     def _check_queue(self, topic: bytes, queue_id: int) -> bytes:
         found = self._topics.get(topic)

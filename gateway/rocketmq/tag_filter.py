@@ -21,6 +21,8 @@ class Subscription:
 
 def parse_tag_filter(expression: str) -> TagFilter:
     """Return the filter of `a || b`; `*` and nothing want all."""
+    if expression in {ALL, ""}:
+        return None
     tags = frozenset(tag.strip().encode(errors="replace") for tag in expression.split("||"))
     tags -= {b""}
     return None if not tags or ALL.encode() in tags else tags

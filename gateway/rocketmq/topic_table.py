@@ -79,17 +79,18 @@ class TopicTable:
         self._topics_max = topics_max
         self._makes_topics = makes_topics
         template = PERM_READ | PERM_WRITE | (PERM_INHERIT if makes_topics else 0)
-        self._built_in = {TEMPLATE: Topic(8, 8, template), parent_topic: Topic(1, 1)}
+        self._known: dict[bytes, Topic] = {TEMPLATE: Topic(8, 8, template), parent_topic: Topic(1, 1)}
 
     def find(self, name: bytes) -> Topic | None:
         """Return the topic of that name, or None."""
         if is_light(name):
             return LIGHT_TOPIC
-        built_in = self._built_in.get(name)
-        if built_in is not None:
-            return built_in
-        row = self._rows.get(name)
-        return None if row is None else Topic(*_ROW.unpack(row))
+        topic = self._known.get(name)
+        if topic is None:
+            row = self._rows.get(name)
+            if row is not None:
+                topic = self._known[name] = Topic(*_ROW.unpack(row))
+        return topic
 
     def get(self, name: bytes) -> Topic:
         """Return the topic of that name.
