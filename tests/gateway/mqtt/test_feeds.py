@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from gateway.mqtt.session import ABREAST, AHEAD, BEHIND
+from tests.support import mqtt
+
+
+def subscription(world, client_id, topic_filter=b"t"):
+    return world.door.sessions.find(client_id).subscriptions[topic_filter]
+
+
+def publish(world, peer, start, end, qos=0):
+    peer.handler.on_data(b"".join(mqtt.publish(b"t", b"%d" % i, qos=qos, packet_id=1) for i in range(start, end)), 0)
+
+
+def bodies(start, end):
+    return [b"%d" % i for i in range(start, end)]
+
+
+def test_subscribers_that_keep_up_are_sent_the_same_bytes(world):
+    peers = [world.client(b"s%d" % i, (b"t", 0)) for i in range(3)]
+    written = []
+    for peer in peers:
+        peer.transport.write = written.append
+    world.client(b"p").send(mqtt.publish(b"t", b"x") * 5)
+    assert len(written) == 3
+    assert written[0] is written[1] is written[2]
+
+
+def test_subscriber_that_comes_while_the_feed_is_late_waits_for_it(world):
+    first = world.client(b"first", (b"t", 0))
+    publisher = world.client(b"p")
+    publish(world, publisher, 0, 5)  # no turn yet
+    second = world.dial()
+    second.handler.on_data(mqtt.connect(b"second") + mqtt.subscribe(1, (b"t", 0)), 0)
+    assert subscription(world, b"second").state == AHEAD
+    publish(world, publisher, 5, 8)
+    world.turn()
+    assert first.bodies() == bodies(0, 8)
+    assert second.bodies() == bodies(5, 8)
+    assert subscription(world, b"second").state == ABREAST
+
+
+def test_late_feed_is_left_by_the_only_one_abreast(world):
+    first = world.client(b"first", (b"t", 0))
+    publisher = world.client(b"p")
+    publish(world, publisher, 0, 5)
+    second = world.dial()
+    second.handler.on_data(mqtt.connect(b"second") + mqtt.subscribe(1, (b"t", 0)), 0)
+    first.vanish()
+    publish(world, publisher, 5, 8)
+    world.turn()
+    assert second.bodies() == bodies(5, 8)
+
+
+def test_stalled_one_falls_behind_and_comes_abreast_again(world):
+    slow = world.client(b"slow", (b"t", 0))
+    fast = world.client(b"fast", (b"t", 0))
+    publisher = world.client(b"p")
+    slow.stall()
+    publisher.send(*[mqtt.publish(b"t", b"%d" % i) for i in range(3000)])
+    assert subscription(world, b"slow").state == BEHIND
+    slow.drain()
+    assert subscription(world, b"slow").state == ABREAST
+    assert slow.bodies() == fast.bodies() == bodies(0, 3000)
+
+
+def test_window_without_room_falls_behind_and_holds_nobody_up(make_world):
+    world = make_world(inflight_max=10)
+    small = world.client(b"small", (b"t", 1))
+    others = [world.client(b"o%d" % i, (b"t", 0)) for i in range(2)]
+    world.client(b"p").send(*[mqtt.publish(b"t", b"%d" % i, qos=1, packet_id=1) for i in range(100)])
+    assert [peer.bodies() for peer in others] == [bodies(0, 100)] * 2
+    got = small.take_deliveries()
+    assert [d.body for d in got] == bodies(0, 10)
+    while got[-10:]:
+        small.send(*[mqtt.puback(d.packet_id) for d in got[-10:]])
+        more = small.take_deliveries()
+        if not more:
+            break
+        got += more
+    assert [d.body for d in got] == bodies(0, 100)
+    assert subscription(world, b"small").state == ABREAST
+
+
+def test_feed_without_subscriptions_is_not_parked(world):
+    peer = world.client(b"s", (b"t", 0))
+    queue_ref = subscription(world, b"s").queue_ref
+    assert world.broker._waiters.count(queue_ref) == 1
+    peer.vanish()
+    assert world.broker._waiters.count(queue_ref) == 0
+    assert world.door.delivery._feeds == {}
+
+
+def test_change_of_qos_of_one_that_is_behind_decides_whether_it_may_lose_messages(make_world):
+    world = make_world(lag_count_max=5)
+    slow = world.client(b"slow", (b"t", 0))
+    publisher = world.client(b"p")
+    slow.stall()
+    publisher.send(mqtt.publish(b"t", b"0", qos=1, packet_id=1))
+    slow.send(mqtt.subscribe(2, (b"t", 1)))
+    for i in range(1, 30):
+        publisher.send(mqtt.publish(b"t", b"%d" % i, qos=1, packet_id=1))
+    slow.drain()
+    assert slow.bodies() == bodies(0, 30)
+    assert world.counts.dropped == {}
+
+
+def test_disconnect_of_a_slow_one_counts_what_it_lost(world):
+    slow = world.client(b"slow", (b"t", 0))
+    slow.stall()
+    world.client(b"p").send(*[mqtt.publish(b"t", b"x")] * 7)
+    slow.vanish()
+    assert world.counts.dropped == {"slow_subscriber": 7}

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from core.message import StoredBatch
+from core.properties import decode_properties
+from gateway.mqtt.errors import MalformedPacketError
+from tests.support import mqtt
+
+
+def stored(world):
+    """Return all messages of the parent topic as (topic, body, properties)."""
+    batch = StoredBatch(64)
+    world.broker.read(world.broker.find_queue(b"LMQ_PARENT/0"), 0, batch, 64, 1 << 20)
+    found = [
+        (
+            bytes(batch.buf[batch.topic_start[i] : batch.topic_end[i]]),
+            bytes(batch.buf[batch.body_start[i] : batch.body_end[i]]),
+            decode_properties(batch.buf[batch.properties_start[i] : batch.properties_end[i]]),
+        )
+        for i in range(batch.count)
+    ]
+    batch.clear()
+    return found
+
+
+def test_record_says_who_published_it_and_by_which_door(world, monkeypatch):
+    world.client(b"dev-7").send(mqtt.publish(b"a/b", b"x"))
+    ((topic, body, properties),) = stored(world)
+    assert (topic, body) == (b"a/b", b"x")
+    assert properties[b"LMQ_TOPIC"] == b"a/b"
+    assert properties[b"LMQ_PROTOCOL"] == b"mqtt"
+    assert properties[b"LMQ_CLIENT"] == b"dev-7"
+    assert b"LMQ_USER" not in properties
+
+
+def test_will_is_stored_in_the_name_of_its_client(world):
+    world.client(b"dev-7", will=(b"w", b"gone", 0, False)).vanish()
+    ((topic, body, properties),) = stored(world)
+    assert (topic, body, properties[b"LMQ_CLIENT"]) == (b"w", b"gone", b"dev-7")
+
+
+def test_messages_before_a_malformed_topic_are_published_and_those_after_it_are_not(world):
+    peer = world.client(b"p", (b"#", 0))
+    other = world.client(b"s", (b"#", 0))
+    peer.send(*[mqtt.publish(topic, b"x") for topic in (b"a", b"b", b"a", b"c/#", b"a", b"d")])
+    assert [d.topic for d in other.take_deliveries()] == [b"a", b"b", b"a"]
+    assert world.counts.messages_in == 3
+    assert world.counts.bytes_in == 3
+
+
+def test_run_is_published_by_distinct_topics(world):
+    columns = world.door.columns
+    peer = world.client(b"p")
+    peer.send(*[mqtt.publish(b"t/%d" % (i % 4), b"%d" % i) for i in range(40)])
+    assert len(stored(world)) == 40
+    assert columns.batch.count == 0 or len(columns.batch.topics) == 4
+
+
+def test_malformed_topic_is_told_from_one_that_was_checked_before(world):
+    publishing = world.door.publishing
+    publishing._check(b"a")
+    assert b"a" in publishing._checked
+    with pytest.raises(MalformedPacketError):
+        publishing._check(b"a/+")

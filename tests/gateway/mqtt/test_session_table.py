@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.mqtt.packets import Will
+from gateway.mqtt.session import NO_SLOT, Subscription
+from gateway.mqtt.session_table import SessionTable, StoredWill
+from tests.support.stores import MemoryPlaces, MemoryTable
+
+
+class Disk:
+    """What outlives a process."""
+
+    def __init__(self):
+        self.tables = {}
+        self.places = MemoryPlaces()
+        self.waiting = []
+
+    def open(self, now_ms=0, ends=None):
+        self.waiting.clear()
+        table = SessionTable(lambda name: self.tables.setdefault(name, MemoryTable()), self.places, self.waiting.append)
+        self.places.lose_owners()
+        table.load(lambda name: len(name), lambda queue_ref: (ends or {}).get(queue_ref, 100), now_ms)
+        return table
+
+    def become_durable(self):
+        for callback in self.waiting:
+            callback()
+        self.waiting.clear()
+
+
+@pytest.fixture
+def disk():
+    return Disk()
+
+
+def subscribe(table, session, topic_filter, qos, position):
+    made = Subscription(session, topic_filter, qos, len(topic_filter), position)
+    session.subscriptions[topic_filter] = made
+    table.keep_subscription(made, position)
+    return made
+
+
+def test_clean_sessions_leave_no_trace(disk):
+    table = disk.open()
+    session = table.create(b"c", is_persistent=False)
+    made = subscribe(table, session, b"t", 1, 5)
+    assert made.floor_slot == NO_SLOT
+    assert len(disk.open()) == 0
+    table.forget_subscription(made)
+    table.remove(session)
+    assert table.find(b"c") is None
+
+
+def test_durable_session_comes_back_with_its_places(disk):
+    table = disk.open()
+    session = table.create(b"c", is_persistent=True)
+    made = subscribe(table, session, b"a/#", 1, 7)
+    subscribe(table, session, b"zero", 0, 9)
+    disk.places.set(made.floor_slot, 10)
+    disk.places.set(made.sent_slot, 14)
+    again = disk.open(ends={3: 20, 4: 40}).find(b"c")
+    assert again.is_persistent
+    back = again.subscriptions[b"a/#"]
+    assert (back.qos, back.queue_ref, back.position, back.dup_until) == (1, 3, 10, 14)
+    zero = again.subscriptions[b"zero"]
+    assert (zero.qos, zero.position, zero.floor_slot) == (0, 40, NO_SLOT)
+
+
+def test_places_after_the_end_of_a_queue_are_cut_to_it(disk):
+    table = disk.open()
+    subscribe(table, table.create(b"c", is_persistent=True), b"t", 1, 50)
+    back = disk.open(ends={1: 30}).find(b"c").subscriptions[b"t"]
+    assert (back.position, back.dup_until) == (30, 30)
+
+
+def test_slots_are_free_again_only_when_the_change_is_durable(disk):
+    table = disk.open()
+    made = subscribe(table, table.create(b"c", is_persistent=True), b"t", 1, 0)
+    table.forget_subscription(made)
+    assert disk.places.used_count == 2
+    disk.become_durable()
+    assert disk.places.used_count == 0
+
+
+def test_subscription_that_goes_down_to_qos_0_gives_its_slots_back(disk):
+    table = disk.open()
+    made = subscribe(table, table.create(b"c", is_persistent=True), b"t", 1, 0)
+    made.qos = 0
+    table.keep_subscription(made, 3)
+    disk.become_durable()
+    assert disk.places.used_count == 0
+    assert list(table.held_positions()) == []
+    made.qos = 1
+    table.keep_subscription(made, 8)
+    assert list(table.held_positions()) == [(1, 8)]
+
+
+def test_row_without_its_session_is_thrown_away(disk):
+    table = disk.open()
+    subscribe(table, table.create(b"c", is_persistent=True), b"t", 1, 0)
+    disk.tables["mqtt_sessions"].delete(b"c")
+    assert len(disk.open()) == 0
+    assert len(disk.tables["mqtt_subscriptions"]) == 0
+
+
+def test_idle_sessions_are_found_also_by_a_new_process(disk):
+    table = disk.open()
+    first, second = (table.create(name, is_persistent=True) for name in (b"a", b"b"))
+    table.note_idle(first, 1_000)
+    assert table.find_idle(999) == []
+    assert table.find_idle(1_000) == [first]
+    again = disk.open(now_ms=5_000)
+    assert again.find_idle(1_000) == [again.find(b"a")]
+    assert len(again.find_idle(5_000)) == 2  # the process was killed while it was connected
+    again.note_online(again.find(b"a"))
+    assert again.find_idle(1_000) == []
+    assert second.client_id == b"b"
+
+
+@pytest.mark.parametrize("user", [b"", b"me"])
+@pytest.mark.parametrize("host", [b"\x7f\0\0\1\0\0\7\x5b", b"\0" * 20])
+def test_will_comes_back_as_it_was(disk, user, host):
+    table = disk.open()
+    table.keep_will(StoredWill(b"c", user, host, Will(b"w/t", b"\x00gone", 1, is_retained=True)))
+    (back,) = disk.open().wills()
+    assert (back.client_id, back.user, back.host) == (b"c", user, host)
+    assert back.will == Will(b"w/t", b"\x00gone", 1, is_retained=True)
+    table.forget_will(b"c")
+    assert disk.open().wills() == []

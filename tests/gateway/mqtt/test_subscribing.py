@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from core.lmq.queue_name import mqtt_queue_name
+from tests.support import mqtt
+
+
+def queues(world, topic):
+    return [queue.name for queue in world.broker.explain(topic)]
+
+
+def test_filter_is_bound_to_its_light_queue_while_anybody_has_it(world):
+    peers = [world.client(b"s%d" % i, (b"a/+", 0)) for i in range(3)]
+    assert queues(world, b"a/b") == [mqtt_queue_name(b"a/+")]
+    for peer in peers[:2]:
+        peer.vanish()
+    assert queues(world, b"a/b") == [mqtt_queue_name(b"a/+")]
+    peers[2].send(mqtt.unsubscribe(1, b"a/+"))
+    assert queues(world, b"a/b") == []
+
+
+def test_durable_session_keeps_its_binding_while_it_is_away(world):
+    world.client(b"s", (b"a/+", 1), clean=False).vanish()
+    assert queues(world, b"a/b") == [mqtt_queue_name(b"a/+")]
+    world.close()
+    world.open()
+    assert queues(world, b"a/b") == [mqtt_queue_name(b"a/+")]
+
+
+def test_subscription_starts_where_its_queue_ends(world):
+    first = world.client(b"first", (b"t", 1))
+    publisher = world.client(b"p").send(mqtt.publish(b"t", b"old", qos=1, packet_id=1))
+    second = world.client(b"second", (b"t", 1))
+    publisher.send(mqtt.publish(b"t", b"new", qos=1, packet_id=2))
+    assert first.bodies() == [b"old", b"new"]
+    assert second.bodies() == [b"new"]
+
+
+def test_same_filter_twice_in_a_packet_is_one_subscription(world):  # MQTT-3.8.4-3
+    peer = world.client(b"s")
+    assert peer.send(mqtt.subscribe(1, (b"t", 0), (b"t", 1))).take() == [mqtt.suback(1, 0, 1)]
+    world.client(b"p").send(mqtt.publish(b"t", b"x", qos=1, packet_id=1))
+    assert [d.qos for d in peer.take_deliveries()] == [1]
+
+
+def test_very_long_filters_work_and_come_back(world):
+    topic = b"x" * 200 + b"/" + b"y" * 200
+    world.client(b"s", (topic, 1), clean=False).vanish()
+    world.close()
+    world.open()
+    world.client(b"p").send(mqtt.publish(topic, b"1", qos=1, packet_id=1))
+    assert world.connect(b"s", clean=False).bodies() == [b"1"]
