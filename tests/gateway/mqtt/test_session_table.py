@@ -16,11 +16,14 @@ class Disk:
         self.places = MemoryPlaces()
         self.waiting = []
 
+    def table(self, name):
+        return self.tables.setdefault(name, MemoryTable())
+
     def open(self, now_ms=0, ends=None):
         self.waiting.clear()
-        table = SessionTable(lambda name: self.tables.setdefault(name, MemoryTable()), self.places, self.waiting.append)
+        table = SessionTable(self.table, self.places, self.waiting.append)
         self.places.lose_owners()
-        table.load(lambda name: len(name), lambda queue_ref: (ends or {}).get(queue_ref, 100), now_ms)
+        table.load(len, lambda queue_ref: (ends or {}).get(queue_ref, 100), now_ms)
         return table
 
     def become_durable(self):
