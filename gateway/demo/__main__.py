@@ -22,7 +22,7 @@ def main(
     *,
     seconds: Annotated[float, typer.Option(min=1, help="How long the devices publish.")] = 30,
     devices: Annotated[int, typer.Option(min=1, max=5000, help="How many there are.")] = 200,
-    rate: Annotated[float, typer.Option(min=0.1, help="Messages a second from each.")] = 4,
+    rate: Annotated[float, typer.Option(min=0.1, help="Messages a second from each.")] = 2.5,
     folder: Annotated[Path, typer.Option("--dir", help="Data goes to DIR/demo, the report to DIR/report.")] = Path(
         "data"
     ),

@@ -82,7 +82,7 @@ def test_an_empty_log_makes_an_empty_report(tmp_path):
     ("said", "line"),
     [
         (
-            "Job aborted\nTraceback (most recent call last):\ncore.errors.CorruptRecordError: corrupt record at 7: x\n\tat",
+            "Aborted\nTraceback (most recent call last):\ncore.errors.CorruptRecordError: corrupt record at 7: x\n\tat",
             "corrupt record at 7: x",
         ),
         ("An error occurred while calling o1.parquet.\n: java.io.IOException: no chmod\n\tat java.base", "no chmod"),
