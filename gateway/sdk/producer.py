@@ -134,25 +134,55 @@ class Producer:
     async def send_many(
         self, messages: Iterable[OutMessage], *, in_flight_max: int = 256
     ) -> list[SendResult | SdkError]:
-        """Send many messages at once; return, in their order, each one's result or error."""
+        """Send many messages at once, in their order; return, in the same order, each one's result or error.
+
+        A message that has to be repeated may come after those behind it.
+        """
         window = asyncio.Semaphore(in_flight_max)
+        waiting: list[asyncio.Task[SendResult | SdkError]] = []
+        for message in messages:
+            await window.acquire()
+            properties = self._properties_of(message)
+            started: tuple[Client, asyncio.Future[Command]] | SdkError
+            try:
+                client, command = await self._prepare(message, properties)
+                started = (client, await client.start_request(command))
+            except SdkError as error:
+                started = error
+            waiting.append(asyncio.create_task(self._finish(message, properties, started, window)))
+        return list(await asyncio.gather(*waiting))
 
-        async def send_within(message: OutMessage) -> SendResult | SdkError:
-            async with window:
-                try:
-                    return await self._send(message, self._properties_of(message))
-                except SdkError as error:
-                    return error
-
-        return list(await asyncio.gather(*(send_within(message) for message in messages)))
+    async def _finish(
+        self,
+        message: OutMessage,
+        properties: str,
+        started: tuple[Client, asyncio.Future[Command]] | SdkError,
+        window: asyncio.Semaphore,
+    ) -> SendResult | SdkError:
+        """Wait for the answer of a send that is on its way; send it again where that is called for."""
+        try:
+            try:
+                if isinstance(started, SdkError):
+                    raise started
+                client, answer = started
+                return _result_of(await client.wait_for(answer))
+            except RETRIED:
+                if not self._retries:
+                    raise
+                self._routes.forget(message.topic)
+                return await self._send(message, properties, attempt=1)
+        except SdkError as error:
+            return error
+        finally:
+            window.release()
 
     async def send_one_way(self, message: OutMessage) -> None:
         """Send a message without asking whether it was stored."""
         client, command = await self._prepare(message, self._properties_of(message))
         await client.send_one_way(command)
 
-    async def _send(self, message: OutMessage, properties: str) -> SendResult:
-        for attempt in itertools.count():
+    async def _send(self, message: OutMessage, properties: str, attempt: int = 0) -> SendResult:
+        while True:
             try:
                 client, command = await self._prepare(message, properties)
                 return _result_of(await client.request(command))
@@ -161,10 +191,10 @@ class Producer:
                     raise
                 self._routes.forget(message.topic)
                 await asyncio.sleep(RETRY_FIRST_S * 2**attempt)
+                attempt += 1
             except NotFoundError:
                 self._routes.forget(message.topic)
                 raise
-        raise AssertionError
 
     async def _prepare(self, message: OutMessage, properties: str) -> tuple[Client, Command]:
         routes = await self._routes.find_for_send(message.topic)

@@ -68,6 +68,27 @@ async def test_many_messages_give_their_results_in_order(namesrv):
     assert stored_at == list(range(49))
 
 
+async def test_many_messages_are_stored_in_their_order_from_the_first_on(namesrv):
+    async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
+        await producer.send_many([OutMessage("T", b"%d" % i, queue_id=0) for i in range(300)], in_flight_max=100)
+        result = await consumer.pull("T", 0, 300)
+    assert [message.body for message in result.messages] == [b"%d" % i for i in range(300)]
+
+
+async def test_of_many_messages_those_that_were_lost_are_sent_again(scripted):
+    def once(request: Command) -> Command | None:
+        if scripted.codes().count(310) > 5:
+            return stored(request)
+        if scripted.codes().count(310) == 5:
+            scripted.drop_all()
+        return None
+
+    scripted.on[310] = once
+    async with Producer(scripted.address) as producer:
+        results = await producer.send_many([OutMessage("T", b"x") for _ in range(10)])
+    assert [result.queue_offset for result in results] == [7] * 10
+
+
 async def test_a_dispatch_reaches_its_light_queues(namesrv):
     async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
         await producer.send("T", b"x", dispatch=["%LMQ%a", "%LMQ%b"])
