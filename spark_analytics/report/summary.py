@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from spark_analytics.schema import INDEX_ENTRY_BYTES
+
 JSON_VERSION = 1
 _TOP_ROWS = 20
 _CHANGED_ROWS = 10
 _CHANGED_MESSAGES_MIN = 5  # in each half, or a single message would look like a jump
-_INDEX_ENTRY_BYTES = 4
 
 Row = dict[str, Any]
 
@@ -148,7 +149,7 @@ def _totals(facts: pa.Table, devices: pa.Table, histogram: list[tuple[int, int]]
         "record_bytes": _sum(facts["record_bytes"]),
         "body_bytes": _sum(facts["body_bytes"]),
         "dispatch_bytes": _sum(facts["dispatch_bytes"]),
-        "index_bytes": _INDEX_ENTRY_BYTES * (dispatches + messages),
+        "index_bytes": INDEX_ENTRY_BYTES * (dispatches + messages),
         "stored_once_bytes": stored,
         "copied_bytes": copied,
         "saved_bytes": copied - stored,
