@@ -11,6 +11,7 @@ import core.message
 
 IS_COMPILED = not core.message.__file__.endswith(".py")
 TEST_S_MAX = 120
+SPARK_TEST_S_MAX = 300  # a JVM on a machine that does other things too
 
 
 def pytest_configure(config):
@@ -35,4 +36,5 @@ def pytest_collection_modifyitems(items):
         if not IS_COMPILED and item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.skip(reason="needs the compiled modules"))
         if not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(TEST_S_MAX))
+            limit_s = SPARK_TEST_S_MAX if item.get_closest_marker("spark") else TEST_S_MAX
+            item.add_marker(pytest.mark.timeout(limit_s))
