@@ -34,7 +34,9 @@ cdef class Window:
     @cython.locals(base="long long", end="long long", mask="long long", ring=bytearray)
     cpdef advance(self)
 
-    @cython.locals(count=Py_ssize_t, offset="long long", end="long long", mask="long long", code=cython.int, ring=bytearray)
+    @cython.locals(
+        count=Py_ssize_t, offset="long long", end="long long", mask="long long", code=cython.int, ring=bytearray
+    )
     cpdef Py_ssize_t find_shown(self, long long[::1] into, Py_ssize_t count_max) except -1
 
     @cython.locals(i=Py_ssize_t)

@@ -27,7 +27,8 @@ cpdef long long cut_frame(
 
 @cython.locals(size=Py_ssize_t)
 cdef Py_ssize_t frame_size(
-    const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, unsigned char kind, unsigned int channel, Py_ssize_t payload_max
+    const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, unsigned char kind,
+    unsigned int channel, Py_ssize_t payload_max
 ) except -2
 
 

@@ -89,7 +89,9 @@ cdef class DeliveryEncoder:
     ) except -1
 
     @cython.locals(key=bytes)
-    cdef Py_ssize_t _write_odd_key(self, const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end, Py_ssize_t pos) except -1
+    cdef Py_ssize_t _write_odd_key(
+        self, const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end, Py_ssize_t pos
+    ) except -1
 
     @cython.locals(out="unsigned char[::1]", frame=Py_ssize_t)
     cdef Py_ssize_t _write_header(

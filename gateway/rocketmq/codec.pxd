@@ -81,7 +81,9 @@ cdef int _small_integer(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t
 cpdef long long read_integer(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except? -3
 
 @cython.locals(used=Py_ssize_t, byte="unsigned char", point=int, low=int)
-cpdef Py_ssize_t unescape(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, unsigned char[::1] out) except -2
+cpdef Py_ssize_t unescape(
+    const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, unsigned char[::1] out
+) except -2
 
 cdef unsigned char _short_escape(unsigned char byte) noexcept
 
