@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, Window, functions as fn
 
-INDEX_ENTRY_BYTES = 4  # what one queue costs for a message in the store's index
+from spark_analytics.schema import INDEX_ENTRY_BYTES
+
 SKEW_MS = 60_000  # a born time further than this from the store time is counted as a wrong clock
 _SUMMED = ("messages", "record_bytes", "body_bytes", "dispatch_bytes", "skewed")
 FACT_SOURCE_COLUMNS = "device,protocol,born,stored,fanout,record_bytes,body_bytes,dispatch_bytes"

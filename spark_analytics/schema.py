@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from spark_analytics.options import OptionError, ReadOptions
 
+INDEX_ENTRY_BYTES = 4  # what a message costs in the store's index for each queue that it is in
 _MOMENT = pa.timestamp("us", tz="UTC")
 _SPARK_TYPES = {
     pa.int64(): "bigint",
