@@ -28,6 +28,8 @@ COMPILED = [
     "gateway/mqtt/codec.py",
     "gateway/mqtt/inflight.py",
     "gateway/mqtt/publish_encoder.py",
+    "gateway/mqtt/connection.py",
+    "gateway/mqtt/publishing.py",
     "gateway/amqp/field_table.py",
     "gateway/amqp/property_block.py",
     "gateway/amqp/stored_properties.py",

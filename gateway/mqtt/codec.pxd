@@ -88,7 +88,7 @@ cdef class PacketReader:
 
 
 @cython.locals(wanted=Py_ssize_t, i=Py_ssize_t)
-cpdef bytearray encode_pubacks(PublishBatch batch, Py_ssize_t count)
+cpdef bytes encode_pubacks(PublishBatch batch, Py_ssize_t count)
 
 
 @cython.locals(pos=Py_ssize_t, i=Py_ssize_t)

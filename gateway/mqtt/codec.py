@@ -303,15 +303,16 @@ class PacketReader:
         return _ACKS
 
 
-def encode_pubacks(batch: PublishBatch, count: int) -> bytearray:
+def encode_pubacks(batch: PublishBatch, count: int) -> bytes:
     """Return one PUBACK for each message at QoS 1 among the first `count`, in their order."""
     wanted = 0
     for i in range(count):
         wanted += batch.flag[i] & 1
+    if not wanted:
+        return b""
     out = bytearray(4 * wanted)
-    if wanted:
-        _write_pubacks(batch, count, out)
-    return out
+    _write_pubacks(batch, count, out)
+    return bytes(out)
 
 
 def _write_pubacks(batch: PublishBatch, count: int, out: bytearray) -> int:

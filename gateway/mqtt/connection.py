@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from gateway.mqtt import codec
-from gateway.mqtt.codec import PacketReader, RunColumns
+from gateway.mqtt.codec import MORE, PACKET, PUBLISHES as PUBLISH_RUN, PacketReader, RunColumns
 from gateway.mqtt.errors import ConnectTimeoutError, KeepAliveTimeoutError, ProtocolViolationError
-from gateway.mqtt.events import Event, Run
+from gateway.mqtt.events import ACKS, PUBLISHES, Event
 from gateway.mqtt.packets import (
     CONNECT,
     CONNECT_BYTES_MAX,
@@ -18,6 +17,11 @@ from gateway.mqtt.packets import (
     encode_connack,
 )
 from gateway.mqtt.reason_codes import ConnectCode
+
+_MORE = MORE
+_PACKET = PACKET
+_PUBLISH_RUN = PUBLISH_RUN
+_NEVER = -1
 
 
 class MqttConnection:
@@ -32,26 +36,13 @@ class MqttConnection:
         connect_timeout_ms: How long the peer may take to send its CONNECT, from the first call that tells the time.
     """
 
-    __slots__ = (
-        "_connect_timeout_ms",
-        "_deadline_ms",
-        "_is_stopped",
-        "_last_data_ms",
-        "_out",
-        "_packet_bytes_max",
-        "_patience_ms",
-        "_reader",
-        "is_connected",
-        "level",
-    )
-
     def __init__(self, columns: RunColumns, packet_bytes_max: int, connect_timeout_ms: int) -> None:
         self.level = 0
         self.is_connected = False  # a CONNECT came
         self._reader = PacketReader(columns, CONNECT_BYTES_MAX + 5)
         self._packet_bytes_max = packet_bytes_max
         self._connect_timeout_ms = connect_timeout_ms
-        self._deadline_ms: int | None = 0  # at once: then it is known what time it is
+        self._deadline_ms = 0  # at once: then it is known what time it is
         self._patience_ms = 0  # one and a half times the keep-alive, 0 for none
         self._last_data_ms = 0
         self._is_stopped = False
@@ -77,7 +68,7 @@ class MqttConnection:
     def stop(self) -> None:
         """Take nothing more from the peer and run no deadline."""
         self._is_stopped = True
-        self._deadline_ms = None
+        self._deadline_ms = _NEVER
         self._patience_ms = 0
 
     def next_event(self) -> Event | None:
@@ -88,12 +79,10 @@ class MqttConnection:
         """
         while not self._is_stopped:
             found = self._reader.read_next()
-            if found == codec.PUBLISHES and self.is_connected:
-                return Run.PUBLISHES
-            if found == codec.ACKS and self.is_connected:
-                return Run.ACKS
-            if found == codec.MORE:
+            if found == _MORE:
                 return None
+            if found != _PACKET and self.is_connected:
+                return PUBLISHES if found == _PUBLISH_RUN else ACKS
             event = self._take_packet(found)
             if not isinstance(event, Ping):
                 return event
@@ -102,7 +91,7 @@ class MqttConnection:
 
     def _take_packet(self, found: int) -> Event:
         reader = self._reader
-        is_connect = found == codec.PACKET and reader.packet_type == CONNECT
+        is_connect = found == _PACKET and reader.packet_type == CONNECT
         if is_connect and self.is_connected:
             raise ProtocolViolationError("MQTT-3.1.0-2", "a second CONNECT")
         if not is_connect and not self.is_connected:
@@ -122,7 +111,7 @@ class MqttConnection:
         self.level = connect.level
         self._reader.is_old = connect.level == OLD_LEVEL
         self._reader.packet_bytes_max = self._packet_bytes_max
-        self._deadline_ms = None
+        self._deadline_ms = _NEVER
         self._patience_ms = connect.keep_alive_s * 1500
 
     def data_to_send(self) -> bytes:
@@ -134,7 +123,7 @@ class MqttConnection:
         """Return when `handle_timer` is due."""
         if self._patience_ms:
             return self._last_data_ms + self._patience_ms
-        return self._deadline_ms
+        return None if self._deadline_ms == _NEVER else self._deadline_ms
 
     def handle_timer(self, now_ms: int) -> None:
         """Check that the peer is not overdue.

@@ -14,4 +14,7 @@ class Run(Enum):
     ACKS = 2  # the first `ack_count` of `RunColumns.packet_ids`
 
 
+PUBLISHES = Run.PUBLISHES  # what the data path compares with: an enumeration's members are slow to look up
+ACKS = Run.ACKS
+
 Event = Packet | Run

@@ -15,7 +15,7 @@ from gateway.mqtt.codec import RunColumns
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.errors import MqttError, reason_code
-from gateway.mqtt.events import Event, Run
+from gateway.mqtt.events import ACKS, PUBLISHES, Event
 from gateway.mqtt.packets import (
     OLD_LEVEL,
     Connect,
@@ -90,9 +90,9 @@ class MqttHandler:
         try:
             connection.receive_data(data, now_ms)
             while (event := connection.next_event()) is not None:
-                if event is Run.PUBLISHES:
+                if event is PUBLISHES:
                     self._publish(now_ms)
-                elif event is Run.ACKS:
+                elif event is ACKS:
                     self._acknowledge()
                 else:
                     self._take(event, now_ms)
@@ -140,7 +140,7 @@ class MqttHandler:
         assert self._identity is not None
         acks = door.publishing.publish_run(self._origin, self.transport.peer_host, self._identity.may, now_ms)
         if acks:
-            door.broker.when_durable(partial(self._send_acks, bytes(acks)))
+            door.broker.when_durable(partial(self._send_acks, acks))
 
     def _send_acks(self, acks: bytes) -> None:
         transport = self.transport

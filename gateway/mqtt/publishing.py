@@ -26,7 +26,7 @@ class Publishing:
         self._checked: set[bytes] = set()
         self._will_batch = PublishBatch(1)
 
-    def publish_run(self, origin: bytes, host: bytes, may: Permissions, now_ms: int) -> bytearray:
+    def publish_run(self, origin: bytes, host: bytes, may: Permissions, now_ms: int) -> bytes:
         """Publish the run in the columns; return the PUBACKs that are due when it is durable.
 
         A message that the client may not publish is acknowledged and counted, MQTT-3.3.5-2.

@@ -1,0 +1,26 @@
+import cython
+
+from core.message cimport PublishBatch
+from gateway.mqtt.codec cimport RunColumns, encode_pubacks
+
+
+cdef class Publishing:
+    cdef object _broker
+    cdef RunColumns _columns
+    cdef object _metrics
+    cdef readonly set _checked
+    cdef PublishBatch _will_batch
+
+    @cython.locals(columns=RunColumns, batch=PublishBatch)
+    cpdef bytes publish_run(self, bytes origin, bytes host, may, long long now_ms)
+
+    @cython.locals(routes=list, topic=bytes)
+    cdef _route(self, PublishBatch batch, may)
+
+    @cython.locals(count=Py_ssize_t, retained_count=Py_ssize_t, body_bytes=Py_ssize_t)
+    cdef void _cut_batch(self, PublishBatch batch, Py_ssize_t topic_index) except *
+
+    cpdef _check(self, bytes topic)
+
+    @cython.locals(batch=PublishBatch)
+    cpdef publish_will(self, stored, may, long long now_ms)
