@@ -7,7 +7,7 @@ from core cimport octets
 cdef int _TABLE_DEPTH_MAX
 
 
-cdef int fixed_size(int kind) noexcept
+cpdef int fixed_size(int kind) noexcept
 
 
 @cython.locals(kind=int, size=int, length=uint32_t)

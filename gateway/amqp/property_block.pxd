@@ -2,7 +2,7 @@ import cython
 
 from core cimport octets
 
-from gateway.amqp.field_table cimport check_table
+from gateway.amqp.field_table cimport check_table, fixed_size
 
 cdef int _EXTRA_BYTES_MAX
 
@@ -27,28 +27,44 @@ cdef class BlockReader:
     @cython.locals(named=bytes)
     cpdef void check_user(self, const unsigned char[::1] buf, bytes user) except *
 
-    @cython.locals(limit=Py_ssize_t, block=bytes, text=bytes, headers=bytes)
+    @cython.locals(limit=Py_ssize_t, block=bytes, start=Py_ssize_t, end=Py_ssize_t)
     cpdef Py_ssize_t write_extra(
-        self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, unsigned char[::1] out, Py_ssize_t out_pos
+        self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t block_end, unsigned char[::1] out, Py_ssize_t out_pos
     ) except -1
 
 
-@cython.locals(pos=Py_ssize_t, name_end=Py_ssize_t, name=bytes)
-cdef Py_ssize_t _write_headers(bytes src, unsigned char[::1] out, Py_ssize_t out_pos, Py_ssize_t limit) except -1
+@cython.locals(pos=Py_ssize_t, name_start=Py_ssize_t, name_end=Py_ssize_t, value=bytes)
+cdef Py_ssize_t _write_headers(
+    const unsigned char[::1] buf,
+    (Py_ssize_t, Py_ssize_t) span,
+    unsigned char[::1] out,
+    Py_ssize_t out_pos,
+    Py_ssize_t limit,
+) except -1
 
 
-cdef bint is_storable(bytes name, bytes value) except -1
+@cython.locals(name=bytes)
+cdef bint is_storable(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except -1
 
 
-cdef bint is_text(bytes value) except -1
+@cython.locals(seen=int, pos=Py_ssize_t, letter=int)
+cdef bint is_text(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except -1
+
+
+@cython.locals(size=Py_ssize_t)
+cdef Py_ssize_t _write_value(bytes value, unsigned char[::1] out, Py_ssize_t pos) except -1
 
 
 cdef Py_ssize_t _write_pair(bytes name, bytes value, unsigned char[::1] out, Py_ssize_t pos) except -1
 
 
-@cython.locals(kind=bytes)
-cdef Py_ssize_t _skip_value(bytes src, Py_ssize_t pos) except -1
+@cython.locals(size=Py_ssize_t)
+cdef Py_ssize_t _skip_value(const unsigned char[::1] buf, Py_ssize_t pos) except -1
 
 
-@cython.locals(kind=bytes)
-cpdef simple_value(bytes src, Py_ssize_t pos)
+@cython.locals(kind=int, end=Py_ssize_t)
+cpdef bytes simple_value(const unsigned char[::1] buf, Py_ssize_t pos)
+
+
+@cython.locals(value=int)
+cdef long long _integer(const unsigned char[::1] buf, Py_ssize_t pos, int kind) except? -1

@@ -13,7 +13,7 @@ from binascii import b2a_base64
 from core import octets
 from core.properties import AMQP, CONTENT_TYPE, RESERVED
 from gateway.amqp.errors import AmqpError, syntax_error
-from gateway.amqp.field_table import check_table
+from gateway.amqp.field_table import check_table, fixed_size
 from gateway.amqp.reply_codes import ReplyCode
 
 EXTRA_BYTES_MAX = 24_576  # of the 32,767 that a record's properties may have; the rest is for route and dispatch
@@ -97,9 +97,9 @@ class BlockReader:
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
 
     def write_extra(
-        self, buf: bytes | bytearray | memoryview, pos: int, end: int, out: bytearray | memoryview, out_pos: int
+        self, buf: bytes | bytearray | memoryview, pos: int, block_end: int, out: bytearray | memoryview, out_pos: int
     ) -> int:
-        """Write the block in [pos, end), which was read before, as a record's properties; return the end of them.
+        """Write the block in [pos, block_end), which was read before, as a record's properties; return the end of them.
 
         `out` has room for `EXTRA_BYTES_MAX` from `out_pos`. Headers that do not fit beside the block travel in it only.
 
@@ -107,86 +107,105 @@ class BlockReader:
             AmqpError: PRECONDITION_FAILED: the block alone does not fit.
         """
         limit = out_pos + _EXTRA_BYTES_MAX
-        block = b2a_base64(octets.read_bytes(buf, pos, end), newline=False)
+        block = b2a_base64(octets.read_bytes(buf, pos, block_end), newline=False)
         if len(block) + 16 > _EXTRA_BYTES_MAX:
-            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"content header of {end - pos} bytes is too large")
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"content header of {block_end - pos} bytes is too large")
         out_pos = _write_pair(AMQP, block, out, out_pos)
-        if self.content_type_start >= 0:
-            text = octets.read_bytes(buf, self.content_type_start, self.content_type_end)
-            if is_text(text) and out_pos + len(text) + 16 <= limit:
-                out_pos = _write_pair(CONTENT_TYPE, text, out, out_pos)
+        start, end = self.content_type_start, self.content_type_end
+        if start >= 0 and is_text(buf, start, end) and out_pos + end - start + 16 <= limit:
+            out_pos = _write_pair(CONTENT_TYPE, octets.read_bytes(buf, start, end), out, out_pos)
         if self.headers_start >= 0:
-            headers = octets.read_bytes(buf, self.headers_start, self.headers_end)
-            out_pos = _write_headers(headers, out, out_pos, limit)
+            out_pos = _write_headers(buf, (self.headers_start, self.headers_end), out, out_pos, limit)
         return out_pos
 
 
-def _write_headers(src: bytes, out: bytearray | memoryview, out_pos: int, limit: int) -> int:
-    pos = 0
-    while pos < len(src):
-        name_end = pos + 1 + src[pos]
-        name = src[pos + 1 : name_end]
-        value = simple_value(src, name_end)
-        pos = _skip_value(src, name_end)
-        if value is None or out_pos + len(name) + len(value) + 2 > limit or not is_storable(name, value):
+def _write_headers(
+    buf: bytes | bytearray | memoryview, span: tuple[int, int], out: bytearray | memoryview, out_pos: int, limit: int
+) -> int:
+    pos = span[0]
+    while pos < span[1]:
+        name_start = pos + 1
+        name_end = name_start + buf[pos]
+        pos = _skip_value(buf, name_end)
+        if not is_storable(buf, name_start, name_end):
             continue
-        out_pos = _write_pair(name, value, out, out_pos)
+        value = simple_value(buf, name_end)
+        if value is None or out_pos + name_end - name_start + len(value) + 2 > limit:
+            continue
+        octets.copy_bytes(out, out_pos, buf, name_start, name_end - name_start)
+        out_pos = _write_value(value, out, out_pos + name_end - name_start)
     return out_pos
 
 
-def is_storable(name: bytes, value: bytes) -> bool:
-    """Return whether a header can stand as a property under its own name: text, and not one of the gateway's names."""
-    if not name or name in RESERVED or name.startswith(b"LMQ_") or name == CONTENT_TYPE:
+def is_storable(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
+    """Return whether a header's name can be a property's: text, and not one of the gateway's own names."""
+    if start == end or not is_text(buf, start, end):
         return False
-    return is_text(name) and is_text(value)
+    if end - start >= 4 and octets.read_u32(buf, start) == 0x4C4D515F:  # LMQ_
+        return False
+    name = octets.read_bytes(buf, start, end)
+    return name not in RESERVED and name != CONTENT_TYPE
 
 
-def is_text(value: bytes) -> bool:
-    """Return whether `value` is UTF-8 without the two separators."""
-    if b"\x01" in value or b"\x02" in value:
-        return False
+def is_text(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
+    """Return whether [start, end) is UTF-8 without the two separators."""
+    seen = 0
+    for pos in range(start, end):
+        letter = buf[pos]
+        if letter in (1, 2):
+            return False
+        seen |= letter
+    if seen < 0x80:
+        return True
     try:
-        value.decode()
+        octets.read_bytes(buf, start, end).decode()
     except UnicodeDecodeError:
         return False
     return True
 
 
+def _write_value(value: bytes, out: bytearray | memoryview, pos: int) -> int:
+    size = len(value)
+    octets.write_u8(out, pos, 1)
+    octets.copy_bytes(out, pos + 1, value, 0, size)
+    octets.write_u8(out, pos + 1 + size, 2)
+    return pos + 2 + size
+
+
 def _write_pair(name: bytes, value: bytes, out: bytearray | memoryview, pos: int) -> int:
     octets.copy_bytes(out, pos, name, 0, len(name))
-    pos += len(name)
-    octets.write_u8(out, pos, 1)
-    octets.copy_bytes(out, pos + 1, value, 0, len(value))
-    pos += 1 + len(value)
-    octets.write_u8(out, pos, 2)
-    return pos + 1
+    return _write_value(value, out, pos + len(name))
 
 
-def _skip_value(src: bytes, pos: int) -> int:
-    kind = src[pos : pos + 1]
-    if kind in b"tbB":
-        return pos + 2
-    if kind in b"su":
-        return pos + 3
-    if kind in b"Iif":
-        return pos + 5
-    if kind in b"lLdT":
-        return pos + 9
-    if kind == b"D":
-        return pos + 6
-    if kind == b"V":
-        return pos + 1
-    return pos + 5 + octets.read_u32(src, pos + 1)
+def _skip_value(buf: bytes | bytearray | memoryview, pos: int) -> int:
+    size = fixed_size(buf[pos])
+    return pos + 1 + size if size >= 0 else pos + 5 + octets.read_u32(buf, pos + 1)
 
 
-def simple_value(src: bytes, pos: int) -> bytes | None:
-    """Return the value at `pos` (checked before) as text if it is a string, an integer or a boolean."""
-    kind = src[pos : pos + 1]
-    if kind == b"S":
-        return src[pos + 5 : pos + 5 + octets.read_u32(src, pos + 1)]
-    if kind == b"t":
-        return b"true" if src[pos + 1] else b"false"
-    if kind in b"bBsuIilL":
-        after = _skip_value(src, pos)
-        return b"%d" % int.from_bytes(src[pos + 1 : after], "big", signed=kind in b"bsIlL")
+def simple_value(buf: bytes | bytearray | memoryview, pos: int) -> bytes | None:
+    """Return the value at `pos` (checked before) as text if it is a text, an integer or a boolean, else None."""
+    kind = buf[pos]
+    pos += 1
+    if kind == 0x53:  # S
+        end = pos + 4 + octets.read_u32(buf, pos)
+        return octets.read_bytes(buf, pos + 4, end) if is_text(buf, pos + 4, end) else None
+    if kind == 0x74:  # t
+        return b"true" if buf[pos] else b"false"
+    if kind in (0x62, 0x42, 0x73, 0x75, 0x49, 0x69, 0x6C, 0x4C):  # b B s u I i l L
+        return b"%d" % _integer(buf, pos, kind)
     return None
+
+
+def _integer(buf: bytes | bytearray | memoryview, pos: int, kind: int) -> int:
+    if kind in (0x6C, 0x4C):  # l L
+        return octets.read_i64(buf, pos)
+    if kind == 0x49:  # I
+        return octets.read_i32(buf, pos)
+    if kind == 0x69:  # i
+        return octets.read_u32(buf, pos)
+    value = buf[pos] if kind in (0x62, 0x42) else octets.read_u16(buf, pos)
+    if kind == 0x62 and value >= 0x80:  # b
+        return value - 0x100
+    if kind == 0x73 and value >= 0x8000:  # s
+        return value - 0x10000
+    return value

@@ -50,13 +50,14 @@ cdef class StoredProperties:
     cdef public Py_ssize_t amqp_end
     cdef public Py_ssize_t content_type_start
     cdef public Py_ssize_t content_type_end
+    cdef public Py_ssize_t other_start
     cdef BlockReader _checker
     cdef const unsigned char[::1] _entries
     cdef const unsigned char[::1] _rocketmq
 
     cdef void _forget(self) noexcept
 
-    @cython.locals(after=Py_ssize_t, name_end=Py_ssize_t)
+    @cython.locals(after=Py_ssize_t, name_end=Py_ssize_t, code=int)
     cpdef int read(self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -1
 
     cdef void _keep(self, int code, Py_ssize_t start, Py_ssize_t end) noexcept

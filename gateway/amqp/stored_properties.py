@@ -104,6 +104,7 @@ class StoredProperties:
         self.amqp_end = -1
         self.content_type_start = -1
         self.content_type_end = -1
+        self.other_start = -1  # the first property that is a user's
         self._checker = BlockReader()
         self._entries = _ENTRIES
         self._rocketmq = _ROCKETMQ
@@ -116,6 +117,7 @@ class StoredProperties:
         self.key_start = -1
         self.amqp_start = -1
         self.content_type_start = -1
+        self.other_start = -1
 
     def read(self, buf: bytes | bytearray | memoryview, pos: int, end: int) -> None:
         """Find the gateway's properties in [pos, end), up to `LMQ_AMQP` if that is there."""
@@ -126,7 +128,11 @@ class StoredProperties:
                 after = end
             name_end = octets.find_byte(buf, 1, pos, after)
             if name_end >= 0:
-                self._keep(name_code(buf, pos, name_end), name_end + 1, after)
+                code = name_code(buf, pos, name_end)
+                if code != _NAME_OTHER:
+                    self._keep(code, name_end + 1, after)
+                elif self.other_start < 0:
+                    self.other_start = pos
             pos = after + 1
 
     def _keep(self, code: int, start: int, end: int) -> None:
@@ -191,7 +197,10 @@ class StoredProperties:
         pos = self._write_own_headers(buf, flag, born_ms, out, pos + 4)
         if span[3] > span[2]:
             pos = self._write_text(_TOPIC_AT, _ENTRIES_END, buf, span[2], span[3], out, pos)
-        pos = _write_user_headers(buf, span[0], span[1], out, pos)
+        if self.amqp_start >= 0:  # a forged block: reading ended there
+            pos = _write_user_headers(buf, span[0], span[1], out, pos)
+        elif self.other_start >= 0:
+            pos = _write_user_headers(buf, self.other_start, span[1], out, pos)
         octets.write_u32(out, table, pos - table - 4)
         octets.write_u8(out, pos, 2 if flag & 3 else 1)
         octets.write_u64(out, pos + 1, born_ms // 1000)
