@@ -14,6 +14,7 @@ from core.broker import Broker
 from core.errors import LmqError
 from core.lmq.topic_space import routing_key_from_topic
 from core.properties import encode_origin
+from gateway.amqp.answers import Answers
 from gateway.amqp.channel import Channel
 from gateway.amqp.codec import PublishCutter
 from gateway.amqp.connection import AmqpConnection, State
@@ -47,6 +48,7 @@ LOGGER = logging.getLogger(__name__)
 VHOST = "/"
 BATCH_MESSAGES_MAX = 2_048
 OUTPUT_BYTES_MAX = 256 * 1_024  # put together before it is written
+TURN_BYTES_MAX = 512 * 1_024  # taken from one connection before the others have their turn
 NOBODY = Identity("", Permissions(publish=False, subscribe=False, configure=False))
 NOT_SUPPORTED = (Tx.Select, Tx.Commit, Tx.Rollback, Exchange.Bind, Exchange.Unbind)
 
@@ -107,7 +109,8 @@ class AmqpHandler:
         self._connection: AmqpConnection | None = None  # made when the time is known first
         self._is_released = False
         self._put_bytes = 0
-        self._waiting = 0  # answers that wait for the disk: what comes after them waits too
+        self._taken_bytes = 0
+        self._answers = Answers(self._broker.when_durable, self)
         self._to_confirm: dict[Channel, int] = {}
         self._login("", NOBODY)
 
@@ -132,6 +135,16 @@ class AmqpHandler:
             waiting, self._to_confirm = self._to_confirm, {}
             self._broker.when_durable(partial(self._confirm, waiting))
         self._finish()
+        self._taken_bytes += len(data)
+        if self._taken_bytes > TURN_BYTES_MAX:
+            self._transport.pause_reading()  # else a fast publisher is read again and again, and its readers wait
+            self._broker.request_run(self)
+
+    def on_ready(self, now_ms: int) -> None:
+        """Read on: everybody else had their turn."""
+        del now_ms
+        self._taken_bytes = 0
+        self._transport.resume_reading()
 
     def on_eof(self, now_ms: int) -> None:
         """The peer is gone."""
@@ -147,6 +160,7 @@ class AmqpHandler:
         """Give back everything."""
         self._begin(now_ms).receive_eof()
         self._release()
+        self._broker.cancel_run(self)
         self._door.forget(self)
 
     def on_timer(self, now_ms: int) -> None:
@@ -201,11 +215,22 @@ class AmqpHandler:
         if data:
             self._transport.write(data)
 
+    def is_open(self, channel: Channel) -> bool:
+        """Return whether a channel still takes answers."""
+        if self._is_released or self._connection is None or channel.is_closing:
+            return False
+        return self._connection.channels.get(channel.number) is channel
+
+    def send_method(self, channel: Channel, method: base.Frame) -> None:
+        """Put a method into what is to be sent."""
+        if self._connection is not None:
+            self._connection.send_method(channel.number, method)
+
     def notify_cancel(self, channel: Channel, tag: str) -> None:
         """Tell the client, if it wants to know, that a consumer's queue is no more."""
         connection = self._connection
         if connection is not None and connection.client_capabilities.get("consumer_cancel_notify"):
-            connection.send_method(channel.number, Basic.Cancel(tag, nowait=True))
+            self.send_method(channel, Basic.Cancel(tag, nowait=True))
             self.flush()
 
     # Events
@@ -277,16 +302,11 @@ class AmqpHandler:
     def _confirm(self, waiting: dict[Channel, int]) -> None:
         """Acknowledge all up to these numbers: they are as safe as the settings say."""
         for channel, number in waiting.items():
-            if self._is_open(channel) and number > channel.confirmed:
+            if self.is_open(channel) and number > channel.confirmed:
                 data = encode_ack(channel.number, number, multiple=number > channel.confirmed + 1)
                 channel.confirmed = number
                 self.put(data)
         self.flush()
-
-    def _is_open(self, channel: Channel) -> bool:
-        if self._is_released or self._connection is None or channel.is_closing:
-            return False
-        return self._connection.channels.get(channel.number) is channel
 
     def _end(self, event: ConnectionEnded) -> None:
         if event.reason:
@@ -313,63 +333,34 @@ class AmqpHandler:
             raise AmqpError(ReplyCode.COMMAND_INVALID, f"unexpected {method_name(method.index)}")
         do(self, channel, method, now_ms)
 
-    def answer(
-        self,
-        channel: Channel,
-        method: base.Frame | None,
-        *,
-        is_durable: bool = False,
-        then: Callable[[], None] | None = None,
-    ) -> None:
-        """Answer a method, in the order of the methods; what is durable is answered when it is safe."""
-        if method is None and then is None:
-            return
-        if not is_durable and not self._waiting:
-            self._answer_now(channel, method, then)
-            return
-        self._waiting += 1
-        self._broker.when_durable(partial(self._answer_late, channel, method, then))
-
-    def _answer_now(self, channel: Channel, method: base.Frame | None, then: Callable[[], None] | None) -> None:
-        if method is not None and self._connection is not None:
-            self._connection.send_method(channel.number, method)
-        if then is not None:
-            then()
-
-    def _answer_late(self, channel: Channel, method: base.Frame | None, then: Callable[[], None] | None) -> None:
-        self._waiting -= 1
-        if self._is_open(channel):
-            self._answer_now(channel, method, then)
-            self.flush()
-
     def do_declared(self, channel: Channel, answer: Answer) -> None:
         """Answer a declaration."""
-        self.answer(channel, answer.method, is_durable=answer.is_durable)
+        self._answers.give(channel, answer.method, is_durable=answer.is_durable)
 
     def do_qos(self, channel: Channel, method: Basic.Qos) -> None:
         """Answer basic.qos."""
         self.reading.qos(channel, method)
-        self.answer(channel, Basic.QosOk())
+        self._answers.give(channel, Basic.QosOk())
 
     def do_consume(self, channel: Channel, method: Basic.Consume) -> None:
         """Make a consumer; deliveries start after the answer."""
         consumer = self.reading.consume(channel, method)
         answer = None if method.nowait else Basic.ConsumeOk(consumer.tag)
-        self.answer(channel, answer, then=consumer.start)
+        self._answers.give(channel, answer, then=consumer.start)
 
     def do_cancel(self, channel: Channel, method: Basic.Cancel) -> None:
         """Stop a consumer."""
         self.reading.cancel(channel, method.consumer_tag or "")
-        self.answer(channel, None if method.nowait else Basic.CancelOk(method.consumer_tag))
+        self._answers.give(channel, None if method.nowait else Basic.CancelOk(method.consumer_tag))
 
     def do_get(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
         """Give one message."""
-        self.answer(channel, None, then=partial(self._give_one, channel, method, now_ms))
+        self._answers.give(channel, None, then=partial(self._give_one, channel, method, now_ms))
 
     def _give_one(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
         data = self.reading.get(channel, method, now_ms)
         if data is None:
-            self.answer(channel, Basic.GetEmpty())
+            self._answers.give(channel, Basic.GetEmpty())
         else:
             self.put(data)
 
@@ -377,18 +368,18 @@ class AmqpHandler:
         """Show everything unacknowledged again."""
         self.reading.recover(channel, requeue=method.requeue)
         if isinstance(method, Basic.Recover):
-            self.answer(channel, Basic.RecoverOk())
+            self._answers.give(channel, Basic.RecoverOk())
 
     def do_select(self, channel: Channel, method: Confirm.Select) -> None:
         """Confirm publishes from now on."""
         channel.is_confirming = True
-        self.answer(channel, None if method.nowait else Confirm.SelectOk())
+        self._answers.give(channel, None if method.nowait else Confirm.SelectOk())
 
     def do_flow(self, channel: Channel, method: commands.Channel.Flow) -> None:
         """Answer channel.flow; stopping deliveries that way is not supported."""
         if not method.active:
             raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "active=false")
-        self.answer(channel, commands.Channel.FlowOk(active=True))
+        self._answers.give(channel, commands.Channel.FlowOk(active=True))
 
 
 METHODS: dict[type[base.Frame], Callable[[AmqpHandler, Channel, Any, int], None]] = {

@@ -4,6 +4,8 @@ from core cimport octets
 
 from gateway.amqp.property_block cimport BlockReader
 
+cdef int _FLAG_MARK
+cdef int _FLAG_MARK_MASK
 cdef unsigned int _FLAG_CONTENT_TYPE
 cdef unsigned int _FLAGS
 cdef int _NAME_OTHER

@@ -8,10 +8,13 @@ from __future__ import annotations
 from binascii import a2b_base64
 
 from core import octets
+from core.message import FLAG_MARK, FLAG_MARK_MASK
 from core.properties import RESERVED
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.property_block import BlockReader
 
+_FLAG_MARK = FLAG_MARK
+_FLAG_MARK_MASK = FLAG_MARK_MASK
 _FLAG_CONTENT_TYPE = 0x8000
 _FLAGS = 0x3040  # headers, delivery mode, timestamp
 
@@ -183,6 +186,8 @@ class StoredProperties:
         `span` is where the properties and the topic lie, the latter empty if the
         routing key says it all. `out` has room for three times the properties, the topic and 512 bytes.
         """
+        if flag & _FLAG_MARK_MASK != _FLAG_MARK:  # RocketMQ's own flags
+            flag = _FLAG_MARK | 1
         flags = _FLAGS
         content_type_size = self.content_type_end - self.content_type_start
         block = pos

@@ -93,7 +93,8 @@ def test_a_message_of_mqtt_gets_properties():
 
 
 def test_a_message_without_a_protocol_is_from_rocketmq():
-    batch = amqp.stored([({b"TAGS": b"t", b"INNER_CITY": b"kept", b"WAIT": b"true"}, b"x")])
+    flag = 6  # the producer's own, nothing of ours
+    batch = amqp.stored([({b"TAGS": b"t", b"INNER_CITY": b"kept", b"WAIT": b"true"}, b"x")], flag=flag)
     _, (_, content), _ = amqp.decode_frames(encoder().encode_deliveries(batch, 1, b"\x01c", 1, PAYLOAD_MAX))
     assert content.properties.headers == {
         "x-protocol": "rocketmq",
@@ -101,7 +102,7 @@ def test_a_message_without_a_protocol_is_from_rocketmq():
         "TAGS": "t",
         "INNER_CITY": "kept",
     }
-    assert content.properties.delivery_mode == 1
+    assert content.properties.delivery_mode == 2
 
 
 @pytest.mark.parametrize("forged", [b"!!!", b"AAAAAAAA", b"/////w==", b""])

@@ -1,0 +1,69 @@
+"""Answers of one connection, in the order of its methods: what is durable is answered when it is safe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from pamqp import base
+
+from gateway.amqp.channel import Channel
+
+
+class AnswerOutput(Protocol):
+    """The connection, as far as answers need it."""
+
+    def is_open(self, channel: Channel) -> bool:
+        """Return whether the channel still takes answers."""
+
+    def send_method(self, channel: Channel, method: base.Frame) -> None:
+        """Put a method into what is to be sent."""
+
+    def flush(self) -> None:
+        """Write what is to be sent."""
+
+
+class Answers:
+    """Sends answers now, or when the disk has what they promise.
+
+    Args:
+        when_durable: The broker's.
+        output: The connection.
+    """
+
+    __slots__ = ("_output", "_waiting", "_when_durable")
+
+    def __init__(self, when_durable: Callable[[Callable[[], None]], None], output: AnswerOutput) -> None:
+        self._when_durable = when_durable
+        self._output = output
+        self._waiting = 0
+
+    def give(
+        self,
+        channel: Channel,
+        method: base.Frame | None,
+        *,
+        is_durable: bool = False,
+        then: Callable[[], None] | None = None,
+    ) -> None:
+        """Send `method`, then call `then`; either may be None. Dropped when the channel is gone by then."""
+        if method is None and then is None:
+            return
+        if not is_durable and not self._waiting:
+            self._give_now(channel, method, then)
+            return
+        self._waiting += 1
+        self._when_durable(partial(self._give_late, channel, method, then))
+
+    def _give_now(self, channel: Channel, method: base.Frame | None, then: Callable[[], None] | None) -> None:
+        if method is not None:
+            self._output.send_method(channel, method)
+        if then is not None:
+            then()
+
+    def _give_late(self, channel: Channel, method: base.Frame | None, then: Callable[[], None] | None) -> None:
+        self._waiting -= 1
+        if self._output.is_open(channel):
+            self._give_now(channel, method, then)
+            self._output.flush()

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+from pamqp.commands import Basic, Queue
+
+from gateway.amqp.answers import Answers
+from gateway.amqp.channel import Channel
+
+
+class Output:
+    def __init__(self):
+        self.done = []
+        self.is_channel_open = True
+        self.flushes = 0
+
+    def is_open(self, channel):
+        return self.is_channel_open
+
+    def send_method(self, channel, method):
+        self.done.append(method.name)
+
+    def flush(self):
+        self.flushes += 1
+
+
+@pytest.fixture
+def scene():
+    waiting = []
+    output = Output()
+    return Answers(waiting.append, output), output, waiting
+
+
+def test_what_need_not_be_safe_is_answered_at_once(scene):
+    answers, output, waiting = scene
+    answers.give(Channel(1), Basic.QosOk(), then=lambda: output.done.append("then"))
+    answers.give(Channel(1), None)
+    assert output.done == ["Basic.QosOk", "then"]
+    assert waiting == []
+
+
+def test_what_follows_a_durable_answer_waits_for_it(scene):
+    answers, output, waiting = scene
+    answers.give(Channel(1), Queue.BindOk(), is_durable=True)
+    answers.give(Channel(1), Basic.QosOk())
+    answers.give(Channel(1), None, then=lambda: output.done.append("then"))
+    assert output.done == []
+    for callback in waiting:
+        callback()
+    assert output.done == ["Queue.BindOk", "Basic.QosOk", "then"]
+    assert output.flushes == 3
+    answers.give(Channel(1), Basic.QosOk())
+    assert output.done[-1] == "Basic.QosOk"
+    assert len(output.done) == 4
+
+
+def test_an_answer_for_a_channel_that_is_gone_is_dropped(scene):
+    answers, output, waiting = scene
+    answers.give(Channel(1), Queue.BindOk(), is_durable=True, then=lambda: output.done.append("then"))
+    output.is_channel_open = False
+    waiting[0]()
+    assert output.done == []
