@@ -18,7 +18,7 @@ from gateway.mqtt.inflight import ID_COUNT, InflightWindow
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
 from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, RETAINED_SOURCE, Outlet, Session, Subscription
 
-TURN_BYTES_MAX = 1024 * 1024  # what those behind are sent in one turn, of all connections together
+TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
 TURN_RUNS_MAX = 256
 RETAINED_RUN_MAX = 64  # retained messages that one session is sent before others have their turn
 _ALL = 2**62  # above any queue offset
