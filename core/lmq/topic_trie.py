@@ -297,12 +297,13 @@ def find_slot(root: TopicNode, levels: list[bytes]) -> object:
 def cut(root: TopicNode, levels: list[bytes], slot: object) -> None:
     """Set the slot of a filter that is there; nodes that then lead nowhere go."""
     path = [root]
-    steps = levels[:-1] if levels[len(levels) - 1] == HASH else levels
+    last = len(levels) - 1
+    steps = levels[:last] if levels[last] == HASH else levels
     for level in steps:
         child = child_of(path[len(path) - 1], level)
         assert child is not None
         path.append(child)
-    put_slot(path[len(path) - 1], levels[len(levels) - 1], slot)
+    put_slot(path[len(path) - 1], levels[last], slot)
     for i in range(len(steps) - 1, -1, -1):
         if not is_bare(path[i + 1]):
             return
