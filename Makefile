@@ -9,7 +9,7 @@ COMPILED_SOURCES := $(shell find core gateway spark_analytics -name '*.pxd' 2>/d
 COMPILED_SOURCES += $(wildcard $(patsubst %.pxd,%.py,$(filter %.pxd,$(COMPILED_SOURCES))))
 PURE := build/pure
 
-.PHONY: help run test test-pure check demo build clean lock setup setup-test setup-check
+.PHONY: help run test test-pure check demo bench bench-peers build clean lock setup setup-test setup-check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,12 @@ check: setup-check ## format, lint, types, layers, spelling, and the rules about
 
 demo: setup-test ## 200 devices, AMQP and SDK consumers for 30 s, counted end to end, then the Spark report
 	@$(PY) -m gateway.demo $(ARGS)
+
+bench: setup-test ## the gateway beside each peer that is found: tables, JSON and a plot in bench/out (SCENARIO= PEERS= SECS= ROUNDS= BYTES=)
+	@$(PY) -m tests.benchmarks.scenarios.bench --scenario '$(SCENARIO)' --peers '$(PEERS)' --secs '$(SECS)' --rounds '$(ROUNDS)' --bytes '$(BYTES)'
+
+bench-peers: setup-test ## get the peers to measure beside, each by its own tool, into build/peers
+	@$(PY) -m tests.benchmarks.scenarios.fetch_peers
 
 build: setup-check ## wheel and source archive in dist/
 	@$(PY) -m build --outdir dist

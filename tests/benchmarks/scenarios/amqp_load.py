@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import struct
-import time
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pamqp import commands, frame, header
 
-from tests.benchmarks.scenarios.mqtt_load import Count, Result
+from tests.benchmarks.scenarios.load import Count, Probe, Result, drain, measure, no_probe
 
 FRAME_HEAD = struct.Struct(">BHI")
 ACK_FRAME = struct.Struct(">BHIHHQBB")
 BASIC_ACK = (60, 80)
+P = TypeVar("P", bound="AmqpPeer")
 
 
 class AmqpPeer(asyncio.Protocol):
@@ -61,7 +61,7 @@ class AmqpPeer(asyncio.Protocol):
 
     async def answer(self) -> Any:
         """Return the next method; a closed connection or channel raises."""
-        found = await asyncio.wait_for(self.answers.get(), 10)
+        found = await asyncio.wait_for(self.answers.get(), 30)
         if isinstance(found, Exception):
             raise found
         if isinstance(found, (commands.Channel.Close, commands.Connection.Close)):
@@ -165,6 +165,37 @@ def delivery_size(data: bytes) -> int:
     return end if len(data) >= end else 0
 
 
+async def open_peer(host: str, port: int, peer: P) -> P:
+    """Connect `peer`, log in and open its channel."""
+    await asyncio.get_running_loop().create_connection(lambda: peer, host, port)
+    await peer.set_up()
+    return peer
+
+
+async def open_consumer(host: str, port: int, count: Count, queue: str, prefetch: int) -> AmqpConsumer:
+    """Consume from a queue that is there."""
+    consumer = await open_peer(host, port, AmqpConsumer(count))
+    await consumer.call(commands.Basic.Qos(0, prefetch, False))
+    await consumer.call(commands.Basic.Consume(0, queue, "c"))
+    consumer.start()
+    return consumer
+
+
+async def declare_queue(peer: AmqpPeer, queue: str, exchange: str, key: str = "") -> None:
+    """Make an empty durable queue, bound to `exchange`."""
+    await peer.call(commands.Queue.Declare(0, queue, durable=True))
+    await peer.call(commands.Queue.Purge(0, queue))
+    await peer.call(commands.Queue.Bind(0, queue, exchange, key))
+
+
+async def ready_count(host: str, port: int, queue: str) -> int:
+    """Return how many messages wait in `queue`, as the server says."""
+    peer = await open_peer(host, port, AmqpPeer(Count()))
+    answer = await peer.call(commands.Queue.Declare(0, queue, durable=True))
+    peer.transport.abort()
+    return answer.message_count
+
+
 async def run(
     host: str,
     port: int,
@@ -176,40 +207,25 @@ async def run(
     payload_bytes: int = 256,
     prefetch: int = 4_000,
     warm_s: float = 0.5,
+    probe: Probe = no_probe,
 ) -> Result:
     """Publish through a fanout exchange to `queues` durable queues, `consumers` (default: all) of them consumed."""
-    loop, count, made = asyncio.get_running_loop(), Count(), []
-    for i in range(queues if consumers is None else consumers):
-        _, consumer = await loop.create_connection(lambda: AmqpConsumer(count), host, port)
-        await consumer.set_up()
-        made.append((f"bench{i}", consumer))
-    _, publisher = await loop.create_connection(lambda: AmqpPublisher(count), host, port)
-    await publisher.set_up()
+    count, consumed = Count(), queues if consumers is None else consumers
+    publisher = await open_peer(host, port, AmqpPublisher(count))
     await publisher.call(commands.Exchange.Declare(0, "bench", "fanout", durable=True))
     for i in range(queues):
-        await publisher.call(commands.Queue.Declare(0, f"bench{i}", durable=True))
-        await publisher.call(commands.Queue.Purge(0, f"bench{i}"))
-        await publisher.call(commands.Queue.Bind(0, f"bench{i}", "bench", ""))
-    for name, consumer in made:
-        await consumer.call(commands.Basic.Qos(0, prefetch, False))
-        await consumer.call(commands.Basic.Consume(0, name, "c"))
-        consumer.start()
+        await declare_queue(publisher, f"bench{i}", "bench")
+    made = [await open_consumer(host, port, count, f"bench{i}", prefetch) for i in range(consumed)]
     publisher.configure("bench", "", b"x" * payload_bytes, window)
     await publisher.call(commands.Confirm.Select())
     publisher.start()
-    await asyncio.sleep(warm_s)
-    before = (count.sent, count.acked, count.received)
-    cpu, started = time.process_time(), time.perf_counter()
-    await asyncio.sleep(secs)
-    took = time.perf_counter() - started
-    result = Result(
-        took,
-        count.sent - before[0],
-        count.acked - before[1],
-        count.received - before[2],
-        time.process_time() - cpu,
-    )
+    result = await measure(count, secs, warm_s=warm_s, probe=probe)
     publisher.is_running = False
-    for peer in (publisher, *(consumer for _, consumer in made)):
+    await drain(count, lambda: count.acked == count.sent and count.received >= count.sent * consumed)
+    result.lost = count.acked * consumed - count.received
+    if not consumed:  # stored is what counts: a confirmed message is in each queue
+        result.received = result.acked * queues
+        result.lost = queues * count.acked - queues * await ready_count(host, port, f"bench{queues - 1}")
+    for peer in (publisher, *made):
         peer.transport.abort()
     return result

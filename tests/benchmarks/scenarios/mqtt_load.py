@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import struct
-import time
-from dataclasses import dataclass, field
 from typing import TypeVar, cast
+
+from tests.benchmarks.scenarios.load import Count, Probe, Result, drain, in_groups, measure, no_probe
 
 CHUNK_PACKETS = 256  # packets in one write of a QoS 0 publisher
 P = TypeVar("P", bound="Peer")
@@ -40,17 +40,6 @@ def publish_packet(topic: str, payload: bytes, packet_id: int | None = None) -> 
 def subscribe_packet(filters: list[str], qos: int) -> bytes:
     """Return a SUBSCRIBE with packet identifier 1."""
     return _packet(0x82, b"\x00\x01" + b"".join(_string(f) + bytes([qos]) for f in filters))
-
-
-@dataclass
-class Count:
-    """What one side of a run saw."""
-
-    sent: int = 0
-    acked: int = 0
-    received: int = 0
-    closed: int = 0
-    latencies_ns: list[int] = field(default_factory=list)
 
 
 class Peer(asyncio.Protocol):
@@ -163,8 +152,10 @@ class Publisher(Peer):
 class Subscriber(Peer):
     """Counts packets of one size; acknowledges them where they are QoS 1."""
 
-    def __init__(self, client_id: str, count: Count, filters: list[str], qos: int, size: int, id_at: int) -> None:
-        super().__init__(client_id, count)
+    def __init__(
+        self, client_id: str, count: Count, filters: list[str], qos: int, size: int, id_at: int, *, clean: bool = True
+    ) -> None:
+        super().__init__(client_id, count, clean=clean)
         self.filters = filters
         self.qos = qos
         self.size = size
@@ -194,26 +185,11 @@ class Subscriber(Peer):
         self.tail = data[got * self.size :]
 
 
-@dataclass
-class Result:
-    """Figures of one run."""
-
-    secs: float
-    sent: int
-    acked: int
-    received: int
-    load_cpu_s: float
-
-    @property
-    def rate(self) -> float:
-        """Return deliveries in a second."""
-        return self.received / self.secs
-
-
-async def _open(host: str, port: int, peer: P) -> P:
+async def connect(host: str, port: int, peer: P) -> P:
+    """Connect `peer` and wait until it is ready."""
     loop = asyncio.get_running_loop()
     await loop.create_connection(lambda: peer, host, port)
-    await asyncio.wait_for(peer.ready, 10)
+    await asyncio.wait_for(peer.ready, 30)
     return peer
 
 
@@ -230,36 +206,32 @@ async def run(
     filters: list[str] | None = None,
     topic: str = "bench/a/b",
     warm_s: float = 0.5,
+    probe: Probe = no_probe,
 ) -> Result:
-    """Run publishers against subscribers for `secs` after a warm-up; count what arrives in that time."""
-    count = Count()
-    payload = b"x" * payload_bytes
-    delivered = publish_packet(topic, payload, 1 if qos else None)
-    id_at = delivered.index(topic.encode()) + len(topic)
+    """Run publishers against subscribers; count what arrives.
+
+    Args:
+        filters: Subscriber i takes filter i, from the start again where there are fewer; the topic where not given.
+        topic: Of the same length for each publisher, `{i:04}` in it is the publisher's number.
+    """
+    count, payload = Count(), b"x" * payload_bytes
+    topics = [topic.format(i=i) for i in range(publishers)]
+    delivered = publish_packet(topics[0], payload, 1 if qos else None)
+    id_at = delivered.index(topics[0].encode()) + len(topics[0])
+    chosen = filters or topics[:1]
     subs = [
-        await _open(host, port, Subscriber(f"s{i}", count, filters or [topic], qos, len(delivered), id_at))
+        await connect(host, port, Subscriber(f"s{i}", count, [chosen[i % len(chosen)]], qos, len(delivered), id_at))
         for i in range(subscribers)
     ]
-    pubs = [
-        await _open(host, port, Publisher(f"p{i}", count, topic, payload, window if qos else 0))
-        for i in range(publishers)
-    ]
+    pubs = [Publisher(f"p{i}", count, topics[i], payload, window if qos else 0) for i in range(publishers)]
+    await in_groups([lambda pub=pub: connect(host, port, pub) for pub in pubs])
     for pub in pubs:
         pub.start()
-    await asyncio.sleep(warm_s)
-    before = (count.sent, count.acked, count.received)
-    cpu, started = time.process_time(), time.perf_counter()
-    await asyncio.sleep(secs)
-    took = time.perf_counter() - started
-    result = Result(
-        took,
-        count.sent - before[0],
-        count.acked - before[1],
-        count.received - before[2],
-        time.process_time() - cpu,
-    )
+    result = await measure(count, secs, warm_s=warm_s, probe=probe)
     for pub in pubs:
         pub.stop()
+    await drain(count, lambda: count.received >= count.sent * subscribers and (not qos or count.acked >= count.sent))
+    result.lost = (count.acked if qos else count.sent) * subscribers - count.received
     for peer in (*pubs, *subs):
         peer.transport.abort()
     return result

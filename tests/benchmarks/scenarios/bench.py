@@ -1,0 +1,151 @@
+"""`make bench`: the same loads on the gateway and on each peer that is found, in alternation, side by side."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import datetime as dt
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import uvloop
+from rich.console import Console
+
+from tests.benchmarks.scenarios import report as reporting
+from tests.benchmarks.scenarios.figures import Round, Row, figure_of, number
+from tests.benchmarks.scenarios.load import Result
+from tests.benchmarks.scenarios.peers import PEERS, Peer
+from tests.benchmarks.scenarios.scenarios import SCENARIOS, Scenario, find_scenarios
+from tests.benchmarks.scenarios.server import ROOT, DidNotStartError, Server
+
+RUN_MAX_S = 120.0  # a run that takes so much longer than its stretch has failed
+NOT_UNLESS_ASKED = {"gateway-async"}
+
+
+class Bench:
+    """One invocation: which peers, how long, and where progress is shown."""
+
+    def __init__(self, versions: dict[str, str], secs: float, rounds: int, payload_bytes: int | None) -> None:
+        self.versions = versions
+        self.secs = secs
+        self.rounds = rounds
+        self.payload_bytes = payload_bytes
+        self.console = Console(width=None if sys.stdout.isatty() else 160)
+
+    def run(self, scenario: Scenario) -> list[Row]:
+        """Run all rounds of one scenario on all servers that can do it."""
+        peers = [p for name, p in PEERS.items() if name in self.versions and can_do(p, scenario)]
+        rows = {peer.name: Row(peer.name, self.versions[peer.name], peer.is_ours) for peer in peers}
+        with running() as servers, self.console.status("") as status:
+            for number_of_round in range(self.rounds):
+                for peer in peers:
+                    if not rows[peer.name].failure:
+                        status.update(f"{scenario.name}: round {number_of_round + 1} of {self.rounds}, {peer.name}")
+                        self.run_round(scenario, peer, rows[peer.name], servers)
+        return list(rows.values())
+
+    def run_round(self, scenario: Scenario, peer: Peer, row: Row, servers: dict[str, Server]) -> None:
+        """Run one round on one server; what goes wrong is the row's failure."""
+        try:
+            if peer.name not in servers:
+                servers[peer.name] = peer.start()
+            row.rounds.append(self.measure(scenario, servers[peer.name]))
+        except (DidNotStartError, OSError, AssertionError, RuntimeError, TimeoutError) as error:
+            row.failure = f"{type(error).__name__} {error}"
+        else:
+            figure = figure_of(scenario, row.rounds[-1].result)
+            self.console.print(f"[dim]{scenario.name} {peer.name} {number(figure)} {scenario.unit}", highlight=False)
+        if (scenario.is_fresh or row.failure) and peer.name in servers:
+            servers.pop(peer.name).stop()
+
+    def measure(self, scenario: Scenario, server: Server) -> Round:
+        """Put the load on the server once."""
+        disk = server.disk_bytes() if scenario.measures_disk else 0
+        result = uvloop.run(self.bounded(scenario, server))
+        if not server.is_up():
+            raise RuntimeError("the server ended")
+        round_ = Round(result, server.private_bytes())
+        if scenario.measures_disk and result.total.acked:
+            round_.disk_bytes_each = (server.disk_bytes() - disk) / result.total.acked
+        return round_
+
+    async def bounded(self, scenario: Scenario, server: Server) -> Result:
+        """Await the load, but not for ever."""
+        load = scenario.load(server, self.secs, self.payload_bytes or scenario.payload_bytes)
+        return await asyncio.wait_for(load, 3 * self.secs + RUN_MAX_S)
+
+
+def can_do(peer: Peer, scenario: Scenario) -> bool:
+    """Whether the peer has the doors of the scenario and is not known to be unable."""
+    return scenario.doors <= peer.doors and peer.name not in scenario.without
+
+
+@contextlib.contextmanager
+def running() -> Iterator[dict[str, Server]]:
+    """Hold the running servers by name; all of them are stopped in the end."""
+    servers: dict[str, Server] = {}
+    try:
+        yield servers
+    finally:
+        for server in servers.values():
+            server.stop()
+
+
+def find_versions(names: str, console: Console) -> dict[str, str]:
+    """Return the versions of those peers that are installed, of `names` where it says any; say which are not."""
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    if unknown := set(wanted) - set(PEERS):
+        raise ValueError(f"no peer {', '.join(sorted(unknown))}; there are: {', '.join(PEERS)}")
+    found = {}
+    for name in wanted or [name for name in PEERS if name not in NOT_UNLESS_ASKED]:
+        if (version := PEERS[name].find_version()) is None:
+            console.print(f"skipped: {name} is not installed (make bench-peers gets what it can)", highlight=False)
+        else:
+            found[name] = version
+    return found
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Return what the command line asks for; an empty value is the default."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scenario", default="", help="names, comma-separated, * for anything")
+    parser.add_argument("--peers", default="", help=f"of: {', '.join(PEERS)}")
+    parser.add_argument("--secs", default="4", type=lambda text: float(text or 4), help="of each measured stretch")
+    parser.add_argument("--rounds", default="3", type=lambda text: int(text or 3), help="the first is thrown away")
+    parser.add_argument("--bytes", default="", help="of a message's body; each scenario's own where not given")
+    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "out")
+    parser.add_argument("--list", action="store_true", help="list the scenarios")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run what was asked for; show each table as soon as it is there."""
+    arguments = parse_arguments()
+    if arguments.list:
+        print("\n".join(f"{each.name:15} {each.title}" for each in SCENARIOS))
+        return
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    try:
+        scenarios = find_scenarios(arguments.scenario)
+        versions = find_versions(arguments.peers, Console())
+    except ValueError as error:
+        sys.exit(f"bench: {error}")
+    bench = Bench(versions, arguments.secs, arguments.rounds, int(arguments.bytes) if arguments.bytes else None)
+    now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")  # noqa: TID251 - the date of the report
+    report = reporting.Report(arguments.secs, arguments.rounds, now, os.getloadavg())
+    for scenario in scenarios:
+        rows = bench.run(scenario)
+        report.parts.append((scenario, rows))
+        bench.console.print(reporting.table(scenario, rows))
+        report.load_after = os.getloadavg()
+        paths = reporting.write(report, arguments.out)
+    print("\n".join(f"written: {path}" for path in paths))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""How long one MQTT message takes at a steady rate: the moment of writing travels in the message."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import time
+
+from tests.benchmarks.scenarios.load import Count, Probe, Result, drain, measure, no_probe
+from tests.benchmarks.scenarios.mqtt_load import Peer, Subscriber, connect, publish_packet
+
+TOPIC = "bench/a/b"
+STAMP = struct.Struct(">Q")
+
+
+class PacedPublisher(Peer):
+    """Writes each message by itself at the loop's next turn after it is due."""
+
+    def configure(self, rate: float, payload_bytes: int, qos: int) -> None:
+        """Encode the message; its first bytes are the time."""
+        packet = publish_packet(TOPIC, bytes(payload_bytes), 1 if qos else None)
+        at = len(packet) - payload_bytes
+        self.head, self.rest = packet[:at], packet[at + STAMP.size :]
+        self.rate = rate
+        self.qos = qos
+        self.is_running = False
+
+    def start(self) -> None:
+        """Begin."""
+        self.started = time.perf_counter()
+        self.is_running = True
+        self.tick()
+
+    def tick(self) -> None:
+        """Write what is due, come again in a millisecond."""
+        due = int((time.perf_counter() - self.started) * self.rate)
+        while self.is_running and self.count.sent < due:
+            self.count.sent += 1
+            self.transport.write(self.packet())
+        if self.is_running:
+            asyncio.get_running_loop().call_later(0.001, self.tick)
+
+    def packet(self) -> bytes:
+        """Return the message, stamped now."""
+        head = self.head
+        if self.qos:
+            head = head[:-2] + struct.pack(">H", self.count.sent % 65_535 + 1)
+        return head + STAMP.pack(time.perf_counter_ns()) + self.rest
+
+    def take(self, data: bytes) -> None:
+        self.count.acked += len(data) // 4
+
+
+class StampReader(Subscriber):
+    """Notes the age of each message."""
+
+    def take(self, data: bytes) -> None:
+        now = time.perf_counter_ns()
+        data = self.tail + data
+        stamp_at = self.id_at + (2 if self.qos else 0)
+        got = len(data) // self.size
+        for start in range(0, got * self.size, self.size):
+            self.count.latencies_ns.append(now - STAMP.unpack_from(data, start + stamp_at)[0])
+            if self.qos:
+                self.transport.write(b"\x40\x02" + data[start + self.id_at : start + stamp_at])
+        self.count.received += got
+        self.tail = data[got * self.size :]
+
+
+def percentile(ordered: list[int], share: float) -> float:
+    """Return the value that `share` of the ordered values do not pass; not a number where there are none."""
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else float("nan")
+
+
+async def run(
+    host: str,
+    port: int,
+    *,
+    secs: float,
+    rate: float = 2_000,
+    qos: int = 0,
+    payload_bytes: int = 256,
+    warm_s: float = 0.5,
+    probe: Probe = no_probe,
+) -> Result:
+    """Send `rate` messages a second to one subscriber; percentiles in microseconds are in `more`."""
+    count, payload_bytes = Count(), max(payload_bytes, STAMP.size)
+    packet = publish_packet(TOPIC, bytes(payload_bytes), 1 if qos else None)
+    id_at = packet.index(TOPIC.encode()) + len(TOPIC)
+    reader = await connect(host, port, StampReader("reader", count, [TOPIC], qos, len(packet), id_at))
+    publisher = await connect(host, port, PacedPublisher("paced", count))
+    publisher.configure(rate, payload_bytes, qos)
+    publisher.start()
+    result = await measure(count, secs, warm_s=warm_s, probe=probe)
+    ages = sorted(count.latencies_ns)
+    publisher.is_running = False
+    await drain(count, lambda: count.received >= count.sent)
+    result.lost = count.sent - count.received
+    result.more = {f"p{share * 100:g}_us": percentile(ages, share) / 1e3 for share in (0.5, 0.99, 0.999)}
+    for peer in (publisher, reader):
+        peer.transport.abort()
+    return result
