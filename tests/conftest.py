@@ -6,12 +6,18 @@ import os
 
 import pytest
 import uvloop
+from hypothesis import HealthCheck, settings
 
 import core.message
 
 IS_COMPILED = not core.message.__file__.endswith(".py")
 TEST_S_MAX = 120
 SPARK_TEST_S_MAX = 300  # a JVM on a machine that does other things too
+
+
+# How long an example takes says how busy the machine is, not whether the code is right.
+settings.register_profile("lmq", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("lmq")
 
 
 def pytest_configure(config):
