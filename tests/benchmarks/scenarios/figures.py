@@ -121,7 +121,8 @@ def remarks(scenario: Scenario, row: Row) -> list[str]:
     if scenario.figure != "rate" and "bytes_each" not in row.kept[-1].result.more:
         said.append(f"{number(statistics.median(each.result.rate for each in row.kept))}/s")
     if lost := max(each.result.lost for each in row.kept):
-        said.append(f"LOST {lost:,}")
+        is_late = any(each.result.total.is_late for each in row.kept)
+        said.append(f"{'late' if is_late else 'LOST'} {lost:,}")
     if closed := max(each.result.closed for each in row.kept):
         said.append(f"closed {closed:,} connections")
     if row.failure:

@@ -21,6 +21,7 @@ class Count:
     acked: int = 0
     received: int = 0
     closed: int = 0
+    is_late: bool = False  # messages still came when the wait for them ended
     latencies_ns: list[int] = field(default_factory=list)
 
 
@@ -72,7 +73,7 @@ async def measure(count: Count, secs: float, *, warm_s: float = 0.5, probe: Prob
 
 
 async def drain(count: Count, is_done: Callable[[], bool]) -> None:
-    """Wait until `is_done`, or until nothing has come for a while."""
+    """Wait until `is_done`, or until nothing has come for a while; not for ever: then the count is late."""
     deadline = time.monotonic() + DRAIN_MAX_S
     seen, still_since = -1, time.monotonic()
     while not is_done() and time.monotonic() < deadline:
@@ -81,6 +82,7 @@ async def drain(count: Count, is_done: Callable[[], bool]) -> None:
         elif time.monotonic() - still_since > DRAIN_STILL_S:
             return
         await asyncio.sleep(0.01)
+    count.is_late = not is_done()
 
 
 async def in_groups(makers: list[Callable[[], object]], size: int = 100) -> list[object]:

@@ -95,6 +95,7 @@ def _round_as_json(scenario: Scenario, each: Round) -> dict[str, Any]:
         "acked_in_all": total.acked,
         "received_in_all": total.received,
         "lost": result.lost,
+        "is_late": total.is_late,
         "closed": result.closed,
         "server_cpu_s": result.server_cpu_s,
         "server_us": result.server_us,

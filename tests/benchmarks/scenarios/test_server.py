@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from tests.benchmarks.scenarios.peers import PEERS
 from tests.benchmarks.scenarios.server import family, used_bytes
 
@@ -27,6 +29,7 @@ def test_family_of_a_process_begins_with_itself():
     assert family(os.getpid())[0] == os.getpid()
 
 
+@pytest.mark.slow
 def test_relay_starts_is_watched_and_stops():
     server = PEERS["null"].start()
     try:
