@@ -29,7 +29,7 @@ class Content:
 
 
 class Channel:
-    """The protocol's side of a channel. `slots` and `consumers` are the handler's."""
+    """The protocol's side of a channel. `slots`, `consumers` and `starved` are the handler's."""
 
     __slots__ = (
         "confirmed",
@@ -44,6 +44,7 @@ class Channel:
         "prefetch_global",
         "published",
         "slots",
+        "starved",
         "unacked",
     )
 
@@ -60,6 +61,7 @@ class Channel:
         self.last_queue = ""  # what an empty queue name stands for
         self.slots: list[Any] = []
         self.free_slots: list[int] = []
+        self.starved: dict[str, Any] = {}  # consumers that were passed over for want of room, by tag
         self.consumers: dict[str, Any] = {}
 
     def count_published(self, count: int) -> int:

@@ -61,7 +61,6 @@ class Consumer:
         "_tag_text",
         "channel",
         "exclusive",
-        "is_starved",
         "no_ack",
         "queue",
         "slot",
@@ -85,7 +84,6 @@ class Consumer:
         self.queue = queue
         self.no_ack = no_ack
         self.exclusive = exclusive
-        self.is_starved = False  # was passed over for want of room
         self.slot = take_slot(channel, Slot(queue, self))
         self._output = output
         self._encoder = encoder
@@ -103,7 +101,7 @@ class Consumer:
         """Return how many more messages it takes now."""
         room = self._room()
         if room <= 0:
-            self.is_starved = True
+            self.channel.starved[self.tag] = self
         return room
 
     def _room(self) -> int:
@@ -140,6 +138,7 @@ class Consumer:
         if self.exclusive:
             self.queue.has_exclusive = False
         self.queue.remove_consumer(self)
+        self.channel.starved.pop(self.tag, None)
         release_slot(self.channel, self.slot)
 
     def on_queue_deleted(self) -> None:

@@ -179,7 +179,7 @@ class Reading:
     @staticmethod
     def run_starved(channel: Channel) -> None:
         """Let queues run again whose consumers on this channel had no room."""
-        for consumer in channel.consumers.values():
-            if consumer.is_starved:
-                consumer.is_starved = False
+        if channel.starved:
+            starved, channel.starved = channel.starved, {}
+            for consumer in starved.values():
                 consumer.queue.run_soon()

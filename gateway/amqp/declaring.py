@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pamqp import base
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
+from core.lmq.topic_space import filter_from_binding_key
 from gateway.amqp.channel import Channel
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import DEFAULT, DIRECT, FANOUT, PREDECLARED, TOPIC, Exchange
@@ -230,7 +231,7 @@ class Declarer:
             raise AmqpError(ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange")
         key = method.routing_key if method.queue or method.routing_key else queue.name
         self._check_may_configure("queue", queue.name)
-        if not self._identity.may.may_subscribe(key.encode() or queue.name.encode()):
+        if not self._identity.may.may_subscribe(filter_from_binding_key(key.encode()) or queue.name.encode()):
             raise self.refused("exchange", exchange.name)
         return queue, exchange, key
 

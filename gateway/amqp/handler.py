@@ -67,7 +67,7 @@ class AmqpDoor:
             frame_max=settings.frame_bytes_max,
             channel_max=settings.channels_max,
             heartbeat_s=settings.heartbeat_s,
-            body_bytes_max=settings.body_bytes_max,
+            body_bytes_max=min(settings.body_bytes_max, broker.store.settings.message_bytes_max),
             handshake_ms=settings.handshake_timeout_ms,
         )
         self._handlers: set[AmqpHandler] = set()

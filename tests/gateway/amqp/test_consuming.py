@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import functools
+
 import pytest
+from hypothesis import given, settings, strategies as st
 from pamqp.commands import Basic, Channel
 
 from tests.support.amqp_door import AmqpWorld
@@ -167,3 +170,95 @@ def test_an_unacknowledged_message_comes_back_when_its_connection_is_lost(world)
     peer.vanish()
     (again,) = other.messages()
     assert (again.body, again.method.redelivered) == (b"2", True)
+
+
+class Model:
+    """What a client knows of one queue, against what the queue gives in the end."""
+
+    def __init__(self, world):
+        self.world = world
+        self.next = self.tags = 0
+        self.left: set[bytes] = set()
+        self.peer = None
+        self.open()
+
+    def open(self):
+        self.held: dict[int, bytes] = {}
+        self.peer = self.world.client()
+        self.peer.declare("q", durable=True)
+        self.peer.send(Basic.Qos(prefetch_count=5))
+        self.peer.take()
+
+    def note(self):
+        for message in self.peer.messages():
+            assert message.body in self.left
+            assert message.body not in self.held.values()
+            self.held[message.tag] = message.body
+
+    def publish(self, number):
+        bodies = [b"%d" % (self.next + i) for i in range(number + 1)]
+        self.next += len(bodies)
+        self.left |= set(bodies)
+        self.peer.publish(*bodies, key="q", delivery_mode=2)
+
+    def consume(self, _):
+        self.tags += 1
+        self.peer.consume("q", f"c{self.tags}")
+
+    def get(self, _):
+        self.peer.send(Basic.Get(queue="q"))
+
+    def settle(self, number, *, multiple=False, kind=Basic.Ack):
+        tags = sorted(self.held)
+        if not tags:
+            return
+        tag = tags[number % len(tags)]
+        gone = [each for each in tags if each <= tag] if multiple else [tag]
+        bodies = {self.held.pop(each) for each in gone}
+        if kind is Basic.Ack:
+            self.left -= bodies
+            self.peer.send(Basic.Ack(tag, multiple=multiple))
+        elif kind is Basic.Reject:
+            self.left -= bodies
+            self.peer.send(Basic.Nack(tag, multiple=multiple, requeue=False))
+        else:
+            self.peer.send(Basic.Nack(tag, multiple=multiple, requeue=True))
+
+    def lose(self, number):
+        if number % 2:
+            self.peer.vanish()
+        else:
+            self.world.close()
+            self.world.open()
+        self.open()
+
+    def drain(self):
+        self.lose(1)
+        self.peer.consume("q", "drain", no_ack=True)
+        return self.peer.bodies()
+
+
+WORK = {
+    "publish": Model.publish,
+    "consume": Model.consume,
+    "get": Model.get,
+    "ack": Model.settle,
+    "ack all": functools.partial(Model.settle, multiple=True),
+    "requeue": functools.partial(Model.settle, kind=Basic.Nack),
+    "requeue all": functools.partial(Model.settle, kind=Basic.Nack, multiple=True),
+    "reject": functools.partial(Model.settle, kind=Basic.Reject),
+    "lose": Model.lose,
+}
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(WORK)), st.integers(0, 9)), max_size=60))
+@settings(max_examples=40, deadline=None)
+def test_every_message_is_done_once_or_still_there_whatever_happens(tmp_path_factory, steps):
+    world = AmqpWorld(tmp_path_factory.mktemp("queue"))
+    model = Model(world)
+    for name, number in steps:
+        WORK[name](model, number)
+        model.note()
+    found = model.drain()
+    assert sorted(found) == sorted(model.left)
+    world.close()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
 from pamqp.commands import Basic, Channel, Confirm, Connection, Exchange, Queue
 
 from tests.support import amqp
@@ -238,3 +239,49 @@ def test_a_fast_publisher_is_not_read_on_before_the_others_had_their_turn(world)
     world.turn()
     assert peer.transport.is_reading
     assert len(reader.messages()) == 6
+
+
+NAMES = st.sampled_from(["", "q", "amq.topic", "x", "none", "amq.gen-1"])
+TABLES = st.sampled_from([{}, {"x-queue-type": "classic"}, {"x-odd": 1}, {"a": {"b": [1, None]}}])
+METHODS = st.one_of(
+    st.builds(Queue.Declare, queue=NAMES, durable=st.booleans(), passive=st.booleans(), exclusive=st.booleans(),
+              auto_delete=st.booleans(), nowait=st.booleans(), arguments=TABLES),
+    st.builds(Queue.Bind, queue=NAMES, exchange=NAMES, routing_key=NAMES, nowait=st.booleans(), arguments=TABLES),
+    st.builds(Queue.Unbind, queue=NAMES, exchange=NAMES, routing_key=NAMES),
+    st.builds(Queue.Delete, queue=NAMES, if_unused=st.booleans(), if_empty=st.booleans(), nowait=st.booleans()),
+    st.builds(Queue.Purge, queue=NAMES, nowait=st.booleans()),
+    st.builds(Exchange.Declare, exchange=NAMES, exchange_type=st.sampled_from(["direct", "topic", "fanout"]),
+              auto_delete=st.booleans(), passive=st.booleans(), internal=st.booleans()),
+    st.builds(Exchange.Delete, exchange=NAMES, if_unused=st.booleans()),
+    st.builds(Basic.Consume, queue=NAMES, consumer_tag=NAMES, no_ack=st.booleans(), exclusive=st.booleans()),
+    st.builds(Basic.Cancel, consumer_tag=NAMES, nowait=st.booleans()),
+    st.builds(Basic.Get, queue=NAMES, no_ack=st.booleans()),
+    st.builds(Basic.Qos, prefetch_count=st.integers(0, 3), global_=st.booleans()),
+    st.builds(Basic.Ack, delivery_tag=st.integers(0, 4), multiple=st.booleans()),
+    st.builds(Basic.Nack, delivery_tag=st.integers(0, 4), multiple=st.booleans(), requeue=st.booleans()),
+    st.builds(Basic.Recover, requeue=st.just(value=True)),
+    st.builds(Confirm.Select),
+    st.builds(Channel.Close, st.just(200), st.just(""), st.just(0), st.just(0)),
+    st.builds(Channel.Open),
+    st.builds(Channel.CloseOk),
+)  # fmt: skip
+STEPS = st.lists(st.tuples(st.integers(0, 1), st.integers(1, 2), st.one_of(METHODS, NAMES)), max_size=40)
+
+
+@given(STEPS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_order_of_methods_breaks_the_door(tmp_path_factory, steps):
+    world = AmqpWorld(tmp_path_factory.mktemp("door"))
+    peers = [world.client(channels=2), world.client(channels=2)]
+    for which, channel, step in steps:
+        if peers[which].is_closed:
+            peers[which] = world.client(channels=2)
+        if isinstance(step, str):
+            peers[which].publish(b"x", key=step, exchange=step if step.startswith("amq.t") else "", channel=channel)
+        else:
+            peers[which].send(step, channel=channel)
+        peers[which].take()
+    for peer in peers:
+        peer.vanish()
+    assert world.client().declare("fresh").message_count == 0
+    world.close()
