@@ -55,6 +55,7 @@ CFLAGS = [
     "-Werror=sign-compare",
     "-Werror=shift-count-overflow",
     "-Werror=implicit-function-declaration",
+    "-Wno-maybe-uninitialized",  # of what Cython itself writes
 ]
 # Cython 3.3 forgets these two in a module whose memory views are shared and that appends to a bytearray.
 if sys.version_info >= (3, 13):
