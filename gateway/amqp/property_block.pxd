@@ -29,7 +29,12 @@ cdef class BlockReader:
 
     @cython.locals(limit=Py_ssize_t, block=bytes, start=Py_ssize_t, end=Py_ssize_t)
     cpdef Py_ssize_t write_extra(
-        self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t block_end, unsigned char[::1] out, Py_ssize_t out_pos
+        self,
+        const unsigned char[::1] buf,
+        Py_ssize_t pos,
+        Py_ssize_t block_end,
+        unsigned char[::1] out,
+        Py_ssize_t out_pos,
     ) except -1
 
 
