@@ -22,7 +22,7 @@ async def test_devices_publish_at_their_pace_when_all_are_there(gateway):
     assert fleet.connected == 0
     by_device = [[key for key in ledger.sent if key[0] == number] for number in range(5)]
     assert all(keys == [(number, sequence) for sequence in range(len(keys))] for number, keys in enumerate(by_device))
-    assert all(1 <= len(keys) <= 10 for keys in by_device)
+    assert all(1 <= len(keys) <= 11 for keys in by_device)  # ten intervals may add up to just under half a second
 
 
 @pytest.mark.asyncio
