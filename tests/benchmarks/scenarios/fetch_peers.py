@@ -43,7 +43,7 @@ def call(*command: str, folder: Path | None = None, **env: str) -> None:
 
 
 def fetch_packages() -> None:
-    """Install from the distribution; other files of the packages stay as they are, no service is started by us."""
+    """Install from the distribution, whose packages may start their servers on their usual ports."""
     if all(PEERS[name].find_version() for name in ("mosquitto", "rabbitmq")):
         return
     if os.geteuid():
