@@ -63,9 +63,15 @@ def compared(scenario: Scenario, row: Row) -> Spread | None:
     return spread([figure_of(scenario, each.result) for each in row.kept])
 
 
+def has_lost(row: Row) -> bool:
+    """Whether a round that counts lost what had to arrive; what came late is not lost."""
+    return any(each.result.lost and not each.result.total.is_late for each in row.kept)
+
+
 def best_peer(scenario: Scenario, rows: Sequence[Row]) -> float | None:
-    """Return the best median of those that are neither ours nor the null relay, None where there is none."""
-    found = [compared(scenario, row) for row in rows if not row.is_ours and row.peer != "null"]
+    """Return the best median of the peers that lost nothing, the null relay aside, None where there is none."""
+    peers = [row for row in rows if not row.is_ours and row.peer != "null" and not has_lost(row)]
+    found = [compared(scenario, row) for row in peers]
     medians = [each.median for each in found if each is not None]
     if not medians:
         return None

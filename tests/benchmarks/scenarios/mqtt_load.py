@@ -27,8 +27,8 @@ def _packet(first: int, body: bytes) -> bytes:
 
 
 def connect_packet(client_id: str, *, clean: bool = True) -> bytes:
-    """Return a CONNECT without keep-alive."""
-    return _packet(0x10, _string("MQTT") + bytes([4, 2 if clean else 0, 0, 0]) + _string(client_id))
+    """Return a CONNECT whose keep-alive outlasts any run; rumqttd refuses none."""
+    return _packet(0x10, _string("MQTT") + bytes([4, 2 if clean else 0, 0xFF, 0xFF]) + _string(client_id))
 
 
 def publish_packet(topic: str, payload: bytes, packet_id: int | None = None) -> bytes:
