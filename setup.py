@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -77,11 +79,21 @@ class AllOrNothing(build_ext):
             if os.environ.get("LMQ_COMPILE"):
                 raise
             print(UNCOMPILED.format(reason=f"no module could be compiled ({error})"), file=sys.stderr)
-            for extension in self.extensions:
-                stem = Path(extension.name.replace(".", "/"))
-                for built in stem.parent.glob(f"{stem.name}.*.so"):
-                    built.unlink()
             self.extensions.clear()
+            drop_built()
+
+
+def drop_built() -> None:
+    """Leave no compiled module of an earlier build behind: they would not know the sources of today."""
+    for stem in map(Path, [*COMPILED, SHARED.replace(".", "/")]):
+        for built in stem.parent.glob(f"{stem.stem}.*.so"):
+            built.unlink()
+
+
+def has_compiler() -> bool:
+    """Return whether the C compiler that would be called is there; without it nothing need be made ready for it."""
+    command = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+    return shutil.which(command.split()[0]) is not None
 
 
 def extensions() -> list[Extension]:
@@ -92,6 +104,10 @@ def extensions() -> list[Extension]:
     """
     choice = os.environ.get("LMQ_COMPILE", "")
     if choice == "none":
+        return []
+    if not choice and not has_compiler():
+        print(UNCOMPILED.format(reason="no C compiler found"), file=sys.stderr)
+        drop_built()
         return []
     try:
         from Cython.Build import cythonize

@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from core.metrics import DoorMetrics, SyncMetrics
 from gateway.admin.metrics import GatewayCollector, door_families, reason_families, sync_family
 from tests.support.gateway import running_gateway
+from tests.support.sources import ROOT
 
 
 def _samples(text):
@@ -36,6 +37,15 @@ async def test_what_prometheus_reads_is_what_was_counted(tmp_path):
     assert samples["lmq_dispatches_total",] == 9
     assert samples["lmq_up",] == 1
     assert samples["lmq_log_bytes",] >= 0
+
+
+@pytest.mark.asyncio
+async def test_every_metric_is_in_the_operators_manual(tmp_path):
+    manual = (ROOT / "docs/operations.md").read_text()
+    async with running_gateway(tmp_path) as gateway:
+        families = list(GatewayCollector(gateway.broker).collect())
+    names = [family.name + "_total" * (family.type == "counter") for family in families]
+    assert [name for name in names if f"`{name}`" not in manual] == []
 
 
 def test_every_counter_of_a_door_is_exported():
