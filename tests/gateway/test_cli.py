@@ -41,7 +41,7 @@ def _publish(gateway, topic, body):
 
 def _check_refused(result, text):
     assert result.returncode == 2, result.stderr
-    (line,) = [line for line in result.stderr.splitlines() if " info " not in line]
+    (line,) = [line for line in result.stderr.splitlines() if not re.search("Z (info|warning) ", line)]
     assert line.startswith("lmq: ")
     assert re.search(text, line), line
     assert "Traceback" not in result.stderr
