@@ -2,77 +2,16 @@
 
 from __future__ import annotations
 
-import select
-import socket
-import time
-
 import pytest
 
 from tests.support import mqtt
 from tests.support.gateway import GatewayProcess
+from tests.support.mqtt_client import MqttClient
 
 pytestmark = pytest.mark.slow
 
 KILLS = 8
 BURST = 200
-WAIT_S = 15
-
-
-class Client:
-    """A client on a blocking socket."""
-
-    def __init__(self, gateway, client_id):
-        self.sock = socket.create_connection(gateway.address("mqtt"), timeout=WAIT_S)
-        self.tail = b""
-        self.sock.sendall(mqtt.connect(client_id, clean=False))
-        (first,) = self.read(1)
-        assert first[:2] == b"\x20\x02"
-        assert first[3] == 0
-        self.session_present = bool(first[2])
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc_info):
-        self.sock.close()
-
-    def send(self, *packets):
-        self.sock.sendall(b"".join(packets))
-
-    def read(self, count_max=None, wait_s=WAIT_S):
-        """Return whole packets that came: at least one, or none after `wait_s`, or on a connection that is lost."""
-        until = time.monotonic() + wait_s
-        while time.monotonic() < until:
-            packets, self.tail = split(self.tail, count_max)
-            if packets:
-                return packets
-            if select.select([self.sock], [], [], max(until - time.monotonic(), 0))[0]:
-                data = self.sock.recv(1 << 16)
-                if not data:
-                    return []
-                self.tail += data
-        return []
-
-
-def split(data, count_max):
-    """Return the whole packets at the start of `data`, and the rest."""
-    packets = []
-    pos = 0
-    while pos + 2 <= len(data) and (count_max is None or len(packets) < count_max):
-        size, at, shift = 0, pos + 1, 0
-        while at < len(data):
-            size |= (data[at] & 0x7F) << shift
-            shift += 7
-            at += 1
-            if data[at - 1] < 0x80:
-                break
-        else:
-            break
-        if at + size > len(data):
-            break
-        packets.append(data[pos : at + size])
-        pos = at + size
-    return packets, data[pos:]
 
 
 def test_persistent_session_loses_nothing_and_acknowledged_messages_do_not_come_again(tmp_path):
@@ -81,7 +20,8 @@ def test_persistent_session_loses_nothing_and_acknowledged_messages_do_not_come_
     finished = set()  # acknowledged by the subscriber, and known to be taken
     with GatewayProcess(tmp_path / "data") as gateway:
         for round_number in range(KILLS):
-            with Client(gateway, b"sub") as subscriber, Client(gateway, b"pub") as publisher:
+            address = gateway.address("mqtt")
+            with MqttClient(address, b"sub") as subscriber, MqttClient(address, b"pub") as publisher:
                 assert subscriber.session_present == (round_number > 0)
                 if not round_number:
                     subscriber.send(mqtt.subscribe(1, (b"t/#", 1)))
@@ -96,7 +36,7 @@ def test_persistent_session_loses_nothing_and_acknowledged_messages_do_not_come_
                     note(packets, received, finished)
                 finished |= taken
             gateway.restart()
-        with Client(gateway, b"sub") as subscriber:
+        with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
             while packets := subscriber.read(wait_s=2):
                 note(packets, received, finished)
                 subscriber.send(*[mqtt.puback(d.packet_id) for d in parse(packets)])
