@@ -9,7 +9,7 @@ COMPILED_SOURCES := $(shell find core gateway spark_analytics -name '*.pxd' 2>/d
 COMPILED_SOURCES += $(wildcard $(patsubst %.pxd,%.py,$(filter %.pxd,$(COMPILED_SOURCES))))
 PURE := build/pure
 
-.PHONY: help run test test-pure check demo bench bench-peers build clean lock setup setup-test setup-check
+.PHONY: help run test test-pure check demo bench bench-peers bench-scale build clean lock setup setup-test setup-check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ bench: setup-test ## the gateway beside each peer that is found: tables, JSON an
 
 bench-peers: setup-test ## get the peers to measure beside, each by its own tool, into build/peers
 	@$(PY) -m tests.benchmarks.scenarios.fetch_peers
+
+bench-scale: setup-test ## what things cost as they grow, each beside its bound: tables, JSON and plots in bench/out/scale (SCENARIO= SIZES= ROUNDS=)
+	@$(PY) -m tests.benchmarks.scale.bench --scenario '$(SCENARIO)' --sizes '$(SIZES)' --rounds '$(ROUNDS)'
 
 build: setup-check ## wheel and source archive in dist/
 	@$(PY) -m build --outdir dist

@@ -94,10 +94,10 @@ def gateway(flush: str) -> Callable[[Path, dict[str, int]], Server]:
     """Return how to start the gateway in one way of making records safe."""
 
     def launch(folder: Path, ports: dict[str, int]) -> Server:
-        listen = {"mqtt": "mqtt", "amqp": "amqp", "broker": "rocketmq"}
-        doors = [f"--{flag}=127.0.0.1:{ports[door]}" for flag, door in listen.items()]
-        rest = ["--namesrv=off", "--admin=off", f"--flush={flush}"]
-        command = [sys.executable, "-m", "gateway", "serve", f"--data-dir={folder / 'data'}", *doors, *rest]
+        listen = {"mqtt": "mqtt", "amqp": "amqp", "broker": "rocketmq", "namesrv": "namesrv", "admin": "admin"}
+        doors = [f"--{flag}={f'127.0.0.1:{ports[door]}' if door in ports else 'off'}" for flag, door in listen.items()]
+        serve = ["serve", f"--data-dir={folder / 'data'}", f"--flush={flush}"]
+        command = [sys.executable, "-m", "gateway", *serve, *doors]
         env = {"PYTHONPATH": str(ROOT)}
         return Server(spawn(command, folder, env), folder, {})
 

@@ -50,7 +50,7 @@ class Server:
 
     def private_bytes(self) -> int:
         """Return the memory that is its own: files that it maps belong to the page cache."""
-        return sum(_private_bytes(pid) for pid in family(self.process.pid))
+        return sum(private_bytes(pid) for pid in family(self.process.pid))
 
     def disk_bytes(self) -> int:
         """Return the bytes of those pages of its files that hold anything: space set aside is not counted."""
@@ -63,18 +63,22 @@ class Server:
 
     def stop(self) -> None:
         """End it and what was started beside it, and remove its folder."""
+        self.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def end(self, patience_s: float = STOP_S) -> None:
+        """End it and what was started beside it; its folder stays. What takes longer than `patience_s` is killed."""
         pids = family(self.process.pid)
         for process in (self.process, *self.beside):
             process.terminate()
         for process in (self.process, *self.beside):
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(STOP_S)
+                process.wait(patience_s)
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for process in (self.process, *self.beside):
             process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def make_folder(name: str) -> Path:
@@ -139,7 +143,8 @@ def _cpu_ticks(pid: int) -> int:
     return 0
 
 
-def _private_bytes(pid: int) -> int:
+def private_bytes(pid: int) -> int:
+    """Return the memory of one process that is its own, 0 where it is gone."""
     with contextlib.suppress(OSError):
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("RssAnon:", "RssShmem:")))

@@ -1,0 +1,1 @@
+"""What things cost as they grow."""

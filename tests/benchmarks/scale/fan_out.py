@@ -1,0 +1,152 @@
+"""One message of 1 KB to many AMQP queues by a fanout exchange: its disk, and the time to confirm it.
+
+By the number of the queues, and by how much they hold already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+
+import uvloop
+from pamqp import commands, frame
+
+from tests.benchmarks.scale.gateway import Gateway, gateway
+from tests.benchmarks.scale.points import Samples
+from tests.benchmarks.scale.progress import Run
+from tests.benchmarks.scenarios.amqp_load import AmqpPublisher, open_peer, ready_count
+from tests.benchmarks.scenarios.load import Count
+
+EXCHANGE = "bench"
+BODY = b"x" * 1_024
+DECLARED_AT_ONCE = 500
+SINGLE = 200  # publishes in a round, one after the other
+SEGMENTS = 2  # full ones: their indexes are on disk too
+WINDOW = 64
+STILL_S = 1.0
+DEPTH_QUEUES = 1_000
+
+
+class OneByOne(AmqpPublisher):
+    """Publishes and waits for the confirm."""
+
+    confirms: asyncio.Event
+
+    def take(self, data: bytes) -> None:
+        super().take(data)
+        self.confirms.set()
+
+    def begin(self, body: bytes, window: int) -> None:
+        """Take confirms from now on."""
+        self.configure(EXCHANGE, "", body, window)
+        self.is_raw = True
+        self.tail = b""
+        self.confirms = asyncio.Event()
+
+    async def publish(self, count: int, window: int) -> None:
+        """Publish `count` messages, so many unconfirmed at most; return when all are confirmed."""
+        wanted = self.count.sent + count
+        while self.confirmed < wanted:
+            if free := min(window - (self.count.sent - self.confirmed), wanted - self.count.sent):
+                self.transport.write(self.message * free)
+                self.count.sent += free
+            self.confirms.clear()
+            await self.confirms.wait()
+
+    async def time_each(self, count: int) -> list[float]:
+        """Return the seconds from each of `count` single publishes to its confirm."""
+        took = []
+        for _ in range(count):
+            began = time.perf_counter()
+            await self.publish(1, 1)
+            took.append(time.perf_counter() - began)
+        return took
+
+
+def queue_name(number: int) -> str:
+    """Return the name of a queue."""
+    return f"bench{number:06}"
+
+
+@contextlib.asynccontextmanager
+async def publisher_to(run: Run, ours: Gateway, queues: int) -> AsyncIterator[OneByOne]:
+    """Declare and bind durable queues; give who publishes to all of them at once."""
+    peer = await open_peer("127.0.0.1", ours.server.ports["amqp"], OneByOne(Count()))
+    await peer.call(commands.Exchange.Declare(0, EXCHANGE, "fanout", durable=True))
+    for start in range(0, queues, DECLARED_AT_ONCE):
+        names = [queue_name(number) for number in range(start, min(start + DECLARED_AT_ONCE, queues))]
+        run.say(f"declaring queues, {start:,} of {queues:,}") if not start % 10_000 else None
+        for name in names:
+            declare = commands.Queue.Declare(0, name, durable=True, nowait=True)
+            bind = commands.Queue.Bind(0, name, EXCHANGE, "", nowait=True)
+            peer.transport.write(frame.marshal(declare, 1) + frame.marshal(bind, 1))
+        await peer.call(commands.Queue.Declare(0, names[-1], durable=True))
+    await peer.call(commands.Confirm.Select())
+    peer.begin(BODY, WINDOW)
+    yield peer
+    peer.transport.abort()
+
+
+def measure(run: Run, size: int) -> Samples:
+    """Publish to `size` queues: the first time, one by one, and until two segments are full."""
+    with gateway() as ours:
+        ours.start()
+        return uvloop.run(_measure(run, ours, size))
+
+
+async def _measure(run: Run, ours: Gateway, queues: int) -> Samples:
+    server = ours.server
+    found: dict[str, list[float]] = {"confirm_us": [], "worst_us": [], "cpu_us": []}
+    memory = server.private_bytes()
+    async with publisher_to(run, ours, queues) as peer:
+        found["queue_bytes"] = [(server.private_bytes() - memory) / queues]
+        before = server.disk_bytes()
+        found["first_ms"] = [1e3 * each for each in await peer.time_each(1)]
+        found["first_kb"] = [(server.disk_bytes() - before) / 1e3]
+        for number in range(run.rounds):
+            run.say(f"publishing to {queues:,} queues one by one, round {number + 1} of {run.rounds}")
+            cpu = ours.cpu_s()
+            took = sorted(await peer.time_each(SINGLE))
+            found["cpu_us"].append(1e6 * (ours.cpu_s() - cpu) / SINGLE)
+            found["confirm_us"].append(1e6 * took[SINGLE // 2])
+            found["worst_us"].append(1e6 * took[-1])
+        run.say(f"publishing to {queues:,} queues until {SEGMENTS} segments are full")
+        found["each_kb"] = [await _disk_each(ours, peer, before) / 1e3]
+    ready = await ready_count("127.0.0.1", server.ports["amqp"], queue_name(queues - 1))
+    if ready != peer.confirmed:
+        raise RuntimeError(f"{peer.confirmed:,} confirmed, {ready:,} in the last queue")
+    return found
+
+
+async def _disk_each(ours: Gateway, peer: OneByOne, before: int) -> float:
+    """Return the bytes on disk of one message, its share of sets and of indexes with it."""
+    log, indexes = ours.folder / "data" / "commitlog", ours.folder / "data" / "index"
+    while len(list(log.iterdir())) <= SEGMENTS:
+        await peer.publish(WINDOW, WINDOW)
+    while sum(path.name.isdecimal() for path in indexes.iterdir()) < SEGMENTS:
+        await asyncio.sleep(STILL_S)
+    await asyncio.sleep(STILL_S)
+    return (ours.server.disk_bytes() - before) / peer.confirmed
+
+
+def measure_depth(run: Run, size: int) -> Samples:
+    """Publish to 1,000 queues that hold `size` messages each already."""
+    with gateway() as ours:
+        ours.start()
+        return uvloop.run(_measure_depth(run, ours, size))
+
+
+async def _measure_depth(run: Run, ours: Gateway, depth: int) -> Samples:
+    found: dict[str, list[float]] = {"confirm_us": [], "cpu_us": []}
+    async with publisher_to(run, ours, DEPTH_QUEUES) as peer:
+        run.say(f"publishing {depth:,} messages to {DEPTH_QUEUES:,} queues")
+        await peer.publish(depth, WINDOW)
+        await peer.time_each(SINGLE)
+        for _ in range(run.rounds):
+            cpu = ours.cpu_s()
+            took = sorted(await peer.time_each(SINGLE))
+            found["cpu_us"].append(1e6 * (ours.cpu_s() - cpu) / SINGLE)
+            found["confirm_us"].append(1e6 * took[SINGLE // 2])
+    return found

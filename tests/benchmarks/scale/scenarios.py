@@ -1,0 +1,124 @@
+"""What is measured as it grows: for each scenario its sizes, its figures, and the bounds that they must keep."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tests.benchmarks.scale import fan_out, light_queues, stored
+from tests.benchmarks.scale.points import Bound, Figure, Samples
+from tests.benchmarks.scale.progress import Run
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One thing that grows, and what is looked at meanwhile."""
+
+    name: str
+    title: str
+    sizes_of: str  # what the sizes count
+    sizes: tuple[int, ...]
+    measure: Callable[[Run, int], Samples]
+    figures: tuple[Figure, ...]
+    bounds: tuple[Bound, ...] = ()
+
+    def figure(self, name: str) -> Figure:
+        """Return one of the figures."""
+        return next(each for each in self.figures if each.name == name)
+
+
+SCENARIOS = (
+    Scenario(
+        "stored",
+        "Stored records of 256 B, each in 3 light queues: start of the gateway on them",
+        "records",
+        (100_000, 1_000_000, 10_000_000),
+        stored.measure,
+        (
+            Figure("clean_s", "ready after a stop", "s"),
+            Figure("killed_s", "ready after kill -9", "s"),
+            Figure("cold_s", "ready with nothing cached", "s"),
+            Figure("private_mb", "private memory", "MB"),
+            Figure("disk_mb", "on disk", "MB"),
+        ),
+        (
+            Bound("clean_s", 3, 10_000_000),
+            Bound("killed_s", 3, 10_000_000),
+            Bound("private_mb", 300, 10_000_000),
+        ),
+    ),
+    Scenario(
+        "light-queues",
+        "Light queues, each written twice at the RocketMQ door",
+        "queues",
+        (1_000, 10_000, 100_000, 1_000_000),
+        light_queues.measure,
+        (
+            Figure("bytes_each", "private memory a queue", "B"),
+            Figure("append_ns", "append to a random one", "ns"),
+            Figure("send_us", "server CPU of a send to a random one", "µs"),
+            Figure("entries", "files and folders that came", ""),
+            Figure("threads", "threads that came", ""),
+            Figure("ready_s", "ready after a stop", "s"),
+            Figure("ready_mb", "private memory then", "MB"),
+        ),
+        (
+            Bound("bytes_each", 400, 1_000_000),
+            Bound("append_ns", 1.5, 1_000_000, base=1_000),
+            Bound("entries", 20, 1_000_000, why="segments of 2,000,000 messages and their indexes"),
+            Bound("threads", 0, 1_000_000),
+            Bound("ready_s", 15, 1_000_000),
+        ),
+    ),
+    Scenario(
+        "fan-out",
+        "1 KB to many durable AMQP queues in one publish",
+        "queues",
+        (1, 10, 100, 1_000, 10_000, 100_000),
+        fan_out.measure,
+        (
+            Figure("confirm_us", "time to confirm", "µs"),
+            Figure("worst_us", "longest of 200", "µs"),
+            Figure("cpu_us", "server CPU of a publish", "µs"),
+            Figure("each_kb", "disk of a message, sets and indexes with it", "KB"),
+            Figure("first_kb", "disk of the first one", "KB"),
+            Figure("first_ms", "time to confirm the first one", "ms"),
+            Figure("queue_bytes", "private memory a queue", "B"),
+        ),
+        (
+            Bound("confirm_us", 50, 100_000, base=1_000, is_each=True),
+            Bound("each_kb", 8, 1_000),
+            Bound("first_kb", 2_000, 100_000),
+            Bound("each_kb", 2_000, 100_000),
+        ),
+    ),
+    Scenario(
+        "depth",
+        "1 KB to 1,000 durable AMQP queues that hold much already",
+        "messages in each",
+        (1, 10, 100, 1_000, 10_000),
+        fan_out.measure_depth,
+        (Figure("confirm_us", "time to confirm", "µs"), Figure("cpu_us", "server CPU of a publish", "µs")),
+        (Bound("confirm_us", 1.2, 10_000, base=1, why="what one run differs from another"),),
+    ),
+)
+
+
+def find_scenarios(patterns: str) -> list[Scenario]:
+    """Return those whose names match one of the comma-separated patterns, `*` in them for anything; all where empty.
+
+    Raises:
+        ValueError: A pattern matches none.
+    """
+    wanted = [pattern.strip() for pattern in patterns.split(",") if pattern.strip()] or ["*"]
+    names = [scenario.name for scenario in SCENARIOS]
+    for pattern in wanted:
+        if not fnmatch.filter(names, pattern):
+            raise ValueError(f"no scenario {pattern}; there are: {', '.join(names)}")
+    return [each for each in SCENARIOS if any(fnmatch.fnmatch(each.name, pattern) for pattern in wanted)]
+
+
+def choose_sizes(scenario: Scenario, wanted: Sequence[int], size_max: float) -> list[int]:
+    """Return the wanted sizes, the scenario's own where none is; those up to `size_max`."""
+    return [size for size in wanted or scenario.sizes if size <= size_max]
