@@ -123,6 +123,11 @@ class Broker:
 
     # Publish
 
+    @property
+    def written_until(self) -> int:
+        """The end of the log: the physical offset of the next message."""
+        return self.store.written_until
+
     def publish_batch(self, batch: PublishBatch, now_ms: int) -> None:
         """Append the messages of `batch` that have a route, and wake who waits for them.
 

@@ -6,40 +6,23 @@ Work of one turn is bounded: whoever has more to read is run again in the next o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from itertools import takewhile
 from typing import Protocol
 
 from core.broker import Broker
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
+from gateway.mqtt.backlog import Backlog, RetainedWalk
 from gateway.mqtt.codec import RunColumns
 from gateway.mqtt.feeds import READ_BYTES_MAX, FilterFeed, PlacesLike, keep_places
 from gateway.mqtt.inflight import ID_COUNT, InflightWindow
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
-from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, RETAINED_SOURCE, Outlet, Session, Subscription
+from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, RETAINED_SOURCE, Session, Subscription
 
 TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
 TURN_RUNS_MAX = 256
 RETAINED_RUN_MAX = 64  # retained messages that one session is sent before others have their turn
 _ALL = 2**62  # above any queue offset
-
-
-class Backlog:
-    """What a session is sent before and beside its subscriptions: unacknowledged messages again, retained ones."""
-
-    __slots__ = ("is_queued", "resend_from", "resend_until", "retained", "session")
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.resend_from = 0
-        self.resend_until = 0
-        self.retained: deque[tuple[Iterator[tuple[bytes, bytes]], int]] = deque()
-        self.is_queued = False
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing is left."""
-        return not self.retained and self.resend_from >= self.resend_until
 
 
 class Limits(Protocol):
@@ -85,6 +68,9 @@ class Delivery:
             self._want_backlog(backlog)
         else:
             self._start_all(session)
+        for subscription, due_until in (session.retained_due or {}).items():
+            if due_until:
+                self._walk_retained(subscription, subscription.qos, due_until, is_again=True)
 
     def _start_all(self, session: Session) -> None:
         for subscription in session.subscriptions.values():
@@ -132,10 +118,14 @@ class Delivery:
 
     # What connections report.
 
-    def send_retained(self, session: Session, topic_filter: bytes, qos: int) -> None:
+    def send_retained(self, subscription: Subscription, qos: int) -> None:
         """Send the retained messages that match, as the window and the outlet allow."""
-        backlog = self._backlog_of(session)
-        backlog.retained.append((self.broker.retained.match(topic_filter), qos))
+        self._walk_retained(subscription, qos, subscription.session.retained_due_of(subscription), is_again=False)
+
+    def _walk_retained(self, subscription: Subscription, qos: int, due_until: int, *, is_again: bool) -> None:
+        matches = self.broker.retained.match(subscription.topic_filter)
+        backlog = self._backlog_of(subscription.session)
+        backlog.retained.append(RetainedWalk(matches, qos, subscription, due_until, is_again=is_again))
         self._want_backlog(backlog)
 
     def acknowledge(self, session: Session, columns: RunColumns) -> None:
@@ -163,8 +153,19 @@ class Delivery:
 
     def _forget_retained(self, session: Session, window: InflightWindow) -> None:
         kept = session.retained_inflight or {}
-        for number in [number for number in kept if number < window.tail]:
+        for number in list(takewhile(window.tail.__gt__, kept)):
             del kept[number]
+        if not kept:
+            self._end_retained(session)
+
+    def _end_retained(self, session: Session) -> None:
+        """Nothing retained is in flight: note it of all subscriptions for which all was sent."""
+        due = session.retained_due or {}
+        for subscription in [subscription for subscription, until in due.items() if not until]:
+            self.places.set(subscription.retained_slot, 0)
+            del due[subscription]
+        if not due:
+            session.retained_due = None
 
     def wake(self, session: Session) -> None:
         """Run what waited for room in the window or in the outlet."""
@@ -268,12 +269,19 @@ class Delivery:
             if backlog.resend_from >= backlog.resend_until:
                 self._start_all(session)
         else:
-            sent = self._send_some_retained(backlog, session.outlet)
+            sent = self._send_some_retained(backlog)
         if backlog.is_done:
             del self._backlogs[session]
-        elif sent:
+        elif sent or self._may_send_retained(backlog):
             self._want_backlog(backlog)
         return sent
+
+    def _may_send_retained(self, backlog: Backlog) -> bool:
+        """Return whether outlet and window take the next retained message; else an acknowledgement or room wakes."""
+        session = backlog.session
+        if not backlog.retained or session.outlet is None or not session.outlet.is_writable:
+            return False
+        return not backlog.retained[0].qos or session.room(self.inflight_max) > 0
 
     def _resend(self, backlog: Backlog, window: InflightWindow) -> int:
         """Send a run of unacknowledged messages again, with their own packet identifiers."""
@@ -311,26 +319,37 @@ class Delivery:
         batch.count = count
         return count
 
-    def _send_some_retained(self, backlog: Backlog, outlet: Outlet) -> int:
+    def _send_some_retained(self, backlog: Backlog) -> int:
         sent = 0
         for _ in range(RETAINED_RUN_MAX):
-            if not backlog.retained:
+            if not self._may_send_retained(backlog):
                 break
-            matches, qos = backlog.retained[0]
-            if not outlet.is_writable or (qos and backlog.session.room(self.inflight_max) <= 0):
-                break
-            found = next(matches, None)
+            walk = backlog.retained[0]
+            found = next(walk.matches, None) if walk.subscription.state != GONE else None
             if found is None:
                 backlog.retained.popleft()
-            elif self.broker.read_record(found[1], self._one):
-                sent += self._send_one_retained(backlog.session, found[1], qos)
+                self._note_all_sent(walk)
+                continue
+            is_read = self.broker.read_record(found[1], self._one)
+            if is_read and walk.is_wanted(found[1], self._one.physical_offset[0]):
+                sent += self._send_one_retained(walk, found[1])
         return sent
 
-    def _send_one_retained(self, session: Session, record: bytes, qos: int) -> int:
+    def _note_all_sent(self, walk: RetainedWalk) -> None:
+        session = walk.subscription.session
+        if walk.due_until and session.retained_due_of(walk.subscription) == walk.due_until:
+            session.owe_retained(walk.subscription, 0)
+            if not session.retained_inflight:
+                self._end_retained(session)
+
+    def _send_one_retained(self, walk: RetainedWalk, record: bytes) -> int:
+        session = walk.subscription.session
         first_id = 1
-        if qos:
+        if walk.qos:
             first_id = session.open_window(self.inflight_max).next_id()
-        data = self.encoder.encode(self._one, qos, first_id, -1, 1)
+        data = self.encoder.encode(self._one, walk.qos, first_id, _ALL if walk.is_again else -1, 1)
+        if not data:  # at QoS 0, and once is enough
+            return 0
         if self.encoder.id_count and session.window is not None:
             number = session.window.push_one(RETAINED_SOURCE, 0)
             session.retained_inflight = session.retained_inflight or {}

@@ -31,7 +31,7 @@ class Subscription:
 
     `position` is the next offset to send, except while ABREAST. Messages below `dup_until` may have been sent by a
     process that is no more. A durable subscription keeps two numbers: the first offset that is not acknowledged, and
-    the first that was never sent.
+    the first that was never sent. A third is for its retained messages, see `Session.retained_due`.
     """
 
     __slots__ = (
@@ -41,6 +41,7 @@ class Subscription:
         "position",
         "qos",
         "queue_ref",
+        "retained_slot",
         "sent_slot",
         "session",
         "source",
@@ -57,6 +58,7 @@ class Subscription:
         self.dup_until = 0
         self.floor_slot = NO_SLOT
         self.sent_slot = NO_SLOT
+        self.retained_slot = NO_SLOT
         self.state = OFFLINE
         self.is_queued = False
         self.source = session.add_source(self)
@@ -71,6 +73,7 @@ class Session:
         "free_sources",
         "is_persistent",
         "outlet",
+        "retained_due",
         "retained_inflight",
         "sources",
         "subscriptions",
@@ -87,6 +90,9 @@ class Session:
         self.free_sources: tuple[int, ...] = ()
         self.blocked: list[Subscription] = []  # they wait for room in the window or for the outlet
         self.retained_inflight: dict[int, bytes] | None = None  # number in the window -> record
+        # Durable subscriptions with retained messages that are not acknowledged or not sent. The number says that
+        # those stored before that place in the log are still to be sent; 0: all were.
+        self.retained_due: dict[Subscription, int] | None = None
 
     def add_source(self, subscription: Subscription) -> int:
         """Return a number for the subscription, by which the window knows it."""
@@ -105,6 +111,8 @@ class Session:
         """Forget a subscription; what is in flight for it is still known until it is acknowledged."""
         del self.subscriptions[subscription.topic_filter]
         subscription.state = GONE
+        if self.retained_due is not None:
+            self.retained_due.pop(subscription, None)
         self.free_source(subscription)
 
     def free_source(self, subscription: Subscription) -> None:
@@ -112,6 +120,16 @@ class Session:
         if self.window is None or not self.window.count_of(subscription.source):
             self.sources[subscription.source] = None
             self.free_sources += (subscription.source,)
+
+    def owe_retained(self, subscription: Subscription, until: int) -> None:
+        """Note that the retained messages of a durable subscription stored before `until` are to be sent."""
+        if self.retained_due is None:
+            self.retained_due = {}
+        self.retained_due[subscription] = until
+
+    def retained_due_of(self, subscription: Subscription) -> int:
+        """Return what is noted of the retained messages of a subscription, 0 where nothing is."""
+        return self.retained_due.get(subscription, 0) if self.retained_due else 0
 
     def open_window(self, window_max: int) -> InflightWindow:
         """Return the window, made on first use."""

@@ -11,7 +11,7 @@ from typing import Protocol
 from gateway.mqtt.packets import Will
 from gateway.mqtt.session import NO_SLOT, Session, Subscription
 
-_SUBSCRIPTION = struct.Struct(">Bqq")  # granted QoS, slots
+_SUBSCRIPTION = struct.Struct(">Bqqq")  # granted QoS, slots
 _SESSION = struct.Struct(">q")  # when its connection went, 0 while it has one
 _WILL = struct.Struct(">BHHH")  # QoS and retain flag, sizes of topic, user and host
 _WILL_RETAIN = 0x04
@@ -116,15 +116,19 @@ class SessionTable:
     def _load_subscription(
         self, session: Session, topic_filter: bytes, row: bytes, queue_ref: int, max_offset: Callable[[int], int]
     ) -> None:
-        qos, floor_slot, sent_slot = _SUBSCRIPTION.unpack(row)
+        qos, floor_slot, sent_slot, retained_slot = _SUBSCRIPTION.unpack(row)
         end = max_offset(queue_ref)
         subscription = Subscription(session, topic_filter, qos, queue_ref, end)
         if floor_slot != NO_SLOT:
             # A machine that failed may have lost the end of the queue but not the places.
             subscription.floor_slot = floor_slot
             subscription.sent_slot = sent_slot
+            subscription.retained_slot = retained_slot
             subscription.position = min(self._places.get(floor_slot), end)
             subscription.dup_until = min(self._places.get(sent_slot), end)
+            retained_until = self._places.get(retained_slot)
+            if retained_until:
+                session.owe_retained(subscription, retained_until)
         session.subscriptions[topic_filter] = subscription
 
     def find(self, client_id: bytes) -> Session | None:
@@ -159,19 +163,32 @@ class SessionTable:
         if session.is_persistent:
             self._session_rows.delete(session.client_id)
 
-    def keep_subscription(self, subscription: Subscription, position: int) -> None:
-        """Write down a new or changed subscription of a durable session that stands at `position`."""
+    def keep_subscription(self, subscription: Subscription, position: int, retained_until: int) -> None:
+        """Write down a new or changed subscription of a durable session.
+
+        Args:
+            subscription: What the session wants.
+            position: Where it stands in its queue.
+            retained_until: The retained messages stored before that place in the log are to be sent, 0 for none.
+        """
         session = subscription.session
         if not session.is_persistent:
             return
         if subscription.qos and subscription.floor_slot == NO_SLOT:
             subscription.floor_slot = self._places.acquire()
             subscription.sent_slot = self._places.acquire()
+            subscription.retained_slot = self._places.acquire()
             self._places.set(subscription.floor_slot, position)
             self._places.set(subscription.sent_slot, position)
         elif not subscription.qos:
             self._give_back(subscription)
-        row = _SUBSCRIPTION.pack(subscription.qos, subscription.floor_slot, subscription.sent_slot)
+        if subscription.qos:
+            self._places.set(subscription.retained_slot, retained_until)
+            if retained_until:
+                session.owe_retained(subscription, retained_until)
+        row = _SUBSCRIPTION.pack(
+            subscription.qos, subscription.floor_slot, subscription.sent_slot, subscription.retained_slot
+        )
         self._subscription_rows.put(b"%b\x00%b" % (session.client_id, subscription.topic_filter), row)
 
     def forget_subscription(self, subscription: Subscription) -> None:
@@ -183,12 +200,14 @@ class SessionTable:
         self._give_back(subscription)
 
     def _give_back(self, subscription: Subscription) -> None:
-        slots = (subscription.floor_slot, subscription.sent_slot)
-        subscription.floor_slot = subscription.sent_slot = NO_SLOT
+        slots = (subscription.floor_slot, subscription.sent_slot, subscription.retained_slot)
+        subscription.floor_slot = subscription.sent_slot = subscription.retained_slot = NO_SLOT
+        if subscription.session.retained_due is not None:
+            subscription.session.retained_due.pop(subscription, None)
         if slots[0] != NO_SLOT:
             self._when_durable(partial(self._release, slots))
 
-    def _release(self, slots: tuple[int, int]) -> None:
+    def _release(self, slots: tuple[int, ...]) -> None:
         for slot in slots:
             self._places.release(slot)
 

@@ -55,7 +55,8 @@ class Subscribing:
             )
         elif found.qos != granted:
             self._delivery.change_qos(found, granted)
-        self._sessions.keep_subscription(found, self._delivery.position_of(found))
+        retained_until = self._broker.written_until if len(self._broker.retained) else 0
+        self._sessions.keep_subscription(found, self._delivery.position_of(found), retained_until)
         return granted
 
     def start(self, session: Session, packet: Subscribe, codes: list[int]) -> None:
@@ -64,7 +65,7 @@ class Subscribing:
             subscription = session.subscriptions.get(topic_filter)
             if code != SUBSCRIBE_FAILURE and subscription is not None:
                 self._delivery.start(subscription)
-                self._delivery.send_retained(session, topic_filter, code)
+                self._delivery.send_retained(subscription, code)
 
     def unsubscribe(self, session: Session, packet: Unsubscribe) -> None:
         """End subscriptions; those that are not there are none."""

@@ -44,6 +44,40 @@ def test_persistent_session_loses_nothing_and_acknowledged_messages_do_not_come_
     assert confirmed <= set(received)
 
 
+def test_retained_messages_in_flight_to_a_persistent_session_come_again(tmp_path):
+    names = {b"r/%d" % i for i in range(BURST)}
+    with GatewayProcess(tmp_path / "data", env={"LMQ_MQTT__INFLIGHT_MAX": "64"}) as gateway:
+        with MqttClient(gateway.address("mqtt"), b"pub") as publisher:
+            publisher.send(*[mqtt.publish(name, name, qos=1, packet_id=1, retain=True) for name in names])
+            take_acks(publisher, [b""] * 1, set())
+        with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
+            subscriber.send(mqtt.subscribe(1, (b"r/#", 1)))
+            first = parse(subscriber.read())
+            while not first:
+                first = parse(subscriber.read())
+            gateway.restart()
+        missing = names
+        for acknowledged_count in (0, 100, BURST):
+            with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
+                got = []
+                while len(got) < min(acknowledged_count + 1, BURST):
+                    more = parse(subscriber.read())
+                    assert more
+                    got += more
+                    if acknowledged_count:
+                        subscriber.send(*[mqtt.puback(d.packet_id) for d in more])
+                assert all(d.retain and d.dup for d in got)
+                missing = names - {d.body for d in got}
+                subscriber.send(mqtt.PINGREQ)
+                while mqtt.PINGRESP not in subscriber.read():
+                    pass
+            gateway.restart()
+        assert not missing
+        with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
+            subscriber.send(mqtt.PINGREQ)
+            assert subscriber.read() == [mqtt.PINGRESP]
+
+
 def take_acks(publisher, bodies, confirmed):
     acked = set()
     while len(acked) < len(bodies):

@@ -37,10 +37,10 @@ def disk():
     return Disk()
 
 
-def subscribe(table, session, topic_filter, qos, position):
+def subscribe(table, session, topic_filter, qos, position, retained_until=0):
     made = Subscription(session, topic_filter, qos, len(topic_filter), position)
     session.subscriptions[topic_filter] = made
-    table.keep_subscription(made, position)
+    table.keep_subscription(made, position, retained_until)
     return made
 
 
@@ -70,6 +70,19 @@ def test_durable_session_comes_back_with_its_places(disk):
     assert (zero.qos, zero.position, zero.floor_slot) == (0, 40, NO_SLOT)
 
 
+def test_what_is_owed_of_retained_messages_comes_back(disk):
+    table = disk.open()
+    session = table.create(b"c", is_persistent=True)
+    owed, done = (subscribe(table, session, name, 1, 0, retained_until=900) for name in (b"a", b"b"))
+    disk.places.set(done.retained_slot, 0)
+    assert session.retained_due == {owed: 900, done: 900}
+    again = disk.open().find(b"c")
+    assert again.retained_due == {again.subscriptions[b"a"]: 900}
+    table = disk.open()
+    table.forget_subscription(table.find(b"c").subscriptions[b"a"])
+    assert not table.find(b"c").retained_due
+
+
 def test_places_after_the_end_of_a_queue_are_cut_to_it(disk):
     table = disk.open()
     subscribe(table, table.create(b"c", is_persistent=True), b"t", 1, 50)
@@ -81,7 +94,7 @@ def test_slots_are_free_again_only_when_the_change_is_durable(disk):
     table = disk.open()
     made = subscribe(table, table.create(b"c", is_persistent=True), b"t", 1, 0)
     table.forget_subscription(made)
-    assert disk.places.used_count == 2
+    assert disk.places.used_count == 3
     disk.become_durable()
     assert disk.places.used_count == 0
 
@@ -90,12 +103,12 @@ def test_subscription_that_goes_down_to_qos_0_gives_its_slots_back(disk):
     table = disk.open()
     made = subscribe(table, table.create(b"c", is_persistent=True), b"t", 1, 0)
     made.qos = 0
-    table.keep_subscription(made, 3)
+    table.keep_subscription(made, 3, 0)
     disk.become_durable()
     assert disk.places.used_count == 0
     assert list(table.held_positions()) == []
     made.qos = 1
-    table.keep_subscription(made, 8)
+    table.keep_subscription(made, 8, 0)
     assert list(table.held_positions()) == [(1, 8)]
 
 
