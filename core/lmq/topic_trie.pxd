@@ -1,10 +1,15 @@
 import cython
 
+cdef bytes _SLASH
+cdef int _DOLLAR
+cdef Py_ssize_t _PASSED_MAX
+cdef Py_ssize_t _PAIRWISE_MAX
+
 
 @cython.final
 @cython.no_gc
 cdef class TopicNode:
-    cdef public dict children
+    cdef public object children
     cdef public TopicNode plus
     cdef public TopicNode rest
     cdef public object values
@@ -12,6 +17,7 @@ cdef class TopicNode:
     cdef public long long seen
 
 
+@cython.final
 cdef class TopicTrie:
     cdef dict _exact
     cdef TopicNode _open
@@ -20,20 +26,28 @@ cdef class TopicTrie:
     cdef Py_ssize_t _wildcard_count
     cdef long long _match_number
 
-    @cython.locals(start=Py_ssize_t, slots=Py_ssize_t, levels=list)
+    @cython.locals(start=Py_ssize_t, slots=Py_ssize_t)
     cpdef match(self, bytes topic, list out)
 
     @cython.locals(
-        active=list, staying=list, following=list, level=bytes, node=TopicNode, slots=Py_ssize_t, i=Py_ssize_t,
-        staying_count=Py_ssize_t
+        states=list, staying=list, slots=Py_ssize_t, head=Py_ssize_t, tail=Py_ssize_t, staying_count=Py_ssize_t,
+        i=Py_ssize_t, level=bytes, node=TopicNode
     )
-    cdef Py_ssize_t _walk(self, TopicNode root, list levels, list out) except -1
+    cdef Py_ssize_t _walk(self, bytes topic, list out) except -1
 
-    @cython.locals(slots=Py_ssize_t, children=dict, child=TopicNode, plus=TopicNode)
-    cdef Py_ssize_t _step(self, TopicNode node, bytes level, list following, list staying, list out) except -1
+    @cython.locals(slots=Py_ssize_t, child=TopicNode)
+    cdef Py_ssize_t _step(self, TopicNode node, bytes level, list states, list staying, list out) except -1
 
-    @cython.locals(slots=Py_ssize_t, rest=TopicNode)
-    cdef Py_ssize_t _enter(self, TopicNode node, list staying, list out) except -1
+    @cython.locals(slots=Py_ssize_t)
+    cdef Py_ssize_t _enter(self, TopicNode node, list states, list staying, list out) except -1
 
 
 cdef Py_ssize_t report(object slot, list out) except -1
+
+
+@cython.locals(end=Py_ssize_t, i=Py_ssize_t, k=Py_ssize_t)
+cdef bint are_distinct(list values, Py_ssize_t start) except -1
+
+
+@cython.locals(pair=tuple, many=dict)
+cdef TopicNode find_child(object children, bytes level)

@@ -13,18 +13,23 @@ from core.lmq.topic_space import split_levels
 
 PLUS = b"+"
 HASH = b"#"
+_SLASH = b"/"
+_DOLLAR = 0x24
+_PASSED_MAX = 1_024  # states of levels gone by that a match keeps before it lets go of them
+_PAIRWISE_MAX = 4  # so few values are compared with each other more cheaply than hashed
 
 
 class TopicNode:
     """One level of some filters.
 
-    A slot is None, one value that was inserted once, or a dict from values to how often they were inserted.
+    A slot is None, one value that was inserted once, or a dict from values to how often they were inserted. Literal
+    levels that follow are None, one pair of level and node, or a dict: most nodes have one, and a dict costs 232 bytes.
     """
 
     __slots__ = ("children", "plus", "rest", "rest_values", "seen", "values")
 
     def __init__(self) -> None:
-        self.children: dict[bytes, TopicNode] | None = None  # by literal level
+        self.children: tuple[bytes, TopicNode] | dict[bytes, TopicNode] | None = None  # by literal level
         self.plus: TopicNode | None = None  # after a `+`
         self.rest: TopicNode | None = None  # after a `#` that is not the last level
         self.values: object = None  # slot of the filter that ends here
@@ -119,63 +124,68 @@ class TopicTrie:
         slots = 0
         slot = self._exact.get(topic)
         if slot is not None:
-            slots += report(slot, out)
+            slots = report(slot, out)
         if self._wildcard_count:
-            levels = split_levels(topic)
-            self._match_number += 1
-            slots += self._walk(self._open, levels, out)
-            if not topic.startswith(b"$"):
-                slots += self._walk(self._hiding, levels, out)
-        if slots > 1:
+            slots += self._walk(topic, out)
+        if slots > 1 and (slots > _PAIRWISE_MAX or not are_distinct(out, start)):
             out[start:] = list(dict.fromkeys(out[start:]))
 
-    def _walk(self, root: TopicNode, levels: list[bytes], out: list[object]) -> int:
-        active: list[TopicNode] = [root]
+    def _walk(self, topic: bytes, out: list[object]) -> int:
+        """Report what the tries of wildcard filters say; return how many values, of which some may be the same.
+
+        `states` has the nodes that the levels so far lead to; those from `head` on are to take the next level.
+        """
+        states: list[TopicNode] = []
         staying: list[TopicNode] = []  # nodes after a `#`: they take any level and stay where they are
-        slots = self._enter(root, staying, out)
-        for level in levels:
+        self._match_number += 1
+        slots = self._enter(self._open, states, staying, out)
+        if not topic or topic[0] != _DOLLAR:
+            slots += self._enter(self._hiding, states, staying, out)
+        head = 0
+        for level in topic.split(_SLASH) if topic else ():
+            tail = len(states)
             staying_count = len(staying)
-            following: list[TopicNode] = []
-            for node in active:
-                slots += self._step(node, level, following, staying, out)
-            for i in range(staying_count):
-                slots += self._step(staying[i], level, following, staying, out)
-            active = following
-            if not active and not staying:
+            if head == tail and not staying_count:
                 return slots
-        for node in active:
+            for i in range(head, tail):
+                slots += self._step(states[i], level, states, staying, out)
+            for i in range(staying_count):
+                slots += self._step(staying[i], level, states, staying, out)
+            head = tail
+            if head > _PASSED_MAX:
+                del states[:head]
+                head = 0
+        for i in range(head, len(states)):
+            node = states[i]
             if node.values is not None:
                 slots += report(node.values, out)
         return slots
 
     def _step(
-        self, node: TopicNode, level: bytes, following: list[TopicNode], staying: list[TopicNode], out: list[object]
+        self, node: TopicNode, level: bytes, states: list[TopicNode], staying: list[TopicNode], out: list[object]
     ) -> int:
         slots = 0
-        children = node.children
-        if children is not None:
-            child = children.get(level)
+        if node.children is not None:
+            child = find_child(node.children, level)
             if child is not None:
-                following.append(child)
-                slots += self._enter(child, staying, out)
-        plus = node.plus
-        if plus is not None:
-            following.append(plus)
-            slots += self._enter(plus, staying, out)
+                slots = self._enter(child, states, staying, out)
+        if node.plus is not None:
+            slots += self._enter(node.plus, states, staying, out)
         return slots
 
-    def _enter(self, node: TopicNode, staying: list[TopicNode], out: list[object]) -> int:
-        """Report what matches whatever follows, and take the nodes after `#` into the set; once a match."""
+    def _enter(self, node: TopicNode, states: list[TopicNode], staying: list[TopicNode], out: list[object]) -> int:
+        """Take a node into the states if it can do more; report what matches whatever follows, once a match."""
+        if node.children is not None or node.plus is not None or node.values is not None:
+            states.append(node)
         slots = 0
-        while node.seen != self._match_number:
+        while node.seen != self._match_number and (node.rest is not None or node.rest_values is not None):
             node.seen = self._match_number
             if node.rest_values is not None:
                 slots += report(node.rest_values, out)
-            rest = node.rest
-            if rest is None:
+            if node.rest is None:
                 break
-            staying.append(rest)
-            node = rest
+            node = node.rest
+            staying.append(node)
         return slots
 
     def explain(self, topic: bytes) -> dict[bytes, list[object]]:
@@ -207,6 +217,16 @@ def report(slot: object, out: list[object]) -> int:
         return len(slot)
     out.append(slot)
     return 1
+
+
+def are_distinct(values: list[object], start: int) -> bool:
+    """Return whether no two of the values from `start` on are equal; for a few of them."""
+    end = len(values)
+    for i in range(start + 1, end):
+        for k in range(start, i):
+            if values[i] == values[k]:
+                return False
+    return True
 
 
 def slot_values(slot: object) -> list[object]:
@@ -257,11 +277,22 @@ def grow(node: TopicNode, level: bytes) -> TopicNode:
         node.plus = made
     elif level == HASH:
         node.rest = made
-    else:
-        if node.children is None:
-            node.children = {}
+    elif node.children is None:
+        node.children = (level, made)
+    elif isinstance(node.children, dict):
         node.children[level] = made
+    else:
+        node.children = dict([node.children, (level, made)])
     return made
+
+
+def find_child(children: tuple[bytes, TopicNode] | dict[bytes, TopicNode], level: bytes) -> TopicNode | None:
+    """Return the node of a literal level among the children of a node that has some, or None."""
+    if isinstance(children, tuple):
+        pair = children
+        return pair[1] if pair[0] == level else None
+    many = children
+    return many.get(level)
 
 
 def child_of(node: TopicNode, level: bytes) -> TopicNode | None:
@@ -270,7 +301,7 @@ def child_of(node: TopicNode, level: bytes) -> TopicNode | None:
         return node.plus
     if level == HASH:
         return node.rest
-    return None if node.children is None else node.children.get(level)
+    return None if node.children is None else find_child(node.children, level)
 
 
 def put_slot(node: TopicNode, last_level: bytes, slot: object) -> None:
@@ -327,10 +358,12 @@ def drop_child(node: TopicNode, level: bytes) -> None:
         node.plus = None
     elif level == HASH:
         node.rest = None
-    elif node.children is not None:
+    elif isinstance(node.children, dict):
         del node.children[level]
-        if not node.children:
-            node.children = None
+        if len(node.children) == 1:
+            (node.children,) = node.children.items()
+    else:
+        node.children = None
 
 
 def _matching_slots(root: TopicNode, levels: list[bytes]) -> Iterator[tuple[bytes, object]]:

@@ -46,7 +46,7 @@ def make_wildcard(number):
 
 
 def say(name, seconds, count):
-    sys.stdout.write(f"{name:<52}{seconds / count * 1e9:>12,.0f} ns\n")
+    sys.stdout.write(f"{name:<64}{seconds / count * 1e9:>12,.0f} ns\n")
 
 
 def time_calls(name, call, arguments):
@@ -65,26 +65,37 @@ def bench_match():
         trie.insert(topic_filter, number)
     say("insert an exact filter", time.perf_counter() - start, EXACT_COUNT)
     sys.stdout.write(
-        f"{'memory of an exact filter (its bytes apart)':<52}{(private_bytes() - kept) / EXACT_COUNT:>12,.0f} B\n"
+        f"{'memory of an exact filter (its bytes apart)':<64}{(private_bytes() - kept) / EXACT_COUNT:>12,.0f} B\n"
     )
     for number in range(WILDCARD_COUNT):
         trie.insert(make_wildcard(number), number)
     chosen = random.Random(1)
-    hits = [exact[chosen.randrange(EXACT_COUNT)] for _ in range(ROUNDS)]
-    deep = [b"site/7/dev/%d/up/a/b/alarm/%d" % (n % WILDCARD_COUNT, n % WILDCARD_COUNT) for n in range(ROUNDS)]
-    time_calls("match, 1M exact + 10k wildcards, exact topic", lambda topic: trie.match(topic, []), hits)
-    time_calls("match, 1M exact + 10k wildcards, 8 levels", lambda topic: trie.match(topic, []), deep)
+    numbers = [chosen.randrange(EXACT_COUNT) for _ in range(ROUNDS)]
+    topics_by_shape = {
+        "one exact filter": [b"device/%d/up/temperature" % n for n in numbers],
+        "no filter": [b"device/%d/down/temperature" % n for n in numbers],
+        "one wildcard, 8 levels": [
+            b"site/7/dev/%d/up/alarm/%d" % (n % WILDCARD_COUNT, n % WILDCARD_COUNT) for n in range(ROUNDS)
+        ],
+        "two wildcards, 8 levels": [
+            b"site/7/dev/%d/up/x/alarm/%d" % (n % WILDCARD_COUNT // 4 * 4, n % WILDCARD_COUNT // 4 * 4 + 3)
+            for n in range(ROUNDS)
+        ],
+        "no filter, 32 levels": [b"site/7/dev/x/" + b"/".join([b"%d" % n] * 28) for n in range(ROUNDS)],
+    }
+    for shape, topics in topics_by_shape.items():
+        time_calls(f"match, 1M exact + 10k wildcards: {shape}", lambda topic: trie.match(topic, []), topics)
 
 
 def bench_wildcard_memory():
-    trie = topic_trie.TopicTrie()
-    before = private_bytes()
-    count = 200_000
-    for number in range(count):
-        trie.insert(b"site/+/dev/%07d/#" % number, number)
-    sys.stdout.write(
-        f"{'memory of a wildcard filter site/+/dev/<id>/#':<52}{(private_bytes() - before) / count:>12,.0f} B\n"
-    )
+    count = 100_000
+    for shape in (b"site/+/dev/%07d/#", b"fleet/%07d/+/state", b"+/%07d/cmd"):
+        trie = topic_trie.TopicTrie()
+        before = private_bytes()
+        for number in range(count):
+            trie.insert(shape % number, number)
+        name = f"memory of a wildcard filter {shape.decode().replace('%07d', '<id>')}"
+        sys.stdout.write(f"{name:<64}{(private_bytes() - before) / count:>12,.0f} B\n")
 
 
 def make_route(topic, names):

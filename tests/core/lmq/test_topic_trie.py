@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from functools import cache
 
@@ -152,6 +153,53 @@ def test_many_hashes_cost_work_in_proportion_to_the_levels():
     assert len(matched(trie, topic + b"/b")) == 100
     assert deepest in trie.explain(topic)
     assert time.process_time() - start < 2.0  # 2^100 steps would not end
+
+
+def test_wide_tries_with_values_under_many_filters_match_what_a_naive_matcher_does():
+    chosen = random.Random(7)
+    words = [b"w%d" % number for number in range(12)] + [b"", b"a+", b"#b", b"$x"]
+    inserted = []
+    trie = TopicTrie()
+    for number in range(300):
+        parts = chosen.choices([*words, b"+", b"+", b"#"], k=chosen.randrange(1, 6))
+        topic_filter = b"/".join(parts)
+        inserted.append((topic_filter, b"v%d" % (number % 40), chosen.random() < 0.5))
+        trie.insert(topic_filter, inserted[number][1], hides_dollar=inserted[number][2])
+    for round_number in range(3):
+        for _ in range(30):
+            topic = b"/".join(chosen.choices(words, k=chosen.randrange(1, 7)))
+            expected = {value for topic_filter, value, hides in inserted if naive_match(topic_filter, topic, hides)}
+            assert sorted(matched(trie, topic)) == sorted(expected)
+        for _ in range(100 if round_number < 2 else 0):
+            topic_filter, value, hides = inserted.pop(chosen.randrange(len(inserted)))
+            trie.remove(topic_filter, value)
+            if (topic_filter, value, not hides) in inserted:  # one of the two went: the hiding one
+                inserted.remove((topic_filter, value, not hides))
+                inserted.append((topic_filter, value, False))
+
+
+def test_siblings_that_come_and_go_leave_the_others():
+    trie = TopicTrie()
+    filters_of = [b"+/%d/x" % number for number in range(5)]
+    for topic_filter in filters_of:
+        trie.insert(topic_filter, topic_filter)
+    for kept in range(4, -1, -1):
+        for number in range(5):
+            expected = [filters_of[number]] if number <= kept else []
+            assert matched(trie, b"a/%d/x" % number) == expected
+            assert matched(trie, b"a/%d/y" % number) == []
+        trie.remove(filters_of[kept], filters_of[kept])
+    trie.insert(b"+/7/x", 7)
+    assert matched(trie, b"a/7/x") == [7]
+
+
+def test_thousands_of_states_a_level_are_followed_to_the_end():
+    trie = TopicTrie()
+    for number in range(1500):
+        trie.insert(b"#/" + b"+/" * number + b"end", number)
+    assert sorted(matched(trie, b"a/" * 1000 + b"end")) == list(range(1001))
+    assert sorted(matched(trie, b"a/" * 2000 + b"end")) == list(range(1500))
+    assert matched(trie, b"a/" * 2000) == []
 
 
 def test_very_deep_filters_and_topics_hit_no_recursion_limit():
