@@ -26,7 +26,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Figure:
-    """One thing that is measured at each size."""
+    """One thing that is measured at each size; a count has no unit."""
 
     name: str
     title: str
@@ -34,7 +34,9 @@ class Figure:
 
     def text(self, value: float | None) -> str:
         """Return a value with its unit, nothing for None."""
-        return "" if value is None else f"{number(value)} {self.unit}".rstrip()
+        if value is None:
+            return ""
+        return f"{number(value)} {self.unit}" if self.unit else f"{value:,.0f}"
 
 
 @dataclass(frozen=True)

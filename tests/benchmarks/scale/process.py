@@ -6,6 +6,7 @@ import multiprocessing
 import os
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Event
 from typing import Any, TypeVar
 
 from tests.benchmarks.scenarios.server import private_bytes
@@ -51,6 +52,11 @@ def in_own_process(function: Callable[..., R], *arguments: Any) -> R:
     """Return what `function`, a module's own, returns in a new process that then ends at once."""
     result: R = Worker(function, *arguments).result()
     return result
+
+
+def new_event() -> Event:
+    """Return something that both processes can wait for."""
+    return _SPAWN.Event()
 
 
 def own_private_bytes() -> int:

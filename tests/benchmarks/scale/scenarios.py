@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.benchmarks.scale import fan_out, light_queues, stored
+from tests.benchmarks.scale import connections, fan_out, light_queues, sessions, stored, subscriptions
 from tests.benchmarks.scale.points import Bound, Figure, Samples
 from tests.benchmarks.scale.progress import Run
 
@@ -101,6 +101,87 @@ SCENARIOS = (
         fan_out.measure_depth,
         (Figure("confirm_us", "time to confirm", "µs"), Figure("cpu_us", "server CPU of a publish", "µs")),
         (Bound("confirm_us", 1.2, 10_000, base=1, why="what one run differs from another"),),
+    ),
+    Scenario(
+        "subscriptions",
+        "MQTT subscriptions, exact (ID/cmd) and with wildcards (site/+/dev/ID/#)",
+        "subscriptions",
+        (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000),
+        subscriptions.measure,
+        (
+            Figure("exact_match_ns", "match, exact", "ns"),
+            Figure("wildcard_match_ns", "match, wildcards", "ns"),
+            Figure("route_ns", "queues of a topic, half of each", "ns"),
+            Figure("publish_us", "server CPU of a publish to a new topic", "µs"),
+            Figure("exact_bytes", "trie, an exact one", "B"),
+            Figure("wildcard_bytes", "trie, a wildcard", "B"),
+            Figure("exact_bound_bytes", "router with names, an exact one", "B"),
+            Figure("wildcard_bound_bytes", "router with names, a wildcard", "B"),
+            Figure("door_bytes", "whole, at the door", "B"),
+        ),
+    ),
+    Scenario(
+        "sessions",
+        "MQTT QoS 1, 1 KB, to a topic that offline persistent sessions wait for",
+        "sessions",
+        (0, 1_000, 10_000, 100_000),
+        sessions.measure,
+        (
+            Figure("times_cpu", "server CPU, to that of a topic that nobody wants", "x"),
+            Figure("times_rate", "rate, to that of a topic that nobody wants", "x"),
+            Figure("cpu_us", "server CPU a message", "µs"),
+            Figure("rate", "confirmed", "/s"),
+            Figure("made_us", "time to make a session", "µs"),
+            Figure("session_bytes", "private memory a session", "B"),
+            Figure("ready_s", "ready after a stop", "s"),
+        ),
+        (Bound("times_cpu", 1.1, 100_000),),
+    ),
+    Scenario(
+        "resume",
+        "Persistent MQTT sessions that all come back at once, 20 messages waiting for each, beside a live pair",
+        "sessions",
+        (100, 1_000, 10_000),
+        sessions.measure_resume,
+        (
+            Figure("connected_s", "all connected", "s"),
+            Figure("all_s", "all served", "s"),
+            Figure("first_p50_ms", "first message, p50", "ms"),
+            Figure("first_p99_ms", "first message, p99", "ms"),
+            Figure("first_max_ms", "first message, last of all", "ms"),
+            Figure("unserved", "sessions not served", ""),
+            Figure("cpu_us", "server CPU a message", "µs"),
+            Figure("load_cpu", "load CPU", "%"),
+            Figure("alone_p99_ms", "live pair before, p99", "ms"),
+            Figure("live_p50_ms", "live pair beside them, p50", "ms"),
+            Figure("live_p99_ms", "live pair, p99", "ms"),
+            Figure("live_max_ms", "live pair, longest", "ms"),
+            Figure("live_lost", "live pair, lost", ""),
+        ),
+        (
+            Bound("unserved", 0, 10_000),
+            Bound("live_lost", 0, 10_000),
+            Bound("live_max_ms", 1_000, 10_000, why="longer would be starving"),
+        ),
+    ),
+    Scenario(
+        "connections",
+        "MQTT QoS 1 from many connections at one total rate, to one wildcard subscriber",
+        "connections",
+        (1, 10, 100, 1_000),
+        connections.measure,
+        (
+            Figure("cpu_us", "server CPU a message, 10,000/s", "µs"),
+            Figure("cpu_more_us", "server CPU a message, 40,000/s", "µs"),
+            Figure("share", "of the rate that was kept", "x"),
+            Figure("lost", "messages lost", ""),
+            Figure("bytes_each", "private memory a connection", "B"),
+        ),
+        (
+            Bound("cpu_us", 2, 1_000, base=1),
+            Bound("cpu_more_us", 2, 1_000, base=1),
+            Bound("lost", 0, 1_000),
+        ),
     ),
 )
 

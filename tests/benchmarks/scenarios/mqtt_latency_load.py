@@ -16,9 +16,9 @@ STAMP = struct.Struct(">Q")
 class PacedPublisher(Peer):
     """Writes each message by itself at the loop's next turn after it is due."""
 
-    def configure(self, rate: float, payload_bytes: int, qos: int) -> None:
+    def configure(self, rate: float, payload_bytes: int, qos: int, topic: str = TOPIC) -> None:
         """Encode the message; its first bytes are the time."""
-        packet = publish_packet(TOPIC, bytes(payload_bytes), 1 if qos else None)
+        packet = publish_packet(topic, bytes(payload_bytes), 1 if qos else None)
         at = len(packet) - payload_bytes
         self.head, self.rest = packet[:at], packet[at + STAMP.size :]
         self.rate = rate
@@ -60,11 +60,15 @@ class StampReader(Subscriber):
         stamp_at = self.id_at + (2 if self.qos else 0)
         got = len(data) // self.size
         for start in range(0, got * self.size, self.size):
-            self.count.latencies_ns.append(now - STAMP.unpack_from(data, start + stamp_at)[0])
+            self.note(STAMP.unpack_from(data, start + stamp_at)[0], now)
             if self.qos:
                 self.transport.write(b"\x40\x02" + data[start + self.id_at : start + stamp_at])
         self.count.received += got
         self.tail = data[got * self.size :]
+
+    def note(self, sent_ns: int, now_ns: int) -> None:
+        """One message came."""
+        self.count.latencies_ns.append(now_ns - sent_ns)
 
 
 def percentile(ordered: list[int], share: float) -> float:

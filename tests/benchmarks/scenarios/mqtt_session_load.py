@@ -45,20 +45,21 @@ async def run_offline(
     What is counted as received is what the server confirmed of the second stretch; `more` holds the first one's rate.
     """
     payload = b"x" * payload_bytes
-    first, _ = await _publish(host, port, payload, window, secs, warm_s, probe)
+    first, _ = await publish(host, port, TOPIC, payload, window, secs, warm_s, probe)
     names = [f"offline{i:04}" for i in range(sessions)]
-    await in_groups([lambda name=name: _subscribe(host, port, name) for name in names])
-    result, count = await _publish(host, port, payload, window, secs, warm_s, probe)
+    await in_groups([lambda name=name: leave_session(host, port, name) for name in names])
+    result, count = await publish(host, port, TOPIC, payload, window, secs, warm_s, probe)
     result.lost = count.acked - await _resume(host, port, names[0], payload, count.acked)
     result.more = {"rate_without": first.rate, "share": result.rate / first.rate if first.rate else float("nan")}
     return result
 
 
-async def _publish(
-    host: str, port: int, payload: bytes, window: int, secs: float, warm_s: float, probe: Probe
+async def publish(
+    host: str, port: int, topic: str, payload: bytes, window: int, secs: float, warm_s: float, probe: Probe
 ) -> tuple[Result, Count]:
+    """Publish QoS 1; what is counted as received is what the server confirmed of the stretch."""
     count = Count()
-    publisher = await connect(host, port, Publisher("publisher", count, TOPIC, payload, window))
+    publisher = await connect(host, port, Publisher("publisher", count, topic, payload, window))
     publisher.start()
     result = await measure(count, secs, warm_s=warm_s, probe=probe)
     publisher.stop()
@@ -73,7 +74,8 @@ def _reader(name: str, count: Count, payload: bytes) -> Subscriber:
     return Subscriber(name, count, [TOPIC], 1, len(packet), packet.index(TOPIC.encode()) + len(TOPIC), clean=False)
 
 
-async def _subscribe(host: str, port: int, name: str) -> None:
+async def leave_session(host: str, port: int, name: str) -> None:
+    """Make a persistent session with a QoS 1 subscription to TOPIC, and go."""
     peer = await connect(host, port, _reader(name, Count(), b""))
     peer.transport.write(b"\xe0\x00")
     peer.transport.close()

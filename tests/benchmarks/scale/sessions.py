@@ -1,0 +1,197 @@
+"""Offline persistent MQTT sessions on one filter: what they add to a publish, and what happens when all come back."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from multiprocessing.synchronize import Event
+
+import uvloop
+
+from tests.benchmarks.scale.gateway import Gateway, gateway
+from tests.benchmarks.scale.points import Samples
+from tests.benchmarks.scale.process import Worker, new_event
+from tests.benchmarks.scale.progress import Run
+from tests.benchmarks.scenarios.load import Count, drain, in_groups
+from tests.benchmarks.scenarios.mqtt_latency_load import PacedPublisher, StampReader, percentile
+from tests.benchmarks.scenarios.mqtt_load import Subscriber, connect, publish_packet
+from tests.benchmarks.scenarios.mqtt_session_load import TOPIC, leave_session, publish
+
+HOST = "127.0.0.1"
+ELSEWHERE = "bench/a/c"  # of the same length; nobody subscribes to it
+BODY = b"x" * 1_024
+WINDOW = 100
+WARM_S = 0.3
+AT_ONCE = 250
+WAITING = 20  # messages for each session that comes back
+WAITING_BODY = b"x" * 256
+SERVED_MAX_S = 120.0
+LIVE_TOPIC = "live/a/b"
+LIVE_RATE = 500
+LIVE_BYTES = 64
+ALONE_S = 2.0
+
+
+async def make_sessions(run: Run, ours: Gateway, count: int) -> None:
+    """Make persistent sessions with a subscription to TOPIC, and leave them."""
+    names = [f"offline{number:06}" for number in range(count)]
+    port = ours.server.ports["mqtt"]
+    for start in range(0, count, 10 * AT_ONCE):
+        run.say(f"making sessions, {start:,} of {count:,}") if start % 10_000 == 0 else None
+        some = names[start : start + 10 * AT_ONCE]
+        await in_groups([lambda name=name: leave_session(HOST, port, name) for name in some], AT_ONCE)  # type: ignore[misc]
+
+
+def measure(run: Run, size: int) -> Samples:
+    """Publish QoS 1 to a topic that nobody wants and to one that `size` offline sessions wait for, in turn."""
+    with gateway() as ours:
+        ours.start()
+        found = uvloop.run(_measure(run, ours, size))
+        run.say(f"starting with {size:,} sessions")
+        ours.stop()
+        found["ready_s"] = [ours.start()]
+    return found
+
+
+async def _measure(run: Run, ours: Gateway, size: int) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {"times_cpu": [], "times_rate": [], "cpu_us": [], "rate": []}
+    memory, began = ours.server.private_bytes(), time.perf_counter()
+    await make_sessions(run, ours, size)
+    if size:
+        found["made_us"] = [1e6 * (time.perf_counter() - began) / size]
+        found["session_bytes"] = [(ours.server.private_bytes() - memory) / size]
+    for number in range(-1, 2 * run.rounds):  # the first is thrown away
+        run.say(f"publishing beside {size:,} sessions, round {number + 1} of {2 * run.rounds}")
+        cost = {}
+        for topic in (ELSEWHERE, TOPIC):
+            result, _ = await publish(
+                HOST, ours.server.ports["mqtt"], topic, BODY, WINDOW, run.secs / 2, WARM_S, ours.cpu_s
+            )
+            cost[topic] = result
+        if number >= 0:
+            with_them, without = cost[TOPIC], cost[ELSEWHERE]
+            found["cpu_us"].append(with_them.server_us)
+            found["rate"].append(with_them.rate)
+            found["times_cpu"].append(with_them.server_us / without.server_us)
+            found["times_rate"].append(with_them.rate / without.rate)
+    return found
+
+
+# All come back
+
+
+class Returning(Subscriber):
+    """A session that comes back and takes what waits for it."""
+
+    first_at = last_at = 0.0
+    got = 0
+
+    def hello(self) -> bytes:
+        return b""
+
+    def answer_size(self) -> int:
+        return 4
+
+    def take(self, data: bytes) -> None:
+        before = self.count.received
+        super().take(data)
+        if new := self.count.received - before:
+            self.got += new
+            self.last_at = time.perf_counter()
+            self.first_at = self.first_at or self.last_at
+
+
+def measure_resume(run: Run, size: int) -> Samples:
+    """Let `size` sessions come back at once beside a live publisher and its subscriber."""
+    with gateway() as ours:
+        ours.start()
+        uvloop.run(_prepare(run, ours, size))
+        found: dict[str, list[float]] = {}
+        run.say(f"{size:,} sessions come back at once")
+        is_over = new_event()
+        witness = Worker(witness_latency, ours.server.ports["mqtt"], is_over)
+        time.sleep(ALONE_S)  # noqa: TID251 - the live pair is alone meanwhile
+        cpu, began = ours.cpu_s(), time.perf_counter_ns()
+        try:
+            found = uvloop.run(_come_back(ours, size))
+        finally:
+            ended = time.perf_counter_ns()
+            is_over.set()
+            ages, lost = witness.result()
+        found["cpu_us"] = [1e6 * (ours.cpu_s() - cpu) / (size * WAITING)]
+        alone = sorted(age for at, age in ages if at < began)
+        beside = sorted(age for at, age in ages if began <= at <= ended)
+        found["alone_p99_ms"] = [percentile(alone, 0.99) / 1e6]
+        found["live_p50_ms"] = [percentile(beside, 0.5) / 1e6]
+        found["live_p99_ms"] = [percentile(beside, 0.99) / 1e6]
+        found["live_max_ms"] = [percentile(beside, 1) / 1e6]
+        found["live_lost"] = [lost]
+    return found
+
+
+async def _prepare(run: Run, ours: Gateway, size: int) -> None:
+    await make_sessions(run, ours, size)
+    count, port = Count(), ours.server.ports["mqtt"]
+    publisher = await connect(HOST, port, PacedPublisher("before", count))
+    packets = [publish_packet(TOPIC, WAITING_BODY, number + 1) for number in range(WAITING)]
+    publisher.transport.write(b"".join(packets))
+    count.sent = WAITING
+    await drain(count, lambda: count.acked >= WAITING)
+    publisher.transport.abort()
+
+
+async def _come_back(ours: Gateway, size: int) -> dict[str, list[float]]:
+    count, packet = Count(), publish_packet(TOPIC, WAITING_BODY, 1)
+    id_at = packet.index(TOPIC.encode()) + len(TOPIC)
+    peers = [
+        Returning(f"offline{number:06}", count, [TOPIC], 1, len(packet), id_at, clean=False) for number in range(size)
+    ]
+    load_cpu, began = time.process_time(), time.perf_counter()
+    await asyncio.gather(*(connect(HOST, ours.server.ports["mqtt"], peer) for peer in peers))
+    connected = time.perf_counter()
+    while count.received < size * WAITING and time.perf_counter() < began + SERVED_MAX_S:
+        await asyncio.sleep(0.005)
+    ended = time.perf_counter()
+    firsts = sorted(int(1e6 * (peer.first_at - began)) for peer in peers if peer.got)
+    found = {
+        "connected_s": [connected - began],
+        "all_s": [ended - began],
+        "first_p50_ms": [percentile(firsts, 0.5) / 1e3],
+        "first_p99_ms": [percentile(firsts, 0.99) / 1e3],
+        "first_max_ms": [percentile(firsts, 1) / 1e3],
+        "unserved": [float(sum(peer.got < WAITING for peer in peers))],
+        "load_cpu": [100 * (time.process_time() - load_cpu) / (ended - began)],
+    }
+    for peer in peers:
+        peer.transport.abort()
+    return found
+
+
+class Witness(StampReader):
+    """Keeps when each message was sent, and its age."""
+
+    def __init__(self, count: Count, packet: bytes) -> None:
+        id_at = packet.index(LIVE_TOPIC.encode()) + len(LIVE_TOPIC)
+        super().__init__("witness", count, [LIVE_TOPIC], 1, len(packet), id_at)
+        self.ages: list[tuple[int, int]] = []
+
+    def note(self, sent_ns: int, now_ns: int) -> None:
+        self.ages.append((sent_ns, now_ns - sent_ns))
+
+
+def witness_latency(port: int, is_over: Event) -> tuple[list[tuple[int, int]], int]:
+    """Publish QoS 1 to a subscriber until `is_over`; return each message's moment and age, and how many were lost."""
+    return uvloop.run(_witness(port, is_over))
+
+
+async def _witness(port: int, is_over: Event) -> tuple[list[tuple[int, int]], int]:
+    count = Count()
+    reader = await connect(HOST, port, Witness(count, publish_packet(LIVE_TOPIC, bytes(LIVE_BYTES), 1)))
+    publisher = await connect(HOST, port, PacedPublisher("live", count))
+    publisher.configure(LIVE_RATE, LIVE_BYTES, 1, LIVE_TOPIC)
+    publisher.start()
+    while not is_over.is_set():
+        await asyncio.sleep(0.05)
+    publisher.is_running = False
+    await drain(count, lambda: count.received >= count.sent)
+    return reader.ages, count.sent - count.received
