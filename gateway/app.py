@@ -17,6 +17,7 @@ from gateway.admin.api import AdminView, make_api
 from gateway.admin.server import AdminServer
 from gateway.amqp.handler import AmqpDoor
 from gateway.auth.authenticator import Authenticator
+from gateway.disk_threads import FlushThread, PrepareThread
 from gateway.mqtt.handler import MqttDoor
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
@@ -24,7 +25,7 @@ from gateway.net.listener import Listener, format_address, parse_address
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.net.transport import Endpoint
 from gateway.rocketmq.handler import RocketmqDoor
-from gateway.runtime import Clock, CoarseTimer, FlushThread, TurnRunner
+from gateway.runtime import Clock, CoarseTimer, TurnRunner
 from gateway.settings import AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings
 
 ConnectionSettings = MqttSettings | AmqpSettings | RocketmqSettings
@@ -93,6 +94,7 @@ class Gateway:
         self.timer = CoarseTimer(self.clock)
         self.flusher = FlushThread(self.store, self.broker, loop, self._on_synced)
         self.broker.request_flush = self.flusher.request
+        self.preparer = PrepareThread(self.store, loop, self.flusher.fail)
         self.mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
         self.amqp = AmqpDoor(self.broker, settings.amqp, self.authenticator)
         self.rocketmq = RocketmqDoor(self.broker, settings.rocketmq, self.authenticator)
@@ -137,6 +139,7 @@ class Gateway:
         for door in self.doors:
             door.start(now_ms)
         self.flusher.start()
+        self.preparer.start()
         self.timer.start(self._loop)
         self._watch_intervals(now_ms)
         settings = self.settings
@@ -218,11 +221,14 @@ class Gateway:
         self.connections.close_all()
         await self._drain()
         self.timer.stop()
-        is_idle = await asyncio.to_thread(self.flusher.stop, FLUSH_STOP_S)
-        if is_idle:
+        if await asyncio.to_thread(self._stop_threads):
             self.store.close()
         else:
             LOGGER.error("the disk is still busy with a sync: leaving the log as it is, it is recovered at the start")
+
+    def _stop_threads(self) -> bool:
+        is_idle = self.flusher.stop(FLUSH_STOP_S)
+        return self.preparer.stop(FLUSH_STOP_S) and is_idle
 
     async def _drain(self) -> None:
         if len(self.connections):

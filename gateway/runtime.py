@@ -1,22 +1,17 @@
-"""What runs the product: the clock, one coarse timer for everything that has a deadline, and the flush thread."""
+"""What the loop runs the product by: the clock, one coarse timer for everything that has a deadline, the turns."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import Callable
 from typing import Protocol
-
-from core.errors import DiskFullError, FlushFailedError, LmqError
 
 LOGGER = logging.getLogger(__name__)
 
 TICK_MS = 250
 TURN_BYTES = 128 * 1024  # half a full read: less would cost the batch, more lets readers fall behind
-PREPARE_INTERVAL_S = 0.004  # while messages are written; a step makes a few MiB ready
-PREPARE_IDLE_S = 0.1  # while none are
 
 
 class Clock:
@@ -110,131 +105,6 @@ class CoarseTimer:
         self.run_due(self._clock.now_ms())
         if self._handle is not None and self._loop is not None:
             self._handle = self._loop.call_later(TICK_MS / 1000, self._tick)
-
-
-class Flushable(Protocol):
-    """What the flush thread works on: the store."""
-
-    @property
-    def written_until(self) -> int:
-        """The end of the log."""
-
-    def flush(self) -> int:
-        """Force to disk what is written; return the log position that is now safe."""
-
-    def prepare(self) -> object:
-        """Do one step of making room ahead of the writer; DiskFullError where there is none."""
-
-
-class FlushRound(Protocol):
-    """What a sync is framed by, on the loop's thread: the broker."""
-
-    def begin_flush(self) -> None:
-        """Fix what the sync that is about to start covers."""
-
-    def end_flush(self, error: LmqError | None) -> None:
-        """The sync ended."""
-
-
-class FlushThread:
-    """Group commit: one thread that syncs when it is asked to, and prepares segments ahead of the writer.
-
-    All requests of one turn of the loop, and all that come while a sync runs, are answered by one sync. `on_synced`
-    is told the seconds that each took, None for a failed one; after a failure there are no more syncs.
-    """
-
-    def __init__(
-        self,
-        store: Flushable,
-        rounds: FlushRound,
-        loop: asyncio.AbstractEventLoop,
-        on_synced: Callable[[float | None], None],
-    ) -> None:
-        self._store = store
-        self._rounds = rounds
-        self._loop = loop
-        self._on_synced = on_synced
-        self._is_asked = False
-        self._is_running = False
-        self._is_full = False
-        self._wanted = threading.Event()
-        self._is_stopping = False
-        self._thread = threading.Thread(target=self._run, name="lmq-flush", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def request(self) -> None:
-        """Ask for a sync of everything written until the end of this turn of the loop."""
-        if not self._is_asked and not self._is_stopping:
-            self._is_asked = True
-            if not self._is_running:
-                self._loop.call_soon(self._begin)
-
-    def stop(self, timeout_s: float) -> bool:
-        """Let the sync under way end; return whether the thread ended within `timeout_s`."""
-        self._is_stopping = True
-        self._wanted.set()
-        if self._thread.ident is not None:
-            self._thread.join(timeout_s)
-        return not self._thread.is_alive()
-
-    def _begin(self) -> None:
-        if not self._is_running and not self._is_stopping:
-            self._is_asked = False
-            self._is_running = True
-            self._rounds.begin_flush()
-            self._wanted.set()
-
-    def _ended(self, took_s: float | None, error: LmqError | None) -> None:
-        self._is_running = False
-        self._on_synced(took_s)
-        self._rounds.end_flush(error)
-        if error is None and self._is_asked:
-            self._begin()
-
-    # The rest runs on the thread.
-
-    def _run(self) -> None:
-        seen_until = -1
-        while True:
-            written_until = self._store.written_until
-            is_wanted = self._wanted.wait(PREPARE_IDLE_S if written_until == seen_until else PREPARE_INTERVAL_S)
-            seen_until = written_until
-            if self._is_stopping:
-                return
-            try:
-                if is_wanted:  # else it stays as it is: it may have been set since the wait gave up
-                    self._wanted.clear()
-                    self._sync()
-                self._prepare()
-            except Exception as error:
-                LOGGER.exception("the flush thread ends; nothing more is promised to be on disk")
-                reported = error if isinstance(error, LmqError) else FlushFailedError(str(error))
-                self._report(None, reported)
-                return
-
-    def _prepare(self) -> None:
-        try:
-            self._store.prepare()
-        except DiskFullError as error:  # the writer meets it when it needs the room
-            if not self._is_full:
-                LOGGER.warning("no room ahead of the writer: %s", error)
-            self._is_full = True
-        else:
-            self._is_full = False
-
-    def _sync(self) -> None:
-        began = time.perf_counter()
-        self._store.flush()
-        self._report(time.perf_counter() - began, None)
-
-    def _report(self, took_s: float | None, error: LmqError | None) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._ended, took_s, error)
-        except RuntimeError:  # the loop was closed: nobody waits any more
-            self._is_stopping = True
 
 
 class TurnRunner:

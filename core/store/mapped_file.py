@@ -12,7 +12,7 @@ from pathlib import Path
 from core.errors import DataFolderUnusableError, DiskFullError
 from core.store.layout import PAGE_BYTES
 
-MADV_POPULATE_WRITE = 23  # Linux 5.14 and later: fault pages in for writing, without a trap for each
+MADV_POPULATE_READ = 22  # Linux 5.14 and later: fault pages in, without a trap for each
 FALLOC_PUNCH_HOLE = 0x02 | 0x01  # and keep the size
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -76,13 +76,14 @@ class MappedFile:
             raise DataFolderUnusableError(str(path), str(error)) from error
 
     def populate(self, start: int, end: int) -> None:
-        """Make [start, end) ready for writing, so that the writer takes no page faults; other threads go on meanwhile.
+        """Have the pages of [start, end) in memory and mapped, so that the writer waits for none; others go on.
 
+        They stay clean: pages that were made ready for writing would each be written to disk as zeros by the next sync.
         Pages that hold data keep it. A kernel that does not know how leaves the work to the writer.
         """
         start -= start % PAGE_BYTES
         first = ctypes.c_char.from_buffer(self._map, start)
-        _LIBC.madvise(ctypes.addressof(first), end - start, MADV_POPULATE_WRITE)
+        _LIBC.madvise(ctypes.addressof(first), end - start, MADV_POPULATE_READ)
 
     def let_go(self, start: int, end: int) -> None:
         """Give the process's hold on whole pages of [start, end) back; the data stays in the page cache."""

@@ -1,6 +1,6 @@
 """The store's front door: open a data folder, append, read queues, wait for durability, retire, close.
 
-One thread owns it. `flush` and `prepare` alone may run on another, one at a time.
+One thread owns it. `flush` and `prepare` alone may run on others, one call of each at a time.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from core.store.segments import Segments
 from core.store.table import Definitions, Table
 
 POPULATE_STEP = 256 << 10  # less than that is not worth a system call
-POPULATED_MIN = 4 << 20  # made ready ahead of the writer: twice what it wrote since the last time, within these two
-POPULATED_MAX = 64 << 20  # more would be written to disk as zeros first, by the next sync
+POPULATED_MIN = 16 << 20  # made ready ahead of the writer: a burst's worth, and twice what it wrote since the last time
+POPULATED_MAX = 64 << 20
 _HOUR_MS = 3_600_000
 
 
@@ -263,7 +263,7 @@ class MessageStore:
     def prepare(self) -> None:
         """Make room and pages ready ahead of the writer, and write the index of full segments.
 
-        Blocks; may run on another thread, though not beside `flush`.
+        Blocks; may run on another thread, also beside `flush`, though not beside itself.
 
         Raises:
             DiskFullError: No room for the next segment; the writer is told when it needs it.
@@ -279,14 +279,18 @@ class MessageStore:
             self._segments.prepare()
         ahead = min(max(2 * (base + position - self._prepared_at), POPULATED_MIN), POPULATED_MAX)
         self._prepared_at = base + position
-        self._populate(newest, base, position, min(position + ahead, newest.size))
+        self._populate(newest, base, position, position + ahead)
 
     def _populate(self, newest: MappedFile, base: int, position: int, end: int) -> None:
-        """Make the newest segment ready for writing up to `end`, in steps; what is ready already costs nothing."""
+        """Have the pages of the log up to `end` ready, also those of the next segment; what is ready costs nothing."""
         start = max(self._populated - base, position)
-        if end - start >= POPULATE_STEP:
-            newest.populate(start, end)
-            self._populated = base + end
+        if end - start < POPULATE_STEP:
+            return
+        if start < newest.size:
+            newest.populate(start, min(end, newest.size))
+        if end > newest.size and not self._segments.populate_next(max(start - newest.size, 0), end - newest.size):
+            end = newest.size
+        self._populated = base + end
 
     def retire(self, now_ms: int, needed_from: int) -> int:
         """Drop whole segments past their age or over the size that lie before `needed_from`; return how many."""

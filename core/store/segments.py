@@ -148,10 +148,14 @@ class Segments:
         """Whether `roll` will find a segment ready."""
         return self._next is not None
 
-    def populate_next(self, end: int) -> None:
-        """Make the first `end` bytes of the prepared segment ready for writing."""
-        if self._next is not None:
-            self._next.populate(0, min(end, self.segment_bytes))
+    def populate_next(self, start: int, end: int) -> bool:
+        """Have the pages of [start, end) of the prepared segment ready; False where none is prepared."""
+        file = self._next
+        if file is None:
+            return False
+        if start < min(end, file.size):
+            file.populate(start, min(end, file.size))
+        return True
 
     def roll(self, used_bytes: int) -> Segment:
         """Start another segment after the newest, of which `used_bytes` are used; it stays mapped for its readers.

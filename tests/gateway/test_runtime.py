@@ -2,13 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 
 import pytest
 
-from core.errors import DiskFullError, FlushFailedError
-from gateway.runtime import TICK_MS, TURN_BYTES, Clock, CoarseTimer, FlushThread, TurnRunner
+from gateway.runtime import TICK_MS, TURN_BYTES, Clock, CoarseTimer, TurnRunner
 
 
 def test_clock_never_goes_back(monkeypatch):
@@ -98,111 +96,6 @@ def test_clock_that_jumps_by_years_costs_no_walk_over_empty_slots(clock):
     assert len(timed.met_at) == 1
 
 
-class Store:
-    def __init__(self):
-        self.flushes = 0
-        self.error = None
-        self.may_end = threading.Event()
-        self.may_end.set()
-        self.entered = threading.Event()
-        self.written_until = 0
-        self.prepared = threading.Event()
-        self.prepare_error = None
-
-    def flush(self):
-        self.entered.set()
-        assert self.may_end.wait(5)
-        if self.error is not None:
-            raise self.error
-        self.flushes += 1
-        return 0
-
-    def prepare(self):
-        self.prepared.set()
-        if self.prepare_error is not None:
-            raise self.prepare_error
-
-
-class Rounds:
-    def __init__(self):
-        self.calls = []
-        self.ended = asyncio.Event()
-
-    def begin_flush(self):
-        self.calls.append("begin")
-
-    def end_flush(self, error):
-        self.calls.append(error or "end")
-        self.ended.set()
-
-
-async def _ended(rounds, count=1):
-    while len(rounds.calls) < 2 * count:
-        rounds.ended.clear()
-        await asyncio.wait_for(rounds.ended.wait(), 5)
-
-
-@pytest.mark.asyncio
-async def test_requests_of_one_turn_are_answered_by_one_sync():
-    store, rounds, took = Store(), Rounds(), []
-    thread = FlushThread(store, rounds, asyncio.get_running_loop(), took.append)
-    thread.start()
-    for _ in range(5):
-        thread.request()
-    await _ended(rounds)
-    assert rounds.calls == ["begin", "end"]
-    assert len(took) == store.flushes == 1
-    assert thread.stop(5)
-
-
-@pytest.mark.asyncio
-async def test_requests_during_a_sync_are_answered_by_one_more():
-    store, rounds = Store(), Rounds()
-    thread = FlushThread(store, rounds, asyncio.get_running_loop(), lambda took_s: None)
-    store.may_end.clear()
-    thread.start()
-    thread.request()
-    await asyncio.sleep(0)
-    assert await asyncio.to_thread(store.entered.wait, 5)
-    thread.request()
-    thread.request()
-    store.may_end.set()
-    await _ended(rounds, 2)
-    assert rounds.calls == ["begin", "end", "begin", "end"]
-    assert thread.stop(5)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("error", [OSError(5, "input/output error"), DiskFullError("segment")])
-async def test_failed_sync_is_told_as_an_error_of_the_core_and_ends_the_thread(error, caplog):
-    caplog.set_level(logging.CRITICAL, "gateway.runtime")
-    store, rounds, took = Store(), Rounds(), []
-    store.error = error
-    thread = FlushThread(store, rounds, asyncio.get_running_loop(), took.append)
-    thread.start()
-    thread.request()
-    await _ended(rounds)
-    assert took == [None]
-    assert isinstance(rounds.calls[1], FlushFailedError | DiskFullError)
-    assert await asyncio.to_thread(thread.stop, 5)
-
-
-@pytest.mark.asyncio
-async def test_want_of_room_ahead_of_the_writer_ends_nothing(caplog):
-    store, rounds = Store(), Rounds()
-    store.prepare_error = DiskFullError("segment")
-    thread = FlushThread(store, rounds, asyncio.get_running_loop(), lambda took_s: None)
-    thread.start()
-    for _ in range(2):
-        assert await asyncio.to_thread(store.prepared.wait, 5)
-        store.prepared.clear()
-    thread.request()
-    await _ended(rounds)
-    assert rounds.calls == ["begin", "end"]
-    assert await asyncio.to_thread(thread.stop, 5)
-    assert [record.levelname for record in caplog.records] == ["WARNING"]
-
-
 @pytest.mark.asyncio
 async def test_turn_runs_once_for_each_schedule():
     turns = []
@@ -228,30 +121,3 @@ async def test_readers_run_between_two_reads_when_a_lot_came_in():
     assert len(turns) == 1
     await asyncio.sleep(0)
     assert len(turns) == 2
-
-
-class WaitThatGivesUpAsItIsSet(threading.Event):
-    """Its first wait says that the time was over, although it was set at that very moment."""
-
-    def __init__(self):
-        super().__init__()
-        self.gave_up = False
-
-    def wait(self, timeout=None):
-        if self.gave_up:
-            return super().wait(timeout)
-        super().wait(5)
-        self.gave_up = True
-        return False
-
-
-@pytest.mark.asyncio
-async def test_a_request_that_comes_as_the_thread_stops_waiting_is_met():
-    store, rounds = Store(), Rounds()
-    thread = FlushThread(store, rounds, asyncio.get_running_loop(), lambda took_s: None)
-    thread._wanted = WaitThatGivesUpAsItIsSet()
-    thread.start()
-    thread.request()
-    await asyncio.wait_for(rounds.ended.wait(), 5)
-    assert store.flushes == 1
-    assert thread.stop(5)

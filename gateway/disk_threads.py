@@ -1,0 +1,201 @@
+"""The two threads beside the loop, for what blocks: one syncs, one makes room ready ahead of the writer.
+
+They are two because a sync that somebody waits for must not stand behind a page that nobody needs yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from core.errors import DiskFullError, FlushFailedError, LmqError
+
+LOGGER = logging.getLogger(__name__)
+
+PREPARE_INTERVAL_S = 0.004  # while messages are written; a step makes a few MiB ready
+PREPARE_IDLE_S = 0.1  # while none are
+
+
+class Flushable(Protocol):
+    """What `FlushThread` works on: the store."""
+
+    def flush(self) -> int:
+        """Force to disk what is written; return the log position that is now safe."""
+
+
+class FlushRound(Protocol):
+    """What a sync is framed by, on the loop's thread: the broker."""
+
+    def begin_flush(self) -> None:
+        """Fix what the sync that is about to start covers."""
+
+    def end_flush(self, error: LmqError | None) -> None:
+        """The sync ended."""
+
+
+class FlushThread:
+    """Group commit: one thread that syncs when it is asked to.
+
+    All requests of one turn of the loop, and all that come while a sync runs, are answered by one sync. `on_synced`
+    is told the seconds that each took, None for a failed one; after a failure there are no more syncs.
+    """
+
+    def __init__(
+        self,
+        store: Flushable,
+        rounds: FlushRound,
+        loop: asyncio.AbstractEventLoop,
+        on_synced: Callable[[float | None], None],
+    ) -> None:
+        self._store = store
+        self._rounds = rounds
+        self._loop = loop
+        self._on_synced = on_synced
+        self._is_asked = False
+        self._is_running = False
+        self._wanted = threading.Event()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="lmq-flush", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def request(self) -> None:
+        """Ask for a sync of everything written until the end of this turn of the loop."""
+        if not self._is_asked and not self._is_stopping:
+            self._is_asked = True
+            if not self._is_running:
+                self._loop.call_soon(self._begin)
+
+    def fail(self, error: LmqError) -> None:
+        """Let there be no more syncs, because nothing can be promised any more; on the loop's thread."""
+        if not self._is_stopping:
+            self._is_stopping = True
+            self._wanted.set()
+            self._ended(None, error)
+
+    def stop(self, timeout_s: float) -> bool:
+        """Let the sync under way end; return whether the thread ended within `timeout_s`."""
+        self._is_stopping = True
+        self._wanted.set()
+        return join(self._thread, timeout_s)
+
+    def _begin(self) -> None:
+        if not self._is_running and not self._is_stopping:
+            self._is_asked = False
+            self._is_running = True
+            self._rounds.begin_flush()
+            self._wanted.set()
+
+    def _ended(self, took_s: float | None, error: LmqError | None) -> None:
+        self._is_running = False
+        self._on_synced(took_s)
+        self._rounds.end_flush(error)
+        if error is None and self._is_asked:
+            self._begin()
+
+    # The rest runs on the thread.
+
+    def _run(self) -> None:
+        while True:
+            self._wanted.wait()
+            if self._is_stopping:
+                return
+            self._wanted.clear()
+            try:
+                began = time.perf_counter()
+                self._store.flush()
+                self._report(time.perf_counter() - began, None)
+            except Exception as error:
+                LOGGER.exception("the flush thread ends; nothing more is promised to be on disk")
+                self._report(None, as_core_error(error))
+                return
+
+    def _report(self, took_s: float | None, error: LmqError | None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._ended, took_s, error)
+        except RuntimeError:  # the loop was closed: nobody waits any more
+            self._is_stopping = True
+
+
+class Preparable(Protocol):
+    """What `PrepareThread` works on: the store."""
+
+    @property
+    def written_until(self) -> int:
+        """The end of the log."""
+
+    def prepare(self) -> object:
+        """Do one step of making room ahead of the writer; DiskFullError where there is none."""
+
+
+class PrepareThread:
+    """Makes room ready ahead of the writer, in steps, often while messages are written and seldom while none are.
+
+    `on_failed` is told on the loop's thread when the disk refuses what must be written; then the thread ends.
+    """
+
+    def __init__(
+        self, store: Preparable, loop: asyncio.AbstractEventLoop, on_failed: Callable[[LmqError], None]
+    ) -> None:
+        self._store = store
+        self._loop = loop
+        self._on_failed = on_failed
+        self._is_full = False
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lmq-prepare", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> bool:
+        """Let the step under way end; return whether the thread ended within `timeout_s`."""
+        self._stopping.set()
+        return join(self._thread, timeout_s)
+
+    def _run(self) -> None:
+        seen_until = -1
+        written_until = self._store.written_until
+        while not self._stopping.wait(PREPARE_IDLE_S if written_until == seen_until else PREPARE_INTERVAL_S):
+            seen_until = written_until
+            try:
+                self._prepare()
+            except Exception as error:
+                LOGGER.exception("the disk refused what is written behind the log")
+                self._report(as_core_error(error))
+                return
+            written_until = self._store.written_until
+
+    def _prepare(self) -> None:
+        try:
+            self._store.prepare()
+        except DiskFullError as error:  # the writer meets it when it needs the room
+            if not self._is_full:
+                LOGGER.warning("no room ahead of the writer: %s", error)
+            self._is_full = True
+        else:
+            self._is_full = False
+
+    def _report(self, error: LmqError) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._on_failed, error)
+        except RuntimeError:  # the loop was closed: nobody waits any more
+            self._stopping.set()
+
+
+def join(thread: threading.Thread, timeout_s: float) -> bool:
+    """Wait for a thread that was perhaps never started; return whether it is over."""
+    if thread.ident is not None:
+        thread.join(timeout_s)
+    return not thread.is_alive()
+
+
+def as_core_error(error: Exception) -> LmqError:
+    """Return the error as one of the core's."""
+    return error if isinstance(error, LmqError) else FlushFailedError(str(error))
