@@ -73,11 +73,12 @@ class Broker:
         self.router = Router(self._make_topic_route, ROUTE_CACHE_MAX)
         self.retained = RetainedMessages(store.table("retained"))
         self.consumer_offsets = ConsumerOffsets(store.table("consumer_offsets"), store.places("consumer_offsets"))
-        self.pop = PopService(store, store.journal("pop"))
+        self.pop = PopService(store, store.journal("pop"), self._on_shown)
         self._is_sync = is_sync
         self._waiters: Waiters[Reader] = Waiters()
         self._holders: list[Callable[[], Iterable[tuple[int, int]]]] = []
         self._grown: list[int] = []
+        self._shown: list[int] = []
         self._requested: dict[int, Reader] = {}
         self._is_scheduled = False
         self._waiting: list[Callable[[], None]] = []
@@ -158,6 +159,11 @@ class Broker:
                 one = self._one
                 self.retained.set(topic, bytes(one.buf[one.record_start[0] : one.record_end[0]]))
                 one.clear()
+
+    def _on_shown(self, queue_ref: int) -> None:
+        """Wake who waits for messages that were given back, as for new ones."""
+        self._shown.append(queue_ref)
+        self._wake_up()
 
     # Queues
 
@@ -241,6 +247,8 @@ class Broker:
         self._is_scheduled = False
         self._grown.clear()
         self.store.take_grown(self._grown)
+        self._grown += self._shown
+        self._shown.clear()
         ready = {id(reader): reader for reader in self._waiters.wake(self._grown)} if self._grown else {}
         if self._requested:
             ready.update(self._requested)

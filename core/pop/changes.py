@@ -12,8 +12,11 @@ big-endian. It speaks of the `count` messages from the offset on:
 | HIDE | still not done | hidden until this moment; 0: shown again |
 | JUMP | what was not taken yet below `value` will not be | the next offset to be taken |
 | TRIM | nothing from `value` on was ever there | as said |
-| FLOOR | all before is forgotten; what is below `value` is done | the next offset to be taken |
+| FLOOR | all before is forgotten; what is below `value` is done, until told otherwise | the next offset to be taken |
 | STATE | given so many times, not done | how many times |
+
+A FLOOR with a count of 1 says that its STATEs come in parts, with what happened meanwhile among them; a STATE with a
+count of 0 ends them.
 
 Source: docs/storage-format.md, "Pop journal".
 """

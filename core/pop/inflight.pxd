@@ -21,6 +21,7 @@ cdef class InFlight:
     cdef ChangeLog _log
     cdef dict _attempts
     cdef dict _until
+    cdef bint _is_partial
 
     @cython.locals(
         window=Window, offsets="long long[::1]", attempts="int[::1]", i=Py_ssize_t, offset="long long"
@@ -40,6 +41,9 @@ cdef class InFlight:
 
     @cython.locals(offset="long long", shown=Py_ssize_t)
     cpdef Py_ssize_t show_due(self, long long first, long long end, long long until_ms) except -1
+
+    @cython.locals(offset="long long", code=cython.int)
+    cpdef write_states(self, ChangeLog log, long long first, long long end)
 
     @cython.locals(offset="long long")
     cpdef apply(self, int kind, long long first, long long count, long long value)

@@ -35,6 +35,7 @@ class InFlight:
         self._log = log
         self._attempts = _NOTHING  # where a code is too small
         self._until = _NOTHING  # moments until which hidden ones stay so, where there is one
+        self._is_partial = False  # more of a snapshot is to be applied: what has no code yet may still get one
 
     def take_new(self, into: StoredBatch, until_ms: int) -> None:
         """Hide the messages that were read from `next_offset` on, all of them given for the first time."""
@@ -177,16 +178,26 @@ class InFlight:
         """Return how many messages are hidden until some moment."""
         return len(self._until)
 
-    def write_snapshot(self) -> None:
-        """Put records into the log that make this state out of nothing."""
-        self._log.put(self.number, FLOOR, self.window.base, 0, self.window.next_offset)
-        for offset in self.window.offsets():
+    def write_floor(self, log: ChangeLog, *, has_parts: bool) -> None:
+        """Put the record into `log` that a snapshot begins with; `has_parts`: `write_end` will follow."""
+        log.put(self.number, FLOOR, self.window.base, int(has_parts), self.window.next_offset)
+
+    def write_states(self, log: ChangeLog, first: int, end: int) -> None:
+        """Put records into `log` that make the state of the messages [first, end) out of nothing."""
+        for offset in range(first, end):
             code = self.window.code(offset)
             if code:
-                self._log.add(self.number, _STATE, offset, self._attempt_of(offset, code))
-        for offset in sorted(self._until):
-            self._log.add(self.number, _HIDE, offset, self._until[offset])
-        self._log.close_run()
+                log.add(self.number, _STATE, offset, self._attempt_of(offset, code))
+        if self._until:
+            for offset in range(first, end):
+                until_ms = self._until.get(offset, 0)
+                if until_ms:
+                    log.add(self.number, _HIDE, offset, until_ms)
+        log.close_run()
+
+    def write_end(self, log: ChangeLog) -> None:
+        """Put the record into `log` that ends a snapshot of many parts."""
+        log.put(self.number, STATE, 0, 0, 0)
 
     def apply(self, kind: int, first: int, count: int, value: int) -> None:
         """Do again what a record says; nothing is noted."""
@@ -197,10 +208,14 @@ class InFlight:
             self._trim(value)
         elif kind == FLOOR:
             self._reset(first, value)
+            self._is_partial = count > 0
         else:
             for offset in range(first, first + count):
                 self._apply_one(kind, offset, value)
-            self.window.advance()
+            if kind == STATE and not count:
+                self._is_partial = False
+            if not self._is_partial:
+                self.window.advance()
 
     def _apply_one(self, kind: int, offset: int, value: int) -> None:
         if kind == _STATE:

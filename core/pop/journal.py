@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from core.errors import DiskFullError
@@ -14,6 +14,11 @@ LOGGER = logging.getLogger(__name__)
 
 COMPACT_BYTES_MIN = 16 << 20  # a second or two of the busiest consumers, which acknowledge message by message
 COMPACT_RATIO = 4  # a compaction is due when the journal is so many times what the last one left
+# A compaction takes a step with each write, the larger the more was written, so that it ends before the journal has
+# grown much. Work is counted in messages that are looked at; a queue costs as much as so many.
+QUEUE_WORK = 128
+WORK_PER_RECORD = 4 * QUEUE_WORK
+STEP_WORK_MAX = 64 * QUEUE_WORK  # about 0.5 ms compiled
 NAME_PIECE_BYTES = 48
 
 _CHANGE = struct.Struct(">IIqq")
@@ -33,8 +38,18 @@ class RecordJournal(Protocol):
     def replay(self) -> Iterator[bytes]:
         """Give every record, oldest first."""
 
-    def compact(self, records: Iterable[bytes]) -> None:
-        """Put these records in place of all."""
+    @property
+    def is_compacting(self) -> bool:
+        """Whether a compaction is under way; a full disk ends one."""
+
+    def begin_compaction(self) -> None:
+        """Begin to write what is to take the place of all records; what is appended meanwhile is added to it."""
+
+    def append_compacted(self, records: bytes | bytearray | memoryview, size: int) -> None:
+        """Append to the compaction under way."""
+
+    def finish_compaction(self) -> None:
+        """Put what was compacted in place of all records."""
 
 
 class PopJournal:
@@ -45,15 +60,22 @@ class PopJournal:
 
     Args:
         journal: Where the records go.
-        snapshot: Puts the present state of one pop queue after the other into `changes`, and gives its number.
+        snapshot: Puts the present state of one pop queue after the other into a log, in parts that may be asked for
+            with work between them. Gives the number of the pop queue, its key, None where it is not to be named, and
+            how many messages the part looked at.
     """
 
-    def __init__(self, journal: RecordJournal, snapshot: Callable[[], Iterable[int]]) -> None:
+    def __init__(
+        self, journal: RecordJournal, snapshot: Callable[[ChangeLog], Iterator[tuple[int, bytes | None, int]]]
+    ) -> None:
         self.changes = ChangeLog()
         self.names: dict[bytes, int] = {}  # of the pop queues there are
         self.next_number = 0
         self._journal = journal
         self._snapshot = snapshot
+        self._parts: Iterator[tuple[int, bytes | None, int]] = iter(())  # what a compaction has still to copy
+        self._copy = ChangeLog()
+        self._is_copying = False
         self._unwritten: dict[int, bytes] = {}  # names by number
         self._compact_at = COMPACT_BYTES_MIN
         self._is_full = False
@@ -97,6 +119,7 @@ class PopJournal:
 
     def write(self) -> None:
         """Write what has happened since the last call."""
+        began_at = self._journal.bytes_used
         try:
             if self.changes.used:
                 self._journal.append_many(memoryview(self.changes.buf)[: self.changes.used], CHANGE_BYTES)
@@ -106,28 +129,48 @@ class PopJournal:
                 for record in _name_records(number, self._unwritten[number]):
                     self._journal.append_many(record, len(record))
                 del self._unwritten[number]
-            if self._journal.bytes_used > self._compact_at:
-                self._compact()
+            if self._is_copying and not self._journal.is_compacting:
+                self._put_off()
+            if self._is_copying or self._journal.bytes_used > self._compact_at:
+                self._compact((self._journal.bytes_used - began_at) // CHANGE_BYTES * WORK_PER_RECORD)
         except DiskFullError as error:  # not for the consumer who happens to be served
             if not self._is_full:
                 LOGGER.warning("cannot write down what consumers did: %s", error)
             self._is_full = True
-            self._compact_at = max(self._compact_at, self._journal.bytes_used + COMPACT_BYTES_MIN)
+            self._put_off()
             return
         self._is_full = False
 
-    def _compact(self) -> None:
-        self._journal.compact(self._live_records())
-        self._compact_at = max(COMPACT_BYTES_MIN, COMPACT_RATIO * self._journal.bytes_used)
+    def _compact(self, work: int) -> None:
+        """Begin a compaction, or go on with it."""
+        if not self._is_copying:
+            self._journal.begin_compaction()
+            self._is_copying = True
+            self._parts = self._snapshot(self._copy)
+        work = min(work, STEP_WORK_MAX)
+        while work > 0:
+            number, key, looked_at = next(self._parts, (-1, None, 0))
+            if number < 0:
+                self._journal.finish_compaction()
+                self._is_copying = False
+                self._compact_at = max(COMPACT_BYTES_MIN, COMPACT_RATIO * self._journal.bytes_used)
+                break
+            self._copy_part(number, key)
+            work -= QUEUE_WORK + looked_at
 
-    def _live_records(self) -> Iterator[bytes]:
-        keys = {number: key for key, number in self.names.items()}
-        for number in self._snapshot():
-            written = bytes(memoryview(self.changes.buf)[: self.changes.used])
-            self.changes.clear()
-            for start in range(0, len(written), CHANGE_BYTES):
-                yield written[start : start + CHANGE_BYTES]
-            yield from _name_records(number, keys[number])
+    def _put_off(self) -> None:
+        """Compact later: the disk is full."""
+        self._compact_at = max(self._compact_at, self._journal.bytes_used + COMPACT_BYTES_MIN)
+        self._is_copying = self._journal.is_compacting
+
+    def _copy_part(self, number: int, key: bytes | None) -> None:
+        copy = self._copy
+        try:
+            self._journal.append_compacted(memoryview(copy.buf)[: copy.used], CHANGE_BYTES)
+            for record in _name_records(number, key) if key else ():
+                self._journal.append_compacted(record, len(record))
+        finally:
+            copy.clear()
 
 
 def _name_records(number: int, key: bytes) -> list[bytes]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from core.errors import ReceiptError
 from core.message import StoredBatch
-from core.pop.changes import DROP, FLOOR
+from core.pop.changes import DROP, FLOOR, ChangeLog
 from core.pop.inflight import InFlight
 from core.pop.journal import PopJournal, RecordJournal
+from core.pop.snapshot import snapshot_parts
 from core.pop.timer_wheel import TimerWheel
 
 AGAIN_COUNT_MAX = 1024  # messages looked up in one go for redelivery
@@ -39,7 +40,7 @@ class QueueStore(Protocol):
 class PopQueue:
     """One light queue as one group shares it. Made by `PopService.open`."""
 
-    __slots__ = ("_armed_ms", "_service", "_state", "_store", "_timers", "group", "queue", "queue_ref")
+    __slots__ = ("_armed_ms", "_service", "_store", "_timers", "group", "queue", "queue_ref", "state")
 
     def __init__(self, service: PopService, queue: bytes, group: bytes, state: InFlight) -> None:
         self.queue = queue
@@ -47,7 +48,7 @@ class PopQueue:
         self.queue_ref = service.store.intern_queue(queue)
         self._service = service
         self._store = service.store
-        self._state = state
+        self.state = state
         self._timers: TimerWheel | None = None  # only where somebody hides messages until a moment
         self._armed_ms: int | None = None
         if state.deadline_count():
@@ -58,32 +59,32 @@ class PopQueue:
     @property
     def ready_count(self) -> int:
         """How many messages could be taken now."""
-        first = max(self._state.window.next_offset, self._store.min_offset(self.queue_ref))
-        return self._state.window.shown_count + max(self._store.max_offset(self.queue_ref) - first, 0)
+        first = max(self.state.window.next_offset, self._store.min_offset(self.queue_ref))
+        return self.state.window.shown_count + max(self._store.max_offset(self.queue_ref) - first, 0)
 
     @property
     def unacked_count(self) -> int:
         """How many messages are hidden: consumers have them, or they wait for the time to be shown again."""
-        return self._state.window.hidden_count
+        return self.state.window.hidden_count
 
     @property
     def skipped_count(self) -> int:
         """How many messages were lost to retention or damage before anybody acknowledged them, since the start."""
-        return self._state.skipped_count
+        return self.state.skipped_count
 
     @property
     def floor(self) -> int:
         """The first offset that is not acknowledged: what lies before is not needed any more."""
-        return self._state.window.floor()
+        return self.state.window.floor()
 
     @property
     def next_offset(self) -> int:
         """The first offset that was never taken."""
-        return self._state.window.next_offset
+        return self.state.window.next_offset
 
     def attempt(self, queue_offset: int) -> int:
         """Return how often a message that is not acknowledged was taken, or 0."""
-        return self._state.attempt(queue_offset)
+        return self.state.attempt(queue_offset)
 
     def take(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int, now_ms: int) -> int:
         """Fill `into` with messages, and hide them.
@@ -103,9 +104,9 @@ class PopQueue:
         count_max = min(count_max, into.capacity)
         into.clear()
         if count_max > 0 and not self._take_again(into, count_max, bytes_max, until_ms):
-            into.next_offset = self._state.window.next_offset
-            self._store.read(self.queue_ref, self._state.window.next_offset, into, count_max, bytes_max)
-            self._state.take_new(into, until_ms)
+            into.next_offset = self.state.window.next_offset
+            self._store.read(self.queue_ref, self.state.window.next_offset, into, count_max, bytes_max)
+            self.state.take_new(into, until_ms)
             if until_ms and into.count:
                 self._hide_until(until_ms, into.queue_offset[0], into.queue_offset[into.count - 1] + 1)
         self._service.journal.write()
@@ -113,10 +114,10 @@ class PopQueue:
 
     def _take_again(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int) -> int:
         offsets = self._service.offsets
-        while self._state.window.shown_count:
-            found = self._state.window.find_shown(offsets, min(count_max, AGAIN_COUNT_MAX))
+        while self.state.window.shown_count:
+            found = self.state.window.find_shown(offsets, min(count_max, AGAIN_COUNT_MAX))
             consumed = self._store.read_offsets(self.queue_ref, offsets, found, into)
-            taken = self._state.take_again(offsets, consumed, into, bytes_max, until_ms)
+            taken = self.state.take_again(offsets, consumed, into, bytes_max, until_ms)
             if taken:
                 if until_ms:
                     self._hide_until(until_ms, into.queue_offset[0], into.queue_offset[taken - 1] + 1)
@@ -139,7 +140,7 @@ class PopQueue:
         Raises:
             ReceiptError: One of them is not hidden now; the others are done.
         """
-        self._check(self._state.ack_many(queue_offsets, count))
+        self._check(self.state.ack_many(queue_offsets, count))
 
     def nack(self, queue_offset: int, visible_at_ms: int = 0) -> None:
         """Show a message that was taken again, at once or at a moment.
@@ -155,10 +156,12 @@ class PopQueue:
         Raises:
             ReceiptError: One of them is not hidden now; the others are shown.
         """
-        wrong = self._state.hide_many(queue_offsets, count, visible_at_ms)
+        wrong = self.state.hide_many(queue_offsets, count, visible_at_ms)
         if visible_at_ms and count:
             first, end = min(queue_offsets[:count]), max(queue_offsets[:count]) + 1
             self._hide_until(visible_at_ms, first, end)
+        elif count:
+            self._service.on_shown(self.queue_ref)
         self._check(wrong)
 
     def change_invisible(self, queue_offset: int, until_ms: int) -> None:
@@ -171,16 +174,17 @@ class PopQueue:
 
     def purge(self) -> int:
         """Finish all messages that no consumer has; return how many there were."""
-        next_offset = max(self._store.max_offset(self.queue_ref), self._state.window.next_offset)
+        next_offset = max(self._store.max_offset(self.queue_ref), self.state.window.next_offset)
         count = self.ready_count
-        self._state.purge(next_offset)
+        self.state.purge(next_offset)
         self._service.journal.write()
         return count
 
     def seek(self, queue_offset: int) -> None:
         """Forget who has what, and go on from an offset."""
-        self._state.seek(queue_offset)
+        self.state.seek(queue_offset)
         self._timers = None
+        self._service.on_shown(self.queue_ref)
         self._service.journal.write()
 
     def next_deadline_ms(self) -> int | None:
@@ -193,27 +197,25 @@ class PopQueue:
             return 0
         shown = 0
         for until_ms, first, end in self._timers.take_due(now_ms):
-            shown += self._state.show_due(first, end, until_ms)
+            shown += self.state.show_due(first, end, until_ms)
         self._arm(self._timers)
+        if shown:
+            self._service.on_shown(self.queue_ref)
         return shown
-
-    def write_snapshot(self) -> None:
-        """Put the present state into the journal's changes."""
-        self._state.write_snapshot()
 
     def _hide_until(self, until_ms: int, first: int, end: int) -> None:
         timers = self._timers
         if timers is None:
             timers = self._timers = TimerWheel()
         timers.add(until_ms, first, end)
-        if len(timers) > max(_TIMERS_KEPT_MIN, 4 * self._state.deadline_count()):
-            timers.replace(self._state.deadlines())
+        if len(timers) > max(_TIMERS_KEPT_MIN, 4 * self.state.deadline_count()):
+            timers.replace(self.state.deadlines())
         self._arm(timers)
 
     def _arm(self, timers: TimerWheel) -> None:
         deadline_ms = timers.next_deadline_ms()
         if deadline_ms is not None and (self._armed_ms is None or deadline_ms < self._armed_ms):
-            self._service.timers.add(deadline_ms, self._state.number, self._state.number + 1)
+            self._service.timers.add(deadline_ms, self.state.number, self.state.number + 1)
             self._armed_ms = deadline_ms
 
     def on_deadline(self, now_ms: int) -> int:
@@ -233,10 +235,15 @@ class PopService:
     Args:
         store: Where the messages are.
         journal: Where changes are written, and read from here.
+        on_shown: Told the light queue when messages that were taken can be taken again: whoever waits there is to be
+            woken.
     """
 
-    def __init__(self, store: QueueStore, journal: RecordJournal) -> None:
+    def __init__(
+        self, store: QueueStore, journal: RecordJournal, on_shown: Callable[[int], None] = lambda _queue_ref: None
+    ) -> None:
         self.store = store
+        self.on_shown = on_shown
         self.timers = TimerWheel()
         self.offsets = array("q", bytes(8 * AGAIN_COUNT_MAX))
         self.journal = PopJournal(journal, self._write_snapshots)
@@ -334,13 +341,18 @@ class PopService:
                 state = self._states[number] = InFlight(number, self.journal.changes, self._resting.pop(number, 0))
             state.apply(kind, first, count, value)
 
-    def _write_snapshots(self) -> Iterator[int]:
-        for number, next_offset in self._resting.items():
-            InFlight(number, self.journal.changes, next_offset).write_snapshot()
-            yield number
-        for number, state in self._states.items():
-            state.write_snapshot()
-            yield number
-        for number, queue in self._queues.items():
-            queue.write_snapshot()
-            yield number
+    def _write_snapshots(self, log: ChangeLog) -> Iterator[tuple[int, bytes | None, int]]:
+        """Give the parts that a compaction copies; between two of them anything may happen."""
+        for key in list(self.journal.names):
+            number = self.journal.names.get(key, -1)
+            if number in self._resting:
+                log.put(number, FLOOR, self._resting[number], 0, self._resting[number])
+                yield number, key, 0
+            elif number >= 0:
+                state = self._queues[number].state if number in self._queues else self._states[number]
+                name: bytes | None = key
+                for looked_at in snapshot_parts(state, log):
+                    yield number, name, looked_at
+                    name = None
+                    if self.journal.names.get(key) != number:
+                        break  # it was dropped, and nothing of it may come after that

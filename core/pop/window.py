@@ -143,6 +143,10 @@ class Window:
         """Give the offsets that may have a code, ascending; `advance` is for afterwards."""
         return chain(sorted(self._stragglers), range(self.base, self.next_offset))
 
+    def straggler_offsets(self) -> list[int]:
+        """Return the offsets below `base` that have a code."""
+        return list(self._stragglers)
+
     def reset(self, base: int, next_offset: int) -> None:
         """Forget all codes; [base, next_offset) are done until told otherwise."""
         self.base = base

@@ -12,10 +12,11 @@ Source: docs/storage-format.md, "Journals".
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from core import octets
+from core.errors import DiskFullError
 from core.store.disk import sync_folder
 from core.store.growing_file import STEP_BYTES, GrowingFile
 
@@ -66,25 +67,58 @@ def find_records_end(buf: bytes | bytearray | memoryview, pos: int, end: int) ->
 
 
 class _Generation:
-    """One file of the journal: the first, or what a compaction made."""
+    """One file of the journal: the first, or what a compaction made; records are appended here."""
 
-    def __init__(self, file: GrowingFile, number: int, fallback: Path | None) -> None:
+    def __init__(self, file: GrowingFile, number: int, end: int) -> None:
         self.file = file
         self.number = number
-        self.fallback = fallback  # the file before this one, until this one is synced
+        self.buf = memoryview(file.map)
+        self.end = end
+        self.fallback: Path | None = None  # the file before this one, until this one is synced
         self.is_named = False  # the folder that names the file was synced
+
+    @classmethod
+    def begin(cls, path: Path, number: int) -> _Generation:
+        """Begin a file that no other is to be found at.
+
+        Raises:
+            DiskFullError: No room; there is no file.
+        """
+        path.unlink(missing_ok=True)
+        try:
+            file = GrowingFile(path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        made = cls(file, number, _HEADER_BYTES)
+        made.buf[_HEADER_BYTES - _SEED_BYTES : _HEADER_BYTES] = _SEED
+        return made
+
+    def append_many(self, records: bytes | bytearray | memoryview, size: int) -> None:
+        """Append records of `size` bytes each that lie end to end, all of them or none."""
+        if not 1 <= size <= RECORD_BYTES_MAX or len(records) % size:
+            raise ValueError("a record has 1 to 64 bytes")
+        end = self.end + len(records) // size * (size + _OVERHEAD)
+        if end > len(self.buf):
+            self.file.grow(end)
+            self.buf = memoryview(self.file.map)
+        self.end = write_records(self.buf, self.end, records, size)
 
 
 class Journal:
-    """The journal at one path. Made by `open`. `sync` may run on another thread beside all else but `close`."""
+    """The journal at one path. Made by `open`. `sync` may run on another thread beside all else but `close`.
 
-    def __init__(self, path: Path, generation: _Generation, end: int, lost_bytes: int) -> None:
+    A compaction goes on beside the work: what it wants to keep is written into the next file, which also gets whatever
+    is appended meanwhile, and takes the journal's place in one step, at the end. Until then the journal is as if there
+    were none.
+    """
+
+    def __init__(self, path: Path, generation: _Generation, lost_bytes: int) -> None:
         self.path = path
         self.lost_bytes = lost_bytes  # what was cut off at open
         self._generation = generation
+        self._next: _Generation | None = None  # what a compaction has so far
         self._retired: list[GrowingFile] = []
-        self._buf = memoryview(generation.file.map)
-        self._end = end
         self._is_dirty = True
 
     @classmethod
@@ -112,12 +146,17 @@ class Journal:
             for name in fallbacks:
                 name.unlink(missing_ok=True)
         _write_header(buf, number, _HEADER_BYTES)
-        return cls(path, _Generation(file, number, None), end, lost_bytes)
+        return cls(path, _Generation(file, number, end), lost_bytes)
 
     @property
     def bytes_used(self) -> int:
         """How much of the file records take; what a compaction would start again from."""
-        return self._end
+        return self._generation.end
+
+    @property
+    def is_compacting(self) -> bool:
+        """Whether a compaction is under way; a full disk ends one."""
+        return self._next is not None
 
     def append(self, record: bytes | bytearray | memoryview) -> None:
         """Append one record of 1 to 64 bytes.
@@ -133,56 +172,83 @@ class Journal:
         Raises:
             DiskFullError: No room; nothing was appended.
         """
-        if not 1 <= size <= RECORD_BYTES_MAX or len(records) % size:
-            raise ValueError("a record has 1 to 64 bytes")
-        end = self._end + len(records) // size * (size + _OVERHEAD)
-        if end > len(self._buf):
-            self._generation.file.grow(end)
-            self._buf = memoryview(self._generation.file.map)
-        self._end = write_records(self._buf, self._end, records, size)
+        self._generation.append_many(records, size)
         self._is_dirty = True
+        if self._next is not None:
+            try:
+                self._next.append_many(records, size)
+            except DiskFullError:
+                self.drop_compaction()
 
     def replay(self) -> Iterator[bytes]:
         """Give every record there is now, oldest first."""
-        buf = self._buf
-        end = self._end
+        buf = self._generation.buf
+        end = self._generation.end
         pos = _HEADER_BYTES
         while pos < end:
             size = buf[pos]
             yield bytes(buf[pos + 1 : pos + 1 + size])
             pos += size + _OVERHEAD
 
-    def compact(self, records: Iterable[bytes]) -> None:
-        """Put `records` in place of all that the journal holds, in one step.
+    def begin_compaction(self) -> None:
+        """Begin to write what is to take the place of all that the journal holds; one that was under way is dropped.
+
+        Raises:
+            DiskFullError: No room.
+        """
+        self.drop_compaction()
+        self._next = _Generation.begin(self._next_path, self._generation.number + 1)
+
+    def append_compacted(self, records: bytes | bytearray | memoryview, size: int) -> None:
+        """Append to the compaction under way what the journal is to hold instead, as `append_many` does.
+
+        Raises:
+            DiskFullError: No room; the compaction is dropped, the journal is as it was.
+        """
+        assert self._next is not None, "no compaction"
+        try:
+            self._next.append_many(records, size)
+        except BaseException:
+            self.drop_compaction()
+            raise
+
+    def finish_compaction(self) -> None:
+        """Put what the compaction wrote, and what was appended meanwhile, in place of the journal, in one step.
 
         Safe at once against a killed process, against a power cut from the next `sync` on; until then the state of
         the sync before is what comes back.
 
         Raises:
-            DiskFullError: No room; the journal is as before.
+            DiskFullError: No room for another name; the compaction is dropped, the journal is as it was.
         """
-        image = _make_image(records)
-        before = self._generation
-        temporary = self.path.with_name(self.path.name + ".new")
-        temporary.unlink(missing_ok=True)
+        made, before = self._next, self._generation
+        assert made is not None, "no compaction"
+        _write_header(made.buf, made.number, made.end)
+        fallback = self.path.with_name(f"{self.path.name}.old-{made.number:020d}")
         try:
-            file = GrowingFile(temporary, len(image) + STEP_BYTES // 2)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        buf = memoryview(file.map)
-        buf[_HEADER_BYTES : len(image)] = image[_HEADER_BYTES:]
-        _write_header(buf, before.number + 1, len(image))
-        fallback = self.path.with_name(f"{self.path.name}.old-{before.number + 1:020d}")
-        fallback.unlink(missing_ok=True)
-        fallback.hardlink_to(self.path)
-        temporary.replace(self.path)
-        file.path = self.path
-        self._generation = _Generation(file, before.number + 1, fallback)
+            fallback.unlink(missing_ok=True)
+            fallback.hardlink_to(self.path)
+            self._next_path.replace(self.path)
+        except OSError as error:
+            self.drop_compaction()
+            raise DiskFullError(str(self.path)) from error
+        made.file.path = self.path
+        made.fallback = fallback
+        self._next = None
+        self._generation = made
         self._retired.append(before.file)
-        self._buf = buf
-        self._end = len(image)
         self._is_dirty = True
+
+    def drop_compaction(self) -> None:
+        """Give up the compaction under way; harmless where there is none."""
+        dropped, self._next = self._next, None
+        if dropped is not None:
+            self._next_path.unlink(missing_ok=True)
+            dropped.file.close()
+
+    @property
+    def _next_path(self) -> Path:
+        return self.path.with_name(self.path.name + ".new")
 
     @property
     def dirty(self) -> bool:
@@ -219,21 +285,9 @@ class Journal:
 
     def close(self) -> None:
         """Sync and let go of the files."""
+        self.drop_compaction()
         self.sync()
         self._generation.file.close()
-
-
-def _make_image(records: Iterable[bytes]) -> bytearray:
-    image = bytearray(_HEADER_BYTES)
-    image[_HEADER_BYTES - 4 :] = _SEED
-    for record in records:
-        size = len(record)
-        if not 1 <= size <= RECORD_BYTES_MAX:
-            raise ValueError("a record has 1 to 64 bytes")
-        start = len(image)
-        image.extend(bytes(size + _OVERHEAD))
-        write_records(image, start, record, size)
-    return image
 
 
 def _write_header(buf: memoryview, number: int, compacted_end: int) -> None:

@@ -169,8 +169,7 @@ class Reading:
             return
         with contextlib.suppress(ReceiptError):  # dropped by retention or an operator meanwhile: nothing to finish
             if kind == REQUEUE:
-                queue.pop.nack_many(offsets, count)
-                queue.run_soon()
+                queue.pop.nack_many(offsets, count)  # wakes its consumers
             else:
                 queue.pop.ack_many(offsets, count)
         if kind == DROP:

@@ -159,7 +159,7 @@ class SharedQueue:
         self._broker.cancel_run(self)
 
     def run_soon(self) -> None:
-        """Run in the next turn: a consumer has room again, or messages came back."""
+        """Run in the next turn: a consumer has room again."""
         if self.consumers and not self.is_deleted:
             self._broker.request_run(self)
 

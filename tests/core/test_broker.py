@@ -132,6 +132,26 @@ def test_a_reader_that_asks_runs_in_the_next_turn_unless_it_takes_it_back(store)
     assert (reader.runs, other.runs) == (1, 0)
 
 
+def test_a_message_that_is_given_back_wakes_who_waits_for_its_queue(store):
+    broker, turns = make_broker(store)
+    broker.bind_filter(b"t", b"%LMQ%q", hides_dollar=True)
+    publish(broker, b"t", b"1", b"2")
+    pop = broker.pop.open(b"%LMQ%q", b"g")
+    batch = StoredBatch(2)
+    pop.take(batch, 2, 1 << 20, 0, NOW_MS)
+    reader = CountingReader()
+    broker.park(pop.queue_ref, reader)
+    broker.run_turn(NOW_MS)
+    before, asked = reader.runs, turns.turns
+    pop.ack(0)
+    assert turns.turns == asked
+    pop.nack(1)
+    assert turns.turns == asked + 1
+    broker.run_turn(NOW_MS)
+    broker.run_turn(NOW_MS)
+    assert reader.runs == before + 1
+
+
 def test_one_readers_fault_stops_nobody_else(store):
     broker, _ = make_broker(store)
     errors = []

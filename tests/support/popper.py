@@ -12,6 +12,7 @@ from array import array
 from pathlib import Path
 
 from core.message import StoredBatch
+from core.pop import journal
 from core.pop.pop_service import PopService
 from core.settings import StoreSettings
 from tests.support.store import NOW_MS, open_store, publish
@@ -27,6 +28,7 @@ def report(letter: str, offsets, attempts) -> None:
 
 def main() -> None:
     """Publish, take, acknowledge and give back until killed."""
+    journal.COMPACT_BYTES_MIN = 32 * 1024  # kills come while the journal is compacted, too
     store, chance = open_store(Path(sys.argv[1]), SETTINGS), random.Random(int(sys.argv[2]))
     queue = PopService(store, store.journal("pop")).open(QUEUE, GROUP)
     route = store.make_route(b"T", 0, b"", [QUEUE])

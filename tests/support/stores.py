@@ -69,24 +69,42 @@ class MemoryJournal:
         self.records = []
         self.bytes_used = 0
         self.compactions = 0
-
-    def append(self, record):
-        assert 1 <= len(record) <= 64
-        self.records.append(bytes(record))
-        self.bytes_used += len(record) + 5
+        self.compacted = None
 
     def append_many(self, records, size):
-        assert len(records) % size == 0
-        for start in range(0, len(records), size):
-            self.append(records[start : start + size])
+        cut = _cut(records, size)
+        self.records += cut
+        self.bytes_used += len(cut) * (size + 5)
+        if self.is_compacting:
+            self.compacted += cut
 
     def replay(self):
         return iter(list(self.records))
 
-    def compact(self, records):
-        self.records = [bytes(record) for record in records]
+    @property
+    def is_compacting(self):
+        return self.compacted is not None
+
+    def begin_compaction(self):
+        self.compacted = []
+
+    def append_compacted(self, records, size):
+        self.compacted += _cut(records, size)
+
+    def finish_compaction(self):
+        self.records, self.compacted = self.compacted, None
         self.bytes_used = sum(len(record) + 5 for record in self.records)
         self.compactions += 1
+
+    def reopen(self):
+        """Do what a new process finds: a compaction that was not finished never was."""
+        self.compacted = None
+
+
+def _cut(records, size):
+    assert 1 <= size <= 64
+    assert len(records) % size == 0
+    return [bytes(records[start : start + size]) for start in range(0, len(records), size)]
 
 
 class MemoryQueues:

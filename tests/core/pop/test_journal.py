@@ -6,14 +6,18 @@ import pytest
 
 from core.errors import DiskFullError
 from core.pop.changes import ACK, DROP, FLOOR, TAKE
-from core.pop.journal import COMPACT_BYTES_MIN, PopJournal
+from core.pop.journal import COMPACT_BYTES_MIN, QUEUE_WORK, STEP_WORK_MAX, PopJournal
 from tests.support.stores import MemoryJournal
+
+
+def nothing(_log):
+    return iter(())
 
 
 def replay(journal):
     """Return names and changes as a start finds them."""
     changes = []
-    again = PopJournal(journal, list)
+    again = PopJournal(journal, nothing)
     again.replay(lambda *change: changes.append(change))
     return again, changes
 
@@ -21,7 +25,7 @@ def replay(journal):
 @pytest.mark.parametrize("size", [1, 47, 48, 49, 96, 383])
 def test_name_of_any_length_comes_back(size):
     journal = MemoryJournal()
-    pops = PopJournal(journal, list)
+    pops = PopJournal(journal, nothing)
     key = b"q" * size
     assert pops.add_name(key) == 0
     assert pops.add_name(b"other") == 1
@@ -33,7 +37,7 @@ def test_name_of_any_length_comes_back(size):
 
 def test_crash_between_the_pieces_of_a_name_leaves_no_name():
     journal = MemoryJournal()
-    pops = PopJournal(journal, list)
+    pops = PopJournal(journal, nothing)
     pops.add_name(b"q" * 100)
     pops.write()
     journal.records.pop()
@@ -44,7 +48,7 @@ def test_crash_between_the_pieces_of_a_name_leaves_no_name():
 
 def test_changes_come_back_in_order_and_a_drop_ends_the_name():
     journal = MemoryJournal()
-    pops = PopJournal(journal, list)
+    pops = PopJournal(journal, nothing)
     number = pops.add_name(b"q")
     pops.changes.put(number, FLOOR, 5, 0, 5)
     pops.changes.add(number, TAKE, 5, 99)
@@ -62,7 +66,7 @@ def test_changes_come_back_in_order_and_a_drop_ends_the_name():
 
 def test_name_that_was_dropped_before_it_was_written_does_not_come_back():
     journal = MemoryJournal()
-    pops = PopJournal(journal, list)
+    pops = PopJournal(journal, nothing)
     pops.add_name(b"q")
     pops.drop_name(b"q")
     pops.write()
@@ -82,7 +86,7 @@ class FullJournal(MemoryJournal):
 
 def test_full_disk_delays_what_is_written_and_loses_nothing():
     journal = FullJournal()
-    pops = PopJournal(journal, list)
+    pops = PopJournal(journal, nothing)
     number = pops.add_name(b"q")
     pops.changes.put(number, ACK, 1, 1, 0)
     pops.write()
@@ -96,22 +100,100 @@ def test_full_disk_delays_what_is_written_and_loses_nothing():
     assert changes == [(0, ACK, 1, 1, 0), (0, ACK, 2, 1, 0)]
 
 
+def grow(journal):
+    """Let the journal have so many records that a compaction is due."""
+    journal.bytes_used += COMPACT_BYTES_MIN
+
+
+def write_one(pops, offset):
+    pops.changes.put(0, ACK, offset, 1, 0)
+    pops.write()
+
+
 def test_journal_that_has_grown_is_compacted_to_what_is_live():
     journal = MemoryJournal()
 
-    def snapshot():
-        pops.changes.put(0, FLOOR, 7, 0, 7)
-        yield 0
+    def snapshot(log):
+        log.put(0, FLOOR, 7, 0, 7)
+        yield 0, b"q", 0
 
     pops = PopJournal(journal, snapshot)
     pops.add_name(b"q")
-    for _ in range(COMPACT_BYTES_MIN // 29 // 20_000 + 1):
-        for _ in range(20_000):
-            pops.changes.put(0, ACK, 1, 1, 0)
-        pops._journal.append_many(memoryview(pops.changes.buf)[: pops.changes.used], 24)
-        pops.changes.clear()
     pops.write()
+    grow(journal)
+    write_one(pops, 3)
     assert journal.compactions == 1
     again, changes = replay(journal)
     assert again.names == {b"q": 0}
     assert changes == [(0, FLOOR, 7, 0, 7)]
+
+
+def test_compaction_goes_on_by_small_steps_and_keeps_what_happens_meanwhile():
+    journal = MemoryJournal()
+    asked = 0
+
+    def snapshot(log):
+        nonlocal asked
+        for number in range(1_000):
+            asked += 1
+            log.put(number, FLOOR, 7, 0, 7)
+            yield number, b"q%d" % number, 0
+
+    pops = PopJournal(journal, snapshot)
+    for number in range(1_000):
+        pops.add_name(b"q%d" % number)
+    pops.write()
+    grow(journal)
+    steps = []
+    while not journal.compactions:
+        before = asked
+        write_one(pops, len(steps))
+        steps.append(asked - before)
+        pops.write()
+        assert asked - before == steps[-1], "nothing was written, so nothing is due"
+    assert max(steps) <= 4
+    assert len(steps) < 300
+    again, changes = replay(journal)
+    assert len(again.names) == 1_000
+    assert [first for _, kind, first, _, _ in changes if kind == ACK] == list(range(1, len(steps)))
+
+
+def test_a_large_write_makes_no_large_step():
+    journal = MemoryJournal()
+    asked = 0
+
+    def snapshot(log):
+        nonlocal asked
+        for number in range(10_000):
+            asked += 1
+            log.put(number, FLOOR, 7, 0, 7)
+            yield number, None, 1_000 * (number % 2)
+
+    pops = PopJournal(journal, snapshot)
+    grow(journal)
+    for offset in range(0, 200_000, 2):
+        pops.changes.put(0, ACK, offset, 1, 0)
+    pops.write()
+    assert 0 < asked <= STEP_WORK_MAX // (QUEUE_WORK + 500) + 2
+    assert not journal.compactions
+
+
+def test_compaction_that_a_full_disk_ended_is_not_begun_again_at_once():
+    journal = MemoryJournal()
+
+    def snapshot(log):
+        for number in range(1_000):
+            log.put(number, FLOOR, 7, 0, 7)
+            yield number, None, 0
+
+    pops = PopJournal(journal, snapshot)
+    grow(journal)
+    write_one(pops, 1)
+    assert journal.is_compacting
+    journal.reopen()  # it is dropped
+    write_one(pops, 2)
+    write_one(pops, 3)
+    assert not journal.is_compacting
+    grow(journal)
+    while not journal.compactions:
+        write_one(pops, 4)

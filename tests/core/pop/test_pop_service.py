@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from core.errors import ReceiptError
 from core.message import StoredBatch
@@ -23,7 +25,7 @@ steps = st.lists(
         st.tuples(st.just("nack"), picks, st.sampled_from([0, 0, 7])),
         st.tuples(st.just("wait"), st.integers(1, 30)),
         st.tuples(st.just("restart")),
-        st.tuples(st.just("compact")),
+        st.tuples(st.just("compact"), st.integers(0, 3)),
         st.tuples(st.just("retire"), st.integers(0, 8)),
         st.tuples(st.just("purge")),
         st.tuples(st.just("seek"), st.integers(0, 20)),
@@ -57,6 +59,7 @@ class Rig:
         self.ref = self.queue.queue_ref
 
     def start(self):
+        self.journal.reopen()
         self.service = PopService(self.store, self.journal)
         self.queue = self.service.open(QUEUE, GROUP)
 
@@ -135,9 +138,12 @@ class Rig:
         self.start()
         self.service.expire(self.now_ms)
 
-    def compact(self):
-        self.service.journal._compact()
-        self.restart()
+    def compact(self, parts):
+        """Go on with a compaction, or begin one; it may end, or a crash comes before."""
+        for _ in range(parts):
+            self.service.journal._compact(1)
+        if not parts:
+            self.restart()
 
     def retire(self, count):
         self.store.retire(self.ref, self.store.min_offset(self.ref) + count)
@@ -177,9 +183,15 @@ class Rig:
         }
 
 
-@settings(max_examples=150)
+@pytest.fixture
+def small_parts(monkeypatch):
+    monkeypatch.setattr("core.pop.snapshot.PART_MESSAGES", 2)
+    monkeypatch.setattr("core.pop.journal.WORK_PER_RECORD", 1)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps)
-def test_every_message_is_done_once_or_available_whatever_happens(actions):
+def test_every_message_is_done_once_or_available_whatever_happens(small_parts, actions):
     rig = Rig()
     for action in actions:
         rig.do(*action)
@@ -261,6 +273,29 @@ def test_timers_of_acknowledged_messages_do_not_pile_up(service, store):
         queue.ack(number)
     assert len(queue._timers) <= 65
     assert len(service.timers) < 200
+
+
+def test_whoever_waits_is_told_of_messages_that_can_be_taken_again(store):
+    shown = []
+    service = PopService(store, MemoryJournal(), shown.append)
+    queue = service.open(b"%LMQ%q", b"g")
+    store.grow(queue.queue_ref, 4)
+    batch = StoredBatch(8)
+    queue.take(batch, 4, NO_LIMIT, 0, 0)
+    queue.ack(0)
+    queue.nack(1, 500)
+    assert shown == []
+    queue.nack(2)
+    assert shown == [queue.queue_ref]
+    with pytest.raises(ReceiptError):
+        queue.nack_many(array("q", (0, 3)), 2)  # one was acknowledged; the other is shown
+    assert len(shown) == 2
+    service.expire(499)
+    assert len(shown) == 2
+    service.expire(500)
+    assert len(shown) == 3
+    queue.seek(0)
+    assert shown == 4 * [queue.queue_ref]
 
 
 def test_dropping_an_unknown_queue_is_harmless(service):

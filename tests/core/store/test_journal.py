@@ -37,6 +37,13 @@ def read(path) -> list[bytes]:
         journal.close()
 
 
+def compact(journal, records):
+    journal.begin_compaction()
+    for record in records:
+        journal.append_compacted(record, len(record))
+    journal.finish_compaction()
+
+
 def test_records_come_back_in_order(tmp_path):
     journal = Journal.open(tmp_path / "j")
     journal.append(b"one")
@@ -59,8 +66,9 @@ def test_wrong_sizes_are_refused(tmp_path, records, size):
     journal = Journal.open(tmp_path / "j")
     with pytest.raises(ValueError, match="64 bytes"):
         journal.append_many(records, size)
+    journal.begin_compaction()
     with pytest.raises(ValueError, match="64 bytes"):
-        journal.compact([b"fine", b""])
+        journal.append_compacted(records, size)
     assert list(journal.replay()) == []
     journal.close()
 
@@ -130,7 +138,7 @@ def test_compaction_replaces_all_records(tmp_path):
     journal = Journal.open(path)
     for number in range(1_000):
         journal.append(b"%d" % number)
-    journal.compact(record for record in journal.replay() if record.endswith(b"00"))
+    compact(journal, [record for record in journal.replay() if record.endswith(b"00")])
     journal.append(b"new")
     kept = [b"%d" % number for number in range(1_000) if b"%d" % number == b"0" or not number % 100]
     kept = [record for record in kept if record.endswith(b"00")]
@@ -145,7 +153,7 @@ def test_a_kill_after_a_compaction_keeps_what_came_after_it(tmp_path):
     journal = Journal.open(path)
     journal.append(b"old")
     journal.sync()
-    journal.compact([b"kept"])
+    compact(journal, [b"kept"])
     journal.append(b"after")
     copy = fresh_folder(tmp_path)
     for name in tmp_path.glob("j*"):
@@ -153,6 +161,50 @@ def test_a_kill_after_a_compaction_keeps_what_came_after_it(tmp_path):
     assert read(copy / "j") == [b"kept", b"after"]
     assert len(list(copy.iterdir())) == 1
     journal.close()
+
+
+def test_what_is_appended_during_a_compaction_is_kept_whether_it_is_finished_or_not(tmp_path):
+    path = tmp_path / "j"
+    journal = Journal.open(path)
+    journal.append(b"old")
+    for is_finished in (False, True):
+        journal.begin_compaction()
+        assert journal.is_compacting
+        journal.append_compacted(b"compacted", 9)
+        journal.append(b"during")
+        if is_finished:
+            journal.finish_compaction()
+            assert list(journal.replay()) == [b"compacted", b"during"]
+        else:
+            journal.drop_compaction()
+            assert list(journal.replay()) == [b"old", b"during"]
+        assert not journal.is_compacting
+    journal.append(b"after")
+    journal.close()
+    assert read(path) == [b"compacted", b"during", b"after"]
+
+
+def test_a_kill_during_a_compaction_leaves_the_journal_as_it_was(tmp_path):
+    journal = Journal.open(tmp_path / "j")
+    journal.append(b"old")
+    journal.begin_compaction()
+    journal.append_compacted(b"compacted", 9)
+    journal.append(b"during")
+    copy = fresh_folder(tmp_path)
+    for name in tmp_path.glob("j*"):
+        shutil.copy(name, copy / name.name)
+    assert read(copy / "j") == [b"old", b"during"]
+    assert [name.name for name in copy.iterdir()] == ["j"]
+    journal.close()
+    assert [name.name for name in tmp_path.glob("j*")] == ["j"]
+
+
+def test_closing_during_a_compaction_drops_it(tmp_path):
+    journal = Journal.open(tmp_path / "j")
+    journal.append(b"old")
+    journal.begin_compaction()
+    journal.close()
+    assert read(tmp_path / "j") == [b"old"]
 
 
 @pytest.mark.parametrize("compactions", [1, 2, 3])
@@ -163,7 +215,7 @@ def test_a_power_cut_before_the_sync_brings_the_state_of_the_last_sync_back(tmp_
     journal.append_many(b"old-1old-2", 5)
     journal.sync()
     for number in range(compactions):
-        journal.compact([b"new-%d" % number, b"never on disk" * 3])
+        compact(journal, [b"new-%d" % number, b"never on disk" * 3])
     copy = fresh_folder(tmp_path)
     for name in tmp_path.glob("j*"):
         shutil.copy(name, copy / name.name)
@@ -178,13 +230,13 @@ def test_a_sync_that_was_under_way_leaves_a_later_compaction_its_fallback(tmp_pa
     path = tmp_path / "j"
     journal = Journal.open(path)
     journal.append(b"first")
-    journal.compact([b"second"])
+    compact(journal, [b"second"])
     during = journal._generation
     sync_file = during.file.sync
 
     def sync_and_compact():
         sync_file()
-        journal.compact([b"third"])
+        compact(journal, [b"third"])
 
     during.file.sync = sync_and_compact
     journal.sync()
@@ -209,12 +261,31 @@ def test_a_full_disk_while_growing_appends_nothing(tmp_path):
     assert len(read(path)) == 1_101
 
 
+def test_a_disk_that_fills_up_during_a_compaction_ends_it(tmp_path):
+    path = tmp_path / "j"
+    journal = Journal.open(path)
+    journal.append_many(bytes(64 * 900), 64)
+    journal.append_many(bytes(64 * 850), 64)
+    journal.begin_compaction()
+    journal.append_compacted(bytes(64 * 900), 64)
+    with file_size_limit(journal._next.file.size):
+        journal.append_many(b"\x01" * 64 * 100, 64)  # there is room in the journal, and none in the next one
+        assert not journal.is_compacting
+    journal.begin_compaction()
+    with file_size_limit(journal._next.file.size), pytest.raises(DiskFullError):
+        journal.append_compacted(bytes(64 * 1_000), 64)
+    assert not journal.is_compacting
+    assert [name.name for name in tmp_path.iterdir()] == ["j"]
+    journal.close()
+    assert len(read(path)) == 1_850
+
+
 def test_a_full_disk_while_compacting_changes_nothing(tmp_path):
     path = tmp_path / "j"
     journal = Journal.open(path)
     journal.append(b"kept")
     with file_size_limit(1_000), pytest.raises(DiskFullError):
-        journal.compact([b"new"])
+        compact(journal, [b"new"])
     journal.append(b"more")
     assert [name.name for name in tmp_path.iterdir()] == ["j"]
     journal.close()
@@ -244,10 +315,11 @@ import itertools, pathlib, sys
 from core.store.journal import Journal
 journal = Journal.open(pathlib.Path(sys.argv[1]))
 for number in itertools.count(int(sys.argv[2])):
-    if number % 500 == 499:
-        journal.compact([b"%d" % number])
-    else:
-        journal.append(b"%d" % number)
+    if number % 500 == 400:
+        journal.begin_compaction()
+    journal.append(b"%d" % number)
+    if number % 500 == 499 and journal.is_compacting:
+        journal.finish_compaction()
     sys.stdout.write(f"{number}\\n")
     sys.stdout.flush()
 """
@@ -285,10 +357,12 @@ def test_a_crash_at_any_step_of_a_compaction_keeps_every_record(tmp_path):
     def work():
         journal = Journal.open(path)
         journal.append(b"old-3")
-        journal.compact([b"all three"])
+        compact(journal, [b"all three"])
         journal.append(b"four")
-        journal.compact([b"all four"])
+        journal.begin_compaction()
+        journal.append_compacted(b"all four", 8)
         journal.append(b"five")
+        journal.finish_compaction()
         journal.sync()
         journal.append_many(b"six." * 20_000, 4)
         journal.close()
@@ -298,7 +372,7 @@ def test_a_crash_at_any_step_of_a_compaction_keeps_every_record(tmp_path):
         [b"old-1", b"old-2", b"old-3"],
         [b"all three"],
         [b"all three", b"four"],
-        [b"all four"],
+        [b"all three", b"four", b"five"],
         [b"all four", b"five"],
         [b"all four", b"five"] + [b"six."] * 20_000,
     ]
