@@ -24,6 +24,7 @@ COMPILED = [
     "core/store/commit_log.py",
     "core/store/dispatcher.py",
     "core/lmq/topic_trie.py",
+    "core/lmq/expiry.py",
     "core/pop/changes.py",
     "core/pop/window.py",
     "core/pop/inflight.py",

@@ -12,6 +12,7 @@ FLAG_MARK = 0x4C4D0000  # "LM" in the upper half of a record's flag: the lower h
 FLAG_MARK_MASK = 0x7FFF0000
 FLAG_QOS_MASK = 0x3  # the publisher's QoS: AMQP delivery mode 2 and RocketMQ count as 1
 FLAG_RETAIN = 0x4
+FLAG_EXPIRES = 0x8  # the properties say how long the message lives
 
 
 def _ints(capacity: int) -> array[int]:

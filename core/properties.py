@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 KEY_END = 0x01
 VALUE_END = 0x02
+TTL_MS_MAX = 10**15  # 31,000 years; a moment plus it still fits a signed 64-bit number
 PROPERTIES_BYTES_MAX = 32_767
 
 INNER_MULTI_DISPATCH = b"INNER_MULTI_DISPATCH"  # names of the light queues, joined by commas
@@ -26,6 +27,7 @@ PROTOCOL = b"LMQ_PROTOCOL"  # the door it came in by: mqtt, amqp or rocketmq
 EXCHANGE = b"LMQ_EXCHANGE"  # AMQP exchange, absent for amq.topic
 ROUTING_KEY = b"LMQ_KEY"  # AMQP routing key, absent where the topic says the same
 CONTENT_TYPE = b"CONTENT_TYPE"  # MIME type of the body
+TTL_MS = b"LMQ_TTL_MS"  # how long the message lives from its store time on; the flag tells that it is there
 AMQP = b"LMQ_AMQP"  # AMQP's property block as it came, base64
 TAGS = b"TAGS"
 KEYS = b"KEYS"
@@ -45,6 +47,7 @@ RESERVED = frozenset(
     )
     + (
         ROUTING_KEY,
+        TTL_MS,
         AMQP,
         b"WAIT",
         b"DELAY",

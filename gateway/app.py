@@ -186,6 +186,7 @@ class Gateway:
             self.flusher.request()
 
     def _retire(self, now_ms: int) -> None:
+        self.amqp.drop_expired(now_ms)
         count = self.broker.retire(now_ms)
         if count:
             LOGGER.info("retired segments count=%d", count)

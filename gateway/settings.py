@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, create_model, model_validator
 from pydantic_settings import BaseSettings
 from pydantic_settings.sources import EnvSettingsSource
 
@@ -64,7 +64,7 @@ class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
     heartbeat_s: Annotated[int, Field(ge=0, le=65_535)] = 60  # offered to clients; 0 for none
     frame_bytes_max: Annotated[int, Field(ge=4_096, le=1 << 20)] = 131_072  # largest frame, offered to clients
     channels_max: Annotated[int, Field(ge=1, le=65_535)] = 2_047  # open at once on one connection
-    body_bytes_max: Annotated[int, Field(ge=1, le=128 << 20)] = 16 << 20  # largest message, as in RabbitMQ since 4.0
+    body_bytes_max: Annotated[int, Field(ge=1)] | None = None  # largest message; None: `store.message_bytes_max`
     handshake_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # to log in and open the virtual host
 
 
@@ -129,6 +129,13 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
     admin: AdminSettings = AdminSettings()
     auth: AuthSettings = AuthSettings()
     log: LogSettings = LogSettings()
+
+    @model_validator(mode="after")
+    def _check_limits(self) -> GatewaySettings:
+        limit, stored = self.amqp.body_bytes_max, self.store.message_bytes_max
+        if limit is not None and limit > stored:
+            raise ValueError(f"amqp.body_bytes_max ({limit}) is more than store.message_bytes_max ({stored})")
+        return self
 
 
 def load_settings(config: Path | None, flags: Mapping[str, Any]) -> GatewaySettings:
@@ -195,6 +202,8 @@ def _describe(loc: tuple[int | str, ...], kind: str, text: str, layers: list[tup
     source = next((name for name, layer in layers if _holds(layer, loc)), "the settings")
     if kind == "extra_forbidden":
         return f"unknown setting {path} in {source}{_hint(path)}"
+    if not path:
+        return f"wrong settings: {text.removeprefix('Value error, ')}"
     return f"wrong setting {path} in {source}: {text.removeprefix('Value error, ')}"
 
 

@@ -112,6 +112,19 @@ class PopQueue:
         self._service.journal.write()
         return into.count
 
+    def peek(self, into: StoredBatch, count_max: int) -> int:
+        """Fill `into` with what `take` would give next, without taking it; `attempt` says nothing."""
+        into.clear()
+        window = self._state.window
+        if window.shown_count:
+            offsets = self._service.offsets
+            found = window.find_shown(offsets, min(count_max, AGAIN_COUNT_MAX, into.capacity))
+            window.use_found(offsets, 0)
+            self._store.read_offsets(self.queue_ref, offsets, found, into)
+        if not into.count:
+            self._store.read(self.queue_ref, window.next_offset, into, min(count_max, into.capacity), 1 << 40)
+        return into.count
+
     def _take_again(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int) -> int:
         offsets = self._service.offsets
         while self.state.window.shown_count:

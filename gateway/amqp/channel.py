@@ -131,12 +131,16 @@ class Channel:
         """Make the complete content the batch of `cutter`.
 
         Raises:
-            AmqpError: Its properties are malformed, too large, or name another user.
+            AmqpError: Its properties are malformed or too large, or say what may not be.
         """
         content, self.content = self.content, None
         assert content is not None
         assert content.block is not None
-        cutter.add(content.raw, content.bits, content.block, content.body, user)
+        try:
+            cutter.add(content.raw, content.bits, content.block, content.body, user)
+        except AmqpError as error:
+            error.method_index = PUBLISH
+            raise
 
 
 def _short_end(payload: bytes, pos: int) -> int:

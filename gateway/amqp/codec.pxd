@@ -15,6 +15,7 @@ cdef int _FRAME_END
 cdef uint32_t _PUBLISH
 cdef uint32_t _CONTENT_CLASS
 cdef int _FLAG_MARK
+cdef int _FLAG_EXPIRES
 cdef Py_ssize_t _EXTRA_BYTES_MAX
 cdef Py_ssize_t _EXTRA_ROOM
 
@@ -36,6 +37,7 @@ cdef class PublishCutter:
     cdef public PublishBatch batch
     cdef public Py_ssize_t mandatory_count
     cdef public Py_ssize_t body_bytes
+    cdef public tuple copies
     cdef BlockReader _reader
     cdef bytearray _extra
     cdef unsigned char[::1] _room

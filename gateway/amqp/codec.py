@@ -9,7 +9,8 @@ Source: docs/protocols/amqp.md, "Frames".
 from __future__ import annotations
 
 from core import octets
-from core.message import FLAG_MARK, PublishBatch
+from core.message import FLAG_EXPIRES, FLAG_MARK, PublishBatch
+from gateway.amqp.copies import take_copies
 from gateway.amqp.errors import AmqpError, frame_error
 from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
 
@@ -31,6 +32,7 @@ _CONTENT_CLASS = 0x003C0000  # basic, weight 0
 MANDATORY = 1
 _EXTRA_BYTES_MAX = EXTRA_BYTES_MAX
 _FLAG_MARK = FLAG_MARK
+_FLAG_EXPIRES = FLAG_EXPIRES
 _EXTRA_ROOM = 262_144
 
 
@@ -81,6 +83,7 @@ class PublishCutter:
         self.batch = PublishBatch(capacity)
         self.mandatory_count = 0
         self.body_bytes = 0
+        self.copies: tuple[bytes, ...] = ()  # routing keys that headers add to those of the one message in the batch
         self._reader = BlockReader()
         self._extra = bytearray(_EXTRA_ROOM)
         self._room = memoryview(self._extra)
@@ -98,7 +101,7 @@ class PublishCutter:
         """Cut the run of publishes on `channel` at `pos` into the batch; return the position after it.
 
         The run ends before the first frame that is not all there, is wrong in any way, or goes on in a further body
-        frame; then the batch may be empty.
+        frame, and before a message that has copies; then the batch may be empty.
         """
         buf = src
         batch = self.batch
@@ -114,10 +117,15 @@ class PublishCutter:
         """Make the batch of the one message whose frames were put together elsewhere.
 
         Raises:
-            AmqpError: The block is malformed, too large, or names another user.
+            AmqpError: The block is malformed, too large, names another user, or asks for copies in no known way.
         """
         self._begin(body)
         self._take_block(block, 0, len(block), user)
+        if self._reader.has_copies:
+            copies, block = take_copies(block, self._reader.headers_start, self._reader.headers_end)
+            self._begin(body)
+            self._take_block(block, 0, len(block), user)
+            self.copies = copies
         self._take_raw(raw, 0, len(raw))
         self._append(bits, 0, len(body))
 
@@ -127,6 +135,7 @@ class PublishCutter:
         self.batch.extra = self._extra
         self.mandatory_count = 0
         self.body_bytes = 0
+        self.copies = ()
         self._extra_used = 0
         self._index.clear()
         self._raw_size = -1
@@ -170,6 +179,8 @@ class PublishCutter:
             self._take_block(buf, header + 19, header + 7 + size, user)
         except AmqpError:
             return -1
+        if self._reader.has_copies:
+            return -1
         self._take_raw(buf, raw, bits)
         self._append(buf[bits], body, body + body_size)
         return after
@@ -197,7 +208,7 @@ class PublishCutter:
         reader.check_user(buf, user)
         self._extra_first = self._extra_used
         self._extra_used = reader.write_extra(buf, start, end, self._room, self._extra_first)
-        self._flag = _FLAG_MARK | (1 if reader.delivery_mode == 2 else 0)
+        self._flag = _FLAG_MARK | (1 if reader.delivery_mode == 2 else 0) | (_FLAG_EXPIRES if reader.ttl_ms >= 0 else 0)
         self._block_start = start
         self._block_size = size
 

@@ -185,7 +185,7 @@ class AmqpConnection:
     def _publish_run(self, channel: Channel) -> PublishRun:
         cutter = self._cutter
         first_number = channel.count_published(cutter.batch.count)
-        return PublishRun(channel, cutter.batch, cutter.mandatory_count, cutter.body_bytes, first_number)
+        return PublishRun(channel, cutter.batch, cutter.mandatory_count, cutter.body_bytes, first_number, cutter.copies)
 
     # Frames one by one
 

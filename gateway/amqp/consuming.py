@@ -104,6 +104,7 @@ class Reading:
         self._declarer.check_may_read(queue)
         stored = self._vhost.stored
         pop = queue.pop
+        queue.drop_expired(now_ms)
         if not pop.take(stored, 1, GET_BYTES_MAX, 0, now_ms):
             return None
         if method.no_ack:

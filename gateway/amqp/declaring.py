@@ -131,12 +131,12 @@ class Declarer:
                 raise AmqpError(ReplyCode.NOT_FOUND, "no previously declared queue")
         return self._vhost.get(name, self._owner)
 
-    def declare_queue(self, channel: Channel, method: QueueMethod.Declare) -> Answer:
+    def declare_queue(self, channel: Channel, method: QueueMethod.Declare, now_ms: int) -> Answer:
         """Make a queue, or see that it is there as described."""
         if method.passive:
             queue = self.get_queue(channel, method.queue)
             channel.last_queue = queue.name
-            return self._declared(method, queue, is_durable=False)
+            return self._declared(method, queue, now_ms, is_durable=False)
         name = method.queue or f"amq.gen-{secrets.token_urlsafe(16)}"
         arguments = self._check_queue_arguments(name, method.arguments)
         self._check_may_configure("queue", name)
@@ -154,13 +154,13 @@ class Declarer:
             if owner is not None:
                 self._owned[name] = found
         channel.last_queue = name
-        return self._declared(method, found, is_durable=found.is_durable and found.owner is None)
+        return self._declared(method, found, now_ms, is_durable=found.is_durable and found.owner is None)
 
     @staticmethod
-    def _declared(method: QueueMethod.Declare, queue: SharedQueue, *, is_durable: bool) -> Answer:
+    def _declared(method: QueueMethod.Declare, queue: SharedQueue, now_ms: int, *, is_durable: bool) -> Answer:
         if method.nowait:
             return Answer(None, is_durable=False)
-        answer = QueueMethod.DeclareOk(message_count=queue.pop.ready_count, consumer_count=len(queue.consumers))
+        answer = QueueMethod.DeclareOk(message_count=queue.ready_count(now_ms), consumer_count=len(queue.consumers))
         answer.queue = queue.name
         return Answer(answer, is_durable=is_durable)
 
@@ -184,7 +184,7 @@ class Declarer:
         _check_same("auto_delete", method.auto_delete, found.is_auto_delete, what)
         _check_same("arguments", arguments, found.arguments, what)
 
-    def delete_queue(self, channel: Channel, method: QueueMethod.Delete) -> Answer:
+    def delete_queue(self, channel: Channel, method: QueueMethod.Delete, now_ms: int) -> Answer:
         """Remove a queue, harmless where there is none; its consumers are told."""
         name = method.queue or channel.last_queue
         count = 0
@@ -195,16 +195,17 @@ class Declarer:
             where = f"queue '{name}' in vhost '{self._vhost.name}'"
             if method.if_unused and queue.consumers:
                 raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{where} in use")
-            count = queue.pop.ready_count
+            count = queue.ready_count(now_ms)
             if method.if_empty and count:
                 raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{where} is not empty")
             self._vhost.remove(queue)
         answer = None if method.nowait else QueueMethod.DeleteOk(message_count=count)
         return Answer(answer, is_durable=queue is not None and queue.is_durable)
 
-    def purge_queue(self, channel: Channel, method: QueueMethod.Purge) -> Answer:
+    def purge_queue(self, channel: Channel, method: QueueMethod.Purge, now_ms: int) -> Answer:
         """Drop all messages that no consumer has."""
         queue = self.get_queue(channel, method.queue)
+        queue.drop_expired(now_ms)
         count = queue.pop.purge()
         return Answer(None if method.nowait else QueueMethod.PurgeOk(message_count=count), is_durable=False)
 

@@ -29,13 +29,17 @@ class OpenAsked:
 
 @dataclass(frozen=True, slots=True)
 class PublishRun:
-    """Publishes on one channel; the batch is good until the next event. `first_number` counts with confirms on."""
+    """Publishes on one channel; the batch is good until the next event. `first_number` counts with confirms on.
+
+    `copies` are further routing keys of the batch's message, which is one then.
+    """
 
     channel: Channel
     batch: PublishBatch
     mandatory_count: int
     body_bytes: int
     first_number: int
+    copies: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

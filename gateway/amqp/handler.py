@@ -67,7 +67,7 @@ class AmqpDoor:
             frame_max=settings.frame_bytes_max,
             channel_max=settings.channels_max,
             heartbeat_s=settings.heartbeat_s,
-            body_bytes_max=min(settings.body_bytes_max, broker.store.settings.message_bytes_max),
+            body_bytes_max=settings.body_bytes_max or broker.store.settings.message_bytes_max,
             handshake_ms=settings.handshake_timeout_ms,
         )
         self._handlers: set[AmqpHandler] = set()
@@ -77,6 +77,10 @@ class AmqpDoor:
         del now_ms
         self.vhost.load()
         self.broker.hold(self.vhost.floors)
+
+    def drop_expired(self, now_ms: int) -> None:
+        """Finish expired messages of queues that nobody reads, so that retention need not keep them."""
+        self.vhost.drop_expired(now_ms)
 
     def stop(self, now_ms: int) -> None:
         """Tell all clients that the gateway goes down."""
@@ -385,9 +389,15 @@ class AmqpHandler:
 METHODS: dict[type[base.Frame], Callable[[AmqpHandler, Channel, Any, int], None]] = {
     Exchange.Declare: lambda h, channel, method, _: h.do_declared(channel, h.declarer.declare_exchange(method)),
     Exchange.Delete: lambda h, channel, method, _: h.do_declared(channel, h.declarer.delete_exchange(method)),
-    Queue.Declare: lambda h, channel, method, _: h.do_declared(channel, h.declarer.declare_queue(channel, method)),
-    Queue.Delete: lambda h, channel, method, _: h.do_declared(channel, h.declarer.delete_queue(channel, method)),
-    Queue.Purge: lambda h, channel, method, _: h.do_declared(channel, h.declarer.purge_queue(channel, method)),
+    Queue.Declare: lambda h, channel, method, now_ms: h.do_declared(
+        channel, h.declarer.declare_queue(channel, method, now_ms)
+    ),
+    Queue.Delete: lambda h, channel, method, now_ms: h.do_declared(
+        channel, h.declarer.delete_queue(channel, method, now_ms)
+    ),
+    Queue.Purge: lambda h, channel, method, now_ms: h.do_declared(
+        channel, h.declarer.purge_queue(channel, method, now_ms)
+    ),
     Queue.Bind: lambda h, channel, method, _: h.do_declared(channel, h.declarer.bind_queue(channel, method)),
     Queue.Unbind: lambda h, channel, method, _: h.do_declared(channel, h.declarer.unbind_queue(channel, method)),
     Basic.Qos: lambda h, channel, method, _: h.do_qos(channel, method),

@@ -15,6 +15,8 @@ cdef class BlockReader:
     cdef public Py_ssize_t headers_end
     cdef public Py_ssize_t user_id_start
     cdef public Py_ssize_t user_id_end
+    cdef public long long ttl_ms
+    cdef public bint has_copies
 
     @cython.locals(flags="unsigned int", bit=int)
     cpdef int read(self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -1
@@ -36,6 +38,10 @@ cdef class BlockReader:
         unsigned char[::1] out,
         Py_ssize_t out_pos,
     ) except -1
+
+
+@cython.locals(size=Py_ssize_t, ends_so=cython.bint)
+cdef bint has_copies(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -1
 
 
 @cython.locals(pos=Py_ssize_t, name_start=Py_ssize_t, name_end=Py_ssize_t, value=bytes)

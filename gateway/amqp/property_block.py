@@ -11,8 +11,9 @@ from __future__ import annotations
 from binascii import b2a_base64
 
 from core import octets
-from core.properties import AMQP, CONTENT_TYPE, RESERVED
+from core.properties import AMQP, CONTENT_TYPE, RESERVED, TTL_MS
 from gateway.amqp.errors import AmqpError, syntax_error
+from gateway.amqp.expiration import parse_expiration
 from gateway.amqp.field_table import check_table, fixed_size
 from gateway.amqp.reply_codes import ReplyCode
 
@@ -35,17 +36,22 @@ class BlockReader:
         self.headers_end = -1
         self.user_id_start = -1
         self.user_id_end = -1
+        self.ttl_ms = -1  # what `expiration` says
+        self.has_copies = False  # there is a header `CC` or `BCC`
 
     def read(self, buf: bytes | bytearray | memoryview, pos: int, end: int) -> None:
         """Check the block in [pos, end).
 
         Raises:
-            AmqpError: SYNTAX_ERROR: it does not end where its frame does, or has flags that mean nothing.
+            AmqpError: SYNTAX_ERROR: it does not end where its frame does, or has flags that mean nothing;
+                PRECONDITION_FAILED: `expiration` is no number of milliseconds.
         """
         self.delivery_mode = 0
         self.content_type_start = -1
         self.headers_start = -1
         self.user_id_start = -1
+        self.ttl_ms = -1
+        self.has_copies = False
         if pos + 2 > end:
             raise _malformed()
         flags = octets.read_u16(buf, pos)
@@ -63,6 +69,8 @@ class BlockReader:
             after = check_table(buf, pos, end)
             self.headers_start = pos + 4
             self.headers_end = after
+            if after > 0:
+                self.has_copies = has_copies(buf, pos + 4, after)
         elif bit in (3, 4):
             after = pos + 1
         elif bit == 9:
@@ -76,6 +84,8 @@ class BlockReader:
             self.content_type_end = after
         elif bit == 3:
             self.delivery_mode = buf[pos]
+        elif bit == 7:
+            self.ttl_ms = parse_expiration(octets.read_bytes(buf, pos + 1, after))
         elif bit == 11:
             self.user_id_start = pos + 1
             self.user_id_end = after
@@ -108,8 +118,10 @@ class BlockReader:
         """
         limit = out_pos + _EXTRA_BYTES_MAX
         block = b2a_base64(octets.read_bytes(buf, pos, block_end), newline=False)
-        if len(block) + 16 > _EXTRA_BYTES_MAX:
+        if len(block) + 48 > _EXTRA_BYTES_MAX:  # with the names of both, and a time to live
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"content header of {block_end - pos} bytes is too large")
+        if self.ttl_ms >= 0:
+            out_pos = _write_pair(TTL_MS, b"%d" % self.ttl_ms, out, out_pos)
         out_pos = _write_pair(AMQP, block, out, out_pos)
         start, end = self.content_type_start, self.content_type_end
         if start >= 0 and is_text(buf, start, end) and out_pos + end - start + 16 <= limit:
@@ -117,6 +129,17 @@ class BlockReader:
         if self.headers_start >= 0:
             out_pos = _write_headers(buf, (self.headers_start, self.headers_end), out, out_pos, limit)
         return out_pos
+
+
+def has_copies(buf: bytes | bytearray | memoryview, pos: int, end: int) -> bool:
+    """Return whether a header of the table in [pos, end), which was checked, is named `CC` or `BCC`."""
+    while pos < end:
+        size = buf[pos]
+        ends_so = size in (2, 3) and buf[pos + size] == 0x43 and buf[pos + size - 1] == 0x43
+        if ends_so and (size == 2 or buf[pos + 1] == 0x42):
+            return True
+        pos = _skip_value(buf, pos + 1 + size)
+    return False
 
 
 def _write_headers(

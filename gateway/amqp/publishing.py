@@ -15,7 +15,7 @@ from core.properties import AMQP, EXCHANGE, ROUTING_KEY, TOPIC, decode_propertie
 from gateway.amqp.codec import MANDATORY, PUBLISH
 from gateway.amqp.errors import AmqpError, error_from_core, syntax_error
 from gateway.amqp.events import PublishRun
-from gateway.amqp.exchanges import AMQ_TOPIC
+from gateway.amqp.exchanges import AMQ_TOPIC, Exchange
 from gateway.amqp.methods import encode_content, encode_method, encode_nack
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
@@ -65,7 +65,7 @@ class Publisher:
             AmqpError: An exchange is missing, internal or not allowed; the core refused a message.
         """
         batch = run.batch
-        fault = self._resolve(batch)
+        fault = self._resolve(batch, run.copies)
         if fault is not None:
             batch.count = self._first_of(batch, fault[0])
         answer = b""
@@ -76,7 +76,7 @@ class Publisher:
             raise fault[1]
         return answer
 
-    def _resolve(self, batch: PublishBatch) -> tuple[int, AmqpError] | None:
+    def _resolve(self, batch: PublishBatch, copies: tuple[bytes, ...]) -> tuple[int, AmqpError] | None:
         """Fill the batch's routes; return index and error of the first target that may not be published to."""
         version = self._vhost.exchanges.version
         if version != self._version or len(self._targets) > TARGETS_MAX:
@@ -84,9 +84,9 @@ class Publisher:
             self._version = version
         fault = None
         for i, raw in enumerate(batch.topics):
-            target = self._targets.get(raw)
+            target = self._targets.get(raw) if not copies else self._find_target(raw, copies)
             if target is None:
-                target = self._targets[raw] = self._find_target(raw)
+                target = self._targets[raw] = self._find_target(raw, ())
             if target.error is not None and fault is None:
                 fault = (i, target.error)
             batch.routes.append(target.route if target.topic is None else self._broker.route_topic(target.topic))
@@ -96,39 +96,55 @@ class Publisher:
     def _first_of(batch: PublishBatch, index: int) -> int:
         return next(i for i in range(batch.count) if batch.route_index[i] == index)
 
-    def _find_target(self, raw: bytes) -> Target:
+    def _find_target(self, raw: bytes, copies: tuple[bytes, ...]) -> Target:
         key_at = 1 + raw[0]
         try:
             exchange, key = raw[1:key_at].decode(), raw[key_at + 1 :].decode()
+            further = [copy.decode() for copy in copies]
         except UnicodeDecodeError:
             return Target(error=syntax_error("exchange or routing key is not UTF-8", PUBLISH))
         try:
-            return self._target(exchange, key)
+            return self._target(exchange, key, further)
         except AmqpError as error:
             error.method_index = PUBLISH
             return Target(error=error)
 
-    def _target(self, name: str, key: str) -> Target:
+    def _target(self, name: str, key: str, further: list[str]) -> Target:
         vhost = self._vhost
         exchange = vhost.exchanges.get(name)
         if exchange.is_internal:
             reason = f"cannot publish to internal exchange '{name}' in vhost '{vhost.name}'"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
+        topic = self._check_key(name, key)
+        is_topic_space = _is_topic_space(name, topic)
+        if is_topic_space and not further:
+            return Target(topic=topic)
+        names = self._light_names(exchange, key, topic)
+        for each in further:
+            names += self._light_names(exchange, each, self._check_key(name, each))
+        if not names and not is_topic_space:
+            return Target()
+        prefix = encode_properties([(TOPIC, topic)]) if is_topic_space else _prefix(topic, name.encode(), key.encode())
+        return Target(route=self._broker.route_queues(prefix, list(dict.fromkeys(names))))
+
+    def _check_key(self, name: str, key: str) -> bytes:
+        """Return the topic of a routing key that the user may publish to."""
         topic = topic_from_routing_key(key.encode())
         if any(separator in topic or separator in name.encode() for separator in (b"\x00", b"\x01", b"\x02")):
             reason = "exchange or routing key has a character that cannot be stored (U+0000, U+0001 or U+0002)"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
-        is_topic_space = name == AMQ_TOPIC and bool(topic)
-        if not self._identity.may.may_publish(topic if is_topic_space else f"{name}/".encode() + topic):
-            reason = f"write access to exchange '{name}' in vhost '{vhost.name}' refused for user"
+        if not self._identity.may.may_publish(topic if _is_topic_space(name, topic) else f"{name}/".encode() + topic):
+            reason = f"write access to exchange '{name}' in vhost '{self._vhost.name}' refused for user"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} '{self._identity.user}'")
-        if is_topic_space:
-            return Target(topic=topic)
-        names = exchange.queues(key) if name else [key] if vhost.find(key) else []
-        if not names:
-            return Target()
-        prefix = _prefix(topic, name.encode(), key.encode())
-        return Target(route=self._broker.route_queues(prefix, [vhost.light_name(queue) for queue in names]))
+        return topic
+
+    def _light_names(self, exchange: Exchange, key: str, topic: bytes) -> list[bytes]:
+        """Return the light queues that one routing key leads to."""
+        vhost = self._vhost
+        if _is_topic_space(exchange.name, topic):
+            return self._broker.router.matches(topic)
+        names = exchange.queues(key) if exchange.name else [key] if vhost.find(key) else []
+        return [vhost.light_name(queue) for queue in names]
 
     def _return_unroutable(self, run: PublishRun, payload_max: int) -> bytes:
         """Count what goes nowhere; return the frames that give back what had to go somewhere."""
@@ -171,6 +187,10 @@ class Publisher:
             self._metrics.refuse("publish", count - batch.appended)
             raise error_from_core(error, PUBLISH) from error
         return b""
+
+
+def _is_topic_space(exchange: str, topic: bytes) -> bool:
+    return exchange == AMQ_TOPIC and bool(topic)
 
 
 def _prefix(topic: bytes, exchange: bytes, key: bytes) -> bytes:

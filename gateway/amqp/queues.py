@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from core.broker import Broker
+from core.lmq.expiry import is_expired
 from core.lmq.queue_name import amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key
 from core.message import StoredBatch
@@ -58,6 +59,25 @@ class VirtualHost:
         """Give each queue and its first offset that is still needed: what retention must keep."""
         for light_name, offset in self._broker.pop.floors(GROUP):
             yield self._broker.open_queue(light_name), offset
+
+    def drop_expired(self, now_ms: int) -> None:
+        """Finish the expired messages that stand first in their queues."""
+        due = {
+            light_name
+            for light_name, offset in self._broker.pop.floors(GROUP)
+            if self._is_expired_at(light_name, offset, now_ms)
+        }
+        for queue in self._queues.values() if due else ():
+            if queue.light_name in due:
+                queue.drop_expired(now_ms)
+
+    def _is_expired_at(self, light_name: bytes, offset: int, now_ms: int) -> bool:
+        queue_ref = self._broker.open_queue(light_name)
+        if offset >= self._broker.max_offset(queue_ref):
+            return False
+        found = self._broker.read(queue_ref, offset, self.stored, 1, 1) > 0 and is_expired(self.stored, 0, now_ms)
+        self.stored.clear()
+        return found
 
     def light_name(self, queue: str) -> bytes:
         """Return the light queue of a queue."""

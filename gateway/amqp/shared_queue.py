@@ -6,11 +6,13 @@ from array import array
 from typing import Protocol
 
 from core.broker import Broker
+from core.lmq.expiry import count_expired, take_expired
 from core.message import StoredBatch
 
 GROUP = b"amqp"
 TAKE_COUNT_MAX = 1_024
 TAKE_BYTES_MAX = 1 << 20
+HEAD_COUNT_MAX = 256  # messages looked at for expired ones in one go
 TURN_BYTES_MAX = 4 << 20  # read for one queue in one turn; what is left waits for the next
 
 
@@ -48,6 +50,9 @@ class Shared(Protocol):
     def take(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int, now_ms: int) -> int:
         """Fill `into` with messages, and hide them."""
 
+    def peek(self, into: StoredBatch, count_max: int) -> int:
+        """Fill `into` with what `take` would give next, without taking it."""
+
     def ack_many(self, queue_offsets: array[int], count: int) -> None:
         """Finish messages."""
 
@@ -74,6 +79,7 @@ class SharedQueue:
 
     __slots__ = (
         "_broker",
+        "_fresh_from",
         "_is_parked",
         "_next",
         "_pop",
@@ -114,6 +120,7 @@ class SharedQueue:
         self._stored = stored
         self._pop: Shared | None = None
         self._is_parked = False
+        self._fresh_from = 0  # what lies before was there in an earlier turn
         self._next = 0  # whose turn it is
 
     @property
@@ -141,6 +148,7 @@ class SharedQueue:
         self.consumers.append(consumer)
         if not self._is_parked:
             self._is_parked = True
+            self._fresh_from = self._broker.max_offset(self.pop.queue_ref)
             self._broker.park(self.pop.queue_ref, self)
         self.run_soon()
 
@@ -172,6 +180,7 @@ class SharedQueue:
             if taken <= 0:
                 break
             budget -= taken
+        self._fresh_from = self._broker.max_offset(self.pop.queue_ref)
         for consumer in touched.values():
             consumer.flush()
         if budget <= 0:
@@ -194,11 +203,39 @@ class SharedQueue:
             if not count:
                 break
             total += stored.record_end[count - 1] - stored.record_start[0]
+            expired = take_expired(stored, now_ms, self._fresh_from)
+            self._finish_expired(array("q", expired), len(expired))
+            if not stored.count:
+                continue
             touched[id(consumer)] = consumer
             consumer.deliver(stored)
             self._next += 1
         stored.clear()
         return total
+
+    def ready_count(self, now_ms: int) -> int:
+        """Return how many messages could be taken now; expired ones that come first are gone then."""
+        self.drop_expired(now_ms)
+        return self.pop.ready_count
+
+    def drop_expired(self, now_ms: int) -> None:
+        """Finish the expired messages that come before the first that is not."""
+        stored = self._stored
+        count = 1
+        while self.pop.ready_count > 0:
+            found = self.pop.peek(stored, count)
+            expired = count_expired(stored, now_ms)
+            taken = self.pop.take(stored, expired, 1 << 40, 0, now_ms) if expired else 0
+            self._finish_expired(stored.queue_offset, taken)
+            stored.clear()
+            if not taken or expired < found:
+                return
+            count = HEAD_COUNT_MAX
+
+    def _finish_expired(self, offsets: array[int], count: int) -> None:
+        if count:
+            self.pop.ack_many(offsets, count)
+            self._broker.metrics.door("amqp").drop("expired", count)
 
     def _in_turn(self) -> list[QueueConsumer]:
         consumers = self.consumers

@@ -203,6 +203,33 @@ async def test_pika_publishes_and_consumes(gateway):
     assert left == 0
 
 
+def pika_lets_expire(gateway):
+    connection = open_pika(gateway)
+    channel = connection.channel()
+    for queue in ("late", "copy"):
+        channel.queue_declare(queue, durable=True)
+    channel.confirm_delivery()
+    headers = {"CC": ["copy"], "BCC": ["nobody"]}
+    for i in range(20):
+        channel.basic_publish("", "late", b"%d" % i, pika.BasicProperties(expiration="100", headers=headers))
+    channel.basic_publish("", "late", b"last", pika.BasicProperties(expiration="60000"))
+    while channel.queue_declare("late", durable=True, passive=True).method.message_count > 1:
+        connection.sleep(0.02)
+    method, properties, body = channel.basic_get("late", auto_ack=True)
+    empty = channel.basic_get("copy")[0]
+    for value, text in (("soon", "invalid expiration 'soon': no_integer"), ("-1", "value_negative,-1")):
+        with pytest.raises(pika.exceptions.ChannelClosedByBroker, match=text):
+            channel.basic_publish("", "late", b"x", pika.BasicProperties(expiration=value))
+        channel = connection.channel()
+        channel.confirm_delivery()
+    connection.close()
+    return body, properties.expiration, method.message_count, empty
+
+
+async def test_pika_messages_expire_also_in_copies(gateway):
+    assert await in_thread(pika_lets_expire, gateway) == (b"last", "60000", 0, None)
+
+
 def pika_meets_errors(gateway):
     connection = open_pika(gateway)
     channel = connection.channel()

@@ -242,6 +242,37 @@ def test_redelivery_stops_at_the_bytes_allowed(service, store):
     assert batch.queue_offset[0] == 3
 
 
+def test_a_peek_shows_what_a_take_gives_and_takes_nothing(service, store):
+    queue = service.open(b"%LMQ%q", b"g")
+    store.grow(queue.queue_ref, 6)
+    batch = StoredBatch(8)
+    queue.take(batch, 4, NO_LIMIT, 0, 0)
+    for shown in (array("q"), array("q", [0, 2])):
+        if shown:
+            queue.nack_many(shown, 2)
+        for count in (1, 2, 2):
+            seen = queue.peek(batch, count)
+            assert (seen, queue.ready_count) == (count, 2 + len(shown))
+            assert list(batch.queue_offset[:seen]) == (list(shown) or [4, 5])[:count]
+    assert [queue.take(batch, 9, NO_LIMIT, 0, 0), queue.attempt(2), queue.attempt(4)] == [2, 2, 0]
+    assert queue.peek(batch, 9) == 2
+    queue.take(batch, 9, NO_LIMIT, 0, 0)
+    assert queue.peek(batch, 9) == 0
+
+
+def test_a_peek_shows_again_what_stayed_long_after_others_were_done(service, store):
+    queue = service.open(b"%LMQ%q", b"g")
+    store.grow(queue.queue_ref, 20_000)
+    batch = StoredBatch(20_000)
+    queue.take(batch, 20_000, 1 << 40, 0, 0)
+    done = array("q", [offset for offset in range(20_000) if offset not in {3, 7}])
+    queue.ack_many(done, len(done))
+    queue.nack_many(array("q", [3, 7]), 2)
+    for _ in range(3):
+        assert (queue.peek(batch, 1), batch.queue_offset[0]) == (1, 3)
+    assert queue.take(batch, 9, NO_LIMIT, 0, 0) == 2
+
+
 def test_queue_opened_first_begins_where_it_is_told_or_at_the_first_message_kept(service, store):
     ref = store.intern_queue(b"%LMQ%q")
     store.grow(ref, 10)

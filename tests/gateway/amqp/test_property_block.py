@@ -36,6 +36,7 @@ def test_simple_headers_stand_under_their_own_names():
     found.pop(b"LMQ_AMQP")
     assert found == {
         b"CONTENT_TYPE": b"text/plain",
+        b"LMQ_TTL_MS": b"1000",
         b"text": b"x",
         b"number": b"-5",
         b"big": b"1099511627776",
@@ -97,3 +98,19 @@ def test_only_the_user_that_is_there_may_be_named():
     reader.check_user(block, b"me")
     with pytest.raises(AmqpError, match="user_id property set to 'me' but authenticated user was 'you'"):
         reader.check_user(block, b"you")
+
+
+def test_a_time_to_live_and_copies_are_seen_wherever_they_stand():
+    reader = BlockReader()
+    for headers, has_copies in (
+        ({"CC": []}, True),
+        ({"a": 1, "BCC": ["x"], "z": "y"}, True),
+        ({"CC2": [], "cc": [], "ACC": [], "C": "", "BC": "", "XCC": "CC"}, False),
+        ({"inner": {"CC": ["x"]}}, False),
+    ):
+        block = amqp.block(headers=headers, expiration="77")
+        reader.read(block, 0, len(block))
+        assert (reader.has_copies, reader.ttl_ms) == (has_copies, 77)
+    block = amqp.block(content_type="x")
+    reader.read(block, 0, len(block))
+    assert (reader.has_copies, reader.ttl_ms) == (False, -1)

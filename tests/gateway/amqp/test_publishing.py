@@ -4,6 +4,7 @@ import pytest
 from pamqp.commands import Basic, Channel, Exchange, Queue
 
 from core.errors import DiskFullError
+from core.settings import StoreSettings
 from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 
@@ -80,6 +81,22 @@ def test_a_body_larger_than_allowed_costs_the_channel(tmp_path):
     assert close.reply_text == "PRECONDITION_FAILED - message size 1001 is larger than configured max size 1000"
     peer.send(Channel.CloseOk())
     assert isinstance(peer.call(Channel.Open()), Channel.OpenOk)
+    world.close()
+
+
+def test_a_body_larger_than_the_store_takes_is_refused_by_its_header(tmp_path):
+    world = AmqpWorld(tmp_path, store_settings=StoreSettings(segment_bytes=1 << 20, message_bytes_max=100_000))
+    peer = world.client()
+    peer.declare("q")
+    whole = amqp.publish(1, b"x" * 100_001, key="q")
+    peer.write(whole[: whole.index(b"\x03\x00\x01")])  # up to the body's first frame
+    (close,) = peer.take()
+    said = "PRECONDITION_FAILED - message size 100001 is larger than configured max size 100000"
+    assert (close.reply_code, close.reply_text) == (406, said)
+    peer.send(Channel.CloseOk())
+    peer.call(Channel.Open())
+    peer.publish(b"x" * 100_000, key="q")
+    assert peer.declare("q", passive=True).message_count == 1
     world.close()
 
 

@@ -1,0 +1,32 @@
+import cython
+
+from core cimport octets
+from core.message cimport StoredBatch
+
+cdef long long _TTL_MS_MAX
+cdef int _MARKS
+cdef int _MARKED
+cdef bytes _TTL_NAME
+
+
+@cython.locals(ttl_ms="long long")
+cpdef bint is_expired(StoredBatch stored, Py_ssize_t i, long long now_ms) except -1
+
+
+@cython.locals(buf="const unsigned char[::1]", after=Py_ssize_t)
+cpdef long long read_ttl(object src, Py_ssize_t pos, Py_ssize_t end) except? -2
+
+
+@cython.locals(value="long long", digit=int)
+cdef long long read_decimal(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except? -2
+
+
+@cython.locals(i=Py_ssize_t)
+cpdef Py_ssize_t count_expired(StoredBatch stored, long long now_ms) except -1
+
+
+@cython.locals(i=Py_ssize_t, kept=Py_ssize_t, gone=list)
+cpdef list take_expired(StoredBatch stored, long long now_ms, long long fresh_from)
+
+
+cdef int move(StoredBatch stored, Py_ssize_t i, Py_ssize_t to) except -1

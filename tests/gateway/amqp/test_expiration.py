@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import pytest
+from pamqp.commands import Basic, Channel, Queue
+
+from core.properties import TTL_MS_MAX
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.expiration import parse_expiration
+from tests.support.amqp_door import AmqpWorld
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = AmqpWorld(tmp_path)
+    yield world
+    world.close()
+
+
+@pytest.mark.parametrize(("text", "ttl_ms"), [(b"0", 0), (b"60000", 60_000), (b"+5", 5), (b"007", 7), (b"-0", 0)])
+def test_whole_numbers_are_milliseconds(text, ttl_ms):
+    assert parse_expiration(text) == ttl_ms
+
+
+def test_a_number_too_long_for_any_clock_is_for_ever():
+    assert parse_expiration(b"9" * 255) == TTL_MS_MAX
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b"", "no_integer"),
+        (b"soon", "no_integer"),
+        (b" 5", "no_integer"),
+        (b"\xff", "no_integer"),
+        (b"10s", '{leftover_string,"s"}'),
+        (b"1.5", '{leftover_string,".5"}'),
+        (b"-1", "{value_negative,-1}"),
+    ],
+)
+def test_anything_else_is_refused_in_the_words_of_rabbitmq(text, why):
+    with pytest.raises(AmqpError) as caught:
+        parse_expiration(text)
+    shown = text.decode(errors="replace")
+    assert caught.value.reply_text == f"PRECONDITION_FAILED - invalid expiration '{shown}': {why}"
+
+
+def test_a_wrong_expiration_costs_the_channel_and_nothing_that_came_before(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"good", key="q").publish(b"bad", key="q", expiration="10s")
+    (close,) = peer.take()
+    assert (close.reply_code, close.class_id, close.method_id) == (406, 60, 40)
+    assert close.reply_text == "PRECONDITION_FAILED - invalid expiration '10s': {leftover_string,\"s\"}"
+    peer.send(Channel.CloseOk())
+    peer.call(Channel.Open())
+    assert peer.declare("q", passive=True).message_count == 1
+
+
+def test_an_expired_message_is_not_delivered(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"short", key="q", expiration="100").publish(b"long", key="q", expiration="1000")
+    peer.publish(b"for ever", key="q")
+    world.now_ms += 100
+    peer.consume("q")
+    assert [message.body for message in peer.messages()] == [b"long", b"for ever"]
+    assert world.amqp_counts.dropped == {"expired": 1}
+
+
+def test_the_last_millisecond_still_counts(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"x", key="q", expiration="100")
+    world.now_ms += 99
+    assert peer.call(Basic.Get(queue="q")).body == b"x"
+
+
+def test_get_passes_over_expired_messages_and_counts_them_no_more(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(*[b"gone"] * 600, key="q", expiration="50").publish(b"here", b"last", key="q")
+    world.now_ms += 50
+    got = peer.call(Basic.Get(queue="q", no_ack=True))
+    assert (got.body, got.method.message_count) == (b"here", 1)
+    assert peer.call(Basic.Get(queue="q", no_ack=True)).body == b"last"
+    assert isinstance(peer.call(Basic.Get(queue="q")), Basic.GetEmpty)
+
+
+def test_counts_leave_out_expired_messages_that_come_first(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"1", b"2", key="q", expiration="50").publish(b"3", key="q").publish(b"4", key="q", expiration="50")
+    assert peer.declare("q", passive=True).message_count == 4
+    world.now_ms += 50
+    assert peer.declare("q", passive=True).message_count == 2  # as in RabbitMQ, the last waits behind the third
+    assert peer.call(Queue.Purge(queue="q")).message_count == 2
+    peer.publish(b"5", key="q", expiration="50")
+    world.now_ms += 50
+    assert peer.call(Queue.Purge(queue="q")).message_count == 0
+    peer.publish(b"6", key="q", expiration="50")
+    world.now_ms += 50
+    assert peer.call(Queue.Delete(queue="q", if_empty=True)).message_count == 0
+
+
+def test_a_message_that_comes_back_expires_too(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"a", b"b", key="q", expiration="100").publish(b"c", key="q").consume("q")
+    messages = peer.messages()
+    world.now_ms += 100
+    peer.send(Basic.Nack(messages[2].tag, multiple=True, requeue=True))
+    (again,) = peer.messages()
+    assert (again.body, again.method.redelivered) == (b"c", True)
+    assert world.amqp_counts.dropped == {"expired": 2}
+
+
+def test_a_count_after_messages_came_back_leaves_the_live_ones_unmarked(world):
+    peer = world.client(channels=2)
+    peer.declare("q")
+    peer.publish(b"a", key="q", expiration="100").publish(b"b", key="q")
+    peer.call(Basic.Get(queue="q"))
+    peer.call(Basic.Get(queue="q"))
+    peer.publish(b"c", key="q")
+    peer.call(Channel.Close(200, "", 0, 0))
+    world.now_ms += 100
+    assert peer.declare("q", channel=2, passive=True).message_count == 2
+    assert [peer.call(Basic.Get(queue="q"), 2).method.redelivered for _ in range(2)] == [True, False]
+
+
+def test_none_at_all_is_for_a_consumer_that_is_ready(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"nobody", key="q", expiration="0")
+    assert isinstance(peer.call(Basic.Get(queue="q")), Basic.GetEmpty)
+    peer.send(Basic.Qos(prefetch_count=1))
+    peer.publish(b"nobody", key="q", expiration="0").consume("q")
+    assert peer.messages() == []
+    peer.publish(b"ready", b"busy", key="q", expiration="0")
+    (message,) = peer.messages()
+    assert message.body == b"ready"
+    peer.send(Basic.Ack(message.tag))
+    assert peer.messages() == []
+    assert world.amqp_counts.dropped == {"expired": 3}
+
+
+def test_a_gateway_that_was_restarted_knows_when_messages_expire(world):
+    peer = world.client()
+    peer.declare("q", durable=True)
+    peer.publish(b"short", key="q", expiration="100").publish(b"long", key="q", expiration="10000")
+    world.now_ms += 100
+    world.close()
+    world.open()
+    peer = world.client()
+    assert peer.declare("q", passive=True).message_count == 1
+    assert peer.call(Basic.Get(queue="q")).body == b"long"
+
+
+def test_what_expires_in_a_queue_that_nobody_reads_is_let_go_of(world):
+    peer = world.client()
+    peer.declare("q", durable=True)
+    peer.declare("other", durable=True)
+    peer.publish(b"1", b"2", key="q", expiration="100").publish(b"3", key="q").publish(b"4", key="other")
+    world.amqp.drop_expired(world.now_ms)
+    before = dict(world.amqp.vhost.floors())
+    world.now_ms += 100
+    world.close()
+    world.open()
+    world.amqp.drop_expired(world.now_ms)
+    after = dict(world.amqp.vhost.floors())
+    assert sorted(after[ref] - before[ref] for ref in before) == [0, 2]
+
+
+def test_the_record_stays_in_the_log(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"x", key="q", expiration="5")
+    world.now_ms += 5
+    assert peer.declare("q", passive=True).message_count == 0
+    assert world.read_parent()[-1][b"LMQ_TTL_MS"] == b"5"
