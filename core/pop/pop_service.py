@@ -115,7 +115,7 @@ class PopQueue:
     def peek(self, into: StoredBatch, count_max: int) -> int:
         """Fill `into` with what `take` would give next, without taking it; `attempt` says nothing."""
         into.clear()
-        window = self._state.window
+        window = self.state.window
         if window.shown_count:
             offsets = self._service.offsets
             found = window.find_shown(offsets, min(count_max, AGAIN_COUNT_MAX, into.capacity))
