@@ -35,6 +35,8 @@ from gateway.net.protocol import Transport
 
 LOGGER = logging.getLogger(__name__)
 
+LOGGED_BYTES_MAX = 128  # of what a client that is not let in says of itself
+
 
 class Settings(Protocol):
     """What the door is told; `MqttSettings` has it."""
@@ -192,7 +194,7 @@ class MqttHandler:
             "refused client conn=%d peer=%s client=%r code=%d",
             self.transport.conn_id,
             self.transport.peer,
-            connect.client_id,
+            connect.client_id[:LOGGED_BYTES_MAX],
             code,
         )
         self._door.metrics.refuse(code.name.lower())

@@ -262,6 +262,13 @@ def test_too_long_identifier_is_refused(make_world):
     assert world.connect(b"x" * 30).take() == [connack()]
 
 
+def test_a_refused_client_cannot_fill_the_log(world, caplog):
+    caplog.set_level("INFO")
+    world.connect(b"x" * 65_535)
+    assert "refused client" in caplog.text
+    assert len(caplog.text) < 1_000
+
+
 def test_mqtt_5_is_refused_with_return_code_1(world):
     peer = world.dial().send(b"\x10\x10\x00\x04MQTT\x05\x02\x00<\x00\x00\x03abc")
     assert peer.take() == [connack(1)]
