@@ -19,6 +19,7 @@ from gateway.amqp.handler import AmqpDoor
 from gateway.auth.authenticator import Authenticator
 from gateway.disk_threads import FlushThread, PrepareThread
 from gateway.mqtt.handler import MqttDoor
+from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
 from gateway.net.listener import Listener, format_address, parse_address
@@ -91,6 +92,7 @@ class Gateway:
         self.store = MessageStore.open(settings.data_dir, settings.store, now_ms=self._started_ms)
         self.broker = self._make_broker()
         self.connections = ConnectionTable()
+        self.admission = Admission(loop.call_soon)
         self.timer = CoarseTimer(self.clock)
         self.flusher = FlushThread(self.store, self.broker, loop, self._on_synced)
         self.broker.request_flush = self.flusher.request
@@ -121,6 +123,7 @@ class Gateway:
             limits=ConnectionLimits(settings.connections_max, settings.host_connections_max),
             refused=self.broker.metrics.door(name).refused,
             arrived=self.turns.arrived,
+            admission=self.admission,
         )
 
     # Start

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import cast
 
+from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
 from gateway.net.protocol import ConnectionHandler, HandlerFactory
@@ -25,7 +26,7 @@ UNKNOWN_HOST = b"\x00" * 8
 class Endpoint:
     """What all connections of one door share."""
 
-    __slots__ = ("arrived", "clock", "connect", "limits", "name", "refused", "table", "timer")
+    __slots__ = ("admission", "arrived", "clock", "connect", "limits", "name", "refused", "table", "timer")
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class Endpoint:
         limits: ConnectionLimits,
         refused: dict[str, int],
         arrived: Callable[[int], None],
+        admission: Admission,
     ) -> None:
         self.name = name
         self.connect = connect
@@ -47,6 +49,7 @@ class Endpoint:
         self.limits = limits
         self.refused = refused  # connections that were turned away, by reason
         self.arrived = arrived  # told the size of each read before it is handled
+        self.admission = admission
 
 
 class SocketTransport(asyncio.Protocol):
@@ -56,6 +59,8 @@ class SocketTransport(asyncio.Protocol):
         "_close_until_ms",
         "_endpoint",
         "_handler",
+        "_held",
+        "_is_known",
         "_is_reading",
         "_socket",
         "conn_id",
@@ -71,6 +76,8 @@ class SocketTransport(asyncio.Protocol):
         self._handler: ConnectionHandler | None = None
         self._socket: asyncio.Transport | None = None
         self._close_until_ms = 0  # not 0: closing, aborted at that moment
+        self._held = b""  # what a newcomer said first, until it is admitted
+        self._is_known = False  # it has said something
         self._is_reading = True
         self.conn_id = 0
         self.peer = ""
@@ -124,6 +131,12 @@ class SocketTransport(asyncio.Protocol):
         if handler is None or self._close_until_ms:
             return
         endpoint = self._endpoint
+        if not self._is_known:
+            self._is_known = True
+            if not endpoint.admission.may_enter(self):
+                self._held = data
+                self.pause_reading()
+                return
         endpoint.arrived(len(data))
         try:
             handler.on_data(data, endpoint.clock.now_ms())
@@ -131,6 +144,12 @@ class SocketTransport(asyncio.Protocol):
             self._fail(error)
             return
         self._endpoint.timer.watch(self)
+
+    def admit(self) -> None:
+        """Handle what was held; nothing more was read meanwhile."""
+        data, self._held = self._held, b""
+        self.resume_reading()
+        self.data_received(data)
 
     def eof_received(self) -> bool:
         """Tell the handler; the loop closes the connection after what was written is sent."""
@@ -179,7 +198,9 @@ class SocketTransport(asyncio.Protocol):
         """Return the handler's deadline, or when to stop waiting for a slow peer while closing."""
         if self._close_until_ms:
             return self._close_until_ms if self._socket is not None else None
-        return self._handler.next_deadline_ms() if self._handler is not None else None
+        if self._handler is None or self._held:  # who waits for us is not late
+            return None
+        return self._handler.next_deadline_ms()
 
     def on_deadline(self, now_ms: int) -> None:
         """Run the handler's timer, or abort a close that takes too long."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 
+from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
 from gateway.net.listener import Listener
@@ -78,6 +79,7 @@ class Site:
             limits=limits,
             refused=self.refused,
             arrived=lambda size: None,
+            admission=Admission(asyncio.get_running_loop().call_soon),
         )
         self.address = ("", 0)
 

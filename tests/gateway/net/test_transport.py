@@ -29,6 +29,54 @@ async def test_bytes_go_to_the_handler_and_back():
         assert handler.calls == ["data", "eof", "closed"]
 
 
+class ClosedDoor:
+    """Lets nobody in until it is told to."""
+
+    def __init__(self):
+        self.waiting = []
+
+    def may_enter(self, newcomer):
+        self.waiting.append(newcomer)
+        return False
+
+
+async def test_newcomer_that_has_to_wait_is_heard_whole_and_is_not_late():
+    async with open_site() as site:
+        door = site.endpoint.admission = ClosedDoor()
+        site.prepare = lambda handler: setattr(handler, "deadline_ms", site.clock.now_ms() + 1_000)
+        reader, writer = await site.connect()
+        writer.write(b"hello ")
+        while not door.waiting:
+            await asyncio.sleep(0)
+        writer.write(b"again")
+        await asyncio.sleep(0.01)
+        (handler,) = site.handlers
+        assert handler.calls == []
+        assert handler.transport.next_deadline_ms() is None
+        door.waiting[0].admit()
+        assert handler.transport.next_deadline_ms() == handler.deadline_ms
+        assert await reader.readexactly(11) == b"hello again"
+        writer.write(b"!")
+        assert await reader.readexactly(1) == b"!"
+        assert len(door.waiting) == 1
+        writer.close()
+
+
+async def test_newcomer_that_is_gone_before_its_turn_is_not_heard():
+    async with open_site() as site:
+        door = site.endpoint.admission = ClosedDoor()
+        _, writer = await site.connect()
+        writer.write(b"hello")
+        while not door.waiting:
+            await asyncio.sleep(0)
+        (handler,) = site.handlers
+        handler.transport.abort()
+        await handler.until("closed")
+        door.waiting[0].admit()
+        assert handler.calls == ["closed"]
+        writer.close()
+
+
 async def test_handler_that_fails_costs_its_own_connection_only(caplog):
     caplog.set_level(logging.CRITICAL, "gateway.net.transport")
     async with open_site() as site:
