@@ -24,7 +24,8 @@ BODY = b"x" * 1_024
 DECLARED_AT_ONCE = 500
 SINGLE = 200  # publishes in a round, one after the other
 SEGMENTS = 2  # full ones: their indexes are on disk too
-WINDOW = 64
+DISPATCHES = 200_000  # unconfirmed at most, but for the least window
+WINDOW_MIN, WINDOW_MAX = 16, 2_000
 STILL_S = 1.0
 DEPTH_QUEUES = 1_000
 
@@ -84,7 +85,7 @@ async def publisher_to(run: Run, ours: Gateway, queues: int) -> AsyncIterator[On
             peer.transport.write(frame.marshal(declare, 1) + frame.marshal(bind, 1))
         await peer.call(commands.Queue.Declare(0, names[-1], durable=True))
     await peer.call(commands.Confirm.Select())
-    peer.begin(BODY, WINDOW)
+    peer.begin(BODY, WINDOW_MIN)
     yield peer
     peer.transport.abort()
 
@@ -113,18 +114,23 @@ async def _measure(run: Run, ours: Gateway, queues: int) -> Samples:
             found["confirm_us"].append(1e6 * took[SINGLE // 2])
             found["worst_us"].append(1e6 * took[-1])
         run.say(f"publishing to {queues:,} queues until {SEGMENTS} segments are full")
-        found["each_kb"] = [await _disk_each(ours, peer, before) / 1e3]
+        found["each_kb"] = [await _disk_each(ours, peer, queues, before) / 1e3]
     ready = await ready_count("127.0.0.1", server.ports["amqp"], queue_name(queues - 1))
     if ready != peer.confirmed:
         raise RuntimeError(f"{peer.confirmed:,} confirmed, {ready:,} in the last queue")
     return found
 
 
-async def _disk_each(ours: Gateway, peer: OneByOne, before: int) -> float:
+def window_for(queues: int) -> int:
+    """Return how many messages to so many queues may be unconfirmed."""
+    return max(min(DISPATCHES // queues, WINDOW_MAX), WINDOW_MIN)
+
+
+async def _disk_each(ours: Gateway, peer: OneByOne, queues: int, before: int) -> float:
     """Return the bytes on disk of one message, its share of sets and of indexes with it."""
     log, indexes = ours.folder / "data" / "commitlog", ours.folder / "data" / "index"
     while len(list(log.iterdir())) <= SEGMENTS:
-        await peer.publish(WINDOW, WINDOW)
+        await peer.publish(window_for(queues), window_for(queues))
     while sum(path.name.isdecimal() for path in indexes.iterdir()) < SEGMENTS:
         await asyncio.sleep(STILL_S)
     await asyncio.sleep(STILL_S)
@@ -142,7 +148,7 @@ async def _measure_depth(run: Run, ours: Gateway, depth: int) -> Samples:
     found: dict[str, list[float]] = {"confirm_us": [], "cpu_us": []}
     async with publisher_to(run, ours, DEPTH_QUEUES) as peer:
         run.say(f"publishing {depth:,} messages to {DEPTH_QUEUES:,} queues")
-        await peer.publish(depth, WINDOW)
+        await peer.publish(depth, window_for(DEPTH_QUEUES))
         await peer.time_each(SINGLE)
         for _ in range(run.rounds):
             cpu = ours.cpu_s()
