@@ -14,6 +14,7 @@ from core.store.record import fill_batch, fill_columns
 from core.store.segments import Segments
 
 POSITIONS_MAX = 4096  # entries looked up at once
+_POSITIONS_MAX = POSITIONS_MAX
 _NO_LIMIT = 1 << 62
 
 
@@ -30,7 +31,7 @@ class QueueReader:
         self._segments = segments
         self._index = index
         self._trusted_from = trusted_from
-        self._positions = array("i", bytes(4 * POSITIONS_MAX))
+        self._positions = array("i", bytes(4 * _POSITIONS_MAX))
         self._one = StoredBatch(1)
 
     def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
@@ -40,7 +41,7 @@ class QueueReader:
         `into.next_offset` is where to go on: also past damaged records, which are never given.
         """
         into.clear()
-        count_max = min(count_max, into.capacity, POSITIONS_MAX)
+        count_max = min(count_max, into.capacity, _POSITIONS_MAX)
         index = self._index
         positions = self._positions
         while True:
@@ -70,7 +71,7 @@ class QueueReader:
         done = 0
         base = -1
         while done < count and into.count < into.capacity:
-            run = _run_length(offsets, done, min(count, done + POSITIONS_MAX, done + into.capacity - into.count))
+            run = _run_length(offsets, done, min(count, done + _POSITIONS_MAX, done + into.capacity - into.count))
             found = self._index.locate(queue_ref, offsets[done], run, self._positions)
             if found and self._index.found_offset == offsets[done]:
                 if base >= 0 and self._index.found_base != base:

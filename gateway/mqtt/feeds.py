@@ -113,12 +113,13 @@ class FilterFeed:
     def on_ready(self, now_ms: int) -> None:
         """Send what is new to those abreast; called by the broker when the queue grew."""
         del now_ms
+        broker = self._desk.broker
         for _ in range(READS_MAX):
             if not self._abreast or not self._advance():
                 break
         else:
-            self._desk.broker.request_run(self)
-        if self._slow and self._desk.broker.max_offset(self.queue_ref) >= self._trim_at:
+            broker.request_run(self)
+        if self._slow and broker.max_offset(self.queue_ref) >= self._trim_at:
             self._trim()
 
     def _advance(self) -> bool:
@@ -131,15 +132,16 @@ class FilterFeed:
             limit = min(limit, subscription.position - self.position)
         desk = self._desk
         batch = desk.batch
+        broker = desk.broker
         before = self.position
-        desk.broker.read(self.queue_ref, before, batch, limit, READ_BYTES_MAX)
+        broker.read(self.queue_ref, before, batch, limit, READ_BYTES_MAX)
         self.position = batch.next_offset
         if batch.count:
             self._send()
             batch.clear()
         if self._ahead:
             self._meet()
-        return before < self.position < desk.broker.max_offset(self.queue_ref)
+        return before < self.position < broker.max_offset(self.queue_ref)
 
     def _shed(self) -> int:
         """Put behind who cannot take more now; return how many messages all others can take."""
@@ -188,35 +190,36 @@ class FilterFeed:
     def _send(self) -> None:
         """Send the batch to all abreast: the same bytes to those at QoS 0, numbered ones to those at QoS 1."""
         desk = self._desk
-        count = desk.batch.count
+        batch = desk.batch
+        encoder = desk.encoder
+        metrics = desk.metrics
         plain = b""
         numbered = []
         for subscription in self._abreast:
             if subscription.qos:
                 numbered.append(subscription)
             else:
-                plain = plain or desk.encoder.encode(desk.batch, 0, 1)
+                plain = plain or encoder.encode(batch, 0, 1)
                 subscription.session.outlet.write(plain)  # type: ignore[union-attr] # abreast, so it has one
-        body_bytes = desk.encoder.body_bytes
         if numbered:
             self._send_numbered(numbered)
-            body_bytes = desk.encoder.body_bytes
-        desk.metrics.messages_out += count * len(self._abreast)
-        desk.metrics.bytes_out += body_bytes * len(self._abreast)
+        metrics.messages_out += batch.count * len(self._abreast)
+        metrics.bytes_out += encoder.body_bytes * len(self._abreast)
 
     def _send_numbered(self, subscriptions: list[Subscription]) -> None:
         desk = self._desk
+        batch = desk.batch
         encoder = desk.encoder
         data = b""
         for subscription in subscriptions:
             session = subscription.session
             window = session.open_window(desk.inflight_max)
             if not data:
-                data = encoder.encode(desk.batch, 1, window.next_id())
+                data = encoder.encode(batch, 1, window.next_id())
             elif encoder.id_count:
                 data = encoder.renumber(window.next_id())
             if encoder.id_count:
-                window.push(desk.batch, subscription.source)
+                window.push(batch, subscription.source)
             if subscription.floor_slot != NO_SLOT:
                 keep_places(desk, subscription, self.position)
             session.outlet.write(data)  # type: ignore[union-attr] # abreast, so it has one

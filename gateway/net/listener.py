@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+from typing import cast
 
 from gateway.net.transport import Endpoint, SocketTransport
 
@@ -59,7 +60,7 @@ class Listener:
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(
-                lambda: SocketTransport(self._endpoint),
+                lambda: cast("asyncio.Protocol", SocketTransport(self._endpoint)),
                 self._host or None,
                 self._port,
                 backlog=BACKLOG,

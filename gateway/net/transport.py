@@ -52,8 +52,8 @@ class Endpoint:
         self.admission = admission
 
 
-class SocketTransport(asyncio.Protocol):
-    """One connection. It is a `Transport` for its handler and a protocol for the loop."""
+class SocketTransport:
+    """One connection. It is a `Transport` for its handler and, by its methods, an `asyncio.Protocol` for the loop."""
 
     __slots__ = (
         "_close_until_ms",

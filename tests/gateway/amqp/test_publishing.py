@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 from pamqp.commands import Basic, Channel, Exchange, Queue
 
-from core.errors import DiskFullError
 from core.settings import StoreSettings
 from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
@@ -167,21 +169,25 @@ def test_a_new_binding_counts_from_the_next_message_on(world):
     assert peer.bodies() == [b"2", b"3"]
 
 
-def test_a_message_that_the_store_has_no_room_for_is_refused(world, monkeypatch):
+def test_a_message_that_the_store_has_no_room_for_is_refused(tmp_path, monkeypatch):
+    world = AmqpWorld(tmp_path, store_settings=StoreSettings(segment_bytes=64 * 1024))
     peer = world.client()
     peer.declare("q")
     peer.confirms()
+    peer.publish(b"1", key="q")
 
-    def fail(batch, now_ms):
-        batch.appended = 1
-        raise DiskFullError("/data")
+    def no_room(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(world.store, "append_batch", fail)
-    peer.publish(b"1", key="q").publish(b"2", key="q")
-    peer.write(*[amqp.publish(1, b"x", key="q") for _ in range(3)])
+    monkeypatch.setattr(os, "posix_fallocate", no_room)
+    peer.write(*[amqp.publish(1, b"x" * 40_000, key="q") for _ in range(3)])
     answers = [(type(one).__name__, one.delivery_tag) for one in peer.take()]
-    assert [tag for name, tag in answers if name == "Nack"] == [4, 5]
+    assert answers == [("Ack", 1), ("Nack", 3), ("Nack", 4), ("Ack", 4)]
     other = world.client()
-    other.publish(b"1", key="q")
+    other.publish(b"x" * 40_000, key="q")
     (close,) = other.take()
-    assert (close.reply_code, close.reply_text) == (506, "RESOURCE_ERROR - no space left for /data")
+    assert close.reply_code == 506
+    assert close.reply_text.startswith(f"RESOURCE_ERROR - no space left for {tmp_path}")
+    monkeypatch.undo()
+    assert world.client().declare("q", passive=True).message_count == 2
+    world.close()

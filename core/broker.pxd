@@ -1,0 +1,50 @@
+import cython
+
+from core.lmq.router cimport Router
+from core.message cimport PublishBatch, StoredBatch
+from core.metrics cimport Metrics
+from core.store.message_store cimport MessageStore
+
+
+cdef class Broker:
+    cdef public MessageStore store
+    cdef public bytes parent_topic
+    cdef public Metrics metrics
+    cdef public bint is_failed
+    cdef public object schedule
+    cdef public object request_flush
+    cdef public object on_reader_error
+    cdef public Router router
+    cdef public object retained
+    cdef public object consumer_offsets
+    cdef public object pop
+    cdef bint _is_sync
+    cdef readonly object _waiters
+    cdef list _holders
+    cdef list _shown
+    cdef list _grown
+    cdef dict _requested
+    cdef bint _is_scheduled
+    cdef list _waiting
+    cdef list _covered
+    cdef bint _is_flushing
+    cdef StoredBatch _one
+
+    cpdef route_topic(self, bytes topic)
+
+    cpdef publish_batch(self, PublishBatch batch, long long now_ms)
+
+    cpdef long long max_offset(self, int queue_ref) except -1
+
+    cpdef Py_ssize_t read(
+        self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max
+    ) except -1
+
+    cpdef request_run(self, reader)
+
+    cdef _wake_up(self)
+
+    @cython.locals(ready=dict)
+    cpdef run_turn(self, long long now_ms)
+
+    cpdef when_durable(self, callback)

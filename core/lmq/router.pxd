@@ -1,0 +1,18 @@
+import cython
+
+from core.lmq.topic_trie cimport TopicTrie
+
+
+cdef class Router:
+    cdef public long long generation
+    cdef object _make_route
+    cdef Py_ssize_t _cache_max
+    cdef TopicTrie _trie
+    cdef dict _routes
+    cdef TopicTrie _changes
+    cdef long long _change_number
+
+    @cython.locals(cached=tuple)
+    cpdef route(self, bytes topic)
+
+    cdef bint _is_still_right(self, bytes topic, tuple cached) except -1

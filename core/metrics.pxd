@@ -1,0 +1,19 @@
+cdef class DoorMetrics:
+    cdef public str name
+    cdef public long long messages_in
+    cdef public long long messages_out
+    cdef public long long bytes_in
+    cdef public long long bytes_out
+    cdef public long long connections
+    cdef public long long connections_total
+    cdef public long long sessions
+    cdef public dict refused
+    cdef public dict dropped
+
+
+cdef class Metrics:
+    cdef public dict doors
+    cdef public object sync
+    cdef public long long messages_stored
+    cdef public long long dispatches
+    cdef public long long damaged_records

@@ -1,0 +1,37 @@
+from core.message cimport PublishBatch, StoredBatch
+from core.store.commit_log cimport CommitLog
+from core.store.head_index cimport HeadIndex
+from core.store.queue_index cimport QueueIndex
+from core.store.queue_reader cimport QueueReader
+
+
+cdef class MessageStore:
+    cdef readonly object data_dir
+    cdef readonly object settings
+    cdef readonly object report
+    cdef object _lock
+    cdef object _segments
+    cdef object _names
+    cdef QueueIndex _index
+    cdef HeadIndex _head
+    cdef object _definitions
+    cdef object _sets
+    cdef dict _places
+    cdef dict _journals
+    cdef bint _is_open
+    cdef long long _prepared_at
+    cdef long long _populated
+    cdef readonly CommitLog _log
+    cdef QueueReader _reader
+    cdef object _confirmed
+    cdef object _flusher
+
+    cpdef long long max_offset(self, int queue_ref) except -1
+
+    cpdef long long append_batch(self, PublishBatch batch, long long now_ms) except -1
+
+    cpdef Py_ssize_t read(
+        self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max
+    ) except -1
+
+    cpdef Py_ssize_t take_grown(self, list into) except -1

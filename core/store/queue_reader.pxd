@@ -1,0 +1,37 @@
+import cython
+
+from core.message cimport StoredBatch
+from core.store.queue_index cimport QueueIndex
+from core.store.record cimport fill_batch, fill_columns
+
+cdef Py_ssize_t _POSITIONS_MAX
+cdef long long _NO_LIMIT
+
+
+cdef class QueueReader:
+    cdef object _segments
+    cdef QueueIndex _index
+    cdef long long _trusted_from
+    cdef int[::1] _positions
+    cdef StoredBatch _one
+
+    @cython.locals(
+        index=QueueIndex, positions="int[::1]", found=Py_ssize_t, base="long long", trusted="long long",
+        count=Py_ssize_t
+    )
+    cpdef Py_ssize_t read(
+        self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max
+    ) except -1
+
+    @cython.locals(done=Py_ssize_t, base="long long", run=Py_ssize_t, found=Py_ssize_t, trusted="long long")
+    cpdef Py_ssize_t read_offsets(
+        self, int queue_ref, long long[::1] offsets, Py_ssize_t count, StoredBatch into
+    ) except -1
+
+    cpdef bint read_at(self, long long physical_offset, StoredBatch into) except -1
+
+    cdef long long _trusted_position(self, long long base, long long size)
+
+
+@cython.locals(at=Py_ssize_t)
+cdef Py_ssize_t _run_length(long long[::1] offsets, Py_ssize_t start, Py_ssize_t end) except -1

@@ -1,0 +1,42 @@
+import cython
+
+from core.metrics cimport DoorMetrics
+from gateway.mqtt.codec cimport RunColumns
+from gateway.mqtt.connection cimport MqttConnection
+from gateway.mqtt.publishing cimport Publishing
+
+
+cdef class MqttHandler:
+    cdef public object transport
+    cdef public object session
+    cdef MqttDoor _door
+    cdef readonly MqttConnection _connection
+    cdef object _identity
+    cdef bytes _origin
+    cdef object _will
+
+    @cython.locals(connection=MqttConnection, out=bytes)
+    cpdef on_data(self, bytes data, long long now_ms)
+
+    cpdef next_deadline_ms(self)
+
+    @cython.locals(door=MqttDoor, acks=bytes)
+    cdef _publish(self, long long now_ms)
+
+    cpdef _send_acks(self, bytes acks)
+
+    cdef _acknowledge(self)
+
+
+cdef class MqttDoor:
+    cdef public object broker
+    cdef public DoorMetrics metrics
+    cdef public RunColumns columns
+    cdef public object sessions
+    cdef public object delivery
+    cdef public object subscribing
+    cdef public Publishing publishing
+    cdef object _settings
+    cdef object _authenticator
+    cdef dict _handlers
+    cdef set _strangers

@@ -1,0 +1,35 @@
+import cython
+
+from gateway.runtime cimport Clock, CoarseTimer
+
+
+cdef class Endpoint:
+    cdef public str name
+    cdef public object connect
+    cdef public Clock clock
+    cdef public CoarseTimer timer
+    cdef public object table
+    cdef public object limits
+    cdef public dict refused
+    cdef public object arrived
+
+
+cdef class SocketTransport:
+    cdef Endpoint _endpoint
+    cdef object _handler
+    cdef object _socket
+    cdef long long _close_until_ms
+    cdef bint _is_reading
+    cdef public long long conn_id
+    cdef public str peer
+    cdef public bytes peer_host
+    cdef public bint is_tls
+    cdef public bint is_writable
+    cdef public long long timer_slot
+
+    @cython.locals(endpoint=Endpoint)
+    cpdef data_received(self, data)
+
+    cpdef next_deadline_ms(self)
+
+    cpdef write(self, data)
