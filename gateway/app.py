@@ -35,6 +35,7 @@ LOGGER = logging.getLogger(__name__)
 
 RETIRE_INTERVAL_MS = 10_000
 EXPIRE_INTERVAL_MS = 10_000
+LEASE_INTERVAL_MS = 1_000
 DRAIN_S = 1.5  # what open connections get to take their last bytes when we stop
 FLUSH_STOP_S = 2.0  # what a sync under way gets then
 
@@ -160,6 +161,7 @@ class Gateway:
         self.timer.watch(Every(self.settings.store.flush.interval_ms, self._flush_quietly, now_ms))
         self.timer.watch(Every(RETIRE_INTERVAL_MS, self._retire, now_ms))
         self.timer.watch(Every(EXPIRE_INTERVAL_MS, self.mqtt.expire_sessions, now_ms))
+        self.timer.watch(Every(LEASE_INTERVAL_MS, self.amqp.remove_unused, now_ms))
 
     async def _listen(self, name: str, endpoint: Endpoint, listen: str) -> None:
         address = parse_address(listen)

@@ -10,7 +10,7 @@ cdef bytes _TTL_NAME
 
 
 @cython.locals(ttl_ms="long long")
-cpdef bint is_expired(StoredBatch stored, Py_ssize_t i, long long now_ms) except -1
+cpdef bint is_expired(StoredBatch stored, Py_ssize_t i, long long now_ms, long long limit_ms) except -1
 
 
 @cython.locals(buf="const unsigned char[::1]", after=Py_ssize_t)
@@ -22,11 +22,11 @@ cdef long long read_decimal(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssi
 
 
 @cython.locals(i=Py_ssize_t)
-cpdef Py_ssize_t count_expired(StoredBatch stored, long long now_ms) except -1
+cpdef Py_ssize_t count_expired(StoredBatch stored, long long now_ms, long long limit_ms) except -1
 
 
-@cython.locals(i=Py_ssize_t, kept=Py_ssize_t, gone=list)
-cpdef list take_expired(StoredBatch stored, long long now_ms, long long fresh_from)
+@cython.locals(i=Py_ssize_t, kept=Py_ssize_t, gone=list, may_be=cython.bint)
+cpdef list take_expired(StoredBatch stored, long long now_ms, long long limit_ms, long long fresh_from)
 
 
 cdef int move(StoredBatch stored, Py_ssize_t i, Py_ssize_t to) except -1

@@ -18,8 +18,10 @@ _MARKED = FLAG_MARK | FLAG_EXPIRES
 _TTL_NAME = TTL_MS + b"\x01"
 
 
-def is_expired(stored: StoredBatch, i: int, now_ms: int) -> bool:
-    """Return whether message `i` has a time to live, and has outlived it."""
+def is_expired(stored: StoredBatch, i: int, now_ms: int, limit_ms: int) -> bool:
+    """Return whether message `i` has outlived its time to live, or its queue's, which is `limit_ms`, -1 for none."""
+    if limit_ms >= 0 and stored.store_ms[i] + limit_ms <= now_ms:
+        return True
     if stored.flag[i] & _MARKS != _MARKED:
         return False
     ttl_ms = read_ttl(stored.buf, stored.properties_start[i], stored.properties_end[i])
@@ -51,15 +53,15 @@ def read_decimal(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int
     return value
 
 
-def count_expired(stored: StoredBatch, now_ms: int) -> int:
+def count_expired(stored: StoredBatch, now_ms: int, limit_ms: int) -> int:
     """Return how many messages are expired before the first that is not."""
     for i in range(stored.count):
-        if not is_expired(stored, i, now_ms):
+        if not is_expired(stored, i, now_ms, limit_ms):
             return i
     return stored.count
 
 
-def take_expired(stored: StoredBatch, now_ms: int, fresh_from: int) -> list[int]:
+def take_expired(stored: StoredBatch, now_ms: int, limit_ms: int, fresh_from: int) -> list[int]:
     """Take the messages that are expired out of `stored`; return their queue offsets.
 
     Those from the queue offset `fresh_from` on stay in any case: they came in just now.
@@ -67,7 +69,8 @@ def take_expired(stored: StoredBatch, now_ms: int, fresh_from: int) -> list[int]
     gone: list[int] = []
     kept = 0
     for i in range(stored.count):
-        if stored.flag[i] & _MARKS == _MARKED and stored.queue_offset[i] < fresh_from and is_expired(stored, i, now_ms):
+        may_be = limit_ms >= 0 or stored.flag[i] & _MARKS == _MARKED
+        if may_be and stored.queue_offset[i] < fresh_from and is_expired(stored, i, now_ms, limit_ms):
             gone.append(stored.queue_offset[i])
             continue
         if kept < i:

@@ -83,6 +83,7 @@ class Reading:
             exclusive=method.exclusive,
         )
         channel.consumers[tag] = consumer
+        self._vhost.use(queue)
         if method.exclusive:
             queue.has_exclusive = True
         return consumer
@@ -103,6 +104,7 @@ class Reading:
         queue = self._declarer.get_queue(channel, method.queue)
         self._declarer.check_may_read(queue)
         stored = self._vhost.stored
+        self._vhost.use(queue)
         pop = queue.pop
         queue.drop_expired(now_ms)
         if not pop.take(stored, 1, GET_BYTES_MAX, 0, now_ms):

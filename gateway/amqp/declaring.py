@@ -12,12 +12,13 @@ from pamqp import base
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
 from core.lmq.topic_space import filter_from_binding_key
+from core.properties import TTL_MS_MAX
 from gateway.amqp.channel import Channel
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import DEFAULT, DIRECT, FANOUT, PREDECLARED, TOPIC, Exchange
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
-from gateway.amqp.shared_queue import SharedQueue
+from gateway.amqp.shared_queue import EXPIRES, MESSAGE_TTL, SharedQueue
 from gateway.auth.authenticator import Identity
 
 KINDS = (DIRECT, FANOUT, TOPIC)
@@ -136,6 +137,7 @@ class Declarer:
         if method.passive:
             queue = self.get_queue(channel, method.queue)
             channel.last_queue = queue.name
+            self._vhost.use(queue)
             return self._declared(method, queue, now_ms, is_durable=False)
         name = method.queue or f"amq.gen-{secrets.token_urlsafe(16)}"
         arguments = self._check_queue_arguments(name, method.arguments)
@@ -143,6 +145,7 @@ class Declarer:
         found = self._vhost.find(name)
         if found is not None:
             self._check_same_queue(method, found, arguments)
+            self._vhost.use(found)
         elif method.queue.startswith(RESERVED_PREFIX):
             reason = f"queue name '{name}' contains reserved prefix 'amq.*'"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
@@ -171,8 +174,12 @@ class Declarer:
         if kind != "classic":
             reason = f"invalid arg 'x-queue-type' for {what}: '{kind}' is not supported, only 'classic'"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+        times: dict[str, object] = {}
+        for argument, least in ((MESSAGE_TTL, 0), (EXPIRES, 1)):
+            if argument in kept:
+                times[argument] = _check_time(argument, kept.pop(argument), least, what)
         _refuse_arguments(kept, what)
-        return {}
+        return times
 
     def _check_same_queue(self, method: QueueMethod.Declare, found: SharedQueue, arguments: dict[str, object]) -> None:
         what = f"queue '{found.name}' in vhost '{self._vhost.name}'"
@@ -182,7 +189,8 @@ class Declarer:
             raise self._vhost.locked(found.name)
         _check_same("durable", method.durable, found.is_durable, what)
         _check_same("auto_delete", method.auto_delete, found.is_auto_delete, what)
-        _check_same("arguments", arguments, found.arguments, what)
+        for name in (MESSAGE_TTL, EXPIRES):
+            _check_same(name, arguments.get(name, "none"), found.arguments.get(name, "none"), what)
 
     def delete_queue(self, channel: Channel, method: QueueMethod.Delete, now_ms: int) -> Answer:
         """Remove a queue, harmless where there is none; its consumers are told."""
@@ -261,6 +269,16 @@ def _refuse_arguments(arguments: Mapping[str, object] | None, what: str, *more: 
     for name in arguments or {}:
         if name.startswith("x-") or name in more:
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{name}' for {what}: not supported")
+
+
+def _check_time(name: str, value: object, least: int, what: str) -> int:
+    """Return the milliseconds that an argument says."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        return min(value, TTL_MS_MAX)
+    why = "unacceptable_type"
+    if isinstance(value, int) and not isinstance(value, bool):
+        why = f"{{value_negative,{value}}}" if value < 0 else f"{{value_zero,{value}}}"
+    raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{name}' for {what}: {why}")
 
 
 def _check_same(name: str, received: object, current: object, what: str) -> None:

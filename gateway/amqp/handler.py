@@ -82,6 +82,10 @@ class AmqpDoor:
         """Finish expired messages of queues that nobody reads, so that retention need not keep them."""
         self.vhost.drop_expired(now_ms)
 
+    def remove_unused(self, now_ms: int) -> None:
+        """Delete queues that are to go when nobody uses them, and have been unused for so long."""
+        self.vhost.remove_unused(now_ms)
+
     def stop(self, now_ms: int) -> None:
         """Tell all clients that the gateway goes down."""
         for handler in list(self._handlers):

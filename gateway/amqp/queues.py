@@ -19,6 +19,7 @@ TABLE = "amqp"
 QUEUE = "q"
 EXCHANGE = "x"
 BINDING = "b"
+IN_USE = -1
 
 
 class VirtualHost:
@@ -34,6 +35,7 @@ class VirtualHost:
         self._broker = broker
         self._table = broker.table(TABLE)
         self._queues: dict[str, SharedQueue] = {}
+        self._leases: dict[str, int] = {}  # of queues that go when unused: since when that is seen, or IN_USE
 
     def load(self) -> None:
         """Bring back what is durable, forget the rest."""
@@ -46,6 +48,7 @@ class VirtualHost:
                 self._queues[key[1]] = self._make(
                     key[1], durable=True, auto_delete=row["auto_delete"], owner=None, arguments=row["arguments"]
                 )
+                self.use(self._queues[key[1]])
             elif key[0] == QUEUE:
                 self._broker.pop.drop(self.light_name(key[1]), GROUP)
                 self._table.delete(_key(QUEUE, key[1]))
@@ -62,22 +65,38 @@ class VirtualHost:
 
     def drop_expired(self, now_ms: int) -> None:
         """Finish the expired messages that stand first in their queues."""
-        due = {
-            light_name
-            for light_name, offset in self._broker.pop.floors(GROUP)
-            if self._is_expired_at(light_name, offset, now_ms)
-        }
-        for queue in self._queues.values() if due else ():
-            if queue.light_name in due:
+        floors = dict(self._broker.pop.floors(GROUP))
+        for queue in self._queues.values():
+            offset = floors.get(queue.light_name)
+            if offset is not None and self._is_expired_at(queue, offset, now_ms):
                 queue.drop_expired(now_ms)
 
-    def _is_expired_at(self, light_name: bytes, offset: int, now_ms: int) -> bool:
-        queue_ref = self._broker.open_queue(light_name)
+    def _is_expired_at(self, queue: SharedQueue, offset: int, now_ms: int) -> bool:
+        queue_ref = self._broker.open_queue(queue.light_name)
         if offset >= self._broker.max_offset(queue_ref):
             return False
-        found = self._broker.read(queue_ref, offset, self.stored, 1, 1) > 0 and is_expired(self.stored, 0, now_ms)
+        found = self._broker.read(queue_ref, offset, self.stored, 1, 1) > 0
+        found = found and is_expired(self.stored, 0, now_ms, queue.limit_ms)
         self.stored.clear()
         return found
+
+    def use(self, queue: SharedQueue) -> None:
+        """Begin the lease of a queue that has one again: somebody declares, reads or consumes it."""
+        if queue.lease_ms >= 0:
+            self._leases[queue.name] = IN_USE
+
+    def remove_unused(self, now_ms: int) -> None:
+        """Delete the queues whose lease is over; called about once a second, by which they may stay longer."""
+        for name, since_ms in list(self._leases.items()):
+            queue = self._queues.get(name)
+            if queue is None or queue.lease_ms < 0:
+                del self._leases[name]
+            elif queue.consumers:
+                self._leases[name] = IN_USE
+            elif since_ms == IN_USE:
+                self._leases[name] = now_ms
+            elif now_ms - since_ms >= queue.lease_ms:
+                self.remove(queue)
 
     def light_name(self, queue: str) -> bytes:
         """Return the light queue of a queue."""
@@ -126,6 +145,7 @@ class VirtualHost:
         queue = self._make(name, durable=durable, auto_delete=auto_delete, owner=owner, arguments=arguments)
         queue.start_empty()
         self._queues[name] = queue
+        self.use(queue)
         self.exchanges.version += 1
         row = {"durable": durable and owner is None, "auto_delete": auto_delete, "arguments": arguments}
         self._table.put(_key(QUEUE, name), json.dumps(row).encode())

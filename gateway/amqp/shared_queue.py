@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from typing import Protocol
+from typing import Protocol, cast
 
 from core.broker import Broker
 from core.lmq.expiry import count_expired, take_expired
 from core.message import StoredBatch
 
 GROUP = b"amqp"
+MESSAGE_TTL = "x-message-ttl"
+EXPIRES = "x-expires"
 TAKE_COUNT_MAX = 1_024
 TAKE_BYTES_MAX = 1 << 20
 HEAD_COUNT_MAX = 256  # messages looked at for expired ones in one go
@@ -130,6 +132,16 @@ class SharedQueue:
             self._pop = self._broker.pop.open(self.light_name, GROUP)
         return self._pop
 
+    @property
+    def limit_ms(self) -> int:
+        """How long messages live in this queue at most, or -1."""
+        return cast("int", self.arguments.get(MESSAGE_TTL, -1))
+
+    @property
+    def lease_ms(self) -> int:
+        """How long the queue stays when nobody uses it, or -1."""
+        return cast("int", self.arguments.get(EXPIRES, -1))
+
     def start_empty(self) -> None:
         """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
         queue_ref = self._broker.open_queue(self.light_name)
@@ -203,7 +215,7 @@ class SharedQueue:
             if not count:
                 break
             total += stored.record_end[count - 1] - stored.record_start[0]
-            expired = take_expired(stored, now_ms, self._fresh_from)
+            expired = take_expired(stored, now_ms, self.limit_ms, self._fresh_from)
             self._finish_expired(array("q", expired), len(expired))
             if not stored.count:
                 continue
@@ -224,7 +236,7 @@ class SharedQueue:
         count = 1
         while self.pop.ready_count > 0:
             found = self.pop.peek(stored, count)
-            expired = count_expired(stored, now_ms)
+            expired = count_expired(stored, now_ms, self.limit_ms)
             taken = self.pop.take(stored, expired, 1 << 40, 0, now_ms) if expired else 0
             self._finish_expired(stored.queue_offset, taken)
             stored.clear()

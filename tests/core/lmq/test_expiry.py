@@ -41,15 +41,15 @@ def batch(*ttls, store_ms=1_000):
 
 def test_a_message_expires_when_its_time_to_live_is_over():
     stored = batch(100, 0, None)
-    assert [is_expired(stored, 0, now_ms) for now_ms in (1_000, 1_099, 1_100)] == [False, False, True]
-    assert [is_expired(stored, 1, now_ms) for now_ms in (999, 1_000)] == [False, True]
-    assert not is_expired(stored, 2, 1 << 62)
+    assert [is_expired(stored, 0, now_ms, -1) for now_ms in (1_000, 1_099, 1_100)] == [False, False, True]
+    assert [is_expired(stored, 1, now_ms, -1) for now_ms in (999, 1_000)] == [False, True]
+    assert not is_expired(stored, 2, 1 << 62, -1)
 
 
 def test_flags_of_others_mean_nothing():
     stored = batch(0)
     stored.flag[0] = FLAG_EXPIRES
-    assert not is_expired(stored, 0, 1 << 62)
+    assert not is_expired(stored, 0, 1 << 62, -1)
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,19 @@ def test_forged_times_to_live_mean_nothing(properties, ttl_ms):
     assert read_ttl(buf, 1, 1 + len(properties)) == ttl_ms
 
 
-@given(st.lists(st.sampled_from([None, 10, 20]), max_size=12), st.integers(0, 12), st.integers(1_009, 1_021))
-def test_what_is_expired_is_taken_out_and_the_rest_stays_whole(ttls, fresh_from, now_ms):
+@given(
+    st.lists(st.sampled_from([None, 10, 20]), max_size=12),
+    st.sampled_from([-1, 15]),
+    st.integers(0, 12),
+    st.integers(1_009, 1_021),
+)
+def test_what_is_expired_is_taken_out_and_the_rest_stays_whole(ttls, limit_ms, fresh_from, now_ms):
     stored = batch(*ttls)
     whole = [[getattr(stored, name)[i] for name in COLUMNS] for i in range(len(ttls))]
-    gone = [i for i, ttl in enumerate(ttls) if ttl is not None and 1_000 + ttl <= now_ms]
+    lives = [min(limit_ms if limit_ms >= 0 else 1_000, 1_000 if ttl is None else ttl) for ttl in ttls]
+    gone = [i for i, life in enumerate(lives) if 1_000 + life <= now_ms]
     head = next((i for i in range(len(ttls)) if i not in gone), len(ttls))
-    assert count_expired(stored, now_ms) == head
-    assert take_expired(stored, now_ms, fresh_from) == [i for i in gone if i < fresh_from]
+    assert count_expired(stored, now_ms, limit_ms) == head
+    assert take_expired(stored, now_ms, limit_ms, fresh_from) == [i for i in gone if i < fresh_from]
     left = [row for i, row in enumerate(whole) if i not in gone or i >= fresh_from]
     assert [[getattr(stored, name)[i] for name in COLUMNS] for i in range(stored.count)] == left

@@ -104,9 +104,9 @@ SOFT = [
         ),
     ),
     (
-        Queue.Declare(queue="r", arguments={"x-message-ttl": 1}),
+        Queue.Declare(queue="r", arguments={"x-max-length": 1}),
         406,
-        "PRECONDITION_FAILED - invalid arg 'x-message-ttl' for queue 'r' in vhost '/': not supported",
+        "PRECONDITION_FAILED - invalid arg 'x-max-length' for queue 'r' in vhost '/': not supported",
     ),
     (
         Queue.Declare(queue="r", arguments={"x-queue-type": "quorum"}),

@@ -177,3 +177,77 @@ def test_the_record_stays_in_the_log(world):
     world.now_ms += 5
     assert peer.declare("q", passive=True).message_count == 0
     assert world.read_parent()[-1][b"LMQ_TTL_MS"] == b"5"
+
+
+def test_a_queue_can_limit_the_life_of_all_its_messages(world):
+    peer = world.client()
+    peer.declare("q", durable=True, arguments={"x-message-ttl": 100})
+    peer.publish(b"1", key="q").publish(b"2", key="q", expiration="50").publish(b"3", key="q", expiration="5000")
+    world.now_ms += 50
+    assert peer.declare("q", passive=True).message_count == 3
+    peer.publish(b"4", key="q")
+    world.now_ms += 50
+    world.close()
+    world.open()
+    world.amqp.drop_expired(world.now_ms)
+    peer = world.client()
+    assert peer.call(Basic.Get(queue="q")).body == b"4"
+    world.now_ms += 50
+    peer.publish(b"5", key="q").vanish()
+    peer = world.client().consume("q")
+    assert peer.bodies() == [b"5"]
+
+
+def test_a_queue_that_nobody_uses_is_deleted(world):
+    peer = world.client()
+    peer.declare("q", durable=True, arguments={"x-expires": 3_000})
+    peer.declare("other", durable=True)
+
+    def pass_seconds(count):
+        for _ in range(count):
+            world.now_ms += 1_000
+            world.amqp.remove_unused(world.now_ms)
+        return world.amqp.vhost.find("q") is not None
+
+    assert pass_seconds(3)
+    peer.declare("q", durable=True, arguments={"x-expires": 3_000})
+    assert pass_seconds(3)
+    peer.call(Basic.Get(queue="q"))
+    assert pass_seconds(3)
+    peer.consume("q").take()
+    assert pass_seconds(9)
+    peer.call(Basic.Cancel("c"))
+    assert pass_seconds(3)
+    world.close()
+    world.open()
+    assert pass_seconds(3)
+    assert not pass_seconds(1)
+    assert world.amqp.vhost.find("other") is not None
+    world.close()
+    world.open()
+    assert not pass_seconds(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("x-expires", 0, "{value_zero,0}"),
+        ("x-expires", -1, "{value_negative,-1}"),
+        ("x-message-ttl", -1, "{value_negative,-1}"),
+        ("x-message-ttl", "100", "unacceptable_type"),
+        ("x-message-ttl", True, "unacceptable_type"),
+    ],
+)
+def test_wrong_times_of_a_queue_are_refused(world, name, value, why):
+    close = world.client().declare("q", arguments={name: value})
+    said = f"PRECONDITION_FAILED - invalid arg '{name}' for queue 'q' in vhost '/': {why}"
+    assert (close.reply_code, close.reply_text) == (406, said)
+
+
+def test_a_queue_declared_with_another_time_is_another_queue(world):
+    world.client().declare("q", arguments={"x-message-ttl": 1_000})
+    for arguments, received in (({"x-message-ttl": 2_000}, "2000"), ({}, "none")):
+        close = world.client().declare("q", arguments=arguments)
+        what = "inequivalent arg 'x-message-ttl' for queue 'q' in vhost '/'"
+        assert close.reply_text == f"PRECONDITION_FAILED - {what}: received '{received}' but current is '1000'"
+    assert world.client().declare("q", arguments={"x-message-ttl": 1_000}).queue == "q"
