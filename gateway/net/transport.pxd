@@ -12,6 +12,7 @@ cdef class Endpoint:
     cdef public object limits
     cdef public dict refused
     cdef public object arrived
+    cdef public object admission
 
 
 cdef class SocketTransport:
@@ -19,6 +20,8 @@ cdef class SocketTransport:
     cdef object _handler
     cdef object _socket
     cdef long long _close_until_ms
+    cdef bytes _held
+    cdef bint _is_known
     cdef bint _is_reading
     cdef public long long conn_id
     cdef public str peer

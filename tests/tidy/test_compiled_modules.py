@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
+import re
 
 import pytest
 
@@ -30,3 +32,41 @@ def test_module_that_runs_is_of_the_build_under_test(path):
     assert (ROOT / path).parent == type(ROOT)(module.__file__).parent
     if os.environ.get("LMQ_COMPILE") == "none":
         assert module.__file__.endswith(".py")
+
+
+def _declared(text):
+    """Return the attributes of each class of a .pxd."""
+    found = {}
+    attributes = set()
+    for line in text.splitlines():
+        if match := re.match(r"cdef class (\w+)", line):
+            attributes = found[match[1]] = set()
+        elif line and not line.startswith(" "):
+            attributes = set()
+        elif match := re.fullmatch(r"    cdef [^(]*?([\w, ]+)", line):
+            attributes.update(name.split()[-1] for name in match[1].split(","))
+    return found
+
+
+def _assigned(tree):
+    """Return the attributes of `self` that each class of a module sets."""
+    return {
+        node.name: {
+            target.attr
+            for target in ast.walk(node)
+            if isinstance(target, ast.Attribute)
+            and isinstance(target.ctx, ast.Store)
+            and isinstance(target.value, ast.Name)
+            and target.value.id == "self"
+        }
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+@pytest.mark.parametrize("path", compiled_list())
+def test_each_attribute_of_a_compiled_class_is_declared(path):
+    declared = _declared((ROOT / path).with_suffix(".pxd").read_text())
+    assigned = _assigned(ast.parse((ROOT / path).read_text()))
+    missing = {name: assigned[name] - attributes for name, attributes in declared.items()}
+    assert not any(missing.values()), missing
