@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
+import os
 
 import pytest
 
-from core.errors import DataFolderInUseError, DataFolderUnusableError, FlushFailedError
+from core.errors import DataFolderInUseError, DataFolderUnusableError
 from gateway.app import Every, Gateway
 from gateway.net.listener import ListenError
 from gateway.settings import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
+from tests.support.store import publish
 
 
 def _offers(data_dir, **blocks):
@@ -92,11 +95,12 @@ async def test_failed_sync_ends_the_gateway(tmp_path, caplog, monkeypatch):
     gateway = Gateway(_offers(tmp_path))
     await gateway.start()
 
-    def fail():
-        raise FlushFailedError("input/output error")
+    def fail(fd):
+        raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(gateway.store, "flush", fail)
+        patch.setattr(os, "fdatasync", fail)
+        publish(gateway.store, gateway.broker.route_topic(b"a"), b"x", now_ms=gateway.clock.now_ms())
         gateway.flusher.request()
         await asyncio.wait_for(gateway.stopped.wait(), 5)
     assert gateway.broker.is_failed
