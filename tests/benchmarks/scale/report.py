@@ -127,7 +127,7 @@ def _markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> li
 
 
 def draw(part: Part, path: Path) -> None:
-    """Draw each figure against the sizes, with its samples and, dashed, what bounds it."""
+    """Draw each figure against the sizes, with its samples and, as a red bar, what bounds it."""
     import matplotlib as mpl  # noqa: PLC0415 - half a second, and only at the end
 
     mpl.use("svg")

@@ -87,6 +87,7 @@ SCENARIOS = (
             Figure("queue_bytes", "private memory a queue", "B"),
         ),
         (
+            Bound("confirm_us", 50, 10_000, base=1_000, is_each=True),
             Bound("confirm_us", 50, 100_000, base=1_000, is_each=True),
             Bound("each_kb", 8, 1_000),
             Bound("first_kb", 2_000, 100_000),
