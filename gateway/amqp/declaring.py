@@ -174,6 +174,11 @@ class Declarer:
         if kind != "classic":
             reason = f"invalid arg 'x-queue-type' for {what}: '{kind}' is not supported, only 'classic'"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+        mode = kept.pop("x-queue-mode", "default")
+        if mode not in {"default", "lazy"}:  # either way messages are on disk
+            raise AmqpError(
+                ReplyCode.PRECONDITION_FAILED, f"invalid arg 'x-queue-mode' for {what}: '{mode}' is unknown"
+            )
         times: dict[str, object] = {}
         for argument, least in ((MESSAGE_TTL, 0), (EXPIRES, 1)):
             if argument in kept:

@@ -204,3 +204,12 @@ def test_a_hard_error_costs_the_connection_and_nobody_elses(world, method, code,
     peer.send(Connection.CloseOk(), channel=0)
     assert peer.is_closed
     assert other.declare("q", passive=True).queue == "q"
+
+
+def test_a_lazy_queue_is_a_queue(world):
+    peer = world.client()
+    for mode in ("lazy", "default"):
+        assert peer.declare("q", arguments={"x-queue-mode": mode}).queue == "q"
+    close = peer.declare("q", arguments={"x-queue-mode": "brisk"})
+    said = "PRECONDITION_FAILED - invalid arg 'x-queue-mode' for queue 'q' in vhost '/': 'brisk' is unknown"
+    assert (close.reply_code, close.reply_text) == (406, said)
