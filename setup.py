@@ -41,7 +41,9 @@ COMPILED = [
     "gateway/mqtt/publish_encoder.py",
     "gateway/mqtt/connection.py",
     "gateway/mqtt/publishing.py",
+    "gateway/mqtt/session.py",
     "gateway/mqtt/feeds.py",
+    "gateway/mqtt/delivery.py",
     "gateway/mqtt/handler.py",
     "gateway/amqp/field_table.py",
     "gateway/amqp/property_block.py",
@@ -68,6 +70,7 @@ CFLAGS = [
     "-Werror=sign-compare",
     "-Werror=shift-count-overflow",
     "-Werror=implicit-function-declaration",
+    "-Werror=incompatible-pointer-types",  # such as a typed method taken as a value
     "-Wno-maybe-uninitialized",  # of what Cython itself writes
 ]
 # Cython 3.3 forgets these two in a module whose memory views are shared and that appends to a bytearray.

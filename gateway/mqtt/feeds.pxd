@@ -5,6 +5,7 @@ from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
 from gateway.mqtt.inflight cimport InflightWindow
 from gateway.mqtt.publish_encoder cimport PublishEncoder
+from gateway.mqtt.session cimport Session, Subscription
 
 
 cdef class FilterFeed:
@@ -23,14 +24,25 @@ cdef class FilterFeed:
     @cython.locals(limit="long long", batch=StoredBatch, before="long long", broker=Broker)
     cdef bint _advance(self) except -1
 
-    @cython.locals(limit="long long", inflight_max="long long", room="long long")
+    cpdef bint place(self, Subscription subscription) except -1
+
+    cpdef long long gap(self, Subscription subscription) except -1
+
+    cpdef long long position_of(self, Subscription subscription) except? -1
+
+    @cython.locals(
+        limit="long long", inflight_max="long long", room="long long", subscription=Subscription, session=Session
+    )
     cdef long long _shed(self) except -1
 
     @cython.locals(
-        plain=bytes, numbered=list, batch=StoredBatch, encoder=PublishEncoder,
-        metrics=DoorMetrics
+        plain=bytes, numbered=list, subscription=Subscription, batch=StoredBatch, encoder=PublishEncoder,
+        metrics=DoorMetrics,
     )
     cdef _send(self)
 
-    @cython.locals(encoder=PublishEncoder, batch=StoredBatch, data=bytes, window=InflightWindow)
+    @cython.locals(
+        encoder=PublishEncoder, batch=StoredBatch, data=bytes, window=InflightWindow, subscription=Subscription,
+        session=Session,
+    )
     cdef _send_numbered(self, list subscriptions)

@@ -3,12 +3,14 @@ import cython
 from core.metrics cimport DoorMetrics
 from gateway.mqtt.codec cimport RunColumns
 from gateway.mqtt.connection cimport MqttConnection
+from gateway.mqtt.delivery cimport Delivery
 from gateway.mqtt.publishing cimport Publishing
+from gateway.mqtt.session cimport Session
 
 
 cdef class MqttHandler:
     cdef public object transport
-    cdef public object session
+    cdef public Session session
     cdef MqttDoor _door
     cdef readonly MqttConnection _connection
     cdef object _identity
@@ -33,7 +35,7 @@ cdef class MqttDoor:
     cdef public DoorMetrics metrics
     cdef public RunColumns columns
     cdef public object sessions
-    cdef public object delivery
+    cdef public Delivery delivery
     cdef public object subscribing
     cdef public Publishing publishing
     cdef object _settings

@@ -1,13 +1,15 @@
 import cython
 
+from core.broker cimport Broker
 from core.message cimport PublishBatch
+from core.metrics cimport DoorMetrics
 from gateway.mqtt.codec cimport RunColumns, encode_pubacks
 
 
 cdef class Publishing:
-    cdef object _broker
+    cdef Broker _broker
     cdef RunColumns _columns
-    cdef object _metrics
+    cdef DoorMetrics _metrics
     cdef readonly set _checked
     cdef PublishBatch _will_batch
 

@@ -1,0 +1,52 @@
+import cython
+
+from core.broker cimport Broker
+from core.message cimport StoredBatch
+from core.metrics cimport DoorMetrics
+from gateway.mqtt.codec cimport RunColumns
+from gateway.mqtt.feeds cimport FilterFeed
+from gateway.mqtt.inflight cimport InflightWindow
+from gateway.mqtt.publish_encoder cimport PublishEncoder
+from gateway.mqtt.session cimport Session, Subscription
+
+
+cdef class Delivery:
+    cdef public Broker broker
+    cdef public object places
+    cdef public DoorMetrics metrics
+    cdef public long long inflight_max
+    cdef public long long lag_count_max
+    cdef public StoredBatch batch
+    cdef public PublishEncoder encoder
+    cdef StoredBatch _one
+    cdef readonly dict _feeds
+    cdef object _waiting
+    cdef dict _backlogs
+
+    @cython.locals(feed=FilterFeed)
+    cpdef long long position_of(self, Subscription subscription) except? -1
+
+    @cython.locals(window=InflightWindow)
+    cpdef acknowledge(self, Session session, RunColumns columns)
+
+    @cython.locals(source=int, subscription=Subscription)
+    cdef _note_left(self, Session session, InflightWindow window)
+
+    cpdef wake(self, Session session)
+
+    cpdef want(self, Subscription subscription)
+
+    @cython.locals(sent=Py_ssize_t, runs=Py_ssize_t)
+    cpdef on_ready(self, now_ms)
+
+    @cython.locals(
+        session=Session, limit="long long", feed=FilterFeed, batch=StoredBatch, before="long long", sent=Py_ssize_t
+    )
+    cdef Py_ssize_t _run_behind(self, Subscription subscription) except -1
+
+    @cython.locals(
+        session=Session, encoder=PublishEncoder, batch=StoredBatch, window=InflightWindow, data=bytes
+    )
+    cdef Py_ssize_t _send_batch(self, Subscription subscription) except -1
+
+    cpdef Py_ssize_t _write(self, Session session, bytes data, StoredBatch batch) except -1

@@ -1,0 +1,36 @@
+from gateway.mqtt.inflight cimport InflightWindow
+
+
+cdef class Session
+
+
+cdef class Subscription:
+    cdef public Session session
+    cdef public bytes topic_filter
+    cdef public int qos
+    cdef public int queue_ref
+    cdef public long long position
+    cdef public long long dup_until
+    cdef public long long floor_slot
+    cdef public long long sent_slot
+    cdef public long long retained_slot
+    cdef public int state
+    cdef public bint is_queued
+    cdef public int source
+
+
+cdef class Session:
+    cdef public bytes client_id
+    cdef public bint is_persistent
+    cdef public object outlet
+    cdef public dict subscriptions
+    cdef public InflightWindow window
+    cdef public list sources
+    cdef public tuple free_sources
+    cdef public list blocked
+    cdef public dict retained_inflight
+    cdef public dict retained_due
+
+    cpdef InflightWindow open_window(self, long long window_max)
+
+    cpdef long long room(self, long long window_max) except? -1
