@@ -21,7 +21,7 @@ from tests.benchmarks.scenarios.figures import Round, Row, figure_of, number
 from tests.benchmarks.scenarios.load import Result
 from tests.benchmarks.scenarios.peers import PEERS, Peer
 from tests.benchmarks.scenarios.scenarios import SCENARIOS, Scenario, find_scenarios
-from tests.benchmarks.scenarios.server import ROOT, Server
+from tests.benchmarks.scenarios.server import ROOT, Server, warm_memory
 
 RUN_MAX_S = 120.0  # a run that takes so much longer than its stretch has failed
 NOT_UNLESS_ASKED = {"gateway-async"}
@@ -54,6 +54,7 @@ class Bench:
         try:
             if peer.name not in servers:
                 servers[peer.name] = peer.start()
+            warm_memory()
             row.rounds.append(self.measure(scenario, servers[peer.name]))
         except Exception as error:  # noqa: BLE001 - whatever a peer does to a load, the others are still measured
             row.failure = f"{type(error).__name__} {error}"

@@ -84,6 +84,21 @@ def ratio(scenario: Scenario, row: Row, rows: Sequence[Row]) -> float | None:
     return own.median / best if own is not None and best else None
 
 
+def floor_text(scenario: Scenario, row: Row, rows: Sequence[Row]) -> str:
+    """Return the floor of our own row and whether it was reached; nothing where there is none, or none to compare."""
+    floor = scenario.floor
+    if floor is None or not row.is_ours:
+        return ""
+    if floor.of:
+        own = spread([each.result.more[floor.of] for each in row.kept if floor.of in each.result.more])
+        found, text = own.median if own else None, number(floor.value)
+    else:
+        found, text = ratio(scenario, row, rows), f"{floor.value:g}x"
+    if found is None:
+        return text
+    return f"{text} {'met' if found == floor.value or (found < floor.value) == floor.is_most else 'MISSED'}"
+
+
 def number(value: float) -> str:
     """Return a figure with three digits or all of its whole ones."""
     if abs(value) >= 100:
@@ -91,14 +106,25 @@ def number(value: float) -> str:
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
 
 
-COLUMNS = ("server", "version", "median", "min–max", "CPU µs", "private MB", "load CPU", "to best peer", "besides")
+COLUMNS = (
+    "server",
+    "version",
+    "median",
+    "min–max",
+    "CPU µs",
+    "private MB",
+    "load CPU",
+    "to best peer",
+    "floor",
+    "besides",
+)
 
 
 def cells(scenario: Scenario, row: Row, rows: Sequence[Row]) -> tuple[str, ...]:
     """Return a row of the table, one text for each of COLUMNS."""
     own = compared(scenario, row)
     if own is None:
-        return (row.peer, row.version, "failed", "", "", "", "", "", row.failure.strip().splitlines()[-1][:80])
+        return (row.peer, row.version, "failed", "", "", "", "", "", "", row.failure.strip().splitlines()[-1][:80])
     cpu = spread([each.result.server_us for each in row.kept])
     times = ratio(scenario, row, rows)
     return (
@@ -110,6 +136,7 @@ def cells(scenario: Scenario, row: Row, rows: Sequence[Row]) -> tuple[str, ...]:
         number(statistics.median(each.private_bytes for each in row.kept) / 1e6),
         f"{statistics.median(each.result.load_cpu_s / each.result.secs for each in row.kept):.0%}",
         f"{number(times)}x" if times is not None else "",
+        floor_text(scenario, row, rows),
         ", ".join(remarks(scenario, row)),
     )
 

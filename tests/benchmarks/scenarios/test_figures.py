@@ -7,7 +7,18 @@ import math
 
 import pytest
 
-from tests.benchmarks.scenarios.figures import COLUMNS, Round, Row, best_peer, cells, compared, number, ratio, spread
+from tests.benchmarks.scenarios.figures import (
+    COLUMNS,
+    Round,
+    Row,
+    best_peer,
+    cells,
+    compared,
+    floor_text,
+    number,
+    ratio,
+    spread,
+)
 from tests.benchmarks.scenarios.load import Result
 from tests.benchmarks.scenarios.report import Report, as_json, as_markdown
 from tests.benchmarks.scenarios.scenarios import SCENARIOS, find_scenarios
@@ -60,12 +71,36 @@ def test_a_row_has_a_cell_for_each_column_and_says_what_was_lost():
     assert len(made) == len(COLUMNS)
     assert made[2:5] == ("1,000 /s", "1,000–1,000", "500")
     assert made[6] == "50%"
-    assert made[8] == "LOST 3"
+    assert made[-1] == "LOST 3"
 
 
 def test_a_server_without_a_round_shows_why():
     failed = Row("a", "1.2", is_ours=False, failure="DidNotStartError no port\nbecause of this")
-    assert cells(scenario("amqp"), failed, [failed])[2::6] == ("failed", "because of this")
+    made = cells(scenario("amqp"), failed, [failed])
+    assert (len(made), made[2], made[-1]) == (len(COLUMNS), "failed", "because of this")
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "peer", "text"),
+    [
+        ("mqtt-qos0", {"rate": 120}, {"rate": 100}, "1.2x met"),
+        ("mqtt-qos0", {"rate": 119}, {"rate": 100}, "1.2x MISSED"),
+        ("mqtt-latency", {"p99_us": 50.0}, {"p99_us": 51.0}, "1x met"),
+        ("mqtt-latency", {"p99_us": 52.0}, {"p99_us": 51.0}, "1x MISSED"),
+        ("mqtt-idle", {"bytes_each": 5_000.0}, {"bytes_each": 2_000.0}, "8,192 met"),
+        ("mqtt-offline", {"share": 0.89}, {"share": 0.1}, "0.90 MISSED"),
+        ("amqp-1000", {"rate": 5}, {"rate": 1}, ""),
+    ],
+)
+def test_floor_is_met_or_missed(name, ours, peer, text):
+    rows = [row("gateway", ours.pop("rate", 1), is_ours=True, **ours), row("a", peer.pop("rate", 1), **peer)]
+    assert floor_text(scenario(name), rows[0], rows) == text
+    assert floor_text(scenario(name), rows[1], rows) == ""
+
+
+def test_floor_without_a_peer_to_compare_says_neither():
+    rows = [row("gateway", 10, is_ours=True), row("null", 10)]
+    assert floor_text(scenario("mqtt-qos0"), rows[0], rows) == "1.2x"
 
 
 @pytest.mark.parametrize(("value", "text"), [(0.1234, "0.12"), (12.34, "12.3"), (1234.5, "1,234"), (9.0, "9.00")])
