@@ -55,6 +55,9 @@ COMPILED = [
     "gateway/rocketmq/send_run.py",
     "gateway/rocketmq/send_codec.py",
     "gateway/rocketmq/answer_codec.py",
+    "gateway/rocketmq/connection.py",
+    "gateway/rocketmq/pull.py",
+    "gateway/rocketmq/handler.py",
     "spark_analytics/property_scan.py",
 ]
 DIRECTIVES = {

@@ -278,11 +278,12 @@ class PullService:
             wanted = pick_all(batch, picked) if pull.tags is None else pick_tagged(batch, pull.tags, picked)
             taken = min(wanted, pull.count_max - count)
             if taken:
-                records.append(bytearray(sum_records(batch, picked, 0, taken)))
-                copy_records(batch, picked, 0, taken, records[-1], 0)
+                copied = bytearray(sum_records(batch, picked, 0, taken))
+                copy_records(batch, picked, 0, taken, copied, 0)
+                records.append(copied)
+                size += len(copied)
                 self._metrics.bytes_out += sum_bodies(batch, picked, 0, taken)
             count += taken
-            size += len(records[-1]) if taken else 0
             before = pull.offset
             pull.offset = batch.queue_offset[picked[taken - 1]] + 1 if taken < wanted else batch.next_offset
             batch.clear()

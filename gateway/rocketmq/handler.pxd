@@ -1,0 +1,14 @@
+cdef class RocketmqHandler:
+    cdef public dict held
+    cdef object _door
+    cdef public object transport
+    cdef public object client
+    cdef object _connection
+    cdef object _sender
+    cdef object _identity
+    cdef long long _idle_until_ms
+    cdef long long _held_until_ms
+
+    cpdef on_data(self, bytes data, long long now_ms)
+
+    cpdef next_deadline_ms(self)
