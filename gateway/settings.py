@@ -49,7 +49,7 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     connect_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # from the first byte's chance to CONNECT
     packet_bytes_max: Annotated[int, Field(ge=1_024, le=268_435_460)] = 4_194_304  # largest packet that is taken
     inflight_max: Annotated[int, Field(ge=1, le=32_767)] = 2_048  # QoS 1 messages sent and not yet acknowledged
-    lag_count_max: Annotated[int, Field(ge=0)] = 100_000  # messages a slow QoS 0 subscriber may be behind, then drops
+    lag_count_max: Annotated[int, Field(ge=0)] = 1_000_000  # messages a slow QoS 0 subscriber may be behind, then drops
     subscription_count_max: Annotated[int, Field(ge=1)] = 10_000  # subscriptions of one session
     client_id_bytes_max: Annotated[int, Field(ge=23, le=16_384)] = 1_024  # longest client identifier that is taken
     session_expiry_s: Annotated[int, Field(ge=0)] = 0  # a persistent session without connection ends, 0 for never

@@ -140,6 +140,29 @@ def bench_path(body_bytes, qos, data_dir):
     world.close()
 
 
+def bench_lone(body_bytes, qos, data_dir):
+    """One message a read: what a batch costs besides its messages; at QoS 1 with its acknowledgement."""
+    world = World(data_dir, is_sync=False, store_settings=StoreSettings(), inflight_max=1_000)
+    publisher = world.client(b"p")
+    publisher.handler.transport = NullTransport(publisher.transport)
+    peer = make_subscriber(world, 0, qos)
+    data = mqtt.publish(TOPIC, b"x" * body_bytes, qos=qos, packet_id=1)
+    acks = [mqtt.puback(i) for i in range(1, 65_536)]
+    sent = 0
+
+    def move():
+        nonlocal sent
+        publisher.handler.on_data(data, world.now_ms)
+        world.turn()
+        if qos:
+            peer.handler.on_data(acks[sent % 65_535], world.now_ms)
+            world.turn()
+            sent += 1
+
+    say(f"QoS {qos}, bytes in to bytes out, a lone message", best(move, 1, world.store.prepare))
+    world.close()
+
+
 def main():
     body_bytes = int(sys.argv[1]) if len(sys.argv) > 1 else 256
     build = "compiled" if not codec.__file__.endswith(".py") else "not compiled"
@@ -148,6 +171,8 @@ def main():
     for qos in (0, 1):
         with tempfile.TemporaryDirectory() as data_dir:
             bench_path(body_bytes, qos, Path(data_dir))
+        with tempfile.TemporaryDirectory() as data_dir:
+            bench_lone(body_bytes, qos, Path(data_dir))
 
 
 if __name__ == "__main__":

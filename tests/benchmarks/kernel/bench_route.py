@@ -121,7 +121,7 @@ def bench_pop():
     store.grow(queue.queue_ref, POP_BATCH)
     store.read(queue.queue_ref, 0, batch, POP_BATCH, 1 << 40)
     mine, theirs = array("q", range(0, POP_BATCH, 2)), array("q", range(1, POP_BATCH, 2))
-    state, spent = queue._state, 0.0
+    state, spent = queue.state, 0.0
     for number in range(rounds):
         for i in range(POP_BATCH):
             batch.queue_offset[i] = number * POP_BATCH + i
