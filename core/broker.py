@@ -34,10 +34,24 @@ class Reader(Protocol):
         """Read on: a queue that the reader is parked on grew, or it asked to run."""
 
 
-class ExplainedQueue:
-    """One light queue that a topic reaches: its name, the filters that led there, who is parked on it."""
+class ParkedReader(Reader, Protocol):
+    """A reader that waits for a queue to grow, for one client or for many."""
 
-    def __init__(self, name: bytes, filters: list[bytes], readers: int, max_offset: int) -> None:
+    def reader_count(self) -> int:
+        """Return how many clients it reads for now."""
+
+
+class ExplainedQueue:
+    """One light queue that a topic reaches.
+
+    Args:
+        name: The light queue's name.
+        filters: The filters that lead there, each with how often it is bound: at MQTT once for each session.
+        readers: Clients that wait for its messages now.
+        max_offset: The offset of the message that would be published.
+    """
+
+    def __init__(self, name: bytes, filters: dict[bytes, int], readers: int, max_offset: int) -> None:
         self.name = name
         self.filters = filters
         self.readers = readers
@@ -75,7 +89,7 @@ class Broker:
         self.consumer_offsets = ConsumerOffsets(store.table("consumer_offsets"), store.places("consumer_offsets"))
         self.pop = PopService(store, store.journal("pop"), self._on_shown)
         self._is_sync = is_sync
-        self._waiters: Waiters[Reader] = Waiters()
+        self._waiters: Waiters[ParkedReader] = Waiters()
         self._holders: list[Callable[[], Iterable[tuple[int, int]]]] = []
         self._grown: list[int] = []
         self._shown: list[int] = []
@@ -115,12 +129,12 @@ class Broker:
         """Return the light queues that a publish to `topic` would reach now, sorted by name."""
         return [self._explain_queue(name, filters) for name, filters in self.router.explain(topic).items()]
 
-    def _explain_queue(self, name: bytes, filters: list[bytes]) -> ExplainedQueue:
+    def _explain_queue(self, name: bytes, filters: dict[bytes, int]) -> ExplainedQueue:
         queue_ref = self.store.find_queue(name)
         if queue_ref < 0:
             return ExplainedQueue(name, filters, 0, 0)
-        readers, max_offset = self._waiters.count(queue_ref), self.store.max_offset(queue_ref)
-        return ExplainedQueue(name, filters, readers, max_offset)
+        readers = sum(reader.reader_count() for reader in self._waiters.parked(queue_ref))
+        return ExplainedQueue(name, filters, readers, self.store.max_offset(queue_ref))
 
     # Publish
 
@@ -217,15 +231,15 @@ class Broker:
 
     # Waiting
 
-    def park(self, queue_ref: int, reader: Reader) -> None:
+    def park(self, queue_ref: int, reader: ParkedReader) -> None:
         """Call `reader.on_ready` at the end of each turn in which the queue grew, until `unpark`."""
         self._waiters.park(queue_ref, reader)
         self.store.watch(queue_ref, on=True)
 
-    def unpark(self, queue_ref: int, reader: Reader) -> None:
+    def unpark(self, queue_ref: int, reader: ParkedReader) -> None:
         """Take back `park`; harmless where the reader is not parked."""
         self._waiters.unpark(queue_ref, reader)
-        if not self._waiters.count(queue_ref):
+        if not self._waiters.is_waited_for(queue_ref):
             self.store.watch(queue_ref, on=False)
 
     def request_run(self, reader: Reader) -> None:
@@ -249,7 +263,8 @@ class Broker:
         self.store.take_grown(self._grown)
         self._grown += self._shown
         self._shown.clear()
-        ready = {id(reader): reader for reader in self._waiters.wake(self._grown)} if self._grown else {}
+        woken = self._waiters.wake(self._grown) if self._grown else ()
+        ready: dict[int, Reader] = {id(reader): reader for reader in woken}
         if self._requested:
             ready.update(self._requested)
             self._requested.clear()

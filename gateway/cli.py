@@ -194,8 +194,13 @@ def _explained(found: dict[str, Any]) -> list[str]:
     queues = found["queues"]
     lines = [f"{found['topic']} is stored once on {found['parent_topic']} and reaches {len(queues)} light queues"]
     for queue in queues:
-        filters = ", ".join(queue["filters"])
-        lines.append(f"  {queue['name']}  filters: {filters}  readers: {queue['readers']}  next: {queue['max_offset']}")
+        lines.append(f"  {queue['name']}")
+        lines.append(f"    filters: {', '.join(queue['filters'])}")
+        if queue["bindings"]:
+            lines.append(f"    bindings: {', '.join(queue['bindings'])}")
+        lines.append(
+            f"    subscriptions: {queue['subscriptions']}  readers: {queue['readers']}  next: {queue['max_offset']}"
+        )
     return lines
 
 

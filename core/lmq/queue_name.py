@@ -49,6 +49,11 @@ def is_light(name: bytes) -> bool:
     return name.startswith(LIGHT_PREFIX)
 
 
+def is_amqp(name: bytes) -> bool:
+    """Return whether `name` is one of an AMQP queue."""
+    return name.startswith(LIGHT_PREFIX + AMQP + b"%")
+
+
 def is_hashed(name: bytes) -> bool:
     """Return whether `name` stands for a longer one, which only the queue's definition tells."""
     return _HASHED.fullmatch(name) is not None
@@ -59,7 +64,7 @@ def parse_queue_name(name: bytes) -> tuple[bytes, tuple[bytes, ...]] | None:
     if name.startswith(LIGHT_PREFIX + MQTT + b"%"):
         topic_filter = _decode(name[len(LIGHT_PREFIX + MQTT) + 1 :])
         return None if topic_filter is None or mqtt_queue_name(topic_filter) != name else (MQTT, (topic_filter,))
-    if name.startswith(LIGHT_PREFIX + AMQP + b"%"):
+    if is_amqp(name):
         vhost, separator, queue = name[len(LIGHT_PREFIX + AMQP) + 1 :].partition(b"%")
         parts = (_decode(vhost.replace(b"|2f", b"%")), _decode(queue))
         if not separator or parts[0] is None or parts[1] is None:

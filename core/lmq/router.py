@@ -69,13 +69,16 @@ class Router:
         self._trie.match(topic, names)
         return sorted(cast("list[bytes]", names))
 
-    def explain(self, topic: bytes) -> dict[bytes, list[bytes]]:
-        """Return the light queues that `topic` leads to, sorted, each with the filters that lead there."""
-        found: dict[bytes, list[bytes]] = {}
-        for topic_filter, queues in self._trie.explain(topic).items():
-            for queue in cast("list[bytes]", queues):
-                found.setdefault(queue, []).append(topic_filter)
-        return {queue: sorted(found[queue]) for queue in sorted(found)}
+    def explain(self, topic: bytes) -> dict[bytes, dict[bytes, int]]:
+        """Return the light queues that `topic` leads to, each with the filters that lead there and their bindings.
+
+        Both are sorted by name.
+        """
+        found: dict[bytes, dict[bytes, int]] = {}
+        for topic_filter, counts in sorted(self._trie.explain(topic).items()):
+            for queue, count in cast("dict[bytes, int]", counts).items():
+                found.setdefault(queue, {})[topic_filter] = count
+        return {queue: found[queue] for queue in sorted(found)}
 
     def _note_change(self, topic_filter: bytes) -> None:
         self.generation += 1

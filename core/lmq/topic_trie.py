@@ -188,17 +188,18 @@ class TopicTrie:
             staying.append(node)
         return slots
 
-    def explain(self, topic: bytes) -> dict[bytes, list[object]]:
-        """Return the filters that match `topic`, each with its values; slower than `match`."""
-        found: dict[bytes, list[object]] = {}
+    def explain(self, topic: bytes) -> dict[bytes, dict[object, int]]:
+        """Return the filters that match `topic`, each with its values and how often each; slower than `match`."""
+        found: dict[bytes, dict[object, int]] = {}
         if topic in self._exact:
-            found[topic] = slot_values(self._exact[topic])
+            found[topic] = slot_counts(self._exact[topic])
         levels = split_levels(topic)
         roots = (self._open,) if topic.startswith(b"$") else (self._open, self._hiding)
         for root in roots:
             for topic_filter, slot in _matching_slots(root, levels):
-                values = found.setdefault(topic_filter, [])
-                values.extend(value for value in slot_values(slot) if value not in values)
+                counts = found.setdefault(topic_filter, {})
+                for value, count in slot_counts(slot).items():
+                    counts[value] = counts.get(value, 0) + count
         return found
 
 
@@ -229,12 +230,11 @@ def are_distinct(values: list[object], start: int) -> bool:
     return True
 
 
-def slot_values(slot: object) -> list[object]:
-    """Return the distinct values of a slot."""
-    values: list[object] = []
-    if slot is not None:
-        report(slot, values)
-    return values
+def slot_counts(slot: object) -> dict[object, int]:
+    """Return the distinct values of a slot that is not None, and how often each was put in."""
+    if type(slot) is dict:
+        return dict(slot)
+    return {slot: 1}
 
 
 def slot_has(slot: object, value: object) -> bool:

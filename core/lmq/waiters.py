@@ -39,12 +39,16 @@ class Waiters(Generic[ReaderT]):
             if len(found) == 1:
                 self._parked[queue_ref] = next(iter(found.values()))
 
-    def count(self, queue_ref: int) -> int:
-        """Return how many readers wait for the queue."""
+    def is_waited_for(self, queue_ref: int) -> bool:
+        """Return whether anybody waits for the queue."""
+        return queue_ref in self._parked
+
+    def parked(self, queue_ref: int) -> list[ReaderT]:
+        """Return the readers that wait for the queue, those parked first before later ones."""
         found = self._parked.get(queue_ref)
         if found is None:
-            return 0
-        return len(found) if type(found) is dict else 1
+            return []
+        return list(found.values()) if type(found) is dict else [cast("ReaderT", found)]
 
     def wake(self, queue_refs: Iterable[int]) -> list[ReaderT]:
         """Return the readers that wait for any of the queues, each once, those parked first before later ones."""

@@ -8,10 +8,13 @@ from fastapi import FastAPI, Query, Response
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from core.broker import Broker
+from core.broker import Broker, ExplainedQueue as ReachedQueue
+from core.lmq.queue_name import is_amqp
+from core.lmq.topic_space import binding_key_from_filter
 from core.metrics import DoorMetrics
 from gateway.admin.metrics import GatewayCollector
 from gateway.admin.schemas import DoorOverview, ExplainedQueue, Explanation, Health, Overview
+from gateway.amqp.exchanges import AMQ_TOPIC
 from gateway.version import VERSION
 
 
@@ -95,16 +98,20 @@ def _describe_door(door: DoorMetrics) -> DoorOverview:
 
 def explain_topic(broker: Broker, topic: str) -> Explanation:
     """Return where a publish to `topic` would go."""
-    queues = [
-        ExplainedQueue(
-            name=_text(queue.name),
-            filters=[_text(topic_filter) for topic_filter in queue.filters],
-            readers=queue.readers,
-            max_offset=queue.max_offset,
-        )
-        for queue in broker.explain(topic.encode())
-    ]
+    queues = [_explain_queue(queue) for queue in broker.explain(topic.encode())]
     return Explanation(topic=topic, parent_topic=_text(broker.parent_topic), queues=queues)
+
+
+def _explain_queue(queue: ReachedQueue) -> ExplainedQueue:
+    bindings = queue.filters if is_amqp(queue.name) else ()
+    return ExplainedQueue(
+        name=_text(queue.name),
+        filters=[_text(topic_filter) for topic_filter in queue.filters],
+        bindings=[f"{AMQ_TOPIC} {_text(binding_key_from_filter(topic_filter))}" for topic_filter in bindings],
+        subscriptions=sum(queue.filters.values()),
+        readers=queue.readers,
+        max_offset=queue.max_offset,
+    )
 
 
 def _text(name: bytes) -> str:

@@ -34,10 +34,16 @@ class Overview(BaseModel):
 
 
 class ExplainedQueue(BaseModel):
-    """One light queue that a publish to the topic would reach."""
+    """One light queue that a publish to the topic would reach.
+
+    `filters` are in MQTT's form; `bindings` are those of an AMQP queue, in AMQP's form: exchange and binding key.
+    `subscriptions` are sessions with such a filter or bindings of the queue, connected or not; `readers` are connected.
+    """
 
     name: str
     filters: list[str]
+    bindings: list[str]
+    subscriptions: int
     readers: int
     max_offset: int
 

@@ -225,6 +225,10 @@ class SharedQueue:
         stored.clear()
         return total
 
+    def reader_count(self) -> int:
+        """Return how many consumers it has."""
+        return len(self.consumers)
+
     def ready_count(self, now_ms: int) -> int:
         """Return how many messages could be taken now; expired ones that come first are gone then."""
         self.drop_expired(now_ms)

@@ -82,6 +82,10 @@ class FilterFeed:
             self._desk.broker.unpark(self.queue_ref, self)
             self._desk.broker.cancel_run(self)
 
+    def reader_count(self) -> int:
+        """Return how many connected sessions it reads for."""
+        return self.subscription_count
+
     def place(self, subscription: Subscription) -> bool:
         """Try to put a subscription abreast or ahead; False where it is behind."""
         if subscription.position < subscription.dup_until:

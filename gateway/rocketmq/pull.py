@@ -110,6 +110,10 @@ class HeldPull:
         """The queue grew, or the output has room again."""
         self.service.resume(self, now_ms)
 
+    def reader_count(self) -> int:
+        """Return 1: it is one client's."""
+        return 1
+
 
 class PullService:
     """Answers PULL_MESSAGE and LITE_PULL_MESSAGE."""

@@ -30,6 +30,9 @@ class CountingReader:
     def on_ready(self, now_ms):
         self.runs += 1
 
+    def reader_count(self):
+        return 4
+
 
 class BrokenReader:
     def on_ready(self, now_ms):
@@ -224,9 +227,11 @@ def test_explain_names_queues_filters_and_readers(store):
     broker, _ = make_broker(store)
     broker.bind_filter(b"a/#", b"%LMQ%q", hides_dollar=True)
     broker.bind_filter(b"a/+", b"%LMQ%q", hides_dollar=True)
-    broker.park(broker.open_queue(b"%LMQ%q"), CountingReader())
+    broker.bind_filter(b"a/+", b"%LMQ%q", hides_dollar=True)
+    for _ in range(2):
+        broker.park(broker.open_queue(b"%LMQ%q"), CountingReader())
     (found,) = broker.explain(b"a/b")
-    assert (found.name, found.filters, found.readers) == (b"%LMQ%q", [b"a/#", b"a/+"], 1)
+    assert (found.name, found.filters, found.readers) == (b"%LMQ%q", {b"a/#": 1, b"a/+": 2}, 8)
     assert broker.explain(b"b") == []
 
 

@@ -126,9 +126,19 @@ def test_explain_asks_the_running_gateway(running):
 
 
 def test_explained_queues_are_listed_with_filters_and_readers():
-    queue = {"name": "%LMQ%amqp%%2F%q", "filters": ["a/+", "a/#"], "readers": 2, "max_offset": 7}
-    lines = _explained({"topic": "a/b", "parent_topic": "LMQ_PARENT", "queues": [queue]})
-    assert lines[1] == "  %LMQ%amqp%%2F%q  filters: a/+, a/#  readers: 2  next: 7"
+    queue = {"name": "%LMQ%mqtt%q", "filters": ["a/+", "a/#"], "bindings": [], "subscriptions": 3, "readers": 2}
+    other = {**queue, "name": "%LMQ%amqp%|2f%q", "bindings": ["amq.topic a.*", "amq.topic a.#"], "max_offset": 0}
+    found = {"topic": "a/b", "parent_topic": "LMQ_PARENT", "queues": [{**queue, "max_offset": 7}, other]}
+    assert _explained(found) == [
+        "a/b is stored once on LMQ_PARENT and reaches 2 light queues",
+        "  %LMQ%mqtt%q",
+        "    filters: a/+, a/#",
+        "    subscriptions: 3  readers: 2  next: 7",
+        "  %LMQ%amqp%|2f%q",
+        "    filters: a/+, a/#",
+        "    bindings: amq.topic a.*, amq.topic a.#",
+        "    subscriptions: 3  readers: 2  next: 0",
+    ]
 
 
 def test_explain_without_a_gateway_says_so():

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from core.lmq.queue_name import (
     NAME_BYTES_MAX,
     amqp_queue_name,
+    is_amqp,
     is_hashed,
     is_light,
     mqtt_queue_name,
@@ -38,6 +39,8 @@ def test_filter_has_the_name_that_the_rules_give(topic_filter, name):
 
 def test_amqp_queue_of_the_default_vhost_has_a_readable_name():
     assert amqp_queue_name(b"/", b"orders.new") == b"%LMQ%amqp%|2f%orders|2enew"
+    assert is_amqp(b"%LMQ%amqp%|2f%orders|2enew")
+    assert not is_amqp(mqtt_queue_name(b"amqp/x"))
     assert parse_queue_name(b"%LMQ%amqp%|2f%orders|2enew") == (b"amqp", (b"/", b"orders.new"))
 
 

@@ -39,7 +39,7 @@ def test_reader_stays_parked_until_it_is_unparked(waiters):
     one, two, three = Reader(), Reader(), Reader()
     for reader in (one, two, three, two):
         waiters.park(7, reader)
-    assert waiters.count(7) == 3
+    assert len(waiters.parked(7)) == 3
     waiters.unpark(7, two)
     waiters.unpark(7, two)
     assert same(waiters.wake([7]), [one, three])
@@ -47,7 +47,7 @@ def test_reader_stays_parked_until_it_is_unparked(waiters):
     assert same(waiters.wake([7]), [three])
     waiters.unpark(7, one)
     waiters.unpark(7, three)
-    assert waiters.count(7) == 0
+    assert len(waiters.parked(7)) == 0
     assert waiters.wake([7]) == []
 
 
@@ -56,13 +56,13 @@ def test_unparking_a_reader_that_is_not_parked_is_harmless(waiters):
     waiters.unpark(1, one)
     waiters.park(1, one)
     waiters.unpark(1, Reader())
-    assert waiters.count(1) == 1
+    assert len(waiters.parked(1)) == 1
 
 
 def test_parking_the_same_reader_twice_counts_once(waiters):
     one = Reader()
     waiters.park(1, one)
     waiters.park(1, one)
-    assert waiters.count(1) == 1
+    assert len(waiters.parked(1)) == 1
     waiters.unpark(1, one)
-    assert waiters.count(1) == 0
+    assert len(waiters.parked(1)) == 0

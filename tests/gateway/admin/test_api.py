@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+
+import aio_pika
+import aiomqtt
 import httpx
 import pytest
 
@@ -13,6 +17,10 @@ pytestmark = pytest.mark.asyncio
 async def _client(gateway):
     host, port = gateway.listening["admin"]
     return httpx.AsyncClient(base_url=f"http://{host}:{port}")
+
+
+async def _take(message):
+    await message.ack()
 
 
 async def test_health_says_whether_it_lives_and_takes_work(tmp_path):
@@ -39,14 +47,40 @@ async def test_overview_counts_by_door(tmp_path):
         assert found["is_ready"] is True
 
 
-async def test_explain_names_queues_filters_and_readers(tmp_path):
-    async with running_gateway(tmp_path) as gateway:
-        queue = b"%LMQ%mqtt%test"
-        gateway.broker.open_queue(queue)
-        gateway.broker.bind_filter(b"a/+/c", queue, hides_dollar=True)
+async def test_explain_names_filters_bindings_and_readers_of_each_door(tmp_path):
+    async with running_gateway(tmp_path) as gateway, AsyncExitStack() as clients:
+        host, port = gateway.listening["mqtt"]
+        for name in ("one", "two"):
+            client = await clients.enter_async_context(aiomqtt.Client(host, port, identifier=name))
+            await client.subscribe("a/+/c")
+        async with aiomqtt.Client(host, port, identifier="away", clean_session=False) as client:
+            await client.subscribe("a/+/c", qos=1)
+        url = "amqp://guest:guest@{}:{}/".format(*gateway.listening["amqp"])
+        channel = await (await clients.enter_async_context(await aio_pika.connect(url))).channel()
+        queue = await channel.declare_queue("work.shared", durable=True)
+        for key in ("a.*.c", "#.c"):
+            await queue.bind("amq.topic", key)
+        await queue.consume(_take)
         found = explain_topic(gateway.broker, "a/b/c")
-        (explained,) = found.queues
-        assert (explained.name, explained.filters, explained.readers) == (queue.decode(), ["a/+/c"], 0)
+        assert [queue.model_dump() for queue in found.queues] == [
+            {
+                "name": "%LMQ%amqp%|2f%work|2eshared",
+                "filters": ["#/c", "a/+/c"],
+                "bindings": ["amq.topic #.c", "amq.topic a.*.c"],
+                "subscriptions": 2,
+                "readers": 1,
+                "max_offset": 0,
+            },
+            {
+                "name": "%LMQ%mqtt%a%|p%c",
+                "filters": ["a/+/c"],
+                "bindings": [],
+                "subscriptions": 3,
+                "readers": 2,
+                "max_offset": 0,
+            },
+        ]
+        assert [queue.bindings for queue in explain_topic(gateway.broker, "x/c").queues] == [["amq.topic #.c"]]
         assert explain_topic(gateway.broker, "a/b").queues == []
 
 
