@@ -167,7 +167,7 @@ class Gateway:
         address = parse_address(listen)
         if address is None:
             return
-        listener = Listener(endpoint, *address)
+        listener = Listener(name, endpoint, *address)
         self.listening[name] = await listener.start()
         self._listeners.append(listener)
 

@@ -97,7 +97,7 @@ class MessageStore:
             store = cls._open_locked(data_dir, settings, lock)
         except OSError as error:
             lock.release()
-            raise DataFolderUnusableError(str(data_dir), error.strerror or str(error)) from error
+            raise _unusable(data_dir, error) from error
         except LmqError:
             lock.release()
             raise
@@ -311,15 +311,33 @@ class MessageStore:
     # Parts for others
 
     def places(self, name: str) -> Places:
-        """Return the file of places `name`, made on first use."""
+        """Return the file of places `name`, made on first use.
+
+        Raises:
+            DataFolderUnusableError: It cannot be opened, or is no such file.
+            DiskFullError: No room for a new one.
+        """
         if name not in self._places:
-            self._places[name] = Places.open(self.data_dir / "places" / name)
+            path = self.data_dir / "places" / name
+            try:
+                self._places[name] = Places.open(path)
+            except OSError as error:
+                raise _unusable(path, error) from error
         return self._places[name]
 
     def journal(self, name: str) -> Journal:
-        """Return the journal `name`, made on first use."""
+        """Return the journal `name`, made on first use.
+
+        Raises:
+            DataFolderUnusableError: It cannot be opened.
+            DiskFullError: No room for a new one.
+        """
         if name not in self._journals:
-            self._journals[name] = Journal.open(self.data_dir / "journals" / name)
+            path = self.data_dir / "journals" / name
+            try:
+                self._journals[name] = Journal.open(path)
+            except OSError as error:
+                raise _unusable(path, error) from error
         return self._journals[name]
 
     def table(self, name: str) -> Table:
@@ -349,6 +367,11 @@ class MessageStore:
         self._index.close()
         self._segments.close()
         self._lock.release()
+
+
+def _unusable(path: Path, error: OSError) -> DataFolderUnusableError:
+    """Return what to tell of a file that the system refuses: the file's own name, where the system says it."""
+    return DataFolderUnusableError(str(error.filename or path), error.strerror or str(error))
 
 
 def _host_bytes(host: str, port: int) -> bytes:

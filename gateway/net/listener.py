@@ -43,9 +43,10 @@ def format_address(host: str, port: int) -> str:
 
 
 class Listener:
-    """One listening address of a door."""
+    """One listening address of a door, which may have several: `name` is what its setting and operators call it."""
 
-    def __init__(self, endpoint: Endpoint, host: str, port: int) -> None:
+    def __init__(self, name: str, endpoint: Endpoint, host: str, port: int) -> None:
+        self._name = name
         self._endpoint = endpoint
         self._host = host
         self._port = port
@@ -68,7 +69,7 @@ class Listener:
             )
         except OSError as error:
             address = format_address(self._host, self._port)
-            raise ListenError(self._endpoint.name, address, reason_of(error)) from error
+            raise ListenError(self._name, address, reason_of(error)) from error
         bound = self._server.sockets[0].getsockname()
         return str(bound[0]), int(bound[1])
 

@@ -18,7 +18,8 @@ from gateway.version import VERSION
 from tests.support.gateway import GatewayProcess
 from tests.support.sources import ROOT
 
-PORTS = [part for door in ("mqtt", "amqp", "namesrv", "broker", "admin") for part in (f"--{door}", "127.0.0.1:0")]
+DOORS = ("mqtt", "amqp", "namesrv", "broker", "admin")
+PORTS = [part for door in DOORS for part in (f"--{door}", "127.0.0.1:0")]
 
 
 def _lmq(*arguments, env=None, **options):
@@ -66,7 +67,7 @@ def running(tmp_path_factory):
 
 @pytest.mark.slow
 def test_running_gateway_prints_its_addresses(running):
-    assert set(running.listening) == {"mqtt", "amqp", "namesrv", "broker", "admin"}
+    assert set(running.listening) == {*DOORS}
     for address in running.listening.values():
         socket.create_connection(address, timeout=5).close()
 
@@ -77,17 +78,61 @@ def test_folder_in_use_is_said_in_one_line(running):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("door", ["mqtt", "admin"])
+@pytest.mark.parametrize("door", DOORS)
 def test_port_in_use_is_said_in_one_line(running, tmp_path, door):
     taken = f"127.0.0.1:{running.port(door)}"
     result = _lmq("serve", "--data-dir", str(tmp_path), *PORTS, f"--{door}", taken)
     _check_refused(result, f"cannot listen for {door} on {taken}: the address is in use")
 
 
+def _put_file(path):
+    path.write_text("")
+
+
+def _put_database(path):
+    path.mkdir()
+    (path / "definitions.db").write_text("none")
+
+
+def _put_gap(path):
+    (path / "commitlog").mkdir(parents=True)
+    for base in (0, 9_000_000):
+        (path / "commitlog" / f"{base:020}").write_bytes(bytes(65_536))
+
+
+FOLDERS = {
+    "a file in its place": (_put_file, "File exists|Not a directory"),
+    "nothing can be made in it": (lambda path: path.symlink_to("/proc"), "No such file"),
+    "its lock cannot be opened": (lambda path: (path / "lock").mkdir(parents=True), "Is a directory"),
+    "its journal cannot be opened": (lambda path: (path / "journals/pop").mkdir(parents=True), "journals/pop: Is a"),
+    "its places cannot be opened": (lambda path: (path / "places/mqtt").mkdir(parents=True), "places/mqtt: Is a"),
+    "no database": (_put_database, "definitions.db: damaged database"),
+    "a segment is missing": (_put_gap, "one is missing"),
+}
+
+
 @pytest.mark.slow
-def test_folder_that_cannot_be_used_is_said_in_one_line(tmp_path):
-    (tmp_path / "file").write_text("")
-    _check_refused(_lmq("serve", "--data-dir", str(tmp_path / "file"), *PORTS), "cannot use data folder")
+@pytest.mark.parametrize("name", FOLDERS)
+def test_folder_that_cannot_be_used_is_said_in_one_line(tmp_path, name):
+    spoil, text = FOLDERS[name]
+    spoil(tmp_path / "data")
+    result = _lmq("serve", "--data-dir", str(tmp_path / "data"), *PORTS)
+    _check_refused(result, f"cannot use data folder .*({text})")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("door", ["mqtt", "admin"])
+def test_host_that_is_not_there_is_said_in_one_line(tmp_path, door):
+    result = _lmq("serve", "--data-dir", str(tmp_path), *PORTS, f"--{door}", "203.0.113.9:1")
+    _check_refused(result, f"cannot listen for {door} on 203.0.113.9:1: .*cannot assign requested address")
+
+
+@pytest.mark.slow
+def test_user_without_its_password_is_said_in_one_line(tmp_path):
+    config = tmp_path / "lmq.toml"
+    config.write_text('[auth.users.ann]\npassword_env = "LMQ_TEST_NOT_SET"\n')
+    result = _lmq("serve", "--config", str(config), "--data-dir", str(tmp_path / "data"), *PORTS)
+    _check_refused(result, r"auth\.users\.ann\.password_env: LMQ_TEST_NOT_SET is not set")
 
 
 @pytest.mark.slow

@@ -98,7 +98,7 @@ class Site:
 async def open_site(limits=None):
     """Yield a listening site; everything is closed at the end."""
     site = Site(limits or ConnectionLimits())
-    listener = Listener(site.endpoint, "127.0.0.1", 0)
+    listener = Listener("test", site.endpoint, "127.0.0.1", 0)
     site.address = await listener.start()
     site.timer.start(asyncio.get_running_loop())
     try:

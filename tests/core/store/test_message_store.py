@@ -5,7 +5,13 @@ from array import array
 
 import pytest
 
-from core.errors import DataFolderInUseError, InvalidNameError, MessageTooLargeError, StoreClosedError
+from core.errors import (
+    DataFolderInUseError,
+    DataFolderUnusableError,
+    InvalidNameError,
+    MessageTooLargeError,
+    StoreClosedError,
+)
 from core.message import StoredBatch
 from core.settings import RetentionSettings, StoreSettings
 from tests.support.store import NOW_MS, SMALL, light, make_batch, open_store, publish, read_queue
@@ -212,6 +218,15 @@ def test_names_that_no_list_can_hold_are_refused(store):
 def test_folder_is_for_one_store_at_a_time(store):
     with pytest.raises(DataFolderInUseError):
         open_store(store.data_dir)
+
+
+@pytest.mark.parametrize("kind", ["journals", "places"])
+def test_file_that_cannot_be_opened_is_named(store, kind):
+    path = store.data_dir / kind / "mine"
+    path.mkdir()
+    with pytest.raises(DataFolderUnusableError) as caught:
+        (store.journal if kind == "journals" else store.places)("mine")
+    assert caught.value.path == str(path)
 
 
 def test_closed_store_takes_nothing(store):

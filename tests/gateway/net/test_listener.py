@@ -34,10 +34,10 @@ def test_ipv6_hosts_are_written_in_brackets():
 @pytest.mark.asyncio
 async def test_port_in_use_is_said_in_one_line():
     site = Site(ConnectionLimits())
-    first = Listener(site.endpoint, "127.0.0.1", 0)
+    first = Listener("mqtt", site.endpoint, "127.0.0.1", 0)
     host, port = await first.start()
-    with pytest.raises(ListenError, match=rf"cannot listen for test on {host}:{port}: the address is in use"):
-        await Listener(site.endpoint, host, port).start()
+    with pytest.raises(ListenError, match=rf"cannot listen for mqtt on {host}:{port}: the address is in use"):
+        await Listener("mqtt", site.endpoint, host, port).start()
     first.stop()
     first.stop()
 
@@ -46,4 +46,4 @@ async def test_port_in_use_is_said_in_one_line():
 async def test_address_that_is_not_ours_is_said_in_one_line():
     site = Site(ConnectionLimits())
     with pytest.raises(ListenError, match=r"192\.0\.2\.1:0"):
-        await Listener(site.endpoint, "192.0.2.1", 0).start()
+        await Listener("mqtt", site.endpoint, "192.0.2.1", 0).start()
