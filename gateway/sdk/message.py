@@ -7,15 +7,8 @@ from dataclasses import dataclass, field
 from core import properties
 from gateway.rocketmq.message_codec import Record
 
-OWN_NAMES = frozenset(
-    name.decode()
-    for name in (
-        properties.INNER_MULTI_DISPATCH,
-        properties.INNER_MULTI_QUEUE_OFFSET,
-        properties.CRC,
-        properties.DISPATCH_SET,
-    )
-)
+TOLD_OTHERWISE = (properties.CONTENT_TYPE, properties.TAGS, properties.KEYS, properties.UNIQ_KEY)
+NO_USERS = frozenset(name.decode() for name in (*properties.RESERVED, *TOLD_OTHERWISE))
 
 
 @dataclass(slots=True, frozen=True)
@@ -81,8 +74,8 @@ class Message:
 
     @property
     def user_properties(self) -> dict[str, str]:
-        """The properties without those that the log adds."""
-        return {name: value for name, value in self.properties.items() if name not in OWN_NAMES}
+        """The properties without those that the gateway or a broker adds, and those told by attributes of their own."""
+        return {name: value for name, value in self.properties.items() if name not in NO_USERS}
 
 
 def message_of(record: Record, queue: str, queue_id: int, queue_offset: int) -> Message:

@@ -18,7 +18,7 @@ def test_a_message_tells_where_it_came_from():
     message = message_of(record(CONTENT_TYPE="text/plain", **properties), "%LMQ%q", 0, 17)
     assert (message.mqtt_topic, message.protocol, message.client, message.user) == ("site/1", "mqtt", "dev", "ann")
     assert (message.topic, message.queue, message.queue_offset) == ("LMQ_PARENT", "%LMQ%q", 17)
-    assert (message.content_type, message.properties["unit"]) == ("text/plain", "C")
+    assert (message.content_type, message.user_properties) == ("text/plain", {"unit": "C"})
 
 
 def test_a_message_without_a_door_came_by_rocketmq():
