@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+import urllib.request
 
 import aio_pika
 import aiomqtt
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.sdk import Producer, PullConsumer, mqtt_queue
-from tests.support.gateway import GatewayProcess
+from gateway.sdk import NotFoundError, Producer, PullConsumer, mqtt_queue
+from tests.support import mqtt
+from tests.support.gateway import SEGMENT_BYTES, GatewayProcess
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -61,7 +64,7 @@ async def with_readers(doors, work):
     url = "amqp://guest:guest@{}:{}/".format(*doors["amqp"])
     async with (
         aiomqtt.Client(host, port, identifier="reader") as mqtt,
-        await aio_pika.connect(url) as amqp,
+        await aio_pika.connect(url, client_properties={"connection_name": "billing"}) as amqp,
         PullConsumer(namesrv, "readers") as consumer,
     ):
         channel = await amqp.channel()
@@ -94,13 +97,16 @@ async def send_by_amqp(amqp):
 
 
 async def send_by_rocketmq(namesrv):
-    async with Producer(namesrv, "makers") as producer:
-        await producer.send("LMQ_PARENT", BODY, properties={"LMQ_TOPIC": TOPIC, "unit": "celsius"}, tags="hot")
+    async with Producer(namesrv, "makers", client_id="maker-3") as producer:
+        properties = {"LMQ_TOPIC": TOPIC, "CONTENT_TYPE": "application/json", "unit": "celsius"}
+        await producer.send("LMQ_PARENT", BODY, properties=properties, tags="hot")
+
+
+def is_recent(at_ms):
+    return abs(time.time() * 1000 - at_ms) < 60_000
 
 
 async def test_what_a_device_publishes_is_read_by_all(doors):
-    began_ms = time.time() * 1000
-
     async def work(readers, amqp, namesrv):
         await send_by_mqtt(doors)
         by_mqtt, by_amqp, by_rocketmq = await asyncio.gather(
@@ -111,10 +117,10 @@ async def test_what_a_device_publishes_is_read_by_all(doors):
         assert by_amqp.delivery_mode == aio_pika.DeliveryMode.PERSISTENT
         headers = by_amqp.headers
         assert (headers["x-client-id"], headers["x-user"], headers["x-protocol"]) == ("sensor-7", "ann", "mqtt")
-        assert began_ms - 1000 <= headers["timestamp_in_ms"] <= time.time() * 1000 + 1000
+        assert is_recent(headers["timestamp_in_ms"])
         assert (by_rocketmq.mqtt_topic, by_rocketmq.body) == (TOPIC, BODY)
         assert (by_rocketmq.client, by_rocketmq.user, by_rocketmq.protocol) == ("sensor-7", "ann", "mqtt")
-        assert began_ms - 1000 <= by_rocketmq.born_ms <= time.time() * 1000 + 1000
+        assert by_rocketmq.born_ms == headers["timestamp_in_ms"]
 
     await with_readers(doors, work)
 
@@ -131,9 +137,10 @@ async def test_what_a_service_publishes_is_read_by_all(doors):
         assert by_amqp.headers["nested"] == {"a": [1, True]}
         assert (by_amqp.headers["unit"], by_amqp.headers["attempts"]) == ("celsius", 3)
         assert (by_rocketmq.mqtt_topic, by_rocketmq.body) == (TOPIC, BODY)
-        assert (by_rocketmq.user, by_rocketmq.protocol) == ("guest", "amqp")
-        properties = by_rocketmq.properties
-        assert (properties["unit"], properties["CONTENT_TYPE"]) == ("celsius", "application/json")
+        assert (by_rocketmq.client, by_rocketmq.user, by_rocketmq.protocol) == ("billing", "guest", "amqp")
+        assert by_rocketmq.content_type == "application/json"
+        assert by_rocketmq.user_properties == {"unit": "celsius", "attempts": "3"}
+        assert is_recent(by_rocketmq.born_ms)
 
     await with_readers(doors, work)
 
@@ -145,11 +152,15 @@ async def test_what_a_rocketmq_producer_sends_is_read_by_all(doors):
             readers.from_mqtt(), readers.from_amqp(), readers.from_rocketmq()
         )
         assert (str(by_mqtt.topic), by_mqtt.payload, by_mqtt.qos) == (TOPIC, BODY, 1)
-        assert (by_amqp.routing_key, by_amqp.body) == (KEY, BODY)
-        assert (by_amqp.headers["unit"], by_amqp.headers["TAGS"]) == ("celsius", "hot")
-        assert by_amqp.headers["x-protocol"] == "rocketmq"
+        assert (by_amqp.routing_key, by_amqp.body, by_amqp.content_type) == (KEY, BODY, "application/json")
+        headers = by_amqp.headers
+        assert (headers["unit"], headers["TAGS"]) == ("celsius", "hot")
+        assert (headers["x-protocol"], headers["x-client-id"]) == ("rocketmq", "maker-3")
+        assert is_recent(headers["timestamp_in_ms"])
         assert (by_rocketmq.mqtt_topic, by_rocketmq.body, by_rocketmq.tags) == (TOPIC, BODY, "hot")
-        assert by_rocketmq.properties["unit"] == "celsius"
+        assert (by_rocketmq.client, by_rocketmq.protocol) == ("maker-3", "rocketmq")
+        assert (by_rocketmq.content_type, by_rocketmq.user_properties) == ("application/json", {"unit": "celsius"})
+        assert by_rocketmq.born_ms == headers["timestamp_in_ms"]
 
     await with_readers(doors, work)
 
@@ -165,5 +176,53 @@ async def test_a_message_is_written_once_however_many_read_it(doors):
         (parent,) = (await readers.consumer.pull("LMQ_PARENT", 0, max_count=32, queue_id=0)).messages
         names = parent.properties["INNER_MULTI_DISPATCH"].split(",")
         assert len(names) == len(set(names)) == 22
+
+    await with_readers(doors, work)
+
+
+def metrics_of(doors):
+    host, port = doors["admin"]
+    with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=WAIT_S) as answer:
+        families = text_string_to_metric_families(answer.read().decode())
+    return {(one.name, one.labels.get("door", "")): one.value for family in families for one in family.samples}
+
+
+async def test_what_goes_through_each_door_is_counted(doors):
+    async def work(readers, amqp, namesrv):
+        before = await asyncio.to_thread(metrics_of, doors)
+        await send_by_mqtt(doors)
+        await send_by_amqp(amqp)
+        await send_by_rocketmq(namesrv)
+        for _ in range(3):
+            await readers.from_mqtt()
+            await readers.from_amqp()
+        assert len((await readers.consumer.pull(mqtt_queue(FILTER), 0, max_count=32, wait_s=WAIT_S)).messages) == 3
+        channel = await amqp.channel()
+        await channel.default_exchange.publish(aio_pika.Message(b"nobody's"), "nowhere", mandatory=False)
+        with pytest.raises(aio_pika.exceptions.ChannelNotFoundEntity):
+            await channel.get_queue("nowhere")
+        with pytest.raises(NotFoundError):
+            await readers.consumer.pull("NoSuchTopic", 0)
+        reader, writer = await asyncio.open_connection(*doors["mqtt"])
+        writer.write(mqtt.connect(b"exact") + mqtt.publish(b"a", b"x", qos=2, packet_id=1))
+        assert await reader.read() == mqtt.connack()  # closed then: QoS 2 is not taken
+        writer.close()
+        after = await asyncio.to_thread(metrics_of, doors)
+        grown = {key: value - before.get(key, 0) for key, value in after.items()}
+        for door, taken, given in (("mqtt", 1, 3), ("amqp", 2, 3), ("rocketmq", 1, 3)):
+            assert grown["lmq_messages_in_total", door] == taken
+            assert grown["lmq_messages_out_total", door] == given
+            assert grown["lmq_bytes_out_total", door] == 3 * len(BODY)
+            assert grown["lmq_bytes_in_total", door] >= len(BODY)
+            assert grown["lmq_refused_total", door] >= 1
+            assert after["lmq_connections", door] >= 1
+            assert grown["lmq_connections_opened_total", door] >= (door != "amqp")
+        assert after["lmq_sessions", "mqtt"] >= 1
+        assert grown["lmq_dropped_total", "amqp"] == 1
+        assert grown["lmq_messages_stored_total", ""] == 3
+        assert grown["lmq_dispatches_total", ""] == 6
+        assert after["lmq_light_queues", ""] >= 3
+        assert after["lmq_log_bytes", ""] >= SEGMENT_BYTES
+        assert grown["lmq_sync_seconds_count", ""] >= 1
 
     await with_readers(doors, work)
