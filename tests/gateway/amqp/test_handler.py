@@ -62,16 +62,35 @@ def test_another_virtual_host_is_not_found(world):
     assert peer.is_closed
 
 
-def test_a_connection_that_does_not_speak_is_closed_in_time(world):
+@pytest.mark.parametrize("settings", [{}, {"handshake_timeout_ms": 300}])
+def test_a_connection_that_does_not_speak_is_closed_in_time(tmp_path, settings):
+    world = AmqpWorld(tmp_path, **settings)
+    limit_ms = settings.get("handshake_timeout_ms", 10_000)
     peer = world.accept()
     assert peer.handler.next_deadline_ms() == 0
     peer.handler.on_timer(world.now_ms)
-    peer.handler.on_timer(world.now_ms + 9_999)
+    peer.handler.on_timer(world.now_ms + limit_ms - 1)
     assert not peer.is_closed
-    peer.handler.on_timer(world.now_ms + 10_000)
+    peer.handler.on_timer(world.now_ms + limit_ms)
     assert peer.is_closed
     peer.handler.on_closed(world.now_ms)
     assert world.amqp_counts.connections == 0
+    world.close()
+
+
+def test_the_settings_are_offered_and_held_to(tmp_path):
+    world = AmqpWorld(tmp_path, heartbeat_s=7, frame_bytes_max=4_096, channels_max=2)
+    peers = [world.accept(), world.accept()]
+    for peer in peers:
+        peer.write(amqp.PROTOCOL_HEADER).take()
+        tune = peer.call(Connection.StartOk({}, "PLAIN", "\0guest\0guest", "en_US"), 0)
+        assert (tune.channel_max, tune.frame_max, tune.heartbeat) == (2, 4_096, 7)
+        peer.send(Connection.TuneOk(0, 0, 7), Connection.Open("/"), channel=0).take()
+        assert isinstance(peer.call(Channel.Open(), 2), Channel.OpenOk)
+    assert peers[0].call(Channel.Open(), 3).reply_code == 530
+    peers[1].write(amqp.raw_frame(1, 2, bytes(4_096)))
+    assert peers[1].take()[-1].reply_code == 501
+    world.close()
 
 
 def test_what_is_published_is_confirmed_consumed_and_acknowledged(world):

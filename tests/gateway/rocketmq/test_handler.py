@@ -94,6 +94,25 @@ def test_settings_name_the_address_in_routes_and_message_ids(tmp_path):
     site.close()
 
 
+def test_settings_name_broker_and_cluster_and_say_whether_sends_make_topics(tmp_path):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(broker_name="b-7", cluster_name="c-7", auto_create_topics=False))
+    peer = site.connect()
+    said = json.loads(bytes(peer.ask(106).body))
+    assert said["clusterAddrTable"] == {"c-7": ["b-7"]}
+    assert peer.send().code == 17
+    assert peer.ask(105, topic="T").code == 17
+    site.close()
+
+
+def test_a_frame_larger_than_the_settings_allow_costs_its_connection(tmp_path):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(frame_bytes_max=1_024))
+    peer, other = site.connect(), site.connect()
+    peer.give((1_025).to_bytes(4, "big") + bytes(4))
+    assert peer.transport.is_closed
+    assert other.send().code == 0
+    site.close()
+
+
 def test_a_silent_connection_is_closed_and_one_with_held_pulls_is_not(site, peer):
     handler = peer.handler
     handler.on_timer(site.now_ms)

@@ -1,0 +1,18 @@
+"""No setting is read and ignored."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gateway.settings import GatewaySettings, UserSettings, walk_settings
+from tests.support.sources import PRODUCT_SOURCES, ROOT
+
+NAMES = [name for model in (GatewaySettings, UserSettings) for name, _ in walk_settings(model)]
+TEXT = "\n".join((ROOT / path).read_text() for path in PRODUCT_SOURCES if not path.endswith("settings.py"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_setting_is_used_by_the_product(name):
+    assert re.search(rf"\.{name.rpartition('.')[2]}\b", TEXT)
