@@ -110,35 +110,44 @@ def write_one(pops, offset):
     pops.write()
 
 
+class Snapshot:
+    """Tells of `count` queues with a floor each, and counts those asked for.
+
+    Args:
+        count: How many there are.
+        names: Whether each has a name that is to be written down too.
+        sizes: How large they are, in turn.
+    """
+
+    def __init__(self, count, *, names=False, sizes=(0,)):
+        self.count = count
+        self.names = names
+        self.sizes = sizes
+        self.asked = 0
+
+    def __call__(self, log):
+        for number in range(self.count):
+            self.asked += 1
+            log.put(number, FLOOR, 7, 0, 7)
+            yield number, b"q%d" % number if self.names else None, self.sizes[number % len(self.sizes)]
+
+
 def test_journal_that_has_grown_is_compacted_to_what_is_live():
     journal = MemoryJournal()
-
-    def snapshot(log):
-        log.put(0, FLOOR, 7, 0, 7)
-        yield 0, b"q", 0
-
-    pops = PopJournal(journal, snapshot)
-    pops.add_name(b"q")
+    pops = PopJournal(journal, Snapshot(1, names=True))
+    pops.add_name(b"q0")
     pops.write()
     grow(journal)
     write_one(pops, 3)
     assert journal.compactions == 1
     again, changes = replay(journal)
-    assert again.names == {b"q": 0}
+    assert again.names == {b"q0": 0}
     assert changes == [(0, FLOOR, 7, 0, 7)]
 
 
 def test_compaction_goes_on_by_small_steps_and_keeps_what_happens_meanwhile():
     journal = MemoryJournal()
-    asked = 0
-
-    def snapshot(log):
-        nonlocal asked
-        for number in range(1_000):
-            asked += 1
-            log.put(number, FLOOR, 7, 0, 7)
-            yield number, b"q%d" % number, 0
-
+    snapshot = Snapshot(1_000, names=True)
     pops = PopJournal(journal, snapshot)
     for number in range(1_000):
         pops.add_name(b"q%d" % number)
@@ -146,11 +155,11 @@ def test_compaction_goes_on_by_small_steps_and_keeps_what_happens_meanwhile():
     grow(journal)
     steps = []
     while not journal.compactions:
-        before = asked
+        before = snapshot.asked
         write_one(pops, len(steps))
-        steps.append(asked - before)
+        steps.append(snapshot.asked - before)
         pops.write()
-        assert asked - before == steps[-1], "nothing was written, so nothing is due"
+        assert snapshot.asked - before == steps[-1], "nothing was written, so nothing is due"
     assert max(steps) <= 4
     assert len(steps) < 300
     again, changes = replay(journal)
@@ -160,33 +169,19 @@ def test_compaction_goes_on_by_small_steps_and_keeps_what_happens_meanwhile():
 
 def test_a_large_write_makes_no_large_step():
     journal = MemoryJournal()
-    asked = 0
-
-    def snapshot(log):
-        nonlocal asked
-        for number in range(10_000):
-            asked += 1
-            log.put(number, FLOOR, 7, 0, 7)
-            yield number, None, 1_000 * (number % 2)
-
+    snapshot = Snapshot(10_000, sizes=(0, 1_000))
     pops = PopJournal(journal, snapshot)
     grow(journal)
     for offset in range(0, 200_000, 2):
         pops.changes.put(0, ACK, offset, 1, 0)
     pops.write()
-    assert 0 < asked <= STEP_WORK_MAX // (QUEUE_WORK + 500) + 2
+    assert 0 < snapshot.asked <= STEP_WORK_MAX // (QUEUE_WORK + 500) + 2
     assert not journal.compactions
 
 
 def test_compaction_that_a_full_disk_ended_is_not_begun_again_at_once():
     journal = MemoryJournal()
-
-    def snapshot(log):
-        for number in range(1_000):
-            log.put(number, FLOOR, 7, 0, 7)
-            yield number, None, 0
-
-    pops = PopJournal(journal, snapshot)
+    pops = PopJournal(journal, Snapshot(1_000))
     grow(journal)
     write_one(pops, 1)
     assert journal.is_compacting
