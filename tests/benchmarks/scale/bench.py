@@ -12,10 +12,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tests.benchmarks.chosen import choose
 from tests.benchmarks.scale.points import Point, parse_sizes
 from tests.benchmarks.scale.progress import Run
 from tests.benchmarks.scale.report import Part, Report, tables, write
-from tests.benchmarks.scale.scenarios import SCENARIOS, Scenario, choose_sizes, find_scenarios
+from tests.benchmarks.scale.scenarios import SCENARIOS, Scenario, choose_sizes
 from tests.benchmarks.scenarios.server import ROOT
 
 
@@ -57,7 +58,7 @@ def main() -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
-        scenarios = find_scenarios(arguments.scenario)
+        scenarios = choose(SCENARIOS, arguments.scenario)
         wanted, size_max = parse_sizes(arguments.sizes)
     except ValueError as error:
         sys.exit(f"bench-scale: {error}")

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tests.benchmarks.scale.points import MISSED, NOT_RUN, Point, Verdict, judge
 from tests.benchmarks.scale.scenarios import Scenario
-from tests.benchmarks.scenarios.report import OTHERS, OURS, machine
+from tests.benchmarks.scenarios.report import OTHERS, OURS, machine, run_as_json
 
 COLUMNS_OF_VERDICTS = ("bound", "found", "limit", "")
 
@@ -72,10 +72,7 @@ def tables(part: Part) -> list[Table]:
 def as_json(report: Report) -> dict[str, Any]:
     """Return everything."""
     return {
-        "started": report.started,
-        "rounds": report.rounds,
-        "secs": report.secs,
-        "machine": machine(),
+        **run_as_json(report.started, report.secs, report.rounds),
         "load_average_before": report.load_before,
         "scenarios": [_part_as_json(part) for part in report.parts],
     }

@@ -7,9 +7,10 @@ import math
 
 import pytest
 
+from tests.benchmarks.chosen import choose
 from tests.benchmarks.scale.points import MET, MISSED, NOT_RUN, Bound, Figure, Point, judge, parse_sizes
 from tests.benchmarks.scale.report import Part, Report, as_json, as_markdown, tables
-from tests.benchmarks.scale.scenarios import SCENARIOS, choose_sizes, find_scenarios
+from tests.benchmarks.scale.scenarios import SCENARIOS, choose_sizes
 
 COST = Figure("cost", "cost of one", "µs")
 POINTS = [Point(1_000, {"cost": [9.0, 1.0, 10.0]}), Point(100_000, {"cost": [12.0, 13.5, 90.0]})]
@@ -47,12 +48,12 @@ def test_sizes_are_a_list_or_an_end():
 
 
 def test_chosen_sizes_are_those_of_the_scenario_unless_others_are_wanted():
-    (fan_out,) = find_scenarios("fan-out")
+    (fan_out,) = choose(SCENARIOS, "fan-out")
     assert choose_sizes(fan_out, [], math.inf) == list(fan_out.sizes)
     assert choose_sizes(fan_out, [], 100) == [1, 10, 100]
     assert choose_sizes(fan_out, [7], math.inf) == [7]
     with pytest.raises(ValueError, match="no scenario nosuch"):
-        find_scenarios("nosuch")
+        choose(SCENARIOS, "nosuch")
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda each: each.name)
@@ -63,7 +64,7 @@ def test_each_bound_is_on_a_figure_and_on_sizes_that_are_measured(scenario):
 
 
 def test_report_holds_each_sample_and_says_what_failed():
-    part = Part(find_scenarios("depth")[0], [Point(1, {"confirm_us": [700.0, 800.0]})], {10_000: "OSError no room"})
+    part = Part(choose(SCENARIOS, "depth")[0], [Point(1, {"confirm_us": [700.0, 800.0]})], {10_000: "OSError no room"})
     report = Report(3, 2.0, "2026-01-01T00:00:00", (0.5, 0.5, 0.5), [part])
     (made,) = as_json(report)["scenarios"]
     assert made["points"][0]["samples"] == {"confirm_us": [700.0, 800.0]}

@@ -16,11 +16,12 @@ from pathlib import Path
 import uvloop
 from rich.console import Console
 
+from tests.benchmarks.chosen import choose
 from tests.benchmarks.scenarios import report as reporting
 from tests.benchmarks.scenarios.figures import Round, Row, figure_of, number
 from tests.benchmarks.scenarios.load import Result
 from tests.benchmarks.scenarios.peers import PEERS, Peer
-from tests.benchmarks.scenarios.scenarios import SCENARIOS, Scenario, find_scenarios
+from tests.benchmarks.scenarios.scenarios import SCENARIOS, Scenario
 from tests.benchmarks.scenarios.server import ROOT, Server, warm_memory
 
 RUN_MAX_S = 120.0  # a run that takes so much longer than its stretch has failed
@@ -134,7 +135,7 @@ def main() -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
-        scenarios = find_scenarios(arguments.scenario)
+        scenarios = choose(SCENARIOS, arguments.scenario)
         versions = find_versions(arguments.peers, Console())
     except ValueError as error:
         sys.exit(f"bench: {error}")

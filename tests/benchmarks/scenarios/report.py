@@ -49,13 +49,15 @@ def machine() -> dict[str, Any]:
     return {"cpu": cpu, "cores": os.cpu_count(), "kernel": platform.release(), "python": platform.python_version()}
 
 
+def run_as_json(started: str, secs: float, rounds: int) -> dict[str, Any]:
+    """Return when, for how long and on what it was measured."""
+    return {"started": started, "secs": secs, "rounds": rounds, "machine": machine()}
+
+
 def as_json(report: Report) -> dict[str, Any]:
     """Return everything, also the rounds that do not count."""
     return {
-        "started": report.started,
-        "secs": report.secs,
-        "rounds": report.rounds,
-        "machine": machine(),
+        **run_as_json(report.started, report.secs, report.rounds),
         "load_average": {"before": report.load_before, "after": report.load_after},
         "scenarios": [
             {

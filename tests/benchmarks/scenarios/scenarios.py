@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -156,17 +155,3 @@ SCENARIOS = (
         floor=Floor(2),
     ),
 )  # fmt: skip
-
-
-def find_scenarios(patterns: str) -> list[Scenario]:
-    """Return those whose names match one of the comma-separated patterns, `*` in them for anything; all where empty.
-
-    Raises:
-        ValueError: A pattern matches none.
-    """
-    wanted = [pattern.strip() for pattern in patterns.split(",") if pattern.strip()] or ["*"]
-    names = [scenario.name for scenario in SCENARIOS]
-    for pattern in wanted:
-        if not fnmatch.filter(names, pattern):
-            raise ValueError(f"no scenario {pattern}; there are: {', '.join(names)}")
-    return [each for each in SCENARIOS if any(fnmatch.fnmatch(each.name, pattern) for pattern in wanted)]

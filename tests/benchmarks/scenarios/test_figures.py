@@ -7,6 +7,7 @@ import math
 
 import pytest
 
+from tests.benchmarks.chosen import choose
 from tests.benchmarks.scenarios.figures import (
     COLUMNS,
     Round,
@@ -21,7 +22,7 @@ from tests.benchmarks.scenarios.figures import (
 )
 from tests.benchmarks.scenarios.load import Result
 from tests.benchmarks.scenarios.report import Report, as_json, as_markdown
-from tests.benchmarks.scenarios.scenarios import SCENARIOS, find_scenarios
+from tests.benchmarks.scenarios.scenarios import SCENARIOS
 
 
 def scenario(name):
@@ -109,10 +110,10 @@ def test_numbers_have_three_digits_or_all_whole_ones(value, text):
 
 
 def test_scenarios_are_found_by_pattern():
-    assert [each.name for each in find_scenarios("amqp, rocketmq-p*")] == ["amqp", "rocketmq-pull"]
-    assert len(find_scenarios("")) == len(SCENARIOS)
+    assert [each.name for each in choose(SCENARIOS, "amqp, rocketmq-p*")] == ["amqp", "rocketmq-pull"]
+    assert len(choose(SCENARIOS, "")) == len(SCENARIOS)
     with pytest.raises(ValueError, match="no scenario nosuch"):
-        find_scenarios("nosuch")
+        choose(SCENARIOS, "nosuch")
 
 
 def test_report_holds_each_round_and_no_number_that_json_lacks():
