@@ -141,6 +141,8 @@ class Client:
         self._connecting = asyncio.Lock()
         self._opaque = 0
         self._failures = 0
+        self._next_try_at_s = 0.0  # of the loop's clock
+        self._refusal = "no answer"  # the last
         self._is_closed = False
         self._heart: asyncio.Task[None] | None = None
 
@@ -211,24 +213,30 @@ class Client:
             return self._link
 
     async def _connect(self, timeout_s: float) -> Link:
-        """Connect, trying again with back-off until the time is over."""
-        reason = "no answer"
+        """Connect, trying again with back-off until the time is over.
+
+        The moment of the next try is kept from one request to the next: a back-off that is longer than a request may
+        take would else begin anew with each, and nothing be tried ever again.
+        """
+        clock = asyncio.get_running_loop().time
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
-                    await asyncio.sleep(self._back_off_s())
+                    await asyncio.sleep(self._next_try_at_s - clock())
                     try:
                         return await self._connect_once()
                     except OSError as error:
                         self._failures += 1
-                        reason = error.strerror or str(error)
+                        self._next_try_at_s = clock() + self._back_off_s()
+                        self._refusal = error.strerror or str(error)
         except TimeoutError:
-            raise ConnectFailedError(self.server, reason) from None
+            raise ConnectFailedError(self.server, self._refusal) from None
 
     async def _connect_once(self) -> Link:
         loop = asyncio.get_running_loop()
         _, link = await loop.create_connection(lambda: Link(self.server, self._forget), self._host, self._port)
         self._failures = 0
+        self._next_try_at_s = 0.0
         if self._greeting is not None:
             link.write(_encode(self._make_greeting(self._greeting)))
             if self._heart is None:
@@ -236,8 +244,6 @@ class Client:
         return link
 
     def _back_off_s(self) -> float:
-        if not self._failures:
-            return 0.0
         longest_s: float = min(BACK_OFF_FIRST_S * 2 ** min(self._failures - 1, 16), BACK_OFF_MAX_S)
         return longest_s * (0.5 + random.random() / 2)  # noqa: S311 - spreads clients out, guards nothing
 

@@ -172,10 +172,13 @@ class PullConsumer:
             wait_s: How long each request may wait at the broker.
             commit: Commit the group's offset each time that the caller is done with what one request gave.
         """
-        offset = await self._start_of(queue, queue_id, from_)
+        offset = committed = await self._start_of(queue, queue_id, from_)
         failures = 0
         while True:
             try:
+                if commit and committed != offset:
+                    await self.commit(queue, offset, queue_id=queue_id)
+                    committed = offset
                 result = await self.pull(queue, offset, max_count, wait_s, queue_id=queue_id, tags=tags)
                 failures = 0
             except RETRIED as error:
@@ -188,8 +191,6 @@ class PullConsumer:
                 LOGGER.warning("offset moved queue=%s from=%d to=%d", queue, offset, result.next_offset)
             for message in result.messages:
                 yield message
-            if commit and result.next_offset != offset:
-                await self.commit(queue, result.next_offset, queue_id=queue_id)
             offset = result.next_offset
 
     async def _start_of(self, queue: str, queue_id: int, from_: Start) -> int:

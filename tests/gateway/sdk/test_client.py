@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 import uvloop
@@ -62,6 +63,21 @@ async def test_connecting_is_tried_again_until_the_server_is_there(server):
     await asyncio.sleep(0)
     await server.listen()
     assert (await request).code == 0
+    await client.close()
+
+
+@pytest.mark.asyncio
+async def test_a_back_off_that_is_longer_than_a_request_may_take_ends_all_the_same(server):
+    await server.vanish()
+    client = Client(server.address, timeout_s=0.01)  # the shortest back-off is 25 ms
+    for _ in range(3):
+        with pytest.raises(ConnectFailedError):
+            await client.request(Command(1))
+    await server.listen()
+    async with asyncio.timeout(5):
+        while not server.requests:
+            with contextlib.suppress(ConnectFailedError):
+                await client.request(Command(1))
     await client.close()
 
 

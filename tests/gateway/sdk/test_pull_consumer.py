@@ -6,7 +6,8 @@ import time
 import pytest
 import pytest_asyncio
 
-from gateway.rocketmq.commands import answer
+from gateway.rocketmq.commands import Command, answer
+from gateway.rocketmq.response_codes import ResponseCode
 from gateway.sdk import NotFoundError, OutMessage, Producer, PullConsumer, SdkError
 
 pytestmark = pytest.mark.asyncio
@@ -139,6 +140,32 @@ async def test_iterating_goes_on_after_a_lost_connection(gateway, producer, cons
     await asyncio.sleep(0)
     await producer.send("T", b"after", queue_id=0)
     assert await asyncio.wait_for(reading, 10) == [b"m0", b"after"]
+
+
+async def test_iterating_goes_on_and_commits_after_the_connection_was_lost_at_a_commit(server):
+    body = b'{"brokerAddrTable":{"b":{"brokerAddrs":{"0":"%b"},"brokerName":"b"}}}' % server.address.encode()
+    commits: list[str] = []
+
+    def commit(request: Command) -> Command | None:
+        commits.append(request.ext["commitOffset"])
+        if len(commits) > 2:  # asked once more, then given up
+            return answer(request, 0)
+        server.drop_all()
+        return None
+
+    def pull(request: Command) -> Command:
+        if request.ext["queueOffset"] == "7":
+            done.set()
+        return answer(request, ResponseCode.PULL_OFFSET_MOVED, ext={"nextBeginOffset": "7"})
+
+    done = asyncio.Event()
+    server.on |= {106: lambda request: answer(request, 0, body=body), 15: commit, 11: pull}
+    async with PullConsumer(server.address) as consumer:
+        reading = asyncio.create_task(anext(consumer.messages("%LMQ%x", from_=3, commit=True)))
+        await asyncio.wait_for(done.wait(), 5)
+        assert not reading.done()
+        reading.cancel()
+    assert commits == ["7", "7", "7"]
 
 
 async def test_an_unknown_topic_is_not_found(consumer):
