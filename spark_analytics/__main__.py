@@ -46,7 +46,9 @@ def _run_fan_out(data_dir: Path, out: Path, skip_bad_records: bool) -> int:  # n
     try:
         with _chatter_to(out / CHATTER_NAME):
             paths = run(data_dir, out, skip_bad_records=skip_bad_records)
-    except (LmqError, OptionError, JavaNotFoundError, ReportFailedError) as error:
+    except ReportFailedError as error:
+        return _complain(f"{error} (what Spark said is in {out / CHATTER_NAME})")
+    except (LmqError, OptionError, JavaNotFoundError) as error:
         return _complain(str(error))
     except OSError as error:
         return _complain(f"cannot write the report to {out}: {error.strerror}")

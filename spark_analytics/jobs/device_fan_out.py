@@ -77,8 +77,8 @@ def run(data_dir: Path | str, out_dir: Path | str, *, skip_bad_records: bool = F
     Path(out_dir).mkdir(parents=True, exist_ok=True)
     extent = read_extent(Path(data_dir))
     window_ms = choose_window_ms(extent.first_store_ms, extent.last_store_ms)
-    session = open_session("lmq fan-out report")
     try:
+        session = open_session("lmq fan-out report")
         _write_tables(session, _source_options(data_dir, skip_bad_records), window_ms, paths)
     except (PySparkException, Py4JError) as error:
         raise ReportFailedError(error) from error
