@@ -21,6 +21,7 @@ import uvloop
 
 from core.errors import LmqError
 from gateway.app import Gateway
+from gateway.auth.authenticator import make_users
 from gateway.auth.users import hash_password
 from gateway.logs import set_up_logs
 from gateway.net.listener import ListenError
@@ -142,7 +143,7 @@ async def _serve(settings: GatewaySettings) -> int:
 def config_check(*, config: ConfigOption = None) -> None:
     """Read the settings as `serve` would, and say what is wrong with them."""
     with _plain_errors():
-        load_settings(config, {})
+        make_users(load_settings(config, {}).auth, os.environ)
     print("settings are fine")
 
 
@@ -192,7 +193,8 @@ def explain_topic(
 
 def _explained(found: dict[str, Any]) -> list[str]:
     queues = found["queues"]
-    lines = [f"{found['topic']} is stored once on {found['parent_topic']} and reaches {len(queues)} light queues"]
+    reached = f"{len(queues)} light queue{'' if len(queues) == 1 else 's'}"
+    lines = [f"{found['topic']} is stored once on {found['parent_topic']} and reaches {reached}"]
     for queue in queues:
         lines.append(f"  {queue['name']}")
         lines.append(f"    filters: {', '.join(queue['filters'])}")

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 
 from gateway.auth.permissions import ALL, Permissions
-from gateway.auth.users import User
+from gateway.auth.users import PasswordHashError, User, parse_hash
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings, SettingsError, UserSettings
 
@@ -36,13 +36,13 @@ class Authenticator:
     so that neither a fleet that reconnects nor a guesser holds up the loop.
 
     Raises:
-        SettingsError: A user without a password, or one whose environment variable is not set.
+        SettingsError: As `make_users`.
     """
 
     def __init__(self, settings: AuthSettings, environment: Mapping[str, str], clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        self._users = {name: _make_user(name, user, environment) for name, user in settings.users.items()}
+        self._users = make_users(settings, environment)
         self._key = os.urandom(32)
         self._remembered: set[bytes] = set()
         self._wrong_by_host: dict[str, int] = {}
@@ -117,6 +117,15 @@ def is_loopback(peer: str) -> bool:
     return (mapped or address).is_loopback
 
 
+def make_users(settings: AuthSettings, environment: Mapping[str, str]) -> dict[str, User]:
+    """Return the users of the settings, by name.
+
+    Raises:
+        SettingsError: A user without a password, one whose environment variable is not set, or one whose hash is none.
+    """
+    return {name: _make_user(name, user, environment) for name, user in settings.users.items()}
+
+
 def _make_user(name: str, settings: UserSettings, environment: Mapping[str, str]) -> User:
     may = Permissions(publish=settings.may_publish, subscribe=settings.may_subscribe, configure=settings.may_configure)
     if settings.password_env:
@@ -126,4 +135,8 @@ def _make_user(name: str, settings: UserSettings, environment: Mapping[str, str]
         return User(name, may, plain=plain.encode())
     if not settings.password_hash:
         raise SettingsError(f"auth.users.{name} needs password_hash or password_env")
+    try:
+        parse_hash(settings.password_hash)
+    except PasswordHashError as error:
+        raise SettingsError(f"wrong setting auth.users.{name}.password_hash: {error}") from error
     return User(name, may, kept=settings.password_hash)

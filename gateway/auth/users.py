@@ -7,6 +7,7 @@ import binascii
 import hashlib
 import hmac
 import os
+from typing import NamedTuple
 
 from gateway.auth.permissions import Permissions
 
@@ -15,6 +16,8 @@ SCRYPT_R = 8
 SCRYPT_P = 1
 SCRYPT_BYTES_MAX = 256 * 2**20  # a hash in the settings that asks for more is refused
 PBKDF2_ROUNDS_MAX = 10_000_000
+_SCRYPT = "scrypt"
+_NUMBERS = {_SCRYPT: 3, "pbkdf2-sha256": 1, "pbkdf2-sha512": 1}  # how many stand before the salt
 
 
 class PasswordHashError(ValueError):
@@ -28,26 +31,52 @@ def hash_password(password: str) -> str:
     return f"scrypt${SCRYPT_N}${SCRYPT_R}${SCRYPT_P}${_encode(salt)}${_encode(key)}"
 
 
+class PasswordHash(NamedTuple):
+    """A kept password hash, taken apart."""
+
+    kind: str
+    numbers: tuple[int, ...]
+    salt: bytes
+    key: bytes
+
+
+def parse_hash(kept: str) -> PasswordHash:
+    """Take a kept hash apart; quick, since nothing is hashed.
+
+    Raises:
+        PasswordHashError: `kept` is in no known form, or checking it would take too much.
+    """
+    kind, *parts = kept.split("$")
+    count = _NUMBERS.get(kind)
+    if count is None:
+        # What it is stays unsaid: it may well be the password itself.
+        raise PasswordHashError("of no known kind; lmq hash-password prints one")
+    try:
+        numbers = tuple(int(part) for part in parts[:count])
+        salt, key = (_decode(part) for part in parts[count:])
+    except ValueError as error:
+        raise PasswordHashError(f"not a password hash: {error}") from error
+    if min(numbers) < 1 or not (_is_scrypt(*numbers) if kind == _SCRYPT else numbers[0] <= PBKDF2_ROUNDS_MAX):
+        raise PasswordHashError(f"not a password hash: impossible numbers {'$'.join(parts[:count])}")
+    return PasswordHash(kind, numbers, salt, key)
+
+
+def _is_scrypt(n: int, r: int, p: int) -> bool:
+    return 128 * r * (n + p + 2) <= SCRYPT_BYTES_MAX and 1 < n < 1 << 16 * r and n & (n - 1) == 0
+
+
 def check_password(password: bytes, kept: str) -> bool:
     """Return whether `password` is the one that `kept` was made from; slow on purpose.
 
     Raises:
         PasswordHashError: `kept` is in no known form.
     """
-    kind, *parts = kept.split("$")
-    try:
-        if kind == "scrypt":
-            n, r, p = (int(part) for part in parts[:3])
-            salt, key = (_decode(part) for part in parts[3:])
-            made = hashlib.scrypt(password, salt=salt, n=n, r=r, p=p, dklen=len(key), maxmem=SCRYPT_BYTES_MAX)
-        elif kind in {"pbkdf2-sha256", "pbkdf2-sha512"}:
-            rounds = min(int(parts[0]), PBKDF2_ROUNDS_MAX)
-            salt, key = (_decode(part) for part in parts[1:])
-            made = hashlib.pbkdf2_hmac(kind.removeprefix("pbkdf2-"), password, salt, rounds, len(key))
-        else:
-            raise PasswordHashError(f"unknown kind of password hash: {kind!r}")
-    except (ValueError, OverflowError, MemoryError) as error:
-        raise PasswordHashError(f"not a password hash: {error}") from error
+    kind, numbers, salt, key = parse_hash(kept)
+    if kind == _SCRYPT:
+        n, r, p = numbers
+        made = hashlib.scrypt(password, salt=salt, n=n, r=r, p=p, dklen=len(key), maxmem=SCRYPT_BYTES_MAX)
+    else:
+        made = hashlib.pbkdf2_hmac(kind.removeprefix("pbkdf2-"), password, salt, numbers[0], len(key))
     return hmac.compare_digest(made, key)
 
 

@@ -184,6 +184,7 @@ def test_explained_queues_are_listed_with_filters_and_readers():
         "    bindings: amq.topic a.*, amq.topic a.#",
         "    subscriptions: 3  readers: 2  next: 0",
     ]
+    assert _explained({**found, "queues": [other]})[0].endswith("reaches 1 light queue")
 
 
 def test_explain_without_a_gateway_says_so():
@@ -203,6 +204,10 @@ def test_config_is_shown_as_it_would_be_used(tmp_path):
     assert _call("config", "check").stdout == "settings are fine\n"
     config.write_text("[amqp]\nlissten = 'off'\n")
     _check_told(_call("config", "check", "--config", str(config)), r"did you mean amqp\.listen\?")
+    config.write_text("[auth.users.alice]\npassword_hash = 'secret'\n")
+    _check_told(
+        _call("config", "check", "--config", str(config)), r"auth\.users\.alice\.password_hash: of no known kind"
+    )
 
 
 def test_small_commands():

@@ -62,8 +62,8 @@ def test_password_may_stand_in_the_environment():
     assert auth.authenticate("amqp", "", "alice", b"secret", FAR) is not None
 
 
-@pytest.mark.parametrize("user", [{}, {"password_env": "NOT_THERE"}])
-def test_user_without_a_password_is_a_wrong_setting(user):
+@pytest.mark.parametrize("user", [{}, {"password_env": "NOT_THERE"}, {"password_hash": "secret"}])
+def test_user_without_a_password_that_can_be_checked_is_a_wrong_setting(user):
     with pytest.raises(SettingsError, match=r"auth\.users\.alice"):
         _authenticator(users={"alice": user})
 

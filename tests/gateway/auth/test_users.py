@@ -38,12 +38,21 @@ def test_pbkdf2_of_another_tool_is_taken():
         "scrypt$a$8$1$c2FsdA==$c2FsdA==",
         "scrypt$1073741824$8$1$c2FsdA==$c2FsdA==",
         "scrypt$16384$8$1$***$c2FsdA==",
+        "scrypt$16383$8$1$c2FsdA==$c2FsdA==",
+        "scrypt$65536$1$1$c2FsdA==$c2FsdA==",
+        "scrypt$16384$8$1$c2FsdA==$c2FsdA==$c2FsdA==",
         "pbkdf2-sha256$-1$c2FsdA==$c2FsdA==",
+        "pbkdf2-sha256$10000001$c2FsdA==$c2FsdA==",
     ],
 )
 def test_what_is_no_hash_is_refused(kept):
     with pytest.raises(PasswordHashError):
         check_password(b"secret", kept)
+
+
+@pytest.mark.parametrize("numbers", ["2$1$1", "32768$1$1", "131072$8$1", "16384$8$16"])
+def test_what_is_taken_for_a_hash_can_be_checked(numbers):
+    assert not check_password(b"secret", f"scrypt${numbers}$c2FsdA==$c2FsdA==")
 
 
 def test_user_with_a_plain_password_is_checked_against_it():
