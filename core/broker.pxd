@@ -44,7 +44,10 @@ cdef class Broker:
 
     cdef _wake_up(self)
 
-    @cython.locals(ready=dict)
+    @cython.locals(ready=dict, readers=list)
     cpdef run_turn(self, long long now_ms)
+
+    @cython.locals(again=list)
+    cdef list _run_round(self, list readers, long long now_ms)
 
     cpdef when_durable(self, callback)

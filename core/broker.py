@@ -25,13 +25,19 @@ from core.store.places import Places
 from core.store.table import Table
 
 ROUTE_CACHE_MAX = 100_000  # routes of about 500 bytes each
+ROUNDS_MAX = 8  # so often a reader with more to do is run in one turn, before others have theirs
+_ROUNDS_MAX = ROUNDS_MAX
 
 
 class Reader(Protocol):
-    """Somebody who reads queues; `on_ready` is called at most once a turn and must bound its own work."""
+    """Somebody who reads queues; each `on_ready` must bound its own work."""
 
-    def on_ready(self, now_ms: int) -> None:
-        """Read on: a queue that the reader is parked on grew, or it asked to run."""
+    def on_ready(self, now_ms: int) -> bool:
+        """Read on: a queue that the reader is parked on grew, or it asked to run.
+
+        Returns:
+            Whether to be called again when all others of this turn were: there is more to read at once.
+        """
 
 
 class ParkedReader(Reader, Protocol):
@@ -257,7 +263,11 @@ class Broker:
             self.schedule()
 
     def run_turn(self, now_ms: int) -> None:
-        """Run each reader that has work, once; one reader's fault goes to `on_reader_error` and stops nobody else."""
+        """Run each reader that has work; one reader's fault goes to `on_reader_error` and stops nobody else.
+
+        Who has more to read comes again in the next round: readers of queues that hold the same messages stay side by
+        side, and share what one of them has read.
+        """
         self._is_scheduled = False
         self._grown.clear()
         self.store.take_grown(self._grown)
@@ -268,11 +278,24 @@ class Broker:
         if self._requested:
             ready.update(self._requested)
             self._requested.clear()
-        for reader in ready.values():
+        readers = list(ready.values())
+        for _ in range(_ROUNDS_MAX):
+            if not readers:
+                return
+            readers = self._run_round(readers, now_ms)
+        for reader in readers:
+            self.request_run(reader)
+
+    def _run_round(self, readers: list[Reader], now_ms: int) -> list[Reader]:
+        """Run each of `readers` once; return who has more to do."""
+        again = []
+        for reader in readers:
             try:
-                reader.on_ready(now_ms)
+                if reader.on_ready(now_ms):
+                    again.append(reader)
             except Exception as error:  # noqa: BLE001 - whatever it is, the other readers go on
                 self.on_reader_error(reader, error)
+        return again
 
     # Durability
 

@@ -46,6 +46,9 @@ cdef class StoredBatch:
     cdef public Py_ssize_t capacity
     cdef public Py_ssize_t count
     cdef public long long next_offset
+    cdef public long long reader_number
+    cdef public Py_ssize_t sound_rows
+    cdef public long long fill_number
     cdef public object buf
     cdef public int[::1] record_start
     cdef public int[::1] record_end

@@ -102,12 +102,19 @@ class StoredBatch:
     `topic` positions give the publisher's topic (property LMQ_TOPIC), or the record's own topic where there is none.
     `queue_offset` is the number in the queue that was read. `attempt` counts from 1. Valid until the next read into
     the same batch; a caller that keeps bytes copies them.
+
+    Light queues share records: whoever reads the next queue into the same batch often wants the very rows that are
+    there. The first `sound_rows` rows are what their physical offsets say in the log of reader `reader_number`, also
+    after `clear`. As long as `fill_number` is the same, and not 0, so are the messages, but for their queue offsets.
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.count = 0
         self.next_offset = 0  # where the next read of the queue goes on, also past records that were damaged
+        self.reader_number = 0
+        self.sound_rows = 0
+        self.fill_number = 0
         self.buf: bytes | bytearray | memoryview = b""
         self.record_start = _ints(capacity)
         self.record_end = _ints(capacity)

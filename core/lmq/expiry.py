@@ -82,6 +82,7 @@ def take_expired(stored: StoredBatch, now_ms: int, limit_ms: int, fresh_from: in
 
 def move(stored: StoredBatch, i: int, to: int) -> None:
     """Put message `i` in place of message `to`."""
+    stored.fill_number += 1
     stored.record_start[to] = stored.record_start[i]
     stored.record_end[to] = stored.record_end[i]
     stored.topic_start[to] = stored.topic_start[i]

@@ -14,6 +14,9 @@ cdef class QueueReader:
     cdef long long _trusted_from
     cdef int[::1] _positions
     cdef StoredBatch _one
+    cdef long long _number
+
+    cdef _begin(self, StoredBatch into)
 
     @cython.locals(
         index=QueueIndex, positions="int[::1]", found=Py_ssize_t, base="long long", trusted="long long",

@@ -5,6 +5,7 @@ What this process wrote is given as it lies there; every other record is checked
 
 from __future__ import annotations
 
+import itertools
 from array import array
 
 from core.message import StoredBatch
@@ -16,6 +17,7 @@ from core.store.segments import Segments
 POSITIONS_MAX = 4096  # entries looked up at once
 _POSITIONS_MAX = POSITIONS_MAX
 _NO_LIMIT = 1 << 62
+_NUMBERS = itertools.count(1)  # one for each reader of this process
 
 
 class QueueReader:
@@ -33,6 +35,14 @@ class QueueReader:
         self._trusted_from = trusted_from
         self._positions = array("i", bytes(4 * _POSITIONS_MAX))
         self._one = StoredBatch(1)
+        self._number = next(_NUMBERS)
+
+    def _begin(self, into: StoredBatch) -> None:
+        """Clear `into`; rows of another log mean nothing in this one."""
+        into.clear()
+        if into.reader_number != self._number:
+            into.reader_number = self._number
+            into.sound_rows = 0
 
     def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
         """Fill `into` with messages of one queue from `offset` on, all of one segment; return how many.
@@ -40,7 +50,7 @@ class QueueReader:
         At least one where any is left, even if larger than `bytes_max`; 0 means that nothing is left.
         `into.next_offset` is where to go on: also past damaged records, which are never given.
         """
-        into.clear()
+        self._begin(into)
         count_max = min(count_max, into.capacity, _POSITIONS_MAX)
         index = self._index
         positions = self._positions
@@ -67,7 +77,7 @@ class QueueReader:
         Returns:
             How many of `offsets` are dealt with, at least one; those that are damaged or gone give no message.
         """
-        into.clear()
+        self._begin(into)
         done = 0
         base = -1
         while done < count and into.count < into.capacity:
@@ -93,7 +103,7 @@ class QueueReader:
 
     def read_at(self, physical_offset: int, into: StoredBatch) -> bool:
         """Fill `into` with the one record at `physical_offset`, checked; False where none is served."""
-        into.clear()
+        self._begin(into)
         segment = self._segments.find(physical_offset)
         view = self._segments.view(segment.base) if segment is not None else None
         if segment is None or view is None:

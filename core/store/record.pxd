@@ -50,6 +50,11 @@ cpdef Py_ssize_t fill_batch(
 ) except -1
 
 
+cdef bint has_row(
+    StoredBatch into, Py_ssize_t i, const unsigned char[::1] buf, long long physical_offset
+) except -1
+
+
 @cython.locals(filled=Py_ssize_t)
 cpdef Py_ssize_t fill_range(
     StoredBatch into, const unsigned char[::1] buf, long long base, Py_ssize_t pos, Py_ssize_t end,

@@ -68,6 +68,8 @@ def fill_columns(into: StoredBatch, i: int, buf: Buffer, pos: int, base: int) ->
     Returns:
         False where the lengths inside the record do not add up to its size, or it names another physical offset.
     """
+    into.fill_number += 1
+    into.sound_rows = min(into.sound_rows, i)
     size = record_size(buf, pos)
     if size <= 0:
         return False
@@ -189,7 +191,10 @@ def fill_batch(
     k = 0
     while k < count and filled < into.capacity:
         pos = positions[k]
-        if pos >= 0 and fill_columns(into, filled, buf, pos, base):
+        if pos >= 0 and (
+            (pos >= trusted_from and has_row(into, filled, buf, base + pos))
+            or fill_columns(into, filled, buf, pos, base)
+        ):
             size = into.record_end[filled] - pos
             if size > left and filled > 0:
                 break
@@ -199,8 +204,17 @@ def fill_batch(
                 filled += 1
         k += 1
     into.count = filled
+    into.sound_rows = filled
     into.next_offset = queue_offset + k
     return filled
+
+
+def has_row(into: StoredBatch, i: int, buf: Buffer, physical_offset: int) -> bool:
+    """Return whether place `i` still holds the record at `physical_offset`, from a read of another queue."""
+    if i >= into.sound_rows or into.physical_offset[i] != physical_offset:
+        return False
+    into.attempt[i] = octets.read_i32(buf, into.body_start[i] - 16) + 1  # a consumer may have counted there
+    return True
 
 
 def fill_range(

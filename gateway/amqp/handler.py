@@ -148,11 +148,12 @@ class AmqpHandler:
             self._transport.pause_reading()  # else a fast publisher is read again and again, and its readers wait
             self._broker.request_run(self)
 
-    def on_ready(self, now_ms: int) -> None:
+    def on_ready(self, now_ms: int) -> bool:
         """Read on: everybody else had their turn."""
         del now_ms
         self._taken_bytes = 0
         self._transport.resume_reading()
+        return False
 
     def on_eof(self, now_ms: int) -> None:
         """The peer is gone."""

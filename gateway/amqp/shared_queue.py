@@ -183,7 +183,7 @@ class SharedQueue:
         if self.consumers and not self.is_deleted:
             self._broker.request_run(self)
 
-    def on_ready(self, now_ms: int) -> None:
+    def on_ready(self, now_ms: int) -> bool:
         """Hand out what is there to those who have room, in turn."""
         touched: dict[int, QueueConsumer] = {}
         budget = TURN_BYTES_MAX
@@ -197,6 +197,7 @@ class SharedQueue:
             consumer.flush()
         if budget <= 0:
             self.run_soon()
+        return False
 
     def _hand_out(self, now_ms: int, touched: dict[int, QueueConsumer]) -> int:
         """Give each consumer with room a share; return about how many bytes went out, 0 when nothing did."""

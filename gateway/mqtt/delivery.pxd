@@ -37,7 +37,7 @@ cdef class Delivery:
     cpdef want(self, Subscription subscription)
 
     @cython.locals(sent=Py_ssize_t, runs=Py_ssize_t)
-    cpdef on_ready(self, now_ms)
+    cpdef bint on_ready(self, now_ms) except -1
 
     @cython.locals(
         session=Session, limit="long long", feed=FilterFeed, batch=StoredBatch, before="long long", sent=Py_ssize_t

@@ -199,7 +199,7 @@ class Delivery:
             self._waiting.append(backlog)
             self.broker.request_run(self)
 
-    def on_ready(self, now_ms: int) -> None:
+    def on_ready(self, now_ms: int) -> bool:
         """Run those who wait for a turn; called by the broker."""
         del now_ms
         sent = 0
@@ -211,6 +211,7 @@ class Delivery:
             runs += 1
         if self._waiting:
             self.broker.request_run(self)
+        return False
 
     def _run_behind(self, subscription: Subscription) -> int:
         """Send a subscription that is behind what it can take now; return how many bytes."""

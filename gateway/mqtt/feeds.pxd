@@ -18,8 +18,8 @@ cdef class FilterFeed:
     cdef list _slow
     cdef long long _trim_at
 
-    @cython.locals(broker=Broker)
-    cpdef on_ready(self, now_ms)
+    @cython.locals(has_more=bint, broker=Broker)
+    cpdef bint on_ready(self, now_ms) except -1
 
     @cython.locals(limit="long long", batch=StoredBatch, before="long long", broker=Broker)
     cdef bint _advance(self) except -1

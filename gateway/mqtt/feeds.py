@@ -15,7 +15,6 @@ from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND, NO_SLOT, OFFLINE, Subscription
 
 READ_BYTES_MAX = 512 * 1024  # what one read takes from the log: a batch of messages of the usual sizes
-READS_MAX = 8  # what a feed reads in one turn, before others have theirs
 ROOM_MIN = BATCH_COUNT_MAX // 8  # a window with less room falls behind rather than slow the others down
 
 
@@ -114,17 +113,13 @@ class FilterFeed:
         """Return the next offset to send."""
         return self.position if subscription.state == ABREAST else subscription.position
 
-    def on_ready(self, now_ms: int) -> None:
-        """Send what is new to those abreast; called by the broker when the queue grew."""
+    def on_ready(self, now_ms: int) -> bool:
+        """Send some of what is new to those abreast; called by the broker when the queue grew."""
         del now_ms
-        broker = self._desk.broker
-        for _ in range(READS_MAX):
-            if not self._abreast or not self._advance():
-                break
-        else:
-            broker.request_run(self)
-        if self._slow and broker.max_offset(self.queue_ref) >= self._trim_at:
+        has_more = bool(self._abreast) and self._advance()
+        if self._slow and self._desk.broker.max_offset(self.queue_ref) >= self._trim_at:
             self._trim()
+        return has_more
 
     def _advance(self) -> bool:
         """Read on once for those abreast; return whether there is more to read at once."""

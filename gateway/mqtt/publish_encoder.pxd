@@ -17,9 +17,16 @@ cdef class PublishEncoder:
     cdef bytearray _out
     cdef object _view
     cdef Py_ssize_t _size
+    cdef StoredBatch _of
+    cdef long long _fill_number
+    cdef Py_ssize_t _count
+    cdef int _granted_qos
+    cdef bytes _data
 
-    @cython.locals(size=Py_ssize_t)
+    @cython.locals(size=Py_ssize_t, is_first=bint, data=bytes)
     cpdef bytes encode(self, StoredBatch batch, int granted_qos, int first_id, long long dup_until=*, int retain=*)
+
+    cdef bint _holds(self, StoredBatch batch, int granted_qos) except -1
 
     cpdef bytes renumber(self, int first_id)
 

@@ -30,6 +30,11 @@ class PublishEncoder:
         self._out = bytearray(_SCRATCH_BYTES)
         self._view = memoryview(self._out)
         self._size = 0
+        self._of: StoredBatch | None = None  # what `_out` holds, for the same messages in the queue of another filter
+        self._fill_number = 0
+        self._count = 0
+        self._granted_qos = 0
+        self._data = b""  # the packets, where they have no identifiers
 
     def encode(self, batch: StoredBatch, granted_qos: int, first_id: int, dup_until: int = 0, retain: int = 0) -> bytes:
         """Return the packets of all messages of `batch`.
@@ -42,15 +47,27 @@ class PublishEncoder:
                 sent again, those at QoS 0 left out.
             retain: The retain flag of all packets, 0 or 1.
         """
-        if batch.count == 0:
-            self.id_count = self.body_bytes = self._size = 0
-            return b""
+        is_first = dup_until == 0 and retain == 0
+        if is_first and self._holds(batch, granted_qos):
+            return self.renumber(first_id) if self.id_count else self._data
         size = self._measure(batch, granted_qos)
         if size > len(self._out):
             self._out = bytearray(size)
             self._view = memoryview(self._out)
         self._size = self._write(batch, batch.buf, self._out, granted_qos, first_id, dup_until, retain)
-        return bytes(self._view[: self._size])
+        data = bytes(self._view[: self._size])
+        self._data = b"" if self.id_count else data
+        self._of = batch if is_first and batch.fill_number > 0 else None
+        self._fill_number = batch.fill_number
+        self._count = batch.count
+        self._granted_qos = granted_qos
+        return data
+
+    def _holds(self, batch: StoredBatch, granted_qos: int) -> bool:
+        """Return whether the last result was of the messages of `batch`, none of them sent again."""
+        if self._of is not batch or self._fill_number != batch.fill_number:
+            return False
+        return self._count == batch.count and self._granted_qos == granted_qos
 
     def renumber(self, first_id: int) -> bytes:
         """Return what the last `encode` returned, with packet identifiers from `first_id` on."""

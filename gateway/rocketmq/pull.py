@@ -106,9 +106,10 @@ class HeldPull:
         self.deadline_ms = 0
         self.is_suspended = False  # waits for its queue to grow, not only for room in the output
 
-    def on_ready(self, now_ms: int) -> None:
+    def on_ready(self, now_ms: int) -> bool:
         """The queue grew, or the output has room again."""
         self.service.resume(self, now_ms)
+        return False
 
     def reader_count(self) -> int:
         """Return 1: it is one client's."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.broker import Broker
+from core.broker import ROUNDS_MAX, Broker
 from core.errors import FlushFailedError, StoreClosedError
 from core.message import FLAG_MARK, FLAG_RETAIN, PublishBatch, StoredBatch
 from core.metrics import Metrics
@@ -29,6 +29,21 @@ class CountingReader:
 
     def on_ready(self, now_ms):
         self.runs += 1
+        return False
+
+
+class ChunkReader:
+    """Has so many chunks to read, and notes in `order` each that it read."""
+
+    def __init__(self, name, chunks, order):
+        self.name = name
+        self.chunks = chunks
+        self.order = order
+
+    def on_ready(self, now_ms):
+        self.chunks -= 1
+        self.order.append(self.name)
+        return self.chunks > 0
 
     def reader_count(self):
         return 4
@@ -133,6 +148,19 @@ def test_a_reader_that_asks_runs_in_the_next_turn_unless_it_takes_it_back(store)
     assert turns.turns == 1
     broker.run_turn(NOW_MS)
     assert (reader.runs, other.runs) == (1, 0)
+
+
+def test_readers_with_more_to_do_go_round_and_the_rest_waits_for_the_next_turn(store):
+    broker, turns = make_broker(store)
+    order = []
+    for name, chunks in ("a", 2), ("b", 3), ("c", 1), ("d", ROUNDS_MAX + 1):
+        broker.request_run(ChunkReader(name, chunks, order))
+    broker.run_turn(NOW_MS)
+    assert "".join(order) == "abcd" + "abd" + "bd" + "d" * (ROUNDS_MAX - 3)
+    assert turns.turns == 2
+    broker.run_turn(NOW_MS)
+    assert order.count("d") == ROUNDS_MAX + 1
+    assert turns.turns == 2
 
 
 def test_a_message_that_is_given_back_wakes_who_waits_for_its_queue(store):

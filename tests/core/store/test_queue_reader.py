@@ -3,11 +3,14 @@ from __future__ import annotations
 from array import array
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from core.message import StoredBatch
 from core.store.queue_reader import read_record
 from core.store.record_codec import encode_record
-from tests.support.store import light, make_record, open_store, publish, read_queue
+from tests.support.store import light, make_batch, make_record, open_store, publish, read_queue
+
+SHARED_QUEUES = ("a", "b", "c")
 
 
 @pytest.fixture
@@ -78,3 +81,94 @@ def test_copied_record_reads_as_it_did_in_the_log():
     assert not read_record(raw[:50], into)
     assert not read_record(raw[:-1], into)
     assert into.count == 0
+
+
+def rows_of(batch):
+    """Return all that a batch says of its messages."""
+    columns = [
+        batch.record_start, batch.record_end, batch.topic_start, batch.topic_end, batch.body_start, batch.body_end,
+        batch.properties_start, batch.properties_end, batch.flag, batch.sys_flag, batch.attempt, batch.queue_offset,
+        batch.physical_offset, batch.born_ms, batch.store_ms,
+    ]  # fmt: skip
+    rows = [tuple(column[i] for column in columns) for i in range(batch.count)]
+    return batch.next_offset, rows, [bytes(batch.buf[row[0] : row[1]]) for row in rows]
+
+
+def fill_shared(store, sizes_and_queues):
+    """Write messages, each into some of the queues that share records."""
+    for size, members in sizes_and_queues:
+        names = [name for k, name in enumerate(SHARED_QUEUES) if members >> k & 1]
+        batch = make_batch([(store.make_route(b"T", 0, b"", light(*names)), bytes([size % 251]) * size)])
+        store.append_batch(batch, 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    messages=st.lists(st.tuples(st.integers(0, 4_000), st.integers(0, 7)), min_size=1, max_size=60),
+    reads=st.lists(
+        st.tuples(
+            st.sampled_from([0, 0, 0, 1]),  # of which store
+            st.integers(0, len(SHARED_QUEUES) - 1),
+            st.integers(0, 40),
+            st.integers(1, 20),
+            st.sampled_from([1, 5_000, 1 << 30]),
+            st.booleans(),  # with an attempt that a consumer counts in the column
+        ),
+        max_size=30,
+    ),
+)
+def test_a_batch_that_was_used_before_reads_as_a_new_one(tmp_path_factory, messages, reads):
+    folder = tmp_path_factory.mktemp("logs")
+    stores = [open_store(folder / name) for name in ("first", "second")]
+    fill_shared(stores[0], messages)
+    fill_shared(stores[1], [(size + 1, members) for size, members in messages])
+    used = StoredBatch(16)
+    for of, queue, offset, count_max, bytes_max, counts in reads:
+        queue_ref = stores[of].find_queue(b"%LMQ%" + SHARED_QUEUES[queue].encode())
+        if queue_ref < 0:
+            continue
+        fresh = StoredBatch(16)
+        assert stores[of].read(queue_ref, offset, used, count_max, bytes_max) == stores[of].read(
+            queue_ref, offset, fresh, count_max, bytes_max
+        )
+        assert rows_of(used) == rows_of(fresh)
+        if counts and used.count:
+            used.attempt[used.count - 1] = 9
+        used.clear()
+        fresh.clear()
+    for store in stores:
+        store.close()
+
+
+def test_equal_fill_numbers_mean_equal_messages(tmp_path):
+    store = open_store(tmp_path)
+    fill_shared(store, [(10, 3)] * 5 + [(20, 1)] + [(30, 3)] * 5)
+    a, b = (store.find_queue(key) for key in light("a", "b"))
+    into = StoredBatch(16)
+    store.read(a, 0, into, 5, 1 << 20)
+    number = into.fill_number
+    store.read(b, 0, into, 5, 1 << 20)
+    assert into.fill_number == number > 0
+    store.read(b, 0, into, 3, 1 << 20)
+    assert into.fill_number == number
+    store.read(b, 0, into, 6, 1 << 20)  # the sixth of `b` is not the sixth of `a`
+    seventh = into.fill_number
+    assert seventh != number
+    store.read(a, 0, into, 6, 1 << 20)
+    assert into.fill_number not in {number, seventh}
+    into.clear()
+    store.close()
+
+
+def test_damaged_record_is_not_given_to_the_second_queue_either(data_dir):
+    store = open_store(data_dir)
+    into = StoredBatch(200)
+    seen = []
+    for key in (b"T/0", b"%LMQ%a"):
+        offset = 0
+        while store.read(store.find_queue(key), offset, into, 200, 1 << 30):
+            seen += into.queue_offset[: into.count]
+            offset = into.next_offset
+    assert seen == [k for k in range(200) if k != 50] * 2
+    into.clear()
+    store.close()

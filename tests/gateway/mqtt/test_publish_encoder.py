@@ -79,3 +79,46 @@ def test_length_bytes_grow_at_the_right_sizes(size):
 
 def test_nothing_is_encoded_from_an_empty_batch():
     assert PublishEncoder(2).encode(StoredBatch(2), 1, 1) == b""
+
+
+def test_same_messages_are_encoded_once_and_never_stale():
+    batch = stored((b"a/b", b"zero", FLAG_MARK), (b"c", b"one", FLAG_MARK | 1))
+    batch.fill_number = 7
+    encoder = PublishEncoder(8)
+    zero, one = mqtt.publish(b"a/b", b"zero"), mqtt.publish(b"c", b"one")
+    numbered = [mqtt.publish(b"c", b"one", qos=1, packet_id=packet_id) for packet_id in range(10)]
+    plain = encoder.encode(batch, 0, 1)
+    assert plain == zero + one
+    assert encoder.encode(batch, 0, 1) is plain
+    assert (encoder.id_count, encoder.body_bytes) == (0, 7)
+    assert encoder.encode(batch, 1, 3) == zero + numbered[3]
+    assert encoder.encode(batch, 1, 5) == zero + numbered[5]
+    assert (encoder.id_count, encoder.body_bytes) == (1, 7)
+    assert encoder.renumber(6) == zero + numbered[6]
+    assert encoder.encode(batch, 0, 1) == plain
+    again = mqtt.publish(b"c", b"one", qos=1, packet_id=2, dup=True)
+    assert encoder.encode(batch, 1, 2, 100) == again
+    assert encoder.encode(batch, 1, 2) == zero + numbered[2]
+    assert encoder.encode(batch, 0, 1, 0, 1) == mqtt.publish(b"a/b", b"zero", retain=True) + mqtt.publish(
+        b"c", b"one", retain=True
+    )
+    assert encoder.encode(batch, 0, 1) == plain
+    batch.count = 1
+    assert encoder.encode(batch, 0, 1) == zero
+    batch.count = 2
+    assert encoder.encode(batch, 0, 1) == plain
+    other = stored((b"x", b"y", FLAG_MARK))
+    other.fill_number = 7
+    assert encoder.encode(other, 0, 1) == mqtt.publish(b"x", b"y")
+    assert encoder.encode(batch, 0, 1) == plain
+    batch.buf = batch.buf.replace(b"zero", b"none")
+    batch.fill_number += 1
+    assert encoder.encode(batch, 0, 1) == mqtt.publish(b"a/b", b"none") + one
+
+
+def test_batch_that_was_filled_by_hand_is_always_encoded_anew():
+    batch = stored((b"a", b"old", FLAG_MARK))
+    encoder = PublishEncoder(8)
+    assert encoder.encode(batch, 0, 1) == mqtt.publish(b"a", b"old")
+    batch.buf = b"anew"
+    assert encoder.encode(batch, 0, 1) == mqtt.publish(b"a", b"new")
