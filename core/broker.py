@@ -338,7 +338,12 @@ class Broker:
         self._holders.append(positions)
 
     def retire(self, now_ms: int) -> int:
-        """Drop whole segments that are past age or size and needed by nobody; return how many."""
+        """Drop whole segments that are past age or size and needed by nobody; return how many.
+
+        Holders are asked only where a segment could go: each names a place for every queue that it holds.
+        """
+        if not self.store.count_retired(now_ms):
+            return 0
         floors: dict[int, int] = {}
         for positions in self._holders:
             for queue_ref, offset in positions():

@@ -292,16 +292,20 @@ class MessageStore:
             end = newest.size
         self._populated = base + end
 
-    def retire(self, now_ms: int, needed_from: int) -> int:
-        """Drop whole segments past their age or over the size that lie before `needed_from`; return how many."""
+    def count_retired(self, now_ms: int, needed_from: int | None = None) -> int:
+        """Return how many segments are past their age or over the size, of those that lie before `needed_from`."""
         retention = self.settings.retention
-        count = count_retired(
+        return count_retired(
             self._segments,
             now_ms=now_ms,
             age_ms=retention.age_hours * _HOUR_MS,
             bytes_max=retention.bytes_max,
-            needed_from=needed_from,
+            needed_from=self.written_until if needed_from is None else needed_from,
         )
+
+    def retire(self, now_ms: int, needed_from: int) -> int:
+        """Drop whole segments past their age or over the size that lie before `needed_from`; return how many."""
+        count = self.count_retired(now_ms, needed_from)
         dropped = 0
         while dropped < count and self._index.drop_oldest():
             self._segments.drop_oldest()

@@ -268,13 +268,17 @@ def test_segments_that_a_holder_needs_are_not_retired(store):
     broker.bind_filter(b"t", b"%LMQ%q", hides_dollar=True)
     queue_ref = broker.open_queue(b"%LMQ%q")
     needed = [0]
-    broker.hold(lambda: [(queue_ref, needed[0])])
+    asked = []
+    broker.hold(lambda: asked.append(1) or [(queue_ref, needed[0])])
     for _ in range(8):
         publish(broker, b"t", *[b"x" * 1000] * 30)
         store.prepare()
     store.flush()
     late_ms = NOW_MS + 30 * 24 * 3_600_000
+    assert broker.retire(NOW_MS) == 0
+    assert asked == []  # nothing is old enough, so nobody need say what it holds
     assert broker.retire(late_ms) == 0
+    assert asked == [1]
     needed[0] = broker.max_offset(queue_ref)
     assert broker.retire(late_ms) > 0
     assert broker.min_offset(queue_ref) > 0
