@@ -161,8 +161,6 @@ class Broker:
         try:
             self.store.append_batch(batch, now_ms)
         finally:
-            self.metrics.messages_stored = self.store.message_count
-            self.metrics.dispatches = self.store.dispatch_count
             if batch.retained_count:
                 self._retain(batch)
             self._wake_up()

@@ -14,6 +14,3 @@ cdef class DoorMetrics:
 cdef class Metrics:
     cdef public dict doors
     cdef public object sync
-    cdef public long long messages_stored
-    cdef public long long dispatches
-    cdef public long long damaged_records

@@ -62,14 +62,11 @@ class SyncMetrics:
 
 
 class Metrics:
-    """All counters; doors are made on first use."""
+    """What doors and syncs count; the store counts for itself. Doors are made on first use."""
 
     def __init__(self) -> None:
         self.doors: dict[str, DoorMetrics] = {}
         self.sync = SyncMetrics()
-        self.messages_stored = 0
-        self.dispatches = 0  # entries written into light queues, the parent topic's own not counted
-        self.damaged_records = 0  # met while reading or recovering, never served
 
     def door(self, name: str) -> DoorMetrics:
         """Return the counters of the door `name`."""

@@ -33,7 +33,7 @@ ConnectionSettings = MqttSettings | AmqpSettings | RocketmqSettings
 
 LOGGER = logging.getLogger(__name__)
 
-RETIRE_INTERVAL_MS = 10_000
+TEND_INTERVAL_MS = 10_000
 EXPIRE_INTERVAL_MS = 10_000
 LEASE_INTERVAL_MS = 1_000
 DRAIN_S = 1.5  # what open connections get to take their last bytes when we stop
@@ -91,6 +91,7 @@ class Gateway:
         self._started_ms = self.clock.now_ms()
         self.authenticator = Authenticator(settings.auth, os.environ, self.clock)
         self.store = MessageStore.open(settings.data_dir, settings.store, now_ms=self._started_ms)
+        self._damaged_told = self.store.damaged_count  # recovery has said what it met
         self.broker = self._make_broker()
         self.connections = ConnectionTable()
         self.admission = Admission(loop.call_soon)
@@ -159,7 +160,7 @@ class Gateway:
 
     def _watch_intervals(self, now_ms: int) -> None:
         self.timer.watch(Every(self.settings.store.flush.interval_ms, self._flush_quietly, now_ms))
-        self.timer.watch(Every(RETIRE_INTERVAL_MS, self._retire, now_ms))
+        self.timer.watch(Every(TEND_INTERVAL_MS, self._tend, now_ms))
         self.timer.watch(Every(EXPIRE_INTERVAL_MS, self.mqtt.expire_sessions, now_ms))
         self.timer.watch(Every(LEASE_INTERVAL_MS, self.amqp.remove_unused, now_ms))
 
@@ -190,11 +191,18 @@ class Gateway:
         if self.store.needs_flush():
             self.flusher.request()
 
-    def _retire(self, now_ms: int) -> None:
+    def _tend(self, now_ms: int) -> None:
         self.amqp.drop_expired(now_ms)
+        self._tell_damage()
         count = self.broker.retire(now_ms)
         if count:
             LOGGER.info("retired segments count=%d", count)
+
+    def _tell_damage(self) -> None:
+        count = self.store.damaged_count - self._damaged_told
+        if count:
+            self._damaged_told += count
+            LOGGER.warning("readers met damaged records, which are not served count=%d", count)
 
     def _on_synced(self, took_s: float | None) -> None:
         sync = self.broker.metrics.sync

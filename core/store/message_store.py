@@ -200,6 +200,11 @@ class MessageStore:
         """Entries that these messages made in light queues; their topics' own queues are not counted."""
         return self._log.dispatch_count
 
+    @property
+    def damaged_count(self) -> int:
+        """How often a damaged record was met, by recovery and by readers since; none is served."""
+        return len(self.report.damaged_at) + self._reader.damaged_count
+
     # Read
 
     def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:

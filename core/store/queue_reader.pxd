@@ -15,6 +15,7 @@ cdef class QueueReader:
     cdef int[::1] _positions
     cdef StoredBatch _one
     cdef long long _number
+    cdef readonly long long damaged_count
 
     cdef _begin(self, StoredBatch into)
 
@@ -26,7 +27,10 @@ cdef class QueueReader:
         self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max
     ) except -1
 
-    @cython.locals(done=Py_ssize_t, base="long long", run=Py_ssize_t, found=Py_ssize_t, trusted="long long")
+    @cython.locals(
+        done=Py_ssize_t, base="long long", run=Py_ssize_t, found=Py_ssize_t, trusted="long long", before=Py_ssize_t,
+        filled=Py_ssize_t
+    )
     cpdef Py_ssize_t read_offsets(
         self, int queue_ref, long long[::1] offsets, Py_ssize_t count, StoredBatch into
     ) except -1

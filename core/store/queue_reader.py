@@ -36,6 +36,7 @@ class QueueReader:
         self._positions = array("i", bytes(4 * _POSITIONS_MAX))
         self._one = StoredBatch(1)
         self._number = next(_NUMBERS)
+        self.damaged_count = 0  # entries that were passed over, because their records are damaged or lost
 
     def _begin(self, into: StoredBatch) -> None:
         """Clear `into`; rows of another log mean nothing in this one."""
@@ -67,6 +68,7 @@ class QueueReader:
             into.buf = view
             trusted = self._trusted_position(base, len(view))
             count = fill_batch(into, view, base, positions, found, index.found_offset, bytes_max, trusted)
+            self.damaged_count += into.next_offset - index.found_offset - count
             if count:
                 return count
             offset = into.next_offset
@@ -91,7 +93,9 @@ class QueueReader:
                 if view is not None:
                     into.buf = view
                     trusted = self._trusted_position(base, len(view))
-                    fill_batch(into, view, base, self._positions, found, offsets[done], _NO_LIMIT, trusted)
+                    before = into.count
+                    filled = fill_batch(into, view, base, self._positions, found, offsets[done], _NO_LIMIT, trusted)
+                    self.damaged_count += found - (filled - before)
                 done += found
             else:
                 done += 1

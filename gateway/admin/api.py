@@ -77,16 +77,16 @@ def _add_questions(api: FastAPI, view: AdminView) -> None:
 
 def describe_gateway(view: AdminView) -> Overview:
     """Return the counters of the whole gateway and of each door."""
-    metrics = view.broker.metrics
-    doors = {name: _describe_door(door) for name, door in sorted(metrics.doors.items())}
+    store = view.broker.store
+    doors = {name: _describe_door(door) for name, door in sorted(view.broker.metrics.doors.items())}
     return Overview(
         version=VERSION,
         is_ready=view.is_ready(),
         uptime_ms=view.uptime_ms(),
-        messages_stored=metrics.messages_stored,
-        dispatches=metrics.dispatches,
-        light_queues=view.broker.store.queue_count(),
-        log_bytes=view.broker.store.log_bytes(),
+        messages_stored=store.message_count,
+        dispatches=store.dispatch_count,
+        light_queues=store.queue_count(),
+        log_bytes=store.log_bytes(),
         connections=sum(door.connections for door in doors.values()),
         doors=doors,
     )

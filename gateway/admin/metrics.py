@@ -24,17 +24,21 @@ class GatewayCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield each metric with its present values."""
-        metrics = self._broker.metrics
+        metrics, store = self._broker.metrics, self._broker.store
         doors = list(metrics.doors.values())
         yield from door_families(doors)
         yield from reason_families(doors)
         yield sync_family(metrics.sync)
         yield _counter("lmq_syncs_failed", "Syncs that the disk refused.", metrics.sync.failed)
-        yield _counter("lmq_messages_stored", "Messages written to the log, once each.", metrics.messages_stored)
-        yield _counter("lmq_dispatches", "Entries written into light queues.", metrics.dispatches)
-        yield _counter("lmq_records_damaged", "Records met with a wrong CRC, and not served.", metrics.damaged_records)
-        yield GaugeMetricFamily("lmq_light_queues", "Queues that have an index.", self._broker.store.queue_count())
-        yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", self._broker.store.log_bytes())
+        yield _counter("lmq_messages_stored", "Messages written to the log, once each.", store.message_count)
+        yield _counter("lmq_dispatches", "Entries written into light queues.", store.dispatch_count)
+        yield _counter(
+            "lmq_records_damaged",
+            "Damaged records met, and not served.",
+            store.damaged_count,
+        )
+        yield GaugeMetricFamily("lmq_light_queues", "Queues that have an index.", store.queue_count())
+        yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", store.log_bytes())
         yield GaugeMetricFamily(
             "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.is_failed)
         )

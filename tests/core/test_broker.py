@@ -98,7 +98,7 @@ def test_a_message_is_written_once_and_stands_in_each_queue_whose_filter_matches
     ]
     into = StoredBatch(8)
     assert store.read(store.find_queue(b"LMQ_PARENT/0"), 0, into, 8, 1 << 20) == 2
-    assert (broker.metrics.messages_stored, broker.metrics.dispatches) == (2, 4)
+    assert (store.message_count, store.dispatch_count) == (2, 4)
     assert store.written_until - before == sum(into.record_end[i] - into.record_start[i] for i in range(2))
 
 

@@ -8,11 +8,13 @@ import os
 import pytest
 
 from core.errors import DataFolderInUseError, DataFolderUnusableError
+from core.settings import StoreSettings
+from gateway.admin.metrics import GatewayCollector
 from gateway.app import Every, Gateway
 from gateway.net.listener import ListenError
 from gateway.settings import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
-from tests.support.store import publish
+from tests.support.store import light, open_store, publish, read_queue
 
 
 def _offers(data_dir, **blocks):
@@ -106,6 +108,29 @@ async def test_failed_sync_ends_the_gateway(tmp_path, caplog, monkeypatch):
     assert gateway.broker.is_failed
     assert gateway.broker.metrics.sync.failed == 1
     assert not gateway.is_ready
+    await gateway.stop()
+
+
+@pytest.mark.asyncio
+async def test_damage_that_readers_meet_is_counted_and_told(tmp_path, caplog):
+    caplog.set_level(logging.WARNING)
+    small = StoreSettings(segment_bytes=64 * 1024)
+    store = open_store(tmp_path, small)
+    batch = publish(store, store.make_route(b"T", 0, b"", light("a")), *(b"x" * 900,) * 100)
+    store.close()
+    path = tmp_path / "commitlog" / f"{0:020}"
+    data = bytearray(path.read_bytes())
+    data[batch.physical_offset[20] + 95] ^= 0x40
+    path.write_bytes(data)
+    gateway = Gateway(_offers(tmp_path, store=small))
+    await gateway.start()
+    before = gateway.store.damaged_count
+    assert len(read_queue(gateway.store, b"%LMQ%a")) == 99
+    families = {family.name: family for family in GatewayCollector(gateway.broker).collect()}
+    assert families["lmq_records_damaged"].samples[0].value == gateway.store.damaged_count == before + 1
+    for _ in range(2):
+        gateway._tend(gateway.clock.now_ms())
+    assert caplog.text.count("readers met damaged records, which are not served count=1") == 1
     await gateway.stop()
 
 

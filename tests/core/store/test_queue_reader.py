@@ -47,6 +47,8 @@ def test_damaged_record_is_never_given_and_the_rest_is(data_dir):
         done += store.read_offsets(store.find_queue(b"T/0"), offsets[done:], 3 - done, into)
         seen += into.queue_offset[: into.count]
     assert seen == [49, 51]
+    assert len(store.report.damaged_at) <= 1
+    assert store.damaged_count == len(store.report.damaged_at) + 3  # met by each of the three reads
     store.close()
 
 
