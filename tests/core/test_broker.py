@@ -31,6 +31,9 @@ class CountingReader:
         self.runs += 1
         return False
 
+    def reader_count(self):
+        return 4
+
 
 class ChunkReader:
     """Has so many chunks to read, and notes in `order` each that it read."""
@@ -44,9 +47,6 @@ class ChunkReader:
         self.chunks -= 1
         self.order.append(self.name)
         return self.chunks > 0
-
-    def reader_count(self):
-        return 4
 
 
 class BrokenReader:
