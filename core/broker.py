@@ -91,7 +91,7 @@ class Broker:
         self.request_flush: Callable[[], None] = _nothing
         self.on_reader_error: Callable[[Reader, Exception], None] = _raise
         self.router = Router(self._make_topic_route, ROUTE_CACHE_MAX)
-        self.retained = RetainedMessages(store.table("retained"))
+        self.retained = RetainedMessages(store.table("retained"), store.record_offset)
         self.consumer_offsets = ConsumerOffsets(store.table("consumer_offsets"), store.places("consumer_offsets"))
         self.pop = PopService(store, store.journal("pop"), self._on_shown)
         self._is_sync = is_sync
@@ -220,6 +220,11 @@ class Broker:
     def read_record(self, record: bytes, into: StoredBatch) -> bool:
         """Fill `into` with a record that was copied out of the log, such as a retained one; False where it is none."""
         return self.store.read_record(record, into)
+
+    def read_retained(self, physical_offset: int, into: StoredBatch) -> bool:
+        """Read a message that is or was retained, also after it was replaced, as long as the log has it."""
+        record = self.retained.find(physical_offset)
+        return self.read_at(physical_offset, into) if record is None else self.read_record(record, into)
 
     def table(self, name: str) -> Table:
         """Return the durable table `name`; its changes are covered by `when_durable`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from core.lmq.topic_trie import HASH, PLUS
@@ -35,15 +35,23 @@ class RetainedMessages:
     """Records by topic, as they were stored: segments are retired, so the log cannot be asked for them later.
 
     Beside the table there is a tree of the topics' levels, so that a filter's match looks at no topic outside its
-    literal levels. Topics that share no more levels with others cost one entry of it.
+    literal levels. Topics that share no more levels with others cost one entry of it. And there is a map of the
+    records' places in the log, by which somebody goes through them in the order of the log, and goes on later.
+
+    Args:
+        table: Rows of topic and record.
+        offset_of: Gives the physical offset that a record bears.
     """
 
-    def __init__(self, table: ValueTable) -> None:
+    def __init__(self, table: ValueTable, offset_of: Callable[[bytes], int]) -> None:
         self._table = table
+        self._offset_of = offset_of
         self._root: Branch = {}
         self._count = 0
-        for item in table.items():
-            self._count += _plant(self._root, item[0])
+        self._topics: dict[int, bytes] = {}  # by physical offset of the record
+        for topic, record in table.items():
+            self._count += _plant(self._root, topic)
+            self._topics[offset_of(record)] = topic
 
     def __len__(self) -> int:
         """Return how many topics have a retained message."""
@@ -51,12 +59,18 @@ class RetainedMessages:
 
     def set(self, topic: bytes, record: bytes) -> None:
         """Keep a copy of the record of the newest retained message of `topic`."""
+        before = self._table.get(topic)
+        if before is not None:
+            topic = self._topics.pop(self._offset_of(before), topic)  # the very object that the table has
+        self._topics[self._offset_of(record)] = topic
         self._table.put(topic, record)
         self._count += _plant(self._root, topic)
 
     def remove(self, topic: bytes) -> None:
         """Forget the retained message of `topic`; harmless where there is none."""
-        if self._table.get(topic) is not None:
+        record = self._table.get(topic)
+        if record is not None:
+            self._topics.pop(self._offset_of(record), None)
             self._table.delete(topic)
             _uproot(self._root, topic)
             self._count -= 1
@@ -64,6 +78,16 @@ class RetainedMessages:
     def get(self, topic: bytes) -> bytes | None:
         """Return the record of the retained message of `topic`, or None."""
         return self._table.get(topic)
+
+    def find(self, physical_offset: int) -> bytes | None:
+        """Return the record that was stored there, where it is the newest of its topic, else None."""
+        topic = self._topics.get(physical_offset)
+        return None if topic is None else self._table.get(topic)
+
+    def match_offsets(self, topic_filter: bytes) -> Iterator[int]:
+        """Give the physical offset of each retained message that matches, as `match` does, in no order."""
+        for _, record in self.match(topic_filter):
+            yield self._offset_of(record)
 
     def match(self, topic_filter: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Give topic and record of each retained message that matches an MQTT filter.
@@ -99,6 +123,14 @@ class RetainedMessages:
                 waiting.append((branch, depth, prefix, names))
                 branch, depth, prefix = below, depth + 1, prefix + name + b"/"
                 names = _candidates(branch, pattern, depth)
+
+
+def filter_matches(topic_filter: bytes, topic: bytes) -> bool:
+    """Return whether an MQTT filter matches a topic."""
+    pattern = topic_filter.split(b"/")
+    if topic.startswith(b"$") and pattern[0] in {HASH, PLUS}:
+        return False
+    return _tail_matches(topic.split(b"/"), pattern, 0)
 
 
 def _candidates(branch: Branch, pattern: list[bytes], depth: int) -> Iterator[bytes | None]:

@@ -24,7 +24,7 @@ from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER
 from core.store.mapped_file import MappedFile
 from core.store.places import Places
 from core.store.queue_index import QueueIndex
-from core.store.queue_reader import QueueReader, read_record
+from core.store.queue_reader import QueueReader, read_record, record_offset
 from core.store.recovery import Recovered, recover
 from core.store.retention import count_retired
 from core.store.segments import Segments
@@ -222,6 +222,10 @@ class MessageStore:
     def read_record(self, record: bytes, into: StoredBatch) -> bool:
         """Fill `into` with one record that was copied out of the log; False where it is none."""
         return read_record(record, into)
+
+    def record_offset(self, record: bytes) -> int:
+        """Return the physical offset that a record which was copied out of the log bears."""
+        return record_offset(record)
 
     def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
         """Return the first offset stored at `at_ms` or later; with `upper` the last one stored until then."""

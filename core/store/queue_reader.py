@@ -146,13 +146,17 @@ def read_record(record: bytes, into: StoredBatch) -> bool:
     into.clear()
     if len(record) < RECORD_BYTES_MIN:
         return False
-    base = int.from_bytes(record[PHYSICAL_OFFSET_AT : PHYSICAL_OFFSET_AT + 8], "big")
-    if not fill_columns(into, 0, record, 0, base):
+    if not fill_columns(into, 0, record, 0, record_offset(record)):
         return False
     into.buf = record
     into.count = 1
     into.queue_offset[0] = -1
     return True
+
+
+def record_offset(record: bytes) -> int:
+    """Return the physical offset that a record bears."""
+    return int.from_bytes(record[PHYSICAL_OFFSET_AT : PHYSICAL_OFFSET_AT + 8], "big")
 
 
 def _run_length(offsets: array[int], start: int, end: int) -> int:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from gateway.mqtt.session import Session, Subscription
+from gateway.mqtt.catch_up import CatchUp
+from gateway.mqtt.session import GONE, Session, Subscription
+
+GATHERED_MAX = 8  # matches that a walk looks at where it would give a message, which costs as much
 
 
 class RetainedWalk:
@@ -15,33 +19,74 @@ class RetainedWalk:
         matches: Topic and record of each.
         qos: The QoS granted.
         subscription: Whose they are.
-        due_until: What `Session.retained_due` says of the subscription, 0 where nothing.
-        is_again: They may have been sent before. What was stored from `due_until` on is left out then, the
-            subscription is given it; so is what is in flight.
     """
 
-    __slots__ = ("due_until", "in_flight", "is_again", "matches", "qos", "subscription")
+    __slots__ = ("_matches", "catch_up", "is_over", "qos", "subscription")
+
+    def __init__(self, matches: Iterator[tuple[bytes, bytes]], qos: int, subscription: Subscription) -> None:
+        self.qos = qos
+        self.subscription = subscription
+        self.catch_up: CatchUp | None = None
+        self.is_over = False
+        self._matches = matches
+
+    def take(self) -> bytes | None:
+        """Return the next record; None where none is at hand, now or, `is_over`, at all."""
+        found = next(self._matches, None) if self.subscription.state != GONE else None
+        self.is_over = found is None
+        return None if found is None else found[1]
+
+
+class CatchUpWalk:
+    """The same for a durable subscription at QoS 1: from the cursor of its catch-up on, in the order of the log.
+
+    Args:
+        offsets: The physical offset of each retained message that matches, in any order.
+        find: Gives the record at a physical offset, None where it is no retained message any more.
+        subscription: Whose they are.
+        catch_up: What the subscription is owed; a restart of it ends the walk.
+    """
+
+    __slots__ = ("_ahead", "_find", "_offsets", "_round", "catch_up", "is_over", "qos", "subscription")
 
     def __init__(
         self,
-        matches: Iterator[tuple[bytes, bytes]],
-        qos: int,
+        offsets: Iterator[int],
+        find: Callable[[int], bytes | None],
         subscription: Subscription,
-        due_until: int,
-        *,
-        is_again: bool = False,
+        catch_up: CatchUp,
     ) -> None:
-        self.matches = matches
-        self.qos = qos
+        self.qos = 1
         self.subscription = subscription
-        self.due_until = due_until
-        self.is_again = is_again
-        inflight = subscription.session.retained_inflight
-        self.in_flight = frozenset(inflight.values()) if is_again and inflight else frozenset()
+        self.catch_up = catch_up
+        self.is_over = False
+        self._offsets: Iterator[int] | None = offsets
+        self._find = find
+        self._round = catch_up.round
+        self._ahead = array("q")  # what is still to be given; the next is the last
 
-    def is_wanted(self, record: bytes, physical_offset: int) -> bool:
-        """Return whether a record that matches is to be sent."""
-        return not self.is_again or (physical_offset < self.due_until and record not in self.in_flight)
+    def take(self) -> bytes | None:
+        """Return the next record; None where none is at hand, now or, `is_over`, at all."""
+        if self.catch_up.is_ended or self.catch_up.round != self._round:
+            self.is_over = True
+        elif self._offsets is not None:
+            self._gather(self._offsets)
+        elif self._ahead:
+            return self._find(self._ahead.pop())
+        else:
+            self.catch_up.cursor = self.catch_up.until
+            self.is_over = True
+        return None
+
+    def _gather(self, offsets: Iterator[int]) -> None:
+        for _ in range(GATHERED_MAX):
+            offset = next(offsets, -1)
+            if offset < 0:
+                self._offsets = None
+                self._ahead = array("q", sorted(self._ahead, reverse=True))
+                break
+            if self.catch_up.cursor <= offset < self.catch_up.until:
+                self._ahead.append(offset)
 
 
 class Backlog:
@@ -53,7 +98,7 @@ class Backlog:
         self.session = session
         self.resend_from = 0
         self.resend_until = 0
-        self.retained: deque[RetainedWalk] = deque()
+        self.retained: deque[RetainedWalk | CatchUpWalk] = deque()
         self.is_queued = False
 
     @property

@@ -13,6 +13,7 @@ from gateway.mqtt.session cimport Session, Subscription
 cdef class Delivery:
     cdef public Broker broker
     cdef public object places
+    cdef public object catch_ups
     cdef public DoorMetrics metrics
     cdef public long long inflight_max
     cdef public long long lag_count_max

@@ -5,14 +5,17 @@ Work of one turn is bounded: whoever has more to read is run again in the next o
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from itertools import takewhile
+from operator import itemgetter
 from typing import Protocol
 
 from core.broker import Broker
+from core.lmq.retained import filter_matches
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
-from gateway.mqtt.backlog import Backlog, RetainedWalk
+from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk
+from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.codec import RunColumns
 from gateway.mqtt.feeds import READ_BYTES_MAX, FilterFeed, PlacesLike, keep_places
 from gateway.mqtt.inflight import ID_COUNT, InflightWindow
@@ -40,9 +43,12 @@ class Limits(Protocol):
 class Delivery:
     """All deliveries of a door. It is itself the broker's reader for those behind."""
 
-    def __init__(self, broker: Broker, limits: Limits, places: PlacesLike, metrics: DoorMetrics) -> None:
+    def __init__(
+        self, broker: Broker, limits: Limits, places: PlacesLike, catch_ups: CatchUps, metrics: DoorMetrics
+    ) -> None:
         self.broker = broker
         self.places = places
+        self.catch_ups = catch_ups
         self.metrics = metrics
         self.inflight_max = limits.inflight_max
         self.lag_count_max = limits.lag_count_max
@@ -54,6 +60,12 @@ class Delivery:
         self._backlogs: dict[Session, Backlog] = {}
 
     # Sessions and subscriptions come and go.
+
+    def restore(self, session: Session) -> None:
+        """Put the retained messages that a process before had in flight to a session into its window again."""
+        owed = [(offset, one) for one in (session.catch_ups or {}).values() for offset in one.in_flight]
+        for offset, catch_up in sorted(owed, key=itemgetter(0)):
+            self._enter_retained(session, catch_up, offset)
 
     def resume(self, session: Session) -> None:
         """Send to a session that got an outlet: first what it has not acknowledged, then all else."""
@@ -68,9 +80,9 @@ class Delivery:
             self._want_backlog(backlog)
         else:
             self._start_all(session)
-        for subscription, due_until in (session.retained_due or {}).items():
-            if due_until:
-                self._walk_retained(subscription, subscription.qos, due_until, is_again=True)
+        for catch_up in (session.catch_ups or {}).values():
+            if catch_up.cursor < catch_up.until:
+                self.send_retained(session.subscriptions[catch_up.topic_filter], 1)
 
     def _start_all(self, session: Session) -> None:
         for subscription in session.subscriptions.values():
@@ -120,12 +132,18 @@ class Delivery:
 
     def send_retained(self, subscription: Subscription, qos: int) -> None:
         """Send the retained messages that match, as the window and the outlet allow."""
-        self._walk_retained(subscription, qos, subscription.session.retained_due_of(subscription), is_again=False)
-
-    def _walk_retained(self, subscription: Subscription, qos: int, due_until: int, *, is_again: bool) -> None:
-        matches = self.broker.retained.match(subscription.topic_filter)
+        retained = self.broker.retained
+        topic_filter = subscription.topic_filter
+        catch_up = subscription.session.find_catch_up(topic_filter)
+        walk: RetainedWalk | CatchUpWalk
+        if catch_up is not None:
+            walk = CatchUpWalk(retained.match_offsets(topic_filter), retained.find, subscription, catch_up)
+        elif subscription.floor_slot == NO_SLOT:
+            walk = RetainedWalk(retained.match(topic_filter), qos, subscription)
+        else:
+            return  # there was none at the SUBSCRIBE; what came since comes by the queue
         backlog = self._backlog_of(subscription.session)
-        backlog.retained.append(RetainedWalk(matches, qos, subscription, due_until, is_again=is_again))
+        backlog.retained.append(walk)
         self._want_backlog(backlog)
 
     def acknowledge(self, session: Session, columns: RunColumns) -> None:
@@ -153,19 +171,16 @@ class Delivery:
 
     def _forget_retained(self, session: Session, window: InflightWindow) -> None:
         kept = session.retained_inflight or {}
-        for number in list(takewhile(window.tail.__gt__, kept)):
-            del kept[number]
-        if not kept:
-            self._end_retained(session)
+        done = Counter(kept.pop(number) for number in list(takewhile(window.tail.__gt__, kept)))
+        for catch_up, count in done.items():
+            self.catch_ups.note_done(catch_up, count)
+            self._maybe_end(session, catch_up)
 
-    def _end_retained(self, session: Session) -> None:
-        """Nothing retained is in flight: note it of all subscriptions for which all was sent."""
-        due = session.retained_due or {}
-        for subscription in [subscription for subscription, until in due.items() if not until]:
-            self.places.set(subscription.retained_slot, 0)
-            del due[subscription]
-        if not due:
-            session.retained_due = None
+    def _maybe_end(self, session: Session, catch_up: CatchUp) -> None:
+        """Let go of a catch-up of which everything was sent and acknowledged."""
+        if catch_up.is_over and not catch_up.is_ended:
+            self.catch_ups.end(catch_up)
+            session.drop_catch_up(catch_up)
 
     def wake(self, session: Session) -> None:
         """Run what waited for room in the window or in the outlet."""
@@ -308,8 +323,8 @@ class Delivery:
         """Read the messages from `number` on that stand together in a queue; return how many, 0 where it is gone."""
         subscription = session.sources[window.source_of(number)]
         if subscription is None:
-            record = (session.retained_inflight or {}).get(number)
-            return int(record is not None and self.broker.read_record(record, self._one))
+            catch_up = (session.retained_inflight or {}).get(number)
+            return int(catch_up is not None and self._read_retained(window.offset_of(number), catch_up.topic_filter))
         batch = self.batch
         offset = window.offset_of(number)
         wanted = window.run_length(number, min(BATCH_COUNT_MAX, until - number))
@@ -320,39 +335,44 @@ class Delivery:
         batch.count = count
         return count
 
+    def _read_retained(self, physical_offset: int, topic_filter: bytes) -> bool:
+        """Read one message again; False where it is gone, or what is there is none that the filter asked for."""
+        one = self._one
+        if not self.broker.read_retained(physical_offset, one):
+            return False
+        return filter_matches(topic_filter, bytes(one.buf[one.topic_start[0] : one.topic_end[0]]))
+
     def _send_some_retained(self, backlog: Backlog) -> int:
         sent = 0
         for _ in range(RETAINED_RUN_MAX):
             if not self._may_send_retained(backlog):
                 break
             walk = backlog.retained[0]
-            found = next(walk.matches, None) if walk.subscription.state != GONE else None
-            if found is None:
+            record = walk.take()
+            if record is not None and self.broker.read_record(record, self._one):
+                sent += self._send_one_retained(walk)
+            if walk.is_over:
                 backlog.retained.popleft()
-                self._note_all_sent(walk)
-                continue
-            is_read = self.broker.read_record(found[1], self._one)
-            if is_read and walk.is_wanted(found[1], self._one.physical_offset[0]):
-                sent += self._send_one_retained(walk, found[1])
+                if walk.catch_up is not None:
+                    self._maybe_end(backlog.session, walk.catch_up)
         return sent
 
-    def _note_all_sent(self, walk: RetainedWalk) -> None:
+    def _send_one_retained(self, walk: RetainedWalk | CatchUpWalk) -> int:
         session = walk.subscription.session
-        if walk.due_until and session.retained_due_of(walk.subscription) == walk.due_until:
-            session.owe_retained(walk.subscription, 0)
-            if not session.retained_inflight:
-                self._end_retained(session)
-
-    def _send_one_retained(self, walk: RetainedWalk, record: bytes) -> int:
-        session = walk.subscription.session
-        first_id = 1
-        if walk.qos:
-            first_id = session.open_window(self.inflight_max).next_id()
-        data = self.encoder.encode(self._one, walk.qos, first_id, _ALL if walk.is_again else -1, 1)
-        if not data:  # at QoS 0, and once is enough
+        offset = self._one.physical_offset[0]
+        first_id = session.open_window(self.inflight_max).next_id() if walk.qos else 1
+        data = self.encoder.encode(self._one, walk.qos, first_id, -1, 1)
+        is_numbered = self.encoder.id_count > 0
+        catch_up = walk.catch_up
+        if catch_up is not None and not self.catch_ups.note_sent(catch_up, offset, is_in_flight=is_numbered):
+            walk.is_over = True  # it goes on when the session comes back
             return 0
-        if self.encoder.id_count and session.window is not None:
-            number = session.window.push_one(RETAINED_SOURCE, 0)
-            session.retained_inflight = session.retained_inflight or {}
-            session.retained_inflight[number] = record
+        if is_numbered:
+            self._enter_retained(session, catch_up, offset)
         return self._write(session, data, self._one)
+
+    def _enter_retained(self, session: Session, catch_up: CatchUp | None, offset: int) -> None:
+        number = session.open_window(self.inflight_max).push_one(RETAINED_SOURCE, offset)
+        if catch_up is not None:
+            session.retained_inflight = session.retained_inflight or {}
+            session.retained_inflight[number] = catch_up

@@ -11,6 +11,7 @@ from core.broker import Broker
 from core.errors import LmqError
 from core.properties import encode_origin
 from gateway.auth.authenticator import Authenticator, Identity
+from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.codec import RunColumns
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.delivery import Delivery
@@ -277,8 +278,9 @@ class MqttDoor:
         self.metrics = broker.metrics.door("mqtt")
         self.columns = RunColumns()
         places = broker.places("mqtt")
-        self.sessions = SessionTable(broker.table, places, broker.when_durable)
-        self.delivery = Delivery(broker, settings, places, self.metrics)
+        catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
+        self.sessions = SessionTable(broker.table, places, catch_ups, broker.when_durable)
+        self.delivery = Delivery(broker, settings, places, catch_ups, self.metrics)
         self.subscribing = Subscribing(broker, self.sessions, self.delivery, settings.subscription_count_max)
         self.publishing = Publishing(broker, self.columns, self.metrics)
         self._settings = settings
@@ -289,7 +291,9 @@ class MqttDoor:
 
     def start(self, now_ms: int) -> None:
         """Bring back durable sessions, and publish the wills of connections that a killed process left."""
-        self.sessions.load(self.subscribing.open_queue, self.broker.max_offset, now_ms)
+        self.sessions.load(self.subscribing.open_queue, self.broker.max_offset, self.broker.written_until, now_ms)
+        for session in self.sessions:
+            self.delivery.restore(session)
         self.metrics.sessions = len(self.sessions)
         for stored in self.sessions.wills():
             self.sessions.forget_will(stored.client_id)

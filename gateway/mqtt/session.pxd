@@ -29,7 +29,7 @@ cdef class Session:
     cdef public tuple free_sources
     cdef public list blocked
     cdef public dict retained_inflight
-    cdef public dict retained_due
+    cdef public dict catch_ups
 
     cpdef InflightWindow open_window(self, long long window_max)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from gateway.mqtt.catch_up import CatchUp
 from gateway.mqtt.inflight import InflightWindow
 
 RETAINED_SOURCE = 0  # the source of retained messages, which come from no queue
@@ -31,7 +32,7 @@ class Subscription:
 
     `position` is the next offset to send, except while ABREAST. Messages below `dup_until` may have been sent by a
     process that is no more. A durable subscription keeps two numbers: the first offset that is not acknowledged, and
-    the first that was never sent. A third is for its retained messages, see `Session.retained_due`.
+    the first that was never sent. A third is for its retained messages: the end of its catch-up.
     """
 
     __slots__ = (
@@ -69,11 +70,11 @@ class Session:
 
     __slots__ = (
         "blocked",
+        "catch_ups",
         "client_id",
         "free_sources",
         "is_persistent",
         "outlet",
-        "retained_due",
         "retained_inflight",
         "sources",
         "subscriptions",
@@ -89,10 +90,8 @@ class Session:
         self.sources: list[Subscription | None] = [None]
         self.free_sources: tuple[int, ...] = ()
         self.blocked: list[Subscription] = []  # they wait for room in the window or for the outlet
-        self.retained_inflight: dict[int, bytes] | None = None  # number in the window -> record
-        # Durable subscriptions with retained messages that are not acknowledged or not sent. The number says that
-        # those stored before that place in the log are still to be sent; 0: all were.
-        self.retained_due: dict[Subscription, int] | None = None
+        self.retained_inflight: dict[int, CatchUp] | None = None  # number in the window -> whose it is
+        self.catch_ups: dict[bytes, CatchUp] | None = None  # of durable subscriptions, by filter
 
     def add_source(self, subscription: Subscription) -> int:
         """Return a number for the subscription, by which the window knows it."""
@@ -111,8 +110,6 @@ class Session:
         """Forget a subscription; what is in flight for it is still known until it is acknowledged."""
         del self.subscriptions[subscription.topic_filter]
         subscription.state = GONE
-        if self.retained_due is not None:
-            self.retained_due.pop(subscription, None)
         self.free_source(subscription)
 
     def free_source(self, subscription: Subscription) -> None:
@@ -121,15 +118,21 @@ class Session:
             self.sources[subscription.source] = None
             self.free_sources += (subscription.source,)
 
-    def owe_retained(self, subscription: Subscription, until: int) -> None:
-        """Note that the retained messages of a durable subscription stored before `until` are to be sent."""
-        if self.retained_due is None:
-            self.retained_due = {}
-        self.retained_due[subscription] = until
+    def keep_catch_up(self, catch_up: CatchUp) -> None:
+        """Note what a durable subscription is owed of retained messages."""
+        if self.catch_ups is None:
+            self.catch_ups = {}
+        self.catch_ups[catch_up.topic_filter] = catch_up
 
-    def retained_due_of(self, subscription: Subscription) -> int:
-        """Return what is noted of the retained messages of a subscription, 0 where nothing is."""
-        return self.retained_due.get(subscription, 0) if self.retained_due else 0
+    def find_catch_up(self, topic_filter: bytes) -> CatchUp | None:
+        """Return what the subscription to a filter is owed of retained messages, None where nothing."""
+        return None if self.catch_ups is None else self.catch_ups.get(topic_filter)
+
+    def drop_catch_up(self, catch_up: CatchUp) -> None:
+        """Forget that something was owed."""
+        if self.catch_ups is not None:
+            self.catch_ups.pop(catch_up.topic_filter, None)
+            self.catch_ups = self.catch_ups or None
 
     def open_window(self, window_max: int) -> InflightWindow:
         """Return the window, made on first use."""

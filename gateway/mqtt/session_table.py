@@ -8,6 +8,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Protocol
 
+from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.packets import Will
 from gateway.mqtt.session import NO_SLOT, Session, Subscription
 
@@ -73,6 +74,7 @@ class SessionTable:
     Args:
         table: Makes or opens a durable map by name.
         places: Where durable subscriptions keep their places.
+        catch_ups: What they are owed of retained messages.
         when_durable: Calls back when all changes so far are durable.
     """
 
@@ -80,12 +82,14 @@ class SessionTable:
         self,
         table: Callable[[str], TableLike],
         places: PlacesTable,
+        catch_ups: CatchUps,
         when_durable: Callable[[Callable[[], None]], None],
     ) -> None:
         self._session_rows = table("mqtt_sessions")
         self._subscription_rows = table("mqtt_subscriptions")
         self._will_rows = table("mqtt_wills")
         self._places = places
+        self._catch_ups = catch_ups
         self._when_durable = when_durable
         self._sessions: dict[bytes, Session] = {}
         self._idle_since_ms: dict[Session, int] = {}
@@ -98,38 +102,50 @@ class SessionTable:
         """Give all sessions."""
         return iter(self._sessions.values())
 
-    def load(self, open_queue: Callable[[bytes], int], max_offset: Callable[[int], int], now_ms: int) -> None:
-        """Make the sessions that were written down; `open_queue` gives the queue of a filter."""
+    def load(
+        self, open_queue: Callable[[bytes], int], max_offset: Callable[[int], int], log_end: int, now_ms: int
+    ) -> None:
+        """Make the sessions that were written down.
+
+        Args:
+            open_queue: Gives the queue of a filter.
+            max_offset: Gives the end of a queue.
+            log_end: The physical offset of the next message.
+            now_ms: When this is.
+        """
         for client_id, row in self._session_rows.items():
             session = self._sessions[client_id] = Session(client_id, is_persistent=True)
             self._idle_since_ms[session] = _SESSION.unpack(row)[0] or now_ms
         rows = list(self._subscription_rows.items())
         self._places.reserve([slot for _, row in rows for slot in _SUBSCRIPTION.unpack(row)[1:] if slot != NO_SLOT])
+        self._catch_ups.load()
         for key, row in rows:
             client_id, _, topic_filter = key.partition(b"\x00")
             owner = self._sessions.get(client_id)
             if owner is None:  # a process was killed between two commits
                 self._subscription_rows.delete(key)
             else:
-                self._load_subscription(owner, topic_filter, row, open_queue(topic_filter), max_offset)
+                queue_ref = open_queue(topic_filter)
+                made = Subscription(owner, topic_filter, _SUBSCRIPTION.unpack(row)[0], queue_ref, max_offset(queue_ref))
+                self._load_places(made, row, log_end)
+                owner.subscriptions[topic_filter] = made
+        self._catch_ups.finish_load()
 
-    def _load_subscription(
-        self, session: Session, topic_filter: bytes, row: bytes, queue_ref: int, max_offset: Callable[[int], int]
-    ) -> None:
-        qos, floor_slot, sent_slot, retained_slot = _SUBSCRIPTION.unpack(row)
-        end = max_offset(queue_ref)
-        subscription = Subscription(session, topic_filter, qos, queue_ref, end)
-        if floor_slot != NO_SLOT:
-            # A machine that failed may have lost the end of the queue but not the places.
-            subscription.floor_slot = floor_slot
-            subscription.sent_slot = sent_slot
-            subscription.retained_slot = retained_slot
-            subscription.position = min(self._places.get(floor_slot), end)
-            subscription.dup_until = min(self._places.get(sent_slot), end)
-            retained_until = self._places.get(retained_slot)
-            if retained_until:
-                session.owe_retained(subscription, retained_until)
-        session.subscriptions[topic_filter] = subscription
+    def _load_places(self, subscription: Subscription, row: bytes, log_end: int) -> None:
+        _, floor_slot, sent_slot, retained_slot = _SUBSCRIPTION.unpack(row)
+        if floor_slot == NO_SLOT:
+            return
+        subscription.floor_slot = floor_slot
+        subscription.sent_slot = sent_slot
+        subscription.retained_slot = retained_slot
+        # A machine that failed may have lost the end of the queue but not the places.
+        end = subscription.position
+        subscription.position = min(self._places.get(floor_slot), end)
+        subscription.dup_until = min(self._places.get(sent_slot), end)
+        until = self._places.get(retained_slot)
+        if until:
+            catch_up = self._catch_ups.take_back(retained_slot, subscription.topic_filter, until, log_end)
+            subscription.session.keep_catch_up(catch_up)
 
     def find(self, client_id: bytes) -> Session | None:
         """Return the session of a client, or None."""
@@ -182,14 +198,21 @@ class SessionTable:
             self._places.set(subscription.sent_slot, position)
         elif not subscription.qos:
             self._give_back(subscription)
-        if subscription.qos:
-            self._places.set(subscription.retained_slot, retained_until)
-            if retained_until:
-                session.owe_retained(subscription, retained_until)
+        if subscription.qos and retained_until:
+            self._begin_catch_up(subscription, retained_until)
         row = _SUBSCRIPTION.pack(
             subscription.qos, subscription.floor_slot, subscription.sent_slot, subscription.retained_slot
         )
         self._subscription_rows.put(b"%b\x00%b" % (session.client_id, subscription.topic_filter), row)
+
+    def _begin_catch_up(self, subscription: Subscription, retained_until: int) -> None:
+        session = subscription.session
+        before = session.find_catch_up(subscription.topic_filter)
+        if before is None:
+            made = self._catch_ups.begin(subscription.retained_slot, subscription.topic_filter, retained_until)
+            session.keep_catch_up(made)
+        else:
+            self._catch_ups.restart(before, retained_until)
 
     def forget_subscription(self, subscription: Subscription) -> None:
         """Remove what was written down of a subscription."""
@@ -200,10 +223,12 @@ class SessionTable:
         self._give_back(subscription)
 
     def _give_back(self, subscription: Subscription) -> None:
+        catch_up = subscription.session.find_catch_up(subscription.topic_filter)
+        if catch_up is not None:
+            self._catch_ups.end(catch_up)
+            subscription.session.drop_catch_up(catch_up)
         slots = (subscription.floor_slot, subscription.sent_slot, subscription.retained_slot)
         subscription.floor_slot = subscription.sent_slot = subscription.retained_slot = NO_SLOT
-        if subscription.session.retained_due is not None:
-            subscription.session.retained_due.pop(subscription, None)
         if slots[0] != NO_SLOT:
             self._when_durable(partial(self._release, slots))
 

@@ -44,38 +44,80 @@ def test_persistent_session_loses_nothing_and_acknowledged_messages_do_not_come_
     assert confirmed <= set(received)
 
 
-def test_retained_messages_in_flight_to_a_persistent_session_come_again(tmp_path):
-    names = {b"r/%d" % i for i in range(BURST)}
-    with GatewayProcess(tmp_path / "data", env={"LMQ_MQTT__INFLIGHT_MAX": "64"}) as gateway:
+def test_retained_messages_in_flight_come_again_and_the_catch_up_goes_on_where_it_was(tmp_path):
+    names = [b"r/%d" % i for i in range(BURST)]
+    window = 64
+    with GatewayProcess(tmp_path / "data", env={"LMQ_MQTT__INFLIGHT_MAX": str(window)}) as gateway:
         with MqttClient(gateway.address("mqtt"), b"pub") as publisher:
-            publisher.send(*[mqtt.publish(name, name, qos=1, packet_id=1, retain=True) for name in names])
-            take_acks(publisher, [b""] * 1, set())
+            publish_retained(publisher, *[(name, name) for name in names])
         with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
             subscriber.send(mqtt.subscribe(1, (b"r/#", 1)))
-            first = parse(subscriber.read())
-            while not first:
-                first = parse(subscriber.read())
+            assert [d.body for d in take(subscriber, window)] == names[:window]
             gateway.restart()
-        missing = names
-        for acknowledged_count in (0, 100, BURST):
+        done = 0
+        while done < BURST:
             with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
-                got = []
-                while len(got) < min(acknowledged_count + 1, BURST):
-                    more = parse(subscriber.read())
-                    assert more
-                    got += more
-                    if acknowledged_count:
-                        subscriber.send(*[mqtt.puback(d.packet_id) for d in more])
-                assert all(d.retain and d.dup for d in got)
-                missing = names - {d.body for d in got}
-                subscriber.send(mqtt.PINGREQ)
-                while mqtt.PINGRESP not in subscriber.read():
-                    pass
+                sent_before = names[done : done + window]
+                got = take(subscriber, len(sent_before))
+                assert [(d.body, d.retain, d.dup) for d in got] == [(name, True, True) for name in sent_before]
+                subscriber.send(*[mqtt.puback(d.packet_id) for d in got[: window // 2]])
+                unsent = names[done + len(got) :][: window // 2]
+                assert [(d.body, d.dup) for d in take(subscriber, len(unsent))] == [(name, False) for name in unsent]
+                wait_for_answer(subscriber)
+                done += len(got[: window // 2])
             gateway.restart()
-        assert not missing
         with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
-            subscriber.send(mqtt.PINGREQ)
-            assert subscriber.read() == [mqtt.PINGRESP]
+            wait_for_answer(subscriber)
+
+
+@pytest.mark.parametrize("newer", [b"newer", b""])
+def test_retained_message_in_flight_comes_again_before_what_replaced_or_cleared_it(tmp_path, newer):  # MQTT-4.4.0-1
+    names = [b"r/%d" % i for i in range(20)]
+    replaced = names[5:10]
+    with GatewayProcess(tmp_path / "data") as gateway:
+        with MqttClient(gateway.address("mqtt"), b"pub") as publisher:
+            publish_retained(publisher, *[(name, b"older") for name in names])
+        with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
+            subscriber.send(mqtt.subscribe(1, (b"r/#", 1)))
+            assert [d.topic for d in take(subscriber, len(names))] == names
+        with MqttClient(gateway.address("mqtt"), b"pub") as publisher:
+            publish_retained(publisher, *[(name, newer) for name in replaced])
+        older = [(name, b"older", True, True) for name in names]
+        for dup in (False, True):
+            gateway.restart()
+            with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
+                got = take(subscriber, len(names) + len(replaced))
+                told = [(d.topic, d.body, d.retain, d.dup) for d in got]
+                assert told == older + [(name, newer, False, dup) for name in replaced]
+                if dup:
+                    subscriber.send(*[mqtt.puback(d.packet_id) for d in got])
+                    wait_for_answer(subscriber)
+        gateway.restart()
+        with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
+            wait_for_answer(subscriber)
+
+
+def publish_retained(publisher, *messages):
+    """Publish pairs of topic and body, and wait until all are acknowledged."""
+    for packet_id, (topic, body) in enumerate(messages, 1):
+        publisher.send(mqtt.publish(topic, body, qos=1, packet_id=packet_id, retain=True))
+    take_acks(publisher, messages, set())
+
+
+def take(subscriber, count):
+    """Return so many messages, which come with nothing else."""
+    packets = []
+    while len(packets) < count:
+        more = subscriber.read(count - len(packets))
+        assert more, "a message did not come"
+        packets += [packet for packet in more if packet[0] >> 4 == 3]
+    return parse(packets)
+
+
+def wait_for_answer(subscriber):
+    """Wait until what was sent is worked off; nothing else comes."""
+    subscriber.send(mqtt.PINGREQ)
+    assert subscriber.read(1) == [mqtt.PINGRESP]
 
 
 def take_acks(publisher, bodies, confirmed):

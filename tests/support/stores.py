@@ -48,6 +48,7 @@ class MemoryPlaces:
     def acquire(self):
         slot = next(slot for slot in range(len(self.owned) + 1) if slot not in self.owned)
         self.owned.add(slot)
+        self.values[slot] = 0
         return slot
 
     def release(self, slot):

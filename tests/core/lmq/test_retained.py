@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from core.lmq.retained import RetainedMessages
+from core.lmq.retained import RetainedMessages, filter_matches
 from tests.support.stores import MemoryTable
 
 levels = st.sampled_from([b"a", b"b", b"", b"$x", b"c"])
@@ -24,6 +24,11 @@ steps = st.lists(
 )
 
 
+def offset_of(record):
+    """Return the number that a record of these tests begins with."""
+    return int.from_bytes(record[:8], "big")
+
+
 def naive_match(topic_filter, topic):
     pattern, words = topic_filter.split(b"/"), topic.split(b"/")
     if pattern[0] in {b"+", b"#"} and topic.startswith(b"$"):
@@ -39,31 +44,44 @@ def naive_match(topic_filter, topic):
 @given(steps, st.lists(filters, min_size=1, max_size=8))
 def test_filters_find_what_a_naive_matcher_does_also_after_reopening(actions, asked):
     table, model = MemoryTable(), {}
-    retained = RetainedMessages(table)
+    written = []  # place in the log is place in here
+    retained = RetainedMessages(table, offset_of)
     for action, *arguments in actions:
         if action == "set":
-            retained.set(*arguments)
-            model[arguments[0]] = arguments[1]
+            topic, body = arguments
+            record = len(written).to_bytes(8, "big") + body
+            written.append((topic, record))
+            retained.set(topic, record)
+            model[topic] = record
         elif action == "remove":
             retained.remove(arguments[0])
             model.pop(arguments[0], None)
         else:
-            retained = RetainedMessages(table)
+            retained = RetainedMessages(table, offset_of)
         assert len(retained) == len(model)
     for topic_filter in asked:
         found = list(retained.match(topic_filter))
         assert len(found) == len(dict(found))
         assert dict(found) == {topic: model[topic] for topic in model if naive_match(topic_filter, topic)}
+        assert sorted(retained.match_offsets(topic_filter)) == sorted(offset_of(record) for _, record in found)
+    for offset, (topic, record) in enumerate(written):
+        assert retained.find(offset) == (record if model.get(topic) == record else None)
     for topic in list(model):
         assert retained.get(topic) == model[topic]
         retained.remove(topic)
     assert list(retained.match(b"#")) == []
     assert retained._root == {}
+    assert retained._topics == {}
+
+
+@given(filters, topics)
+def test_filter_matches_what_a_naive_matcher_says(topic_filter, topic):
+    assert filter_matches(topic_filter, topic) == naive_match(topic_filter, topic)
 
 
 @given(st.lists(topics, unique=True, max_size=12), st.data())
 def test_tree_may_change_while_somebody_walks_it(names, data):
-    retained = RetainedMessages(MemoryTable())
+    retained = RetainedMessages(MemoryTable(), offset_of)
     for topic in names:
         retained.set(topic, b"1")
     kept = set(names)
@@ -81,7 +99,7 @@ def test_tree_may_change_while_somebody_walks_it(names, data):
 
 
 def test_topics_are_matched_by_level_and_not_by_text():
-    retained = RetainedMessages(MemoryTable())
+    retained = RetainedMessages(MemoryTable(), offset_of)
     for topic in (b"a", b"a/b", b"ab", b"a/b/c", b"a/", b"/a"):
         retained.set(topic, topic)
     assert sorted(topic for topic, _ in retained.match(b"a/#")) == [b"a", b"a/", b"a/b", b"a/b/c"]
@@ -92,7 +110,7 @@ def test_topics_are_matched_by_level_and_not_by_text():
 
 @pytest.mark.slow
 def test_many_topics_are_given_in_pages():
-    retained = RetainedMessages(MemoryTable())
+    retained = RetainedMessages(MemoryTable(), offset_of)
     for number in range(100_000):
         retained.set(b"site/%d/state" % number, b"x")
     walk = retained.match(b"#")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support import mqtt
 from tests.support.mqtt import Delivery, connack, puback, publish, suback, subscribe, unsuback, unsubscribe
+from tests.support.mqtt_door import NOW_MS
 
 
 def test_retained_message_is_delivered_to_a_new_subscription(world):  # MQTT-3.3.1-6
@@ -59,7 +62,7 @@ def test_retained_messages_that_were_not_sent_come_after_a_reconnect(make_world)
     while more := subscriber.send(*[puback(d.packet_id) for d in got[-3:]]).take_deliveries():
         got += more
     assert all(d.retain for d in got)
-    assert {d.body for d in got} == {b"%d" % i for i in range(8)}
+    assert [(d.body, d.dup) for d in got] == [(b"%d" % i, i < 4) for i in range(1, 8)]  # what was acknowledged does not
     subscriber.vanish()
     assert world.connect(b"s", clean=False).take_deliveries() == []
 
@@ -86,33 +89,120 @@ def test_retained_messages_that_were_not_acknowledged_come_again_after_a_kill(ma
     world.client(b"p").send(*[publish(name, name, qos=1, packet_id=1, retain=True) for name in names])
     world.client(b"p").send(publish(b"r/zero", b"at most once", retain=True))
     subscriber = world.client(b"s", clean=False)
-    subscriber.send(subscribe(1, (b"r/#", 1)))
-    first = subscriber.take_deliveries()
-    subscriber.send(puback(first[0].packet_id))
-    assert len(first) < 6
-    for _ in range(2):
+    first = subscriber.send(subscribe(1, (b"r/#", 1))).take_deliveries()
+    first += subscriber.send(puback(first[0].packet_id)).take_deliveries()
+    assert [d.body for d in first] == names[:5]
+    for sent_before in (names[1:5], names[4:6]):
         world.close()
         world.open()
         again = world.connect(b"s", clean=False)
         got = again.take_deliveries()
-        while more := again.send(*[puback(d.packet_id) for d in got[-4:-1]]).take_deliveries():
+        while more := again.send(*[puback(d.packet_id) for d in got if d.body in sent_before[:-1]]).take_deliveries():
             got += more
-        assert {d.body for d in got} >= {*names} - {first[0].body}
-        assert {(d.qos, d.retain, d.dup) for d in got} == {(1, True, True)}
+        assert [d.body for d in got if d.dup] == sent_before
+        unsent = [(names[5], 1), (b"at most once", 0)] if sent_before[0] == names[1] else []
+        assert [(d.body, d.qos) for d in got if not d.dup] == unsent
     again.send(puback(got[-1].packet_id))
     world.close()
     world.open()
     assert world.connect(b"s", clean=False).take() == [connack(session_present=True)]
 
 
-def test_retained_message_that_was_replaced_meanwhile_comes_once_after_a_kill(world):
+@pytest.mark.parametrize("is_killed", [True, False])
+@pytest.mark.parametrize("newer", [b"new", b""])
+def test_retained_message_in_flight_comes_again_before_what_replaced_it(world, newer, is_killed):  # MQTT-4.4.0-1
+    publisher = world.client(b"p").send(publish(b"r", b"old", qos=1, packet_id=1, retain=True))
+    subscriber = world.client(b"s", (b"r", 1), clean=False)
+    publisher.send(publish(b"r", newer, qos=1, packet_id=2, retain=True))
+    for _ in range(2):
+        if is_killed:
+            world.close()
+            world.open()
+        else:
+            subscriber.vanish()
+        subscriber = world.connect(b"s", clean=False)
+        got = subscriber.take_deliveries()
+        assert [(d.body, d.retain, d.dup) for d in got] == [(b"old", True, True), (newer, False, True)]
+    subscriber.send(*[puback(d.packet_id) for d in got])
+    world.close()
+    world.open()
+    assert world.connect(b"s", clean=False).take_deliveries() == []
+
+
+def test_newer_message_that_was_acknowledged_before_the_retained_one_comes_after_it(world):
+    publisher = world.client(b"p").send(publish(b"r", b"old", qos=1, packet_id=1, retain=True))
+    subscriber = world.client(b"s", (b"r", 1), clean=False)
+    publisher.send(publish(b"r", b"new", qos=1, packet_id=2, retain=True))
+    subscriber.send(puback(2))
+    world.close()
+    world.open()
+    assert world.connect(b"s", clean=False).bodies() == [b"old", b"new"]
+
+
+def test_retained_message_that_was_replaced_before_it_was_sent_is_not_sent(make_world):
+    world = make_world(inflight_max=1)
+    publisher = world.client(b"p")
+    publisher.send(*[publish(b"r/%d" % i, b"old", qos=1, packet_id=1, retain=True) for i in range(3)])
+    subscriber = world.client(b"s", clean=False).send(subscribe(1, (b"r/#", 1)))
+    publisher.send(publish(b"r/1", b"new", qos=1, packet_id=2, retain=True))
+    subscriber.vanish()
+    world.close()
+    world.open()
+    subscriber = world.connect(b"s", clean=False)
+    got = subscriber.take_deliveries()
+    while more := subscriber.send(puback(got[-1].packet_id)).take_deliveries():
+        got += more
+    assert sorted((d.topic, d.body) for d in got) == [(b"r/0", b"old"), (b"r/1", b"new"), (b"r/2", b"old")]
+
+
+def test_replaced_retained_message_that_the_log_has_no_more_is_left_out(world):
     publisher = world.client(b"p").send(publish(b"r", b"old", qos=1, packet_id=1, retain=True))
     world.client(b"s", (b"r", 1), clean=False)
+    for _ in range(20):
+        publisher.send(publish(b"other", b"x" * 100_000, qos=1, packet_id=3))
     publisher.send(publish(b"r", b"new", qos=1, packet_id=2, retain=True))
     world.close()
     world.open()
-    got = world.connect(b"s", clean=False).take_deliveries()
-    assert [(d.body, d.retain, d.dup) for d in got] == [(b"new", False, True)]
+    assert world.broker.retire(NOW_MS + 1_000 * 3_600_000)
+    assert world.connect(b"s", clean=False).bodies() == [b"new"]
+    assert world.counts.dropped == {"expired": 1}
+
+
+def test_each_subscribe_begins_anew_with_the_retained_messages(make_world):
+    world = make_world(inflight_max=3)
+    world.client(b"p").send(*[publish(b"r/%d" % i, b"%d" % i, qos=1, packet_id=1, retain=True) for i in range(5)])
+    subscriber = world.client(b"s", clean=False)
+    subscriber.send(subscribe(1, (b"r/#", 1)))
+    subscriber.send(puback(1), puback(2), subscribe(2, (b"r/#", 1)))
+    got = subscriber.take_deliveries()
+    while more := subscriber.send(*[puback(d.packet_id) for d in got[-3:]]).take_deliveries():
+        got += more
+    assert [d.body for d in got[-5:]] == [b"0", b"1", b"2", b"3", b"4"]
+    subscriber.vanish()
+    assert world.connect(b"s", clean=False).take_deliveries() == []
+
+
+def test_catch_up_goes_on_where_it_was_acknowledged(make_world):
+    world = make_world(inflight_max=4)
+    names = [b"r/%02d" % i for i in range(40)]
+    world.client(b"p").send(*[publish(name, name, qos=1, packet_id=1, retain=True) for name in names])
+    world.client(b"s", (b"r/#", 1), clean=False).vanish()
+    acknowledged = []
+    for turn in range(20):
+        if turn % 3 == 2:
+            world.close()
+            world.open()
+        subscriber = world.connect(b"s", clean=False)
+        got = subscriber.take_deliveries()
+        assert [d.body for d in got] == names[len(acknowledged) : len(acknowledged) + 4]
+        assert all(d.dup for d in got)
+        acknowledged += [d.body for d in got[:2]]
+        subscriber.send(*[puback(d.packet_id) for d in got[:2]])
+        subscriber.vanish()
+    assert acknowledged == names
+    world.close()
+    world.open()
+    assert world.connect(b"s", clean=False).take_deliveries() == []
 
 
 def test_retained_message_that_comes_after_the_subscription_is_not_owed(world):

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.packets import Will
 from gateway.mqtt.session import NO_SLOT, Subscription
 from gateway.mqtt.session_table import SessionTable, StoredWill
-from tests.support.stores import MemoryPlaces, MemoryTable
+from tests.support.stores import MemoryJournal, MemoryPlaces, MemoryTable
 
 
 class Disk:
@@ -14,6 +15,7 @@ class Disk:
     def __init__(self):
         self.tables = {}
         self.places = MemoryPlaces()
+        self.journal = MemoryJournal()
         self.waiting = []
 
     def table(self, name):
@@ -21,9 +23,10 @@ class Disk:
 
     def open(self, now_ms=0, ends=None):
         self.waiting.clear()
-        table = SessionTable(self.table, self.places, self.waiting.append)
+        self.catch_ups = CatchUps(self.journal, self.places)
+        table = SessionTable(self.table, self.places, self.catch_ups, self.waiting.append)
         self.places.lose_owners()
-        table.load(len, lambda queue_ref: (ends or {}).get(queue_ref, 100), now_ms)
+        table.load(len, lambda queue_ref: (ends or {}).get(queue_ref, 100), 1_000, now_ms)
         return table
 
     def become_durable(self):
@@ -75,12 +78,27 @@ def test_what_is_owed_of_retained_messages_comes_back(disk):
     session = table.create(b"c", is_persistent=True)
     owed, done = (subscribe(table, session, name, 1, 0, retained_until=900) for name in (b"a", b"b"))
     disk.places.set(done.retained_slot, 0)
-    assert session.retained_due == {owed: 900, done: 900}
+    assert {name: one.until for name, one in session.catch_ups.items()} == {b"a": 900, b"b": 900}
     again = disk.open().find(b"c")
-    assert again.retained_due == {again.subscriptions[b"a"]: 900}
+    assert {name: one.until for name, one in again.catch_ups.items()} == {b"a": 900}
     table = disk.open()
     table.forget_subscription(table.find(b"c").subscriptions[b"a"])
-    assert not table.find(b"c").retained_due
+    assert not table.find(b"c").catch_ups
+    assert disk.places.get(owed.retained_slot) == 0
+
+
+def test_catch_up_goes_on_where_it_was_and_a_new_subscribe_begins_anew(disk):
+    table = disk.open()
+    made = subscribe(table, table.create(b"c", is_persistent=True), b"a", 1, 0, retained_until=900)
+    disk.catch_ups.note_sent(made.session.find_catch_up(b"a"), 300, is_in_flight=True)
+    table = disk.open()
+    back = table.find(b"c").subscriptions[b"a"]
+    catch_up = back.session.find_catch_up(b"a")
+    assert (catch_up.cursor, list(catch_up.in_flight)) == (301, [300])
+    table.keep_subscription(back, 0, 950)
+    assert (catch_up.cursor, catch_up.until, list(catch_up.in_flight)) == (0, 950, [300])
+    catch_up = disk.open().find(b"c").find_catch_up(b"a")
+    assert (catch_up.cursor, catch_up.until, list(catch_up.in_flight)) == (0, 950, [300])
 
 
 def test_places_after_the_end_of_a_queue_are_cut_to_it(disk):

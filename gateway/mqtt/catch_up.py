@@ -1,0 +1,274 @@
+"""How far durable sessions are with the retained messages that they asked for, so that a killed gateway goes on there.
+
+A SUBSCRIBE at QoS 1 is owed the retained messages that match and were stored before it. They are sent in the order of
+the log, so one number, the cursor, parts what was sent from what is still to be sent; and each that is in flight is
+noted by its place in the log, which stays what it is when the message is replaced or cleared. What holds:
+
+- A message is noted before it is sent, and until everything sent before it is acknowledged.
+- What is still to be sent is looked up when its turn comes: only a message that is still the newest of its topic is
+  sent from the cursor on.
+- What was in flight is sent again before anything of the queues. A newer message of the topic that the session was
+  sent left after it, so it is not done either: it comes again too, later. The old one never is the last.
+- A session that owes nothing has no record in the journal, and no message that comes by a queue writes one.
+
+Source: docs/storage-format.md, "Journal of retained messages".
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections import deque
+from collections.abc import Iterator
+from typing import Protocol
+
+from core.errors import DiskFullError
+
+LOGGER = logging.getLogger(__name__)
+
+COMPACT_BYTES_MIN = 1 << 20  # some 50,000 messages sent
+COMPACT_RATIO = 4  # a compaction is due when the journal is so many times what the last one left
+
+_RECORD = struct.Struct(">IIQ")  # kind, slot, value
+SENT = 1  # in flight, and the cursor is after it: its physical offset
+CURSOR = 2  # the cursor: a physical offset
+DONE = 3  # so many, the oldest, are not in flight any more
+END = 4  # nothing is owed; what was said before is void
+
+
+class RecordJournal(Protocol):
+    """An append-only file of small records, as the store's journals are."""
+
+    @property
+    def bytes_used(self) -> int:
+        """How much of the file records take."""
+
+    def append_many(self, records: bytes | bytearray | memoryview, size: int) -> None:
+        """Append records of `size` bytes each that lie end to end."""
+
+    def replay(self) -> Iterator[bytes]:
+        """Give every record, oldest first."""
+
+    @property
+    def is_compacting(self) -> bool:
+        """Whether a compaction is under way; a full disk ends one."""
+
+    def begin_compaction(self) -> None:
+        """Begin to write what is to take the place of all records; what is appended meanwhile is added to it."""
+
+    def append_compacted(self, records: bytes | bytearray | memoryview, size: int) -> None:
+        """Append to the compaction under way."""
+
+    def finish_compaction(self) -> None:
+        """Put what was compacted in place of all records."""
+
+
+class UntilPlaces(Protocol):
+    """Numbers that survive a killed process."""
+
+    def get(self, slot: int) -> int:
+        """Return the number of a slot."""
+
+    def set(self, slot: int, value: int) -> None:
+        """Set the number of a slot."""
+
+
+class CatchUp:
+    """What one durable subscription is owed: what is in flight, and what was stored in [`cursor`, `until`).
+
+    `in_flight` are physical offsets, in the order of sending. `round` counts the SUBSCRIBEs that began anew.
+    """
+
+    __slots__ = ("cursor", "in_flight", "is_ended", "is_noted", "round", "slot", "topic_filter", "until")
+
+    def __init__(self, slot: int, topic_filter: bytes, until: int) -> None:
+        self.slot = slot
+        self.topic_filter = topic_filter
+        self.until = until
+        self.cursor = 0
+        self.in_flight: deque[int] = deque()
+        self.round = 0
+        self.is_noted = False  # the journal has records of it
+        self.is_ended = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everything was sent and acknowledged."""
+        return self.cursor >= self.until and not self.in_flight
+
+
+class CatchUps:
+    """The catch-ups of all durable sessions, in one journal; their ends are in slots, 0 where nothing is owed.
+
+    On a full disk no retained message is sent to a durable session. What could not be written of acknowledgements
+    is written later, with all else; a crash before that makes those messages come once more.
+
+    Args:
+        journal: Where the records go.
+        places: Holds the end of each catch-up, in the slot of its subscription.
+    """
+
+    def __init__(self, journal: RecordJournal, places: UntilPlaces) -> None:
+        self._journal = journal
+        self._places = places
+        self._noted: dict[int, CatchUp] = {}  # by slot
+        self._found: dict[int, CatchUp] = {}  # in the journal at the start
+        self._uncopied: list[CatchUp] = []  # what a compaction has still to copy
+        self._is_copying = False
+        self._is_behind = False
+        self._compact_at = COMPACT_BYTES_MIN
+
+    # The start
+
+    def load(self) -> None:
+        """Read the journal; followed by `take_back` for each subscription that has an end, and `finish_load`."""
+        for record in self._journal.replay():
+            kind, slot, value = _RECORD.unpack(record)
+            if kind == END:
+                self._found.pop(slot, None)
+                continue
+            found = self._found.get(slot)
+            if found is None:
+                found = self._found[slot] = CatchUp(slot, b"", 0)
+            if kind == SENT:
+                found.in_flight.append(value)
+                found.cursor = value + 1
+            elif kind == CURSOR:
+                found.cursor = value
+            elif kind == DONE:
+                for _ in range(min(value, len(found.in_flight))):
+                    found.in_flight.popleft()
+
+    def take_back(self, slot: int, topic_filter: bytes, until: int, log_end: int) -> CatchUp:
+        """Return the catch-up of a subscription as a process before left it.
+
+        Each message is in flight once, in the order of the log. A machine that failed may have lost the end of the
+        log, `log_end` on: what was there is left out.
+        """
+        catch_up = self.begin(slot, topic_filter, min(until, log_end))
+        found = self._found.get(slot)
+        if found is not None:
+            catch_up.cursor = min(found.cursor, log_end)
+            catch_up.in_flight.extend(sorted({offset for offset in found.in_flight if offset < log_end}))
+            catch_up.is_noted = True
+            self._noted[slot] = catch_up
+        return catch_up
+
+    def finish_load(self) -> None:
+        """Let go of what was not taken back, and write down what was."""
+        if self._found:
+            self._rewrite()
+        self._found.clear()
+
+    # What happens
+
+    def begin(self, slot: int, topic_filter: bytes, until: int) -> CatchUp:
+        """Return the catch-up of a subscription that was owed nothing, with what was stored before `until`."""
+        self._places.set(slot, until)
+        return CatchUp(slot, topic_filter, until)
+
+    def restart(self, catch_up: CatchUp, until: int) -> None:
+        """Send all again, up to `until`; what is in flight stays so."""
+        if catch_up.is_noted:
+            self._write(CURSOR, catch_up, 0)
+        catch_up.cursor = 0
+        catch_up.round += 1
+        catch_up.until = until
+        self._places.set(catch_up.slot, until)
+
+    def note_sent(self, catch_up: CatchUp, offset: int, *, is_in_flight: bool) -> bool:
+        """Note that the message at `offset` is about to be sent; False where that cannot be written."""
+        if not self._write(SENT if is_in_flight else CURSOR, catch_up, offset if is_in_flight else offset + 1):
+            return False
+        if is_in_flight:
+            catch_up.in_flight.append(offset)
+        catch_up.cursor = offset + 1
+        return True
+
+    def note_done(self, catch_up: CatchUp, count: int) -> None:
+        """Note that the `count` oldest are not in flight any more; harmless after the end."""
+        if not catch_up.is_ended:
+            self._write(DONE, catch_up, count)
+            for _ in range(count):
+                catch_up.in_flight.popleft()
+
+    def end(self, catch_up: CatchUp) -> None:
+        """Forget a catch-up: nothing is owed."""
+        self._places.set(catch_up.slot, 0)
+        catch_up.is_ended = True
+        if catch_up.is_noted:
+            self._write(END, catch_up, 0)
+            del self._noted[catch_up.slot]
+
+    # The journal
+
+    def _write(self, kind: int, catch_up: CatchUp, value: int) -> bool:
+        """Write one record before what it says is changed here: a copy that is made first is of the time before it."""
+        if self._is_behind and not self._rewrite():
+            return False
+        self._compact_some()
+        try:
+            self._journal.append_many(_RECORD.pack(kind, catch_up.slot, value), _RECORD.size)
+        except DiskFullError as error:
+            self._fall_behind(error)
+            return False
+        if not catch_up.is_noted:
+            catch_up.is_noted = True
+            self._noted[catch_up.slot] = catch_up
+        return True
+
+    def _rewrite(self) -> bool:
+        """Write down everything as it is now; False where there is no room."""
+        self._is_copying = False
+        try:
+            self._journal.begin_compaction()
+            for catch_up in self._noted.values():
+                self._copy(catch_up)
+            self._finish_compaction()
+        except DiskFullError as error:
+            self._fall_behind(error)
+            return False
+        self._is_behind = False
+        return True
+
+    def _fall_behind(self, error: DiskFullError) -> None:
+        if not self._is_behind:
+            LOGGER.warning("cannot write down what is owed of retained messages: %s", error)
+        self._is_behind = True
+
+    def _compact_some(self) -> None:
+        """Take a step of a compaction, where one is due."""
+        if not self._is_copying and self._journal.bytes_used <= self._compact_at:
+            return
+        try:
+            if not self._is_copying:
+                self._journal.begin_compaction()
+                self._is_copying = True
+                self._uncopied = list(self._noted.values())
+            if not self._journal.is_compacting:
+                self._put_off()
+            elif self._uncopied:
+                self._copy(self._uncopied.pop())
+            else:
+                self._finish_compaction()
+        except DiskFullError:
+            self._put_off()
+
+    def _copy(self, catch_up: CatchUp) -> None:
+        """Write how a catch-up is now; what the copy has of it from before is void."""
+        if not catch_up.is_ended:
+            slot = catch_up.slot
+            records = [_RECORD.pack(END, slot, 0)]
+            records += [_RECORD.pack(SENT, slot, offset) for offset in catch_up.in_flight]
+            records.append(_RECORD.pack(CURSOR, slot, catch_up.cursor))
+            self._journal.append_compacted(b"".join(records), _RECORD.size)
+
+    def _finish_compaction(self) -> None:
+        self._journal.finish_compaction()
+        self._is_copying = False
+        self._compact_at = max(COMPACT_BYTES_MIN, COMPACT_RATIO * self._journal.bytes_used)
+
+    def _put_off(self) -> None:
+        """Compact later: the disk is full."""
+        self._is_copying = False
+        self._compact_at = self._journal.bytes_used + COMPACT_BYTES_MIN
