@@ -9,18 +9,19 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, MultipleLocator
 
 from spark_analytics.report.numbers import format_bytes, format_share
-from spark_analytics.report.summary import Summary
+from spark_analytics.report.summary import Row, Summary
 
 INK = "#1f2937"
 MUTED = "#6b7280"
@@ -107,31 +108,42 @@ def _mark_percentiles(summary: Summary, axes: Axes) -> None:
             ha="right" if value > right_half else "left",
             color=ORANGE,
             fontsize=9,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
         )
 
 
 def _draw_windows(summary: Summary, panels: Sequence[Axes]) -> None:
-    starts = [row["window_start"] for row in summary.windows]
+    rows, edges = _windows_without_gaps(summary)
     upper, lower = panels
     seconds = summary.made.window_ms / 1000
     for name, color in (("dispatches", LIGHT_BLUE), ("messages", BLUE)):
-        rates = [row[name] / seconds for row in summary.windows]
-        upper.fill_between(starts, rates, color=color, alpha=0.35, linewidth=0, step="post")
-        upper.step(starts, rates, color=color, linewidth=1.6, where="post", label=name)
+        rates = [row[name] / seconds if row else 0.0 for row in rows]
+        upper.stairs(rates, edges, color=color, alpha=0.35, fill=True)
+        upper.stairs(rates, edges, color=color, linewidth=1.6, label=name)
     upper.set_ylabel("per second")
     upper.set_ylim(bottom=0)
     upper.legend(loc="upper left", bbox_to_anchor=(0, 1.2), ncols=2, borderaxespad=0)
     _plain_numbers(upper)
     for name, color in (("p50", LIGHT_BLUE), ("p95", ORANGE)):
-        values = [row[f"fanout_{name}"] for row in summary.windows]
-        lower.step(starts, values, color=color, linewidth=1.6, where="post", label=f"fan-out {name}")
+        values = [row[f"fanout_{name}"] if row else np.nan for row in rows]
+        lower.stairs(values, edges, baseline=None, color=color, linewidth=1.6, label=f"fan-out {name}")
     lower.set_ylabel("light queues")
-    lower.set_ylim(bottom=0)
+    lower.set_ylim(0, max(1, *(row["fanout_p95"] for row in summary.windows)) * 1.1)
     lower.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=5))
     lower.legend(loc="upper left", bbox_to_anchor=(0, 1.2), ncols=2, borderaxespad=0)
     locator = AutoDateLocator()
     lower.xaxis.set_major_locator(locator)
     lower.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    lower.set_xlabel("UTC")
+
+
+def _windows_without_gaps(summary: Summary) -> tuple[list[Row | None], list[float]]:
+    """Return each window from the first to the last, None where nothing was stored, and their edges."""
+    step = timedelta(milliseconds=summary.made.window_ms)
+    by_start = {row["window_start"]: row for row in summary.windows}
+    first = min(by_start)
+    starts = [first + step * number for number in range((max(by_start) - first) // step + 1)]
+    return [by_start.get(start) for start in starts], [date2num(edge) for edge in [*starts, starts[-1] + step]]
 
 
 def _draw_bytes(summary: Summary, axes: Axes) -> None:
