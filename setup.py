@@ -66,6 +66,7 @@ DIRECTIVES = {
     "boundscheck": True,
     "wraparound": False,
     "initializedcheck": False,
+    "show_performance_hints": bool(os.environ.get("LMQ_COMPILE")),  # for who compiles by hand, not for who installs
 }
 CFLAGS = [
     "-O2",
