@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pamqp.commands import Basic, Channel
 
+from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 
 
@@ -262,3 +263,12 @@ def test_every_message_is_done_once_or_still_there_whatever_happens(tmp_path_fac
     found = model.drain()
     assert sorted(found) == sorted(model.left)
     world.close()
+
+
+def test_a_lone_message_goes_out_in_the_turn_in_which_it_came(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.consume("q").take()
+    peer.handler.on_data(amqp.publish(1, b"x", key="q"), world.now_ms)
+    world.broker.run_turn(world.now_ms)
+    assert peer.bodies() == [b"x"]

@@ -273,3 +273,12 @@ def test_settings_bound_packets_and_the_time_to_connect(make_world):
     assert publisher.is_closed
     assert world.counts.refused == {"connect_timeout": 1, "packet_too_large": 1}
     assert [len(body) for body in subscriber.bodies()] == [1_000]
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+def test_a_lone_message_goes_out_in_the_turn_in_which_it_came(world, qos):
+    subscriber = world.client(b"s", (b"t", qos))
+    publisher = world.client(b"p")
+    publisher.handler.on_data(publish(b"t", b"x", qos=qos, packet_id=qos), world.now_ms)
+    world.broker.run_turn(world.now_ms)
+    assert subscriber.bodies() == [b"x"]
