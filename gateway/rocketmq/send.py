@@ -6,6 +6,7 @@ Source: docs/protocols/rocketmq.md, "Sends".
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 from core.broker import Broker
 from core.errors import LmqError, MessageTooLargeError
@@ -32,7 +33,8 @@ from gateway.rocketmq.send_run import (
 )
 from gateway.rocketmq.topic_table import TopicTable, check_topic_name, is_topic_name
 
-ROUTES_MAX = 100_000  # remembered, about 500 bytes each
+ROUTES_MAX = 65_536  # remembered, about 1.1 KB each
+ROUTES_EVICTED = ROUTES_MAX // 16  # at once, the oldest, so that a full memory costs little for each new one
 BATCH_SENDS_MAX = RUN_MAX
 SPACE_TOPIC_BYTES_MAX = 65_535  # MQTT's limit
 QOS_1 = 1
@@ -143,10 +145,14 @@ class SendService:
         if route is None:
             route = self._make_route(sender, target)
             if target.queue_id >= 0:
-                if len(self._routes) >= ROUTES_MAX:
-                    self._routes.clear()
-                self._routes[key] = route
+                self._remember(key, route)
         return route
+
+    def _remember(self, key: tuple[bytes, int, bytes], route: Route) -> None:
+        if len(self._routes) >= ROUTES_MAX:
+            for oldest in list(islice(self._routes, ROUTES_EVICTED)):
+                del self._routes[oldest]
+        self._routes[key] = route
 
     def _route_space(self, sender: Sender, target: SendTarget) -> Route:
         """Return the route of a message that was sent into the topic space that MQTT and AMQP share."""

@@ -138,6 +138,15 @@ def test_a_dispatch_reaches_each_light_queue_once(peer):
     assert record.properties[b"LMQ_PROTOCOL"] == b"rocketmq"
 
 
+def test_routes_are_remembered_up_to_a_limit(site, peer, monkeypatch):
+    monkeypatch.setattr("gateway.rocketmq.send.ROUTES_MAX", 8)
+    monkeypatch.setattr("gateway.rocketmq.send.ROUTES_EVICTED", 2)
+    for number in [*range(20), 0, 19]:
+        assert peer.send(topic=f"T{number}").code == 0
+    assert len(site.door.sends._routes) <= 8
+    assert bodies_of(peer.pull("T0")) == [b"hello"] * 2
+
+
 def test_a_dispatch_to_a_thousand_queues_reaches_them_all(peer):
     names = [f"%LMQ%device-{i:04}-with-a-long-name" for i in range(1000)]
     assert peer.send(b"x", properties=dispatch(*names)).code == 0
