@@ -47,7 +47,7 @@ class CatchUpWalk:
         catch_up: What the subscription is owed; a restart of it ends the walk.
     """
 
-    __slots__ = ("_ahead", "_find", "_offsets", "_round", "catch_up", "is_over", "qos", "subscription")
+    __slots__ = ("_find", "_found", "_offsets", "_round", "catch_up", "is_over", "qos", "subscription")
 
     def __init__(
         self,
@@ -60,33 +60,32 @@ class CatchUpWalk:
         self.subscription = subscription
         self.catch_up = catch_up
         self.is_over = False
-        self._offsets: Iterator[int] | None = offsets
+        self._offsets = offsets
         self._find = find
         self._round = catch_up.round
-        self._ahead = array("q")  # what is still to be given; the next is the last
+        self._found = array("q")
 
     def take(self) -> bytes | None:
         """Return the next record; None where none is at hand, now or, `is_over`, at all."""
         if self.catch_up.is_ended or self.catch_up.round != self._round:
             self.is_over = True
-        elif self._offsets is not None:
-            self._gather(self._offsets)
-        elif self._ahead:
-            return self._find(self._ahead.pop())
+        elif self.catch_up.ahead is None:
+            self._gather()
+        elif self.catch_up.ahead:
+            return self._find(self.catch_up.ahead.pop())
         else:
             self.catch_up.cursor = self.catch_up.until
             self.is_over = True
         return None
 
-    def _gather(self, offsets: Iterator[int]) -> None:
+    def _gather(self) -> None:
         for _ in range(GATHERED_MAX):
-            offset = next(offsets, -1)
+            offset = next(self._offsets, -1)
             if offset < 0:
-                self._offsets = None
-                self._ahead = array("q", sorted(self._ahead, reverse=True))
+                self.catch_up.ahead = array("q", sorted(self._found, reverse=True))
                 break
             if self.catch_up.cursor <= offset < self.catch_up.until:
-                self._ahead.append(offset)
+                self._found.append(offset)
 
 
 class Backlog:

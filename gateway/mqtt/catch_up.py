@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import logging
 import struct
+from array import array
 from collections import deque
 from collections.abc import Iterator
 from typing import Protocol
@@ -76,10 +77,12 @@ class UntilPlaces(Protocol):
 class CatchUp:
     """What one durable subscription is owed: what is in flight, and what was stored in [`cursor`, `until`).
 
-    `in_flight` are physical offsets, in the order of sending. `round` counts the SUBSCRIBEs that began anew.
+    `in_flight` are physical offsets, in the order of sending. `ahead` are those still to be sent, the next last, or
+    None until somebody has looked; it stays while the session is away, so that a connection costs only what it is
+    sent. `round` counts the SUBSCRIBEs that began anew.
     """
 
-    __slots__ = ("cursor", "in_flight", "is_ended", "is_noted", "round", "slot", "topic_filter", "until")
+    __slots__ = ("ahead", "cursor", "in_flight", "is_ended", "is_noted", "round", "slot", "topic_filter", "until")
 
     def __init__(self, slot: int, topic_filter: bytes, until: int) -> None:
         self.slot = slot
@@ -87,6 +90,7 @@ class CatchUp:
         self.until = until
         self.cursor = 0
         self.in_flight: deque[int] = deque()
+        self.ahead: array[int] | None = None
         self.round = 0
         self.is_noted = False  # the journal has records of it
         self.is_ended = False
@@ -172,6 +176,7 @@ class CatchUps:
         if catch_up.is_noted:
             self._write(CURSOR, catch_up, 0)
         catch_up.cursor = 0
+        catch_up.ahead = None
         catch_up.round += 1
         catch_up.until = until
         self._places.set(catch_up.slot, until)
@@ -179,6 +184,7 @@ class CatchUps:
     def note_sent(self, catch_up: CatchUp, offset: int, *, is_in_flight: bool) -> bool:
         """Note that the message at `offset` is about to be sent; False where that cannot be written."""
         if not self._write(SENT if is_in_flight else CURSOR, catch_up, offset if is_in_flight else offset + 1):
+            catch_up.ahead = None  # it is looked for again
             return False
         if is_in_flight:
             catch_up.in_flight.append(offset)

@@ -72,3 +72,11 @@ def test_restart_of_a_catch_up_ends_its_walk_and_leaves_the_cursor():
     catch_up.round += 1
     assert take_all(walk) == []
     assert catch_up.cursor == 0
+
+
+def test_next_walk_of_a_catch_up_goes_on_without_looking_again():
+    catch_up = CatchUp(0, b"t/#", 100)
+    first = walk_of(catch_up, 3, 1, 2)
+    while first.take() != b"1":
+        pass
+    assert take_all(walk_of(catch_up)) == [b"2", b"3"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 
 import pytest
@@ -130,8 +131,9 @@ def test_full_disk_holds_messages_back_and_what_was_acknowledged_is_written_late
     send(catch_ups, one, 100, 200)
     send(catch_ups, two, 100)
     disk.journal.is_full = True
+    one.ahead = array("q", [400])
     assert not catch_ups.note_sent(one, 300, is_in_flight=True)
-    assert (list(one.in_flight), one.cursor) == ([100, 200], 201)
+    assert (list(one.in_flight), one.cursor, one.ahead) == ([100, 200], 201, None)
     catch_ups.note_done(one, 1)
     catch_ups.end(two)
     disk.journal.is_full = False

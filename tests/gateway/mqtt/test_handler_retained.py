@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.errors import DiskFullError
 from tests.support import mqtt
 from tests.support.mqtt import Delivery, connack, puback, publish, suback, subscribe, unsuback, unsubscribe
 from tests.support.mqtt_door import NOW_MS
@@ -212,3 +213,26 @@ def test_retained_message_that_comes_after_the_subscription_is_not_owed(world):
     world.close()
     world.open()
     assert world.connect(b"s", clean=False).take_deliveries() == []
+
+
+def test_full_disk_holds_retained_messages_of_a_durable_session_back_until_it_comes_again(make_world, monkeypatch):
+    world = make_world(inflight_max=2)
+    world.client(b"p").send(*[publish(b"r/%d" % i, b"%d" % i, qos=1, packet_id=1, retain=True) for i in range(5)])
+    subscriber = world.client(b"s", clean=False).send(subscribe(1, (b"r/#", 1)))
+    journal = world.broker.journal("mqtt_retained")
+    with monkeypatch.context() as patch:
+        patch.setattr(type(journal._generation), "append_many", refuse)
+        assert subscriber.send(puback(1), puback(2)).bodies() == [b"0", b"1"]
+    subscriber.vanish()
+    subscriber = world.connect(b"s", clean=False)
+    got = subscriber.take_deliveries()
+    while more := subscriber.send(*[puback(d.packet_id) for d in got[-2:]]).take_deliveries():
+        got += more
+    assert [(d.body, d.dup) for d in got] == [(b"2", False), (b"3", False), (b"4", False)]
+    world.close()
+    world.open()
+    assert world.connect(b"s", clean=False).bodies() == []
+
+
+def refuse(*_args):
+    raise DiskFullError("no room")
