@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-KEY_END = 0x01
-VALUE_END = 0x02
 TTL_MS_MAX = 10**15  # 31,000 years; a moment plus it still fits a signed 64-bit number
 PROPERTIES_BYTES_MAX = 32_767
 

@@ -22,7 +22,6 @@ LMQ_PREFIX = b"%LMQ%"
 OFFSET_DIGITS = 12  # room that an inline list counts for each offset and its comma
 SET_HEADER_BYTES = 12  # version, count, bytes of the names
 SET_VERSION = 1
-VARINT_BYTES_MAX = 10
 _VARINT_MASK = 0x7F
 
 

@@ -302,7 +302,3 @@ class HeadIndex:
             ref = start + index
             out[index] = self.bases[2 * ref] + self.cells[4 * ref + 2]
         return size
-
-    def clear_entries(self) -> None:
-        """Forget all entries and give their memory back; next offsets and watches stay."""
-        self.detach()

@@ -1,4 +1,4 @@
-"""Byte layout of the commit log: where each field of a record stands, and how files are named.
+"""Byte layout of the commit log: what several modules know of a record, and how files are named.
 
 All integers are big-endian. Source: docs/storage-format.md.
 """
@@ -13,16 +13,7 @@ MAGIC_V2 = 0xDAA320AB  # topic length in two bytes: topics over 127 bytes
 MAGIC_BLANK = 0xCBD43194  # the rest of the segment holds nothing
 TOPIC_V1_BYTES_MAX = 127
 TOPIC_BYTES_MAX = 255
-SIZE_AT = 0
-MAGIC_AT = 4
-BODY_CRC_AT = 8
-QUEUE_ID_AT = 12
-FLAG_AT = 16
-QUEUE_OFFSET_AT = 20
 PHYSICAL_OFFSET_AT = 28
-SYS_FLAG_AT = 36
-BORN_MS_AT = 40
-BORN_HOST_AT = 48
 STORE_MS_AT = 56  # + 12 with an IPv6 born host
 RECORD_BYTES_MIN = 91  # no body, topic or properties
 BLANK_BYTES = 8  # size and magic; a record leaves at least as much behind it in its segment
@@ -31,7 +22,6 @@ HOST_V4_BYTES = 8
 HOST_V6_BYTES = 20
 SYS_BORN_V6 = 0x10
 SYS_STORE_V6 = 0x20
-SYS_TRANSACTION_MASK = 0xC
 SYS_NOT_DISPATCHED = 0x4  # set in prepared (0x4) and rolled back (0xC): such records are in no queue
 
 CRC_PROPERTY_BYTES = 20  # `__CRC32#` 0x01, ten digits with the lowest first, 0x02

@@ -35,7 +35,6 @@ class RecoveryReport:
         self.entries_lost = 0
         self.tail_bytes_cut = 0
         self.indexes_rebuilt = 0
-        self.are_names_rebuilt = False
 
 
 class Recovered:
@@ -56,11 +55,10 @@ def recover(segments: Segments, index_folder: Path) -> Recovered:
         DiskFullError: No room for an index file that has to be built.
         DataFolderUnusableError: A file cannot be opened.
     """
-    names, is_kept = _open_names(index_folder)
+    names = _open_names(index_folder)
     head = HeadIndex(names.count)
     index = QueueIndex(index_folder, names, head, lambda base: rebuild_index(segments, names, base))
     result = Recovered(names, index)
-    result.report.are_names_rebuilt = not is_kept
     _remove_strays(segments, index_folder)
     covered_until = _apply_next_offsets(index)
     for segment in segments.segments[:-1]:
@@ -75,17 +73,17 @@ def recover(segments: Segments, index_folder: Path) -> Recovered:
     return result
 
 
-def _open_names(folder: Path) -> tuple[QueueNames, bool]:
+def _open_names(folder: Path) -> QueueNames:
     """Open the names, or begin them anew where the file is damaged: no index file fits then."""
     path = folder / NAMES_FILE
     try:
-        return QueueNames.open(path), True
+        return QueueNames.open(path)
     except CorruptRecordError as error:
         LOGGER.warning("queue names are damaged, all indexes are rebuilt path=%s at=%d", path, error.physical_offset)
         for damaged in (path, path.with_name(path.name + ".copy")):
             if damaged.exists():
                 damaged.rename(damaged.with_name(damaged.name + ".damaged"))
-        return QueueNames.open(path), False
+        return QueueNames.open(path)
 
 
 def _remove_strays(segments: Segments, folder: Path) -> None:

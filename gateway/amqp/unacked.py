@@ -28,7 +28,6 @@ NO_TAG = -(2**63)  # what no frame's tag is taken for
 _NO_TAG = NO_TAG
 ROOM_AT_FIRST = 16
 LATE_FROM = 1_024  # tags in the ring before some are moved to the map
-SLOTS_MAX = 65_536
 
 
 def is_settle(buf: bytes | bytearray | memoryview, pos: int, end: int) -> bool:

@@ -42,7 +42,6 @@ class Transport(Protocol):
     conn_id: int
     peer: str
     peer_host: bytes
-    is_tls: bool
     is_writable: bool
 
     @property

@@ -26,7 +26,6 @@ cdef class SocketTransport:
     cdef public long long conn_id
     cdef public str peer
     cdef public bytes peer_host
-    cdef public bint is_tls
     cdef public bint is_writable
     cdef public long long timer_slot
 

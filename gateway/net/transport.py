@@ -64,7 +64,6 @@ class SocketTransport:
         "_is_reading",
         "_socket",
         "conn_id",
-        "is_tls",
         "is_writable",
         "peer",
         "peer_host",
@@ -82,7 +81,6 @@ class SocketTransport:
         self.conn_id = 0
         self.peer = ""
         self.peer_host = UNKNOWN_HOST
-        self.is_tls = False
         self.is_writable = True
         self.timer_slot = -1
 
@@ -115,7 +113,6 @@ class SocketTransport:
         self.conn_id = endpoint.table.next_id()
         self.peer = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self.peer_host = pack_host(host, port)
-        self.is_tls = sock.get_extra_info("sslcontext") is not None
         sock.set_write_buffer_limits(HIGH_WATER_BYTES, LOW_WATER_BYTES)
         endpoint.table.add(self)
         try:

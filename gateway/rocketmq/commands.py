@@ -27,7 +27,6 @@ LANGUAGE_JAVA = 0
 LANGUAGE_OTHER = 7
 VERSION = 493  # MQVersion.V5_4_0: what we report, so that clients use what a 5.x broker can do
 FRAME_PREFIX_BYTES = 8
-HEADER_BYTES_MAX = 0xFFFFFF
 
 _DECODER = json.JSONDecoder(strict=False)
 _LANGUAGE_NUMBERS = {name: number for number, name in enumerate(LANGUAGES)}

@@ -40,9 +40,7 @@ class ConsumerManage:
         if offset is None and flag_field(request, "setZeroIfNotFound", otherwise=True) and self._is_young(key):
             offset = 0
         if offset is None:
-            return answer(
-                request, ResponseCode.QUERY_NOT_FOUND, "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
-            )
+            return answer(request, ResponseCode.QUERY_NOT_FOUND, NEVER_COMMITTED)
         return _answer_offset(request, offset)
 
     def _is_young(self, key: bytes) -> bool:

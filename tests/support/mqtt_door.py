@@ -25,7 +25,6 @@ class MemoryTransport:
         self.conn_id = conn_id
         self.peer = f"127.0.0.1:{40_000 + conn_id}"
         self.peer_host = b"\x7f\0\0\1" + (40_000 + conn_id).to_bytes(4, "big")
-        self.is_tls = False
         self.is_writable = True
         self.is_reading = True
         self.is_closed = False

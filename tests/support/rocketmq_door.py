@@ -30,7 +30,6 @@ class MemoryTransport:
         self.conn_id = conn_id
         self.peer = "127.0.0.1:10911"
         self.peer_host = LOCALHOST
-        self.is_tls = False
         self.is_writable = True
         self.is_reading = True
         self.is_closed = False

@@ -193,7 +193,7 @@ def test_clearing_keeps_next_offsets_and_watches():
     index = HeadIndex(2)
     index.watch(0, True)
     index.add(0, 1)
-    index.clear_entries()
+    index.detach()
     assert (index.entry_count, index.first_offset(0), index.next_offset(0)) == (0, 1, 1)
     index.take_grown([])
     index.add(0, 2)
