@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import deque
 from typing import Any
 
 from gateway.amqp.codec import PUBLISH, PublishCutter
@@ -60,7 +61,7 @@ class Channel:
         self.prefetch_global = 0  # of all consumers together
         self.last_queue = ""  # what an empty queue name stands for
         self.slots: list[Any] = []
-        self.free_slots: list[int] = []
+        self.free_slots: deque[int] = deque()
         self.starved: dict[str, Any] = {}  # consumers that were passed over for want of room, by tag
         self.consumers: dict[str, Any] = {}
 

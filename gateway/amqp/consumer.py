@@ -10,6 +10,8 @@ from gateway.amqp.channel import Channel
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.shared_queue import TAKE_COUNT_MAX, SharedQueue
 
+FREE_LOOKED_AT = 8  # released slots in one go: those of many messages that are not acknowledged would take long
+
 
 class Output(Protocol):
     """The connection as a consumer's output."""
@@ -151,11 +153,13 @@ class Consumer:
 def take_slot(channel: Channel, slot: Slot) -> int:
     """Return the number of a free slot, now taken by `slot`."""
     unacked = channel.unacked
-    for i, number in enumerate(channel.free_slots):
+    free = channel.free_slots
+    for _ in range(min(len(free), FREE_LOOKED_AT)):
+        number = free.popleft()
         if not unacked.in_flight[number]:
-            del channel.free_slots[i]
             channel.slots[number] = slot
             return number
+        free.append(number)  # looked at again after the others
     channel.slots.append(slot)
     number = len(channel.slots) - 1
     unacked.ensure_slot(number)

@@ -52,3 +52,17 @@ def test_the_end_of_a_queue_is_told_to_its_consumers(world):
     other.send(Basic.Ack(1))
     assert other.take() == []
     assert other.declare("q").message_count == 0
+
+
+def test_slots_of_messages_that_are_not_acknowledged_are_used_again_afterwards(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(*[b"x"] * 300, key="q")
+    (channel,) = peer.handler._connection.channels.values()
+    for _ in range(150):
+        assert peer.call(Basic.Get(queue="q"))
+    assert len(channel.slots) == len(channel.free_slots) == 150
+    peer.send(Basic.Ack(0, multiple=True))
+    for _ in range(150):
+        assert peer.call(Basic.Get(queue="q"))
+    assert len(channel.slots) == len(channel.free_slots) == 150
