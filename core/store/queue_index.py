@@ -100,7 +100,8 @@ class QueueIndex:
         except CorruptRecordError as error:
             LOGGER.warning("rebuilding a damaged index base=%d reason=%s", part.base, error.reason)
             part.source = self.rebuild(part.base)
-            return part.source.lookup(queue_ref, self.found_offset, count_max, out_positions)
+            self._min_offsets.clear()
+            return self.locate(queue_ref, self.found_offset, count_max, out_positions)  # the log may have lost some
 
     def _find_part(self, parts: list[IndexPart], queue_ref: int, offset: int) -> int:
         """Return the number of the first part with an entry of the queue at `offset` or after it."""

@@ -49,7 +49,8 @@ class QueueReader:
         """Fill `into` with messages of one queue from `offset` on, all of one segment; return how many.
 
         At least one where any is left, even if larger than `bytes_max`; 0 means that nothing is left.
-        `into.next_offset` is where to go on: also past damaged records, which are never given.
+        `into.next_offset` is where to go on: after the last message, or after all offsets that were given so far where
+        nothing is left, so that whoever goes on there moves past all that is damaged or gone, or is at the end.
         """
         self._begin(into)
         count_max = min(count_max, into.capacity, _POSITIONS_MAX)
@@ -58,7 +59,7 @@ class QueueReader:
         while True:
             found = index.locate(queue_ref, offset, count_max, positions)
             if not found:
-                into.next_offset = min(max(offset, 0), index.head.next_offset(queue_ref))
+                into.next_offset = index.head.next_offset(queue_ref) if count_max > 0 else offset
                 return 0
             base = index.found_base
             view = self._segments.view(base)

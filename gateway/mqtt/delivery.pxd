@@ -40,9 +40,7 @@ cdef class Delivery:
     @cython.locals(sent=Py_ssize_t, runs=Py_ssize_t)
     cpdef bint on_ready(self, now_ms) except -1
 
-    @cython.locals(
-        session=Session, limit="long long", feed=FilterFeed, batch=StoredBatch, before="long long", sent=Py_ssize_t
-    )
+    @cython.locals(session=Session, limit="long long", feed=FilterFeed, batch=StoredBatch, sent=Py_ssize_t)
     cdef Py_ssize_t _run_behind(self, Subscription subscription) except -1
 
     @cython.locals(

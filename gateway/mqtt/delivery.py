@@ -241,13 +241,10 @@ class Delivery:
             return 0
         feed = self._feeds[subscription.queue_ref]
         batch = self.batch
-        before = subscription.position
         limit = min(limit, feed.gap(subscription) or limit)
-        self.broker.read(subscription.queue_ref, before, batch, limit, READ_BYTES_MAX)
+        self.broker.read(subscription.queue_ref, subscription.position, batch, limit, READ_BYTES_MAX)
         subscription.position = batch.next_offset
         sent = self._send_batch(subscription) if batch.count else 0
-        if subscription.position == before:  # nothing is served there
-            subscription.position = max(before, feed.position)
         if not feed.place(subscription):
             self.want(subscription)
         return sent

@@ -134,7 +134,11 @@ class FilterFeed:
         broker = desk.broker
         before = self.position
         broker.read(self.queue_ref, before, batch, limit, READ_BYTES_MAX)
-        self.position = batch.next_offset
+        if self._ahead and batch.count and batch.queue_offset[0] > before:
+            self.position = batch.queue_offset[0]  # what was between is gone; those ahead are met there first
+            batch.clear()
+        else:
+            self.position = batch.next_offset
         if batch.count:
             self._send()
             batch.clear()

@@ -86,3 +86,18 @@ def test_damaged_file_is_replaced_from_the_log(index, tmp_path):
     assert isinstance(index.parts[0].source, HeadIndex)
     index.write_full()
     assert locate(index, 0, 4) == (0, 4, [40])
+
+
+def test_what_a_damaged_file_had_and_the_log_has_lost_is_passed(index, tmp_path):
+    index.rebuild = lambda base: HeadIndex(3)  # nothing in that segment is sound any more
+    assert index.min_offset(0) == 0
+    index.write_full()
+    path = tmp_path / "00000000000000000000"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    for part in index.parts:
+        part.source.close()
+        part.source = type(part.source).open(tmp_path / f"{part.base:020d}")
+    assert locate(index, 0, 2) == (100, 5, [0, 10, 20, 30, 40])
+    assert index.min_offset(0) == 5

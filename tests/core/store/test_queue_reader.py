@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from core.message import StoredBatch
 from core.store.queue_reader import read_record
 from core.store.record_codec import encode_record
-from tests.support.store import light, make_batch, make_record, open_store, publish, read_queue
+from tests.support.store import NOW_MS, light, make_batch, make_record, open_store, publish, read_queue
 
 SHARED_QUEUES = ("a", "b", "c")
 
@@ -64,6 +64,60 @@ def test_last_entry_that_is_damaged_is_passed_by_next_offset(tmp_path):
     assert into.queue_offset[0] == -1
     assert store.read(store.find_queue(b"T/0"), 100, into, 4, 1) == 0
     assert into.next_offset == 100
+    store.close()
+
+
+@pytest.fixture
+def retired(tmp_path):
+    """A store that has dropped all that queue `a` held, 100 messages; what follows is in no light queue."""
+    store = open_store(tmp_path)
+    publish(store, store.make_route(b"T", 0, b"", light("a")), *(b"x" * 900,) * 100)
+    publish(store, store.make_route(b"U", 0, b"", []), *(b"x" * 900,) * 150)
+    store.prepare()
+    late_ms = NOW_MS + 1000 * 3_600_000
+    assert store.retire(late_ms, store.written_until) > 1
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 57, 99, 100, 200])
+def test_queue_whose_messages_are_all_gone_goes_on_at_its_end(retired, offset):
+    ref = retired.find_queue(b"%LMQ%a")
+    into = StoredBatch(4)
+    assert (retired.min_offset(ref), retired.max_offset(ref)) == (100, 100)
+    assert retired.read(ref, offset, into, 4, 1) == 0
+    assert into.next_offset == 100
+
+
+def test_reader_before_all_that_is_kept_goes_on_after_what_it_is_given(retired):
+    ref = retired.find_queue(b"%LMQ%a")
+    publish(retired, retired.make_route(b"T", 0, b"", light("a")), b"new", b"newer")
+    into = StoredBatch(4)
+    assert retired.read(ref, 57, into, 1, 1) == 1
+    assert (into.queue_offset[0], into.next_offset) == (100, 101)
+    into.clear()
+
+
+def test_read_of_no_message_at_all_moves_nobody(data_dir):
+    store = open_store(data_dir)
+    into = StoredBatch(4)
+    assert store.read(store.find_queue(b"%LMQ%a"), 7, into, 0, 1) == 0
+    assert into.next_offset == 7
+    store.close()
+
+
+def test_queue_of_which_only_damage_is_left_goes_on_at_its_end(tmp_path):
+    store = open_store(tmp_path)
+    batch = publish(store, store.make_route(b"T", 0, b"", light("a")), b"x" * 900, b"y" * 900)
+    publish(store, store.make_route(b"U", 0, b"", []), *(b"x" * 900,) * 100)
+    store.close()
+    for i in range(2):
+        damage(tmp_path, batch.physical_offset[i] + 95)
+    store = open_store(tmp_path)
+    into = StoredBatch(4)
+    assert store.read(store.find_queue(b"%LMQ%a"), 0, into, 1, 1) == 0
+    assert into.next_offset == store.max_offset(store.find_queue(b"%LMQ%a")) == 2
+    assert store.damaged_count == 2
     store.close()
 
 

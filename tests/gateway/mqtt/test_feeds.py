@@ -82,6 +82,49 @@ def test_window_without_room_falls_behind_and_holds_nobody_up(make_world):
     assert subscription(world, b"small").state == ABREAST
 
 
+def retire(world, until):
+    """Let retention take what lies before physical offset `until`, whoever needs it."""
+    world.store.prepare()
+    assert world.store.retire(world.now_ms + 1000 * 3_600_000, until) > 0
+
+
+def fill_log(world):
+    publisher = world.client(b"filler")
+    for _ in range(30):
+        publisher.send(mqtt.publish(b"other", b"x" * 50_000))
+
+
+def test_place_that_was_retired_leads_on_to_what_comes(world):
+    slow = world.client(b"slow", (b"t", 1))
+    slow.stall()
+    publisher = world.client(b"p")
+    publish(world, publisher, 0, 7)
+    world.turn()
+    fill_log(world)
+    retire(world, world.store.written_until)
+    slow.drain()  # ends: nobody asks for a turn any more
+    assert subscription(world, b"slow").state == ABREAST
+    publish(world, publisher, 7, 9)
+    world.turn()
+    assert slow.bodies() == bodies(7, 9)
+
+
+def test_feed_whose_next_messages_were_retired_meets_those_ahead_first(world):
+    first = world.client(b"first", (b"t", 0))
+    publisher = world.client(b"p")
+    publish(world, publisher, 0, 5)  # no turn yet
+    second = world.dial()
+    second.handler.on_data(mqtt.connect(b"second") + mqtt.subscribe(1, (b"t", 0)), 0)
+    assert subscription(world, b"second").state == AHEAD
+    publish(world, publisher, 5, 9)
+    filler = b"".join([mqtt.publish(b"other", b"x" * 50_000)] * 30)
+    publisher.handler.on_data(filler, 0)
+    publish(world, publisher, 9, 20)
+    retire(world, world.store.written_until)
+    world.turn()
+    assert first.bodies() == second.bodies() == bodies(9, 20)
+
+
 def test_feed_without_subscriptions_is_not_parked(world):
     peer = world.client(b"s", (b"t", 0))
     queue_ref = subscription(world, b"s").queue_ref
