@@ -140,7 +140,7 @@ def launch_mochi(folder: Path, ports: dict[str, int]) -> Server:
 def launch_rumqttd(folder: Path, ports: dict[str, int]) -> Server:
     """Start rumqttd."""
     (folder / "conf.toml").write_text(
-        "id = 0\n[router]\nmax_connections = 20000\nmax_outgoing_packet_count = 200\nmax_segment_size = 104857600\n"
+        "id = 0\n[router]\nmax_connections = 20000\nmax_outgoing_packet_count = 20000\nmax_segment_size = 104857600\n"
         f'max_segment_count = 10\n[v4.1]\nname = "v4-1"\nlisten = "127.0.0.1:{ports["mqtt"]}"\n'
         "next_connection_delay_ms = 0\n[v4.1.connections]\nconnection_timeout_ms = 60000\nmax_payload_size = 262144\n"
         "max_inflight_count = 1000\ndynamic_filters = true\n"
