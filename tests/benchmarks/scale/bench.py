@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.benchmarks.chosen import choose
+from tests.benchmarks.figure import tally
 from tests.benchmarks.scale.points import Point, parse_sizes
 from tests.benchmarks.scale.progress import Run
 from tests.benchmarks.scale.report import Part, Report, tables, write
@@ -72,7 +73,7 @@ def main() -> None:
         paths = write(report, arguments.out)
     print("\n".join(f"written: {path}" for path in paths))
     words = [each.word for part in report.parts for each in part.verdicts()]
-    print(", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words)) or "no bounds")
+    print(f"bounds: {tally(words) or 'none'}")
     sys.exit(1 if any(part.failures for part in report.parts) else 0)
 
 

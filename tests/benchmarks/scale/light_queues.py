@@ -6,11 +6,10 @@ process of its own, on a store with as many.
 
 from __future__ import annotations
 
-import asyncio
 import random
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import uvloop
@@ -23,52 +22,13 @@ from tests.benchmarks.scale.gateway import Gateway, gateway
 from tests.benchmarks.scale.points import Samples
 from tests.benchmarks.scale.process import in_own_process
 from tests.benchmarks.scale.progress import Run
-from tests.benchmarks.scenarios.load import Count
-from tests.benchmarks.scenarios.rocketmq_load import RemotingPeer, open_peer, send_frame
+from tests.benchmarks.scenarios.light_queue_load import NAME, WRITES, open_writer
 from tests.benchmarks.scenarios.server import make_folder
 
-WRITES = 2
 SENDS = 200_000  # of which the cost of one is the mean
-WINDOW = 1_024
-IN_ONE_WRITE = 256
 BODY = b"x" * 256
-NAME = b"%%LMQ%%device%07d"
-PLACE = NAME % 0
 BATCH = 64
 APPEND_ROUNDS = 800
-
-
-class QueueWriter(RemotingPeer):
-    """Sends one message to each queue that it is given, `WINDOW` unanswered at most."""
-
-    def configure(self) -> None:
-        """Encode a message around the name of its queue."""
-        frame = send_frame(1_000, BODY, f"INNER_MULTI_DISPATCH\x01{PLACE.decode()}\x02")
-        self.before, _, self.after = frame.partition(PLACE)
-
-    async def write(self, queues: Sequence[int]) -> None:
-        """Return when all are answered."""
-        self.frames = self._encode(queues)
-        self.left = len(queues)
-        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        for _ in range(WINDOW // IN_ONE_WRITE):
-            self.transport.write(next(self.frames, b""))
-        await self.done
-
-    def _encode(self, queues: Sequence[int]) -> Iterator[bytes]:
-        for start in range(0, len(queues), IN_ONE_WRITE):
-            names = [NAME % queue for queue in queues[start : start + IN_ONE_WRITE]]
-            yield self.before + (self.after + self.before).join(names) + self.after
-
-    def took(self, answers: int) -> None:
-        before = self.left // IN_ONE_WRITE
-        self.left -= answers
-        for _ in range(before - self.left // IN_ONE_WRITE):
-            self.transport.write(next(self.frames, b""))
-        if self.failure:
-            self.done.set_exception(RuntimeError(repr(self.failure)))
-        elif not self.left and not self.done.done():
-            self.done.set_result(None)
 
 
 def measure(run: Run, size: int) -> Samples:
@@ -93,9 +53,7 @@ def measure(run: Run, size: int) -> Samples:
 
 async def _write(run: Run, ours: Gateway, size: int, found: dict[str, list[float]]) -> None:
     server, chosen = ours.server, random.Random(1)
-    writer = await open_peer("127.0.0.1", server.ports["rocketmq"], QueueWriter(Count()))
-    writer.configure()
-    await writer.write([0] * IN_ONE_WRITE)  # the topic, and what any load makes it touch
+    writer = await open_writer("127.0.0.1", server.ports["rocketmq"], BODY)
     before = _holds(ours)
     queues = list(range(size))
     for number in range(WRITES):

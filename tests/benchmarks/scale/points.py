@@ -6,8 +6,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.benchmarks.scenarios.figures import number
+from tests.benchmarks.figure import Figure
 
+NOT_RUN = "not run"
 Samples = Mapping[str, Sequence[float]]  # by figure, one of each round
 
 
@@ -22,21 +23,6 @@ class Point:
         """Return the median of a figure, None where it was not measured."""
         found = self.samples.get(figure)
         return statistics.median(found) if found else None
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One thing that is measured at each size; a count has no unit."""
-
-    name: str
-    title: str
-    unit: str
-
-    def text(self, value: float | None) -> str:
-        """Return a value with its unit, nothing for None."""
-        if value is None:
-            return ""
-        return f"{number(value)} {self.unit}" if self.unit else f"{value:,.0f}"
 
 
 @dataclass(frozen=True)
@@ -68,9 +54,6 @@ class Bound:
         return value / before if before else None
 
 
-MET, MISSED, NOT_RUN = "met", "MISSED", "not run"
-
-
 @dataclass(frozen=True)
 class Verdict:
     """A bound beside what was found."""
@@ -92,7 +75,7 @@ def judge(bound: Bound, figure: Figure, points: Sequence[Point], sizes_of: str) 
     elif bound.base is not None:
         where = f"{where}, to that at {bound.base:,}"
         shown = Figure("", "", "x")
-    word = NOT_RUN if value is None else MET if value <= bound.limit else MISSED
+    word = NOT_RUN if value is None else figure.judge(value, bound.limit)
     limit = f"at most {shown.text(bound.limit)}" + (f" ({bound.why})" if bound.why else "")
     return Verdict(where, shown.text(value), limit, word)
 

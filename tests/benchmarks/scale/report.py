@@ -10,7 +10,8 @@ from typing import Any
 
 from rich.table import Table
 
-from tests.benchmarks.scale.points import MISSED, NOT_RUN, Point, Verdict, judge
+from tests.benchmarks.figure import MISSED
+from tests.benchmarks.scale.points import NOT_RUN, Point, Verdict, judge
 from tests.benchmarks.scale.scenarios import Scenario
 from tests.benchmarks.scenarios.report import OTHERS, OURS, machine, run_as_json
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tests.benchmarks.figure import Figure
 from tests.benchmarks.scale import connections, fan_out, light_queues, sessions, stored, subscriptions
-from tests.benchmarks.scale.points import Bound, Figure, Samples
+from tests.benchmarks.scale.points import Bound, Samples
 from tests.benchmarks.scale.progress import Run
 
 

@@ -8,7 +8,8 @@ import math
 import pytest
 
 from tests.benchmarks.chosen import choose
-from tests.benchmarks.scale.points import MET, MISSED, NOT_RUN, Bound, Figure, Point, judge, parse_sizes
+from tests.benchmarks.figure import MET, MISSED, Figure
+from tests.benchmarks.scale.points import NOT_RUN, Bound, Point, judge, parse_sizes
 from tests.benchmarks.scale.report import Part, Report, as_json, as_markdown, tables
 from tests.benchmarks.scale.scenarios import SCENARIOS, choose_sizes
 

@@ -11,14 +11,16 @@ import resource
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import uvloop
 from rich.console import Console
 
 from tests.benchmarks.chosen import choose
+from tests.benchmarks.figure import tally
 from tests.benchmarks.scenarios import report as reporting
-from tests.benchmarks.scenarios.figures import Round, Row, figure_of, number
+from tests.benchmarks.scenarios.figures import Round, Row, value_of, verdicts
 from tests.benchmarks.scenarios.load import Result
 from tests.benchmarks.scenarios.peers import PEERS, Peer
 from tests.benchmarks.scenarios.scenarios import SCENARIOS, Scenario
@@ -26,6 +28,15 @@ from tests.benchmarks.scenarios.server import ROOT, Server, warm_memory
 
 RUN_MAX_S = 120.0  # a run that takes so much longer than its stretch has failed
 NOT_UNLESS_ASKED = {"gateway-async"}
+
+
+@dataclass
+class Running:
+    """A server that is up, what its files held before any load, and what it confirmed since."""
+
+    server: Server
+    disk_bytes: int
+    acked: int = 0
 
 
 class Bench:
@@ -50,52 +61,54 @@ class Bench:
                         self.run_round(scenario, peer, rows[peer.name], servers)
         return list(rows.values())
 
-    def run_round(self, scenario: Scenario, peer: Peer, row: Row, servers: dict[str, Server]) -> None:
+    def run_round(self, scenario: Scenario, peer: Peer, row: Row, servers: dict[str, Running]) -> None:
         """Run one round on one server; what goes wrong is the row's failure."""
         try:
             if peer.name not in servers:
-                servers[peer.name] = peer.start()
+                server = peer.start()
+                servers[peer.name] = Running(server, server.disk_bytes())
             warm_memory()
-            row.rounds.append(self.measure(scenario, servers[peer.name]))
+            row.rounds.append(self.measure(scenario, peer, servers[peer.name]))
         except Exception as error:  # noqa: BLE001 - whatever a peer does to a load, the others are still measured
             row.failure = f"{type(error).__name__} {error}"
         else:
-            figure = figure_of(scenario, row.rounds[-1].result)
-            self.console.print(f"[dim]{scenario.name} {peer.name} {number(figure)} {scenario.unit}", highlight=False)
+            figure = scenario.figure.text(value_of(scenario.figure, row.rounds[-1]))
+            self.console.print(f"[dim]{scenario.name} {peer.name} {figure}", highlight=False)
         if (scenario.is_fresh or row.failure) and peer.name in servers:
-            servers.pop(peer.name).stop()
+            servers.pop(peer.name).server.stop()
 
-    def measure(self, scenario: Scenario, server: Server) -> Round:
+    def measure(self, scenario: Scenario, peer: Peer, running: Running) -> Round:
         """Put the load on the server once."""
-        disk = server.disk_bytes() if scenario.measures_disk else 0
-        result = uvloop.run(self.bounded(scenario, server))
+        server = running.server
+        result = uvloop.run(self.bounded(scenario, peer, server))
         if not server.is_up():
             raise RuntimeError("the server ended")
         round_ = Round(result, server.private_bytes())
-        if scenario.measures_disk and result.total.acked:
-            round_.disk_bytes_each = (server.disk_bytes() - disk) / result.total.acked
+        running.acked += result.total.acked
+        if scenario.measures_disk and running.acked:
+            round_.disk_bytes_each = (server.disk_bytes() - running.disk_bytes) / running.acked
         return round_
 
-    async def bounded(self, scenario: Scenario, server: Server) -> Result:
+    async def bounded(self, scenario: Scenario, peer: Peer, server: Server) -> Result:
         """Await the load, but not for ever."""
-        load = scenario.load(server, self.secs, self.payload_bytes or scenario.payload_bytes)
+        load = scenario.load_of(peer.name)(server, self.secs, self.payload_bytes or scenario.payload_bytes)
         return await asyncio.wait_for(load, 3 * self.secs + RUN_MAX_S)
 
 
 def can_do(peer: Peer, scenario: Scenario) -> bool:
-    """Whether the peer has the doors of the scenario and is not known to be unable."""
-    return scenario.doors <= peer.doors and peer.name not in scenario.without
+    """Whether the peer has the doors of the scenario, or another way to do it, and is not known to be unable."""
+    return (scenario.doors <= peer.doors or peer.name in scenario.instead) and peer.name not in scenario.without
 
 
 @contextlib.contextmanager
-def running() -> Iterator[dict[str, Server]]:
+def running() -> Iterator[dict[str, Running]]:
     """Hold the running servers by name; all of them are stopped in the end."""
-    servers: dict[str, Server] = {}
+    servers: dict[str, Running] = {}
     try:
         yield servers
     finally:
-        for server in servers.values():
-            server.stop()
+        for each in servers.values():
+            each.server.stop()
 
 
 def find_versions(names: str, console: Console) -> dict[str, str]:
@@ -148,7 +161,9 @@ def main() -> None:
         bench.console.print(reporting.table(scenario, rows))
         report.load_after = os.getloadavg()
         paths = reporting.write(report, arguments.out)
+    words = [each.word for part in report.parts for row in part[1] for each in verdicts(part[0], row, part[1])]
     print("\n".join(f"written: {path}" for path in paths))
+    print(f"floors: {tally(words) or 'none'}")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tests.benchmarks.figure import Figure, number
 from tests.benchmarks.scenarios.load import Result
-from tests.benchmarks.scenarios.scenarios import Scenario
+from tests.benchmarks.scenarios.scenarios import Floor, Scenario
+
+NOT_COMPARED = "not compared"
 
 
 @dataclass
@@ -17,7 +20,17 @@ class Round:
 
     result: Result
     private_bytes: int
-    disk_bytes_each: float | None = None  # for each message that was confirmed
+    disk_bytes_each: float = math.nan  # for each message confirmed since the server's start, where it is measured
+
+    @property
+    def private_mb(self) -> float:
+        """Return the memory as the tables have it."""
+        return self.private_bytes / 1e6
+
+    @property
+    def disk_kb_each(self) -> float:
+        """Return the disk of a message as the tables have it."""
+        return self.disk_bytes_each / 1e3
 
 
 @dataclass
@@ -51,16 +64,16 @@ def spread(values: Sequence[float]) -> Spread | None:
     return Spread(statistics.median(numbers), min(numbers), max(numbers)) if numbers else None
 
 
-def figure_of(scenario: Scenario, result: Result) -> float:
-    """Return the figure of a run that the scenario compares."""
-    if scenario.figure in result.more:
-        return result.more[scenario.figure]
-    return float(getattr(result, scenario.figure))
+def value_of(figure: Figure, each: Round) -> float:
+    """Return a figure of a round: one of its own, of the result, or of the result's `more`."""
+    if figure.name in each.result.more:
+        return each.result.more[figure.name]
+    return float(getattr(each if hasattr(each, figure.name) else each.result, figure.name))
 
 
-def compared(scenario: Scenario, row: Row) -> Spread | None:
-    """Return the scenario's figure over the rounds that count."""
-    return spread([figure_of(scenario, each.result) for each in row.kept])
+def compared(figure: Figure, row: Row) -> Spread | None:
+    """Return a figure over the rounds that count."""
+    return spread([value_of(figure, each) for each in row.kept])
 
 
 def has_lost(row: Row) -> bool:
@@ -68,96 +81,51 @@ def has_lost(row: Row) -> bool:
     return any(each.result.lost and not each.result.total.is_late for each in row.kept)
 
 
-def best_peer(scenario: Scenario, rows: Sequence[Row]) -> float | None:
+def best_peer(figure: Figure, rows: Sequence[Row]) -> float | None:
     """Return the best median of the peers that lost nothing, the null relay aside, None where there is none."""
     peers = [row for row in rows if not row.is_ours and row.peer != "null" and not has_lost(row)]
-    found = [compared(scenario, row) for row in peers]
+    found = [compared(figure, row) for row in peers]
     medians = [each.median for each in found if each is not None]
     if not medians:
         return None
-    return max(medians) if scenario.is_more_better else min(medians)
+    return max(medians) if figure.is_more_better else min(medians)
 
 
-def ratio(scenario: Scenario, row: Row, rows: Sequence[Row]) -> float | None:
+def ratio(figure: Figure, row: Row, rows: Sequence[Row]) -> float | None:
     """Return this server's median over the best peer's."""
-    own, best = compared(scenario, row), best_peer(scenario, rows)
+    own, best = compared(figure, row), best_peer(figure, rows)
     return own.median / best if own is not None and best else None
 
 
-def floor_text(scenario: Scenario, row: Row, rows: Sequence[Row]) -> str:
-    """Return the floor of our own row and whether it was reached; nothing where there is none, or none to compare."""
-    floor = scenario.floor
-    if floor is None or not row.is_ours:
-        return ""
-    if floor.of:
-        own = spread([each.result.more[floor.of] for each in row.kept if floor.of in each.result.more])
-        found, text = own.median if own else None, number(floor.value)
-    else:
-        found, text = ratio(scenario, row, rows), f"{floor.value:g}x"
-    if found is None:
-        return text
-    return f"{text} {'met' if found == floor.value or (found < floor.value) == floor.is_most else 'MISSED'}"
+@dataclass(frozen=True)
+class Verdict:
+    """A floor beside what was found: a ratio where the floor is one, None where there is nothing to compare with."""
+
+    floor: Floor
+    found: float | None
+
+    @property
+    def word(self) -> str:
+        """Return whether it is met."""
+        return NOT_COMPARED if self.found is None else self.floor.figure.judge(self.found, self.floor.value)
+
+    def text(self, scenario: Scenario) -> str:
+        """Return it as it stands in our row, where the scenario's own figure has columns of its own."""
+        unit = "x" if self.floor.is_ratio else f" {self.floor.figure.unit}"
+        said = f"{self.floor.value:,g}{unit} {self.word}"
+        if self.floor.figure == scenario.figure:
+            return said
+        found = "" if self.found is None else f"{number(self.found)} of "
+        return f"{self.floor.figure.title} {found}{said}"
 
 
-def number(value: float) -> str:
-    """Return a figure with three digits or all of its whole ones."""
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+def verdicts(scenario: Scenario, row: Row, rows: Sequence[Row]) -> list[Verdict]:
+    """Return each floor beside what our own row gave; nothing for a row that is not ours."""
+    return [Verdict(floor, _found(floor, row, rows)) for floor in scenario.floors if row.is_ours]
 
 
-COLUMNS = (
-    "server",
-    "version",
-    "median",
-    "min–max",
-    "CPU µs",
-    "private MB",
-    "load CPU",
-    "to best peer",
-    "floor",
-    "besides",
-)
-
-
-def cells(scenario: Scenario, row: Row, rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return a row of the table, one text for each of COLUMNS."""
-    own = compared(scenario, row)
-    if own is None:
-        return (row.peer, row.version, "failed", "", "", "", "", "", "", row.failure.strip().splitlines()[-1][:80])
-    cpu = spread([each.result.server_us for each in row.kept])
-    times = ratio(scenario, row, rows)
-    return (
-        row.peer,
-        row.version,
-        f"{number(own.median)} {scenario.unit}",
-        f"{number(own.low)}–{number(own.high)}",
-        number(cpu.median) if cpu else "",
-        number(statistics.median(each.private_bytes for each in row.kept) / 1e6),
-        f"{statistics.median(each.result.load_cpu_s / each.result.secs for each in row.kept):.0%}",
-        f"{number(times)}x" if times is not None else "",
-        floor_text(scenario, row, rows),
-        ", ".join(remarks(scenario, row)),
-    )
-
-
-def remarks(scenario: Scenario, row: Row) -> list[str]:
-    """Return what the columns do not say: further figures, disk, and what went wrong."""
-    said = []
-    for name in row.kept[-1].result.more:
-        if name != scenario.figure:
-            values = [each.result.more[name] for each in row.kept if name in each.result.more]
-            said.append(f"{name.removesuffix('_us')} {number(statistics.median(values))}")
-    disk = [each.disk_bytes_each for each in row.kept if each.disk_bytes_each is not None]
-    if disk:
-        said.append(f"disk {number(statistics.median(disk) / 1e3)} KB a message")
-    if scenario.figure != "rate" and "bytes_each" not in row.kept[-1].result.more:
-        said.append(f"{number(statistics.median(each.result.rate for each in row.kept))}/s")
-    if lost := max(each.result.lost for each in row.kept):
-        is_late = any(each.result.total.is_late for each in row.kept)
-        said.append(f"{'late' if is_late else 'LOST'} {lost:,}")
-    if closed := max(each.result.closed for each in row.kept):
-        said.append(f"closed {closed:,} connections")
-    if row.failure:
-        said.append(f"then failed: {row.failure.strip().splitlines()[-1][:60]}")
-    return said
+def _found(floor: Floor, row: Row, rows: Sequence[Row]) -> float | None:
+    if floor.is_ratio:
+        return ratio(floor.figure, row, rows)
+    own = compared(floor.figure, row)
+    return own.median if own is not None else None

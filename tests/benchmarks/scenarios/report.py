@@ -13,7 +13,9 @@ from typing import Any
 
 from rich.table import Table
 
-from tests.benchmarks.scenarios.figures import COLUMNS, Round, Row, cells, compared, figure_of, ratio
+from tests.benchmarks.scenarios.cells import COLUMNS, table_rows
+from tests.benchmarks.scenarios.elsewhere import FIGURES, NOTE, elsewhere
+from tests.benchmarks.scenarios.figures import Round, Row, compared, ratio, value_of, verdicts
 from tests.benchmarks.scenarios.scenarios import Scenario
 
 OURS, NULL, OTHERS = "#1f6f8b", "#c9c9c9", "#8a8f98"
@@ -34,8 +36,9 @@ class Report:
 def table(scenario: Scenario, rows: Sequence[Row]) -> Table:
     """Return the table of one scenario."""
     made = Table(*COLUMNS, title=f"{scenario.name}: {scenario.title}", title_justify="left", title_style="bold")
-    for row in rows:
-        made.add_row(*cells(scenario, row, rows), style="bold" if row.is_ours else "dim" if row.peer == "null" else "")
+    for row, cells in table_rows(scenario, rows):
+        is_beside = row.peer == "null" or not row.rounds
+        made.add_row(*cells, style="bold" if row.is_ours else "dim" if is_beside else "")
     return made
 
 
@@ -63,10 +66,13 @@ def as_json(report: Report) -> dict[str, Any]:
             {
                 "name": scenario.name,
                 "title": scenario.title,
-                "figure": scenario.figure,
-                "unit": scenario.unit,
-                "is_more_better": scenario.is_more_better,
+                "figure": scenario.figure.name,
+                "unit": scenario.figure.unit,
+                "is_more_better": scenario.figure.is_more_better,
                 "servers": [_row_as_json(scenario, row, rows) for row in rows],
+                "elsewhere_on_two_cores": {
+                    peer: elsewhere(scenario.name, peer) for peer in FIGURES.get(scenario.name, {})
+                },
             }
             for scenario, rows in report.parts
         ],
@@ -74,13 +80,24 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def _row_as_json(scenario: Scenario, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
-    own = compared(scenario, row)
+    own = compared(scenario.figure, row)
     return {
         "server": row.peer,
         "version": row.version,
         "failure": row.failure,
         **({"median": own.median, "min": own.low, "max": own.high} if own else {}),
-        "to_best_peer": ratio(scenario, row, rows),
+        "to_best_peer": ratio(scenario.figure, row, rows),
+        "floors": [
+            {
+                "figure": each.floor.figure.name,
+                "limit": each.floor.value,
+                "is_ratio": each.floor.is_ratio,
+                "is_most": not each.floor.figure.is_more_better,
+                "found": each.found,
+                "verdict": each.word,
+            }
+            for each in verdicts(scenario, row, rows)
+        ],
         "rounds": [_round_as_json(scenario, each) for each in row.rounds],
     }
 
@@ -88,7 +105,7 @@ def _row_as_json(scenario: Scenario, row: Row, rows: Sequence[Row]) -> dict[str,
 def _round_as_json(scenario: Scenario, each: Round) -> dict[str, Any]:
     result, total = each.result, each.result.total
     figures = {
-        "figure": figure_of(scenario, result),
+        "figure": value_of(scenario.figure, each),
         "secs": result.secs,
         "sent": result.sent,
         "acked": result.acked,
@@ -118,11 +135,14 @@ def as_markdown(report: Report) -> str:
         f"{report.started}, {where['cores']} cores of {where['cpu']}, Linux {where['kernel']}.",
         f"{report.rounds} rounds of {report.secs:g} s, the first thrown away.",
         f"Load average before {report.load_before[0]:.1f}, after {report.load_after[0]:.1f}.",
+        "",
+        NOTE,
     ]
     for scenario, rows in report.parts:
         lines += ["", f"## {scenario.name}", "", f"{scenario.title}.", ""]
         lines += [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
-        lines += [f"| {' | '.join(cell.replace('|', '/') for cell in cells(scenario, row, rows))} |" for row in rows]
+        for _, cells in table_rows(scenario, rows):
+            lines.append(f"| {' | '.join(cell.replace('|', '/').replace(chr(10), '<br>') for cell in cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -145,13 +165,13 @@ def draw(report: Report, path: Path) -> None:
 
 
 def _draw_one(scenario: Scenario, rows: Sequence[Row], ax: Any) -> None:
-    shown = [(row, own) for row in rows if (own := compared(scenario, row)) is not None][::-1]
+    shown = [(row, own) for row in rows if (own := compared(scenario.figure, row)) is not None][::-1]
     medians = [own.median for _, own in shown]
     bounds = [[own.median - own.low for _, own in shown], [own.high - own.median for _, own in shown]]
     colours = [OURS if row.is_ours else NULL if row.peer == "null" else OTHERS for row, _ in shown]
     ax.barh([f"{row.peer} {row.version}" for row, _ in shown], medians, xerr=bounds, color=colours, ecolor="#444444")
-    better = "more is better" if scenario.is_more_better else "less is better"
-    ax.set_title(f"{scenario.title} [{scenario.unit}, {better}]", fontsize=9, loc="left")
+    better = "more is better" if scenario.figure.is_more_better else "less is better"
+    ax.set_title(f"{scenario.title} [{scenario.figure.unit}, {better}]", fontsize=9, loc="left")
     ax.tick_params(labelsize=8)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     for side in ("top", "right"):

@@ -208,7 +208,7 @@ async def run_send(
     producers = await open_producers(host, port, count, connections, window, b"x" * payload_bytes, properties)
     asker = await open_peer(host, port, Asker(Count()))
     last, copies = (names[-1], len(names)) if names else (TOPIC, 1)
-    begin = await max_offset(asker, last)
+    begin = await settled_offset(asker, last, 1)  # the first message has made the queues
     for producer in producers:
         producer.start()
     await asyncio.sleep(warm_s)
