@@ -16,8 +16,9 @@ from core.errors import DiskFullError, FlushFailedError, LmqError
 
 LOGGER = logging.getLogger(__name__)
 
-PREPARE_INTERVAL_S = 0.004  # while messages are written; a step makes a few MiB ready
-PREPARE_IDLE_S = 0.1  # while none are
+PREPARE_INTERVAL_S = 0.004  # while much is written; a step makes a few MiB ready
+PREPARE_IDLE_S = 0.1  # while nothing is
+PREPARE_STEP_BYTES = 2 << 20  # where less was written since the last step, the next one may come later
 
 
 class Flushable(Protocol):
@@ -160,17 +161,18 @@ class PrepareThread:
         return join(self._thread, timeout_s)
 
     def _run(self) -> None:
-        seen_until = -1
+        interval_s = PREPARE_INTERVAL_S
         written_until = self._store.written_until
-        while not self._stopping.wait(PREPARE_IDLE_S if written_until == seen_until else PREPARE_INTERVAL_S):
-            seen_until = written_until
+        while not self._stopping.wait(interval_s):
             try:
                 self._prepare()
             except Exception as error:
                 LOGGER.exception("the disk refused what is written behind the log")
                 self._report(as_core_error(error))
                 return
-            written_until = self._store.written_until
+            seen_until, written_until = written_until, self._store.written_until
+            is_busy = written_until - seen_until >= PREPARE_STEP_BYTES
+            interval_s = PREPARE_INTERVAL_S if is_busy else min(2 * interval_s, PREPARE_IDLE_S)
 
     def _prepare(self) -> None:
         try:
