@@ -1,6 +1,7 @@
 import cython
 
 from core.lmq.router cimport Router
+from core.lmq.waiters cimport Waiters
 from core.message cimport PublishBatch, StoredBatch
 from core.metrics cimport Metrics
 from core.store.message_store cimport MessageStore
@@ -19,7 +20,7 @@ cdef class Broker:
     cdef public object consumer_offsets
     cdef public object pop
     cdef bint _is_sync
-    cdef readonly object _waiters
+    cdef readonly Waiters _waiters
     cdef list _holders
     cdef list _shown
     cdef list _grown

@@ -8,13 +8,12 @@ which it calls `begin_flush`, then `store.flush` on a thread of its own, then `e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
 from core.errors import LmqError, StoreClosedError
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.retained import RetainedMessages
 from core.lmq.router import Router
-from core.lmq.waiters import Waiters
+from core.lmq.waiters import ParkedReader, Reader, Waiters
 from core.message import FLAG_RETAIN, PublishBatch, Route, StoredBatch
 from core.metrics import Metrics
 from core.pop.pop_service import PopService
@@ -27,24 +26,6 @@ from core.store.table import Table
 ROUTE_CACHE_MAX = 100_000  # routes of about 500 bytes each
 ROUNDS_MAX = 8  # so often a reader with more to do is run in one turn, before others have theirs
 _ROUNDS_MAX = ROUNDS_MAX
-
-
-class Reader(Protocol):
-    """Somebody who reads queues; each `on_ready` must bound its own work."""
-
-    def on_ready(self, now_ms: int) -> bool:
-        """Read on: a queue that the reader is parked on grew, or it asked to run.
-
-        Returns:
-            Whether to be called again when all others of this turn were: there is more to read at once.
-        """
-
-
-class ParkedReader(Reader, Protocol):
-    """A reader that waits for a queue to grow, for one client or for many."""
-
-    def reader_count(self) -> int:
-        """Return how many clients it reads for now."""
 
 
 class ExplainedQueue:
@@ -95,7 +76,7 @@ class Broker:
         self.consumer_offsets = ConsumerOffsets(store.table("consumer_offsets"), store.places("consumer_offsets"))
         self.pop = PopService(store, store.journal("pop"), self._on_shown)
         self._is_sync = is_sync
-        self._waiters: Waiters[ParkedReader] = Waiters()
+        self._waiters = Waiters()
         self._holders: list[Callable[[], Iterable[tuple[int, int]]]] = []
         self._grown: list[int] = []
         self._shown: list[int] = []
@@ -276,8 +257,8 @@ class Broker:
         self.store.take_grown(self._grown)
         self._grown += self._shown
         self._shown.clear()
-        woken = self._waiters.wake(self._grown) if self._grown else ()
-        ready: dict[int, Reader] = {id(reader): reader for reader in woken}
+        ready: dict[int, Reader] = {}
+        ready.update(self._waiters.wake(self._grown))
         if self._requested:
             ready.update(self._requested)
             self._requested.clear()

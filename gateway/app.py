@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 import core.message
-from core.broker import Broker, Reader
+from core.broker import Broker
+from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.message_store import MessageStore
 from gateway.admin.api import AdminView, make_api

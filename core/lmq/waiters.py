@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Generic, TypeVar, cast
-
-ReaderT = TypeVar("ReaderT")
+from typing import Protocol
 
 
-class Waiters(Generic[ReaderT]):
+class Reader(Protocol):
+    """Somebody who reads queues; each `on_ready` must bound its own work."""
+
+    def on_ready(self, now_ms: int) -> bool:
+        """Read on: a queue that the reader is parked on grew, or it asked to run.
+
+        Returns:
+            Whether to be called again when all others of this turn were: there is more to read at once.
+        """
+
+
+class ParkedReader(Reader, Protocol):
+    """A reader that waits for a queue to grow, for one client or for many."""
+
+    def reader_count(self) -> int:
+        """Return how many clients it reads for now."""
+
+
+class Waiters:
     """Readers parked on queues; a reader may be parked on many queues, and many on one.
 
     One reader on a queue costs a dict entry; only where there are several do they get a dict of their own. Readers are
@@ -16,25 +31,24 @@ class Waiters(Generic[ReaderT]):
     """
 
     def __init__(self) -> None:
-        self._parked: dict[int, ReaderT | dict[int, ReaderT]] = {}
+        self._parked: dict[int, ParkedReader | dict[int, ParkedReader]] = {}
 
-    def park(self, queue_ref: int, reader: ReaderT) -> None:
+    def park(self, queue_ref: int, reader: ParkedReader) -> None:
         """Note that `reader` waits for the queue; again is the same as once."""
         found = self._parked.get(queue_ref)
         if found is None:
             self._parked[queue_ref] = reader
-        elif type(found) is dict:
+        elif isinstance(found, dict):
             found[id(reader)] = reader
         elif found is not reader:
-            other = cast("ReaderT", found)
-            self._parked[queue_ref] = {id(other): other, id(reader): reader}
+            self._parked[queue_ref] = {id(found): found, id(reader): reader}
 
-    def unpark(self, queue_ref: int, reader: ReaderT) -> None:
+    def unpark(self, queue_ref: int, reader: ParkedReader) -> None:
         """Forget that `reader` waits for the queue; harmless where it does not."""
         found = self._parked.get(queue_ref)
         if found is reader:
             del self._parked[queue_ref]
-        elif type(found) is dict:
+        elif isinstance(found, dict):
             found.pop(id(reader), None)
             if len(found) == 1:
                 self._parked[queue_ref] = next(iter(found.values()))
@@ -43,21 +57,20 @@ class Waiters(Generic[ReaderT]):
         """Return whether anybody waits for the queue."""
         return queue_ref in self._parked
 
-    def parked(self, queue_ref: int) -> list[ReaderT]:
+    def parked(self, queue_ref: int) -> list[ParkedReader]:
         """Return the readers that wait for the queue, those parked first before later ones."""
         found = self._parked.get(queue_ref)
         if found is None:
             return []
-        return list(found.values()) if type(found) is dict else [cast("ReaderT", found)]
+        return list(found.values()) if isinstance(found, dict) else [found]
 
-    def wake(self, queue_refs: Iterable[int]) -> list[ReaderT]:
-        """Return the readers that wait for any of the queues, each once, those parked first before later ones."""
-        woken: dict[int, ReaderT] = {}
+    def wake(self, queue_refs: list[int]) -> dict[int, ParkedReader]:
+        """Return the readers that wait for any of the queues, by their `id`, those parked first before later ones."""
+        woken: dict[int, ParkedReader] = {}
         for queue_ref in queue_refs:
             found = self._parked.get(queue_ref)
-            if type(found) is dict:
+            if isinstance(found, dict):
                 woken.update(found)
             elif found is not None:
-                reader = cast("ReaderT", found)
-                woken[id(reader)] = reader
-        return list(woken.values())
+                woken[id(found)] = found
+        return woken

@@ -3,13 +3,14 @@ import cython
 from core.message cimport StoredBatch
 from core.store.queue_index cimport QueueIndex
 from core.store.record cimport fill_batch, fill_columns
+from core.store.segments cimport Segments
 
 cdef Py_ssize_t _POSITIONS_MAX
 cdef long long _NO_LIMIT
 
 
 cdef class QueueReader:
-    cdef object _segments
+    cdef Segments _segments
     cdef QueueIndex _index
     cdef long long _trusted_from
     cdef int[::1] _positions

@@ -73,7 +73,7 @@ class Segments:
             path.unlink()
 
     def _check_order(self) -> None:
-        while self.segments and self.segments[-1].size == 0:  # made, but its room was never taken
+        while self.segments and self._last().size == 0:  # made, but its room was never taken
             self.segments.pop().path.unlink()
         for left, right in zip(self.segments, self.segments[1:], strict=False):
             if left.end != right.base:
@@ -88,7 +88,10 @@ class Segments:
     @property
     def newest_base(self) -> int:
         """The physical offset at which the newest segment starts."""
-        return self.segments[-1].base
+        return self._last().base
+
+    def _last(self) -> Segment:
+        return self.segments[len(self.segments) - 1]  # compiled code takes no negative index
 
     @property
     def total_bytes(self) -> int:
@@ -104,7 +107,7 @@ class Segments:
 
     def view(self, base: int) -> memoryview | None:
         """Return the bytes of the segment that starts at `base`, kept mapped; None where dropped."""
-        if self.segments and base == self.segments[-1].base and self.newest is not None:
+        if self.newest is not None and base == self._last().base:
             return self.newest.view
         file = self._mapped.get(base)
         if file is not None:
@@ -126,7 +129,7 @@ class Segments:
     def open_newest(self) -> MappedFile | None:
         """Map the newest segment for writing; None in an empty log."""
         if self.segments:
-            self.newest = MappedFile.open(self.segments[-1].path, is_writable=True)
+            self.newest = MappedFile.open(self._last().path, is_writable=True)
         return self.newest
 
     def prepare(self) -> None:
@@ -166,13 +169,13 @@ class Segments:
         file, self._next = self._next, None
         if file is None:
             file = self._make_spare()
-        base = self.segments[-1].end if self.segments else 0
+        base = self._last().end if self.segments else 0
         segment = Segment(base, file.size, self.folder / segment_name(base), file.size)
         file.path.rename(segment.path)
         file.path = segment.path
         if self.newest is not None:
-            self._map(self.segments[-1].base, self.newest)
-            self._untrimmed.append((self.segments[-1], self.newest, used_bytes))
+            self._map(self._last().base, self.newest)
+            self._untrimmed.append((self._last(), self.newest, used_bytes))
             self.unsynced = [*self.unsynced, self.newest]  # a new list: a flush may be taking the old one
         self.segments.append(segment)
         self.newest = file

@@ -81,7 +81,7 @@ cdef class PacketReader:
     cdef void _fail(self, int fault) except *
 
     @cython.locals(columns=RunColumns, topic=bytes)
-    cdef Py_ssize_t _intern_topic(self, Py_ssize_t start, Py_ssize_t size) except -1
+    cdef Py_ssize_t _intern_topic(self, const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t size) except -1
 
     @cython.locals(packet_ids="int[::1]", capacity=Py_ssize_t, pos=Py_ssize_t, count=Py_ssize_t)
     cdef int _cut_acks(self, const unsigned char[::1] buf, Py_ssize_t end) except -1

@@ -135,7 +135,7 @@ class PacketReader:
         Raises:
             MqttError: The next packet breaks the protocol; all before it have been returned.
         """
-        found = self._cut(self._buf)
+        found = self._cut(self._buf) if self._pos < len(self._buf) else _MORE
         while found == _MORE and self._rest is not None:
             self._buf = self._rest
             self._pos = self._rest_pos
@@ -222,7 +222,7 @@ class PacketReader:
             size = octets.read_u16(buf, at)
             at += 2
             if count == 0 or size != topic_size or not octets.equal_bytes(buf, at, buf, topic_start, size):
-                topic = self._intern_topic(at, size)
+                topic = self._intern_topic(buf, at, size)
             topic_start = at
             topic_size = size
             at += size
@@ -275,10 +275,10 @@ class PacketReader:
         error, clause, reason = _FAULTS[fault]
         raise error(clause, reason)
 
-    def _intern_topic(self, start: int, size: int) -> int:
+    def _intern_topic(self, buf: bytes | bytearray, start: int, size: int) -> int:
         """Return the index of the topic among the batch's distinct ones."""
         columns = self.columns
-        topic = bytes(self._buf[start : start + size])
+        topic = octets.read_bytes(buf, start, start + size)
         index = columns.topic_index.setdefault(topic, len(columns.topic_index))
         if index == len(columns.batch.topics):
             columns.batch.topics.append(topic)

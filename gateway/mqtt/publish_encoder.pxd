@@ -14,8 +14,7 @@ cdef class PublishEncoder:
     cdef public Py_ssize_t id_count
     cdef public Py_ssize_t body_bytes
     cdef int[::1] _id_positions
-    cdef bytearray _out
-    cdef object _view
+    cdef unsigned char[::1] _out
     cdef Py_ssize_t _size
     cdef StoredBatch _of
     cdef long long _fill_number

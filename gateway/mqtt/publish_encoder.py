@@ -28,7 +28,6 @@ class PublishEncoder:
         self.body_bytes = 0
         self._id_positions = array("i", bytes(4 * capacity))
         self._out = bytearray(_SCRATCH_BYTES)
-        self._view = memoryview(self._out)
         self._size = 0
         self._of: StoredBatch | None = None  # what `_out` holds, for the same messages in the queue of another filter
         self._fill_number = 0
@@ -53,9 +52,8 @@ class PublishEncoder:
         size = self._measure(batch, granted_qos)
         if size > len(self._out):
             self._out = bytearray(size)
-            self._view = memoryview(self._out)
         self._size = self._write(batch, batch.buf, self._out, granted_qos, first_id, dup_until, retain)
-        data = bytes(self._view[: self._size])
+        data = octets.read_bytes(self._out, 0, self._size)
         self._data = b"" if self.id_count else data
         self._of = batch if is_first and batch.fill_number > 0 else None
         self._fill_number = batch.fill_number
@@ -72,7 +70,7 @@ class PublishEncoder:
     def renumber(self, first_id: int) -> bytes:
         """Return what the last `encode` returned, with packet identifiers from `first_id` on."""
         self._patch(self._out, first_id)
-        return bytes(self._view[: self._size])
+        return octets.read_bytes(self._out, 0, self._size)
 
     def _measure(self, batch: StoredBatch, granted_qos: int) -> int:
         size = 0

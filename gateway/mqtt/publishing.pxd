@@ -3,6 +3,7 @@ import cython
 from core.broker cimport Broker
 from core.message cimport PublishBatch
 from core.metrics cimport DoorMetrics
+from gateway.auth.permissions cimport Permissions
 from gateway.mqtt.codec cimport RunColumns, encode_pubacks
 
 
@@ -14,10 +15,10 @@ cdef class Publishing:
     cdef PublishBatch _will_batch
 
     @cython.locals(columns=RunColumns, batch=PublishBatch)
-    cpdef bytes publish_run(self, bytes origin, bytes host, may, long long now_ms)
+    cpdef bytes publish_run(self, bytes origin, bytes host, Permissions may, long long now_ms)
 
     @cython.locals(routes=list, topic=bytes)
-    cdef _route(self, PublishBatch batch, may)
+    cdef _route(self, PublishBatch batch, Permissions may)
 
     @cython.locals(count=Py_ssize_t, retained_count=Py_ssize_t, body_bytes=Py_ssize_t)
     cdef void _cut_batch(self, PublishBatch batch, Py_ssize_t topic_index) except *

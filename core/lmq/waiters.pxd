@@ -1,0 +1,10 @@
+import cython
+
+
+cdef class Waiters:
+    cdef dict _parked
+
+    cpdef bint is_waited_for(self, queue_ref) except -1
+
+    @cython.locals(woken=dict)
+    cpdef dict wake(self, list queue_refs)

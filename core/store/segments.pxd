@@ -1,0 +1,23 @@
+cdef class Segment:
+    cdef readonly object base
+    cdef readonly object size
+    cdef readonly object path
+    cdef public object disk_bytes
+
+
+cdef class Segments:
+    cdef readonly object folder
+    cdef readonly object segment_bytes
+    cdef object _spare
+    cdef object _spare_numbers
+    cdef object _next
+    cdef Py_ssize_t _mapped_max
+    cdef readonly object _mapped
+    cdef public object newest
+    cdef public list unsynced
+    cdef list _untrimmed
+    cdef readonly list segments
+
+    cdef Segment _last(self)
+
+    cpdef view(self, base)
