@@ -52,3 +52,5 @@ cdef class Broker:
     cdef list _run_round(self, list readers, long long now_ms)
 
     cpdef when_durable(self, callback)
+
+    cpdef when_kept(self, callback)

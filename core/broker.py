@@ -7,6 +7,7 @@ which it calls `begin_flush`, then `store.flush` on a thread of its own, then `e
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 
 from core.errors import LmqError, StoreClosedError
@@ -23,6 +24,9 @@ from core.store.message_store import MessageStore
 from core.store.places import Places
 from core.store.table import Table
 
+LOGGER = logging.getLogger(__name__)
+
+CAUGHT_UP_COUNT = 1_024
 ROUTE_CACHE_MAX = 100_000  # routes of about 500 bytes each
 ROUNDS_MAX = 8  # so often a reader with more to do is run in one turn, before others have theirs
 _ROUNDS_MAX = ROUNDS_MAX
@@ -59,7 +63,7 @@ class Broker:
     Args:
         store: The open store; whoever opened it closes it.
         parent_topic: The topic that MQTT and AMQP messages are stored on.
-        is_sync: Whether `when_durable` waits for a flush.
+        is_sync: Whether `when_durable` waits for a flush; `when_kept` does in any case.
         metrics: Counters to add to.
     """
 
@@ -76,6 +80,7 @@ class Broker:
         self.consumer_offsets = ConsumerOffsets(store.table("consumer_offsets"), store.places("consumer_offsets"))
         self.pop = PopService(store, store.journal("pop"), self._on_shown)
         self._is_sync = is_sync
+        self._catch_up_retained()
         self._waiters = Waiters()
         self._holders: list[Callable[[], Iterable[tuple[int, int]]]] = []
         self._grown: list[int] = []
@@ -159,6 +164,20 @@ class Broker:
                 self.retained.set(topic, bytes(one.buf[one.record_start[0] : one.record_end[0]]))
                 one.clear()
 
+    def _catch_up_retained(self) -> None:
+        """Take in the retained messages that the log has and the table lacks, because a process was killed."""
+        store = self.store
+        batch = StoredBatch(CAUGHT_UP_COUNT)
+        at = store.covered_until
+        taken = 0
+        while at < store.written_until:
+            at = store.scan(at, batch)
+            taken += self.retained.take_in(batch)
+        batch.clear()
+        store.note_covered()
+        if taken:
+            LOGGER.info("took retained messages in from the end of the log count=%d", taken)
+
     def _on_shown(self, queue_ref: int) -> None:
         """Wake who waits for messages that were given back, as for new ones."""
         self._shown.append(queue_ref)
@@ -208,7 +227,7 @@ class Broker:
         return self.read_at(physical_offset, into) if record is None else self.read_record(record, into)
 
     def table(self, name: str) -> Table:
-        """Return the durable table `name`; its changes are covered by `when_durable`."""
+        """Return the durable table `name`; its changes are covered by `when_kept`."""
         return self.store.table(name)
 
     def places(self, name: str) -> Places:
@@ -284,22 +303,37 @@ class Broker:
     # Durability
 
     def when_durable(self, callback: Callable[[], None]) -> None:
-        """Call back when all that was written, changed or acknowledged so far is as safe as the settings say.
+        """Call back when all messages and acknowledgements so far are as safe as the settings say.
 
-        Callbacks come in the order of the calls, also where one is met at once. After a failed flush they never come.
+        Without `is_sync` that is at once: what is written to a mapped file survives a killed process. Callbacks come in
+        the order of the calls, also where one is met at once. After a failed flush they never come.
+        """
+        if self._is_sync:
+            self.when_kept(callback)
+        elif not self.is_failed:
+            callback()
+
+    def when_kept(self, callback: Callable[[], None]) -> None:
+        """Call back when all changes of tables so far survive a killed process too; with `is_sync`, a power cut.
+
+        In order, as `when_durable`. Retained messages follow from the log: nobody need wait for their table.
         """
         if self.is_failed:
             return
-        if not self._waiting and not self._covered and not (self._is_sync and self.store.needs_flush()):
+        if not self._waiting and not self._covered and not self._is_at_risk():
             callback()
             return
         self._waiting.append(callback)
         if not self._is_flushing:
             self.request_flush()
 
+    def _is_at_risk(self) -> bool:
+        return self.store.needs_flush() if self._is_sync else self.store.needs_commit()
+
     def begin_flush(self) -> None:
         """Fix what the flush that is about to start covers; followed by `end_flush` in any case."""
         self._is_flushing = True
+        self.store.note_covered()
         self._covered, self._waiting = self._waiting, []
 
     def end_flush(self, error: LmqError | None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from core.lmq.topic_trie import HASH, PLUS
+from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, StoredBatch
 
 # A branch of the tree of topics: by level, what is below. None: a topic ends there. Bytes: exactly one topic goes on
 # there, with these levels. A branch: several do; its own topic, if there is one, is the entry `_HERE`.
@@ -74,6 +75,28 @@ class RetainedMessages:
             self._table.delete(topic)
             _uproot(self._root, topic)
             self._count -= 1
+
+    def take_in(self, batch: StoredBatch) -> int:
+        """Set and remove what the messages of `batch` say, in order; return how many said anything.
+
+        What was taken in before changes nothing, if all that came after it is taken in too.
+        """
+        flags = batch.flag
+        taken = 0
+        for i in range(batch.count):
+            if flags[i] & FLAG_RETAIN and flags[i] & FLAG_MARK_MASK == FLAG_MARK:
+                taken += self._take_in_one(batch, i)
+        return taken
+
+    def _take_in_one(self, batch: StoredBatch, i: int) -> bool:
+        if batch.topic_start[i] < batch.properties_start[i]:
+            return False  # on a RocketMQ topic, and so the producer's own flag
+        topic = bytes(batch.buf[batch.topic_start[i] : batch.topic_end[i]])
+        if batch.body_start[i] == batch.body_end[i]:
+            self.remove(topic)
+        else:
+            self.set(topic, bytes(batch.buf[batch.record_start[i] : batch.record_end[i]]))
+        return True
 
     def get(self, topic: bytes) -> bytes | None:
         """Return the record of the retained message of `topic`, or None."""

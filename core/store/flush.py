@@ -1,4 +1,9 @@
-"""Group commit, as a plan: what a flush covers is fixed at its start, what it waits for happens off the loop."""
+"""Group commit, as a plan: what a flush covers is fixed at its start, what it waits for happens off the loop.
+
+A killed process leaves everything that it wrote to mapped files: log, places, journals. Its tables are as the last
+flush left them, under `flush = async` an interval ago. Those that follow from the log are brought up to it at the
+start; whoever changes others waits for the flush in either mode.
+"""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ cdef class MessageStore:
     cdef long long _populated
     cdef readonly CommitLog _log
     cdef QueueReader _reader
+    cdef object _scan
     cdef object _confirmed
     cdef object _flusher
 

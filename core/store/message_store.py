@@ -21,6 +21,7 @@ from core.store.dispatch_set import DispatchSets
 from core.store.flush import Flusher, Syncable
 from core.store.journal import Journal
 from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER
+from core.store.log_scan import LogScan
 from core.store.mapped_file import MappedFile
 from core.store.places import Places
 from core.store.queue_index import QueueIndex
@@ -80,6 +81,7 @@ class MessageStore:
         if segments.newest is not None:
             self._log.go_on_at(recovered.position, recovered.store_ms)
         self._reader = QueueReader(segments, self._index, trusted_from=self._log.written_until())
+        self._scan = LogScan()
         self._confirmed = Confirmed.create(data_dir)
         self._flusher = Flusher(self._log, segments, definitions, self._confirmed)
 
@@ -219,6 +221,19 @@ class MessageStore:
         """Fill `into` with the one record at `physical_offset`; False where none is served."""
         return self._reader.read_at(physical_offset, into)
 
+    def scan(self, start: int, into: StoredBatch) -> int:
+        """Fill `into` with messages in the order of the log, all of one segment; return where to go on.
+
+        They start at the physical offset `start`, where a record starts, or where the log does. None may be given
+        before `written_until` is reached.
+        """
+        segment = self._segments.find(max(start, self._segments.first_offset))
+        view = self._segments.view(segment.base) if segment is not None else None
+        if segment is None or view is None:
+            return self.written_until
+        end = min(segment.end, self.written_until)
+        return self._scan.fill(into, view, segment.base, max(start, segment.base), end)
+
     def read_record(self, record: bytes, into: StoredBatch) -> bool:
         """Fill `into` with one record that was copied out of the log; False where it is none."""
         return read_record(record, into)
@@ -242,6 +257,19 @@ class MessageStore:
         return self._head.take_grown(into)
 
     # Durability
+
+    @property
+    def covered_until(self) -> int:
+        """The end of that part of the log whose records have made their changes to the tables."""
+        return min(self._definitions.covered_until, self.written_until)
+
+    def note_covered(self) -> None:
+        """Say that all records so far have made their changes to the tables."""
+        self._definitions.note_covered(self.written_until)
+
+    def needs_commit(self) -> bool:
+        """Return whether a change of a table waits for a flush: a killed process would lose it."""
+        return self._definitions.dirty
 
     @property
     def flushed_until(self) -> int:

@@ -15,8 +15,9 @@ from core.properties import DISPATCH_SET, INNER_MULTI_DISPATCH, decode_propertie
 from core.store.confirmed import Confirmed
 from core.store.dispatch_set import decode_set
 from core.store.layout import COMMIT_LOG_FOLDER, DISPATCH_SET_TOPIC, segment_paths
+from core.store.log_scan import LogScan
 from core.store.mapped_file import MappedFile
-from core.store.record import BLANK, fill_columns, fill_range, find_sound, is_intact, record_size
+from core.store.record import fill_columns, is_intact
 from core.store.record_codec import decode_record
 from core.store.segments import first_store_ms
 
@@ -38,13 +39,18 @@ class StoreReader:
 
     def __init__(self, data_dir: Path, confirmed: Confirmed | None) -> None:
         self.data_dir = data_dir
-        self.damaged_at: list[int] = []  # physical offsets of records that `scan` passed over
         self._folder = data_dir / COMMIT_LOG_FOLDER
         self._confirmed = confirmed
         self._base = -1
         self._file: MappedFile | None = None
         self._sets: dict[int, list[bytes]] = {}
         self._scratch = StoredBatch(1)
+        self._scan = LogScan()
+
+    @property
+    def damaged_at(self) -> list[int]:
+        """The physical offsets of records that `scan` passed over."""
+        return self._scan.damaged_at
 
     @classmethod
     def open(cls, data_dir: Path | str) -> StoreReader:
@@ -109,26 +115,7 @@ class StoreReader:
         Returns:
             Where to go on: `end` or more when all are read. `into` may hold fewer records than fit, also none.
         """
-        view = self._view(base)
-        into.clear()
-        into.buf = view
-        pos = start - base
-        limit = min(end - base, len(view))
-        while pos < limit and into.count < into.capacity:
-            pos = fill_range(into, view, base, pos, limit, limit, DISPATCH_SET_TOPIC)
-            if pos >= limit or into.count == into.capacity:
-                break
-            if record_size(view, pos) == BLANK:
-                return max(end, base + pos)
-            pos = self._pass_damage(view, base, pos, limit)
-        return base + pos
-
-    def _pass_damage(self, view: memoryview, base: int, pos: int, limit: int) -> int:
-        """Return where the next sound record starts, `limit` where there is none."""
-        found = find_sound(self._scratch, view, base, pos, limit)
-        if found >= 0 or any(view[pos : pos + 8]):
-            self.damaged_at.append(base + pos)
-        return found if found >= 0 else limit
+        return self._scan.fill(into, self._view(base), base, start, end)
 
     def dispatch_names(self, batch: StoredBatch, i: int) -> list[bytes]:
         """Return the light queues that message `i` of a scanned batch went to; empty where it went to none.

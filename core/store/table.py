@@ -16,6 +16,10 @@ from core.errors import DataFolderUnusableError, DiskFullError, FlushFailedError
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _ROW_COLUMNS = "(key BLOB PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID"
 
+COVER_STEP_BYTES = 64 << 20  # so much of the log at most is to be read again at the start: a tenth of a second
+_LOG_TABLE = "log"
+_COVERED_KEY = b"covered_until"
+
 Changes = dict[tuple[str, bytes], bytes | None]  # the newest value of each changed key; None: deleted
 
 
@@ -70,6 +74,7 @@ class Definitions:
         self._tables: dict[str, Table] = {}
         self._changes: Changes = {}
         self._snapshot = Snapshot({})
+        self._covered_until = self._kept_until = int.from_bytes(self._load(_LOG_TABLE).get(_COVERED_KEY, b""), "big")
 
     @classmethod
     def open(cls, path: Path) -> Definitions:
@@ -92,7 +97,11 @@ class Definitions:
         if verdict != "ok":
             connection.close()
             raise DataFolderUnusableError(str(path), f"damaged database: {verdict}")
-        return cls(path, connection)
+        try:
+            return cls(path, connection)
+        except StoreError:
+            connection.close()
+            raise
 
     def table(self, name: str) -> Table:
         """Return the table of that name (a-z, 0-9, _), made on first use.
@@ -116,13 +125,29 @@ class Definitions:
         """Queue a change for the next commit; called by the tables."""
         self._changes[name, key] = value
 
+    @property
+    def covered_until(self) -> int:
+        """The end of that part of the log whose records have made their changes, as `note_covered` said last.
+
+        After `open`: as the last commit said; records after it may have been written by a process that was killed.
+        """
+        return self._covered_until
+
+    def note_covered(self, until: int) -> None:
+        """Say that all records of the log before `until` have made their changes; kept with the next commit."""
+        self._covered_until = until
+
     def begin_commit(self) -> Snapshot:
         """Take the changes so far, and those of the commit before where it failed.
 
         May run on the thread that commits: a change goes into this snapshot or the next.
         """
+        until = self._covered_until  # before the changes are taken, so that they are all there
         changes = self._changes
         self._changes = {}
+        if until != self._kept_until and (changes or not 0 < until - self._kept_until < COVER_STEP_BYTES):
+            changes[_LOG_TABLE, _COVERED_KEY] = until.to_bytes(8, "big")
+            self._kept_until = until
         if not self._snapshot.is_done:
             changes = {**self._snapshot.changes, **changes}
         self._snapshot = Snapshot(changes)

@@ -28,14 +28,14 @@ class Answers:
     """Sends answers now, or when the disk has what they promise.
 
     Args:
-        when_durable: The broker's.
+        when_kept: The broker's.
         output: The connection.
     """
 
-    __slots__ = ("_output", "_waiting", "_when_durable")
+    __slots__ = ("_output", "_waiting", "_when_kept")
 
-    def __init__(self, when_durable: Callable[[Callable[[], None]], None], output: AnswerOutput) -> None:
-        self._when_durable = when_durable
+    def __init__(self, when_kept: Callable[[Callable[[], None]], None], output: AnswerOutput) -> None:
+        self._when_kept = when_kept
         self._output = output
         self._waiting = 0
 
@@ -54,7 +54,7 @@ class Answers:
             self._give_now(channel, method, then)
             return
         self._waiting += 1
-        self._when_durable(partial(self._give_late, channel, method, then))
+        self._when_kept(partial(self._give_late, channel, method, then))
 
     def _give_now(self, channel: Channel, method: base.Frame | None, then: Callable[[], None] | None) -> None:
         if method is not None:

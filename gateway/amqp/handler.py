@@ -118,7 +118,7 @@ class AmqpHandler:
         self._is_released = False
         self._put_bytes = 0
         self._taken_bytes = 0
-        self._answers = Answers(self._broker.when_durable, self)
+        self._answers = Answers(self._broker.when_kept, self)
         self._to_confirm: dict[Channel, int] = {}
         self._login("", NOBODY)
 

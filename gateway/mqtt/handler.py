@@ -225,7 +225,7 @@ class MqttHandler:
     def _when_kept(self, callback: partial[None]) -> None:
         """Call back when a durable session's change is written down, at once for any other session."""
         if self.session is not None and self.session.is_persistent:
-            self._door.broker.when_durable(callback)
+            self._door.broker.when_kept(callback)
         else:
             callback()
 
@@ -279,7 +279,7 @@ class MqttDoor:
         self.columns = RunColumns()
         places = broker.places("mqtt")
         catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
-        self.sessions = SessionTable(broker.table, places, catch_ups, broker.when_durable)
+        self.sessions = SessionTable(broker.table, places, catch_ups, broker.when_kept)
         self.delivery = Delivery(broker, settings, places, catch_ups, self.metrics)
         self.subscribing = Subscribing(broker, self.sessions, self.delivery, settings.subscription_count_max)
         self.publishing = Publishing(broker, self.columns, self.metrics)

@@ -75,7 +75,7 @@ class SessionTable:
         table: Makes or opens a durable map by name.
         places: Where durable subscriptions keep their places.
         catch_ups: What they are owed of retained messages.
-        when_durable: Calls back when all changes so far are durable.
+        when_kept: Calls back when all changes so far are kept.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class SessionTable:
         table: Callable[[str], TableLike],
         places: PlacesTable,
         catch_ups: CatchUps,
-        when_durable: Callable[[Callable[[], None]], None],
+        when_kept: Callable[[Callable[[], None]], None],
     ) -> None:
         self._session_rows = table("mqtt_sessions")
         self._subscription_rows = table("mqtt_subscriptions")
         self._will_rows = table("mqtt_wills")
         self._places = places
         self._catch_ups = catch_ups
-        self._when_durable = when_durable
+        self._when_kept = when_kept
         self._sessions: dict[bytes, Session] = {}
         self._idle_since_ms: dict[Session, int] = {}
 
@@ -230,7 +230,7 @@ class SessionTable:
         slots = (subscription.floor_slot, subscription.sent_slot, subscription.retained_slot)
         subscription.floor_slot = subscription.sent_slot = subscription.retained_slot = NO_SLOT
         if slots[0] != NO_SLOT:
-            self._when_durable(partial(self._release, slots))
+            self._when_kept(partial(self._release, slots))
 
     def _release(self, slots: tuple[int, ...]) -> None:
         for slot in slots:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from core.broker import ROUNDS_MAX, Broker
@@ -237,6 +239,7 @@ def test_after_a_failed_sync_nobody_is_told_and_nothing_is_taken(store):
     broker.begin_flush()
     broker.end_flush(FlushFailedError("EIO"))
     broker.when_durable(lambda: told.append(2))
+    broker.when_kept(lambda: told.append(3))
     with pytest.raises(StoreClosedError):
         publish(broker, b"t", b"2")
     assert told == []
@@ -249,6 +252,85 @@ def test_the_last_retained_message_of_a_topic_is_kept_and_an_empty_one_deletes_i
     assert b"new" in broker.retained.get(b"a/b")
     publish(broker, b"a/b", b"", flag=FLAG_RETAIN)
     assert broker.retained.get(b"a/b") is None
+
+
+def flush(broker):
+    broker.begin_flush()
+    broker.store.flush()
+    broker.end_flush(None)
+
+
+def retained_bodies(broker):
+    """Return topic and body of all retained messages."""
+    one = StoredBatch(1)
+    found = {}
+    for topic, record in broker.retained.match(b"#"):
+        assert broker.read_record(record, one)
+        found[topic] = bytes(one.buf[one.body_start[0] : one.body_end[0]])
+    return found
+
+
+def test_retained_messages_that_the_log_alone_has_are_there_after_a_kill(store, tmp_path):
+    broker, _ = make_broker(store, is_sync=False)
+    publish(broker, b"kept", b"1", flag=FLAG_RETAIN)
+    publish(broker, b"replaced", b"1", flag=FLAG_RETAIN)
+    publish(broker, b"cleared", b"1", flag=FLAG_RETAIN)
+    flush(broker)
+    publish(broker, b"replaced", b"2", b"3", flag=FLAG_RETAIN)
+    publish(broker, b"cleared", b"", flag=FLAG_RETAIN)
+    publish(broker, b"new", b"4", flag=FLAG_RETAIN)
+    publish(broker, b"new", b"not retained")
+    killed = shutil.copytree(tmp_path, tmp_path.with_name(tmp_path.name + ".killed"))
+    for _ in range(2):  # to be killed again before anything is flushed changes nothing
+        again = open_store(killed)
+        found, _ = make_broker(again, is_sync=False)
+        assert retained_bodies(found) == {b"kept": b"1", b"replaced": b"3", b"new": b"4"}
+        killed = shutil.copytree(killed, killed.with_name(killed.name + "+"))
+        again.close()
+
+
+def test_after_a_kill_only_what_no_flush_covered_is_taken_in_again(store, tmp_path):
+    broker, _ = make_broker(store, is_sync=False)
+    publish(broker, b"t", b"1", flag=FLAG_RETAIN)
+    flush(broker)
+    end = store.written_until
+    publish(broker, b"t", b"2", flag=FLAG_RETAIN)
+    again = open_store(shutil.copytree(tmp_path, tmp_path.with_name(tmp_path.name + ".killed")))
+    assert again.covered_until == end < again.written_until
+    make_broker(again)
+    assert again.covered_until == again.written_until
+    again.close()
+
+
+def test_message_that_only_looks_retained_is_not(store):
+    broker, _ = make_broker(store)
+    for topic, flag in ((b"T", FLAG_MARK | FLAG_RETAIN), (b"LMQ_PARENT", FLAG_RETAIN)):
+        batch = PublishBatch(1)
+        batch.topics.append(topic)
+        batch.routes.append(broker.route_rocketmq(topic, 0, []))
+        batch.buf = b"body"
+        batch.body_end[0] = 4
+        batch.flag[0] = flag  # a RocketMQ producer's own
+        batch.count = 1
+        broker.publish_batch(batch, NOW_MS)
+    again, _ = make_broker(store)
+    assert retained_bodies(again) == {}
+
+
+@pytest.mark.parametrize("is_sync", [False, True])
+def test_kept_means_after_the_sync_that_covers_the_tables(store, is_sync):
+    broker, turns = make_broker(store, is_sync=is_sync)
+    flush(broker)
+    told = []
+    broker.when_kept(lambda: told.append(1))
+    assert (told, turns.flushes) == ([1], 0)
+    broker.table("t").put(b"k", b"v")
+    broker.when_kept(lambda: told.append(2))
+    assert (told, turns.flushes) == ([1], 1)
+    broker.when_durable(lambda: told.append(3))
+    assert told == ([1] if is_sync else [1, 3])  # a message's acknowledgement waits for no table
+    flush(broker)
+    assert sorted(told) == [1, 2, 3]
 
 
 def test_explain_names_queues_filters_and_readers(store):

@@ -130,3 +130,21 @@ def test_no_confirmed_message_is_lost_and_no_acknowledged_one_comes_back_through
         left = {body for body, _ in drain(gateway, "load")}
     assert not left & acked
     assert confirmed - acked - unsure <= left
+
+
+def test_queue_that_was_declared_is_there_with_its_confirmed_messages_long_before_a_sync_is_due(tmp_path):
+    env = {"LMQ_STORE__FLUSH__MODE": "async", "LMQ_STORE__FLUSH__INTERVAL_MS": "60000"}
+    with GatewayProcess(tmp_path, env=env) as gateway:
+        channel = connect(gateway).channel()
+        channel.exchange_declare("jobs", "direct", durable=True)
+        channel.queue_declare("work", durable=True)
+        channel.queue_bind("work", "jobs", "k")
+        channel.confirm_delivery()
+        channel.basic_publish("jobs", "k", b"1", PERSISTENT, mandatory=True)
+        gateway.restart()
+        connection = connect(gateway)
+        channel = connection.channel()
+        channel.confirm_delivery()
+        channel.basic_publish("jobs", "k", b"2", PERSISTENT, mandatory=True)  # exchange and binding are there too
+        connection.close()
+        assert [body for body, _ in drain(gateway, "work")] == [1, 2]

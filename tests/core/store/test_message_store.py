@@ -235,3 +235,29 @@ def test_closed_store_takes_nothing(store):
     with pytest.raises(StoreClosedError):
         publish(store, route, b"x")
     store.close()
+
+
+def test_log_is_read_in_its_order_across_segments_and_from_where_it_begins(tmp_path):
+    store = open_store(tmp_path)
+    route = store.make_route(b"T", 0, b"", light("a"))
+    batch = publish(store, route, *(b"%03d" % k + b"x" * 900 for k in range(200)))
+    into = StoredBatch(64)
+
+    def scan(start):
+        found = []
+        while start < store.written_until:
+            start = store.scan(start, into)
+            found += [int(bytes(into.buf[at : at + 3])) for at in into.body_start[: into.count]]
+        return found
+
+    assert scan(0) == list(range(200))
+    assert scan(batch.physical_offset[70]) == list(range(70, 200))
+    assert scan(store.written_until) == []
+    into.clear()
+    store.prepare()
+    assert store.retire(NOW_MS + 1000 * 3_600_000, store.written_until) > 0
+    kept = store.min_offset(store.find_queue(b"%LMQ%a"))
+    assert kept > 0
+    assert scan(0) == list(range(kept, 200))
+    into.clear()
+    store.close()

@@ -14,7 +14,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from core.errors import DataFolderUnusableError, DiskFullError, FlushFailedError
-from core.store.table import Definitions
+from core.store.table import COVER_STEP_BYTES, Definitions
 from tests.support.files import file_size_limit
 
 
@@ -264,3 +264,52 @@ def test_a_killed_writer_loses_no_commit_that_it_reported(tmp_path):
         assert found[0] in {reported, reported + 1}
         number = found[0] + 1
         definitions.close()
+
+
+def reopened_covered(path):
+    definitions = Definitions.open(path)
+    definitions.close()
+    return definitions.covered_until
+
+
+def test_what_the_log_has_changed_is_kept_with_the_changes(tmp_path):
+    path = tmp_path / "d.db"
+    definitions = Definitions.open(path)
+    assert definitions.covered_until == 0
+    definitions.table("t").put(b"a", b"1")
+    definitions.note_covered(500)
+    snapshot = definitions.begin_commit()
+    definitions.note_covered(900)  # of records that change what comes with the next commit
+    definitions.commit(snapshot)
+    assert reopened_covered(path) == 500
+    commit(definitions)
+    assert reopened_covered(path) == 500  # nothing was changed: not worth a commit
+    definitions.table("t").put(b"a", b"2")
+    commit(definitions)
+    assert reopened_covered(path) == 900
+    definitions.close()
+
+
+def test_what_the_log_has_changed_is_kept_by_itself_when_much_was_written_since(tmp_path):
+    path = tmp_path / "d.db"
+    definitions = Definitions.open(path)
+    definitions.note_covered(COVER_STEP_BYTES)
+    commit(definitions)
+    assert reopened_covered(path) == COVER_STEP_BYTES
+    definitions.note_covered(100)  # the machine failed, and the log is shorter than it was
+    commit(definitions)
+    assert reopened_covered(path) == 100
+    definitions.close()
+
+
+def test_failed_commit_keeps_no_more_of_the_log_than_it_did(tmp_path):
+    path = tmp_path / "d.db"
+    definitions = Definitions.open(path)
+    definitions.table("t").put(b"a", b"x" * 100_000)
+    definitions.note_covered(700)
+    with file_size_limit(4096), pytest.raises((DiskFullError, FlushFailedError)):
+        commit(definitions)
+    assert reopened_covered(path) == 0
+    commit(definitions)
+    assert reopened_covered(path) == 700
+    definitions.close()

@@ -1,0 +1,48 @@
+"""Goes through the records of the log in the order that they were written, past what is damaged."""
+
+from __future__ import annotations
+
+from core.message import StoredBatch
+from core.store.layout import DISPATCH_SET_TOPIC
+from core.store.record import BLANK, fill_range, find_sound, record_size
+
+
+class LogScan:
+    """Fills batches with sound messages, checked; `damaged_at` are physical offsets of what was passed over."""
+
+    def __init__(self) -> None:
+        self.damaged_at: list[int] = []
+        self._scratch = StoredBatch(1)
+
+    def fill(self, into: StoredBatch, view: memoryview, base: int, start: int, end: int) -> int:
+        """Fill `into` with the sound messages that start in [start, end) of one segment.
+
+        Args:
+            into: Is cleared first.
+            view: The segment.
+            base: Its first physical offset.
+            start: `base`, or what an earlier call returned: a physical offset where a record starts.
+            end: Physical offset to stop at, at most the segment's end.
+
+        Returns:
+            Where to go on: `end` or more when all are read. `into` may hold fewer messages than fit, also none.
+        """
+        into.clear()
+        into.buf = view
+        pos = start - base
+        limit = min(end - base, len(view))
+        while pos < limit and into.count < into.capacity:
+            pos = fill_range(into, view, base, pos, limit, limit, DISPATCH_SET_TOPIC)
+            if pos >= limit or into.count == into.capacity:
+                break
+            if record_size(view, pos) == BLANK:
+                return max(end, base + pos)
+            pos = self._pass_damage(view, base, pos, limit)
+        return base + pos
+
+    def _pass_damage(self, view: memoryview, base: int, pos: int, limit: int) -> int:
+        """Return where the next sound record starts, `limit` where there is none."""
+        found = find_sound(self._scratch, view, base, pos, limit)
+        if found >= 0 or any(view[pos : pos + 8]):
+            self.damaged_at.append(base + pos)
+        return found if found >= 0 else limit
