@@ -6,13 +6,13 @@ import argparse
 import datetime as dt
 import os
 import resource
-import signal
 import sys
 from pathlib import Path
 
 from rich.console import Console
 
 from tests.benchmarks.chosen import choose
+from tests.benchmarks.ending import exit_when_told
 from tests.benchmarks.figure import tally
 from tests.benchmarks.scale.points import Point, parse_sizes
 from tests.benchmarks.scale.progress import Run
@@ -55,7 +55,7 @@ def main() -> None:
         for each in SCENARIOS:
             print(f"{each.name:15} {each.title} ({', '.join(f'{size:,}' for size in each.sizes)} {each.sizes_of})")
         return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench-scale: ended"))  # so that the servers are stopped
+    exit_when_told("bench-scale")
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:

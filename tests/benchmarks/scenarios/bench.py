@@ -8,7 +8,6 @@ import contextlib
 import datetime as dt
 import os
 import resource
-import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import uvloop
 from rich.console import Console
 
 from tests.benchmarks.chosen import choose
+from tests.benchmarks.ending import exit_when_told
 from tests.benchmarks.figure import tally
 from tests.benchmarks.scenarios import report as reporting
 from tests.benchmarks.scenarios.figures import Round, Row, value_of, verdicts
@@ -144,7 +144,7 @@ def main() -> None:
     if arguments.list:
         print("\n".join(f"{each.name:15} {each.title}" for each in SCENARIOS))
         return
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: ended"))  # so that the servers are stopped
+    exit_when_told("bench")
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:

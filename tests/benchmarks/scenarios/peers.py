@@ -41,12 +41,16 @@ class Peer:
     extra_ports: tuple[str, ...] = ()  # ports that it needs besides its doors
 
     def start(self) -> Server:
-        """Start it on spare ports and return when it listens."""
+        """Start it on spare ports and return when it listens; it is stopped if it does not, or if we are."""
         names = [*sorted(self.doors), *self.extra_ports]
         ports = dict(zip(names, spare_ports(len(names)), strict=True))
         server = self.launch(make_folder(self.name), ports)
         server.ports = {door: ports[door] for door in self.doors}
-        wait_until_up(server)
+        try:
+            wait_until_up(server)
+        except BaseException:
+            server.stop()
+            raise
         return server
 
 

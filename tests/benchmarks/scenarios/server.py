@@ -120,7 +120,7 @@ def wait_until_up(server: Server) -> None:
     """Return when each port takes connections.
 
     Raises:
-        DidNotStartError: It ended or the time is over; the server is stopped.
+        DidNotStartError: It ended or the time is over.
     """
     deadline = time.monotonic() + START_S
     waiting = set(server.ports.values())
@@ -130,7 +130,6 @@ def wait_until_up(server: Server) -> None:
             return
         if not server.is_up() or time.monotonic() > deadline:
             said = (server.folder / "said.log").read_text(errors="replace")[-600:]
-            server.stop()
             raise DidNotStartError(said or "said nothing")
         time.sleep(0.05)  # noqa: TID251 - nothing else runs meanwhile
 

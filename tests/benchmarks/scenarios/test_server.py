@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
-from tests.benchmarks.scenarios.peers import PEERS
-from tests.benchmarks.scenarios.server import family, used_bytes
+from tests.benchmarks.scenarios.peers import PEERS, Peer
+from tests.benchmarks.scenarios.server import Server, family, spawn, used_bytes
 
 
 def test_disk_is_counted_by_pages_that_hold_something(tmp_path):
@@ -27,6 +28,24 @@ def test_disk_of_a_file_that_is_gone_or_empty_is_nothing(tmp_path):
 
 def test_family_of_a_process_begins_with_itself():
     assert family(os.getpid())[0] == os.getpid()
+
+
+def test_server_is_stopped_when_its_start_is_cut_short():
+    made = []
+
+    def launch(folder, ports):
+        made.append(Server(spawn(["sleep", "60"], folder), folder, {}))
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        return made[0]
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Peer("sleeper", frozenset({"mqtt"}), lambda: "1", launch).start()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not made[0].is_up()
+    assert not made[0].folder.exists()
 
 
 @pytest.mark.slow
