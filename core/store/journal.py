@@ -11,6 +11,7 @@ Source: docs/storage-format.md, "Journals".
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ from core import octets
 from core.errors import DiskFullError
 from core.store.disk import sync_folder
 from core.store.growing_file import STEP_BYTES, GrowingFile
+
+LOGGER = logging.getLogger(__name__)
 
 RECORD_BYTES_MAX = 64
 _RECORD_BYTES_MAX = RECORD_BYTES_MAX
@@ -134,12 +137,15 @@ class Journal:
         if chosen is None and not path.exists() and fallbacks:
             chosen = fallbacks[0]
         if chosen is not None and chosen != path:
+            LOGGER.warning("journal is not whole, the one before it comes back path=%s from=%s", path, chosen.name)
             chosen.replace(path)
         file = GrowingFile(path)
         buf = memoryview(file.map)
         _, number, _ = _read_header(buf)
         end = find_records_end(buf, _HEADER_BYTES, file.size)
         lost_bytes = _clear(buf, end)
+        if lost_bytes:
+            LOGGER.warning("cut a journal off after its last good record path=%s at=%d bytes=%d", path, end, lost_bytes)
         if fallbacks:  # what is whole in memory may still be missing on disk
             file.sync()
             sync_folder(path.parent)

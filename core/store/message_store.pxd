@@ -16,8 +16,7 @@ cdef class MessageStore:
     cdef HeadIndex _head
     cdef object _definitions
     cdef object _sets
-    cdef dict _places
-    cdef dict _journals
+    cdef object _side_files
     cdef bint _is_open
     cdef long long _prepared_at
     cdef long long _populated

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from core.errors import DataFolderUnusableError, LmqError, StoreClosedError
+from core.errors import LmqError, StoreClosedError
 from core.message import DispatchSet, PublishBatch, Route, StoredBatch
 from core.settings import StoreSettings
 from core.store.commit_log import CommitLog
 from core.store.confirmed import Confirmed
 from core.store.data_lock import DataLock
 from core.store.dispatch_set import DispatchSets
-from core.store.flush import Flusher, Syncable
+from core.store.flush import Flusher
 from core.store.journal import Journal
 from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER
 from core.store.log_scan import LogScan
@@ -29,6 +29,7 @@ from core.store.queue_reader import QueueReader, read_record, record_offset
 from core.store.recovery import Recovered, recover
 from core.store.retention import count_retired
 from core.store.segments import Segments
+from core.store.side_files import SideFiles, unusable
 from core.store.table import Definitions, Table
 
 POPULATE_STEP = 256 << 10  # less than that is not worth a system call
@@ -66,8 +67,7 @@ class MessageStore:
         self._head = recovered.index.head
         self._definitions = definitions
         self._sets = DispatchSets(recovered.names, settings.inline_dispatch_bytes)
-        self._places: dict[str, Places] = {}
-        self._journals: dict[str, Journal] = {}
+        self._side_files = SideFiles(data_dir)
         self._is_open = True
         self._prepared_at = 0  # physical offset of the writer at the last `prepare`
         self._populated = 0  # physical offset up to which the newest segment is ready for the writer
@@ -99,7 +99,7 @@ class MessageStore:
             store = cls._open_locked(data_dir, settings, lock)
         except OSError as error:
             lock.release()
-            raise _unusable(data_dir, error) from error
+            raise unusable(data_dir, error) from error
         except LmqError:
             lock.release()
             raise
@@ -207,6 +207,10 @@ class MessageStore:
         """How often a damaged record was met, by recovery and by readers since; none is served."""
         return len(self.report.damaged_at) + self._reader.damaged_count
 
+    def damage_beside(self) -> dict[str, int]:
+        """Return how much was damaged beside the log, by kind; each was told in a warning when it was met."""
+        return {"queue_names": self.report.names_damaged, **self._side_files.damage()}
+
     # Read
 
     def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
@@ -279,10 +283,7 @@ class MessageStore:
     def needs_flush(self) -> bool:
         """Return whether anything was written that no flush has covered yet."""
         return (
-            self._flusher.flushed_until < self._log.written_until()
-            or self._definitions.dirty
-            or any(places.dirty for places in self._places.values())
-            or any(journal.dirty for journal in self._journals.values())
+            self._flusher.flushed_until < self._log.written_until() or self._definitions.dirty or self._side_files.dirty
         )
 
     def flush(self) -> int:
@@ -294,8 +295,7 @@ class MessageStore:
             FlushFailedError: The disk refused; nothing after `flushed_until` may be promised.
             DiskFullError: No room for definitions.
         """
-        others: list[Syncable] = [*self._journals.values(), *self._places.values()]
-        return self._flusher.flush(others)
+        return self._flusher.flush(self._side_files.all())
 
     def prepare(self) -> None:
         """Make room and pages ready ahead of the writer, and write the index of full segments.
@@ -358,13 +358,7 @@ class MessageStore:
             DataFolderUnusableError: It cannot be opened, or is no such file.
             DiskFullError: No room for a new one.
         """
-        if name not in self._places:
-            path = self.data_dir / "places" / name
-            try:
-                self._places[name] = Places.open(path)
-            except OSError as error:
-                raise _unusable(path, error) from error
-        return self._places[name]
+        return self._side_files.places(name)
 
     def journal(self, name: str) -> Journal:
         """Return the journal `name`, made on first use.
@@ -373,13 +367,7 @@ class MessageStore:
             DataFolderUnusableError: It cannot be opened.
             DiskFullError: No room for a new one.
         """
-        if name not in self._journals:
-            path = self.data_dir / "journals" / name
-            try:
-                self._journals[name] = Journal.open(path)
-            except OSError as error:
-                raise _unusable(path, error) from error
-        return self._journals[name]
+        return self._side_files.journal(name)
 
     def table(self, name: str) -> Table:
         """Return the durable table `name`."""
@@ -402,17 +390,12 @@ class MessageStore:
             self._let_go()
 
     def _let_go(self) -> None:
-        closers: list[Closable] = [*self._places.values(), *self._journals.values(), self._definitions, self._names]
+        closers: list[Closable] = [*self._side_files.all(), self._definitions, self._names]
         for part in closers:
             part.close()
         self._index.close()
         self._segments.close()
         self._lock.release()
-
-
-def _unusable(path: Path, error: OSError) -> DataFolderUnusableError:
-    """Return what to tell of a file that the system refuses: the file's own name, where the system says it."""
-    return DataFolderUnusableError(str(error.filename or path), error.strerror or str(error))
 
 
 def _host_bytes(host: str, port: int) -> bytes:

@@ -1,7 +1,7 @@
 """One number for each owner, in a slot of a mapped file: a cursor's queue offset, say.
 
 Setting one is a single store of 8 bytes, so a killed process leaves the old number or the new one. The upper 16 bits of
-a slot are a check over the lower 48, the number; a slot that fails it is damaged and reads as 0.
+a slot are a check over the lower 48, the number; a slot that fails it is damaged and becomes 0.
 
 Source: docs/storage-format.md, "Places".
 """
@@ -32,7 +32,7 @@ class Places:
 
     def __init__(self, path: Path, file: GrowingFile) -> None:
         self.path = path
-        self.damaged_count = 0  # slots that failed their check when they were read
+        self.damaged_count = 0  # slots that failed their check, and became 0
         self._file = file
         self._slots = memoryview(file.map).cast("Q")
         self._used = bytearray(len(self._slots) - _HEADER_SLOTS)
@@ -100,13 +100,14 @@ class Places:
         self._free.append((slot, self._syncs))
 
     def get(self, slot: int) -> int:
-        """Return the number in a slot; 0, and a warning in the log, where it is damaged."""
+        """Return the number in a slot; one that is damaged is told in the log, once, and becomes 0."""
         self._check(slot)
         word = self._slots[slot + _HEADER_SLOTS]
         value = word & _MASK
         if word >> 48 != _fold(value):
             self.damaged_count += 1
-            LOGGER.warning("damaged place reads as 0 path=%s slot=%d", self.path, slot)
+            LOGGER.warning("damaged place is 0 from now on path=%s slot=%d was=%016x", self.path, slot, word)
+            self.set(slot, 0)
             return 0
         return value if value <= VALUE_MAX else value - (1 << 48)
 

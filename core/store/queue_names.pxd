@@ -16,7 +16,7 @@ cdef class QueueNames:
     cdef readonly list files
     cdef readonly int count
     cdef readonly long long top
-    cdef public bint is_restored
+    cdef public object restored_path
     cdef bint is_dirty
     cdef bint is_named
     cdef object text_memory

@@ -65,11 +65,12 @@ def _read_files(files: list[NamesFile]) -> QueueNames:
     if len(data) > 1 and data[1] != data[0]:
         other = QueueNames(files)
         other_damaged_at = other.read_text(data[1])
-        is_damaged = damaged_at >= 0 or other_damaged_at >= 0
-        if other.top > names.top and other_damaged_at < 0:
+        if other_damaged_at >= 0:
+            names.restored_path = files[1].path
+        elif other.top > names.top:
+            other.restored_path = files[0].path if damaged_at >= 0 else None
             names = other
             damaged_at = -1
-        names.is_restored = is_damaged
     if damaged_at >= 0:
         raise CorruptRecordError(damaged_at, "damaged queue names")
     for file, found in zip(files, data, strict=True):
@@ -84,7 +85,7 @@ class QueueNames:
     def __init__(self, files: list[NamesFile]) -> None:
         self.files = files
         self.count = 0
-        self.is_restored = False  # one of the two files was damaged and is made good
+        self.restored_path: Path | None = None  # which of the two files was damaged, and is made good by the other
         self.is_dirty = True
         self.is_named = False  # the folder that names the files was synced
         self.text_memory = Arena(4_096)

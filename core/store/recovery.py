@@ -35,17 +35,18 @@ class RecoveryReport:
         self.entries_lost = 0
         self.tail_bytes_cut = 0
         self.indexes_rebuilt = 0
+        self.names_damaged = 0  # files of queue names that were made good, or set aside
 
 
 class Recovered:
     """A log and its indexes, ready for use; `position` is where the next record goes in the newest segment."""
 
-    def __init__(self, names: QueueNames, index: QueueIndex) -> None:
+    def __init__(self, names: QueueNames, index: QueueIndex, report: RecoveryReport) -> None:
         self.names = names
         self.index = index
         self.position = 0
         self.store_ms = 0
-        self.report = RecoveryReport()
+        self.report = report
 
 
 def recover(segments: Segments, index_folder: Path) -> Recovered:
@@ -55,10 +56,11 @@ def recover(segments: Segments, index_folder: Path) -> Recovered:
         DiskFullError: No room for an index file that has to be built.
         DataFolderUnusableError: A file cannot be opened.
     """
-    names = _open_names(index_folder)
+    report = RecoveryReport()
+    names = _open_names(index_folder, report)
     head = HeadIndex(names.count)
     index = QueueIndex(index_folder, names, head, lambda base: rebuild_index(segments, names, base))
-    result = Recovered(names, index)
+    result = Recovered(names, index, report)
     _remove_strays(segments, index_folder)
     covered_until = _apply_next_offsets(index)
     for segment in segments.segments[:-1]:
@@ -73,17 +75,22 @@ def recover(segments: Segments, index_folder: Path) -> Recovered:
     return result
 
 
-def _open_names(folder: Path) -> QueueNames:
+def _open_names(folder: Path, report: RecoveryReport) -> QueueNames:
     """Open the names, or begin them anew where the file is damaged: no index file fits then."""
     path = folder / NAMES_FILE
     try:
-        return QueueNames.open(path)
+        names = QueueNames.open(path)
     except CorruptRecordError as error:
+        report.names_damaged += 2
         LOGGER.warning("queue names are damaged, all indexes are rebuilt path=%s at=%d", path, error.physical_offset)
         for damaged in (path, path.with_name(path.name + ".copy")):
             if damaged.exists():
                 damaged.rename(damaged.with_name(damaged.name + ".damaged"))
         return QueueNames.open(path)
+    if names.restored_path is not None:
+        report.names_damaged += 1
+        LOGGER.warning("damaged queue names are made good by their copy path=%s", names.restored_path)
+    return names
 
 
 def _remove_strays(segments: Segments, folder: Path) -> None:

@@ -37,6 +37,7 @@ class GatewayCollector(Collector):
             "Damaged records met, and not served.",
             store.damaged_count,
         )
+        yield damage_family(store.damage_beside())
         yield GaugeMetricFamily("lmq_light_queues", "Queues that have an index.", store.queue_count())
         yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", store.log_bytes())
         yield GaugeMetricFamily(
@@ -80,6 +81,14 @@ def reason_families(doors: list[DoorMetrics]) -> Iterator[Metric]:
                 family.add_metric([door.name, reason], count)
     yield refused
     yield dropped
+
+
+def damage_family(counts: dict[str, int]) -> Metric:
+    """Return what was damaged beside the log, by kind of file."""
+    family = CounterMetricFamily("lmq_damage_beside_log", "Damage in files beside the log, mended.", labels=["kind"])
+    for kind, count in counts.items():
+        family.add_metric([kind], count)
+    return family
 
 
 def sync_family(sync: SyncMetrics) -> Metric:

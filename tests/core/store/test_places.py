@@ -77,8 +77,9 @@ def test_a_flipped_bit_reads_as_zero_and_is_counted(tmp_path_factory, number, bi
     path.write_bytes(whole)
     places = Places.open(path)
     places.reserve([0])
-    assert places.get(0) == 0
-    assert places.damaged_count == 1
+    for _ in range(2):
+        assert places.get(0) == 0
+        assert places.damaged_count == 1  # it is told once
     places.set(0, 5)
     assert places.get(0) == 5
     places.close()

@@ -236,12 +236,13 @@ def test_a_missing_or_shorter_file_is_made_good_by_the_other(tmp_path, lost):
 def test_damage_that_was_made_good_is_told(tmp_path):
     whole = write(tmp_path / "queues", KEYS)
     names = QueueNames.open(tmp_path / "queues")
-    assert not names.is_restored
+    assert names.restored_path is None
     names.close()
-    (tmp_path / "queues").write_bytes(whole[:20] + b"?" + whole[21:])
-    names = QueueNames.open(tmp_path / "queues")
-    assert names.is_restored
-    names.close()
+    for path in (tmp_path / "queues", tmp_path / "queues.copy"):
+        path.write_bytes(whole[:20] + b"?" + whole[21:])
+        names = QueueNames.open(tmp_path / "queues")
+        assert names.restored_path == path
+        names.close()
 
 
 def test_two_damaged_files_are_refused_and_begun_anew_when_the_first_is_gone(tmp_path):

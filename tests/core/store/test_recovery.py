@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import shutil
 
 import pytest
@@ -192,3 +193,26 @@ def test_tail_is_cut_only_where_it_holds_something(tmp_path):
     assert cut_tail(file, 11) == 1
     assert (file.view[10], file.view[50_000]) == (1, 0)
     assert cut_tail(file, 11) == 0
+
+
+@pytest.mark.parametrize(("names", "count"), [(["queues"], 1), (["queues.copy"], 1), (["queues", "queues.copy"], 2)])
+def test_damaged_queue_names_are_told_and_counted(tmp_path, caplog, names, count):
+    store = open_store(tmp_path)
+    publish(store, store.make_route(b"T", 0, b"", light("a", "b")), b"1", b"2")
+    store.close()
+    for name in names:
+        path = tmp_path / "index" / name
+        data = bytearray(path.read_bytes())
+        data[16] ^= 1
+        path.write_bytes(data)
+    caplog.set_level(logging.WARNING)
+    store = open_store(tmp_path)
+    assert store.damage_beside()["queue_names"] == count
+    assert f"path={tmp_path / 'index' / names[0]}" in caplog.text
+    assert [body for _, body in read_queue(store, b"%LMQ%b")] == [b"1", b"2"]
+    store.close()
+    caplog.clear()
+    store = open_store(tmp_path)
+    assert store.damage_beside() == {"queue_names": 0, "place": 0, "journal": 0}
+    assert caplog.text == ""
+    store.close()

@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from core.metrics import DoorMetrics, SyncMetrics
-from gateway.admin.metrics import GatewayCollector, door_families, reason_families, sync_family
+from gateway.admin.metrics import GatewayCollector, damage_family, door_families, reason_families, sync_family
 from tests.support.gateway import running_gateway
 from tests.support.sources import ROOT
 
@@ -35,6 +35,12 @@ async def test_what_prometheus_reads_is_what_was_counted(tmp_path):
     assert samples["lmq_refused_total", ("door", "mqtt"), ("reason", "malformed")] == 1
     assert samples["lmq_up",] == 1
     assert samples["lmq_log_bytes",] >= 0
+    assert samples["lmq_damage_beside_log_total", ("kind", "journal")] == 0
+
+
+def test_damage_beside_the_log_is_counted_by_kind():
+    family = damage_family({"place": 2, "journal": 0})
+    assert {sample.labels["kind"]: sample.value for sample in family.samples} == {"place": 2, "journal": 0}
 
 
 @pytest.mark.asyncio

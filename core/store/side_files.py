@@ -1,0 +1,69 @@
+"""The files of a data folder that others keep their own state in: places and journals, opened by name on first use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core.errors import DataFolderUnusableError
+from core.store.journal import Journal
+from core.store.places import Places
+
+
+class SideFiles:
+    """All places and journals that were asked for, to be synced and closed together."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._data_dir = data_dir
+        self._places: dict[str, Places] = {}
+        self._journals: dict[str, Journal] = {}
+
+    def places(self, name: str) -> Places:
+        """Return the file of places `name`.
+
+        Raises:
+            DataFolderUnusableError: It cannot be opened, or is no such file.
+            DiskFullError: No room for a new one.
+        """
+        if name not in self._places:
+            path = self._data_dir / "places" / name
+            try:
+                self._places[name] = Places.open(path)
+            except OSError as error:
+                raise unusable(path, error) from error
+        return self._places[name]
+
+    def journal(self, name: str) -> Journal:
+        """Return the journal `name`.
+
+        Raises:
+            DataFolderUnusableError: It cannot be opened.
+            DiskFullError: No room for a new one.
+        """
+        if name not in self._journals:
+            path = self._data_dir / "journals" / name
+            try:
+                self._journals[name] = Journal.open(path)
+            except OSError as error:
+                raise unusable(path, error) from error
+        return self._journals[name]
+
+    @property
+    def dirty(self) -> bool:
+        """Whether anything was stored in any of them that no sync has covered yet."""
+        return any(one.dirty for one in self._places.values()) or any(one.dirty for one in self._journals.values())
+
+    def all(self) -> list[Journal | Places]:
+        """Return all of them, journals first: what places say is said of what journals hold."""
+        return [*self._journals.values(), *self._places.values()]
+
+    def damage(self) -> dict[str, int]:
+        """Return how many places read as 0 because they are damaged, and how many journals were cut short at open."""
+        return {
+            "place": sum(places.damaged_count for places in self._places.values()),
+            "journal": sum(journal.lost_bytes > 0 for journal in self._journals.values()),
+        }
+
+
+def unusable(path: Path, error: OSError) -> DataFolderUnusableError:
+    """Return what to tell of a file that the system refuses: the file's own name, where the system says it."""
+    return DataFolderUnusableError(str(error.filename or path), error.strerror or str(error))
