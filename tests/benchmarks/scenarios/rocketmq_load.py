@@ -15,6 +15,7 @@ FRAME_HEAD = struct.Struct(">iI")  # length without itself, header type and leng
 HEADERS = HEADER_JSON  # what the official Java client sends unless it is told otherwise
 SUCCESS = b'{"code":0,'  # both brokers write the code first
 TOPIC = "bench"
+LOOK_S, LOOKS_MAX, LOOKS_STILL = 0.1, 100, 20  # how a queue is watched until it holds what was confirmed
 P = TypeVar("P", bound="RemotingPeer")
 
 
@@ -208,7 +209,7 @@ async def run_send(
     producers = await open_producers(host, port, count, connections, window, b"x" * payload_bytes, properties)
     asker = await open_peer(host, port, Asker(Count()))
     last, copies = (names[-1], len(names)) if names else (TOPIC, 1)
-    begin = await settled_offset(asker, last, 1)  # the first message has made the queues
+    begin, _ = await settled_offset(asker, last, 1)  # the first message has made the queues
     for producer in producers:
         producer.start()
     await asyncio.sleep(warm_s)
@@ -220,19 +221,24 @@ async def run_send(
     await drain(count, lambda: count.acked >= count.sent)
     if refused := sum(producer.refused_in_all for producer in producers):
         result.more["refused"] = refused  # the official broker's flow control; its clients send again
-    result.lost = max(0, count.acked - await settled_offset(asker, last, begin + count.acked) + begin) * copies
+    end, is_behind = await settled_offset(asker, last, begin + count.acked)
+    count.is_late |= is_behind
+    result.lost = max(0, begin + count.acked - end) * copies
     for peer in (*producers, asker):
         peer.transport.abort()
     return result
 
 
-async def settled_offset(asker: Asker, topic: str, expected: int) -> int:
-    """Return the queue's next offset once it is `expected`, or after 10 s."""
-    for _ in range(100):
+async def settled_offset(asker: Asker, topic: str, expected: int) -> tuple[int, bool]:
+    """Return the queue's next offset once it is `expected`, or after 10 s, and whether it still grew then."""
+    before, grew_at = -1, 0
+    for look in range(LOOKS_MAX):
         if (offset := await max_offset(asker, topic)) >= expected:
-            break
-        await asyncio.sleep(0.1)
-    return offset
+            return offset, False
+        if offset > before:
+            before, grew_at = offset, look
+        await asyncio.sleep(LOOK_S)
+    return before, grew_at > LOOKS_MAX - LOOKS_STILL
 
 
 async def run_pull(
