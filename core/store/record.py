@@ -134,8 +134,8 @@ def is_intact(into: StoredBatch, i: int, buf: Buffer) -> bool:
             return octets.crc32(buf, start, at) == _read_digits(buf, at + 9)
         if likeness > _CRC_MARKS // 2:
             return False
-    if end > into.properties_start[i] and buf[end - 1] == 0:
-        return False  # the end was never written: properties are text
+    if octets.find_byte(buf, 0, max(at, into.properties_start[i]), end) >= 0:
+        return False  # the end was never written, or part of it never reached the disk: properties are text
     return octets.crc32(buf, into.body_start[i], into.body_end[i]) == octets.read_u32(buf, start + 8)
 
 

@@ -29,6 +29,16 @@ def test_integrity_property_has_ten_digits_lowest_first_over_the_bytes_before():
     assert int(raw[-11:-1][::-1]) == zlib.crc32(raw[:-20]) & 0x7FFFFFFF
 
 
+def test_record_is_not_taken_for_one_where_any_part_of_its_end_never_reached_the_disk():
+    raw = encode_record(make_record(body=b"kept", properties=b"K\x01" + b"v" * 300 + b"\x02"), with_crc=True)
+    columns = StoredBatch(1)
+    assert fill_columns(columns, 0, raw, 0, 0)
+    for start in range(columns.properties_start[0], len(raw)):
+        for end in {start + 1, *range(max(start, len(raw) - 25), len(raw))} - {start}:
+            torn = raw[:start] + bytes(end - start) + raw[end:]
+            assert not fill_columns(columns, 0, torn, 0, 0) or not is_intact(columns, 0, torn)
+
+
 def test_every_flipped_bit_is_noticed_with_the_integrity_property():
     raw = encode_record(make_record(properties=b"K\x01v\x02"), with_crc=True)
     for at in range(len(raw) * 8):
