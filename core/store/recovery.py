@@ -11,6 +11,7 @@ from pathlib import Path
 
 from core.errors import CorruptRecordError
 from core.message import StoredBatch
+from core.store.disk import new_file, write_all
 from core.store.dispatcher import Dispatcher
 from core.store.head_index import HeadIndex
 from core.store.layout import NAMES_FILE, NEXT_OFFSETS_FILE, segment_name
@@ -76,16 +77,20 @@ def recover(segments: Segments, index_folder: Path) -> Recovered:
 
 
 def _open_names(folder: Path, report: RecoveryReport) -> QueueNames:
-    """Open the names, or begin them anew where the file is damaged: no index file fits then."""
+    """Open the names; where both files are damaged, those before the damage: index files that rely on more do not fit.
+
+    A power cut can leave them so, where many names were new: then those that queues without a record need come before.
+    """
     path = folder / NAMES_FILE
     try:
         names = QueueNames.open(path)
     except CorruptRecordError as error:
         report.names_damaged += 2
-        LOGGER.warning("queue names are damaged, all indexes are rebuilt path=%s at=%d", path, error.physical_offset)
-        for damaged in (path, path.with_name(path.name + ".copy")):
-            if damaged.exists():
-                damaged.rename(damaged.with_name(damaged.name + ".damaged"))
+        LOGGER.warning("queue names are damaged, those before are kept path=%s at=%d", path, error.physical_offset)
+        kept = path.read_bytes()[: error.physical_offset]
+        for damaged in (path.with_name(path.name + ".copy"), path):
+            with new_file(damaged, keep=damaged.with_name(damaged.name + ".damaged")) as fd:
+                write_all(fd, damaged, memoryview(kept), 0)
         return QueueNames.open(path)
     if names.restored_path is not None:
         report.names_damaged += 1

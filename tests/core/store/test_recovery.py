@@ -195,15 +195,16 @@ def test_tail_is_cut_only_where_it_holds_something(tmp_path):
     assert cut_tail(file, 11) == 0
 
 
+@pytest.mark.parametrize("at", [0, 16])
 @pytest.mark.parametrize(("names", "count"), [(["queues"], 1), (["queues.copy"], 1), (["queues", "queues.copy"], 2)])
-def test_damaged_queue_names_are_told_and_counted(tmp_path, caplog, names, count):
+def test_damaged_queue_names_are_told_and_counted(tmp_path, caplog, names, count, at):
     store = open_store(tmp_path)
     publish(store, store.make_route(b"T", 0, b"", light("a", "b")), b"1", b"2")
     store.close()
     for name in names:
         path = tmp_path / "index" / name
         data = bytearray(path.read_bytes())
-        data[16] ^= 1
+        data[at] ^= 1
         path.write_bytes(data)
     caplog.set_level(logging.WARNING)
     store = open_store(tmp_path)
@@ -215,4 +216,30 @@ def test_damaged_queue_names_are_told_and_counted(tmp_path, caplog, names, count
     store = open_store(tmp_path)
     assert store.damage_beside() == {"queue_names": 0, "place": 0, "journal": 0}
     assert caplog.text == ""
+    store.close()
+
+
+def test_power_cut_within_many_new_names_costs_no_queue_its_place(tmp_path):
+    store = open_store(tmp_path / "a")
+    publish(store, store.make_route(b"T", 0, b"", light("quiet")), b"gone")
+    publish(store, store.make_route(b"T", 0, b"", []), *(b"x" * 900,) * 100)
+    store.prepare()
+    assert store.retire(NOW_MS + 1000 * 3_600_000, store.written_until) > 0
+    store.flush()
+    synced = (tmp_path / "a" / "index" / "queues").stat().st_size
+    publish(store, store.make_route(b"T", 0, b"", light(*(f"new{k}" for k in range(20)))), b"1")
+    publish(store, store.make_route(b"T", 0, b"", []), *(b"x" * 900,) * 100)  # the names are written with the roll
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    queues = {key: read_queue(store, key) for key in (b"T/0", *light("quiet", "new0", "new19"))}
+    store.close()
+    for name in ("queues", "queues.copy"):
+        path = tmp_path / "b" / "index" / name
+        data = bytearray(path.read_bytes())
+        assert len(data) > synced + 100
+        data[synced + 20 : synced + 60] = bytes(40)
+        path.write_bytes(data)
+    store = open_store(tmp_path / "b")
+    ref = store.find_queue(b"%LMQ%quiet")
+    assert (store.min_offset(ref), store.max_offset(ref)) == (1, 1)
+    assert {key: read_queue(store, key) for key in queues} == queues
     store.close()
