@@ -10,9 +10,10 @@ from core.errors import ReceiptError
 from core.message import StoredBatch
 from core.pop.changes import DROP, FLOOR, ChangeLog
 from core.pop.inflight import InFlight
-from core.pop.journal import PopJournal, RecordJournal
+from core.pop.journal import PopJournal
 from core.pop.snapshot import snapshot_parts
 from core.pop.timer_wheel import TimerWheel
+from core.record_journal import RecordJournal
 
 AGAIN_COUNT_MAX = 1024  # messages looked up in one go for redelivery
 _TIMERS_KEPT_MIN = 64

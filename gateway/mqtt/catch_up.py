@@ -20,10 +20,10 @@ import logging
 import struct
 from array import array
 from collections import deque
-from collections.abc import Iterator
 from typing import Protocol
 
 from core.errors import DiskFullError
+from core.record_journal import RecordJournal
 
 LOGGER = logging.getLogger(__name__)
 
@@ -35,33 +35,6 @@ SENT = 1  # in flight, and the cursor is after it: its physical offset
 CURSOR = 2  # the cursor: a physical offset
 DONE = 3  # so many, the oldest, are not in flight any more
 END = 4  # nothing is owed; what was said before is void
-
-
-class RecordJournal(Protocol):
-    """An append-only file of small records, as the store's journals are."""
-
-    @property
-    def bytes_used(self) -> int:
-        """How much of the file records take."""
-
-    def append_many(self, records: bytes | bytearray | memoryview, size: int) -> None:
-        """Append records of `size` bytes each that lie end to end."""
-
-    def replay(self) -> Iterator[bytes]:
-        """Give every record, oldest first."""
-
-    @property
-    def is_compacting(self) -> bool:
-        """Whether a compaction is under way; a full disk ends one."""
-
-    def begin_compaction(self) -> None:
-        """Begin to write what is to take the place of all records; what is appended meanwhile is added to it."""
-
-    def append_compacted(self, records: bytes | bytearray | memoryview, size: int) -> None:
-        """Append to the compaction under way."""
-
-    def finish_compaction(self) -> None:
-        """Put what was compacted in place of all records."""
 
 
 class UntilPlaces(Protocol):

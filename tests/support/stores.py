@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from core.errors import DiskFullError
+
 
 class MemoryTable:
     """A table that outlives whoever uses it."""
@@ -100,6 +102,22 @@ class MemoryJournal:
     def reopen(self):
         """Do what a new process finds: a compaction that was not finished never was."""
         self.compacted = None
+
+
+class FullJournal(MemoryJournal):
+    """A journal on a disk that is full while `is_full`."""
+
+    is_full = False
+
+    def append_many(self, records, size):
+        if self.is_full:
+            raise DiskFullError("full")
+        super().append_many(records, size)
+
+    def begin_compaction(self):
+        if self.is_full:
+            raise DiskFullError("full")
+        super().begin_compaction()
 
 
 def _cut(records, size):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from core.errors import DiskFullError
 from core.pop.changes import ACK, DROP, FLOOR, TAKE
 from core.pop.journal import COMPACT_BYTES_MIN, QUEUE_WORK, STEP_WORK_MAX, PopJournal
-from tests.support.stores import MemoryJournal
+from tests.support.stores import FullJournal, MemoryJournal
 
 
 def nothing(_log):
@@ -73,19 +72,9 @@ def test_name_that_was_dropped_before_it_was_written_does_not_come_back():
     assert replay(journal)[0].names == {}
 
 
-class FullJournal(MemoryJournal):
-    """A journal whose disk is full for a while."""
-
-    is_full = True
-
-    def append_many(self, records, size):
-        if self.is_full:
-            raise DiskFullError("journals/pop")
-        super().append_many(records, size)
-
-
 def test_full_disk_delays_what_is_written_and_loses_nothing():
     journal = FullJournal()
+    journal.is_full = True
     pops = PopJournal(journal, nothing)
     number = pops.add_name(b"q")
     pops.changes.put(number, ACK, 1, 1, 0)

@@ -8,11 +8,10 @@ from collections import deque
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from core.errors import DiskFullError
 from core.store.journal import Journal
 from gateway.mqtt import catch_up as module
 from gateway.mqtt.catch_up import CatchUps
-from tests.support.stores import MemoryJournal, MemoryPlaces
+from tests.support.stores import FullJournal, MemoryJournal, MemoryPlaces
 
 UNTIL = 1_000_000
 LOG_END = 2_000_000
@@ -34,22 +33,6 @@ class Disk:
         taken = {slot: catch_ups.take_back(slot, b"f", until, log_end) for slot, until in ends.items() if until}
         catch_ups.finish_load()
         return catch_ups, taken
-
-
-class FullJournal(MemoryJournal):
-    """A journal on a disk that is full while `is_full`."""
-
-    is_full = False
-
-    def append_many(self, records, size):
-        if self.is_full:
-            raise DiskFullError("full")
-        super().append_many(records, size)
-
-    def begin_compaction(self):
-        if self.is_full:
-            raise DiskFullError("full")
-        super().begin_compaction()
 
 
 def send(catch_ups, catch_up, *offsets):

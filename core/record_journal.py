@@ -1,0 +1,33 @@
+"""What those who keep small records ask of the journal that is handed to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+
+class RecordJournal(Protocol):
+    """An append-only file of small records, as the store's journals are."""
+
+    @property
+    def bytes_used(self) -> int:
+        """How much of the file records take."""
+
+    def append_many(self, records: bytes | bytearray | memoryview, size: int) -> None:
+        """Append records of `size` bytes each that lie end to end."""
+
+    def replay(self) -> Iterator[bytes]:
+        """Give every record, oldest first."""
+
+    @property
+    def is_compacting(self) -> bool:
+        """Whether a compaction is under way; a full disk ends one."""
+
+    def begin_compaction(self) -> None:
+        """Begin to write what is to take the place of all records; what is appended meanwhile is added to it."""
+
+    def append_compacted(self, records: bytes | bytearray | memoryview, size: int) -> None:
+        """Append to the compaction under way."""
+
+    def finish_compaction(self) -> None:
+        """Put what was compacted in place of all records."""
