@@ -10,7 +10,6 @@ from tests.support.sources import PRODUCT_SOURCES, ROOT
 
 # Each with its reason.
 WITHOUT_TESTS = {
-    "core/units.py",  # names of types only
     "core/record_journal.py",  # what a journal must be able to do, for the type checker only
     "gateway/version.py",  # one constant
     "gateway/admin/schemas.py",  # the shapes of answers; test_api.py reads them
