@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from core.errors import DataFolderUnusableError
 from core.store.journal import Journal
 from core.store.places import Places
+
+F = TypeVar("F", Journal, Places)
 
 
 class SideFiles:
@@ -24,13 +28,7 @@ class SideFiles:
             DataFolderUnusableError: It cannot be opened, or is no such file.
             DiskFullError: No room for a new one.
         """
-        if name not in self._places:
-            path = self._data_dir / "places" / name
-            try:
-                self._places[name] = Places.open(path)
-            except OSError as error:
-                raise unusable(path, error) from error
-        return self._places[name]
+        return _open_once(self._places, name, Places.open, self._data_dir / "places" / name)
 
     def journal(self, name: str) -> Journal:
         """Return the journal `name`.
@@ -39,13 +37,7 @@ class SideFiles:
             DataFolderUnusableError: It cannot be opened.
             DiskFullError: No room for a new one.
         """
-        if name not in self._journals:
-            path = self._data_dir / "journals" / name
-            try:
-                self._journals[name] = Journal.open(path)
-            except OSError as error:
-                raise unusable(path, error) from error
-        return self._journals[name]
+        return _open_once(self._journals, name, Journal.open, self._data_dir / "journals" / name)
 
     @property
     def dirty(self) -> bool:
@@ -62,6 +54,15 @@ class SideFiles:
             "place": sum(places.damaged_count for places in self._places.values()),
             "journal": sum(journal.lost_bytes > 0 for journal in self._journals.values()),
         }
+
+
+def _open_once(opened: dict[str, F], name: str, open_file: Callable[[Path], F], path: Path) -> F:
+    if name not in opened:
+        try:
+            opened[name] = open_file(path)
+        except OSError as error:
+            raise unusable(path, error) from error
+    return opened[name]
 
 
 def unusable(path: Path, error: OSError) -> DataFolderUnusableError:
