@@ -12,6 +12,14 @@ def publish(world, peer, start, end, qos=0):
     peer.handler.on_data(b"".join(mqtt.publish(b"t", b"%d" % i, qos=qos, packet_id=1) for i in range(start, end)), 0)
 
 
+def come_ahead(world):
+    """Return a second subscriber that came while the feed has messages from before it, with no turn yet."""
+    second = world.dial()
+    second.handler.on_data(mqtt.connect(b"second") + mqtt.subscribe(1, (b"t", 0)), 0)
+    assert subscription(world, b"second").state == AHEAD
+    return second
+
+
 def bodies(start, end):
     return [b"%d" % i for i in range(start, end)]
 
@@ -30,9 +38,7 @@ def test_subscriber_that_comes_while_the_feed_is_late_waits_for_it(world):
     first = world.client(b"first", (b"t", 0))
     publisher = world.client(b"p")
     publish(world, publisher, 0, 5)  # no turn yet
-    second = world.dial()
-    second.handler.on_data(mqtt.connect(b"second") + mqtt.subscribe(1, (b"t", 0)), 0)
-    assert subscription(world, b"second").state == AHEAD
+    second = come_ahead(world)
     publish(world, publisher, 5, 8)
     world.turn()
     assert first.bodies() == bodies(0, 8)
@@ -44,8 +50,7 @@ def test_late_feed_is_left_by_the_only_one_abreast(world):
     first = world.client(b"first", (b"t", 0))
     publisher = world.client(b"p")
     publish(world, publisher, 0, 5)
-    second = world.dial()
-    second.handler.on_data(mqtt.connect(b"second") + mqtt.subscribe(1, (b"t", 0)), 0)
+    second = come_ahead(world)
     first.vanish()
     publish(world, publisher, 5, 8)
     world.turn()
@@ -113,9 +118,7 @@ def test_feed_whose_next_messages_were_retired_meets_those_ahead_first(world):
     first = world.client(b"first", (b"t", 0))
     publisher = world.client(b"p")
     publish(world, publisher, 0, 5)  # no turn yet
-    second = world.dial()
-    second.handler.on_data(mqtt.connect(b"second") + mqtt.subscribe(1, (b"t", 0)), 0)
-    assert subscription(world, b"second").state == AHEAD
+    second = come_ahead(world)
     publish(world, publisher, 5, 9)
     filler = b"".join([mqtt.publish(b"other", b"x" * 50_000)] * 30)
     publisher.handler.on_data(filler, 0)
