@@ -26,7 +26,7 @@ from core.store.table import Table
 
 LOGGER = logging.getLogger(__name__)
 
-CAUGHT_UP_COUNT = 1_024
+CAUGHT_UP_COUNT = 1_024  # records looked at in one go at the start, of the end of the log that no table covers
 ROUTE_CACHE_MAX = 100_000  # routes of about 500 bytes each
 ROUNDS_MAX = 8  # so often a reader with more to do is run in one turn, before others have theirs
 _ROUNDS_MAX = ROUNDS_MAX
@@ -276,8 +276,7 @@ class Broker:
         self.store.take_grown(self._grown)
         self._grown += self._shown
         self._shown.clear()
-        ready: dict[int, Reader] = {}
-        ready.update(self._waiters.wake(self._grown))
+        ready = self._waiters.wake(self._grown)
         if self._requested:
             ready.update(self._requested)
             self._requested.clear()

@@ -64,9 +64,12 @@ class Waiters:
             return []
         return list(found.values()) if isinstance(found, dict) else [found]
 
-    def wake(self, queue_refs: list[int]) -> dict[int, ParkedReader]:
-        """Return the readers that wait for any of the queues, by their `id`, those parked first before later ones."""
-        woken: dict[int, ParkedReader] = {}
+    def wake(self, queue_refs: list[int]) -> dict[int, Reader]:
+        """Return the readers that wait for any of the queues, by their `id`, those parked first before later ones.
+
+        The dict is the caller's.
+        """
+        woken: dict[int, Reader] = {}
         for queue_ref in queue_refs:
             found = self._parked.get(queue_ref)
             if isinstance(found, dict):
