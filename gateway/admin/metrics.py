@@ -32,11 +32,7 @@ class GatewayCollector(Collector):
         yield _counter("lmq_syncs_failed", "Syncs that the disk refused.", metrics.sync.failed)
         yield _counter("lmq_messages_stored", "Messages written to the log, once each.", store.message_count)
         yield _counter("lmq_dispatches", "Entries written into light queues.", store.dispatch_count)
-        yield _counter(
-            "lmq_records_damaged",
-            "Damaged records met, and not served.",
-            store.damaged_count,
-        )
+        yield _counter("lmq_records_damaged", "Damaged records met, and not served.", store.damaged_count)
         yield damage_family(store.damage_beside())
         yield GaugeMetricFamily("lmq_light_queues", "Queues that have an index.", store.queue_count())
         yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", store.log_bytes())
