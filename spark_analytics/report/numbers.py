@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from datetime import datetime
 
-_BYTE_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_BYTE_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB")
 _NAME_CHARS_MAX = 200  # a longer name says no more to a reader
 _UNIT_FULL = 999.5  # from here on a number without decimals would have four figures
 _TWO_DECIMALS_BELOW = 9.995
@@ -23,16 +23,12 @@ def format_count(value: float) -> str:
 
 def format_bytes(value: float) -> str:
     """Return a size with three figures and its unit: 1.35 GiB."""
-    size = float(value)
-    for unit in _BYTE_UNITS:
-        if abs(size) < _UNIT_FULL or unit == _BYTE_UNITS[-1]:
-            break
-        size /= 1024
-    else:  # pragma: no cover - the last unit always ends the loop
-        unit = _BYTE_UNITS[-1]
-    if unit == "B":
-        return f"{size:.0f}\u202fB"
-    return f"{three_figures(size)}\u202f{unit}"
+    if abs(value) < _UNIT_FULL:
+        return f"{value:.0f}\u202fB"
+    size, power = value / 1024, 0
+    while abs(size) >= _UNIT_FULL and power < len(_BYTE_UNITS) - 1:
+        size, power = size / 1024, power + 1
+    return f"{three_figures(size)}\u202f{_BYTE_UNITS[power]}"
 
 
 def three_figures(value: float) -> str:
