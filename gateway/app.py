@@ -14,6 +14,7 @@ from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.message_store import MessageStore
+from gateway.address import format_address
 from gateway.admin.api import AdminView, make_api
 from gateway.admin.server import AdminServer
 from gateway.amqp.handler import AmqpDoor
@@ -23,12 +24,12 @@ from gateway.mqtt.handler import MqttDoor
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
-from gateway.net.listener import Listener, format_address, parse_address
+from gateway.net.listener import Listener
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.net.transport import Endpoint
 from gateway.rocketmq.handler import RocketmqDoor
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
-from gateway.settings import AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings
+from gateway.settings import AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, find_address
 
 ConnectionSettings = MqttSettings | AmqpSettings | RocketmqSettings
 
@@ -166,7 +167,7 @@ class Gateway:
         self.timer.watch(Every(LEASE_INTERVAL_MS, self.amqp.remove_unused, now_ms))
 
     async def _listen(self, name: str, endpoint: Endpoint, listen: str) -> None:
-        address = parse_address(listen)
+        address = find_address(listen)
         if address is None:
             return
         listener = Listener(name, endpoint, *address)
@@ -174,7 +175,7 @@ class Gateway:
         self._listeners.append(listener)
 
     async def _listen_admin(self) -> None:
-        address = parse_address(self.settings.admin.listen)
+        address = find_address(self.settings.admin.listen)
         if address is None:
             return
         view = AdminView(self.broker, is_ready=self._takes_work, uptime_ms=self._uptime_ms)

@@ -17,9 +17,9 @@ from pydantic_settings import BaseSettings
 from pydantic_settings.sources import EnvSettingsSource
 
 from core.settings import StoreSettings
+from gateway.address import PORT_MAX, parse_address
 
 ENV_PREFIX = "LMQ_"
-PORT_MAX = 65_535
 # Variables with the prefix that are no settings: the build's, the way to the file, and those of tests and tools.
 NOT_SETTINGS = ("LMQ_COMPILE", "LMQ_CONFIG", "LMQ_OFFICIAL_", "LMQ_REAL_JAVA", "LMQ_TEST_", "LMQ_BENCH_", "LMQ_DEMO_")
 
@@ -29,12 +29,22 @@ class SettingsError(Exception):
 
 
 def _check_address(text: str) -> str:
-    host, separator, port = text.rpartition(":")
-    if text != "off" and not (separator and port.isascii() and port.isdigit() and int(port) <= PORT_MAX):
-        raise ValueError("must be HOST:PORT (port 0 picks one) or off")
-    if host.count(":") and not (host.startswith("[") and host.endswith("]")):
+    try:
+        address = find_address(text)
+    except ValueError as error:
+        raise ValueError("must be HOST:PORT (port 0 picks one) or off") from error
+    if address and ":" in address[0] and not text.startswith("["):
         raise ValueError("an IPv6 host needs brackets: [::1]:1883")
     return text
+
+
+def find_address(listen: str) -> tuple[str, int] | None:
+    """Return host and port of a setting `listen`, None for `off`.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    return None if listen == "off" else parse_address(listen)
 
 
 Address = Annotated[str, AfterValidator(_check_address)]

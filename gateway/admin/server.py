@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import uvicorn
 from fastapi import FastAPI
 
-from gateway.net.listener import ListenError, format_address, reason_of
+from gateway.address import format_address
+from gateway.net.listener import ListenError, reason_of
 
 STOP_S = 1.0  # requests that take longer are dropped
 

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from gateway.address import parse_address
+
 _READY_S_MAX = 30
 _STOP_S_MAX = 10
 _LOG_NAME = "gateway.log"
@@ -84,6 +86,5 @@ async def _read_addresses(process: asyncio.subprocess.Process) -> dict[str, tupl
         if words == ["ready"]:
             return addresses
         if len(words) == 3 and words[0] == "listening":  # noqa: PLR2004 - listening DOOR HOST:PORT
-            host, _, port = words[2].rpartition(":")
-            addresses[words[1]] = (host, int(port))
+            addresses[words[1]] = parse_address(words[2])
     return None

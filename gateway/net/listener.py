@@ -6,9 +6,9 @@ import asyncio
 import errno
 from typing import cast
 
+from gateway.address import format_address
 from gateway.net.transport import Endpoint, SocketTransport
 
-PORT_MAX = 65_535
 BACKLOG = 4096  # a fleet that reconnects at once; the kernel's own limit applies too
 
 
@@ -20,26 +20,6 @@ class ListenError(Exception):
         self.door = door
         self.address = address
         self.reason = reason
-
-
-def parse_address(text: str) -> tuple[str, int] | None:
-    """Return host and port of `HOST:PORT` or `[HOST]:PORT`, None for `off`.
-
-    Raises:
-        ValueError: The text is neither, or the port is not in 0..65535.
-    """
-    if text == "off":
-        return None
-    host, separator, port_text = text.rpartition(":")
-    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    if not separator or not port_text.isascii() or not port_text.isdigit() or int(port_text) > PORT_MAX:
-        raise ValueError(f"{text!r} is not HOST:PORT or off")
-    return host, int(port_text)
-
-
-def format_address(host: str, port: int) -> str:
-    """Return `HOST:PORT`, an IPv6 host in brackets."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 class Listener:

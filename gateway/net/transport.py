@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import cast
 
+from gateway.address import format_address
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
@@ -111,7 +112,7 @@ class SocketTransport:
             sock.abort()
             return
         self.conn_id = endpoint.table.next_id()
-        self.peer = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self.peer = format_address(host, port)
         self.peer_host = pack_host(host, port)
         sock.set_write_buffer_limits(HIGH_WATER_BYTES, LOW_WATER_BYTES)
         endpoint.table.add(self)

@@ -16,6 +16,7 @@ from core.broker import Broker
 from core.errors import LmqError
 from core.metrics import DoorMetrics
 from core.properties import encode_origin
+from gateway.address import format_address
 from gateway.auth.authenticator import Authenticator, Identity
 from gateway.net.protocol import Transport
 from gateway.rocketmq.client_table import Client, ClientTable
@@ -313,8 +314,3 @@ def pack_address(host: str, port: int) -> bytes:
     except OSError:
         packed = b"\x7f\x00\x00\x01"
     return plain_host(packed + port.to_bytes(4, "big"))
-
-
-def format_address(host: str, port: int) -> str:
-    """Return `HOST:PORT`, an IPv6 host in brackets."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable
 from typing import cast
 
+from gateway.address import parse_address
 from gateway.rocketmq.codec import Frames
 from gateway.rocketmq.commands import FLAG_ONE_WAY, HEADER_BINARY, Command, encode_command
 from gateway.rocketmq.connection import FrameInput
@@ -31,18 +32,6 @@ _INSTANCES = itertools.count(1)
 def make_client_id() -> str:
     """Return an identifier that no other client of this machine has now."""
     return f"sdk@{os.getpid()}#{next(_INSTANCES)}"
-
-
-def parse_server(server: str) -> tuple[str, int]:
-    """Return host and port of `HOST:PORT` or `[HOST]:PORT`.
-
-    Raises:
-        ValueError: It is neither.
-    """
-    host, separator, port = server.strip().rpartition(":")
-    if not separator or not port.isdigit():
-        raise ValueError(f"{server!r} is not HOST:PORT")
-    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 class Link(asyncio.Protocol):
@@ -118,10 +107,13 @@ class Client:
     """Requests to one address. It connects when it is first needed, and again, with back-off, after a loss.
 
     Args:
-        server: `HOST:PORT`.
+        server: `HOST:PORT` or `[HOST]:PORT`.
         timeout_s: How long to wait for an answer, and for a connection, where a request does not say.
         greeting: Gives the request that each new connection begins with, and that is repeated as a heartbeat.
         heartbeat_s: How often.
+
+    Raises:
+        ValueError: `server` is no address.
     """
 
     def __init__(
@@ -133,7 +125,7 @@ class Client:
         heartbeat_s: float = 30.0,
     ) -> None:
         self.server = server
-        self._host, self._port = parse_server(server)
+        self._host, self._port = parse_address(server.strip())
         self._timeout_s = timeout_s
         self._greeting = greeting
         self._heartbeat_s = heartbeat_s

@@ -14,7 +14,7 @@ from core.lmq.queue_name import LIGHT_PREFIX
 from gateway.rocketmq.commands import Command
 from gateway.rocketmq.request_codes import RequestCode
 from gateway.rocketmq.response_codes import ResponseCode
-from gateway.sdk.client import Client, parse_server
+from gateway.sdk.client import Client
 from gateway.sdk.errors import ClosedError, ConnectFailedError, NotFoundError, SdkError, response_error
 
 TEMPLATE_TOPIC = "TBW102"
@@ -47,8 +47,6 @@ class Routes:
         servers = [server for server in namesrv.split(";") if server.strip()]
         if not servers:
             raise ValueError("no name server was given")
-        for server in servers:
-            parse_server(server)
         self._timeout_s = timeout_s
         self._greeting = greeting
         self._namesrvs = [Client(server, timeout_s=timeout_s) for server in servers]

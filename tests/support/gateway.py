@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from core.settings import FlushSettings, StoreSettings
+from gateway.address import parse_address
 from gateway.app import Gateway
 from gateway.settings import (
     AdminSettings,
@@ -78,8 +79,7 @@ class GatewayProcess:
             word, _, rest = line.strip().partition(" ")
             if word == "listening":
                 door, _, address = rest.partition(" ")
-                host, _, port = address.rpartition(":")
-                self.listening[door] = (host.strip("[]"), int(port))
+                self.listening[door] = parse_address(address)
             elif word == "ready":
                 return
         self.process.wait()

@@ -6,6 +6,7 @@ import argparse
 
 import uvloop
 
+from gateway.address import parse_address
 from tests.benchmarks.scenarios import amqp_load, mqtt_load
 
 
@@ -28,8 +29,7 @@ def main() -> None:
     amqp.add_argument("--window", type=int, default=2_000)
     args = vars(parser.parse_args())
     load = mqtt_load.run if args.pop("door") == "mqtt" else amqp_load.run
-    host, _, port = args.pop("server").rpartition(":")
-    result = uvloop.run(load(host, int(port), **args))
+    result = uvloop.run(load(*parse_address(args.pop("server")), **args))
     print(
         f"{result.rate:,.0f} deliveries/s sent {result.sent:,} acked {result.acked:,} received {result.received:,} "
         f"in {result.secs:.2f} s, load's cpu {result.load_cpu_s:.2f} s"

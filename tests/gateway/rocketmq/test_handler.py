@@ -6,7 +6,7 @@ import pytest
 
 from core.errors import LmqError
 from gateway.rocketmq.commands import FLAG_RESPONSE, HEADER_BINARY, Command, encode_command
-from gateway.rocketmq.handler import UniqPrefix, format_address, pack_address, plain_host
+from gateway.rocketmq.handler import UniqPrefix, pack_address, plain_host
 from gateway.rocketmq.message_codec import decode_records
 from gateway.settings import RocketmqSettings
 from tests.support.rocketmq import request_frame, send_frame
@@ -172,7 +172,6 @@ def test_addresses_are_written_as_clients_read_them():
     assert pack_address("::ffff:10.0.0.1", 1).hex() == "0a00000100000001"
     assert pack_address("gateway.local", 1).hex() == "7f00000100000001"
     assert plain_host(bytes(16)) == bytes(16)
-    assert format_address("::1", 5) == "[::1]:5"
 
 
 def test_records_of_a_run_carry_the_peer_as_their_born_host(peer):
