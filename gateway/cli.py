@@ -42,7 +42,7 @@ cli.add_typer(explain_cli, name="explain")
 cli.add_typer(report_cli, name="report")
 
 ConfigOption = Annotated[Path | None, typer.Option("--config", envvar="LMQ_CONFIG", help="TOML file of settings.")]
-DataDirOption = Annotated[Path | None, typer.Option("--data-dir", help="Folder that holds everything.")]
+DataDirOption = Annotated[str | None, typer.Option("--data-dir", help="Folder that holds everything.")]
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, create_model, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model, model_validator
 from pydantic_settings import BaseSettings
 from pydantic_settings.sources import EnvSettingsSource
 
@@ -47,6 +47,13 @@ def find_address(listen: str) -> tuple[str, int] | None:
     return None if listen == "off" else parse_address(listen)
 
 
+def _check_folder(path: object) -> object:
+    if path == "":
+        raise ValueError("must name a folder; the current one is .")
+    return path
+
+
+Folder = Annotated[Path, BeforeValidator(_check_folder)]
 Address = Annotated[str, AfterValidator(_check_address)]
 
 
@@ -131,7 +138,7 @@ class LogSettings(BaseModel, frozen=True, extra="forbid"):
 class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
     """All settings of one gateway."""
 
-    data_dir: Path = Path("data")  # the folder that holds everything; made when it is missing
+    data_dir: Folder = Path("data")  # the folder that holds everything; made when it is missing
     store: StoreSettings = StoreSettings()
     mqtt: MqttSettings = MqttSettings()
     amqp: AmqpSettings = AmqpSettings()
@@ -181,22 +188,37 @@ def _read_file(config: Path | None) -> dict[str, Any]:
 
 
 def _read_environment() -> dict[str, Any]:
-    blocks = set(GatewaySettings.model_fields)
-    for variable in os.environ:
-        name = variable.removeprefix(ENV_PREFIX)
-        if variable == name or variable.startswith(NOT_SETTINGS):
-            continue
-        if name.lower().partition("__")[0] not in blocks:
-            path = name.lower().replace("__", ".")
-            raise SettingsError(f"unknown setting {variable} in the environment{_hint(path, as_variable=True)}")
-    try:
-        blocks_of_strings: dict[str, Any] = {
-            name: (field.annotation, field) for name, field in GatewaySettings.model_fields.items()
-        }
-        reader = create_model("Environment", __base__=BaseSettings, **blocks_of_strings)
-        return EnvSettingsSource(reader, env_prefix=ENV_PREFIX, env_nested_delimiter="__")()
-    except ValueError as error:
-        raise SettingsError(f"cannot read the environment: {error}") from error
+    blocks_of_strings: dict[str, Any] = {
+        name: (field.annotation, field) for name, field in GatewaySettings.model_fields.items()
+    }
+    reader = create_model("Environment", __base__=BaseSettings, **blocks_of_strings)
+    source = EnvSettingsSource(reader, env_prefix=ENV_PREFIX, env_nested_delimiter="__")
+    settings = {variable.lower(): text for variable, text in os.environ.items() if _is_setting(variable)}
+    for variable, text in settings.items():
+        source.env_vars = {variable: text}
+        try:
+            source()  # by itself first, because what is said of all of them does not name the one
+        except ValueError as error:
+            said = f"wrong setting {variable.upper()} in the environment: not JSON: {error.__cause__}"
+            raise SettingsError(said) from error
+    source.env_vars = settings
+    return source()
+
+
+def _is_setting(variable: str) -> bool:
+    """Return whether an environment variable is for the gateway.
+
+    Raises:
+        SettingsError: It has the prefix and names no setting.
+    """
+    upper = variable.upper()
+    if not upper.startswith(ENV_PREFIX) or upper.startswith(NOT_SETTINGS):
+        return False
+    name = upper.removeprefix(ENV_PREFIX).lower()
+    if name.partition("__")[0] not in GatewaySettings.model_fields:
+        hint = _hint(name.replace("__", "."), as_variable=True)
+        raise SettingsError(f"unknown setting {variable} in the environment{hint}")
+    return True
 
 
 def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,14 +229,18 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
+def _describe_type(kind: str, text: str) -> str:
+    """Return what is wrong in an operator's words where pydantic has a programmer's."""
+    return "must be a table of settings" if kind in {"model_type", "dict_type"} else text.removeprefix("Value error, ")
+
+
 def _describe(loc: tuple[int | str, ...], kind: str, text: str, layers: list[tuple[str, Mapping[str, Any]]]) -> str:
     path = ".".join(str(part) for part in loc)
     source = next((name for name, layer in layers if _holds(layer, loc)), "the settings")
     if kind == "extra_forbidden":
         return f"unknown setting {path} in {source}{_hint(path)}"
-    if not path:
-        return f"wrong settings: {text.removeprefix('Value error, ')}"
-    return f"wrong setting {path} in {source}: {text.removeprefix('Value error, ')}"
+    said = _describe_type(kind, text)
+    return f"wrong setting {path} in {source}: {said}" if path else f"wrong settings: {said}"
 
 
 def _holds(layer: Mapping[str, Any], loc: tuple[int | str, ...]) -> bool:

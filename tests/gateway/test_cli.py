@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -143,6 +144,9 @@ def test_wrong_settings_are_said_in_one_line(tmp_path):
         _lmq("serve", "--config", str(config)), r"unknown setting mqtt\.lissten .*; did you mean mqtt\.listen\?"
     )
     _check_refused(_lmq("serve", "--flush", "sometimes"), r"wrong setting store\.flush\.mode in the command line")
+    _check_refused(_lmq("serve", "--data-dir", ""), r"wrong setting data_dir in the command line: must name a folder")
+    broken = {**os.environ, "LMQ_AUTH__USERS": "{bad"}
+    _check_refused(_lmq("serve", env=broken), r"wrong setting LMQ_AUTH__USERS in the environment: not JSON")
 
 
 @pytest.mark.slow

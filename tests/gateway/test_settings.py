@@ -111,6 +111,33 @@ def test_wrong_variable_is_said(monkeypatch, variable, message):
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(
+    ("variable", "text", "message"),
+    [
+        ("LMQ_AUTH__USERS", "{bad", "wrong setting LMQ_AUTH__USERS in the environment: not JSON: Expecting"),
+        ("LMQ_MQTT", "off", "wrong setting LMQ_MQTT in the environment: not JSON: Expecting value"),
+        ("lmq_mqtt", "off", "wrong setting LMQ_MQTT in the environment: not JSON: Expecting value"),
+        ("LMQ_AUTH__USERS", '["ann"]', "wrong setting auth.users in the environment: must be a table of settings"),
+        ("LMQ_MQTT", "5", "wrong setting mqtt in the environment: must be a table of settings"),
+        ("LMQ_DATA_DIR", "", "wrong setting data_dir in the environment: must name a folder; the current one is ."),
+    ],
+)
+def test_variable_that_cannot_be_read_is_said(monkeypatch, variable, text, message):
+    monkeypatch.setenv("LMQ_MQTT__INFLIGHT_MAX", "7")
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(SettingsError) as caught:
+        load_settings(None, {})
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_users_may_come_from_the_environment(monkeypatch):
+    monkeypatch.setenv("LMQ_AUTH__USERS", '{"ann": {"password_env": "X"}}')
+    monkeypatch.setenv("LMQ_AUTH__USERS__BOB", '{"password_env": "Y"}')
+    users = load_settings(None, {}).auth.users
+    assert {name: user.password_env for name, user in users.items()} == {"ann": "X", "bob": "Y"}
+
+
 def test_variables_of_the_build_and_the_tests_are_no_settings(monkeypatch):
     monkeypatch.setenv("LMQ_COMPILE", "none")
     monkeypatch.setenv("LMQ_CONFIG", "lmq.toml")
