@@ -282,7 +282,7 @@ class AmqpHandler:
         assert connection is not None
         door = self._door
         peer = self._transport.peer
-        identity = door.authenticator.authenticate("amqp", event.client, event.user, event.password, peer)
+        identity = door.authenticator.authenticate("amqp", event.user, event.password, peer)
         if identity is None:
             door.metrics.refuse("login")
             LOGGER.warning("login refused conn=%d peer=%s user=%s", self._transport.conn_id, peer, event.user)

@@ -48,19 +48,15 @@ class Authenticator:
         self._wrong_by_host: dict[str, int] = {}
         self._window_until_ms = 0
 
-    def authenticate(
-        self, protocol: str, client: str, user: str | None, password: bytes | None, peer: str
-    ) -> Identity | None:
+    def authenticate(self, protocol: str, user: str | None, password: bytes | None, peer: str) -> Identity | None:
         """Return who this is, or None when they may not come in.
 
         Args:
             protocol: `mqtt`, `amqp` or `rocketmq`.
-            client: The client's identifier, empty if it gave none.
             user: The user name, None if it gave none.
             password: The password, None if it gave none.
             peer: Where from: `HOST:PORT`.
         """
-        del client
         if user is None:
             return self._anonymous(protocol)
         known = self._users.get(user)

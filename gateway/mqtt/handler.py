@@ -343,7 +343,7 @@ class MqttDoor:
     def authenticate(self, connect: Connect, peer: str) -> Identity | None:
         """Return who a client is, or None where it may not come in."""
         user = None if connect.user is None else connect.user.decode()
-        return self._authenticator.authenticate("mqtt", connect.client_id.decode(), user, connect.password, peer)
+        return self._authenticator.authenticate("mqtt", user, connect.password, peer)
 
     def attach(self, handler: MqttHandler, client_id: bytes, *, is_clean: bool, now_ms: int) -> tuple[Session, bool]:
         """Return the session of a client for its new connection, and whether it was there before."""

@@ -154,7 +154,7 @@ class RocketmqHandler:
             door.frames, door.run, door.settings.frame_bytes_max, plain_host(transport.peer_host)
         )
         self._sender: Sender | None = None
-        self._identity: Identity | None = door.authenticator.authenticate("rocketmq", "", None, None, transport.peer)
+        self._identity: Identity | None = door.authenticator.authenticate("rocketmq", None, None, transport.peer)
         self._idle_until_ms = 0  # the first call of the timer, at once, sets it
         self._held_until_ms = 0  # the first deadline of the held pulls, or one before it
         door.metrics.connections += 1

@@ -29,37 +29,37 @@ def kept():
 
 def test_anonymous_clients_come_in_where_the_settings_say_so():
     auth = _authenticator()
-    assert auth.authenticate("mqtt", "c", None, None, FAR).user == ""
-    assert auth.authenticate("rocketmq", "c", None, None, FAR).user == ""
-    assert auth.authenticate("amqp", "c", None, None, HERE) is None
+    assert auth.authenticate("mqtt", None, None, FAR).user == ""
+    assert auth.authenticate("rocketmq", None, None, FAR).user == ""
+    assert auth.authenticate("amqp", None, None, HERE) is None
     closed = _authenticator(mqtt_anonymous=False, rocketmq_anonymous=False)
-    assert closed.authenticate("mqtt", "c", None, None, HERE) is None
-    assert closed.authenticate("rocketmq", "c", None, None, HERE) is None
+    assert closed.authenticate("mqtt", None, None, HERE) is None
+    assert closed.authenticate("rocketmq", None, None, HERE) is None
 
 
 def test_guest_comes_in_by_amqp_from_this_machine_only():
     auth = _authenticator()
-    assert auth.authenticate("amqp", "", "guest", b"guest", HERE).user == "guest"
-    assert auth.authenticate("amqp", "", "guest", b"guest", "[::1]:5") is not None
-    assert auth.authenticate("amqp", "", "guest", b"other", HERE) is None
-    assert auth.authenticate("amqp", "", "guest", b"guest", FAR) is None
-    assert auth.authenticate("mqtt", "", "guest", b"guest", HERE) is None
-    assert _authenticator(amqp_guest=False).authenticate("amqp", "", "guest", b"guest", HERE) is None
+    assert auth.authenticate("amqp", "guest", b"guest", HERE).user == "guest"
+    assert auth.authenticate("amqp", "guest", b"guest", "[::1]:5") is not None
+    assert auth.authenticate("amqp", "guest", b"other", HERE) is None
+    assert auth.authenticate("amqp", "guest", b"guest", FAR) is None
+    assert auth.authenticate("mqtt", "guest", b"guest", HERE) is None
+    assert _authenticator(amqp_guest=False).authenticate("amqp", "guest", b"guest", HERE) is None
 
 
 def test_user_of_the_settings_comes_in_with_the_right_password_and_its_rights(kept):
     auth = _authenticator(users={"alice": {"password_hash": kept, "may_publish": False}})
-    identity = auth.authenticate("mqtt", "c", "alice", b"secret", FAR)
+    identity = auth.authenticate("mqtt", "alice", b"secret", FAR)
     assert identity.user == "alice"
     assert not identity.may.may_publish(b"a")
-    assert auth.authenticate("mqtt", "c", "alice", b"wrong", FAR) is None
-    assert auth.authenticate("mqtt", "c", "alice", None, FAR) is None
-    assert auth.authenticate("mqtt", "c", "bob", b"secret", FAR) is None
+    assert auth.authenticate("mqtt", "alice", b"wrong", FAR) is None
+    assert auth.authenticate("mqtt", "alice", None, FAR) is None
+    assert auth.authenticate("mqtt", "bob", b"secret", FAR) is None
 
 
 def test_password_may_stand_in_the_environment():
     auth = _authenticator({"PASSWORD": "secret"}, users={"alice": {"password_env": "PASSWORD"}})
-    assert auth.authenticate("amqp", "", "alice", b"secret", FAR) is not None
+    assert auth.authenticate("amqp", "alice", b"secret", FAR) is not None
 
 
 @pytest.mark.parametrize("user", [{}, {"password_env": "NOT_THERE"}, {"password_hash": "secret"}])
@@ -71,12 +71,12 @@ def test_user_without_a_password_that_can_be_checked_is_a_wrong_setting(user):
 def test_guesser_is_held_off_by_address_and_others_are_not():
     auth = _authenticator({"PASSWORD": "secret"}, users={"alice": {"password_env": "PASSWORD"}})
     for number in range(SLOW_CHECKS_MAX):
-        assert auth.authenticate("mqtt", "c", "alice", b"%d" % number, FAR) is None
-    assert auth.authenticate("mqtt", "c", "alice", b"secret", FAR) is None
-    assert auth.authenticate("mqtt", "c", "alice", b"secret", HERE) is not None
-    assert auth.authenticate("mqtt", "c", "alice", b"secret", FAR) is not None  # right, and known by now
+        assert auth.authenticate("mqtt", "alice", b"%d" % number, FAR) is None
+    assert auth.authenticate("mqtt", "alice", b"secret", FAR) is None
+    assert auth.authenticate("mqtt", "alice", b"secret", HERE) is not None
+    assert auth.authenticate("mqtt", "alice", b"secret", FAR) is not None  # right, and known by now
     auth._clock.ms += 60_000
-    assert auth.authenticate("mqtt", "c", "alice", b"wrong", FAR) is None
+    assert auth.authenticate("mqtt", "alice", b"wrong", FAR) is None
 
 
 def test_open_ways_in_are_said():
