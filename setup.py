@@ -35,6 +35,8 @@ COMPILED = [
     "core/pop/changes.py",
     "core/pop/window.py",
     "core/pop/inflight.py",
+    "core/pop/journal.py",
+    "core/pop/pop_service.py",
     "core/broker.py",
     "gateway/runtime.py",
     "gateway/auth/permissions.py",

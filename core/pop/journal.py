@@ -92,11 +92,14 @@ class PopJournal:
 
     def write(self) -> None:
         """Write what has happened since the last call."""
+        changes = self.changes
+        if not changes.used and not self._unwritten:
+            return
         began_at = self._journal.bytes_used
         try:
-            if self.changes.used:
-                self._journal.append_many(memoryview(self.changes.buf)[: self.changes.used], CHANGE_BYTES)
-                self.changes.clear()
+            if changes.used:
+                self._journal.append_many(changes.buf[: changes.used], CHANGE_BYTES)
+                changes.clear()
             while self._unwritten:  # after where it begins: a name alone would begin at 0
                 number = next(iter(self._unwritten))
                 for record in _name_records(number, self._unwritten[number]):
@@ -139,7 +142,7 @@ class PopJournal:
     def _copy_part(self, number: int, key: bytes | None) -> None:
         copy = self._copy
         try:
-            self._journal.append_compacted(memoryview(copy.buf)[: copy.used], CHANGE_BYTES)
+            self._journal.append_compacted(copy.buf[: copy.used], CHANGE_BYTES)
             for record in _name_records(number, key) if key else ():
                 self._journal.append_compacted(record, len(record))
         finally:

@@ -60,8 +60,16 @@ class PopQueue:
     @property
     def ready_count(self) -> int:
         """How many messages could be taken now."""
-        first = max(self.state.window.next_offset, self._store.min_offset(self.queue_ref))
-        return self.state.window.shown_count + max(self._store.max_offset(self.queue_ref) - first, 0)
+        return self.count_ready()
+
+    def count_ready(self) -> int:
+        """Return how many messages could be taken now."""
+        window = self.state.window
+        first = window.next_offset
+        end = self._store.max_offset(self.queue_ref)
+        if first < end:
+            first = max(first, self._store.min_offset(self.queue_ref))
+        return window.shown_count + max(end - first, 0)
 
     @property
     def unacked_count(self) -> int:
