@@ -16,9 +16,6 @@ cdef class PopQueue:
     cdef readonly object _timers
     cdef object _armed_ms
 
-    @cython.locals(window=Window, first="long long", end="long long")
-    cpdef Py_ssize_t count_ready(self) except -1
-
     cpdef Py_ssize_t take(
         self, StoredBatch into, Py_ssize_t count_max, long long bytes_max, long long until_ms, long long now_ms
     ) except -1

@@ -60,10 +60,6 @@ class PopQueue:
     @property
     def ready_count(self) -> int:
         """How many messages could be taken now."""
-        return self.count_ready()
-
-    def count_ready(self) -> int:
-        """Return how many messages could be taken now."""
         window = self.state.window
         first = window.next_offset
         end = self._store.max_offset(self.queue_ref)

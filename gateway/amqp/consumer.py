@@ -10,6 +10,7 @@ from gateway.amqp.channel import Channel
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.shared_queue import TAKE_COUNT_MAX, SharedQueue
 
+_TAKE_COUNT_MAX = TAKE_COUNT_MAX
 FREE_LOOKED_AT = 8  # released slots in one go: those of many messages that are not acknowledged would take long
 
 
@@ -110,7 +111,7 @@ class Consumer:
         channel = self.channel
         if channel.is_closing or not self._output.has_room():
             return 0
-        room = TAKE_COUNT_MAX
+        room = _TAKE_COUNT_MAX
         if self.no_ack:
             return room
         if self._prefetch:

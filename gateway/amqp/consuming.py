@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 from array import array
 
@@ -21,6 +20,9 @@ from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.unacked import DROP, NO_TAG, REQUEUE
 
 GET_BYTES_MAX = 1  # one message is read in any case
+_DROP = DROP
+_REQUEUE = REQUEUE
+_NO_TAG = NO_TAG
 
 
 class Reading:
@@ -132,7 +134,7 @@ class Reading:
         """
         self._apply(channel)
         tag = channel.unacked.unknown_tag
-        if tag != NO_TAG:
+        if tag != _NO_TAG:
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"unknown delivery tag {tag % (1 << 64)}")
 
     def recover(self, channel: Channel, *, requeue: bool) -> None:
@@ -164,19 +166,23 @@ class Reading:
             for slot, kind in ring.settled_slots():
                 offsets = array("q", bytes(8 * count))
                 self._finish(channel, slot, kind, offsets, ring.collect(slot, kind, offsets))
-        self.run_starved(channel)
+        if channel.starved:
+            self.run_starved(channel)
 
     def _finish(self, channel: Channel, slot: int, kind: int, offsets: array[int], count: int) -> None:
-        queue: SharedQueue = channel.slots[slot].queue
+        taken: Slot = channel.slots[slot]
+        queue = taken.queue
         if queue.is_deleted:
             return
-        with contextlib.suppress(ReceiptError):  # dropped by retention or an operator meanwhile: nothing to finish
-            if kind == REQUEUE:
+        if kind == _DROP:
+            self._metrics.drop("rejected", count)
+        try:
+            if kind == _REQUEUE:
                 queue.pop.nack_many(offsets, count)  # wakes its consumers
             else:
                 queue.pop.ack_many(offsets, count)
-        if kind == DROP:
-            self._metrics.drop("rejected", count)
+        except ReceiptError:
+            return  # dropped by retention or an operator meanwhile: nothing to finish
 
     @staticmethod
     def run_starved(channel: Channel) -> None:

@@ -16,6 +16,9 @@ TAKE_COUNT_MAX = 1_024
 TAKE_BYTES_MAX = 1 << 20
 HEAD_COUNT_MAX = 256  # messages looked at for expired ones in one go
 TURN_BYTES_MAX = 4 << 20  # read for one queue in one turn; what is left waits for the next
+_TAKE_COUNT_MAX = TAKE_COUNT_MAX
+_TAKE_BYTES_MAX = TAKE_BYTES_MAX
+_TURN_BYTES_MAX = TURN_BYTES_MAX
 
 
 class QueueConsumer(Protocol):
@@ -92,7 +95,9 @@ class SharedQueue:
         "is_auto_delete",
         "is_deleted",
         "is_durable",
+        "lease_ms",
         "light_name",
+        "limit_ms",
         "name",
         "owner",
     )
@@ -115,6 +120,8 @@ class SharedQueue:
         self.is_auto_delete = auto_delete
         self.owner = owner
         self.arguments = arguments
+        self.limit_ms = cast("int", arguments.get(MESSAGE_TTL, -1))  # how long messages live in it at most, or -1
+        self.lease_ms = cast("int", arguments.get(EXPIRES, -1))  # how long it stays when nobody uses it, or -1
         self.consumers: list[QueueConsumer] = []
         self.has_exclusive = False  # one consumer has it to itself
         self.is_deleted = False
@@ -131,16 +138,6 @@ class SharedQueue:
         if self._pop is None:
             self._pop = self._broker.pop.open(self.light_name, GROUP)
         return self._pop
-
-    @property
-    def limit_ms(self) -> int:
-        """How long messages live in this queue at most, or -1."""
-        return cast("int", self.arguments.get(MESSAGE_TTL, -1))
-
-    @property
-    def lease_ms(self) -> int:
-        """How long the queue stays when nobody uses it, or -1."""
-        return cast("int", self.arguments.get(EXPIRES, -1))
 
     def start_empty(self) -> None:
         """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
@@ -186,7 +183,7 @@ class SharedQueue:
     def on_ready(self, now_ms: int) -> bool:
         """Hand out what is there to those who have room, in turn."""
         touched: dict[int, QueueConsumer] = {}
-        budget = TURN_BYTES_MAX
+        budget = _TURN_BYTES_MAX
         while budget > 0 and not self.is_deleted:
             taken = self._hand_out(now_ms, touched)
             if taken <= 0:
@@ -201,23 +198,25 @@ class SharedQueue:
 
     def _hand_out(self, now_ms: int, touched: dict[int, QueueConsumer]) -> int:
         """Give each consumer with room a share; return about how many bytes went out, 0 when nothing did."""
-        takers = [consumer for consumer in self._in_turn() if consumer.room() > 0]
-        ready = self.pop.ready_count
-        if not takers or ready <= 0:
+        pop = self.pop
+        ready = pop.ready_count
+        takers = [consumer for consumer in self._in_turn() if consumer.room() > 0] if ready > 0 else []
+        if not takers:
             return 0
-        share = min(-(-ready // len(takers)), TAKE_COUNT_MAX)
+        share = min((ready + len(takers) - 1) // len(takers), _TAKE_COUNT_MAX)
         stored = self._stored
         total = 0
         for consumer in takers:
             room = consumer.room()  # asked again: consumers of one channel can share it
             if room <= 0:
                 continue
-            count = self.pop.take(stored, min(room, share), TAKE_BYTES_MAX, 0, now_ms)
+            count = pop.take(stored, min(room, share), _TAKE_BYTES_MAX, 0, now_ms)
             if not count:
                 break
             total += stored.record_end[count - 1] - stored.record_start[0]
             expired = take_expired(stored, now_ms, self.limit_ms, self._fresh_from)
-            self._finish_expired(array("q", expired), len(expired))
+            if expired:
+                self._finish_expired(array("q", expired), len(expired))
             if not stored.count:
                 continue
             touched[id(consumer)] = consumer

@@ -1,0 +1,29 @@
+import cython
+
+from core.metrics cimport DoorMetrics
+from gateway.amqp.channel cimport Channel
+from gateway.amqp.consumer cimport Slot
+from gateway.amqp.delivery_codec cimport DeliveryEncoder
+from gateway.amqp.shared_queue cimport SharedQueue
+from gateway.amqp.unacked cimport UnackedRing
+
+cdef int _DROP
+cdef int _REQUEUE
+cdef long long _NO_TAG
+
+
+cdef class Reading:
+    cdef object _vhost
+    cdef object _declarer
+    cdef object _output
+    cdef DeliveryEncoder _encoder
+    cdef DoorMetrics _metrics
+
+    @cython.locals(tag="long long")
+    cpdef settle(self, Channel channel)
+
+    @cython.locals(ring=UnackedRing, count=Py_ssize_t, slot=int, kind=int)
+    cdef _apply(self, Channel channel)
+
+    @cython.locals(queue=SharedQueue, taken=Slot)
+    cdef _finish(self, Channel channel, int slot, int kind, object offsets, Py_ssize_t count)

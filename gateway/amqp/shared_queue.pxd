@@ -1,0 +1,41 @@
+import cython
+
+from core.broker cimport Broker
+from core.message cimport StoredBatch
+
+cdef Py_ssize_t _TAKE_COUNT_MAX
+cdef long long _TAKE_BYTES_MAX
+cdef long long _TURN_BYTES_MAX
+
+
+cdef class SharedQueue:
+    cdef public str name
+    cdef public bytes light_name
+    cdef public bint is_durable
+    cdef public bint is_auto_delete
+    cdef public object owner
+    cdef public dict arguments
+    cdef readonly long long limit_ms
+    cdef readonly long long lease_ms
+    cdef public list consumers
+    cdef public bint has_exclusive
+    cdef public bint is_deleted
+    cdef Broker _broker
+    cdef StoredBatch _stored
+    cdef readonly object _pop
+    cdef bint _is_parked
+    cdef long long _fresh_from
+    cdef Py_ssize_t _next
+
+    cpdef run_soon(self)
+
+    @cython.locals(touched=dict, budget="long long", taken="long long")
+    cpdef bint on_ready(self, now_ms) except -1
+
+    @cython.locals(
+        takers=list, ready=Py_ssize_t, share=Py_ssize_t, stored=StoredBatch, total="long long", room=Py_ssize_t,
+        count=Py_ssize_t, expired=list
+    )
+    cdef long long _hand_out(self, now_ms, dict touched) except -1
+
+    cdef list _in_turn(self)
