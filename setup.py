@@ -60,6 +60,7 @@ COMPILED = [
     "gateway/amqp/shared_queue.py",
     "gateway/amqp/consumer.py",
     "gateway/amqp/consuming.py",
+    "gateway/amqp/publishing.py",
     "gateway/rocketmq/codec.py",
     "gateway/rocketmq/send_run.py",
     "gateway/rocketmq/send_codec.py",

@@ -22,6 +22,7 @@ from gateway.amqp.reply_codes import ReplyCode
 from gateway.auth.authenticator import Identity
 
 TARGETS_MAX = 10_000  # kept by a connection, about 300 bytes each
+_MANDATORY = MANDATORY
 
 
 class Target:
@@ -150,7 +151,10 @@ class Publisher:
         """Count what goes nowhere; return the frames that give back what had to go somewhere."""
         batch = run.batch
         routes = batch.routes
-        lost = {i for i, route in enumerate(routes) if route is None or not route.dispatch.count}
+        lost: set[int] = set()
+        for i, route in enumerate(routes):
+            if route is None or not route.dispatch.count:
+                lost.add(i)
         if not lost:
             return b""
         returned: list[bytes] = []
@@ -159,7 +163,7 @@ class Publisher:
             index = batch.route_index[i]
             if index not in lost:
                 continue
-            if batch.tag[i] & MANDATORY:
+            if batch.tag[i] & _MANDATORY:
                 returned.append(_return_frames(batch, i, run.channel.number, payload_max))
             elif routes[index] is None:
                 dropped += 1

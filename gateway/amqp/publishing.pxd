@@ -1,0 +1,34 @@
+import cython
+
+from core.broker cimport Broker
+from core.message cimport PublishBatch, Route
+from core.metrics cimport DoorMetrics
+
+cdef int _MANDATORY
+
+
+cdef class Target:
+    cdef public bytes topic
+    cdef public Route route
+    cdef public object error
+
+
+cdef class Publisher:
+    cdef Broker _broker
+    cdef object _vhost
+    cdef object _identity
+    cdef DoorMetrics _metrics
+    cdef dict _targets
+    cdef long long _version
+
+    @cython.locals(batch=PublishBatch)
+    cpdef bytes publish(self, run, Py_ssize_t payload_max, now_ms)
+
+    @cython.locals(target=Target, raw=bytes, i=Py_ssize_t, version="long long")
+    cdef object _resolve(self, PublishBatch batch, tuple copies)
+
+    @cython.locals(batch=PublishBatch, lost=set, route=Route, i=Py_ssize_t, index=int, dropped=Py_ssize_t)
+    cdef bytes _return_unroutable(self, run, Py_ssize_t payload_max)
+
+    @cython.locals(batch=PublishBatch, count=Py_ssize_t)
+    cdef bytes _append(self, run, now_ms)
