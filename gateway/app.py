@@ -126,7 +126,7 @@ class Gateway:
             table=self.connections,
             limits=ConnectionLimits(settings.connections_max, settings.host_connections_max),
             refused=self.broker.metrics.door(name).refused,
-            arrived=self.turns.arrived,
+            turns=self.turns,
             admission=self.admission,
         )
 

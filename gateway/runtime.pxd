@@ -1,16 +1,22 @@
 import cython
 
+cdef long long _LONE_NS
+
 
 cdef class Clock:
+    cdef public long long idle_ns
     cdef long long _last_ms
+    cdef long long _last_ns
 
-    @cython.locals(now_ms="long long")
+    @cython.locals(now_ns="long long", now_ms="long long")
     cpdef long long now_ms(self)
 
 
 cdef class CoarseTimer:
+    cdef public long long tick
     cdef Clock _clock
     cdef dict _slots
+    cdef list _moved
     cdef long long _next_slot
     cdef object _handle
     cdef object _loop
@@ -18,16 +24,26 @@ cdef class CoarseTimer:
     @cython.locals(slot="long long", filed="long long")
     cpdef watch(self, timed)
 
+    cpdef watch_soon(self, timed)
+
 
 cdef class TurnRunner:
     cdef object _loop
     cdef Clock _clock
     cdef object _run_turn
     cdef bint _is_pending
+    cdef bint _is_called
+    cdef bint _is_reading
+    cdef bint _is_lone
     cdef Py_ssize_t _arrived_bytes
 
     cpdef schedule(self)
 
-    cpdef arrived(self, Py_ssize_t size)
+    cdef _call_soon(self)
 
-    cpdef _turn(self)
+    @cython.locals(now_ms="long long")
+    cpdef long long begin_read(self, Py_ssize_t size) except -1
+
+    cpdef end_read(self, long long now_ms)
+
+    cdef _turn(self, long long now_ms)

@@ -12,19 +12,26 @@ LOGGER = logging.getLogger(__name__)
 
 TICK_MS = 250
 TURN_BYTES = 128 * 1024  # half a full read: less would cost the batch, more lets readers fall behind
+LONE_NS = 100_000  # a read after so long without work is alone: no other is likely to be under way
+_LONE_NS = LONE_NS
 
 
 class Clock:
     """Milliseconds since 1970, never going back."""
 
-    __slots__ = ("_last_ms",)
+    __slots__ = ("_last_ms", "_last_ns", "idle_ns")
 
     def __init__(self) -> None:
+        self.idle_ns = 0  # how long before the last call the one before it was
         self._last_ms = 0
+        self._last_ns = 0
 
     def now_ms(self) -> int:
         """Return the present moment, at least as late as any returned before."""
-        now_ms = time.time_ns() // 1_000_000
+        now_ns = time.time_ns()
+        self.idle_ns = now_ns - self._last_ns
+        self._last_ns = now_ns
+        now_ms = now_ns // 1_000_000
         if now_ms < self._last_ms:
             return self._last_ms
         self._last_ms = now_ms
@@ -50,8 +57,10 @@ class CoarseTimer:
     """
 
     def __init__(self, clock: Clock) -> None:
+        self.tick = 0  # how often it has run
         self._clock = clock
         self._slots: dict[int, list[Timed]] = {}
+        self._moved: list[Timed] = []
         self._next_slot = clock.now_ms() // TICK_MS
         self._handle: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -67,8 +76,16 @@ class CoarseTimer:
         timed.timer_slot = slot
         self._slots.setdefault(slot, []).append(timed)
 
+    def watch_soon(self, timed: Timed) -> None:
+        """File `timed` at the next run, in time for it; enough once between two runs, which `tick` tells apart."""
+        self._moved.append(timed)
+
     def run_due(self, now_ms: int) -> None:
         """Call `on_deadline` of everything whose deadline has passed."""
+        self.tick += 1
+        moved, self._moved = self._moved, []
+        for timed in moved:
+            self.watch(timed)
         until = now_ms // TICK_MS
         if until - self._next_slot > len(self._slots):
             due = sorted(slot for slot in self._slots if slot <= until)
@@ -108,10 +125,11 @@ class CoarseTimer:
 
 
 class TurnRunner:
-    """Runs the broker's turn once at the end of each loop turn that made work, and sooner where a lot comes in.
+    """Runs the broker's turn once at the end of each loop turn that made work, and sooner where that is better.
 
     One turn of the loop can bring many reads of one busy connection (libuv reads a socket up to 32 times). Readers
-    that ran only after all of them would fall behind the writer, so a turn is also run between two reads.
+    that ran only after all of them would fall behind the writer, so a turn is also run between two reads. And a read
+    that comes alone is followed by its turn at once: nothing else is likely to share it.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, run_turn: Callable[[int], None]) -> None:
@@ -119,21 +137,47 @@ class TurnRunner:
         self._clock = clock
         self._run_turn = run_turn
         self._is_pending = False
+        self._is_called = False  # the loop will call `_turn`
+        self._is_reading = False
+        self._is_lone = False
         self._arrived_bytes = 0
 
     def schedule(self) -> None:
-        """Run a turn when the callbacks of this turn of the loop are through; called once a turn."""
+        """Run a turn when the callbacks of this turn of the loop are through, or when the read under way is handled."""
         self._is_pending = True
-        self._loop.call_soon(self._turn)
+        if not self._is_reading:
+            self._call_soon()
 
-    def arrived(self, size: int) -> None:
-        """Note that `size` bytes are about to be handled; readers run first if they are due."""
+    def _call_soon(self) -> None:
+        if not self._is_called:
+            self._is_called = True
+            self._loop.call_soon(self._called)
+
+    def begin_read(self, size: int) -> int:
+        """Note that `size` bytes are about to be handled; readers run first if they are due. Return the moment."""
         if self._is_pending and self._arrived_bytes >= TURN_BYTES:
-            self._turn()
+            self._turn(self._clock.now_ms())
         self._arrived_bytes += size
+        self._is_reading = True
+        now_ms = self._clock.now_ms()
+        self._is_lone = self._clock.idle_ns > _LONE_NS
+        return now_ms
 
-    def _turn(self) -> None:
-        self._arrived_bytes = 0
+    def end_read(self, now_ms: int) -> None:
+        """Note that they are handled."""
+        self._is_reading = False
         if self._is_pending:
-            self._is_pending = False
-            self._run_turn(self._clock.now_ms())
+            if self._is_lone:
+                self._turn(now_ms)
+            else:
+                self._call_soon()
+
+    def _called(self) -> None:
+        self._is_called = False
+        if self._is_pending:
+            self._turn(self._clock.now_ms())
+
+    def _turn(self, now_ms: int) -> None:
+        self._arrived_bytes = 0
+        self._is_pending = False
+        self._run_turn(now_ms)

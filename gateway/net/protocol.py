@@ -28,7 +28,7 @@ class ConnectionHandler(Protocol):
         """The deadline has passed, by at most half a second."""
 
     def next_deadline_ms(self) -> int | None:
-        """Return the moment that `on_timer` is wanted at; asked after each of the other calls."""
+        """Return the moment that `on_timer` is wanted at; asked within a quarter of a second after other calls."""
 
 
 class Transport(Protocol):

@@ -1,6 +1,6 @@
 import cython
 
-from gateway.runtime cimport Clock, CoarseTimer
+from gateway.runtime cimport Clock, CoarseTimer, TurnRunner
 
 
 cdef class Endpoint:
@@ -11,7 +11,7 @@ cdef class Endpoint:
     cdef public object table
     cdef public object limits
     cdef public dict refused
-    cdef public object arrived
+    cdef public TurnRunner turns
     cdef public object admission
 
 
@@ -23,13 +23,14 @@ cdef class SocketTransport:
     cdef bytes _held
     cdef bint _is_known
     cdef bint _is_reading
+    cdef long long _watched_at
     cdef public long long conn_id
     cdef public str peer
     cdef public bytes peer_host
     cdef public bint is_writable
     cdef public long long timer_slot
 
-    @cython.locals(endpoint=Endpoint)
+    @cython.locals(endpoint=Endpoint, timer=CoarseTimer, now_ms="long long")
     cpdef data_received(self, data)
 
     cpdef next_deadline_ms(self)

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import socket
 import struct
-from collections.abc import Callable
 from typing import cast
 
 from gateway.address import format_address
@@ -14,7 +13,7 @@ from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
 from gateway.net.protocol import ConnectionHandler, HandlerFactory
-from gateway.runtime import Clock, CoarseTimer
+from gateway.runtime import Clock, CoarseTimer, TurnRunner
 
 LOGGER = logging.getLogger(__name__)
 
@@ -27,7 +26,7 @@ UNKNOWN_HOST = b"\x00" * 8
 class Endpoint:
     """What all connections of one door share."""
 
-    __slots__ = ("admission", "arrived", "clock", "connect", "limits", "name", "refused", "table", "timer")
+    __slots__ = ("admission", "clock", "connect", "limits", "name", "refused", "table", "timer", "turns")
 
     def __init__(
         self,
@@ -39,7 +38,7 @@ class Endpoint:
         table: ConnectionTable,
         limits: ConnectionLimits,
         refused: dict[str, int],
-        arrived: Callable[[int], None],
+        turns: TurnRunner,
         admission: Admission,
     ) -> None:
         self.name = name
@@ -49,7 +48,7 @@ class Endpoint:
         self.table = table
         self.limits = limits
         self.refused = refused  # connections that were turned away, by reason
-        self.arrived = arrived  # told the size of each read before it is handled
+        self.turns = turns
         self.admission = admission
 
 
@@ -64,6 +63,7 @@ class SocketTransport:
         "_is_known",
         "_is_reading",
         "_socket",
+        "_watched_at",
         "conn_id",
         "is_writable",
         "peer",
@@ -79,6 +79,7 @@ class SocketTransport:
         self._held = b""  # what a newcomer said first, until it is admitted
         self._is_known = False  # it has said something
         self._is_reading = True
+        self._watched_at = -1  # the timer's tick at which it was told of us
         self.conn_id = 0
         self.peer = ""
         self.peer_host = UNKNOWN_HOST
@@ -135,13 +136,16 @@ class SocketTransport:
                 self._held = data
                 self.pause_reading()
                 return
-        endpoint.arrived(len(data))
+        now_ms = endpoint.turns.begin_read(len(data))
         try:
-            handler.on_data(data, endpoint.clock.now_ms())
+            handler.on_data(data, now_ms)
         except Exception as error:
             self._fail(error)
-            return
-        self._endpoint.timer.watch(self)
+        endpoint.turns.end_read(now_ms)
+        timer = endpoint.timer
+        if self._watched_at != timer.tick:
+            self._watched_at = timer.tick
+            timer.watch_soon(self)
 
     def admit(self) -> None:
         """Handle what was held; nothing more was read meanwhile."""

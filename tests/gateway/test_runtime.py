@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gateway.runtime import TICK_MS, TURN_BYTES, Clock, CoarseTimer, TurnRunner
+from gateway.runtime import LONE_NS, TICK_MS, TURN_BYTES, Clock, CoarseTimer, TurnRunner
 
 
 def test_clock_never_goes_back(monkeypatch):
@@ -74,6 +74,19 @@ def test_deadline_that_moved_nearer_is_met_once(clock):
     assert timed.met_at == [start_ms + 1_000]
 
 
+def test_deadline_that_is_told_of_later_is_met_as_soon(clock):
+    timer = CoarseTimer(clock)
+    start_ms = clock.now_ms()
+    timed = Timed(start_ms + 5_000)
+    timer.watch(timed)
+    tick = timer.tick
+    timed.deadline_ms = start_ms + 100
+    timer.watch_soon(timed)
+    timer.run_due(start_ms + 2 * TICK_MS)
+    assert timed.met_at == [start_ms + 2 * TICK_MS]
+    assert timer.tick == tick + 1
+
+
 def test_work_that_fails_stops_no_other(clock, caplog):
     caplog.set_level(logging.CRITICAL, "gateway.runtime")
     timer = CoarseTimer(clock)
@@ -106,18 +119,74 @@ async def test_turn_runs_once_for_each_schedule():
     assert len(turns) == 1
 
 
+class Ticking(Clock):
+    """A clock on which `idle_ns` is what the test says."""
+
+    def __init__(self):
+        super().__init__()
+        self.gap_ns = 0
+
+    def now_ms(self):
+        self.idle_ns = self.gap_ns
+        return 5_000
+
+
+def read(runner, size=1, *, makes_work=True):
+    now_ms = runner.begin_read(size)
+    if makes_work:
+        runner.schedule()
+    runner.end_read(now_ms)
+
+
 @pytest.mark.asyncio
 async def test_readers_run_between_two_reads_when_a_lot_came_in():
     turns = []
-    runner = TurnRunner(asyncio.get_running_loop(), Clock(), turns.append)
-    runner.arrived(TURN_BYTES)
-    runner.arrived(1)
+    runner = TurnRunner(asyncio.get_running_loop(), Ticking(), turns.append)
+    read(runner, TURN_BYTES, makes_work=False)
+    read(runner)
     assert turns == []
-    runner.schedule()
-    runner.arrived(1)
+    read(runner)
     assert len(turns) == 1
-    runner.schedule()
-    runner.arrived(1)
+    read(runner)
     assert len(turns) == 1
     await asyncio.sleep(0)
     assert len(turns) == 2
+
+
+@pytest.mark.asyncio
+async def test_reads_that_follow_each_other_share_a_turn():
+    turns = []
+    runner = TurnRunner(asyncio.get_running_loop(), Ticking(), turns.append)
+    for _ in range(3):
+        read(runner)
+    assert turns == []
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert len(turns) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_read_alone_is_followed_by_its_turn_at_once():
+    turns = []
+    clock = Ticking()
+    runner = TurnRunner(asyncio.get_running_loop(), clock, turns.append)
+    clock.gap_ns = LONE_NS + 1
+    now_ms = runner.begin_read(1)
+    runner.schedule()
+    assert turns == []  # not in the midst of it
+    runner.end_read(now_ms)
+    assert turns == [now_ms]
+    read(runner, makes_work=False)
+    await asyncio.sleep(0)
+    assert len(turns) == 1
+
+
+def test_clock_says_how_long_nobody_asked(monkeypatch):
+    moments = iter([5_000_000, 5_700_000, 9_000_000])
+    monkeypatch.setattr(time, "time_ns", lambda: next(moments))
+    clock = Clock()
+    gaps = []
+    for _ in range(3):
+        clock.now_ms()
+        gaps.append(clock.idle_ns)
+    assert gaps[1:] == [700_000, 3_300_000]

@@ -10,7 +10,7 @@ from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
 from gateway.net.listener import Listener
 from gateway.net.transport import Endpoint
-from gateway.runtime import Clock, CoarseTimer
+from gateway.runtime import Clock, CoarseTimer, TurnRunner
 
 
 class RecordingHandler:
@@ -78,7 +78,7 @@ class Site:
             table=self.table,
             limits=limits,
             refused=self.refused,
-            arrived=lambda size: None,
+            turns=TurnRunner(asyncio.get_running_loop(), self.clock, lambda now_ms: None),
             admission=Admission(asyncio.get_running_loop().call_soon),
         )
         self.address = ("", 0)
