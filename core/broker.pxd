@@ -45,8 +45,11 @@ cdef class Broker:
 
     cdef _wake_up(self)
 
-    @cython.locals(ready=dict, readers=list)
+    @cython.locals(readers=list)
     cpdef run_turn(self, long long now_ms)
+
+    @cython.locals(grown=list, requested=dict, ready=dict, readers=list)
+    cdef list _take_ready(self)
 
     @cython.locals(again=list)
     cdef list _run_round(self, list readers, long long now_ms)

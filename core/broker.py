@@ -272,15 +272,7 @@ class Broker:
         side, and share what one of them has read.
         """
         self._is_scheduled = False
-        self._grown.clear()
-        self.store.take_grown(self._grown)
-        self._grown += self._shown
-        self._shown.clear()
-        ready = self._waiters.wake(self._grown)
-        if self._requested:
-            ready.update(self._requested)
-            self._requested.clear()
-        readers = list(ready.values())
+        readers = self._take_ready()
         for _ in range(_ROUNDS_MAX):
             if not readers:
                 return
@@ -288,9 +280,27 @@ class Broker:
         for reader in readers:
             self.request_run(reader)
 
-    def _run_round(self, readers: list[Reader], now_ms: int) -> list[Reader]:
+    def _take_ready(self) -> Sequence[Reader]:
+        """Return who is to run now: those whose queue grew or was given messages back, and those who asked to."""
+        grown = self._grown
+        self.store.take_grown(grown)
+        if self._shown:
+            grown += self._shown
+            self._shown.clear()
+        requested = self._requested
+        if len(grown) == 1 and not requested:  # a message that comes alone
+            readers: Sequence[Reader] = self._waiters.parked(grown[0])
+        else:
+            ready = self._waiters.wake(grown)
+            ready.update(requested)
+            requested.clear()
+            readers = list(ready.values())
+        grown.clear()
+        return readers
+
+    def _run_round(self, readers: Sequence[Reader], now_ms: int) -> Sequence[Reader]:
         """Run each of `readers` once; return who has more to do."""
-        again = []
+        again: list[Reader] = []
         for reader in readers:
             try:
                 if reader.on_ready(now_ms):

@@ -6,5 +6,7 @@ cdef class Waiters:
 
     cpdef bint is_waited_for(self, queue_ref) except -1
 
+    cpdef list parked(self, queue_ref)
+
     @cython.locals(woken=dict)
     cpdef dict wake(self, list queue_refs)
