@@ -1,3 +1,6 @@
+cdef const unsigned char[::1] _NOTHING
+
+
 cdef class DispatchSet:
     cdef object __weakref__
     cdef public list names
@@ -22,8 +25,8 @@ cdef class PublishBatch:
     cdef public Py_ssize_t count
     cdef public Py_ssize_t appended
     cdef public Py_ssize_t retained_count
-    cdef public object buf
-    cdef public object extra
+    cdef public const unsigned char[::1] buf
+    cdef public const unsigned char[::1] extra
     cdef public bytes origin
     cdef public bytes born_host
     cdef public list topics
@@ -41,6 +44,8 @@ cdef class PublishBatch:
     cdef public long long[::1] physical_offset
     cdef public long long[::1] queue_offset
 
+    cpdef clear(self)
+
 
 cdef class StoredBatch:
     cdef public Py_ssize_t capacity
@@ -49,7 +54,7 @@ cdef class StoredBatch:
     cdef public long long reader_number
     cdef public Py_ssize_t sound_rows
     cdef public long long fill_number
-    cdef public object buf
+    cdef public const unsigned char[::1] buf
     cdef public int[::1] record_start
     cdef public int[::1] record_end
     cdef public int[::1] topic_start
@@ -65,3 +70,5 @@ cdef class StoredBatch:
     cdef public long long[::1] physical_offset
     cdef public long long[::1] born_ms
     cdef public long long[::1] store_ms
+
+    cpdef clear(self)

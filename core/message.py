@@ -13,6 +13,7 @@ FLAG_MARK_MASK = 0x7FFF0000
 FLAG_QOS_MASK = 0x3  # the publisher's QoS: AMQP delivery mode 2 and RocketMQ count as 1
 FLAG_RETAIN = 0x4
 FLAG_EXPIRES = 0x8  # the properties say how long the message lives
+_NOTHING = b""
 
 
 def _ints(capacity: int) -> array[int]:
@@ -66,8 +67,8 @@ class PublishBatch:
         self.count = 0
         self.appended = 0  # messages that the append got through, `count` unless it raised
         self.retained_count = 0  # messages with FLAG_RETAIN; whoever fills the batch counts them
-        self.buf: bytes | bytearray | memoryview = b""
-        self.extra: bytes | bytearray | memoryview = b""
+        self.buf: bytes | bytearray | memoryview = _NOTHING
+        self.extra: bytes | bytearray | memoryview = _NOTHING
         self.origin = b""  # encoded properties of the publisher, the same for the whole batch
         self.born_host = b"\x7f\x00\x00\x01\x00\x00\x00\x00"  # address (4 or 16 bytes) and port (4 bytes)
         self.topics: list[bytes] = []
@@ -90,8 +91,8 @@ class PublishBatch:
         self.count = 0
         self.appended = 0
         self.retained_count = 0
-        self.buf = b""
-        self.extra = b""
+        self.buf = _NOTHING
+        self.extra = _NOTHING
         self.topics.clear()
         self.routes.clear()
 
@@ -115,7 +116,7 @@ class StoredBatch:
         self.reader_number = 0
         self.sound_rows = 0
         self.fill_number = 0
-        self.buf: bytes | bytearray | memoryview = b""
+        self.buf: bytes | bytearray | memoryview = _NOTHING
         self.record_start = _ints(capacity)
         self.record_end = _ints(capacity)
         self.topic_start = _ints(capacity)
@@ -135,4 +136,4 @@ class StoredBatch:
     def clear(self) -> None:
         """Forget all messages and let go of the buffer."""
         self.count = 0
-        self.buf = b""
+        self.buf = _NOTHING

@@ -8,7 +8,6 @@ cdef Py_ssize_t _PROPERTIES_BYTES_MAX
 cdef Py_ssize_t _CRC_BYTES
 cdef Py_ssize_t _BLANK_BYTES
 cdef bytes _SET_NAME
-cdef const unsigned char[::1] _NO_BYTES
 cdef bytes _SET_TOPIC
 cdef Py_ssize_t _DECIMAL_BYTES
 cdef Py_ssize_t _HEAD_BYTES

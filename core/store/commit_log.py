@@ -32,7 +32,6 @@ _PROPERTIES_BYTES_MAX = PROPERTIES_BYTES_MAX
 _CRC_BYTES = CRC_PROPERTY_BYTES
 _BLANK_BYTES = BLANK_BYTES
 _SET_NAME = DISPATCH_SET + b"\x01"
-_NO_BYTES = b""
 _SET_TOPIC = DISPATCH_SET_TOPIC
 _DECIMAL_BYTES = 20
 _HEAD_BYTES = RECORD_BYTES_MIN + 1 + 24  # at most: a topic length of two bytes, two IPv6 hosts
@@ -101,9 +100,7 @@ class CommitLog:
             DiskFullError, MessageTooLargeError: `batch.appended` messages got through; of that one there is no trace.
         """
         body_buf = batch.buf
-        extra_buf: bytes | bytearray | memoryview = _NO_BYTES  # ready, for most doors have nothing to add
-        if len(batch.extra):
-            extra_buf = batch.extra
+        extra_buf = batch.extra
         routes = batch.routes
         flags = host_flags(batch.born_host, self.store_host)
         self.store_ms = max(self.store_ms, now_ms)

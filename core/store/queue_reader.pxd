@@ -16,9 +16,13 @@ cdef class QueueReader:
     cdef int[::1] _positions
     cdef StoredBatch _one
     cdef long long _number
+    cdef const unsigned char[::1] _newest
+    cdef long long _newest_base
     cdef readonly long long damaged_count
 
     cdef _begin(self, StoredBatch into)
+
+    cdef bint _open(self, long long base, StoredBatch into) except -1
 
     @cython.locals(
         index=QueueIndex, positions="int[::1]", found=Py_ssize_t, base="long long", trusted="long long",

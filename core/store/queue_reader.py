@@ -36,6 +36,8 @@ class QueueReader:
         self._positions = array("i", bytes(4 * _POSITIONS_MAX))
         self._one = StoredBatch(1)
         self._number = next(_NUMBERS)
+        self._newest: memoryview | bytes = b""
+        self._newest_base = -1
         self.damaged_count = 0  # entries that were passed over, because their records are damaged or lost
 
     def _begin(self, into: StoredBatch) -> None:
@@ -44,6 +46,23 @@ class QueueReader:
         if into.reader_number != self._number:
             into.reader_number = self._number
             into.sound_rows = 0
+
+    def _open(self, base: int, into: StoredBatch) -> bool:
+        """Let `into` look at the segment that starts at `base`; False where it was dropped.
+
+        The newest one's bytes are kept at hand, for most is read there.
+        """
+        if base == self._newest_base:
+            into.buf = self._newest
+            return True
+        view = self._segments.view(base)
+        if view is None:
+            return False
+        into.buf = view
+        if base == self._segments.newest_base:
+            self._newest = view
+            self._newest_base = base
+        return True
 
     def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
         """Fill `into` with messages of one queue from `offset` on, all of one segment; return how many.
@@ -62,13 +81,11 @@ class QueueReader:
                 into.next_offset = index.head.next_offset(queue_ref) if count_max > 0 else offset
                 return 0
             base = index.found_base
-            view = self._segments.view(base)
-            if view is None:
+            if not self._open(base, into):
                 offset = index.found_offset + found
                 continue
-            into.buf = view
-            trusted = self._trusted_position(base, len(view))
-            count = fill_batch(into, view, base, positions, found, index.found_offset, bytes_max, trusted)
+            trusted = self._trusted_position(base, len(into.buf))
+            count = fill_batch(into, into.buf, base, positions, found, index.found_offset, bytes_max, trusted)
             self.damaged_count += into.next_offset - index.found_offset - count
             if count:
                 return count
@@ -90,12 +107,10 @@ class QueueReader:
                 if base >= 0 and self._index.found_base != base:
                     break
                 base = self._index.found_base
-                view = self._segments.view(base)
-                if view is not None:
-                    into.buf = view
-                    trusted = self._trusted_position(base, len(view))
+                if self._open(base, into):
+                    trusted = self._trusted_position(base, len(into.buf))
                     before = into.count
-                    filled = fill_batch(into, view, base, self._positions, found, offsets[done], _NO_LIMIT, trusted)
+                    filled = fill_batch(into, into.buf, base, self._positions, found, offsets[done], _NO_LIMIT, trusted)
                     self.damaged_count += found - (filled - before)
                 done += found
             else:
@@ -110,12 +125,10 @@ class QueueReader:
         """Fill `into` with the one record at `physical_offset`, checked; False where none is served."""
         self._begin(into)
         segment = self._segments.find(physical_offset)
-        view = self._segments.view(segment.base) if segment is not None else None
-        if segment is None or view is None:
+        if segment is None or not self._open(segment.base, into):
             return False
-        into.buf = view
         self._positions[0] = physical_offset - segment.base
-        if not fill_batch(into, view, segment.base, self._positions, 1, 0, _NO_LIMIT, len(view)):
+        if not fill_batch(into, into.buf, segment.base, self._positions, 1, 0, _NO_LIMIT, len(into.buf)):
             return False
         into.queue_offset[0] = -1
         return True

@@ -206,7 +206,7 @@ class PacketReader:
         columns = self.columns
         batch = columns.batch
         batch.clear()
-        batch.buf = self._buf
+        batch.buf = buf
         columns.topic_index.clear()
         pos = self._pos
         count = 0

@@ -22,7 +22,7 @@ def test_clearing_lets_go_of_buffers_and_routes():
     batch.count = batch.appended = batch.retained_count = 1
     batch.clear()
     assert (batch.count, batch.appended, batch.retained_count) == (0, 0, 0)
-    assert (batch.buf, batch.topics, batch.routes) == (b"", [], [])
+    assert (bytes(batch.buf), batch.topics, batch.routes) == (b"", [], [])
 
 
 def test_a_dispatch_set_counts_its_queues():

@@ -111,7 +111,7 @@ def test_same_messages_are_encoded_once_and_never_stale():
     other.fill_number = 7
     assert encoder.encode(other, 0, 1) == mqtt.publish(b"x", b"y")
     assert encoder.encode(batch, 0, 1) == plain
-    batch.buf = batch.buf.replace(b"zero", b"none")
+    batch.buf = bytes(batch.buf).replace(b"zero", b"none")
     batch.fill_number += 1
     assert encoder.encode(batch, 0, 1) == mqtt.publish(b"a/b", b"none") + one
 

@@ -16,7 +16,7 @@ def test_a_run_that_begins_has_forgotten_the_one_before():
     run.by_key[b"", 0, b"", b"", 0] = 0
     begin(run)
     assert (run.count, len(run.targets), len(run.by_key), run.last_index) == (0, 0, 0, -1)
-    assert run.batch.buf == b"data"
+    assert bytes(run.batch.buf) == b"data"
 
 
 def test_an_origin_without_bounds_is_left_out():
