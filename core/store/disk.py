@@ -10,12 +10,19 @@ from pathlib import Path
 
 from core.errors import DiskFullError, FlushFailedError
 
+UNTOLD_BYTES = 1 << 62
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def is_disk_full(error: OSError) -> bool:
     """Return whether the error says that there is no room: disk, quota or file size."""
     return error.errno in _NO_ROOM
+
+
+def free_bytes(path: Path) -> int:
+    """Return the room that the file system of `path` has for us; a huge number where it does not say."""
+    stat = os.statvfs(path)
+    return stat.f_bavail * stat.f_frsize if stat.f_blocks else UNTOLD_BYTES
 
 
 def allocate(fd: int, path: Path, size_before: int, size: int) -> None:

@@ -10,6 +10,7 @@ import weakref
 from pathlib import Path
 
 from core.errors import DataFolderUnusableError, DiskFullError
+from core.store.disk import free_bytes
 from core.store.layout import PAGE_BYTES
 
 MADV_POPULATE_READ = 22  # Linux 5.14 and later: fault pages in, without a trap for each
@@ -44,9 +45,13 @@ class MappedFile:
     def create(cls, path: Path, size: int) -> MappedFile:
         """Make the file anew, with all its room on disk taken, zero-filled.
 
+        Where there is too little it is not begun: nobody else is to miss the room until that is found out.
+
         Raises:
             DiskFullError: There is no room; nothing is left behind.
         """
+        if free_bytes(path.parent) < size:
+            raise DiskFullError(str(path))
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o640)
         try:
             os.posix_fallocate(fd, 0, size)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 
 import pytest
 
 from core.errors import DiskFullError, FlushFailedError
-from core.store.disk import allocate, new_file, replace_file, sync_file, sync_folder, write_all
+from core.store.disk import allocate, free_bytes, new_file, replace_file, sync_file, sync_folder, write_all
 from tests.support.crashes import crash_everywhere
 from tests.support.files import file_size_limit
 
@@ -109,3 +110,11 @@ def test_a_crash_at_any_step_leaves_the_old_file_or_the_new_one(tmp_path):
         assert {name.name for name in folder.iterdir()} <= {"file", "kept", "kept.new"}
     assert seen == sorted(seen, reverse=True)
     assert {seen[0], seen[-1]} == {b"old", b"new"}
+
+
+def test_free_room_is_what_the_file_system_gives_to_us(tmp_path, monkeypatch):
+    room = free_bytes(tmp_path)
+    assert 0 < room <= shutil.disk_usage(tmp_path).total
+    told = os.statvfs_result((4096, 4096, 0, 0, 0, 0, 0, 0, 0, 255))
+    monkeypatch.setattr(os, "statvfs", lambda path: told)
+    assert free_bytes(tmp_path) > 1 << 60

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from core.errors import DataFolderUnusableError, DiskFullError
+from core.store import mapped_file
 from core.store.mapped_file import MappedFile
 
 SIZE = 256 * 1024
@@ -85,3 +86,14 @@ def test_data_ranges_cover_all_that_was_written(tmp_path):
     file.view[100_000] = 1
     assert any(start <= 100_000 < end for start, end in file.data_ranges(0))
     assert all(start >= 120_000 for start, _ in file.data_ranges(120_000))
+
+
+def test_file_that_finds_too_little_room_takes_none_of_it(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("the last room was taken from others")
+
+    monkeypatch.setattr(mapped_file, "free_bytes", lambda path: SIZE - 1)
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    with pytest.raises(DiskFullError):
+        MappedFile.create(tmp_path / "f", SIZE)
+    assert list(tmp_path.iterdir()) == []
