@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import random
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,8 +31,9 @@ from gateway.sdk.message import SendResult
 from gateway.sdk.routes import TEMPLATE_TOPIC, Route, Routes
 
 PARENT_TOPIC = "LMQ_PARENT"
-RETRIED = (ConnectFailedError, ConnectionLostError, RequestTimeoutError, BusyError)
+RETRIED = (ConnectFailedError, ConnectionLostError, RequestTimeoutError)
 RETRY_FIRST_S = 0.05
+BUSY_MAX_S = 1.0  # between two tries
 
 
 @dataclass(slots=True)
@@ -54,9 +56,10 @@ class Producer:
     Args:
         namesrv: The name server's `HOST:PORT`, several with `;` between.
         group: The producer group.
-        timeout_s: How long to wait for each answer.
-        retries: How often a send is repeated after a lost connection, a timeout, or a broker that was busy. A
-            repeated message may be stored twice; both carry the same key.
+        timeout_s: How long to wait for each answer, and how long a send is repeated, more and more seldom, to a broker
+            that is busy: its disk is low on room, say. Nothing is stored by a send that a busy broker refuses.
+        retries: How often a send is repeated after a lost connection or a timeout. A repeated message may be stored
+            twice; both carry the same key.
         client_id: How the broker and readers of other protocols see this producer; made up if not given.
     """
 
@@ -72,6 +75,7 @@ class Producer:
         self.group = group
         self.client_id = client_id or make_client_id()
         self._retries = retries
+        self._timeout_s = timeout_s
         self._routes = Routes(namesrv, timeout_s=timeout_s, greeting=self._greet)
         self._next_queue = itertools.count()
         self._keys = KeyMaker()
@@ -166,6 +170,9 @@ class Producer:
                     raise started
                 client, answer = started
                 return _result_of(await client.wait_for(answer))
+            except BusyError:
+                await asyncio.sleep(_spread(RETRY_FIRST_S))
+                return await self._send(message, properties)
             except RETRIED:
                 if not self._retries:
                     raise
@@ -182,10 +189,18 @@ class Producer:
         await client.send_one_way(command)
 
     async def _send(self, message: OutMessage, properties: str, attempt: int = 0) -> SendResult:
+        clock = asyncio.get_running_loop().time
+        give_up_at_s = clock() + self._timeout_s
+        pause_s = RETRY_FIRST_S
         while True:
             try:
                 client, command = await self._prepare(message, properties)
                 return _result_of(await client.request(command))
+            except BusyError:
+                if clock() + pause_s >= give_up_at_s:
+                    raise
+                await asyncio.sleep(_spread(pause_s))
+                pause_s = min(2 * pause_s, BUSY_MAX_S)
             except RETRIED:
                 if attempt >= self._retries:
                     raise
@@ -248,6 +263,11 @@ class KeyMaker:
         """Return another key."""
         number = next(self._counter)
         return f"{self._start}{(time.time_ns() // 1_000_000) & 0xFFFFFFFF:08X}{number & 0xFFFF:04X}"
+
+
+def _spread(pause_s: float) -> float:
+    """Return half the pause or more: many producers do not come back all at once."""
+    return pause_s * (0.5 + random.random() / 2)  # noqa: S311 - guards nothing
 
 
 def _choose(routes: list[Route], queue_id: int | None, turn: int) -> tuple[Route, int]:

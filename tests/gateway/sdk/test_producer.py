@@ -6,13 +6,13 @@ import pytest
 
 from gateway.rocketmq.commands import Command, answer, encode_json
 from gateway.sdk import (
+    BusyError,
     ConnectionLostError,
     MessageRefusedError,
     NoPermissionError,
     OutMessage,
     Producer,
     PullConsumer,
-    ResponseError,
     SdkError,
     SendResult,
     mqtt_queue,
@@ -154,13 +154,29 @@ async def test_a_send_is_repeated_with_the_same_key_after_a_lost_connection(scri
     assert len({request.ext["i"] for request in sends}) == 1
 
 
-async def test_a_busy_broker_is_asked_again_as_often_as_wanted(scripted):
+async def test_a_busy_broker_is_asked_again_more_and_more_seldom_until_the_time_is_over(scripted):
     scripted.on[310] = lambda request: answer(request, 2, "busy")
-    async with Producer(scripted.address, retries=1) as producer:
-        with pytest.raises(ResponseError) as caught:
+    async with Producer(scripted.address, retries=0, timeout_s=0.5) as producer:
+        with pytest.raises(BusyError) as caught:
             await producer.send("T", b"x")
-    assert caught.value.code == 2
-    assert scripted.codes().count(310) == 2
+        assert caught.value.code == 2
+        assert 3 <= scripted.codes().count(310) <= 6
+        (error,) = await producer.send_many([OutMessage("T", b"y")])
+    assert isinstance(error, BusyError)
+
+
+@pytest.mark.parametrize("many", [False, True])
+async def test_a_broker_that_was_busy_stores_each_message_once(scripted, many):
+    scripted.on[310] = lambda request: (
+        answer(request, 2, "busy") if scripted.codes().count(310) < 4 else stored(request)
+    )
+    async with Producer(scripted.address, retries=0) as producer:
+        if many:
+            (result,) = await producer.send_many([OutMessage("T", b"x")])
+        else:
+            result = await producer.send("T", b"x")
+    assert result.queue_offset == 7
+    assert scripted.codes() == [105, 310, 310, 310, 310]
 
 
 async def test_without_retries_a_loss_is_told_at_once(scripted):
