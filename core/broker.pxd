@@ -12,6 +12,7 @@ cdef class Broker:
     cdef public bytes parent_topic
     cdef public Metrics metrics
     cdef public bint is_failed
+    cdef public object room
     cdef public object schedule
     cdef public object request_flush
     cdef public object on_reader_error

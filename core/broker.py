@@ -19,6 +19,7 @@ from core.message import FLAG_RETAIN, PublishBatch, Route, StoredBatch
 from core.metrics import Metrics
 from core.pop.pop_service import PopService
 from core.properties import TOPIC, encode_properties
+from core.room import Room
 from core.store.journal import Journal
 from core.store.message_store import MessageStore
 from core.store.places import Places
@@ -72,6 +73,7 @@ class Broker:
         self.parent_topic = parent_topic
         self.metrics = metrics
         self.is_failed = False
+        self.room = Room(store.settings.disk_free_bytes_min)
         self.schedule: Callable[[], None] = _nothing
         self.request_flush: Callable[[], None] = _nothing
         self.on_reader_error: Callable[[Reader, Exception], None] = _raise

@@ -7,6 +7,8 @@ cdef class DoorMetrics:
     cdef public long long connections
     cdef public long long connections_total
     cdef public long long sessions
+    cdef public long long publishers_held
+    cdef public long long holds
     cdef public dict refused
     cdef public dict dropped
 

@@ -6,7 +6,10 @@ SYNC_BUCKETS_MS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0
 
 
 class DoorMetrics:
-    """What went through one door. Bytes are those of bodies; only `connections` and `sessions` ever go down."""
+    """What went through one door. Bytes are those of bodies.
+
+    `connections`, `sessions` and `publishers_held` are of now; all others only go up.
+    """
 
     __slots__ = (
         "bytes_in",
@@ -14,9 +17,11 @@ class DoorMetrics:
         "connections",
         "connections_total",
         "dropped",
+        "holds",
         "messages_in",
         "messages_out",
         "name",
+        "publishers_held",
         "refused",
         "sessions",
     )
@@ -30,6 +35,8 @@ class DoorMetrics:
         self.connections = 0
         self.connections_total = 0
         self.sessions = 0
+        self.publishers_held = 0  # while the disk is low on room
+        self.holds = 0  # how often one was
         self.refused: dict[str, int] = {}  # reason -> packets, channels or connections
         self.dropped: dict[str, int] = {}  # reason -> messages
 
@@ -67,6 +74,10 @@ class Metrics:
     def __init__(self) -> None:
         self.doors: dict[str, DoorMetrics] = {}
         self.sync = SyncMetrics()
+
+    def holds(self) -> int:
+        """Return how often publishers were held back, of all doors."""
+        return sum(door.holds for door in self.doors.values())
 
     def door(self, name: str) -> DoorMetrics:
         """Return the counters of the door `name`."""

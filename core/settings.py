@@ -41,6 +41,7 @@ class StoreSettings(BaseModel, frozen=True, extra="forbid"):
     parent_topic: Annotated[str, Field(pattern=_TOPIC)] = "LMQ_PARENT"  # what MQTT and AMQP messages are stored on
     store_host: Annotated[str, AfterValidator(_check_address)] = "127.0.0.1"  # stamped on records: RocketMQ asks there
     store_port: Annotated[int, Field(ge=0, le=65_535)] = 10_911  # stamped on records, with store_host
+    disk_free_bytes_min: Annotated[int, Field(ge=0)] = 256 * MIB  # less holds publishers back; 0: only a full disk
     segments_mapped_max: Annotated[int, Field(ge=2, le=4096)] = 64  # full segments kept mapped for readers
     flush: FlushSettings = FlushSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -19,7 +19,7 @@ from gateway.admin.api import AdminView, make_api
 from gateway.admin.server import AdminServer
 from gateway.amqp.handler import AmqpDoor
 from gateway.auth.authenticator import Authenticator
-from gateway.disk_threads import FlushThread, PrepareThread
+from gateway.disk_threads import FlushThread, PrepareThread, RoomWatch
 from gateway.mqtt.handler import MqttDoor
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
@@ -77,12 +77,16 @@ class Every:
 class Gateway:
     """One gateway over one data folder, on the running loop.
 
+    Args:
+        settings: All of them.
+        free_bytes: How much room the disk has, if not as the store sees it.
+
     Raises:
         DataFolderInUseError, DataFolderUnusableError: The folder cannot be opened.
         SettingsError: A user's password is missing.
     """
 
-    def __init__(self, settings: GatewaySettings) -> None:
+    def __init__(self, settings: GatewaySettings, *, free_bytes: Callable[[], int] | None = None) -> None:
         self.settings = settings
         self.clock = Clock()
         self.is_ready = False
@@ -100,7 +104,10 @@ class Gateway:
         self.timer = CoarseTimer(self.clock)
         self.flusher = FlushThread(self.store, self.broker, loop, self._on_synced)
         self.broker.request_flush = self.flusher.request
-        self.preparer = PrepareThread(self.store, loop, self.flusher.fail)
+        self.room_watch = RoomWatch(self.broker.room, free_bytes or self.store.free_bytes, loop, self._note_room)
+        self.preparer = PrepareThread(self.store, loop, self.flusher.fail, self.room_watch)
+        self._low_since_ms = 0
+        self._holds_before = 0  # of all doors, when the disk got low
         self.mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
         self.amqp = AmqpDoor(self.broker, settings.amqp, self.authenticator)
         self.rocketmq = RocketmqDoor(self.broker, settings.rocketmq, self.authenticator)
@@ -145,6 +152,7 @@ class Gateway:
             LOGGER.warning("running uncompiled, several times slower: no C compiler was found at the set-up")
         for door in self.doors:
             door.start(now_ms)
+        self.room_watch.look_first()
         self.flusher.start()
         self.preparer.start()
         self.timer.start(self._loop)
@@ -199,6 +207,32 @@ class Gateway:
         count = self.broker.retire(now_ms)
         if count:
             LOGGER.info("retired segments count=%d", count)
+
+    def _note_room(self, free_bytes: int, is_full: bool) -> None:  # noqa: FBT001  # called by the loop
+        """Hold publishers back where the disk is low on room, let them go on where it is not, and say so."""
+        now_ms = self.clock.now_ms()
+        room = self.broker.room
+        holds = self.broker.metrics.holds()
+        if not room.note(free_bytes, is_full=is_full, now_ms=now_ms):
+            return
+        if not room.is_low:
+            LOGGER.info(
+                "the disk has room again: publishers go on free_bytes=%d low_ms=%d publishers_held=%d",
+                free_bytes,
+                now_ms - self._low_since_ms,
+                holds - self._holds_before,
+            )
+            return
+        self._low_since_ms = now_ms
+        self._holds_before = holds
+        LOGGER.warning(
+            "%s: publishers are held back free_bytes=%d disk_free_bytes_min=%d data_dir=%s",
+            "the disk is full" if is_full else "the disk is low on room",
+            free_bytes,
+            room.free_bytes_min,
+            self.settings.data_dir,
+        )
+        self._tend(now_ms)
 
     def _tell_damage(self) -> None:
         count = self.store.damaged_count - self._damaged_told

@@ -6,6 +6,7 @@ They are two because a sync that somebody waits for must not stand behind a page
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 import time
@@ -13,11 +14,13 @@ from collections.abc import Callable
 from typing import Protocol
 
 from core.errors import DiskFullError, FlushFailedError, LmqError
+from core.room import Room
 
 LOGGER = logging.getLogger(__name__)
 
 PREPARE_INTERVAL_S = 0.004  # while much is written; a step makes a few MiB ready
 PREPARE_IDLE_S = 0.1  # while nothing is
+ROOM_INTERVAL_S = 0.1  # between two looks at the free room: what comes in meanwhile is far less than it is about
 PREPARE_STEP_BYTES = 2 << 20  # where less was written since the last step, the next one may come later
 
 
@@ -124,6 +127,61 @@ class FlushThread:
             self._is_stopping = True
 
 
+class RoomWatch:
+    """Looks at the free room of the disk, a few times in a second, and tells the loop where publishers are affected.
+
+    Args:
+        room: What is compared with; it is changed by `on_change` only, on the loop's thread.
+        measure: Returns the free bytes.
+        loop: The loop.
+        on_change: Told the free bytes and whether the log's next segment was refused, when publishers are to be held
+            back or may go on.
+    """
+
+    def __init__(
+        self,
+        room: Room,
+        measure: Callable[[], int],
+        loop: asyncio.AbstractEventLoop,
+        on_change: Callable[[int, bool], None],
+    ) -> None:
+        self._room = room
+        self._measure = measure
+        self._loop = loop
+        self._on_change = on_change
+        self._next_look_at_s = 0.0
+        self._was_full = False
+        self._is_blind = False
+
+    def look_first(self) -> None:
+        """Look before anybody may publish; on the loop's thread."""
+        self._on_change(self._measure(), self._was_full)
+
+    def look(self, *, is_full: bool) -> None:
+        """Look again, if it is time; on the prepare thread.
+
+        Args:
+            is_full: The disk has just refused the log's next segment.
+        """
+        now_s = time.monotonic()
+        if now_s < self._next_look_at_s and is_full == self._was_full:
+            return
+        self._next_look_at_s = now_s + ROOM_INTERVAL_S
+        self._was_full = is_full
+        try:
+            free_bytes = self._measure()
+        except OSError as error:
+            if not self._is_blind:
+                LOGGER.warning("cannot see how much room the disk has: %s", error)
+            self._is_blind = True
+            return
+        self._is_blind = False
+        self._room.free_bytes = free_bytes
+        if self._room.is_enough(free_bytes, is_full=is_full) == self._room.is_low:
+            with contextlib.suppress(RuntimeError):  # the loop was closed: there are no publishers any more
+                self._loop.call_soon_threadsafe(self._on_change, free_bytes, is_full)
+
+
 class Preparable(Protocol):
     """What `PrepareThread` works on: the store."""
 
@@ -138,15 +196,21 @@ class Preparable(Protocol):
 class PrepareThread:
     """Makes room ready ahead of the writer, in steps, often while messages are written and seldom while none are.
 
-    `on_failed` is told on the loop's thread when the disk refuses what must be written; then the thread ends.
+    `on_failed` is told on the loop's thread when the disk refuses what must be written; then the thread ends. `watch`
+    looks after each step.
     """
 
     def __init__(
-        self, store: Preparable, loop: asyncio.AbstractEventLoop, on_failed: Callable[[LmqError], None]
+        self,
+        store: Preparable,
+        loop: asyncio.AbstractEventLoop,
+        on_failed: Callable[[LmqError], None],
+        watch: RoomWatch,
     ) -> None:
         self._store = store
         self._loop = loop
         self._on_failed = on_failed
+        self._watch = watch
         self._is_full = False
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lmq-prepare", daemon=True)
@@ -166,6 +230,7 @@ class PrepareThread:
         while not self._stopping.wait(interval_s):
             try:
                 self._prepare()
+                self._watch.look(is_full=self._is_full)
             except Exception as error:
                 LOGGER.exception("the disk refused what is written behind the log")
                 self._report(as_core_error(error))

@@ -17,6 +17,7 @@ from core.settings import StoreSettings
 from core.store.commit_log import CommitLog
 from core.store.confirmed import Confirmed
 from core.store.data_lock import DataLock
+from core.store.disk import free_bytes
 from core.store.dispatch_set import DispatchSets
 from core.store.flush import Flusher
 from core.store.journal import Journal
@@ -372,6 +373,10 @@ class MessageStore:
     def table(self, name: str) -> Table:
         """Return the durable table `name`."""
         return self._definitions.table(name)
+
+    def free_bytes(self) -> int:
+        """Return the room that the data folder's disk has for us; may run on any thread."""
+        return free_bytes(self.data_dir)
 
     def log_bytes(self) -> int:
         """Return the room that the log takes on disk."""

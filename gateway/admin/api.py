@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from fastapi import FastAPI, Query, Response
 from prometheus_client import CollectorRegistry, generate_latest
@@ -13,7 +14,7 @@ from core.lmq.queue_name import is_amqp
 from core.lmq.topic_space import binding_key_from_filter
 from core.metrics import DoorMetrics
 from gateway.admin.metrics import GatewayCollector
-from gateway.admin.schemas import DoorOverview, ExplainedQueue, Explanation, Health, Overview
+from gateway.admin.schemas import DoorOverview, ExplainedQueue, Explanation, Health, Overview, Readiness
 from gateway.amqp.exchanges import AMQ_TOPIC
 from gateway.version import VERSION
 
@@ -25,6 +26,11 @@ class AdminView:
         self.broker = broker
         self.is_ready = is_ready
         self.uptime_ms = uptime_ms
+
+    @property
+    def disk(self) -> Literal["ok", "low"]:
+        """Whether there is room for what publishers bring."""
+        return "low" if self.broker.room.is_low else "ok"
 
 
 def make_api(view: AdminView) -> FastAPI:
@@ -45,12 +51,15 @@ def _add_health(api: FastAPI, view: AdminView) -> None:
         return Health(status="ok")
 
     @api.get("/readyz")
-    async def readyz(response: Response) -> Health:
-        """All doors are open and messages are taken; 503 before, while stopping and after a failed sync."""
-        if view.is_ready():
-            return Health(status="ready")
-        response.status_code = 503
-        return Health(status="not ready")
+    async def readyz(response: Response) -> Readiness:
+        """All doors are open and work is taken; 503 before, while stopping and after a failed sync.
+
+        Also 200 while the disk is low on room: consumers have to come in, for they make room.
+        """
+        is_ready = view.is_ready()
+        if not is_ready:
+            response.status_code = 503
+        return Readiness(status="ready" if is_ready else "not ready", disk=view.disk)
 
 
 def _add_metrics(api: FastAPI, view: AdminView) -> None:
@@ -87,6 +96,8 @@ def describe_gateway(view: AdminView) -> Overview:
         dispatches=store.dispatch_count,
         light_queues=store.queue_count(),
         log_bytes=store.log_bytes(),
+        disk_free_bytes=view.broker.room.free_bytes,
+        disk=view.disk,
         connections=sum(door.connections for door in doors.values()),
         doors=doors,
     )

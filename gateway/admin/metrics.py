@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from core.broker import Broker
 from core.metrics import SYNC_BUCKETS_MS, DoorMetrics, SyncMetrics
+from core.room import Room
 
 
 class GatewayCollector(Collector):
@@ -36,6 +37,7 @@ class GatewayCollector(Collector):
         yield damage_family(store.damage_beside())
         yield GaugeMetricFamily("lmq_light_queues", "Queues that have an index.", store.queue_count())
         yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", store.log_bytes())
+        yield from room_families(self._broker.room)
         yield GaugeMetricFamily(
             "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.is_failed)
         )
@@ -47,8 +49,13 @@ COUNTERS = (
     ("bytes_in", "Bytes of bodies taken in."),
     ("bytes_out", "Bytes of bodies handed out."),
     ("connections_total", "Connections opened since the start."),
+    ("holds", "How often a publisher was held back because the disk was low on room."),
 )
-GAUGES = (("connections", "Connections open now."), ("sessions", "Sessions, connected or not."))
+GAUGES = (
+    ("connections", "Connections open now."),
+    ("sessions", "Sessions, connected or not."),
+    ("publishers_held", "Connections held back now, because the disk is low on room."),
+)
 
 
 def door_families(doors: list[DoorMetrics]) -> Iterator[Metric]:
@@ -77,6 +84,13 @@ def reason_families(doors: list[DoorMetrics]) -> Iterator[Metric]:
                 family.add_metric([door.name, reason], count)
     yield refused
     yield dropped
+
+
+def room_families(room: Room) -> Iterator[Metric]:
+    """Yield the room on the disk, the least that is wanted, and whether there is less."""
+    yield GaugeMetricFamily("lmq_disk_free_bytes", "Room on the data folder's disk.", room.free_bytes)
+    yield GaugeMetricFamily("lmq_disk_free_bytes_min", "With less, publishers are held back.", room.free_bytes_min)
+    yield GaugeMetricFamily("lmq_disk_low", "1 while publishers are held back for it, else 0.", int(room.is_low))
 
 
 def damage_family(counts: dict[str, int]) -> Metric:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel
 
 
@@ -29,6 +31,8 @@ class Overview(BaseModel):
     dispatches: int
     light_queues: int
     log_bytes: int
+    disk_free_bytes: int
+    disk: Literal["ok", "low"]
     connections: int
     doors: dict[str, DoorOverview]
 
@@ -60,3 +64,9 @@ class Health(BaseModel):
     """Whether the gateway lives, or takes work."""
 
     status: str
+
+
+class Readiness(Health):
+    """`disk` is `low` while publishers are held back for want of room; consumers are served all the same."""
+
+    disk: Literal["ok", "low"]

@@ -72,6 +72,7 @@ class AmqpConnection:
         self.user = b""
         self.client_capabilities: dict[str, object] = {}
         self.payload_max = FRAME_MAX_AT_FIRST - FRAME_OVERHEAD
+        self.heartbeat = Heartbeat(now_ms)
         self._channel_max = limits.channel_max
         self._cutter = cutter
         self._version = version
@@ -81,7 +82,6 @@ class AmqpConnection:
         self._need = len(PROTOCOL_HEADER)
         self._is_deaf = False  # frames cannot be told apart any more
         self._outbox: list[bytes] = []
-        self._heartbeat = Heartbeat(now_ms)
         self._give_up_at_ms = now_ms + limits.handshake_ms
 
     @property
@@ -93,7 +93,7 @@ class AmqpConnection:
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Take bytes; the events of earlier ones have been handled."""
-        self._heartbeat.received_ms = now_ms
+        self.heartbeat.received_ms = now_ms
         if self._is_deaf:
             return
         if self._tail:
@@ -340,7 +340,7 @@ class AmqpConnection:
         frame_max = agreed_frame_max(method, self.limits)
         self._channel_max = method.channel_max or self.limits.channel_max
         self.payload_max = frame_max - FRAME_OVERHEAD
-        self._heartbeat.start(method.heartbeat * 1_000)
+        self.heartbeat.start(method.heartbeat * 1_000)
         self.state = State.OPEN_METHOD
 
     def accept_open(self) -> None:
@@ -363,7 +363,7 @@ class AmqpConnection:
         """Send connection.close and wait for the answer; everything else that comes is ignored."""
         index = error.method_index
         self.send_method(0, Method.Close(error.code, error.reply_text, index >> 16, index & 0xFFFF))
-        self._give_up_at_ms = self._heartbeat.received_ms + CLOSE_WAIT_MS
+        self._give_up_at_ms = self.heartbeat.received_ms + CLOSE_WAIT_MS
         self.state = State.CLOSING
 
     def end_channel(self, channel: Channel, error: AmqpError) -> None:
@@ -390,7 +390,7 @@ class AmqpConnection:
         """Return all that is to be sent, once."""
         if not self._outbox:
             return b""
-        self._heartbeat.on_sent()
+        self.heartbeat.on_sent()
         data = self._outbox[0] if len(self._outbox) == 1 else b"".join(self._outbox)
         self._outbox.clear()
         return data
@@ -401,17 +401,17 @@ class AmqpConnection:
         """Return the moment that `handle_timer` is wanted at."""
         if self.state == State.CLOSED:
             return None
-        return self._give_up_at_ms if self.state != State.OPEN else self._heartbeat.next_deadline_ms()
+        return self._give_up_at_ms if self.state != State.OPEN else self.heartbeat.next_deadline_ms()
 
     def handle_timer(self, now_ms: int) -> ConnectionEnded | None:
         """Send a heartbeat if nothing else was sent; give up on a peer that is silent for too long."""
         if self.state == State.CLOSED:
             return None
         if self.state == State.OPEN:
-            if self._heartbeat.is_lost(now_ms):
+            if self.heartbeat.is_lost(now_ms):
                 self.state = State.CLOSED
-                return ConnectionEnded(f"missed heartbeats, timeout: {self._heartbeat.interval_ms // 1_000}s")
-            if self._heartbeat.take_beat(now_ms):
+                return ConnectionEnded(f"missed heartbeats, timeout: {self.heartbeat.interval_ms // 1_000}s")
+            if self.heartbeat.take_beat(now_ms):
                 self._outbox.append(HEARTBEAT_FRAME)
         elif now_ms >= self._give_up_at_ms:
             is_closing = self.state == State.CLOSING

@@ -15,6 +15,7 @@ from core.errors import LmqError
 from core.lmq.topic_space import routing_key_from_topic
 from core.properties import encode_origin
 from gateway.amqp.answers import Answers
+from gateway.amqp.blocking import Blocking
 from gateway.amqp.channel import Channel
 from gateway.amqp.codec import PublishCutter
 from gateway.amqp.connection import AmqpConnection, State
@@ -39,6 +40,7 @@ from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.auth.authenticator import Authenticator, Identity
 from gateway.auth.permissions import Permissions
+from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import Transport
 from gateway.settings import AmqpSettings
 from gateway.version import VERSION
@@ -60,6 +62,7 @@ class AmqpDoor:
         self.broker = broker
         self.authenticator = authenticator
         self.metrics = broker.metrics.door("amqp")
+        self.held = HeldPublishers(broker.room, self.metrics)
         self.vhost = VirtualHost(broker, VHOST)
         self.cutter = PublishCutter(BATCH_MESSAGES_MAX)
         self.encoder = DeliveryEncoder(routing_key_from_topic)
@@ -120,6 +123,7 @@ class AmqpHandler:
         self._taken_bytes = 0
         self._answers = Answers(self._broker.when_kept, self)
         self._to_confirm: dict[Channel, int] = {}
+        self._blocking = Blocking(door.held, transport, self.flush)
         self._login("", NOBODY)
 
     def _login(self, client: str, identity: Identity) -> None:
@@ -142,6 +146,7 @@ class AmqpHandler:
         if self._to_confirm:
             waiting, self._to_confirm = self._to_confirm, {}
             self._broker.when_durable(partial(self._confirm, waiting))
+        self._blocking.hold_if_low()
         self._finish()
         self._taken_bytes += len(data)
         if self._taken_bytes > TURN_BYTES_MAX:
@@ -170,6 +175,7 @@ class AmqpHandler:
         self._begin(now_ms).receive_eof()
         self._release()
         self._broker.cancel_run(self)
+        self._blocking.end()
         self._door.forget(self)
 
     def on_timer(self, now_ms: int) -> None:
@@ -300,6 +306,7 @@ class AmqpHandler:
         connection.accept_open()
 
     def _publish(self, event: PublishRun, now_ms: int) -> None:
+        self._blocking.note_published(self._begin(now_ms))
         event.batch.origin = self._origin
         event.batch.born_host = self._transport.peer_host
         answer = self._publisher.publish(event, self.payload_max, now_ms)
@@ -394,15 +401,9 @@ class AmqpHandler:
 METHODS: dict[type[base.Frame], Callable[[AmqpHandler, Channel, Any, int], None]] = {
     Exchange.Declare: lambda h, channel, method, _: h.do_declared(channel, h.declarer.declare_exchange(method)),
     Exchange.Delete: lambda h, channel, method, _: h.do_declared(channel, h.declarer.delete_exchange(method)),
-    Queue.Declare: lambda h, channel, method, now_ms: h.do_declared(
-        channel, h.declarer.declare_queue(channel, method, now_ms)
-    ),
-    Queue.Delete: lambda h, channel, method, now_ms: h.do_declared(
-        channel, h.declarer.delete_queue(channel, method, now_ms)
-    ),
-    Queue.Purge: lambda h, channel, method, now_ms: h.do_declared(
-        channel, h.declarer.purge_queue(channel, method, now_ms)
-    ),
+    Queue.Declare: lambda h, channel, m, now_ms: h.do_declared(channel, h.declarer.declare_queue(channel, m, now_ms)),
+    Queue.Delete: lambda h, channel, m, now_ms: h.do_declared(channel, h.declarer.delete_queue(channel, m, now_ms)),
+    Queue.Purge: lambda h, channel, m, now_ms: h.do_declared(channel, h.declarer.purge_queue(channel, m, now_ms)),
     Queue.Bind: lambda h, channel, method, _: h.do_declared(channel, h.declarer.bind_queue(channel, method)),
     Queue.Unbind: lambda h, channel, method, _: h.do_declared(channel, h.declarer.unbind_queue(channel, method)),
     Basic.Qos: lambda h, channel, method, _: h.do_qos(channel, method),

@@ -18,6 +18,7 @@ cdef class MqttConnection:
     cdef long long _patience_ms
     cdef long long _last_data_ms
     cdef bint _is_stopped
+    cdef bint _is_held
     cdef bytes _out
 
     cpdef receive_data(self, data, long long now_ms)

@@ -46,6 +46,7 @@ class MqttConnection:
         self._patience_ms = 0  # one and a half times the keep-alive, 0 for none
         self._last_data_ms = 0
         self._is_stopped = False
+        self._is_held = False
         self._out = b""
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
@@ -70,6 +71,15 @@ class MqttConnection:
         self._is_stopped = True
         self._deadline_ms = _NEVER
         self._patience_ms = 0
+
+    def hold(self) -> None:
+        """Nothing is read from the peer from now on: its silence is no fault of its."""
+        self._is_held = True
+
+    def release(self, now_ms: int) -> None:
+        """The peer is heard again: its keep-alive starts anew."""
+        self._is_held = False
+        self._last_data_ms = now_ms
 
     def next_event(self) -> Event | None:
         """Return what comes next, or None where the bytes are used up.
@@ -121,7 +131,7 @@ class MqttConnection:
 
     def next_deadline_ms(self) -> int | None:
         """Return when `handle_timer` is due."""
-        if self._patience_ms:
+        if self._patience_ms and not self._is_held:
             return self._last_data_ms + self._patience_ms
         return None if self._deadline_ms == _NEVER else self._deadline_ms
 

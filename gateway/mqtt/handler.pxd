@@ -33,6 +33,8 @@ cdef class MqttHandler:
 cdef class MqttDoor:
     cdef public object broker
     cdef public DoorMetrics metrics
+    cdef public object room
+    cdef public object held
     cdef public RunColumns columns
     cdef public object sessions
     cdef public Delivery delivery

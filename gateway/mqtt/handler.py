@@ -32,6 +32,7 @@ from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ConnectCode
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import SessionTable, StoredWill
 from gateway.mqtt.subscribing import Subscribing
+from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import Transport
 
 LOGGER = logging.getLogger(__name__)
@@ -136,6 +137,16 @@ class MqttHandler:
         """Return when the peer is overdue."""
         return self._connection.next_deadline_ms()
 
+    # While the disk is low on room
+
+    def on_held(self) -> None:
+        """Do not wait for what is not read."""
+        self._connection.hold()
+
+    def on_released(self, now_ms: int) -> None:
+        """Wait for the peer again."""
+        self._connection.release(now_ms)
+
     # The data path
 
     def _publish(self, now_ms: int) -> None:
@@ -144,6 +155,8 @@ class MqttHandler:
         acks = door.publishing.publish_run(self._origin, self.transport.peer_host, self._identity.may, now_ms)
         if acks:
             door.broker.when_durable(partial(self._send_acks, acks))
+        if door.room.is_low:
+            door.held.hold(self)
 
     def _send_acks(self, acks: bytes) -> None:
         transport = self.transport
@@ -276,6 +289,8 @@ class MqttDoor:
     def __init__(self, broker: Broker, settings: Settings, authenticator: Authenticator) -> None:
         self.broker = broker
         self.metrics = broker.metrics.door("mqtt")
+        self.room = broker.room
+        self.held = HeldPublishers(broker.room, self.metrics)
         self.columns = RunColumns()
         places = broker.places("mqtt")
         catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
@@ -325,6 +340,7 @@ class MqttDoor:
     def forget(self, handler: MqttHandler) -> None:
         """A connection is closed."""
         self._strangers.discard(handler)
+        self.held.forget(handler)
         self.metrics.connections -= 1
 
     # What connections ask for

@@ -66,6 +66,12 @@ class Transport(Protocol):
     def resume_reading(self) -> None:
         """Take bytes again."""
 
+    def hold_reading(self) -> None:
+        """Take no more bytes from the peer until `release_reading`, whatever `resume_reading` says."""
+
+    def release_reading(self) -> None:
+        """Take bytes again, unless reading is paused."""
+
     def deadline_changed(self) -> None:
         """Ask the handler for its next deadline, after it changed outside the `on_*` calls."""
 

@@ -24,6 +24,7 @@ cdef class SocketTransport:
     cdef bint _is_known
     cdef bint _is_reading
     cdef long long _watched_at
+    cdef bint _is_held_back
     cdef public long long conn_id
     cdef public str peer
     cdef public bytes peer_host

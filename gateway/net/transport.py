@@ -60,6 +60,7 @@ class SocketTransport:
         "_endpoint",
         "_handler",
         "_held",
+        "_is_held_back",
         "_is_known",
         "_is_reading",
         "_socket",
@@ -80,6 +81,7 @@ class SocketTransport:
         self._is_known = False  # it has said something
         self._is_reading = True
         self._watched_at = -1  # the timer's tick at which it was told of us
+        self._is_held_back = False  # nothing is read, paused or not
         self.conn_id = 0
         self.peer = ""
         self.peer_host = UNKNOWN_HOST
@@ -238,13 +240,29 @@ class SocketTransport:
         """Take no more bytes until `resume_reading`."""
         if self._is_reading and self._socket is not None and not self._close_until_ms:
             self._is_reading = False
-            self._socket.pause_reading()
+            if not self._is_held_back:
+                self._socket.pause_reading()
 
     def resume_reading(self) -> None:
         """Take bytes again."""
         if not self._is_reading and self._socket is not None and not self._close_until_ms:
             self._is_reading = True
-            self._socket.resume_reading()
+            if not self._is_held_back:
+                self._socket.resume_reading()
+
+    def hold_reading(self) -> None:
+        """Take no more bytes until `release_reading`."""
+        if not self._is_held_back and self._socket is not None and not self._close_until_ms:
+            self._is_held_back = True
+            if self._is_reading:
+                self._socket.pause_reading()
+
+    def release_reading(self) -> None:
+        """Take bytes again, unless reading is paused."""
+        if self._is_held_back and self._socket is not None and not self._close_until_ms:
+            self._is_held_back = False
+            if self._is_reading:
+                self._socket.resume_reading()
 
     def deadline_changed(self) -> None:
         """File the connection under its present deadline."""

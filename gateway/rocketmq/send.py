@@ -33,6 +33,7 @@ from gateway.rocketmq.send_run import (
 )
 from gateway.rocketmq.topic_table import TopicTable, check_topic_name, is_topic_name
 
+LOW_ROOM = "[REJECTREQUEST]system busy, start flow control for a while: low on disk"  # as official brokers begin it
 ROUTES_MAX = 65_536  # remembered, about 1.1 KB each
 ROUTES_EVICTED = ROUTES_MAX // 16  # at once, the oldest, so that a full memory costs little for each new one
 BATCH_SENDS_MAX = RUN_MAX
@@ -78,11 +79,23 @@ class SendService:
         self._next_queue = 0
 
     def store(self, sender: Sender, run: SendRun, now_ms: int) -> None:
-        """Store a run; its answers follow when it is durable."""
+        """Store a run; its answers follow when it is durable. While the disk is low on room nothing is stored."""
+        if self._broker.room.is_low:
+            self._send_away(sender, run)
+            return
         decisions = self._decide_all(sender, run)
         pieces = [self._encode_refusals(run, decisions)]
         self._append(sender, run, now_ms, pieces)
         self._answer(sender, b"".join(pieces))
+
+    def _send_away(self, sender: Sender, run: SendRun) -> None:
+        """Answer that the gateway is busy; who did not ask for an answer gets none, and its messages are dropped."""
+        asked = [i for i in range(run.count) if not run.is_one_way[i]]
+        if asked:
+            self._metrics.refuse("low_on_disk", len(asked))
+            sender.write(b"".join([_encode_refusal(run, i, ResponseCode.SYSTEM_BUSY, LOW_ROOM) for i in asked]))
+        if len(asked) < run.count:
+            self._metrics.drop("low_on_disk", run.count - len(asked))
 
     def _answer(self, sender: Sender, data: bytes) -> None:
         if data:
@@ -249,6 +262,8 @@ class SendService:
 
     def _send_batch(self, sender: Sender, run: SendRun, request: Command, fields: dict[str, str], now_ms: int) -> None:
         """Store all messages of a batch, or none where one is refused."""
+        if self._broker.room.is_low:
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, LOW_ROOM)
         try:
             items = list(decode_batch(bytes(request.body)))
         except RecordError as error:

@@ -7,7 +7,9 @@ import threading
 import pytest
 
 from core.errors import DiskFullError, FlushFailedError
-from gateway.disk_threads import FlushThread, PrepareThread
+from core.room import Room
+from gateway import disk_threads
+from gateway.disk_threads import FlushThread, PrepareThread, RoomWatch
 
 
 class Store:
@@ -106,6 +108,35 @@ async def test_failure_elsewhere_ends_syncs_and_is_told_once():
     assert await asyncio.to_thread(thread.stop, 5)
 
 
+class Disk:
+    """Free room that a test sets, and what a watch tells of it."""
+
+    def __init__(self, free_bytes=1_000):
+        self.free_bytes = free_bytes
+        self.error = None
+        self.looks = 0
+        self.room = Room(100)
+        self.told = []
+        self.heard = asyncio.Event()
+        self.watch = RoomWatch(self.room, self.measure, asyncio.get_running_loop(), self.note)
+
+    def measure(self):
+        self.looks += 1
+        if self.error is not None:
+            raise self.error
+        return self.free_bytes
+
+    def note(self, free_bytes, is_full):
+        if self.room.note(free_bytes, is_full=is_full, now_ms=0):
+            self.told.append((free_bytes, is_full))
+        self.heard.set()
+
+    async def until_told(self, *what):
+        while self.told != [*what]:
+            self.heard.clear()
+            await asyncio.wait_for(self.heard.wait(), 5)
+
+
 class Log:
     """A store whose `prepare` fails as it is told."""
 
@@ -123,7 +154,8 @@ class Log:
 @pytest.mark.asyncio
 async def test_want_of_room_ahead_of_the_writer_ends_nothing_and_is_said_once(caplog):
     log, failures = Log(DiskFullError("segment")), []
-    thread = PrepareThread(log, asyncio.get_running_loop(), failures.append)
+    disk = Disk()
+    thread = PrepareThread(log, asyncio.get_running_loop(), failures.append, disk.watch)
     thread.start()
     for _ in range(3):
         assert await asyncio.to_thread(log.prepared.wait, 5)
@@ -131,13 +163,60 @@ async def test_want_of_room_ahead_of_the_writer_ends_nothing_and_is_said_once(ca
     assert await asyncio.to_thread(thread.stop, 5)
     assert failures == []
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+    await disk.until_told((1_000, True))
 
 
 @pytest.mark.asyncio
 async def test_disk_that_refuses_is_told_on_the_loop_and_ends_the_thread(caplog):
     caplog.set_level(logging.CRITICAL, "gateway.disk_threads")
     told = asyncio.get_running_loop().create_future()
-    thread = PrepareThread(Log(OSError(5, "input/output error")), asyncio.get_running_loop(), told.set_result)
+    log = Log(OSError(5, "input/output error"))
+    thread = PrepareThread(log, asyncio.get_running_loop(), told.set_result, Disk().watch)
     thread.start()
     assert isinstance(await asyncio.wait_for(told, 5), FlushFailedError)
     assert await asyncio.to_thread(thread.stop, 5)
+
+
+@pytest.mark.asyncio
+async def test_loop_is_told_when_the_room_gets_low_and_when_it_is_back():
+    disk = Disk()
+    disk.watch.look_first()
+    assert disk.told == []
+    thread = PrepareThread(Log(), asyncio.get_running_loop(), lambda error: None, disk.watch)
+    thread.start()
+    disk.free_bytes = 99
+    await disk.until_told((99, False))
+    disk.free_bytes = 200
+    await disk.until_told((99, False), (200, False))
+    assert disk.room.free_bytes == 200
+    assert await asyncio.to_thread(thread.stop, 5)
+
+
+@pytest.mark.asyncio
+async def test_room_that_is_low_at_the_start_is_told_before_anything_else():
+    disk = Disk(99)
+    disk.watch.look_first()
+    assert disk.told == [(99, False)]
+
+
+@pytest.mark.asyncio
+async def test_disk_is_looked_at_a_few_times_in_a_second_however_often_it_is_asked():
+    disk = Disk()
+    for _ in range(1_000):
+        disk.watch.look(is_full=False)
+    assert disk.looks == 1
+    disk.watch.look(is_full=True)
+    assert disk.looks == 2
+
+
+@pytest.mark.asyncio
+async def test_disk_that_cannot_be_looked_at_changes_nothing_and_is_said_once(caplog, monkeypatch):
+    disk = Disk(99)
+    disk.watch.look_first()
+    disk.error = OSError(5, "input/output error")
+    for now_s in range(10):
+        monkeypatch.setattr(disk_threads.time, "monotonic", lambda now_s=now_s: 10**9 + now_s)
+        disk.watch.look(is_full=False)
+    await asyncio.sleep(0)
+    assert disk.told == [(99, False)]
+    assert [record.levelname for record in caplog.records] == ["WARNING"]

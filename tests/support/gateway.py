@@ -127,9 +127,12 @@ def make_settings(data_dir, **blocks):
 
 
 @asynccontextmanager
-async def running_gateway(data_dir, **blocks):
-    """Yield a started `Gateway` on the test's own loop: `gateway.listening["mqtt"]` is a host and port."""
-    gateway = Gateway(make_settings(data_dir, **blocks))
+async def running_gateway(data_dir, *, free_bytes=None, **blocks):
+    """Yield a started `Gateway` on the test's own loop: `gateway.listening["mqtt"]` is a host and port.
+
+    `free_bytes` tells how much room the disk has, in place of the file system.
+    """
+    gateway = Gateway(make_settings(data_dir, **blocks), free_bytes=free_bytes)
     try:
         await gateway.start()
         yield gateway

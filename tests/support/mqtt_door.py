@@ -27,6 +27,7 @@ class MemoryTransport:
         self.peer_host = b"\x7f\0\0\1" + (40_000 + conn_id).to_bytes(4, "big")
         self.is_writable = True
         self.is_reading = True
+        self.is_held = False
         self.is_closed = False
         self.sent = bytearray()
 
@@ -44,6 +45,12 @@ class MemoryTransport:
 
     def resume_reading(self):
         self.is_reading = True
+
+    def hold_reading(self):
+        self.is_held = True
+
+    def release_reading(self):
+        self.is_held = False
 
     def deadline_changed(self):
         pass
@@ -130,6 +137,11 @@ class World:
 
     def _request_flush(self):
         self.is_flush_due = True
+
+    def set_free(self, free_bytes, *, is_full=False):
+        """Let the disk have so much room."""
+        self.broker.room.note(free_bytes, is_full=is_full, now_ms=self.now_ms)
+        self.turn()
 
     def turn(self):
         """Run turns and flushes until nothing is due."""

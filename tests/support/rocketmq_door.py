@@ -148,6 +148,10 @@ class DoorSite:
         self._count += 1
         return Peer(self, self._count)
 
+    def set_free(self, free_bytes: int) -> None:
+        """Let the disk have so much room."""
+        self.broker.room.note(free_bytes, is_full=False, now_ms=self.now_ms)
+
     def turn(self) -> None:
         """Run the readers, and a flush."""
         self.broker.run_turn(self.now_ms)

@@ -35,6 +35,20 @@ async def test_health_says_whether_it_lives_and_takes_work(tmp_path):
         assert (await client.get("/healthz")).status_code == 200
 
 
+async def test_readiness_says_that_the_disk_is_low_and_stays_so_that_consumers_come(tmp_path):
+    async with (
+        running_gateway(tmp_path, free_bytes=lambda: 7, admin=AdminSettings(listen=ANY_PORT)) as gateway,
+        await _client(gateway) as client,
+    ):
+        answer = await client.get("/readyz")
+        assert (answer.status_code, answer.json()) == (200, {"status": "ready", "disk": "low"})
+        overview = (await client.get("/api/overview")).json()
+        assert (overview["disk"], overview["disk_free_bytes"]) == ("low", 7)
+        samples = (await client.get("/metrics")).text
+        assert "lmq_disk_free_bytes 7.0" in samples
+        assert "lmq_disk_low 1.0" in samples
+
+
 async def test_overview_counts_by_door(tmp_path):
     async with running_gateway(tmp_path, admin=AdminSettings(listen=ANY_PORT)) as gateway:
         door = gateway.broker.metrics.door("mqtt")

@@ -30,3 +30,15 @@ def test_nobody_beats_without_an_interval():
     assert heartbeat.next_deadline_ms() is None
     assert not heartbeat.take_beat(10**9)
     assert not heartbeat.is_lost(10**9)
+
+
+def test_a_peer_that_is_not_read_is_not_missed_and_is_beaten_to():
+    heartbeat = Heartbeat(0)
+    heartbeat.start(10_000)
+    heartbeat.pause()
+    assert not heartbeat.is_lost(10**9)
+    assert heartbeat.next_deadline_ms() == 5_000
+    assert heartbeat.take_beat(10**9)
+    heartbeat.resume(10**9)
+    assert not heartbeat.is_lost(10**9 + 19_999)
+    assert heartbeat.is_lost(10**9 + 20_000)

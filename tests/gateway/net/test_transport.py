@@ -232,3 +232,31 @@ async def test_paused_reading_takes_nothing_until_resumed():
 )
 async def test_hosts_are_packed_as_a_record_stores_them(host, packed):
     assert pack_host(host, 1883) == packed
+
+
+async def test_what_is_held_back_is_read_only_when_it_is_released_and_not_paused():
+    async with open_site() as site:
+        reader, writer = await site.connect()
+        writer.write(b"a")
+        assert await reader.readexactly(1) == b"a"
+        transport = site.handlers[0].transport
+        transport.hold_reading()
+        transport.hold_reading()
+        transport.pause_reading()
+        transport.resume_reading()
+        writer.write(b"b")
+        transport.write(b"!")
+        assert await reader.readexactly(1) == b"!"
+        assert site.handlers[0].received == b"a"
+        transport.pause_reading()
+        transport.release_reading()
+        transport.write(b"!")
+        assert await reader.readexactly(1) == b"!"
+        assert site.handlers[0].received == b"a"
+        transport.resume_reading()
+        assert await reader.readexactly(1) == b"b"
+        transport.release_reading()
+        writer.write(b"c")
+        assert await reader.readexactly(1) == b"c"
+        writer.close()
+        await site.handlers[0].until("closed")

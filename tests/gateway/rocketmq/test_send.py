@@ -237,3 +237,28 @@ def test_dispatch_lists_are_light_queues_each_once():
 )
 def test_topics_that_can_be_published_to(topic, allowed):
     assert is_space_topic(topic) == allowed
+
+
+@BOTH
+def test_sends_are_refused_as_by_a_busy_broker_while_the_disk_is_low_and_pulls_go_on(site, peer, header_type):
+    peer.send(b"before")
+    site.set_free(0)
+    peer.give(b"".join(send_frame(b"m", opaque=i, header_type=header_type) for i in (1, 2)) + send_frame(b"w", flag=2))
+    answers = peer.take()
+    assert [(answer.code, answer.opaque) for answer in answers] == [(2, 1), (2, 2)]
+    assert answers[0].remark.startswith("[REJECTREQUEST]system busy")
+    assert "disk" in answers[0].remark
+    assert bodies_of(peer.pull("T")) == [b"before"]
+    assert site.door.metrics.refused["low_on_disk"] == 2
+    assert site.door.metrics.dropped["low_on_disk"] == 1
+    site.set_free(1 << 40)
+    assert peer.send(b"after").code == 0
+    assert bodies_of(peer.pull("T", 1)) == [b"after"]
+
+
+def test_a_batch_is_refused_as_a_whole_while_the_disk_is_low(site, peer):
+    site.set_free(0)
+    body = encode_batch([BatchItem(0, b"1", b""), BatchItem(0, b"2", b"")])
+    assert peer.send(body, code=320, m="true").code == 2
+    site.set_free(1 << 40)
+    assert peer.pull("T").code != 0

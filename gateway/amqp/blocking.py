@@ -1,0 +1,69 @@
+"""One connection's part in holding publishers back while the disk is low: `connection.blocked`, as RabbitMQ does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pamqp.commands import Connection as Method
+
+from gateway.amqp.connection import AmqpConnection, State
+from gateway.net.held_publishers import HeldPublishers
+from gateway.net.protocol import Transport
+
+REASON = "low on disk"
+
+
+class Blocking:
+    """Holds a connection back that publishes, and tells the client if it said that it wants to know.
+
+    A connection that has published is held at once when the room gets low, any other when it publishes. Whoever was
+    held counts as one that publishes when it does so again.
+
+    Args:
+        held: The door's.
+        transport: The connection's.
+        flush: Writes what the connection has to send.
+    """
+
+    __slots__ = ("_connection", "_flush", "_held", "transport")
+
+    def __init__(self, held: HeldPublishers, transport: Transport, flush: Callable[[], None]) -> None:
+        self.transport = transport
+        self._held = held
+        self._flush = flush
+        self._connection: AmqpConnection | None = None  # None: it does not publish
+
+    def note_published(self, connection: AmqpConnection) -> None:
+        """Take note that messages came on this connection."""
+        if self._connection is None:
+            self._connection = connection
+            self._held.note_publisher(self)
+
+    def hold_if_low(self) -> None:
+        """Hold the connection back, if it publishes and the room is low; what was read of it has been handled."""
+        connection = self._connection
+        if connection is not None and self._held.room.is_low and connection.state == State.OPEN:
+            self._held.hold(self)
+
+    def end(self) -> None:
+        """The connection is gone."""
+        self._connection = None
+        self._held.forget(self)
+
+    def on_held(self) -> None:
+        """Say so, and do not wait for heartbeats that are not read."""
+        connection = self._connection
+        assert connection is not None
+        connection.heartbeat.pause()
+        if connection.client_capabilities.get("connection.blocked"):
+            connection.send_method(0, Method.Blocked(REASON))
+            self._flush()
+
+    def on_released(self, now_ms: int) -> None:
+        """Say so, and wait for heartbeats from now on."""
+        connection, self._connection = self._connection, None
+        assert connection is not None
+        connection.heartbeat.resume(now_ms)
+        if connection.client_capabilities.get("connection.blocked"):
+            connection.send_method(0, Method.Unblocked())
+            self._flush()

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pytest
+
+from core.metrics import DoorMetrics
+from core.room import Room
+from gateway.net.held_publishers import HeldPublishers
+
+
+class Connection:
+    """A connection and its transport in one, which writes down what it is told."""
+
+    def __init__(self, held, *, can_be_held=True):
+        self.held = held
+        self.can_be_held = can_be_held
+        self.calls = []
+        self.transport = self
+
+    def hold_if_low(self):
+        if self.can_be_held:
+            self.held.hold(self)
+
+    def on_held(self):
+        self.calls.append("held")
+
+    def on_released(self, now_ms):
+        self.calls.append(now_ms)
+
+    def hold_reading(self):
+        self.calls.append("stop")
+
+    def release_reading(self):
+        self.calls.append("go on")
+
+    def deadline_changed(self):
+        self.calls.append("deadline")
+
+
+@pytest.fixture
+def room():
+    return Room(100)
+
+
+@pytest.fixture
+def metrics():
+    return DoorMetrics("mqtt")
+
+
+@pytest.fixture
+def held(room, metrics):
+    return HeldPublishers(room, metrics)
+
+
+def test_held_connection_is_not_read_until_the_room_is_enough(room, metrics, held):
+    connection = Connection(held)
+    room.note(50, is_full=False, now_ms=0)
+    held.hold(connection)
+    held.hold(connection)
+    assert connection.calls == ["stop", "held", "deadline"]
+    assert (metrics.publishers_held, metrics.holds) == (1, 1)
+    room.note(200, is_full=False, now_ms=7)
+    assert connection.calls[3:] == [7, "go on", "deadline"]
+    assert (metrics.publishers_held, metrics.holds) == (0, 1)
+
+
+def test_known_publishers_are_held_at_once_if_they_can_be_and_then_known_no_more(room, metrics, held):
+    busy, closing, silent = Connection(held), Connection(held, can_be_held=False), Connection(held)
+    held.note_publisher(busy)
+    held.note_publisher(closing)
+    room.note(50, is_full=False, now_ms=0)
+    assert (busy.calls[0], closing.calls, silent.calls) == ("stop", [], [])
+    assert metrics.publishers_held == 1
+    room.note(200, is_full=False, now_ms=1)
+    busy.calls.clear()
+    room.note(50, is_full=False, now_ms=2)
+    assert busy.calls == []
+
+
+def test_connection_that_is_gone_is_told_nothing(room, metrics, held):
+    first, second = Connection(held), Connection(held)
+    room.note(50, is_full=False, now_ms=0)
+    held.hold(first)
+    held.hold(second)
+    held.forget(first)
+    held.forget(first)
+    assert metrics.publishers_held == 1
+    room.note(200, is_full=False, now_ms=1)
+    assert first.calls == ["stop", "held", "deadline"]
+    assert second.calls[3:] == [1, "go on", "deadline"]
+    assert metrics.publishers_held == 0
