@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from core.errors import LmqError, StoreClosedError
+from core.errors import DiskFullError, LmqError, StoreClosedError
 from core.message import DispatchSet, PublishBatch, Route, StoredBatch
 from core.settings import StoreSettings
 from core.store.commit_log import CommitLog
@@ -311,6 +311,8 @@ class MessageStore:
         base = self._log.base
         position = self._log.written_until() - base
         newest = self._segments.newest
+        if newest is None and self.free_bytes() < self.settings.segment_bytes:
+            raise DiskFullError(str(self.data_dir))
         if newest is None or base != self._log.base or position > newest.size:
             return  # the log rolled meanwhile
         if 2 * position >= newest.size:

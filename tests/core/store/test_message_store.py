@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from array import array
 
@@ -8,6 +9,7 @@ import pytest
 from core.errors import (
     DataFolderInUseError,
     DataFolderUnusableError,
+    DiskFullError,
     InvalidNameError,
     MessageTooLargeError,
     StoreClosedError,
@@ -260,4 +262,14 @@ def test_log_is_read_in_its_order_across_segments_and_from_where_it_begins(tmp_p
     assert kept > 0
     assert scan(0) == list(range(kept, 200))
     into.clear()
+    store.close()
+
+
+def test_empty_log_that_has_no_room_for_its_first_segment_says_so_ahead(tmp_path, monkeypatch):
+    store = open_store(tmp_path)
+    store.prepare()
+    monkeypatch.setattr(os, "statvfs", lambda path: os.statvfs_result((4096, 4096, 9, 3, 3, 0, 0, 0, 0, 255)))
+    assert store.free_bytes() == 3 * 4096
+    with pytest.raises(DiskFullError):
+        store.prepare()
     store.close()
