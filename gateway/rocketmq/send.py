@@ -262,14 +262,16 @@ class SendService:
 
     def _send_batch(self, sender: Sender, run: SendRun, request: Command, fields: dict[str, str], now_ms: int) -> None:
         """Store all messages of a batch, or none where one is refused."""
-        if self._broker.room.is_low:
-            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, LOW_ROOM)
         try:
             items = list(decode_batch(bytes(request.body)))
         except RecordError as error:
             raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         if not 0 < len(items) <= BATCH_SENDS_MAX or len(request.body) > run.body_bytes_max:
             raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "the batch is empty or too large")
+        if self._broker.room.is_low:
+            if request.is_one_way:
+                self._metrics.drop("low_on_disk", len(items))
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, LOW_ROOM)
         common = fields | {"m": "false"}
         sends = [(common | {"h": str(item.flag), "i": _decoded(item.properties)}, item.body) for item in items]
         self._read_again(run, sends, request)

@@ -260,5 +260,8 @@ def test_a_batch_is_refused_as_a_whole_while_the_disk_is_low(site, peer):
     site.set_free(0)
     body = encode_batch([BatchItem(0, b"1", b""), BatchItem(0, b"2", b"")])
     assert peer.send(body, code=320, m="true").code == 2
+    peer.give(send_frame(body, code=320, m="true", flag=2))
+    assert peer.take() == []
+    assert site.door.metrics.dropped["low_on_disk"] == 2
     site.set_free(1 << 40)
     assert peer.pull("T").code != 0
