@@ -37,6 +37,7 @@ LOGGER = logging.getLogger(__name__)
 
 TEND_INTERVAL_MS = 10_000
 EXPIRE_INTERVAL_MS = 10_000
+DEPARTED_INTERVAL_MS = 2_000
 LEASE_INTERVAL_MS = 1_000
 DRAIN_S = 1.5  # what open connections get to take their last bytes when we stop
 FLUSH_STOP_S = 2.0  # what a sync under way gets then
@@ -172,6 +173,7 @@ class Gateway:
         self.timer.watch(Every(self.settings.store.flush.interval_ms, self._flush_quietly, now_ms))
         self.timer.watch(Every(TEND_INTERVAL_MS, self._tend, now_ms))
         self.timer.watch(Every(EXPIRE_INTERVAL_MS, self.mqtt.expire_sessions, now_ms))
+        self.timer.watch(Every(DEPARTED_INTERVAL_MS, self._read_departed, now_ms))
         self.timer.watch(Every(LEASE_INTERVAL_MS, self.amqp.remove_unused, now_ms))
 
     async def _listen(self, name: str, endpoint: Endpoint, listen: str) -> None:
@@ -233,6 +235,12 @@ class Gateway:
             self.settings.data_dir,
         )
         self._tend(now_ms)
+
+    def _read_departed(self, now_ms: int) -> None:
+        del now_ms
+        if self.broker.room.is_low:
+            for door in (self.mqtt, self.amqp):
+                door.held.read_departed()
 
     def _tell_damage(self) -> None:
         count = self.store.damaged_count - self._damaged_told

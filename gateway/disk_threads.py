@@ -155,7 +155,9 @@ class RoomWatch:
 
     def look_first(self) -> None:
         """Look before anybody may publish; on the loop's thread."""
-        self._on_change(self._measure(), self._was_full)
+        free_bytes = self._see()
+        if free_bytes is not None:
+            self._on_change(free_bytes, self._was_full)
 
     def look(self, *, is_full: bool) -> None:
         """Look again, if it is time; on the prepare thread.
@@ -168,18 +170,24 @@ class RoomWatch:
             return
         self._next_look_at_s = now_s + ROOM_INTERVAL_S
         self._was_full = is_full
+        free_bytes = self._see()
+        if free_bytes is None:
+            return
+        self._room.free_bytes = free_bytes
+        if self._room.is_enough(free_bytes, is_full=is_full) == self._room.is_low:
+            with contextlib.suppress(RuntimeError):  # the loop was closed: there are no publishers any more
+                self._loop.call_soon_threadsafe(self._on_change, free_bytes, is_full)
+
+    def _see(self) -> int | None:
         try:
             free_bytes = self._measure()
         except OSError as error:
             if not self._is_blind:
                 LOGGER.warning("cannot see how much room the disk has: %s", error)
             self._is_blind = True
-            return
+            return None
         self._is_blind = False
-        self._room.free_bytes = free_bytes
-        if self._room.is_enough(free_bytes, is_full=is_full) == self._room.is_low:
-            with contextlib.suppress(RuntimeError):  # the loop was closed: there are no publishers any more
-                self._loop.call_soon_threadsafe(self._on_change, free_bytes, is_full)
+        return free_bytes
 
 
 class Preparable(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 from typing import Protocol
 
 from core.metrics import DoorMetrics
@@ -64,6 +65,20 @@ class HeldPublishers:
         if connection in self._held:
             del self._held[connection]
             self._metrics.publishers_held -= 1
+
+    def read_departed(self) -> None:
+        """Read on where the peer has closed its side: what it had sent is here already, and only the end follows.
+
+        A socket that is not read does not say that its peer is gone: those who connect, publish and leave would pile
+        up until no file is left to be opened.
+        """
+        poll = select.poll()
+        held = {connection.transport.fileno(): connection for connection in self._held}
+        held.pop(-1, None)
+        for fd in held:
+            poll.register(fd, select.POLLRDHUP)
+        for fd, _ in poll.poll(0):
+            held[fd].transport.release_reading()
 
     def _hold_publishers(self) -> None:
         for connection in list(self._publishers.values()):

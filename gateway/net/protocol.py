@@ -72,6 +72,9 @@ class Transport(Protocol):
     def release_reading(self) -> None:
         """Take bytes again, unless reading is paused."""
 
+    def fileno(self) -> int:
+        """Return the number of the socket, -1 where it is closed."""
+
     def deadline_changed(self) -> None:
         """Ask the handler for its next deadline, after it changed outside the `on_*` calls."""
 

@@ -264,6 +264,11 @@ class SocketTransport:
             if self._is_reading:
                 self._socket.resume_reading()
 
+    def fileno(self) -> int:
+        """Return the number of the socket, -1 where it is closed."""
+        found = self._socket.get_extra_info("socket") if self._socket is not None else None
+        return -1 if found is None else int(found.fileno())
+
     def deadline_changed(self) -> None:
         """File the connection under its present deadline."""
         self._endpoint.timer.watch(self)

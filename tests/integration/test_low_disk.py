@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 from gateway.sdk import BusyError, Producer, PullConsumer
+from tests.support import mqtt
 from tests.support.gateway import running_gateway
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
@@ -149,6 +150,21 @@ async def test_mqtt_publisher_is_answered_what_was_read_and_then_waits(site):
         await asyncio.wait_for(waiting, WAIT_S)
         second = await asyncio.wait_for(anext(reader.messages), WAIT_S)
         assert (first.payload, second.payload) == (b"1", b"2")
+
+
+async def test_who_publishes_and_leaves_is_heard_to_the_end_and_takes_no_socket(site):
+    async with site.mqtt("reader") as reader:
+        await reader.subscribe("plant/#")
+        await site.disk.become(LOW)
+        _, sender = await asyncio.open_connection(*site.gateway.listening["mqtt"])
+        sender.write(mqtt.connect(b"sender", clean=True) + mqtt.publish(b"plant/1", b"1"))
+        await site.until_held("mqtt")
+        sender.write(mqtt.publish(b"plant/1", b"2") + mqtt.DISCONNECT)
+        sender.close()
+        for text in (b"1", b"2"):
+            assert (await asyncio.wait_for(anext(reader.messages), WAIT_S)).payload == text
+        await site.until_held("mqtt", 0)
+        assert site.gateway.broker.metrics.door("mqtt").connections == 1
 
 
 async def test_sdk_producer_tries_again_until_its_time_is_over_and_consumers_go_on(site):

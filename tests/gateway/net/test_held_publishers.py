@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import socket
+
 import pytest
 
 from core.metrics import DoorMetrics
@@ -15,6 +17,7 @@ class Connection:
         self.can_be_held = can_be_held
         self.calls = []
         self.transport = self
+        self.number = -1
 
     def hold_if_low(self):
         if self.can_be_held:
@@ -31,6 +34,9 @@ class Connection:
 
     def release_reading(self):
         self.calls.append("go on")
+
+    def fileno(self):
+        return self.number
 
     def deadline_changed(self):
         self.calls.append("deadline")
@@ -88,3 +94,30 @@ def test_connection_that_is_gone_is_told_nothing(room, metrics, held):
     assert first.calls == ["stop", "held", "deadline"]
     assert second.calls[3:] == [1, "go on", "deadline"]
     assert metrics.publishers_held == 0
+
+
+def test_of_those_who_have_gone_the_rest_is_read(room, held):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        pairs = []
+        for _ in range(3):
+            theirs = socket.create_connection(listener.getsockname())
+            pairs.append((theirs, listener.accept()[0], Connection(held)))
+    room.note(50, is_full=False, now_ms=0)
+    for theirs, ours, connection in pairs:
+        theirs.sendall(b"more")
+        connection.number = ours.fileno()
+        held.hold(connection)
+    held.hold(Connection(held))
+    _, gone, lost = pairs
+    gone[0].close()
+    lost[0].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    lost[0].close()
+    held.read_departed()
+    assert [pair[2].calls[3:] for pair in pairs] == [[], ["go on"], ["go on"]]
+    held.hold(gone[2])
+    assert gone[2].calls[3:] == ["go on"]
+    for theirs, ours, _ in pairs:
+        theirs.close()
+        ours.close()
