@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from pamqp.commands import Connection as Method
 
-from gateway.amqp.connection import AmqpConnection, State
+from gateway.amqp.connection import AmqpConnection
+from gateway.amqp.handshake import State
 from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import Transport
 

@@ -51,10 +51,10 @@ cdef class PublishCutter:
     cdef Py_ssize_t _block_size
     cdef int _flag
 
-    @cython.locals(buf="const unsigned char[::1]", batch=PublishBatch, after=Py_ssize_t)
+    @cython.locals(batch=PublishBatch, after=Py_ssize_t)
     cpdef Py_ssize_t cut(
         self,
-        bytes src,
+        const unsigned char[::1] buf,
         Py_ssize_t pos,
         Py_ssize_t end,
         unsigned int channel,
@@ -65,7 +65,7 @@ cdef class PublishCutter:
 
     cpdef int add(self, bytes raw, int bits, bytes block, object body, bytes user) except -1
 
-    cdef int _begin(self, object src) except -1
+    cdef int _begin(self, const unsigned char[::1] src) except -1
 
     @cython.locals(
         size=Py_ssize_t,

@@ -97,15 +97,14 @@ class PublishCutter:
         self._block_size = -1
         self._flag = 0
 
-    def cut(self, src: bytes, pos: int, end: int, channel: int, payload_max: int, body_max: int, user: bytes) -> int:
+    def cut(self, buf: bytes, pos: int, end: int, channel: int, payload_max: int, body_max: int, user: bytes) -> int:
         """Cut the run of publishes on `channel` at `pos` into the batch; return the position after it.
 
         The run ends before the first frame that is not all there, is wrong in any way, or goes on in a further body
         frame, and before a message that has copies; then the batch may be empty.
         """
-        buf = src
         batch = self.batch
-        self._begin(src)
+        self._begin(buf)
         while batch.count < batch.capacity and self._extra_used + _EXTRA_BYTES_MAX <= _EXTRA_ROOM:
             after = self._cut_one(buf, pos, end, channel, payload_max, body_max, user)
             if after < 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import IntEnum
 
 from pamqp import base, commands
 from pamqp.commands import Basic, Connection as Method
@@ -29,7 +28,7 @@ from gateway.amqp.events import (
     PublishRun,
     SettleRun,
 )
-from gateway.amqp.handshake import ConnectionLimits, Login, agreed_frame_max, start_method
+from gateway.amqp.handshake import ConnectionLimits, Login, State, agreed_frame_max, start_method
 from gateway.amqp.heartbeat import Heartbeat
 from gateway.amqp.methods import decode_method, encode_frame, encode_method, method_name
 from gateway.amqp.reply_codes import ReplyCode
@@ -41,18 +40,12 @@ FRAME_MAX_AT_FIRST = 8_192  # before both sides agreed; room for a token as pass
 CLOSE_WAIT_MS = 5_000  # how long the answer to connection.close is waited for
 
 
-class State(IntEnum):
-    """Where the connection is; what is waited for."""
-
-    HEADER = 0
-    START_OK = 1
-    LOGIN = 2  # the handler's answer
-    TUNE_OK = 3
-    OPEN_METHOD = 4
-    OPENING = 5  # the handler's answer
-    OPEN = 6
-    CLOSING = 7  # we sent connection.close
-    CLOSED = 8
+_HEADER = int(State.HEADER)
+_OPEN = int(State.OPEN)
+_CLOSED = int(State.CLOSED)
+_FRAME_METHOD = FRAME_METHOD
+_FRAME_OVERHEAD = FRAME_OVERHEAD
+_NOTHING = b""
 
 
 class AmqpConnection:
@@ -77,6 +70,7 @@ class AmqpConnection:
         self._cutter = cutter
         self._version = version
         self._buf = b""
+        self._view = _NOTHING  # the same, as loops read it
         self._pos = 0
         self._tail = bytearray()
         self._need = len(PROTOCOL_HEADER)
@@ -102,7 +96,7 @@ class AmqpConnection:
                 return
             data = bytes(self._tail)
             self._tail.clear()
-        self._buf = data
+        self._buf = self._view = data
         self._pos = 0
 
     def receive_eof(self) -> None:
@@ -110,73 +104,78 @@ class AmqpConnection:
         self.state = State.CLOSED
 
     def events(self) -> Iterator[Event]:
-        """Yield what came, in order; the rest waits for more bytes."""
-        while self.state != State.CLOSED:
+        """Give what came, in order; the rest waits for more bytes."""
+        return self
+
+    def __iter__(self) -> Iterator[Event]:
+        """Give what came, as `events`."""
+        return self
+
+    def __next__(self) -> Event:
+        """Return what came next."""
+        if self.state != _CLOSED:
             try:
                 event = self._next_event()
             except AmqpError as error:
-                yield from self.fail(error, None)
-                continue
-            if event is None:
-                break
-            yield event
+                event = self.fail(error, None)[0]
+            if event is not None:
+                return event
         self._keep_tail()
+        raise StopIteration
 
     def _keep_tail(self) -> None:
-        if self.state == State.CLOSED or self._is_deaf:
-            self._buf = b""
-            self._tail.clear()
-            return
         rest = len(self._buf) - self._pos
         if rest:
             self._tail += self._buf[self._pos :]
         self._buf = b""
+        self._view = _NOTHING
         self._pos = 0
-        if self.state != State.HEADER:
+        if self.state == _CLOSED or self._is_deaf:
+            self._tail.clear()
+        elif rest and self.state != _HEADER:
             head = FRAME_OVERHEAD - 1  # type, channel and size: with them `cut_frame` has checked the size
             is_known = len(self._tail) >= head
             self._need = int.from_bytes(self._tail[3:7], "big") + FRAME_OVERHEAD if is_known else head
 
     def _next_event(self) -> Event | None:
-        if self.state == State.HEADER and not self._take_protocol_header():
+        if self.state == _HEADER and not self._take_protocol_header():
             return ConnectionEnded("not AMQP 0-9-1") if self.is_closed else None
-        buf = self._buf
-        end = len(buf)
+        end = len(self._buf)
         while True:
             pos = self._pos
-            packed = self._cut(buf, pos, end)
+            packed = self._cut(pos, end)
             if not packed:
                 return None
             number = packed >> 8 & 0xFFFF
-            event = self._next_run(buf, pos, end, packed & 0xFF, number)
+            event = self._next_run(pos, end, packed & 0xFF, number)
             if event is None:
-                after = pos + (packed >> 24) + FRAME_OVERHEAD
+                after = pos + (packed >> 24) + _FRAME_OVERHEAD
                 self._pos = after
-                event = self._take_frame(packed & 0xFF, number, buf[pos + 7 : after - 1])
+                event = self._take_frame(packed & 0xFF, number, self._buf[pos + 7 : after - 1])
             if event is not None:
                 return event
 
-    def _cut(self, buf: bytes, pos: int, end: int) -> int:
-        if self._is_deaf:
+    def _cut(self, pos: int, end: int) -> int:
+        if self._is_deaf or pos == end:
             return 0
         try:
-            return cut_frame(buf, pos, end, self.payload_max)
+            return cut_frame(self._view, pos, end, self.payload_max)
         except AmqpError:
             self._is_deaf = True
             raise
 
-    def _next_run(self, buf: bytes, pos: int, end: int, kind: int, number: int) -> Event | None:
+    def _next_run(self, pos: int, end: int, kind: int, number: int) -> Event | None:
         """Cut a run of publishes or acknowledgements, if that is what is there and the channel is open for it."""
+        if kind != _FRAME_METHOD or self.state != _OPEN:
+            return None
         channel = self.channels.get(number)
-        if kind != FRAME_METHOD or channel is None or channel.is_closing or channel.content is not None:
+        if channel is None or channel.is_closing or channel.content is not None:
             return None
-        if self.state != State.OPEN:
-            return None
-        if is_settle(buf, pos, end):
-            self._pos = channel.unacked.cut_settles(buf, pos, end, number)
+        if is_settle(self._view, pos, end):
+            self._pos = channel.unacked.cut_settles(self._view, pos, end, number)
             return SettleRun(channel)
         cutter = self._cutter
-        after = cutter.cut(buf, pos, end, number, self.payload_max, self.limits.body_bytes_max, self.user)
+        after = cutter.cut(self._view, pos, end, number, self.payload_max, self.limits.body_bytes_max, self.user)
         if after == pos:
             return None
         self._pos = after

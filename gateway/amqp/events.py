@@ -27,24 +27,28 @@ class OpenAsked:
     vhost: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PublishRun:
     """Publishes on one channel; the batch is good until the next event. `first_number` counts with confirms on.
 
     `copies` are further routing keys of the batch's message, which is one then.
     """
 
+    __slots__ = ("batch", "body_bytes", "channel", "copies", "first_number", "mandatory_count")
+
     channel: Channel
     batch: PublishBatch
     mandatory_count: int
     body_bytes: int
     first_number: int
-    copies: tuple[bytes, ...] = ()
+    copies: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SettleRun:
     """Acknowledgements and rejections on one channel: what they settle is in `channel.unacked`."""
+
+    __slots__ = ("channel",)
 
     channel: Channel
 

@@ -18,7 +18,7 @@ from gateway.amqp.answers import Answers
 from gateway.amqp.blocking import Blocking
 from gateway.amqp.channel import Channel
 from gateway.amqp.codec import PublishCutter
-from gateway.amqp.connection import AmqpConnection, State
+from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
 from gateway.amqp.declaring import Answer, Declarer
 from gateway.amqp.delivery_codec import DeliveryEncoder
@@ -33,7 +33,7 @@ from gateway.amqp.events import (
     PublishRun,
     SettleRun,
 )
-from gateway.amqp.handshake import ConnectionLimits
+from gateway.amqp.handshake import ConnectionLimits, State
 from gateway.amqp.methods import encode_ack, method_name
 from gateway.amqp.publishing import Publisher
 from gateway.amqp.queues import VirtualHost

@@ -1,6 +1,8 @@
-"""What both sides say of themselves before a connection is open: capabilities, credentials, limits."""
+"""How a connection is opened: its states, and what both sides say of themselves: capabilities, credentials, limits."""
 
 from __future__ import annotations
+
+from enum import IntEnum
 
 from pamqp import common, decode
 from pamqp.commands import Connection as Method
@@ -21,6 +23,20 @@ CAPABILITIES: common.FieldTable = {
     "per_consumer_qos": True,
     "direct_reply_to": False,
 }
+
+
+class State(IntEnum):
+    """Where the connection is; what is waited for."""
+
+    HEADER = 0
+    START_OK = 1
+    LOGIN = 2  # the handler's answer
+    TUNE_OK = 3
+    OPEN_METHOD = 4
+    OPENING = 5  # the handler's answer
+    OPEN = 6
+    CLOSING = 7  # we sent connection.close
+    CLOSED = 8
 
 
 class ConnectionLimits:

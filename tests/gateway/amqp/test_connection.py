@@ -6,7 +6,7 @@ from pamqp import commands
 from pamqp.commands import Basic, Channel, Connection, Queue
 
 from gateway.amqp.codec import PublishCutter
-from gateway.amqp.connection import AmqpConnection, State
+from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.events import (
     ChannelEnded,
@@ -17,7 +17,7 @@ from gateway.amqp.events import (
     PublishRun,
     SettleRun,
 )
-from gateway.amqp.handshake import ConnectionLimits
+from gateway.amqp.handshake import ConnectionLimits, State
 from gateway.amqp.reply_codes import ReplyCode
 from tests.support import amqp
 

@@ -1,0 +1,60 @@
+import cython
+
+from gateway.amqp.channel cimport Channel
+from gateway.amqp.codec cimport PublishCutter, cut_frame
+from gateway.amqp.events cimport PublishRun, SettleRun
+from gateway.amqp.heartbeat cimport Heartbeat
+from gateway.amqp.unacked cimport is_settle
+
+cdef int _HEADER
+cdef int _OPEN
+cdef int _CLOSED
+cdef int _FRAME_METHOD
+cdef Py_ssize_t _FRAME_OVERHEAD
+cdef const unsigned char[::1] _NOTHING
+
+
+cdef class AmqpConnection:
+    cdef public object limits
+    cdef public int state
+    cdef public dict channels
+    cdef public bytes user
+    cdef public dict client_capabilities
+    cdef public Py_ssize_t payload_max
+    cdef public Heartbeat heartbeat
+    cdef long long _channel_max
+    cdef PublishCutter _cutter
+    cdef str _version
+    cdef bytes _buf
+    cdef const unsigned char[::1] _view
+    cdef Py_ssize_t _pos
+    cdef bytearray _tail
+    cdef Py_ssize_t _need
+    cdef bint _is_deaf
+    cdef list _outbox
+    cdef long long _give_up_at_ms
+
+    cpdef receive_data(self, bytes data, long long now_ms)
+
+    cpdef events(self)
+
+    @cython.locals(rest=Py_ssize_t)
+    cdef _keep_tail(self)
+
+    @cython.locals(end=Py_ssize_t, pos=Py_ssize_t, packed="long long", number=int, after=Py_ssize_t)
+    cdef _next_event(self)
+
+    cdef long long _cut(self, Py_ssize_t pos, Py_ssize_t end) except -1
+
+    @cython.locals(channel=Channel, cutter=PublishCutter, after=Py_ssize_t)
+    cdef _next_run(self, Py_ssize_t pos, Py_ssize_t end, int kind, int number)
+
+    @cython.locals(cutter=PublishCutter, first_number="long long")
+    cdef _publish_run(self, Channel channel)
+
+    cpdef send(self, bytes data)
+
+    @cython.locals(data=bytes)
+    cpdef bytes data_to_send(self)
+
+    cpdef next_deadline_ms(self)
