@@ -64,6 +64,8 @@ COMPILED = [
     "gateway/amqp/consuming.py",
     "gateway/amqp/publishing.py",
     "gateway/amqp/connection.py",
+    "gateway/amqp/blocking.py",
+    "gateway/amqp/handler.py",
     "gateway/rocketmq/codec.py",
     "gateway/rocketmq/send_run.py",
     "gateway/rocketmq/send_codec.py",

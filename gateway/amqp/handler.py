@@ -51,6 +51,8 @@ VHOST = "/"
 BATCH_MESSAGES_MAX = 2_048
 OUTPUT_BYTES_MAX = 256 * 1_024  # put together before it is written
 TURN_BYTES_MAX = 512 * 1_024  # taken from one connection before the others have their turn
+_OUTPUT_BYTES_MAX = OUTPUT_BYTES_MAX
+_TURN_BYTES_MAX = TURN_BYTES_MAX
 NOBODY = Identity("", Permissions(publish=False, subscribe=False, configure=False))
 NOT_SUPPORTED = (Tx.Select, Tx.Commit, Tx.Rollback, Exchange.Bind, Exchange.Unbind)
 
@@ -121,7 +123,7 @@ class AmqpHandler:
         self._is_released = False
         self._put_bytes = 0
         self._taken_bytes = 0
-        self._answers = Answers(self._broker.when_kept, self)
+        self._answers = Answers(door.broker.when_kept, self)
         self._to_confirm: dict[Channel, int] = {}
         self._blocking = Blocking(door.held, transport, self.flush)
         self._login("", NOBODY)
@@ -149,7 +151,7 @@ class AmqpHandler:
         self._blocking.hold_if_low()
         self._finish()
         self._taken_bytes += len(data)
-        if self._taken_bytes > TURN_BYTES_MAX:
+        if self._taken_bytes > _TURN_BYTES_MAX:
             self._transport.pause_reading()  # else a fast publisher is read again and again, and its readers wait
             self._broker.request_run(self)
 
@@ -220,7 +222,7 @@ class AmqpHandler:
         if self._connection is not None:
             self._connection.send(data)
             self._put_bytes += len(data)
-            if self._put_bytes >= OUTPUT_BYTES_MAX:
+            if self._put_bytes >= _OUTPUT_BYTES_MAX:
                 self.flush()
 
     def flush(self) -> None:

@@ -3,6 +3,7 @@ import cython
 from core.broker cimport Broker
 from core.message cimport PublishBatch, Route
 from core.metrics cimport DoorMetrics
+from gateway.amqp.events cimport PublishRun
 
 cdef int _MANDATORY
 
@@ -22,13 +23,13 @@ cdef class Publisher:
     cdef long long _version
 
     @cython.locals(batch=PublishBatch)
-    cpdef bytes publish(self, run, Py_ssize_t payload_max, now_ms)
+    cpdef bytes publish(self, PublishRun run, Py_ssize_t payload_max, now_ms)
 
     @cython.locals(target=Target, raw=bytes, i=Py_ssize_t, version="long long")
     cdef object _resolve(self, PublishBatch batch, tuple copies)
 
     @cython.locals(batch=PublishBatch, lost=set, route=Route, i=Py_ssize_t, index=int, dropped=Py_ssize_t)
-    cdef bytes _return_unroutable(self, run, Py_ssize_t payload_max)
+    cdef bytes _return_unroutable(self, PublishRun run, Py_ssize_t payload_max)
 
     @cython.locals(batch=PublishBatch, count=Py_ssize_t)
-    cdef bytes _append(self, run, now_ms)
+    cdef bytes _append(self, PublishRun run, now_ms)
