@@ -40,6 +40,7 @@ COMPILED = [
     "core/broker.py",
     "gateway/runtime.py",
     "gateway/auth/permissions.py",
+    "gateway/net/protocol.py",
     "gateway/net/transport.py",
     "gateway/mqtt/codec.py",
     "gateway/mqtt/inflight.py",

@@ -41,7 +41,7 @@ from gateway.amqp.reply_codes import ReplyCode
 from gateway.auth.authenticator import Authenticator, Identity
 from gateway.auth.permissions import Permissions
 from gateway.net.held_publishers import HeldPublishers
-from gateway.net.protocol import Transport
+from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.settings import AmqpSettings
 from gateway.version import VERSION
 
@@ -111,7 +111,7 @@ class AmqpDoor:
             self.metrics.connections -= 1
 
 
-class AmqpHandler:
+class AmqpHandler(ConnectionHandler):
     """One connection: events of the state machine to the broker, answers and deliveries back."""
 
     def __init__(self, door: AmqpDoor, transport: Transport) -> None:

@@ -80,7 +80,7 @@ cdef class PacketReader:
 
     cdef void _fail(self, int fault) except *
 
-    @cython.locals(columns=RunColumns, topic=bytes)
+    @cython.locals(topics=list, topic_index=dict, topic=bytes, index=Py_ssize_t)
     cdef Py_ssize_t _intern_topic(self, const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t size) except -1
 
     @cython.locals(packet_ids="int[::1]", capacity=Py_ssize_t, pos=Py_ssize_t, count=Py_ssize_t)

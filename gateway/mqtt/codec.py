@@ -277,11 +277,17 @@ class PacketReader:
 
     def _intern_topic(self, buf: bytes | bytearray, start: int, size: int) -> int:
         """Return the index of the topic among the batch's distinct ones."""
-        columns = self.columns
+        topics = self.columns.batch.topics
+        topic_index = self.columns.topic_index
         topic = octets.read_bytes(buf, start, start + size)
-        index = columns.topic_index.setdefault(topic, len(columns.topic_index))
-        if index == len(columns.batch.topics):
-            columns.batch.topics.append(topic)
+        if not topics:  # and it may stay the only one
+            topics.append(topic)
+            return 0
+        if not topic_index:
+            topic_index[topics[0]] = 0
+        index = topic_index.setdefault(topic, len(topics))
+        if index == len(topics):
+            topics.append(topic)
         return index
 
     def _cut_acks(self, buf: bytes | bytearray, end: int) -> int:

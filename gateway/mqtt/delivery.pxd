@@ -1,24 +1,15 @@
 import cython
 
-from core.broker cimport Broker
 from core.message cimport StoredBatch
-from core.metrics cimport DoorMetrics
 from gateway.mqtt.codec cimport RunColumns
-from gateway.mqtt.feeds cimport FilterFeed
+from gateway.mqtt.feeds cimport Desk, FilterFeed
 from gateway.mqtt.inflight cimport InflightWindow
 from gateway.mqtt.publish_encoder cimport PublishEncoder
 from gateway.mqtt.session cimport Session, Subscription
 
 
-cdef class Delivery:
-    cdef public Broker broker
-    cdef public object places
+cdef class Delivery(Desk):
     cdef public object catch_ups
-    cdef public DoorMetrics metrics
-    cdef public long long inflight_max
-    cdef public long long lag_count_max
-    cdef public StoredBatch batch
-    cdef public PublishEncoder encoder
     cdef StoredBatch _one
     cdef readonly dict _feeds
     cdef object _waiting

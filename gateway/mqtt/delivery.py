@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from itertools import takewhile
 from operator import itemgetter
-from typing import Protocol
 
 from core.broker import Broker
 from core.lmq.retained import filter_matches
@@ -17,9 +16,9 @@ from core.metrics import DoorMetrics
 from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk
 from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.codec import RunColumns
-from gateway.mqtt.feeds import READ_BYTES_MAX, FilterFeed, PlacesLike, keep_places
+from gateway.mqtt.feeds import READ_BYTES_MAX, Desk, FilterFeed, Limits, PlacesLike, keep_places
 from gateway.mqtt.inflight import ID_COUNT, InflightWindow
-from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
+from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX
 from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, RETAINED_SOURCE, Session, Subscription
 
 TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
@@ -28,32 +27,14 @@ RETAINED_RUN_MAX = 64  # retained messages that one session is sent before other
 _ALL = 2**62  # above any queue offset
 
 
-class Limits(Protocol):
-    """The settings that bound deliveries."""
-
-    @property
-    def inflight_max(self) -> int:
-        """Messages at QoS 1 that a session is sent and has not acknowledged."""
-
-    @property
-    def lag_count_max(self) -> int:
-        """Messages that a slow subscriber at QoS 0 may be behind before it loses them."""
-
-
-class Delivery:
+class Delivery(Desk):
     """All deliveries of a door. It is itself the broker's reader for those behind."""
 
     def __init__(
         self, broker: Broker, limits: Limits, places: PlacesLike, catch_ups: CatchUps, metrics: DoorMetrics
     ) -> None:
-        self.broker = broker
-        self.places = places
+        super().__init__(broker, limits, places, metrics)
         self.catch_ups = catch_ups
-        self.metrics = metrics
-        self.inflight_max = limits.inflight_max
-        self.lag_count_max = limits.lag_count_max
-        self.batch = StoredBatch(BATCH_COUNT_MAX)
-        self.encoder = PublishEncoder(BATCH_COUNT_MAX)
         self._one = StoredBatch(1)
         self._feeds: dict[int, FilterFeed] = {}
         self._waiting: deque[Subscription | Backlog] = deque()

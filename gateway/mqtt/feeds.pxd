@@ -8,11 +8,23 @@ from gateway.mqtt.publish_encoder cimport PublishEncoder
 from gateway.mqtt.session cimport Session, Subscription
 
 
+cdef class Desk:
+    cdef public Broker broker
+    cdef public object places
+    cdef public DoorMetrics metrics
+    cdef public long long inflight_max
+    cdef public long long lag_count_max
+    cdef public StoredBatch batch
+    cdef public PublishEncoder encoder
+
+    cpdef want(self, Subscription subscription)
+
+
 cdef class FilterFeed:
     cdef public int queue_ref
     cdef public long long position
     cdef public Py_ssize_t subscription_count
-    cdef object _desk
+    cdef Desk _desk
     cdef dict _abreast
     cdef list _ahead
     cdef list _slow
@@ -21,7 +33,7 @@ cdef class FilterFeed:
     @cython.locals(has_more=bint, broker=Broker)
     cpdef bint on_ready(self, now_ms) except -1
 
-    @cython.locals(limit="long long", batch=StoredBatch, before="long long", broker=Broker)
+    @cython.locals(limit="long long", batch=StoredBatch, before="long long", broker=Broker, desk=Desk)
     cdef bint _advance(self) except -1
 
     cpdef bint place(self, Subscription subscription) except -1
@@ -37,12 +49,12 @@ cdef class FilterFeed:
 
     @cython.locals(
         plain=bytes, numbered=list, subscription=Subscription, batch=StoredBatch, encoder=PublishEncoder,
-        metrics=DoorMetrics,
+        metrics=DoorMetrics, desk=Desk,
     )
     cdef _send(self)
 
     @cython.locals(
         encoder=PublishEncoder, batch=StoredBatch, data=bytes, window=InflightWindow, subscription=Subscription,
-        session=Session,
+        session=Session, desk=Desk,
     )
     cdef _send_numbered(self, list subscriptions)

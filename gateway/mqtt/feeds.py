@@ -25,19 +25,33 @@ class PlacesLike(Protocol):
         """Set the number of `slot`."""
 
 
-class Desk(Protocol):
+class Limits(Protocol):
+    """The settings that bound deliveries."""
+
+    @property
+    def inflight_max(self) -> int:
+        """Messages at QoS 1 that a session is sent and has not acknowledged."""
+
+    @property
+    def lag_count_max(self) -> int:
+        """Messages that a slow subscriber at QoS 0 may be behind before it loses them."""
+
+
+class Desk:
     """What a feed shares with the others of its door."""
 
-    broker: Broker
-    batch: StoredBatch
-    encoder: PublishEncoder
-    metrics: DoorMetrics
-    places: PlacesLike
-    inflight_max: int
-    lag_count_max: int
+    def __init__(self, broker: Broker, limits: Limits, places: PlacesLike, metrics: DoorMetrics) -> None:
+        self.broker = broker
+        self.places = places
+        self.metrics = metrics
+        self.inflight_max = limits.inflight_max
+        self.lag_count_max = limits.lag_count_max
+        self.batch = StoredBatch(BATCH_COUNT_MAX)
+        self.encoder = PublishEncoder(BATCH_COUNT_MAX)
 
     def want(self, subscription: Subscription) -> None:
         """Let a subscription that is BEHIND read on, in turn."""
+        raise NotImplementedError
 
 
 class FilterFeed:

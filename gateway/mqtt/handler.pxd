@@ -1,19 +1,21 @@
 import cython
 
 from core.metrics cimport DoorMetrics
+from gateway.auth.permissions cimport Permissions
 from gateway.mqtt.codec cimport RunColumns
 from gateway.mqtt.connection cimport MqttConnection
 from gateway.mqtt.delivery cimport Delivery
 from gateway.mqtt.publishing cimport Publishing
 from gateway.mqtt.session cimport Session
+from gateway.net.protocol cimport ConnectionHandler, Transport
 
 
-cdef class MqttHandler:
-    cdef public object transport
+cdef class MqttHandler(ConnectionHandler):
+    cdef public Transport transport
     cdef public Session session
     cdef MqttDoor _door
     cdef readonly MqttConnection _connection
-    cdef object _identity
+    cdef Permissions _may
     cdef bytes _origin
     cdef object _will
 

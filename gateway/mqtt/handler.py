@@ -11,6 +11,7 @@ from core.broker import Broker
 from core.errors import LmqError
 from core.properties import encode_origin
 from gateway.auth.authenticator import Authenticator, Identity
+from gateway.auth.permissions import Permissions
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.codec import RunColumns
 from gateway.mqtt.connection import MqttConnection
@@ -33,7 +34,7 @@ from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import SessionTable, StoredWill
 from gateway.mqtt.subscribing import Subscribing
 from gateway.net.held_publishers import HeldPublishers
-from gateway.net.protocol import Transport
+from gateway.net.protocol import ConnectionHandler, Transport
 
 LOGGER = logging.getLogger(__name__)
 
@@ -72,17 +73,17 @@ class Settings(Protocol):
         """How long a session lives without a connection, 0 for ever."""
 
 
-class MqttHandler:
+class MqttHandler(ConnectionHandler):
     """One connection of the door."""
 
-    __slots__ = ("_connection", "_door", "_identity", "_origin", "_will", "session", "transport")
+    __slots__ = ("_connection", "_door", "_may", "_origin", "_will", "session", "transport")
 
     def __init__(self, door: MqttDoor, transport: Transport, connection: MqttConnection) -> None:
         self.transport = transport
         self.session: Session | None = None
         self._door = door
         self._connection = connection
-        self._identity: Identity | None = None
+        self._may: Permissions | None = None  # of who is connected
         self._origin = b""
         self._will: StoredWill | None = None
 
@@ -151,8 +152,8 @@ class MqttHandler:
 
     def _publish(self, now_ms: int) -> None:
         door = self._door
-        assert self._identity is not None
-        acks = door.publishing.publish_run(self._origin, self.transport.peer_host, self._identity.may, now_ms)
+        assert self._may is not None
+        acks = door.publishing.publish_run(self._origin, self.transport.peer_host, self._may, now_ms)
         if acks:
             door.broker.when_durable(partial(self._send_acks, acks))
         if door.room.is_low:
@@ -192,7 +193,7 @@ class MqttHandler:
         if identity is None:
             self._refuse(connect, code)
             return
-        self._identity = identity
+        self._may = identity.may
         user = identity.user.encode()
         self._origin = encode_origin(PROTOCOL, client_id, user)
         self.session, is_present = self._door.attach(self, client_id, is_clean=connect.is_clean, now_ms=now_ms)
@@ -218,9 +219,9 @@ class MqttHandler:
 
     def _subscribe(self, packet: Subscribe) -> None:
         assert self.session is not None
-        assert self._identity is not None
+        assert self._may is not None
         door = self._door
-        codes = door.subscribing.subscribe(self.session, packet, self._identity.may)
+        codes = door.subscribing.subscribe(self.session, packet, self._may)
         if SUBSCRIBE_FAILURE in codes:
             door.metrics.refuse("subscription", codes.count(SUBSCRIBE_FAILURE))
         self._when_kept(partial(self._subscribed, self.session, packet, codes))
@@ -233,7 +234,7 @@ class MqttHandler:
     def _unsubscribe(self, packet: Unsubscribe) -> None:
         assert self.session is not None
         self._door.subscribing.unsubscribe(self.session, packet)
-        self._when_kept(partial(self.transport.write, encode_unsuback(packet.packet_id)))
+        self._when_kept(partial(self._send_acks, encode_unsuback(packet.packet_id)))
 
     def _when_kept(self, callback: partial[None]) -> None:
         """Call back when a durable session's change is written down, at once for any other session."""
@@ -275,7 +276,7 @@ class MqttHandler:
         will = self._will
         if will is not None:
             self._forget_will()
-            self._door.publish_will(will, self._identity, now_ms)
+            self._door.publish_will(will, self._may, now_ms)
 
     def _forget_will(self) -> None:
         if self._will is not None:
@@ -391,10 +392,10 @@ class MqttDoor:
             self.subscribing.end_session(session)
         self.metrics.sessions = len(self.sessions)
 
-    def publish_will(self, stored: StoredWill, identity: Identity | None, now_ms: int) -> None:
+    def publish_will(self, stored: StoredWill, may: Permissions | None, now_ms: int) -> None:
         """Publish a will; one that cannot be published is logged, its client is gone."""
         try:
-            self.publishing.publish_will(stored, None if identity is None else identity.may, now_ms)
+            self.publishing.publish_will(stored, may, now_ms)
         except LmqError as error:
             LOGGER.warning("will not published client=%r cause=%s", stored.client_id, error)
             self.metrics.drop("will")

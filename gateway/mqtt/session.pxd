@@ -1,4 +1,5 @@
 from gateway.mqtt.inflight cimport InflightWindow
+from gateway.net.protocol cimport Transport
 
 
 cdef class Session
@@ -22,7 +23,7 @@ cdef class Subscription:
 cdef class Session:
     cdef public bytes client_id
     cdef public bint is_persistent
-    cdef public object outlet
+    cdef public Transport outlet
     cdef public dict subscriptions
     cdef public InflightWindow window
     cdef public list sources

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from gateway.mqtt.catch_up import CatchUp
 from gateway.mqtt.inflight import InflightWindow
+from gateway.net.protocol import Transport
 
 RETAINED_SOURCE = 0  # the source of retained messages, which come from no queue
 
@@ -16,15 +15,6 @@ AHEAD = 2  # the feed has yet to come to its position
 BEHIND = 3  # reads by itself until it has caught up
 GONE = 4  # given up; known only until nothing of it is in flight
 NO_SLOT = -1
-
-
-class Outlet(Protocol):
-    """The connection that a session sends by."""
-
-    is_writable: bool
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send `data`."""
 
 
 class Subscription:
@@ -84,7 +74,7 @@ class Session:
     def __init__(self, client_id: bytes, *, is_persistent: bool) -> None:
         self.client_id = client_id
         self.is_persistent = is_persistent
-        self.outlet: Outlet | None = None
+        self.outlet: Transport | None = None
         self.subscriptions: dict[bytes, Subscription] = {}
         self.window: InflightWindow | None = None
         self.sources: list[Subscription | None] = [None]

@@ -3,35 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 
-class ConnectionHandler(Protocol):
+class ConnectionHandler:
     """One connection as its front sees it. Every call brings the moment of the loop's turn as `now_ms`.
 
     An exception that leaves a handler costs this connection only: it is logged and the connection is aborted.
     """
 
+    __slots__ = ()
+
     def on_data(self, data: bytes, now_ms: int) -> None:
         """Bytes arrived; `data` belongs to the handler from now on."""
+        raise NotImplementedError
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more; the transport closes after this call."""
+        raise NotImplementedError
 
     def on_writable(self, now_ms: int) -> None:
         """The output fell under the low water mark after it had been over the high one."""
+        raise NotImplementedError
 
     def on_closed(self, now_ms: int) -> None:
         """The connection is gone; called once, whatever the cause, and nothing is called after it."""
+        raise NotImplementedError
 
     def on_timer(self, now_ms: int) -> None:
         """The deadline has passed, by at most half a second."""
+        raise NotImplementedError
 
     def next_deadline_ms(self) -> int | None:
         """Return the moment that `on_timer` is wanted at; asked within a quarter of a second after other calls."""
+        raise NotImplementedError
 
 
-class Transport(Protocol):
+class Transport:
     """One connection as the front's output.
 
     `peer_host` is the address (4 or 16 bytes) and the port (4 bytes, big endian), as a record stores it. While
@@ -39,44 +46,56 @@ class Transport(Protocol):
     `on_writable`.
     """
 
-    conn_id: int
-    peer: str
-    peer_host: bytes
-    is_writable: bool
+    __slots__ = ("conn_id", "is_writable", "peer", "peer_host")
+
+    def __init__(self) -> None:
+        self.conn_id = 0
+        self.peer = ""
+        self.peer_host = b""
+        self.is_writable = True
 
     @property
     def local_address(self) -> tuple[str, int]:
         """The host and port that the peer reached us at."""
+        raise NotImplementedError
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send `data`, in order; silent when the connection is closing.
 
         `bytes` are kept until sent and not copied; anything else is copied now and may be used again.
         """
+        raise NotImplementedError
 
     def close(self) -> None:
         """Send what was written, for 5 s at most, then close; the handler gets no more data."""
+        raise NotImplementedError
 
     def abort(self) -> None:
         """Close now and drop what was not sent."""
+        raise NotImplementedError
 
     def pause_reading(self) -> None:
         """Take no more bytes from the peer until `resume_reading`."""
+        raise NotImplementedError
 
     def resume_reading(self) -> None:
         """Take bytes again."""
+        raise NotImplementedError
 
     def hold_reading(self) -> None:
         """Take no more bytes from the peer until `release_reading`, whatever `resume_reading` says."""
+        raise NotImplementedError
 
     def release_reading(self) -> None:
         """Take bytes again, unless reading is paused."""
+        raise NotImplementedError
 
     def fileno(self) -> int:
         """Return the number of the socket, -1 where it is closed."""
 
     def deadline_changed(self) -> None:
         """Ask the handler for its next deadline, after it changed outside the `on_*` calls."""
+        raise NotImplementedError
 
 
 HandlerFactory = Callable[[Transport], ConnectionHandler]

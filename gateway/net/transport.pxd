@@ -1,5 +1,6 @@
 import cython
 
+from gateway.net.protocol cimport ConnectionHandler, Transport
 from gateway.runtime cimport Clock, CoarseTimer, TurnRunner
 
 
@@ -15,9 +16,9 @@ cdef class Endpoint:
     cdef public object admission
 
 
-cdef class SocketTransport:
+cdef class SocketTransport(Transport):
     cdef Endpoint _endpoint
-    cdef object _handler
+    cdef ConnectionHandler _handler
     cdef object _socket
     cdef long long _close_until_ms
     cdef bytes _held
@@ -25,13 +26,9 @@ cdef class SocketTransport:
     cdef bint _is_reading
     cdef long long _watched_at
     cdef bint _is_held_back
-    cdef public long long conn_id
-    cdef public str peer
-    cdef public bytes peer_host
-    cdef public bint is_writable
     cdef public long long timer_slot
 
-    @cython.locals(endpoint=Endpoint, timer=CoarseTimer, now_ms="long long")
+    @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, timer=CoarseTimer, now_ms="long long")
     cpdef data_received(self, data)
 
     cpdef next_deadline_ms(self)

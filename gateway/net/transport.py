@@ -12,7 +12,7 @@ from gateway.address import format_address
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
-from gateway.net.protocol import ConnectionHandler, HandlerFactory
+from gateway.net.protocol import ConnectionHandler, HandlerFactory, Transport
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
 
 LOGGER = logging.getLogger(__name__)
@@ -52,8 +52,8 @@ class Endpoint:
         self.admission = admission
 
 
-class SocketTransport:
-    """One connection. It is a `Transport` for its handler and, by its methods, an `asyncio.Protocol` for the loop."""
+class SocketTransport(Transport):
+    """One connection. By its methods also an `asyncio.Protocol`, for the loop."""
 
     __slots__ = (
         "_close_until_ms",
@@ -65,14 +65,11 @@ class SocketTransport:
         "_is_reading",
         "_socket",
         "_watched_at",
-        "conn_id",
-        "is_writable",
-        "peer",
-        "peer_host",
         "timer_slot",
     )
 
     def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__()
         self._endpoint = endpoint
         self._handler: ConnectionHandler | None = None
         self._socket: asyncio.Transport | None = None
@@ -82,10 +79,7 @@ class SocketTransport:
         self._is_reading = True
         self._watched_at = -1  # the timer's tick at which it was told of us
         self._is_held_back = False  # nothing is read, paused or not
-        self.conn_id = 0
-        self.peer = ""
         self.peer_host = UNKNOWN_HOST
-        self.is_writable = True
         self.timer_slot = -1
 
     @property

@@ -1,7 +1,10 @@
-cdef class RocketmqHandler:
+from gateway.net.protocol cimport ConnectionHandler, Transport
+
+
+cdef class RocketmqHandler(ConnectionHandler):
     cdef public dict held
     cdef object _door
-    cdef public object transport
+    cdef public Transport transport
     cdef public object client
     cdef object _connection
     cdef object _sender

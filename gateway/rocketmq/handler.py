@@ -18,7 +18,7 @@ from core.metrics import DoorMetrics
 from core.properties import encode_origin
 from gateway.address import format_address
 from gateway.auth.authenticator import Authenticator, Identity
-from gateway.net.protocol import Transport
+from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.rocketmq.client_table import Client, ClientTable
 from gateway.rocketmq.codec import Frames
 from gateway.rocketmq.commands import Command, answer, encode_command
@@ -142,7 +142,7 @@ class UniqPrefix:
         self._month_until_ms = self._month_ms + days * 86_400_000
 
 
-class RocketmqHandler:
+class RocketmqHandler(ConnectionHandler):
     """One connection: requests in, answers out, pulls held in between."""
 
     def __init__(self, door: RocketmqDoor, transport: Transport) -> None:

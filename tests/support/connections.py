@@ -9,11 +9,12 @@ from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
 from gateway.net.listener import Listener
+from gateway.net.protocol import ConnectionHandler
 from gateway.net.transport import Endpoint
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
 
 
-class RecordingHandler:
+class RecordingHandler(ConnectionHandler):
     """Writes down each call, and echoes what it gets unless told otherwise."""
 
     def __init__(self, transport):

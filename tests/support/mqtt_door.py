@@ -10,6 +10,7 @@ from core.settings import StoreSettings
 from core.store.message_store import MessageStore
 from gateway.auth.authenticator import Authenticator
 from gateway.mqtt.handler import MqttDoor
+from gateway.net.protocol import Transport
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings, MqttSettings
 from tests.support import mqtt
@@ -18,14 +19,14 @@ NOW_MS = 1_790_000_000_000
 STORE = StoreSettings(segment_bytes=1024 * 1024)
 
 
-class MemoryTransport:
+class MemoryTransport(Transport):
     """A connection whose other end is a test."""
 
     def __init__(self, conn_id):
+        super().__init__()
         self.conn_id = conn_id
         self.peer = f"127.0.0.1:{40_000 + conn_id}"
         self.peer_host = b"\x7f\0\0\1" + (40_000 + conn_id).to_bytes(4, "big")
-        self.is_writable = True
         self.is_reading = True
         self.is_held = False
         self.is_closed = False

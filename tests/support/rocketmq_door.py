@@ -9,6 +9,7 @@ from core.metrics import Metrics
 from core.settings import StoreSettings
 from core.store.message_store import MessageStore
 from gateway.auth.authenticator import Authenticator
+from gateway.net.protocol import Transport
 from gateway.rocketmq.codec import Frames, cut_frames
 from gateway.rocketmq.commands import Command, decode_header
 from gateway.rocketmq.handler import RocketmqDoor, RocketmqHandler
@@ -23,17 +24,18 @@ SUBSCRIBED = 0x4
 SUSPENDED = 0x2
 
 
-class MemoryTransport:
+class MemoryTransport(Transport):
     """What a handler writes, as bytes; whether there is room is the test's to say."""
 
+    local_address = ADDRESS
+
     def __init__(self, conn_id: int) -> None:
+        super().__init__()
         self.conn_id = conn_id
         self.peer = "127.0.0.1:10911"
         self.peer_host = LOCALHOST
-        self.is_writable = True
         self.is_reading = True
         self.is_closed = False
-        self.local_address = ADDRESS
         self.written = bytearray()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:

@@ -14,6 +14,7 @@ from core.settings import StoreSettings
 from gateway.mqtt import codec
 from gateway.mqtt.codec import PacketReader, RunColumns
 from gateway.mqtt.publish_encoder import PublishEncoder
+from gateway.net.protocol import Transport
 from tests.support import mqtt
 from tests.support.mqtt_door import World
 
@@ -76,11 +77,12 @@ def bench_codec(body_bytes):
     say("decode a PUBACK", best(decode_acks, READ_MESSAGES))
 
 
-class NullTransport:
+class NullTransport(Transport):
     """A socket that takes everything and keeps nothing but the last packets."""
 
     def __init__(self, transport):
-        self.__dict__.update(transport.__dict__)
+        super().__init__()
+        self.peer_host = transport.peer_host
         self.last = b""
         self.count = 0
 
