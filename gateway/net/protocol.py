@@ -92,6 +92,7 @@ class Transport:
 
     def fileno(self) -> int:
         """Return the number of the socket, -1 where it is closed."""
+        raise NotImplementedError
 
     def deadline_changed(self) -> None:
         """Ask the handler for its next deadline, after it changed outside the `on_*` calls."""
