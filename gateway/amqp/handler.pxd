@@ -7,18 +7,19 @@ from gateway.amqp.connection cimport AmqpConnection
 from gateway.amqp.consuming cimport Reading
 from gateway.amqp.events cimport PublishRun, SettleRun
 from gateway.amqp.publishing cimport Publisher
+from gateway.net.protocol cimport ConnectionHandler, Transport
 
 cdef Py_ssize_t _OUTPUT_BYTES_MAX
 cdef Py_ssize_t _TURN_BYTES_MAX
 
 
-cdef class AmqpHandler:
+cdef class AmqpHandler(ConnectionHandler):
     cdef public Py_ssize_t payload_max
     cdef public object declarer
     cdef public Reading reading
     cdef object _door
     cdef Broker _broker
-    cdef object _transport
+    cdef Transport _transport
     cdef readonly AmqpConnection _connection
     cdef bint _is_released
     cdef Py_ssize_t _put_bytes
