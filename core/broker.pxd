@@ -22,6 +22,7 @@ cdef class Broker:
     cdef public object pop
     cdef bint _is_sync
     cdef readonly Waiters _waiters
+    cdef object _retiring
     cdef list _holders
     cdef list _shown
     cdef list _grown

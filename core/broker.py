@@ -84,6 +84,7 @@ class Broker:
         self._is_sync = is_sync
         self._catch_up_retained()
         self._waiters = Waiters()
+        self._retiring = Retiring(self)
         self._holders: list[Callable[[], Iterable[tuple[int, int]]]] = []
         self._grown: list[int] = []
         self._shown: list[int] = []
@@ -367,19 +368,24 @@ class Broker:
         self._holders.append(positions)
 
     def retire(self, now_ms: int) -> int:
-        """Drop whole segments that are past age or size and needed by nobody; return how many.
+        """Let go of what is past its age or over the size and needed by nobody; return how many segments went.
 
-        Holders are asked only where a segment could go: each names a place for every queue that it holds.
+        Takes about 2 ms; what is left goes on in the turns that follow, and counts for the next call.
         """
-        if not self.store.count_retired(now_ms):
-            return 0
-        floors: dict[int, int] = {}
-        for positions in self._holders:
-            for queue_ref, offset in positions():
-                floors[queue_ref] = min(offset, floors.get(queue_ref, offset))
-        needed_from = self.store.written_until
-        for queue_ref, offset in floors.items():
-            if offset < self.store.max_offset(queue_ref) and self.store.read(queue_ref, offset, self._one, 1, 1):
-                needed_from = min(needed_from, self._one.physical_offset[0])
-                self._one.clear()
-        return self.store.retire(now_ms, needed_from)
+        self.store.retention.begin(now_ms, self._holders)
+        self._retiring.on_ready(now_ms)
+        return int(self.store.retention.take_dropped())
+
+
+class Retiring:
+    """Goes on with what `Broker.retire` began, a step a turn, as a reader among others."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def on_ready(self, now_ms: int) -> bool:
+        """Do a step; ask for the next turn where there is more."""
+        del now_ms
+        if self._broker.store.retention.step():
+            self._broker.request_run(self)
+        return False

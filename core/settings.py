@@ -26,9 +26,9 @@ class FlushSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class RetentionSettings(BaseModel, frozen=True, extra="forbid"):
-    """How long messages that nobody needs any more are kept, by whole segments."""
+    """How long messages are kept that nobody needs; those that somebody does need stay."""
 
-    age_hours: Annotated[int, Field(ge=1, le=87_600)] = 48  # older segments are dropped
+    age_hours: Annotated[int, Field(ge=1, le=87_600)] = 48  # of older segments only what somebody needs is kept
     bytes_max: Annotated[int, Field(ge=MIB)] | None = None  # of the whole log; None: as much as the disk takes
 
 

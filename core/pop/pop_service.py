@@ -307,10 +307,13 @@ class PopService:
         self.journal.write()
 
     def floors(self, group: bytes) -> Iterator[tuple[bytes, int]]:
-        """Give light queue and first offset that is not acknowledged of each pop queue of a group, open or not."""
-        for key, number in self.journal.names.items():
+        """Give light queue and first offset that is not acknowledged of each pop queue of a group, open or not.
+
+        Pop queues may come and go between two of them.
+        """
+        for key, number in list(self.journal.names.items()):
             queue, _, owner = key.partition(b"\0")
-            if owner == group:
+            if owner == group and self.journal.names.get(key) == number:
                 yield queue, self._floor_of(number)
 
     def _floor_of(self, number: int) -> int:

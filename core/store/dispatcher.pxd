@@ -3,7 +3,7 @@ from core cimport octets
 from core.message cimport StoredBatch
 from core.store.head_index cimport HeadIndex
 from core.store.queue_names cimport QueueNames
-from core.store.record cimport fill_columns, find_property, is_intact, record_size
+from core.store.record cimport fill_columns, find_property, is_gap, is_intact, read_decimal, record_size
 
 cdef int _HOLE
 cdef int _NOT_DISPATCHED
@@ -11,7 +11,6 @@ cdef bytes _NAMES
 cdef bytes _OFFSETS
 cdef bytes _SET
 cdef bytes _SET_TOPIC
-cdef int _OFFSET_DIGITS_MAX
 
 
 @cython.final
@@ -25,6 +24,9 @@ cdef class Dispatcher:
     cdef int last_ref
     cdef dict lists
     cdef readonly dict sets
+    cdef dict set_offsets
+    cdef bint is_punched
+    cdef dict uses
     cdef readonly long long records
     cdef readonly long long lost
     cdef readonly long long store_ms
@@ -60,13 +62,18 @@ cdef class Dispatcher:
     @cython.locals(columns=StoredBatch, k=Py_ssize_t, ref=int)
     cdef _learn_set(self, const unsigned char[::1] buf, long long physical_offset)
 
+    @cython.locals(start=Py_ssize_t)
+    cdef _pass_gap(self, const unsigned char[::1] buf, long long base)
+
+    @cython.locals(place="long long")
     cdef _dispatch_interned(
-        self, const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t properties_end, int pos
+        self, const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t properties_end, int pos, int entry
     )
 
+    @cython.locals(head=HeadIndex, starts="int[::1]", offsets="long long[::1]", k=Py_ssize_t, ref=int)
+    cdef _dispatch_use(self, long long place, int[::1] refs, int pos, int entry)
 
-@cython.locals(value="long long", digits=int, digit=int)
-cdef Py_ssize_t _read_decimal(const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t end) except -2
+    cdef _skip_to(self, int ref, long long offset)
 
 
 @cython.locals(count=Py_ssize_t)

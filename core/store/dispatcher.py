@@ -1,7 +1,8 @@
 """The log -> the indexes, in log order: what recovery does with each record that it finds sound.
 
 A record says itself where it is in its queues: its own queue offset, `INNER_MULTI_QUEUE_OFFSET` for the light queues,
-the dispatch set's record for an interned set. So any segment can be indexed by itself.
+the dispatch set's record for an interned set. So any segment can be indexed by itself. Where records were punched out,
+the gap says where the queues of the sets stand after it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from core.errors import CorruptRecordError
 from core.message import StoredBatch
 from core.properties import DISPATCH_SET, INNER_MULTI_DISPATCH, INNER_MULTI_QUEUE_OFFSET
 from core.store.dispatch_set import LMQ_PREFIX, decode_set
-from core.store.head_index import HOLE, HeadIndex
+from core.store.gap import SetUse, read_uses
+from core.store.head_index import GONE, HOLE, HeadIndex
 from core.store.layout import DISPATCH_SET_TOPIC, SYS_NOT_DISPATCHED
 from core.store.queue_names import QueueNames
-from core.store.record import fill_columns, find_property, is_intact, record_size
+from core.store.record import fill_columns, find_property, is_gap, is_intact, read_decimal, record_size
 
 _HOLE = HOLE
 _NOT_DISPATCHED = SYS_NOT_DISPATCHED
@@ -24,7 +26,6 @@ _NAMES = INNER_MULTI_DISPATCH
 _OFFSETS = INNER_MULTI_QUEUE_OFFSET
 _SET = DISPATCH_SET
 _SET_TOPIC = DISPATCH_SET_TOPIC
-_OFFSET_DIGITS_MAX = 18
 LISTS_CACHED = 100_000
 
 
@@ -44,6 +45,9 @@ class Dispatcher:
         self.last_ref = -1
         self.lists: dict[bytes, array[int]] = {}  # names joined by commas -> refs
         self.sets: dict[int, array[int]] = {}  # physical offset of a set's record -> refs
+        self.set_offsets: dict[int, array[int]] = {}  # -> next offsets of these queues when it was written
+        self.is_punched = False  # a gap came: what records since then do not say is gone, and sets go by `uses`
+        self.uses: dict[int, SetUse] = {}  # of the sets that records use up to the next gap, by physical offset
         self.records = 0
         self.lost = 0
         self.store_ms = 0  # of the last record
@@ -63,13 +67,16 @@ class Dispatcher:
         if fill_columns(self.columns, 0, buf, pos, base):
             start = self.columns.properties_start[0]
             at = find_property(buf, start, self.columns.properties_end[0], _SET)
-            if at >= 0 and _read_decimal(buf, at, self.columns.properties_end[0]) in self.sets:
-                self._dispatch_interned(buf, at, self.columns.properties_end[0], _HOLE)
+            if at >= 0 and read_decimal(buf, at, self.columns.properties_end[0]) in self.sets:
+                self._dispatch_interned(buf, at, self.columns.properties_end[0], pos, _HOLE)
 
     def _dispatch(self, buf: bytes | bytearray | memoryview, base: int, pos: int) -> None:
         columns = self.columns
-        self.records += 1
         self.store_ms = max(self.store_ms, columns.store_ms[0])
+        if is_gap(columns, 0, buf):
+            self._pass_gap(buf, base)
+            return
+        self.records += 1
         if columns.sys_flag[0] & _NOT_DISPATCHED:
             return
         ref = self._topic_ref(buf, octets.read_i32(buf, pos + 12))
@@ -85,7 +92,7 @@ class Dispatcher:
             return
         at = find_property(buf, start, end, _SET)
         if at >= 0:
-            self._dispatch_interned(buf, at, end, pos)
+            self._dispatch_interned(buf, at, end, pos, pos)
 
     def _topic_ref(self, buf: bytes | bytearray | memoryview, queue_id: int) -> int:
         """Return the ref of the record's own topic, which ends two bytes before the properties, and of its queue."""
@@ -150,7 +157,7 @@ class Dispatcher:
         for k in range(count):
             comma = octets.find_byte(buf, 44, at, end)
             comma = comma if comma >= 0 else end
-            value = _read_decimal(buf, at, comma)
+            value = read_decimal(buf, at, comma)
             if value >= 0 and refs[k] >= 0:
                 self._place(refs[k], value, pos)
             at = comma + 1
@@ -172,32 +179,59 @@ class Dispatcher:
             self.lost += 1
             return
         refs = array("i", [self._intern(name) for name in names])
+        self.sets[physical_offset] = refs
+        self.set_offsets[physical_offset] = offsets
+        if self.is_punched:
+            return  # `uses` knows better: other records of these queues are gone
         for k in range(len(refs)):
             ref = refs[k]
             if self.head.next_offset(ref) < offsets[k] or self.head.first_offset(ref) == self.head.next_offset(ref):
                 self.head.set_next_offset(ref, offsets[k])
-        self.sets[physical_offset] = refs
 
-    def _dispatch_interned(self, buf: bytes | bytearray | memoryview, at: int, properties_end: int, pos: int) -> None:
-        refs = self.sets.get(_read_decimal(buf, at, properties_end))
+    def _pass_gap(self, buf: bytes | bytearray | memoryview, base: int) -> None:
+        """Go on after a gap."""
+        self.is_punched = True
+        self.head.hole = GONE
+        start = self.columns.body_start[0]
+        data = octets.read_bytes(buf, start + 4, start + 4 + octets.read_u32(buf, start))
+        self.uses = read_uses(data, base, self.columns.record_end[0])
+
+    def _dispatch_interned(
+        self, buf: bytes | bytearray | memoryview, at: int, properties_end: int, pos: int, entry: int
+    ) -> None:
+        """Add `entry` to the queues of the set that the record at `pos` names."""
+        place = read_decimal(buf, at, properties_end)
+        refs = self.sets.get(place)
         if refs is None:
             self.lost += 1
+        elif self.is_punched:
+            self._dispatch_use(place, refs, pos, entry)
+        else:
+            self.head.add_set(refs, len(refs), entry)
+
+    def _dispatch_use(self, place: int, refs: array[int], pos: int, entry: int) -> None:
+        """Add `entry` to those queues of a set that have something from `pos` on, or had before, since the last gap."""
+        use = self.uses.get(place)
+        if use is None:
+            self.lost += 1
             return
-        self.head.add_set(refs, len(refs), pos)
+        if not use.is_bound:
+            use.bind(self.set_offsets[place])
+        head = self.head
+        starts = use.starts
+        offsets = use.offsets
+        for k in range(len(refs)):
+            if starts[k] <= pos:
+                ref = refs[k]
+                if head.next_offset(ref) < offsets[k]:
+                    self._skip_to(ref, offsets[k])
+                head.add(ref, entry)
 
-
-def _read_decimal(buf: bytes | bytearray | memoryview, at: int, end: int) -> int:
-    """Return the decimal number at `at`, up to 0x02 or `end`; -1 where there is none."""
-    value = 0
-    digits = 0
-    while at < end and buf[at] != 2:
-        digit = buf[at] - 48
-        if digit < 0 or digit > 9 or digits >= _OFFSET_DIGITS_MAX:
-            return -1
-        value = value * 10 + digit
-        digits += 1
-        at += 1
-    return value if digits else -1
+    def _skip_to(self, ref: int, offset: int) -> None:
+        try:
+            self.head.set_next_offset(ref, offset)
+        except ValueError:
+            self.lost += 1
 
 
 def _count_fields(buf: bytes | bytearray | memoryview, at: int, end: int) -> int:

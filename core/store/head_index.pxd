@@ -1,6 +1,5 @@
 import cython
 
-cdef int _HOLE
 cdef long long _HOLES_MAX
 cdef long long _ROW_BYTES
 cdef int _WATCHED
@@ -17,6 +16,7 @@ cdef class HeadIndex:
     cdef readonly long long entry_count
     cdef readonly int watched_count
     cdef Py_ssize_t grown_count
+    cdef public int hole
     cdef int export_ref
     cdef long long export_number
     cdef object row_memory

@@ -13,7 +13,7 @@ from array import array
 from core.store.arena import Arena
 
 HOLE = -1  # the position of an entry whose record is lost: its queue offset stays taken
-_HOLE = HOLE
+GONE = -2  # one whose record was punched out of its segment, because nobody needed it
 HOLES_MAX = 1 << 26  # entries that one gap may cost: 256 MiB of memory; a larger one is no gap
 _HOLES_MAX = HOLES_MAX
 
@@ -29,7 +29,7 @@ _PLACE_MAX = 0x7FFFFFFF
 class HeadIndex:
     """Entries of the newest segment and the next queue offset of every queue.
 
-    Queues are refs below `queue_count`. Positions are byte offsets inside the segment, below 2**31, or HOLE.
+    Queues are refs below `queue_count`. Positions are byte offsets inside the segment, below 2**31, HOLE or GONE.
     """
 
     def __init__(self, queue_count: int = 0) -> None:
@@ -37,6 +37,7 @@ class HeadIndex:
         self.entry_count = 0
         self.watched_count = 0
         self.grown_count = 0
+        self.hole = HOLE  # what `set_next_offset` puts into places that nobody filled
         self.export_ref = 0
         self.export_number = 0
         self.warmed = 0  # what `warm` read, so that it is read
@@ -171,7 +172,7 @@ class HeadIndex:
         if gap < 0 or gap > _HOLES_MAX:
             raise ValueError("a queue's next offset only moves on, and not far")
         while gap > 0:
-            self.add(ref, _HOLE)
+            self.add(ref, self.hole)
             gap -= 1
 
     def lookup(self, ref: int, offset: int, count_max: int, out_positions: array[int]) -> int:

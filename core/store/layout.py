@@ -28,11 +28,17 @@ CRC_PROPERTY_BYTES = 20  # `__CRC32#` 0x01, ten digits with the lowest first, 0x
 
 DISPATCH_SET_TOPIC = b"LMQ_DISPATCH_SET"  # records that hold an interned dispatch set; they are in no queue
 
+GAP_TOPIC = b"LMQ_GAP"  # records that lead over what is no longer kept; they are in no queue
+GAP_MARK = 0x4C4D512047415021  # their prepared offset, "LMQ GAP!": no producer chooses that field, others have 0 there
+GAP_MARK_AT = 76  # their hosts are IPv4
+GAP_BODY_AT = 88
+
 COMMIT_LOG_FOLDER = "commitlog"
 INDEX_FOLDER = "index"
 NAMES_FILE = "queues"  # in the index folder, as is the next
 NEXT_OFFSETS_FILE = "offsets"
 NEXT_SEGMENT_FILE = "segment.next"  # and a number: prepared ahead, outside the log until it is needed
+GAPS_SUFFIX = ".gaps"  # in the index folder, after a segment's name: what is being punched out of it
 CONFIRMED_FILE = "confirmed"
 SEGMENT_NAME_DIGITS = 20
 PAGE_BYTES = 4096

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.message import StoredBatch
 from core.store.layout import DISPATCH_SET_TOPIC
 from core.store.record import BLANK, fill_range, find_sound, record_size
+from core.store.record_walk import find_way_on
 
 
 class LogScan:
@@ -41,7 +42,10 @@ class LogScan:
         return base + pos
 
     def _pass_damage(self, view: memoryview, base: int, pos: int, limit: int) -> int:
-        """Return where the next sound record starts, `limit` where there is none."""
+        """Return where the next sound record starts, `limit` or more where there is none."""
+        way_on = find_way_on(view, base, pos)
+        if way_on > pos:
+            return way_on  # punched out since somebody was there, or while we read
         found = find_sound(self._scratch, view, base, pos, limit)
         if found >= 0 or any(view[pos : pos + 8]):
             self.damaged_at.append(base + pos)

@@ -16,6 +16,7 @@ from core.store.layout import PAGE_BYTES
 MADV_POPULATE_READ = 22  # Linux 5.14 and later: fault pages in, without a trap for each
 FALLOC_PUNCH_HOLE = 0x02 | 0x01  # and keep the size
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_HOLES = (errno.EOPNOTSUPP, errno.ENOSYS)
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
 _LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
@@ -24,6 +25,34 @@ _LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
 def disk_bytes(status: os.stat_result) -> int:
     """Return the room that a file takes on disk, its own size at most."""
     return min(status.st_blocks * 512, status.st_size)
+
+
+def punch_hole(fd: int, start: int, end: int) -> bool:
+    """Let [start, end) of a file read as zeros, and give its pages back; False where the file system knows no holes.
+
+    Raises:
+        OSError: The disk refused.
+    """
+    if end <= start or not _LIBC.fallocate(fd, FALLOC_PUNCH_HOLE, start, end - start):
+        return True
+    error = ctypes.get_errno()
+    if error in _NO_HOLES:
+        return False
+    raise OSError(error, os.strerror(error))
+
+
+def can_punch(folder: Path) -> bool:
+    """Return whether the file system of a folder knows holes, tried on a small file."""
+    path = folder / "punch.try"
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o640)
+    try:
+        os.posix_fallocate(fd, 0, 2 * PAGE_BYTES)
+        return punch_hole(fd, 0, PAGE_BYTES)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+        path.unlink(missing_ok=True)
 
 
 class MappedFile:

@@ -17,6 +17,8 @@ cdef class MessageStore:
     cdef object _definitions
     cdef object _sets
     cdef object _side_files
+    cdef object _puncher
+    cdef readonly object retention
     cdef bint _is_open
     cdef long long _prepared_at
     cdef long long _populated

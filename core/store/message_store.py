@@ -25,10 +25,11 @@ from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER
 from core.store.log_scan import LogScan
 from core.store.mapped_file import MappedFile
 from core.store.places import Places
+from core.store.puncher import Puncher
 from core.store.queue_index import QueueIndex
 from core.store.queue_reader import QueueReader, read_record, record_offset
 from core.store.recovery import Recovered, recover
-from core.store.retention import count_retired
+from core.store.retention import Retention
 from core.store.segments import Segments
 from core.store.side_files import SideFiles, unusable
 from core.store.table import Definitions, Table
@@ -36,7 +37,6 @@ from core.store.table import Definitions, Table
 POPULATE_STEP = 256 << 10  # less than that is not worth a system call
 POPULATED_MIN = 16 << 20  # made ready ahead of the writer: a burst's worth, and twice what it wrote since the last time
 POPULATED_MAX = 64 << 20
-_HOUR_MS = 3_600_000
 
 
 class Closable(Protocol):
@@ -70,6 +70,8 @@ class MessageStore:
         self._sets = DispatchSets(recovered.names, settings.inline_dispatch_bytes)
         self._side_files = SideFiles(data_dir)
         self._is_open = True
+        self._puncher = Puncher(recovered.names, data_dir / INDEX_FOLDER)
+        self.retention = Retention(segments, self._index, self._puncher, settings.retention)
         self._prepared_at = 0  # physical offset of the writer at the last `prepare`
         self._populated = 0  # physical offset up to which the newest segment is ready for the writer
         self._log = CommitLog(
@@ -299,12 +301,13 @@ class MessageStore:
         return self._flusher.flush(self._side_files.all())
 
     def prepare(self) -> None:
-        """Make room and pages ready ahead of the writer, and write the index of full segments.
+        """Make room and pages ready ahead of the writer, write the index of full segments, give room back.
 
         Blocks; may run on another thread, also beside `flush`, though not beside itself.
 
         Raises:
             DiskFullError: No room for the next segment; the writer is told when it needs it.
+            FlushFailedError: The disk refused.
         """
         self._index.write_full()
         self._segments.trim()
@@ -320,6 +323,7 @@ class MessageStore:
         ahead = min(max(2 * (base + position - self._prepared_at), POPULATED_MIN), POPULATED_MAX)
         self._prepared_at = base + position
         self._populate(newest, base, position, position + ahead)
+        self._puncher.work()
 
     def _populate(self, newest: MappedFile, base: int, position: int, end: int) -> None:
         """Have the pages of the log up to `end` ready, also those of the next segment; what is ready costs nothing."""
@@ -331,26 +335,6 @@ class MessageStore:
         if end > newest.size and not self._segments.populate_next(max(start - newest.size, 0), end - newest.size):
             end = newest.size
         self._populated = base + end
-
-    def count_retired(self, now_ms: int, needed_from: int | None = None) -> int:
-        """Return how many segments are past their age or over the size, of those that lie before `needed_from`."""
-        retention = self.settings.retention
-        return count_retired(
-            self._segments,
-            now_ms=now_ms,
-            age_ms=retention.age_hours * _HOUR_MS,
-            bytes_max=retention.bytes_max,
-            needed_from=self.written_until if needed_from is None else needed_from,
-        )
-
-    def retire(self, now_ms: int, needed_from: int) -> int:
-        """Drop whole segments past their age or over the size that lie before `needed_from`; return how many."""
-        count = self.count_retired(now_ms, needed_from)
-        dropped = 0
-        while dropped < count and self._index.drop_oldest():
-            self._segments.drop_oldest()
-            dropped += 1
-        return dropped
 
     # Parts for others
 
@@ -390,6 +374,7 @@ class MessageStore:
             return
         self._is_open = False
         try:
+            self._puncher.finish()
             self._names.write_out()
             self._index.write_full()
             self.flush()

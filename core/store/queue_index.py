@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable
 from pathlib import Path
 
@@ -171,6 +172,24 @@ class QueueIndex:
     def write_next_offsets(self, head: HeadIndex, names_count: int, fingerprint: int, log_position: int) -> None:
         """Write where every queue stands when the log ends at `log_position`: it outlives the records before that."""
         write_next_offsets(self.folder / NEXT_OFFSETS_FILE, head, names_count, fingerprint, log_position)
+
+    def sealed_part(self, base: int) -> IndexPart | None:
+        """Return the part of the segment `base` where its entries are in a file."""
+        at = bisect_left(self.parts, base, key=lambda part: part.base)
+        if at < len(self.parts) and self.parts[at].base == base and isinstance(self.parts[at].source, SealedIndex):
+            return self.parts[at]
+        return None
+
+    def replace(self, part: IndexPart, source: SealedIndex, reduced: SealedIndex) -> bool:
+        """Let a part have the entries of `reduced` from now on; False where it has others than `source` by now.
+
+        Readers move past what is gone as past a segment that is.
+        """
+        if part.source is not source or part not in self.parts:
+            return False
+        part.source = reduced
+        self._min_offsets.clear()
+        return True
 
     def drop_oldest(self) -> bool:
         """Forget the oldest part and delete its file; False where the file is not written yet."""

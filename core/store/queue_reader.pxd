@@ -2,11 +2,12 @@ import cython
 
 from core.message cimport StoredBatch
 from core.store.queue_index cimport QueueIndex
-from core.store.record cimport fill_batch, fill_columns
+from core.store.record cimport fill_batch, fill_columns, is_gap
 from core.store.segments cimport Segments
 
 cdef Py_ssize_t _POSITIONS_MAX
 cdef long long _NO_LIMIT
+cdef int _GONE
 
 
 cdef class QueueReader:
@@ -26,7 +27,7 @@ cdef class QueueReader:
 
     @cython.locals(
         index=QueueIndex, positions="int[::1]", found=Py_ssize_t, base="long long", trusted="long long",
-        count=Py_ssize_t
+        count=Py_ssize_t, missing="long long"
     )
     cpdef Py_ssize_t read(
         self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max
@@ -43,6 +44,10 @@ cdef class QueueReader:
     cpdef bint read_at(self, long long physical_offset, StoredBatch into) except -1
 
     cdef long long _trusted_position(self, long long base, long long size)
+
+
+@cython.locals(gone=Py_ssize_t, k=Py_ssize_t)
+cdef Py_ssize_t count_gone(int[::1] positions, Py_ssize_t count) except -1
 
 
 @cython.locals(at=Py_ssize_t)

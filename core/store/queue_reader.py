@@ -9,14 +9,16 @@ import itertools
 from array import array
 
 from core.message import StoredBatch
+from core.store.head_index import GONE
 from core.store.layout import PHYSICAL_OFFSET_AT, RECORD_BYTES_MIN
 from core.store.queue_index import QueueIndex
-from core.store.record import fill_batch, fill_columns
+from core.store.record import fill_batch, fill_columns, is_gap
 from core.store.segments import Segments
 
 POSITIONS_MAX = 4096  # entries looked up at once
 _POSITIONS_MAX = POSITIONS_MAX
 _NO_LIMIT = 1 << 62
+_GONE = GONE
 _NUMBERS = itertools.count(1)  # one for each reader of this process
 
 
@@ -86,7 +88,9 @@ class QueueReader:
                 continue
             trusted = self._trusted_position(base, len(into.buf))
             count = fill_batch(into, into.buf, base, positions, found, index.found_offset, bytes_max, trusted)
-            self.damaged_count += into.next_offset - index.found_offset - count
+            missing = into.next_offset - index.found_offset - count
+            if missing > 0:
+                self.damaged_count += missing - count_gone(positions, into.next_offset - index.found_offset)
             if count:
                 return count
             offset = into.next_offset
@@ -111,7 +115,8 @@ class QueueReader:
                     trusted = self._trusted_position(base, len(into.buf))
                     before = into.count
                     filled = fill_batch(into, into.buf, base, self._positions, found, offsets[done], _NO_LIMIT, trusted)
-                    self.damaged_count += found - (filled - before)
+                    if found > filled - before:
+                        self.damaged_count += found - (filled - before) - count_gone(self._positions, found)
                 done += found
             else:
                 done += 1
@@ -129,6 +134,9 @@ class QueueReader:
             return False
         self._positions[0] = physical_offset - segment.base
         if not fill_batch(into, into.buf, segment.base, self._positions, 1, 0, _NO_LIMIT, len(into.buf)):
+            return False
+        if is_gap(into, 0, into.buf):
+            into.clear()
             return False
         into.queue_offset[0] = -1
         return True
@@ -171,6 +179,14 @@ def read_record(record: bytes, into: StoredBatch) -> bool:
 def record_offset(record: bytes) -> int:
     """Return the physical offset that a record bears."""
     return int.from_bytes(record[PHYSICAL_OFFSET_AT : PHYSICAL_OFFSET_AT + 8], "big")
+
+
+def count_gone(positions: array[int], count: int) -> int:
+    """Return how many of the first `count` positions stand for records that were given up, not lost."""
+    gone = 0
+    for k in range(count):
+        gone += positions[k] == _GONE
+    return gone
 
 
 def _run_length(offsets: array[int], start: int, end: int) -> int:

@@ -11,10 +11,17 @@ cdef Py_ssize_t _TOPIC_V1_BYTES_MAX
 cdef int _SYS_BORN_V6
 cdef int _SYS_STORE_V6
 cdef Py_ssize_t _HOST_V6_BYTES
+cdef long long _GAP_MARK
+cdef Py_ssize_t _GAP_MARK_AT
+cdef Py_ssize_t _GAP_BODY_AT
+cdef bytes _GAP_TOPIC
+cdef Py_ssize_t _GAP_TAIL_BYTES
+cdef Py_ssize_t _CRC_FROM
 cdef int _CRC_MARKS
 cdef bytes _CRC_NAME
 cdef bytes _TOPIC_NAME
 cdef Py_ssize_t _TOPIC_NAME_BYTES
+cdef int _DECIMAL_DIGITS_MAX
 
 
 @cython.locals(end=Py_ssize_t, size=Py_ssize_t, magic="unsigned int")
@@ -33,6 +40,17 @@ cpdef bint fill_columns(
 
 @cython.locals(start=Py_ssize_t, end=Py_ssize_t, at=Py_ssize_t, likeness=int)
 cpdef bint is_intact(StoredBatch into, Py_ssize_t i, const unsigned char[::1] buf) except -1
+
+
+cpdef bint is_gap(StoredBatch into, Py_ssize_t i, const unsigned char[::1] buf) except -1
+
+
+@cython.locals(size=Py_ssize_t, data_end=Py_ssize_t)
+cpdef Py_ssize_t find_gap_end(const unsigned char[::1] buf, long long base, Py_ssize_t pos) except -2
+
+
+@cython.locals(value="long long", digits=int, digit=int)
+cpdef Py_ssize_t read_decimal(const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t end) except -2
 
 
 @cython.locals(alike=int, k=Py_ssize_t)

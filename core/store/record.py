@@ -14,6 +14,10 @@ from core.message import StoredBatch
 from core.properties import CRC, TOPIC
 from core.store.layout import (
     CRC_PROPERTY_BYTES,
+    GAP_BODY_AT,
+    GAP_MARK,
+    GAP_MARK_AT,
+    GAP_TOPIC,
     HOST_V6_BYTES,
     MAGIC_BLANK,
     MAGIC_V1,
@@ -33,10 +37,17 @@ _TOPIC_V1_BYTES_MAX = TOPIC_V1_BYTES_MAX
 _SYS_BORN_V6 = SYS_BORN_V6
 _SYS_STORE_V6 = SYS_STORE_V6
 _HOST_V6_BYTES = HOST_V6_BYTES
+_GAP_MARK = GAP_MARK
+_GAP_MARK_AT = GAP_MARK_AT
+_GAP_BODY_AT = GAP_BODY_AT
+_GAP_TOPIC = GAP_TOPIC
+_GAP_TAIL_BYTES = 3 + len(GAP_TOPIC)
+_CRC_FROM = 12  # a gap's own checksum starts after the body's, which covers it
 _CRC_MARKS = 10  # bytes of the property that are always the same
 _CRC_NAME = CRC + b"\x01"
 _TOPIC_NAME = TOPIC + b"\x01"
 _TOPIC_NAME_BYTES = len(_TOPIC_NAME)
+_DECIMAL_DIGITS_MAX = 18
 
 BLANK = 0
 NO_RECORD = -1
@@ -123,10 +134,13 @@ def fill_columns(into: StoredBatch, i: int, buf: Buffer, pos: int, base: int) ->
 def is_intact(into: StoredBatch, i: int, buf: Buffer) -> bool:
     """Return whether the record in place `i`, filled by `fill_columns`, holds what its checksums say.
 
-    A record with the property `__CRC32#` at its end is checked whole, one without it its body only.
+    A record with the property `__CRC32#` at its end is checked whole, one without it its body only. Of a gap only its
+    head is read: the rest has no pages.
     """
     start = into.record_start[i]
     end = into.record_end[i]
+    if is_gap(into, i, buf):
+        return find_gap_end(buf, into.physical_offset[i] - start, start) == end
     at = end - _CRC_BYTES
     if at >= into.properties_start[i]:
         likeness = _crc_likeness(buf, at)
@@ -134,9 +148,47 @@ def is_intact(into: StoredBatch, i: int, buf: Buffer) -> bool:
             return octets.crc32(buf, start, at) == _read_digits(buf, at + 9)
         if likeness > _CRC_MARKS // 2:
             return False
+    elif into.topic_end[i] - into.topic_start[i] == len(_GAP_TOPIC) and has_prefix(
+        buf, into.topic_start[i], into.topic_end[i], _GAP_TOPIC
+    ):
+        return False  # a gap whose mark is damaged: whatever else is stored here has a checksum of the whole
     if octets.find_byte(buf, 0, max(at, into.properties_start[i]), end) >= 0:
         return False  # the end was never written, or part of it never reached the disk: properties are text
     return octets.crc32(buf, into.body_start[i], into.body_end[i]) == octets.read_u32(buf, start + 8)
+
+
+def is_gap(into: StoredBatch, i: int, buf: Buffer) -> bool:
+    """Return whether the record in place `i`, filled by `fill_columns`, leads over what is no longer kept."""
+    return octets.read_i64(buf, into.body_start[i] - _GAP_BODY_AT + _GAP_MARK_AT) == _GAP_MARK
+
+
+def find_gap_end(buf: Buffer, base: int, pos: int) -> int:
+    """Return where the gap ends whose sound head stands at `pos` of the segment `buf`, or -1."""
+    size = record_size(buf, pos)
+    if size < _GAP_BODY_AT + 8 or octets.read_i64(buf, pos + _GAP_MARK_AT) != _GAP_MARK:
+        return -1
+    if size != _GAP_BODY_AT + octets.read_u32(buf, pos + _GAP_BODY_AT - 4) + _GAP_TAIL_BYTES:
+        return -1
+    data_end = pos + _GAP_BODY_AT + 4 + octets.read_u32(buf, pos + _GAP_BODY_AT)
+    if octets.read_i64(buf, pos + 28) != base + pos or data_end + 4 > pos + size:
+        return -1
+    if octets.crc32(buf, pos + _CRC_FROM, data_end) != octets.read_u32(buf, data_end):
+        return -1
+    return pos + size
+
+
+def read_decimal(buf: Buffer, at: int, end: int) -> int:
+    """Return the decimal number at `at`, up to 0x02 or `end`; -1 where there is none."""
+    value = 0
+    digits = 0
+    while at < end and buf[at] != 2:
+        digit = buf[at] - 48
+        if digit < 0 or digit > 9 or digits >= _DECIMAL_DIGITS_MAX:
+            return -1
+        value = value * 10 + digit
+        digits += 1
+        at += 1
+    return value if digits else -1
 
 
 def _crc_likeness(buf: Buffer, at: int) -> int:
@@ -229,7 +281,7 @@ def fill_range(
         pos: Where a record starts.
         end: Where to stop.
         trusted_from: Records from this position on need no check.
-        hidden_topic: Records whose topic this is are passed over.
+        hidden_topic: Records whose topic this is are passed over, and gaps.
 
     Returns:
         Where the first record starts that was not read: at `end` or after it, at the end of what is there, at damage,
@@ -240,6 +292,8 @@ def fill_range(
         if pos < trusted_from and not is_intact(into, filled, buf):
             break
         pos = into.record_end[filled]
+        if is_gap(into, filled, buf):
+            continue
         if into.topic_end[filled] - into.topic_start[filled] != len(hidden_topic) or not has_prefix(
             buf, into.topic_start[filled], into.topic_end[filled], hidden_topic
         ):

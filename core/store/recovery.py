@@ -13,9 +13,10 @@ from core.errors import CorruptRecordError
 from core.message import StoredBatch
 from core.store.disk import new_file, write_all
 from core.store.dispatcher import Dispatcher
+from core.store.gap_file import finish_gaps
 from core.store.head_index import HeadIndex
-from core.store.layout import NAMES_FILE, NEXT_OFFSETS_FILE, segment_name
-from core.store.mapped_file import MappedFile
+from core.store.layout import GAPS_SUFFIX, NAMES_FILE, NEXT_OFFSETS_FILE, segment_name
+from core.store.mapped_file import MappedFile, disk_bytes
 from core.store.next_offsets import read_next_offsets
 from core.store.queue_index import IndexPart, QueueIndex
 from core.store.queue_names import QueueNames
@@ -58,6 +59,7 @@ def recover(segments: Segments, index_folder: Path) -> Recovered:
         DataFolderUnusableError: A file cannot be opened.
     """
     report = RecoveryReport()
+    _finish_gaps(segments, index_folder)
     names = _open_names(index_folder, report)
     head = HeadIndex(names.count)
     index = QueueIndex(index_folder, names, head, lambda base: rebuild_index(segments, names, base))
@@ -74,6 +76,18 @@ def recover(segments: Segments, index_folder: Path) -> Recovered:
         _scan_newest(result, segments)
     _log_report(result.report)
     return result
+
+
+def _finish_gaps(segments: Segments, folder: Path) -> None:
+    """End what a killed process was punching out."""
+    for path in list(folder.glob(f"*{GAPS_SUFFIX}")):
+        segment = next((segment for segment in segments.segments if path.stem == segment_name(segment.base)), None)
+        if segment is None:
+            path.unlink()
+            continue
+        is_done = finish_gaps(path, segment.path)
+        segment.disk_bytes = disk_bytes(segment.path.stat())
+        LOGGER.info("ended the gaps of a segment base=%d was_whole=%s", segment.base, is_done)
 
 
 def _open_names(folder: Path, report: RecoveryReport) -> QueueNames:

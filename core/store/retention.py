@@ -1,36 +1,219 @@
-"""Which segments may go: whole ones, from the oldest, past their age or over the size, and needed by nobody."""
+"""What may go: segments past their age or over the size, whole ones from the old end, the rest by what is needed of it.
+
+The owner of the store goes through them in steps. A segment that nobody needs at the old end is deleted; of the others
+past their time the puncher is asked to give the room back of what nobody needs.
+"""
 
 from __future__ import annotations
 
-from core.store.segments import Segment, Segments, first_store_ms
+from array import array
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from core.settings import RetentionSettings
+from core.store.puncher import Puncher, Wish
+from core.store.queue_index import IndexPart, QueueIndex
+from core.store.sealed_index import SealedIndex
+from core.store.segments import Segment, Segments
+
+Holder = Callable[[], Iterable[tuple[int, int]]]  # pairs of a queue and the first offset that is still needed
+
+WISHES_MAX = 64  # segments that are on their way; each has its plan in memory
+POSITIONS_A_STEP = 2_048  # what holders say: about 1 us each
+LOOKUPS_A_STEP = 8_192  # about 0.2 us each
+LOOKUPS_A_ROUND = 400_000  # for segments that were looked at before: a round is run every few seconds
+_FELL_BY = 8  # a segment is gone through again when this part of what was needed of it is not any more
+_HOUR_MS = 3_600_000
+_DAMAGED = -1
 
 
-def count_retired(segments: Segments, *, now_ms: int, age_ms: int, bytes_max: int | None, needed_from: int) -> int:
-    """Return how many of the oldest segments may be dropped; the newest always stays.
+class Retention:
+    """Goes through the old segments. `begin` starts a round where there is one to do, `step` does part of it."""
 
-    Args:
-        segments: The log.
-        now_ms: The time.
-        age_ms: A segment may go when its last record is older.
-        bytes_max: Segments may go until the log is no larger; None: as large as it gets.
-        needed_from: What lies at this physical offset and after it stays.
-    """
-    total = segments.total_bytes
-    count = 0
-    for segment, after in zip(segments.segments, segments.segments[1:], strict=False):
-        is_old = _ended_before(segments, after, now_ms - age_ms)
-        is_too_much = bytes_max is not None and total > bytes_max
-        if segment.end > needed_from or not (is_old or is_too_much):
-            break
-        total -= segment.disk_bytes
-        count += 1
-    return count
+    def __init__(self, segments: Segments, index: QueueIndex, puncher: Puncher, settings: RetentionSettings) -> None:
+        self._segments = segments
+        self._index = index
+        self._puncher = puncher
+        self._age_ms = settings.age_hours * _HOUR_MS
+        self._bytes_max = settings.bytes_max
+        self._steps: Iterator[None] | None = None
+        self._dropped = 0
+        self._wishes: dict[int, Wish] = {}  # by base
+        self._taken: list[Wish] = []  # their reduced index is in use since the last `begin`
+        self._needed: dict[int, int] = {}  # by base: entries that were needed when it was gone through
+        self._floors: dict[int, int] = {}  # of the last round
+        self._total_bytes = 0  # of the log, less what segments that were gone through may give back
+        self._lookups = 0  # of this step
+        self._looked_until = -1  # where the last round ran out of lookups
 
+    @property
+    def bytes_punched(self) -> int:
+        """Room that was given back in the middle of the log, since the store was opened."""
+        return self._puncher.bytes_punched
 
-def _ended_before(segments: Segments, after: Segment, at_ms: int) -> bool:
-    """Return whether the segment before `after` holds nothing younger than `at_ms`: what follows it began before."""
-    view = segments.view(after.base)
-    if view is None:
+    def begin(self, now_ms: int, holders: Sequence[Holder]) -> None:
+        """Start a round where a segment is past its time, unless one is under way.
+
+        The first call after a turn in which readers read agrees to what they can no longer be at. Holders are asked
+        only where a round starts: each names a place for every queue that it holds.
+        """
+        self._collect()
+        if self._steps is None and next(self._due(now_ms), None) is not None:
+            self._steps = self._round(now_ms, holders)
+
+    def step(self) -> bool:
+        """Go on with the round, for about 2 ms; return whether there is more to do."""
+        if self._steps is not None:
+            try:
+                next(self._steps)
+            except StopIteration:
+                self._steps = None
+            except BaseException:
+                self._steps = None
+                raise
+        return self._steps is not None
+
+    def take_dropped(self) -> int:
+        """Return how many segments were deleted since the last call."""
+        dropped, self._dropped = self._dropped, 0
+        return dropped
+
+    def _due(self, now_ms: int) -> Iterator[Segment]:
+        """Give the segments past their age, and from the oldest on those over the size; never the newest.
+
+        Whoever goes on takes from `_total_bytes` what the log may get smaller by.
+        """
+        segments = self._segments
+        self._total_bytes = segments.total_bytes
+        full = segments.segments[:-1]
+        for number, segment in enumerate(full):
+            after = full[number + 1] if number + 1 < len(full) else segments.segments[len(segments.segments) - 1]
+            store_ms = segments.first_store_ms(after)  # what follows began when this one ended
+            is_old = 0 <= store_ms < now_ms - self._age_ms
+            if not is_old and (self._bytes_max is None or self._total_bytes <= self._bytes_max):
+                return
+            yield segment
+
+    # What the puncher did
+
+    def _collect(self) -> None:
+        """Take in what the other thread has done, and agree to what no reader can be at any more."""
+        puncher = self._puncher
+        while self._taken:
+            puncher.agreed.append(self._taken.pop(0))
+        while puncher.planned:
+            wish = puncher.planned.popleft()
+            if wish.reduced is not None and self._index.replace(wish.part, wish.source, wish.reduced):
+                self._taken.append(wish)
+            else:
+                self._end(wish)
+        while puncher.done:
+            self._end(puncher.done.popleft())
+
+    def _end(self, wish: Wish) -> None:
+        base = wish.segment.base
+        del self._wishes[base]
+        if not wish.is_failed:
+            self._needed[base] = _DAMAGED if wish.is_damaged else wish.needed
+
+    def _is_let_go(self, base: int) -> bool:
+        """Return whether the other thread has nothing to do with a segment; what it did not begin is called off."""
+        wish = self._wishes.get(base)
+        if wish is None:
+            return True
+        puncher = self._puncher
+        for waiting in (self._taken, puncher.wishes, puncher.planned, puncher.agreed, puncher.done):
+            with suppress(ValueError):
+                waiting.remove(wish)
+                del self._wishes[base]
+                return True
         return False
-    store_ms = first_store_ms(view)
-    return 0 <= store_ms < at_ms
+
+    # A round
+
+    def _round(self, now_ms: int, holders: Sequence[Holder]) -> Iterator[None]:
+        floors: dict[int, int] = {}
+        yield from self._gather(holders, floors)
+        is_large = len(floors) > POSITIONS_A_STEP
+        refs = array("i", floors.keys())
+        if is_large:
+            yield
+        offsets = array("q", floors.values())
+        if is_large:
+            yield
+        is_same = floors == self._floors
+        self._floors = floors
+        if is_large:
+            yield
+        lookups = 0
+        is_oldest = True
+        for segment in self._due(now_ms):
+            part = self._index.sealed_part(segment.base)
+            if part is None:
+                return  # its index is not written yet
+            known = self._needed.get(segment.base)
+            if known is not None and (is_same or self._is_put_off(segment, lookups)):
+                needed = known
+            else:
+                needed = yield from self._count_needed(part, refs, offsets)
+                lookups += len(refs)
+                self._looked_until = segment.base
+            if needed == 0 and is_oldest and self._is_let_go(segment.base):
+                if not self._drop(segment):
+                    return
+                continue
+            is_oldest = False
+            if segment.base in self._wishes or self._wish(segment, part, needed, floors):
+                self._total_bytes -= segment.disk_bytes  # the most that it may give back
+        if lookups < LOOKUPS_A_ROUND:
+            self._looked_until = -1
+
+    def _gather(self, holders: Sequence[Holder], floors: dict[int, int]) -> Iterator[None]:
+        """Ask the holders; what only the newest segment has is left out."""
+        first_offset = self._index.head.first_offset
+        count = 0
+        for holder in holders:
+            for ref, offset in holder():
+                if offset < first_offset(ref) and offset < floors.get(ref, first_offset(ref)):
+                    floors[ref] = offset
+                count += 1
+                if count % POSITIONS_A_STEP == 0:
+                    yield
+
+    def _is_put_off(self, segment: Segment, lookups: int) -> bool:
+        """Return whether a segment that was looked at before has its turn in another round."""
+        return segment.base <= self._looked_until or lookups >= LOOKUPS_A_ROUND
+
+    def _count_needed(self, part: IndexPart, refs: array[int], offsets: array[int]) -> Generator[None, None, int]:
+        source = part.source
+        assert isinstance(source, SealedIndex)
+        needed = 0
+        for start in range(0, len(refs), LOOKUPS_A_STEP):
+            needed += source.count_needed(refs, offsets, start, start + LOOKUPS_A_STEP)
+            self._lookups += min(len(refs) - start, LOOKUPS_A_STEP)
+            if self._lookups >= LOOKUPS_A_STEP:
+                self._lookups = 0
+                yield
+        return needed
+
+    def _drop(self, segment: Segment) -> bool:
+        if not self._index.drop_oldest():
+            return False
+        dropped = self._segments.drop_oldest()
+        assert dropped is segment
+        self._total_bytes -= segment.disk_bytes
+        self._needed.pop(segment.base, None)
+        self._dropped += 1
+        return True
+
+    def _wish(self, segment: Segment, part: IndexPart, needed: int, floors: dict[int, int]) -> bool:
+        """Have the room of a segment given back where that can be worth it; return whether."""
+        known = self._needed.get(segment.base)
+        is_less = known is None or (needed == 0 and known != 0) or needed * _FELL_BY <= known * (_FELL_BY - 1) < known
+        if not is_less or not self._puncher.is_able or len(self._wishes) >= WISHES_MAX:
+            return False
+        source = part.source
+        assert isinstance(source, SealedIndex)
+        wish = self._wishes[segment.base] = Wish(segment, part, source, needed, floors)
+        self._puncher.wishes.append(wish)
+        return True

@@ -1,6 +1,8 @@
 import cython
 
 from core cimport octets
+from core.store.head_index cimport HeadIndex
+from core.store.position_marks cimport PositionMarks
 
 cdef long long _BLOCK_ENTRIES
 cdef long long _BLOCK_BYTES
@@ -40,3 +42,21 @@ cdef class SealedIndex:
     cpdef Py_ssize_t lookup(
         self, long long ref, long long offset, Py_ssize_t count_max, int[::1] out_positions
     ) except -1
+
+    @cython.locals(needed="long long", k=Py_ssize_t, row=Py_ssize_t, count="long long")
+    cpdef Py_ssize_t count_needed(
+        self, int[::1] refs, long long[::1] offsets, Py_ssize_t start, Py_ssize_t end
+    ) except -1
+
+    @cython.locals(row=Py_ssize_t, index="long long", size="long long", place="long long", entry="long long")
+    cpdef Py_ssize_t take(
+        self, long long ref, long long offset, long long count_max, PositionMarks marks, HeadIndex into
+    ) except -1
+
+    @cython.locals(
+        row=Py_ssize_t, first="long long", low="long long", high="long long", end="long long", middle="long long",
+        at="long long"
+    )
+    cpdef find_from(self, long long ref, long long offset, long long position)
+
+    cpdef check_all(self, long long start, long long end)

@@ -20,6 +20,7 @@ from core import octets
 from core.errors import CorruptRecordError
 from core.store.disk import new_file, write_all
 from core.store.head_index import HeadIndex
+from core.store.position_marks import PositionMarks
 
 _MAGIC = b"LMQINDEX"
 _VERSION = 1
@@ -239,6 +240,79 @@ class SealedIndex:
         for entry in range(size):
             out_positions[entry] = self.entries[place + entry]
         return size
+
+    def count_needed(self, refs: array[int], offsets: array[int], start: int, end: int) -> int:
+        """Return how many entries the queues in [start, end) of `refs` have here, each from its offset on."""
+        needed = 0
+        for k in range(start, min(end, len(refs))):
+            row = self.find_row(refs[k])
+            if row >= 0:
+                count = self.rows[row] >> 32
+                needed += min(max(self.rows[row + 1] + count - offsets[k], 0), count)
+        return needed
+
+    def take(self, ref: int, offset: int, count_max: int, marks: PositionMarks, into: HeadIndex) -> int:
+        """Mark the records of up to `count_max` entries of a queue from `offset` on, and add them to `into`.
+
+        Returns:
+            How many, 0 where none is here.
+
+        Raises:
+            CorruptRecordError: The entries are damaged.
+        """
+        row = self.find_row(ref)
+        if row < 0:
+            return 0
+        index = offset - self.rows[row + 1]
+        size = min((self.rows[row] >> 32) - index, count_max)
+        if index < 0 or size <= 0:
+            return 0
+        place = self.rows[row + 2] + index
+        self.check_blocks(place, place + size)
+        into.set_next_offset(ref, offset)
+        for entry in range(size):
+            marks.mark(self.entries[place + entry])
+            into.add(ref, self.entries[place + entry])
+        return size
+
+    def find_from(self, ref: int, offset: int, position: int) -> tuple[int, int] | None:
+        """Return position and queue offset of a queue's first entry from `offset` on that is at `position` or after it.
+
+        Raises:
+            CorruptRecordError: The entries are damaged.
+        """
+        row = self.find_row(ref)
+        if row < 0:
+            return None
+        first = self.rows[row + 2]
+        low = first + max(offset - self.rows[row + 1], 0)
+        end = first + (self.rows[row] >> 32)
+        if low >= end:
+            return None
+        self.check_blocks(low, end)
+        high = end
+        while low < high:
+            middle = (low + high) // 2
+            at = middle
+            while at < high and self.entries[at] < 0:  # lost records stand nowhere
+                at += 1
+            if at < high and self.entries[at] < position:
+                low = at + 1
+            else:
+                high = middle
+        while low < end and self.entries[low] < position:
+            low += 1
+        return (self.entries[low], self.rows[row + 1] + low - first) if low < end else None
+
+    def check_all(self, start: int, end: int) -> None:
+        """Check the entries [start, end) of all, as reading them would.
+
+        Raises:
+            CorruptRecordError: They are damaged.
+        """
+        end = min(end, self.entry_count)
+        if start < end:
+            self.check_blocks(start, end)
 
     def queues(self) -> Iterator[tuple[int, int, int]]:
         """Give ref, first queue offset and number of entries of each queue, by ref."""

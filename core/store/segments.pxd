@@ -3,6 +3,7 @@ cdef class Segment:
     cdef readonly object size
     cdef readonly object path
     cdef public object disk_bytes
+    cdef public object first_store_ms
 
 
 cdef class Segments:

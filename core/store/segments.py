@@ -24,6 +24,7 @@ class Segment:
 
     def __init__(self, base: int, size: int, path: Path, disk_bytes: int) -> None:
         self.disk_bytes = disk_bytes
+        self.first_store_ms = -1  # once it is known
         self.base = base
         self.size = size
         self.path = path
@@ -119,6 +120,13 @@ class Segments:
         file = self._map(base, MappedFile.open(segment.path, is_writable=False))
         file.close()  # the mapping alone is read
         return file.view
+
+    def first_store_ms(self, segment: Segment) -> int:
+        """Return the store timestamp of a segment's first record, or -1 where there is none yet."""
+        if segment.first_store_ms < 0:
+            view = self.view(segment.base)
+            segment.first_store_ms = first_store_ms(view) if view is not None else -1
+        return int(segment.first_store_ms)
 
     def _map(self, base: int, file: MappedFile) -> MappedFile:
         self._mapped[base] = file

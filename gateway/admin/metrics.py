@@ -35,6 +35,11 @@ class GatewayCollector(Collector):
         yield _counter("lmq_dispatches", "Entries written into light queues.", store.dispatch_count)
         yield _counter("lmq_records_damaged", "Damaged records met, and not served.", store.damaged_count)
         yield damage_family(store.damage_beside())
+        yield _counter(
+            "lmq_log_bytes_punched",
+            "Bytes given back in the middle of the log, where nobody needed them.",
+            store.retention.bytes_punched,
+        )
         yield GaugeMetricFamily("lmq_light_queues", "Queues that have an index.", store.queue_count())
         yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", store.log_bytes())
         yield from room_families(self._broker.room)

@@ -237,10 +237,13 @@ class SessionTable:
             self._places.release(slot)
 
     def held_positions(self) -> Iterator[tuple[int, int]]:
-        """Give queue and first unacknowledged offset of each durable subscription at QoS 1."""
-        for session in self._sessions.values():
-            if session.is_persistent:
-                for subscription in session.subscriptions.values():
+        """Give queue and first unacknowledged offset of each durable subscription at QoS 1.
+
+        Sessions may come and go between two of them: those that come need nothing that was there before.
+        """
+        for session in list(self._sessions.values()):
+            if session.is_persistent and self._sessions.get(session.client_id) is session:
+                for subscription in list(session.subscriptions.values()):
                     if subscription.floor_slot != NO_SLOT:
                         yield subscription.queue_ref, self._places.get(subscription.floor_slot)
 

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from core.errors import MessageTooLargeError
 from core.settings import RetentionSettings, StoreSettings
-from tests.support.store import NOW_MS, make_batch, open_store, read_queue
+from tests.support.store import NOW_MS, make_batch, open_store, read_queue, retire
 
 HOUR_MS = 3_600_000
 SETTINGS = StoreSettings(
@@ -88,7 +88,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(hours=st.integers(0, 2))
     def retire(self, hours):
         self.now_ms += hours * HOUR_MS
-        self.store.retire(self.now_ms, self.store.written_until)
+        retire(self.store, self.now_ms)
 
     @rule()
     def reopen(self):

@@ -41,6 +41,24 @@ def publish(store, route, *bodies, now_ms=NOW_MS):
     return batch
 
 
+def retire(store, now_ms, *held):
+    """Let go of what is due and not `held`, pairs of a queue and an offset; return how many segments went."""
+    store.retention.begin(now_ms, [lambda: held])
+    while store.retention.step():
+        pass
+    return store.retention.take_dropped()
+
+
+def give_back(store, now_ms, *held):
+    """Retire until nothing more can be given back in the middle of the log either."""
+    before = None
+    while before != (before := (store.log_bytes(), store.retention.bytes_punched)):
+        for _ in range(3):
+            retire(store, now_ms, *held)
+            for _ in range(400):
+                store.prepare()
+
+
 def light(*names):
     return [b"%LMQ%" + name.encode() for name in names]
 

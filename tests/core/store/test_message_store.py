@@ -16,7 +16,7 @@ from core.errors import (
 )
 from core.message import StoredBatch
 from core.settings import RetentionSettings, StoreSettings
-from tests.support.store import NOW_MS, SMALL, light, make_batch, open_store, publish, read_queue
+from tests.support.store import NOW_MS, SMALL, light, make_batch, open_store, publish, read_queue, retire
 
 
 @pytest.fixture
@@ -178,10 +178,11 @@ def test_old_segments_go_and_offsets_go_on(tmp_path):
         publish(store, route, b"%d" % k * 30)
     late = NOW_MS + 3 * 3_600_000
     publish(store, route, b"late", now_ms=late)
-    assert store.retire(late, 0) == 0
+    held = (store.find_queue(b"T/0"), 0)
+    assert retire(store, late, held) == 0
     store.prepare()
-    assert store.retire(late, 0) == 0
-    dropped = store.retire(late, store.written_until)
+    assert retire(store, late, held) == 0
+    dropped = retire(store, late)
     assert dropped > 0
     assert store.min_offset(store.find_queue(b"%LMQ%a")) > 0
     assert read_queue(store, b"%LMQ%a")[-1] == (900, b"late")
@@ -257,7 +258,7 @@ def test_log_is_read_in_its_order_across_segments_and_from_where_it_begins(tmp_p
     assert scan(store.written_until) == []
     into.clear()
     store.prepare()
-    assert store.retire(NOW_MS + 1000 * 3_600_000, store.written_until) > 0
+    assert retire(store, NOW_MS + 1000 * 3_600_000) > 0
     kept = store.min_offset(store.find_queue(b"%LMQ%a"))
     assert kept > 0
     assert scan(0) == list(range(kept, 200))

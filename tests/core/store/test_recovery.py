@@ -7,7 +7,7 @@ import pytest
 
 from core.store.mapped_file import MappedFile
 from core.store.recovery import cut_tail
-from tests.support.store import NOW_MS, light, open_store, publish, read_queue
+from tests.support.store import NOW_MS, light, open_store, publish, read_queue, retire
 
 SEGMENT = 64 * 1024
 
@@ -224,7 +224,7 @@ def test_power_cut_within_many_new_names_costs_no_queue_its_place(tmp_path):
     publish(store, store.make_route(b"T", 0, b"", light("quiet")), b"gone")
     publish(store, store.make_route(b"T", 0, b"", []), *(b"x" * 900,) * 100)
     store.prepare()
-    assert store.retire(NOW_MS + 1000 * 3_600_000, store.written_until) > 0
+    assert retire(store, NOW_MS + 1000 * 3_600_000) > 0
     store.flush()
     synced = (tmp_path / "a" / "index" / "queues").stat().st_size
     publish(store, store.make_route(b"T", 0, b"", light(*(f"new{k}" for k in range(20)))), b"1")

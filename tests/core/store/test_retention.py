@@ -1,49 +1,138 @@
+"""What goes and what stays, and what a data folder is like after it."""
+
 from __future__ import annotations
 
 import pytest
 
-from core.store.record_codec import encode_record
-from core.store.retention import count_retired
-from core.store.segments import Segments
-from tests.support.store import make_record
+from core.message import StoredBatch
+from core.settings import RetentionSettings, StoreSettings
+from core.store.reader import StoreReader
+from tests.support.store import NOW_MS, give_back, light, open_store, publish, read_queue
 
-SIZE = 64 * 1024
-FOREVER = 1 << 60
+HOUR_MS = 3_600_000
+LATE_MS = NOW_MS + 100 * HOUR_MS
+MIB = 1 << 20
+SETTINGS = StoreSettings(segment_bytes=MIB, inline_dispatch_bytes=400, retention=RetentionSettings(age_hours=1))
+FILLER = b"x" * 1000
+
+
+def disk_bytes(store):
+    """Return the room of the log by what the file system says."""
+    return sum(path.stat().st_blocks * 512 for path in (store.data_dir / "commitlog").iterdir())
+
+
+def segment_count(store):
+    return len(list((store.data_dir / "commitlog").iterdir()))
 
 
 @pytest.fixture
-def segments(tmp_path):
-    """Five segments, whose first records were stored at 0, 100, 200, 300 and 400 ms."""
-    segments = Segments(tmp_path, tmp_path, SIZE, 8)
-    for k in range(5):
-        segments.roll(SIZE)
-        raw = encode_record(make_record(physical_offset=k * SIZE, store_ms=100 * k), with_crc=True)
-        segments.newest.view[: len(raw)] = raw
-    yield segments
-    segments.close()
+def store(tmp_path):
+    store = open_store(tmp_path / "data", SETTINGS)
+    yield store
+    store.close()
 
 
-def count(segments, now_ms, age_ms=50, bytes_max=None, needed_from=FOREVER):
-    return count_retired(segments, now_ms=now_ms, age_ms=age_ms, bytes_max=bytes_max, needed_from=needed_from)
+def fill(store, *names, segments=4, rare=b"rare", each=400, now_ms=NOW_MS):
+    """Fill segments with messages to `names`, every `each`-th of them also to a light queue `rare`; return those."""
+    common = store.make_route(b"T", 0, b"LMQ_TOPIC\x01t\x02", light(*names))
+    seldom = store.make_route(b"T", 0, b"LMQ_TOPIC\x01t\x02", light(*names, rare.decode()))
+    until = store.written_until + segments * MIB
+    number = 0
+    sent = []
+    while store.written_until < until:
+        body = b"%d:" % number + FILLER
+        publish(store, seldom if number % each == 0 else common, body, now_ms=now_ms)
+        if number % each == 0:
+            sent.append(body)
+        number += 1
+    store.prepare()
+    return sent
 
 
-def test_segment_goes_when_its_last_record_is_too_old(segments):
-    assert count(segments, 150) == 0
-    assert count(segments, 151) == 1
-    assert count(segments, 400) == 3
+def end(store):
+    """Let the last filled segment be full and past its time."""
+    publish(store, store.make_route(b"T", 0, b"", light("end")), b"x" * 900_000, now_ms=LATE_MS)
+    publish(store, store.make_route(b"T", 0, b"", light("end")), b"x" * 900_000, now_ms=LATE_MS)
+    store.prepare()
 
 
-def test_newest_stays_however_old(segments):
-    assert count(segments, FOREVER) == 4
+def held(store, name, offset=0):
+    return store.find_queue(light(name)[0]), offset
 
 
-def test_what_somebody_needs_stays_with_all_after_it(segments):
-    assert count(segments, FOREVER, needed_from=2 * SIZE) == 2
-    assert count(segments, FOREVER, needed_from=2 * SIZE - 1) == 1
-    assert count(segments, FOREVER, needed_from=0) == 0
+def test_messages_that_somebody_needs_cost_little_more_than_themselves(store):
+    sent = fill(store, "busy")
+    end(store)
+    before = disk_bytes(store)
+    give_back(store, LATE_MS, held(store, "rare"))
+    assert segment_count(store) == 6
+    assert disk_bytes(store) < before - 3.5 * MIB
+    assert store.log_bytes() <= disk_bytes(store) + MIB
+    assert store.retention.bytes_punched > 3.5 * MIB
+    assert read_queue(store, b"%LMQ%rare") == list(enumerate(sent))
+    assert read_queue(store, b"%LMQ%end")[0][0] == 0
+    busy = store.find_queue(b"%LMQ%busy")
+    assert store.max_offset(busy) > store.min_offset(busy) - 1 > 0
+    assert store.damaged_count == 0
 
 
-def test_segments_over_the_size_go_before_their_time(segments):
-    assert count(segments, 0, bytes_max=3 * SIZE) == 2
-    assert count(segments, 0, bytes_max=5 * SIZE) == 0
-    assert count(segments, 0, bytes_max=1, needed_from=SIZE) == 1
+@pytest.mark.parametrize("is_rebuilt", [False, True])
+@pytest.mark.parametrize("queues", [1, 60])
+def test_folder_with_gaps_is_opened_again(store, queues, is_rebuilt):
+    names = [f"busy{k}" for k in range(queues)]
+    sent = fill(store, *names)
+    end(store)
+    give_back(store, LATE_MS, held(store, "rare"))
+    used = disk_bytes(store)
+    data_dir = store.data_dir
+    ends = {name: store.max_offset(store.find_queue(name)) for name in light(*names, "rare", "end")}
+    store.close()
+    if is_rebuilt:
+        for path in (data_dir / "index").iterdir():
+            if path.name.isdecimal():
+                path.unlink()
+    again = open_store(data_dir, SETTINGS)
+    assert not again.report.damaged_at
+    assert not again.report.entries_lost
+    assert read_queue(again, b"%LMQ%rare") == list(enumerate(sent))
+    assert {name: again.max_offset(again.find_queue(name)) for name in ends} == ends
+    for name in light(*names[:2]):
+        offsets = [offset for offset, _ in read_queue(again, name)]
+        assert offsets == sorted(set(offsets))
+    assert again.damaged_count == 0
+    assert disk_bytes(again) <= used + MIB // 8
+    again.close()
+
+
+def test_reader_of_the_folder_meets_no_damage(store):
+    sent = fill(store, "busy")
+    end(store)
+    give_back(store, LATE_MS, held(store, "rare"))
+    store.flush()
+    reader = StoreReader.open(store.data_dir)
+    into = StoredBatch(64)
+    bodies = []
+    for info in reader.segments():
+        assert info.first_store_ms >= NOW_MS
+        start = info.base
+        while start < info.end:
+            start = reader.scan(info.base, start, info.end, into)
+            bodies += [bytes(into.buf[into.body_start[i] : into.body_end[i]]) for i in range(into.count)]
+    assert reader.damaged_at == []
+    assert [body for body in bodies if body in sent] == sent
+    reader.close()
+
+
+def test_what_is_not_needed_any_more_goes_too(store):
+    sent = fill(store, "busy")
+    end(store)
+    give_back(store, LATE_MS, held(store, "rare"))
+    kept = disk_bytes(store)
+    give_back(store, LATE_MS, held(store, "rare", len(sent) - 1))
+    assert segment_count(store) < 6
+    assert read_queue(store, b"%LMQ%rare", len(sent) - 1) == [(len(sent) - 1, sent[-1])]
+    give_back(store, LATE_MS)
+    assert segment_count(store) <= 2
+    assert disk_bytes(store) < kept
+    assert read_queue(store, b"%LMQ%rare") == []
+    assert store.max_offset(store.find_queue(b"%LMQ%rare")) == len(sent)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND
 from tests.support import mqtt
+from tests.support.store import retire
 
 
 def subscription(world, client_id, topic_filter=b"t"):
@@ -87,10 +88,10 @@ def test_window_without_room_falls_behind_and_holds_nobody_up(make_world):
     assert subscription(world, b"small").state == ABREAST
 
 
-def retire(world, until):
-    """Let retention take what lies before physical offset `until`, whoever needs it."""
+def retire_all(world):
+    """Let retention take all but the newest segment, whoever needs it."""
     world.store.prepare()
-    assert world.store.retire(world.now_ms + 1000 * 3_600_000, until) > 0
+    assert retire(world.store, world.now_ms + 1000 * 3_600_000) > 0
 
 
 def fill_log(world):
@@ -106,7 +107,7 @@ def test_place_that_was_retired_leads_on_to_what_comes(world):
     publish(world, publisher, 0, 7)
     world.turn()
     fill_log(world)
-    retire(world, world.store.written_until)
+    retire_all(world)
     slow.drain()  # ends: nobody asks for a turn any more
     assert subscription(world, b"slow").state == ABREAST
     publish(world, publisher, 7, 9)
@@ -123,7 +124,7 @@ def test_feed_whose_next_messages_were_retired_meets_those_ahead_first(world):
     filler = b"".join([mqtt.publish(b"other", b"x" * 50_000)] * 30)
     publisher.handler.on_data(filler, 0)
     publish(world, publisher, 9, 20)
-    retire(world, world.store.written_until)
+    retire_all(world)
     world.turn()
     assert first.bodies() == second.bodies() == bodies(9, 20)
 

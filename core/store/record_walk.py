@@ -1,0 +1,53 @@
+"""From record to record: what is found out by going through a run of them."""
+
+from __future__ import annotations
+
+from core.message import StoredBatch
+from core.properties import DISPATCH_SET
+from core.store.record import (
+    BLANK,
+    Buffer,
+    fill_columns,
+    find_gap_end,
+    find_property,
+    is_intact,
+    read_decimal,
+    record_size,
+)
+
+_SET = DISPATCH_SET
+
+
+def find_way_on(buf: Buffer, base: int, pos: int) -> int:
+    """Return where the gap ends that has swallowed `pos`, or -1; the segment's size where nothing is kept after `pos`.
+
+    Whoever stands there came before it was a gap.
+    """
+    at = 0
+    while at <= pos:
+        end = find_gap_end(buf, base, at)
+        if end > pos:
+            return end
+        size = record_size(buf, at)
+        if size <= 0:
+            return len(buf) if size == BLANK else -1
+        at += size
+    return -1
+
+
+def find_sets(into: StoredBatch, buf: Buffer, base: int, pos: int, end: int, out: list[int]) -> int:
+    """Add to `out` what the records that start in [pos, end) name as their dispatch sets, without repetitions in a row.
+
+    Returns:
+        Where the first thing stands that is no sound record, or not whole in `buf`; `end` or more where there is none.
+    """
+    last = -1
+    while pos < end and fill_columns(into, 0, buf, pos, base) and is_intact(into, 0, buf):
+        at = find_property(buf, into.properties_start[0], into.properties_end[0], _SET)
+        if at >= 0:
+            found = read_decimal(buf, at, into.properties_end[0])
+            if found >= 0 and found != last:
+                last = found
+                out.append(found)
+        pos = into.record_end[0]
+    return pos

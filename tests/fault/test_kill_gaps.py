@@ -1,0 +1,130 @@
+"""A session and a queue that were left behind, a log far over its size, and a gateway that is killed with -9."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+
+import pika
+import pytest
+
+from core.message import StoredBatch
+from core.store.reader import StoreReader
+from tests.fault.test_kill_mqtt import parse
+from tests.support import mqtt
+from tests.support.gateway import GatewayProcess
+from tests.support.mqtt_client import MqttClient
+
+pytestmark = [
+    pytest.mark.slow,
+    # pika leaves sockets and timeouts of its own behind when its peer is killed
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+MIB = 1 << 20
+SEGMENTS = 8
+WAIT_S = 90  # retention looks every 10 s, and goes by stages
+RARE = [b"rare-%d" % number for number in range(SEGMENTS)]
+JOBS = [b"job-%d" % number for number in range(SEGMENTS)]
+
+
+@pytest.fixture(autouse=True)
+def _leave_nothing_to_later_tests():
+    yield
+    gc.collect()
+
+
+def connect(gateway):
+    host, port = gateway.address("amqp")
+    return pika.BlockingConnection(pika.ConnectionParameters(host, port, heartbeat=0))
+
+
+def disk_bytes(data_dir):
+    return sum(path.stat().st_blocks * 512 for path in (data_dir / "commitlog").iterdir())
+
+
+def leave_much_behind(gateway):
+    """Let a session and a queue go away, and fill several segments with what is for neither, and a little that is."""
+    with MqttClient(gateway.address("mqtt"), b"idle") as idle:
+        idle.send(mqtt.subscribe(1, (b"alarm/+", 1)))
+        assert mqtt.suback(1, 1) in idle.read()
+    connection = connect(gateway)
+    channel = connection.channel()
+    channel.confirm_delivery()
+    channel.queue_declare("jobs", durable=True)
+    with MqttClient(gateway.address("mqtt"), b"busy") as busy:
+        for rare, job in zip(RARE, JOBS, strict=True):
+            busy.send(*[mqtt.publish(b"plant/%d" % k, bytes(100_000)) for k in range(SEGMENTS * 5)])
+            busy.send(mqtt.publish(b"alarm/1", rare, qos=1, packet_id=1))
+            assert mqtt.puback(1) in busy.read()
+            channel.basic_publish("", "jobs", job, pika.BasicProperties(delivery_mode=2))
+    connection.close()
+
+
+def wait_for_room(gateway, bytes_max):
+    until = time.monotonic() + WAIT_S
+    while disk_bytes(gateway.data_dir) > bytes_max and time.monotonic() < until:
+        threading.Event().wait(0.5)
+    assert disk_bytes(gateway.data_dir) <= bytes_max
+
+
+def read_folder(data_dir):
+    """Return the bodies that a reader of the folder meets, and where it met damage."""
+    reader = StoreReader.open(data_dir)
+    into = StoredBatch(64)
+    bodies = []
+    for info in reader.segments():
+        start = info.base
+        while start < info.end:
+            start = reader.scan(info.base, start, info.end, into)
+            bodies += [bytes(into.buf[into.body_start[i] : into.body_end[i]]) for i in range(into.count)]
+    into.clear()
+    damaged = list(reader.damaged_at)
+    reader.close()
+    return bodies, damaged
+
+
+def take_all(gateway):
+    """Return what the session and the queue get; nothing is acknowledged."""
+    with MqttClient(gateway.address("mqtt"), b"idle") as idle:
+        assert idle.session_present
+        packets = []
+        while more := idle.read(wait_s=1):
+            packets += more
+    connection = connect(gateway)
+    jobs = take_jobs(connection.channel())
+    connection.close()
+    return [delivery.body for delivery in parse(packets)], jobs
+
+
+def take_jobs(channel):
+    jobs = []
+    for method, _, body in channel.consume("jobs", inactivity_timeout=1):
+        if method is None:
+            return jobs
+        jobs.append(body)
+    return jobs
+
+
+def test_room_falls_to_what_a_session_and_a_queue_need_and_they_get_it_after_kills(tmp_path):
+    data_dir = tmp_path / "data"
+    env = {"LMQ_STORE__RETENTION__BYTES_MAX": str(MIB)}
+    with GatewayProcess(data_dir, env=env) as gateway:
+        leave_much_behind(gateway)
+        full = disk_bytes(data_dir)
+        assert full > (SEGMENTS - 1) * 4 * MIB
+        wait_for_room(gateway, 5 * MIB)  # the newest segment is whole
+        bodies, damaged = read_folder(data_dir)
+        assert damaged == []
+        assert [body for body in bodies if body in RARE] == RARE
+        gateway.restart()
+        assert take_all(gateway) == (RARE, JOBS)
+        gateway.kill()
+        for path in (data_dir / "index").iterdir():
+            path.unlink()
+        gateway.start()
+        assert take_all(gateway) == (RARE, JOBS)
+        assert read_folder(data_dir)[1] == []
+        assert disk_bytes(data_dir) <= 5 * MIB
+        assert not [line for line in gateway.errors if "damaged" in line and "damaged=0" not in line]
