@@ -15,7 +15,7 @@ from gateway.auth.authenticator import Authenticator
 from gateway.runtime import Clock
 from gateway.settings import AmqpSettings
 from tests.support import amqp, mqtt
-from tests.support.mqtt_door import STORE, MemoryTransport, World
+from tests.support.mqtt_door import STORE, DoorPeer, MemoryTransport, World
 
 CAPABILITIES = {"consumer_cancel_notify": True, "authentication_failure_close": True}
 
@@ -33,19 +33,8 @@ class Message:
         return self.method.delivery_tag
 
 
-class Peer:
+class Peer(DoorPeer):
     """A client: what it is sent is taken with `take`."""
-
-    def __init__(self, world, transport, handler):
-        self.world = world
-        self.transport = transport
-        self.handler = handler
-
-    def write(self, *data):
-        """Send bytes in one piece, and let the door work them off."""
-        self.handler.on_data(b"".join(data), self.world.now_ms)
-        self.world.turn()
-        return self
 
     def send(self, *methods, channel=1):
         return self.write(*[amqp.method(channel, method) for method in methods])
@@ -97,24 +86,6 @@ class Peer:
         answer = self.call(Confirm.Select(), channel)
         assert isinstance(answer, Confirm.SelectOk)
         return self
-
-    def vanish(self):
-        """Lose the connection."""
-        self.transport.is_closed = True
-        self.handler.on_closed(self.world.now_ms)
-        self.world.turn()
-
-    def stall(self):
-        self.transport.is_writable = False
-
-    def drain(self):
-        self.transport.is_writable = True
-        self.handler.on_writable(self.world.now_ms)
-        self.world.turn()
-
-    @property
-    def is_closed(self):
-        return self.transport.is_closed
 
 
 class AmqpWorld(World):

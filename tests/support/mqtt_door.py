@@ -57,31 +57,19 @@ class MemoryTransport(Transport):
         pass
 
 
-class Peer:
-    """A client of the door; what it is sent is taken with `take`."""
+class DoorPeer:
+    """A client of a door, over a connection in memory."""
 
     def __init__(self, world, transport, handler):
         self.world = world
         self.transport = transport
         self.handler = handler
 
-    def send(self, *packets):
-        """Send packets in one piece, and let the door work them off."""
-        self.handler.on_data(b"".join(packets), self.world.now_ms)
+    def write(self, *data):
+        """Send bytes in one piece, and let the door work them off."""
+        self.handler.on_data(b"".join(data), self.world.now_ms)
         self.world.turn()
         return self
-
-    def take(self):
-        """Return the packets that came since the last time."""
-        packets = mqtt.cut(bytes(self.transport.sent))
-        self.transport.sent.clear()
-        return packets
-
-    def take_deliveries(self):
-        return [mqtt.parse_publish(one) for one in self.take() if one[0] >> 4 == 3]
-
-    def bodies(self):
-        return [delivery.body for delivery in self.take_deliveries()]
 
     def vanish(self):
         """Lose the connection."""
@@ -100,6 +88,25 @@ class Peer:
     @property
     def is_closed(self):
         return self.transport.is_closed
+
+
+class Peer(DoorPeer):
+    """A client of the MQTT door; what it is sent is taken with `take`."""
+
+    def send(self, *packets):
+        return self.write(*packets)
+
+    def take(self):
+        """Return the packets that came since the last time."""
+        packets = mqtt.cut(bytes(self.transport.sent))
+        self.transport.sent.clear()
+        return packets
+
+    def take_deliveries(self):
+        return [mqtt.parse_publish(one) for one in self.take() if one[0] >> 4 == 3]
+
+    def bodies(self):
+        return [delivery.body for delivery in self.take_deliveries()]
 
 
 class World:
