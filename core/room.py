@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-MARGIN_SHIFT = (
-    4  # publishers go on when there is a sixteenth more than the least, so that they do not stop again at once
-)
+# Publishers go on when there is a sixteenth more than the least, so that they do not stop again at once.
+MARGIN_SHIFT = 4
 
 
 class Room:
