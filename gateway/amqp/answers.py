@@ -10,6 +10,8 @@ from pamqp import base
 
 from gateway.amqp.channel import Channel
 
+CallLater = Callable[[Callable[[], None]], None]
+
 
 class AnswerOutput(Protocol):
     """The connection, as far as answers need it."""
@@ -28,13 +30,15 @@ class Answers:
     """Sends answers now, or when the disk has what they promise.
 
     Args:
+        when_durable: The broker's.
         when_kept: The broker's.
         output: The connection.
     """
 
-    __slots__ = ("_output", "_waiting", "_when_kept")
+    __slots__ = ("_output", "_waiting", "_when_durable", "_when_kept")
 
-    def __init__(self, when_kept: Callable[[Callable[[], None]], None], output: AnswerOutput) -> None:
+    def __init__(self, when_durable: CallLater, when_kept: CallLater, output: AnswerOutput) -> None:
+        self._when_durable = when_durable
         self._when_kept = when_kept
         self._output = output
         self._waiting = 0
@@ -55,6 +59,13 @@ class Answers:
             return
         self._waiting += 1
         self._when_kept(partial(self._give_late, channel, method, then))
+
+    def when_done(self, callback: Callable[[], None]) -> None:
+        """Call back when all that is answered by now was answered, and what was published so far confirmed."""
+        if self._waiting:  # asked again then: an answer may bring another
+            self._when_kept(partial(self.when_done, callback))
+        else:
+            self._when_durable(callback)
 
     def _give_now(self, channel: Channel, method: base.Frame | None, then: Callable[[], None] | None) -> None:
         if method is not None:

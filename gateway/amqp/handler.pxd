@@ -21,6 +21,7 @@ cdef class AmqpHandler(ConnectionHandler):
     cdef Broker _broker
     cdef Transport _transport
     cdef readonly AmqpConnection _connection
+    cdef bint _is_ending
     cdef bint _is_released
     cdef Py_ssize_t _put_bytes
     cdef Py_ssize_t _taken_bytes

@@ -120,10 +120,11 @@ class AmqpHandler(ConnectionHandler):
         self._broker = door.broker
         self._transport = transport
         self._connection: AmqpConnection | None = None  # made when the time is known first
+        self._is_ending = False
         self._is_released = False
         self._put_bytes = 0
         self._taken_bytes = 0
-        self._answers = Answers(door.broker.when_kept, self)
+        self._answers = Answers(door.broker.when_durable, door.broker.when_kept, self)
         self._to_confirm: dict[Channel, int] = {}
         self._blocking = Blocking(door.held, transport, self.flush)
         self._login("", NOBODY)
@@ -163,9 +164,13 @@ class AmqpHandler(ConnectionHandler):
         return False
 
     def on_eof(self, now_ms: int) -> None:
-        """The peer is gone."""
-        self._begin(now_ms).receive_eof()
-        self._release()
+        """The peer sends no more: nothing more is delivered to it, and what came is answered."""
+        self._is_ending = True
+        self._answers.when_done(partial(self._hang_up, self._begin(now_ms)))
+
+    def _hang_up(self, connection: AmqpConnection) -> None:
+        connection.receive_eof()
+        self._finish()
 
     def on_writable(self, now_ms: int) -> None:
         """Let consumers go on that waited for room."""
@@ -208,14 +213,13 @@ class AmqpHandler(ConnectionHandler):
         if connection.state == State.OPEN:
             reason = "broker forced connection closure with reason 'shutdown'"
             connection.close(AmqpError(ReplyCode.CONNECTION_FORCED, reason))
-        connection.receive_eof()
-        self._finish()
+        self._hang_up(connection)
 
     # What consumers write to.
 
     def has_room(self) -> bool:
         """Return whether the peer takes more."""
-        return self._transport.is_writable and not self._is_released
+        return self._transport.is_writable and not self._is_ending and not self._is_released
 
     def put(self, data: bytes) -> None:
         """Put frames into what is to be sent."""
@@ -279,15 +283,13 @@ class AmqpHandler(ConnectionHandler):
         elif isinstance(event, ChannelEnded):
             self.reading.release(event.channel)
         elif isinstance(event, LoginAsked):
-            self._do_login(event)
+            self._do_login(event, self._begin(now_ms))
         elif isinstance(event, OpenAsked):
-            self._do_open(event)
+            self._do_open(event, self._begin(now_ms))
         else:
             self._end(event)
 
-    def _do_login(self, event: LoginAsked) -> None:
-        connection = self._connection
-        assert connection is not None
+    def _do_login(self, event: LoginAsked, connection: AmqpConnection) -> None:
         door = self._door
         peer = self._transport.peer
         identity = door.authenticator.authenticate("amqp", event.user, event.password, peer)
@@ -299,9 +301,7 @@ class AmqpHandler(ConnectionHandler):
         self._login(event.client, identity)
         connection.accept_login(identity.user.encode())
 
-    def _do_open(self, event: OpenAsked) -> None:
-        connection = self._connection
-        assert connection is not None
+    def _do_open(self, event: OpenAsked, connection: AmqpConnection) -> None:
         if event.vhost != self._door.vhost.name:
             raise AmqpError(ReplyCode.NOT_ALLOWED, f"vhost {event.vhost} not found", commands.Connection.Open.index)
         self.payload_max = connection.payload_max

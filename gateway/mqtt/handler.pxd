@@ -18,6 +18,7 @@ cdef class MqttHandler(ConnectionHandler):
     cdef Permissions _may
     cdef bytes _origin
     cdef object _will
+    cdef Py_ssize_t _unkept
 
     @cython.locals(connection=MqttConnection, out=bytes)
     cpdef on_data(self, bytes data, long long now_ms)

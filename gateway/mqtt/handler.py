@@ -76,7 +76,7 @@ class Settings(Protocol):
 class MqttHandler(ConnectionHandler):
     """One connection of the door."""
 
-    __slots__ = ("_connection", "_door", "_may", "_origin", "_will", "session", "transport")
+    __slots__ = ("_connection", "_door", "_may", "_origin", "_unkept", "_will", "session", "transport")
 
     def __init__(self, door: MqttDoor, transport: Transport, connection: MqttConnection) -> None:
         self.transport = transport
@@ -86,6 +86,7 @@ class MqttHandler(ConnectionHandler):
         self._may: Permissions | None = None  # of who is connected
         self._origin = b""
         self._will: StoredWill | None = None
+        self._unkept = 0  # answers that wait until a change is written down
 
     # The transport calls these.
 
@@ -110,8 +111,12 @@ class MqttHandler(ConnectionHandler):
             self.transport.write(out)
 
     def on_eof(self, now_ms: int) -> None:
-        """The peer sends no more: its connection ends, and not by a DISCONNECT."""
+        """The peer sends no more: its connection ends, and not by a DISCONNECT. What came is answered."""
         self._connection.receive_eof()
+        if self._unkept:
+            self._door.broker.when_kept(self.transport.close)
+        else:
+            self._door.broker.when_durable(self.transport.close)
         self._leave(now_ms)
 
     def on_writable(self, now_ms: int) -> None:
@@ -227,8 +232,8 @@ class MqttHandler(ConnectionHandler):
         self._when_kept(partial(self._subscribed, self.session, packet, codes))
 
     def _subscribed(self, session: Session, packet: Subscribe, codes: list[int]) -> None:
+        self.transport.write(encode_suback(packet.packet_id, codes))
         if self.session is session:
-            self.transport.write(encode_suback(packet.packet_id, codes))
             self._door.subscribing.start(session, packet, codes)
 
     def _unsubscribe(self, packet: Unsubscribe) -> None:
@@ -239,9 +244,14 @@ class MqttHandler(ConnectionHandler):
     def _when_kept(self, callback: partial[None]) -> None:
         """Call back when a durable session's change is written down, at once for any other session."""
         if self.session is not None and self.session.is_persistent:
-            self._door.broker.when_kept(callback)
+            self._unkept += 1
+            self._door.broker.when_kept(partial(self._kept, callback))
         else:
             callback()
+
+    def _kept(self, callback: partial[None]) -> None:
+        self._unkept -= 1
+        callback()
 
     # The end
 

@@ -18,7 +18,7 @@ class ConnectionHandler:
         raise NotImplementedError
 
     def on_eof(self, now_ms: int) -> None:
-        """The peer sends no more; the transport closes after this call."""
+        """The peer sends no more, and may still read: answer what came and `close`, which is done for you after 5 s."""
         raise NotImplementedError
 
     def on_writable(self, now_ms: int) -> None:

@@ -21,6 +21,7 @@ cdef class SocketTransport(Transport):
     cdef ConnectionHandler _handler
     cdef object _socket
     cdef long long _close_until_ms
+    cdef long long _end_until_ms
     cdef bytes _held
     cdef bint _is_known
     cdef bint _is_reading

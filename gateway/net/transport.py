@@ -19,7 +19,7 @@ LOGGER = logging.getLogger(__name__)
 
 HIGH_WATER_BYTES = 256 * 1024
 LOW_WATER_BYTES = 64 * 1024
-LINGER_MS = 5_000  # a peer that reads nothing is not waited for longer when we close
+LINGER_MS = 5_000  # a peer that reads nothing is not waited for longer when we close, nor one that sends no more
 UNKNOWN_HOST = b"\x00" * 8
 
 
@@ -57,6 +57,7 @@ class SocketTransport(Transport):
 
     __slots__ = (
         "_close_until_ms",
+        "_end_until_ms",
         "_endpoint",
         "_handler",
         "_held",
@@ -74,6 +75,7 @@ class SocketTransport(Transport):
         self._handler: ConnectionHandler | None = None
         self._socket: asyncio.Transport | None = None
         self._close_until_ms = 0  # not 0: closing, aborted at that moment
+        self._end_until_ms = 0  # not 0: the peer sends no more; the handler has until then to close
         self._held = b""  # what a newcomer said first, until it is admitted
         self._is_known = False  # it has said something
         self._is_reading = True
@@ -150,13 +152,19 @@ class SocketTransport(Transport):
         self.data_received(data)
 
     def eof_received(self) -> bool:
-        """Tell the handler; the loop closes the connection after what was written is sent."""
-        if self._handler is not None and not self._close_until_ms:
-            try:
-                self._handler.on_eof(self._endpoint.clock.now_ms())
-            except Exception as error:
-                self._fail(error)
-        return False
+        """Tell the handler, which closes once it has answered; True, for the loop, while that is to come."""
+        if self._handler is None or self._is_ending():
+            return False
+        now_ms = self._endpoint.clock.now_ms()
+        self._end_until_ms = now_ms + LINGER_MS
+        try:
+            self._handler.on_eof(now_ms)
+        except Exception as error:
+            self._fail(error)
+        if self._close_until_ms:
+            return False
+        self._endpoint.timer.watch(self)
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the handler, once, and forget the connection."""
@@ -194,15 +202,16 @@ class SocketTransport(Transport):
 
     def next_deadline_ms(self) -> int | None:
         """Return the handler's deadline, or when to stop waiting for a slow peer while closing."""
-        if self._close_until_ms:
-            return self._close_until_ms if self._socket is not None else None
+        until_ms = self._close_until_ms or self._end_until_ms
+        if until_ms:
+            return until_ms if self._socket is not None else None
         if self._handler is None or self._held:  # who waits for us is not late
             return None
         return self._handler.next_deadline_ms()
 
     def on_deadline(self, now_ms: int) -> None:
         """Run the handler's timer, or abort a close that takes too long."""
-        if self._close_until_ms:
+        if self._is_ending():
             self.abort()
         elif self._handler is not None:
             try:
@@ -220,7 +229,7 @@ class SocketTransport(Transport):
     def close(self) -> None:
         """Send what was written, for 5 s at most, then close."""
         if self._socket is not None and not self._close_until_ms:
-            self._close_until_ms = self._endpoint.clock.now_ms() + LINGER_MS
+            self._close_until_ms = self._end_until_ms or self._endpoint.clock.now_ms() + LINGER_MS
             self._socket.close()
             self._endpoint.timer.watch(self)
 
@@ -232,31 +241,35 @@ class SocketTransport(Transport):
 
     def pause_reading(self) -> None:
         """Take no more bytes until `resume_reading`."""
-        if self._is_reading and self._socket is not None and not self._close_until_ms:
+        if self._is_reading and self._socket is not None and not self._is_ending():
             self._is_reading = False
             if not self._is_held_back:
                 self._socket.pause_reading()
 
     def resume_reading(self) -> None:
         """Take bytes again."""
-        if not self._is_reading and self._socket is not None and not self._close_until_ms:
+        if not self._is_reading and self._socket is not None and not self._is_ending():
             self._is_reading = True
             if not self._is_held_back:
                 self._socket.resume_reading()
 
     def hold_reading(self) -> None:
         """Take no more bytes until `release_reading`."""
-        if not self._is_held_back and self._socket is not None and not self._close_until_ms:
+        if not self._is_held_back and self._socket is not None and not self._is_ending():
             self._is_held_back = True
             if self._is_reading:
                 self._socket.pause_reading()
 
     def release_reading(self) -> None:
         """Take bytes again, unless reading is paused."""
-        if self._is_held_back and self._socket is not None and not self._close_until_ms:
+        if self._is_held_back and self._socket is not None and not self._is_ending():
             self._is_held_back = False
             if self._is_reading:
                 self._socket.resume_reading()
+
+    def _is_ending(self) -> bool:
+        """Return whether nothing more may be read: a socket that is read again after its end ends again."""
+        return self._close_until_ms != 0 or self._end_until_ms != 0
 
     def fileno(self) -> int:
         """Return the number of the socket, -1 where it is closed."""

@@ -187,8 +187,9 @@ class RocketmqHandler(ConnectionHandler):
         if not self.transport.is_writable:
             self.transport.pause_reading()
 
-    def on_eof(self, now_ms: int) -> None:
-        """The peer sends no more; nothing is owed to it that it would still read."""
+    def on_eof(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
+        """The peer sends no more: what it sent is answered when it is durable, a pull that waits is not."""
+        self._door.broker.when_durable(self.transport.close)
 
     def on_writable(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """Go on reading requests and answering held pulls."""

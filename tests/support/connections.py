@@ -24,6 +24,7 @@ class RecordingHandler(ConnectionHandler):
         self.fails_on = ()
         self.deadline_ms = None
         self.echoes = True
+        self.closes_at_eof = True
         self.heard = asyncio.Event()
 
     def _note(self, name):
@@ -40,6 +41,8 @@ class RecordingHandler(ConnectionHandler):
 
     def on_eof(self, now_ms):
         self._note("eof")
+        if self.closes_at_eof:
+            self.transport.close()
 
     def on_writable(self, now_ms):
         self._note("writable")

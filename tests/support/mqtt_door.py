@@ -71,6 +71,13 @@ class DoorPeer:
         self.world.turn()
         return self
 
+    def end(self, *data):
+        """Send bytes and then no more, reading on."""
+        self.handler.on_data(b"".join(data), self.world.now_ms)
+        self.handler.on_eof(self.world.now_ms)
+        self.world.turn()
+        return self
+
     def vanish(self):
         """Lose the connection."""
         self.transport.is_closed = True

@@ -70,6 +70,10 @@ class Peer:
         """Let bytes arrive."""
         self.handler.on_data(data, self.site.now_ms)
 
+    def end(self) -> None:
+        """Let no more arrive; the peer reads on."""
+        self.handler.on_eof(self.site.now_ms)
+
     def take(self) -> list[Command]:
         """Return the commands that were written since the last time."""
         data = bytes(self.transport.written)

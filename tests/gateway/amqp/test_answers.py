@@ -27,7 +27,7 @@ class Output:
 def scene():
     waiting = []
     output = Output()
-    return Answers(waiting.append, output), output, waiting
+    return Answers(lambda callback: callback(), waiting.append, output), output, waiting
 
 
 def test_what_need_not_be_safe_is_answered_at_once(scene):

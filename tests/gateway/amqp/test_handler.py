@@ -127,6 +127,44 @@ def test_confirms_wait_for_the_disk(tmp_path):
     world.close()
 
 
+def test_what_came_before_the_end_is_confirmed_and_nothing_more_is_delivered(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=True)
+    peer = world.client()
+    peer.declare("q", durable=True)
+    peer.confirms().consume("q")
+    peer.take()
+    world.flushes_by_itself = False
+    peer.end(amqp.publish(1, b"a"))
+    world.turn()
+    assert not peer.is_closed
+    world.flush()
+    (ack, *_) = peer.take()
+    assert (ack.name, ack.delivery_tag) == ("Basic.Ack", 1)
+    assert peer.is_closed
+    world.flushes_by_itself = True
+    other = world.client().consume("q")
+    assert [one.body for one in other.messages()] == [b"a"]
+    world.close()
+
+
+def test_declarations_before_the_end_are_answered_in_order(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=False)
+    peer = world.client()
+    world.flushes_by_itself = False
+    declared = [Queue.Declare(queue=name, durable=True) for name in ("a", "b")]
+    peer.end(*[amqp.method(1, one) for one in (declared[0], Basic.Get(queue="a"), declared[1])])
+    assert peer.take() == []
+    names = []
+    while world.is_flush_due:
+        assert not peer.is_closed
+        world.flush()
+        world.turn()
+        names += [one.name for one in peer.take()]
+    assert sorted(names) == ["Basic.GetEmpty", "Queue.DeclareOk", "Queue.DeclareOk"]
+    assert peer.is_closed
+    world.close()
+
+
 def test_durable_things_are_answered_when_they_are_safe_and_in_order(tmp_path):
     world = AmqpWorld(tmp_path, is_sync=True)
     peer = world.client()

@@ -60,6 +60,37 @@ def test_acknowledgement_is_not_sent_on_a_closed_connection(world):
     assert publisher.transport.sent == b""
 
 
+def test_what_came_before_the_end_is_acknowledged_and_the_will_is_published(world):  # MQTT-3.1.2-8
+    subscriber = world.client(b"s", (b"gone", 0))
+    publisher = world.client(b"p", will=(b"gone", b"lost", 0, False))
+    world.flushes_by_itself = False
+    publisher.end(publish(b"t", b"x", qos=1, packet_id=3))
+    assert subscriber.bodies() == [b"lost"]
+    assert publisher.take() == []
+    assert not publisher.is_closed
+    world.flush()
+    assert publisher.take() == [puback(3)]
+    assert publisher.is_closed
+    publisher.vanish()
+    assert subscriber.bodies() == []
+
+
+def test_subscription_of_a_durable_session_is_answered_after_the_end(make_world):
+    world = make_world(is_sync=False)
+    subscriber = world.client(b"s", clean=False)
+    world.flushes_by_itself = False
+    subscriber.end(subscribe(7, (b"t", 1)))
+    assert subscriber.take() == []
+    assert not subscriber.is_closed
+    world.flush()
+    assert subscriber.take() == [suback(7, 1)]
+    assert subscriber.is_closed
+    world.flushes_by_itself = True
+    world.client(b"p").send(publish(b"t", b"x", qos=1, packet_id=1))
+    assert subscriber.transport.sent == b""
+    assert world.connect(b"s", clean=False).bodies() == [b"x"]
+
+
 def test_acknowledgements_keep_the_order_of_messages(world):  # MQTT-4.6.0-2
     publisher = world.client(b"p")
     publisher.send(*[publish(b"t/%d" % (i % 5), b"x", qos=1, packet_id=i) for i in range(1, 3001)])

@@ -136,6 +136,47 @@ async def test_written_bytes_are_sent_before_a_close_and_none_after():
         writer.close()
 
 
+async def test_a_peer_that_sends_no_more_is_answered_before_the_close():
+    async with open_site() as site:
+        site.prepare = lambda handler: setattr(handler, "closes_at_eof", False)
+        reader, writer = await site.connect()
+        writer.write(b"x")
+        writer.write_eof()
+        assert await reader.readexactly(1) == b"x"
+        (handler,) = site.handlers
+        await handler.until("eof")
+        transport = handler.transport
+        for change in (transport.pause_reading, transport.resume_reading, transport.hold_reading):
+            change()
+        transport.release_reading()
+        await asyncio.sleep(0.02)
+        assert handler.calls == ["data", "eof"]
+        transport.write(b"late")
+        transport.close()
+        assert await reader.read() == b"late"
+        await handler.until("closed")
+        writer.close()
+
+
+async def test_a_peer_that_sends_no_more_is_not_kept_for_answers_that_never_come():
+    async with open_site() as site:
+        site.prepare = lambda handler: setattr(handler, "closes_at_eof", False)
+        reader, writer = await site.connect()
+        writer.write(b"x")
+        await reader.readexactly(1)
+        writer.write_eof()
+        (handler,) = site.handlers
+        await handler.until("eof")
+        deadline_ms = handler.transport.next_deadline_ms()
+        assert site.clock.now_ms() + 4_000 < deadline_ms <= site.clock.now_ms() + 5_000
+        site.timer.run_due(deadline_ms - 300)
+        assert "closed" not in handler.calls
+        site.timer.run_due(deadline_ms + 500)
+        await handler.until("closed")
+        assert "timer" not in handler.calls
+        writer.close()
+
+
 async def test_close_of_a_peer_that_reads_nothing_ends_in_time():
     async with open_site() as site:
         reader, writer = await site.connect()

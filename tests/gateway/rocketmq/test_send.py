@@ -42,6 +42,16 @@ def test_an_answer_waits_until_the_message_is_durable(site, peer):
     assert [answer.code for answer in peer.take()] == [0]
 
 
+def test_what_came_before_the_end_is_answered_when_it_is_durable(site, peer):
+    peer.give(send_frame(b"x"))
+    peer.end()
+    assert peer.take() == []
+    assert not peer.transport.is_closed
+    site.turn()
+    assert [answer.code for answer in peer.take()] == [0]
+    assert peer.transport.is_closed
+
+
 def test_many_sends_of_one_read_are_answered_in_one_write(site, peer):
     peer.give(b"".join(send_frame(b"m%d" % i, opaque=i, e=str(i % 4)) for i in range(100)))
     site.turn()
