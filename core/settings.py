@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from core.reserved import RESERVED_TOPICS
+
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
@@ -16,6 +18,15 @@ _TOPIC = r"^[%|A-Za-z0-9_-]{1,127}$"
 def _check_address(text: str) -> str:
     ipaddress.ip_address(text)
     return text
+
+
+def _check_parent(topic: str) -> str:
+    if topic.encode() in RESERVED_TOPICS:
+        raise ValueError("this topic is the log's own")
+    return topic
+
+
+_ParentTopic = Annotated[str, Field(pattern=_TOPIC), AfterValidator(_check_parent)]
 
 
 class FlushSettings(BaseModel, frozen=True, extra="forbid"):
@@ -38,7 +49,7 @@ class StoreSettings(BaseModel, frozen=True, extra="forbid"):
     segment_bytes: Annotated[int, Field(ge=64 * KIB, le=GIB, multiple_of=4096)] = 256 * MIB  # of one file of the log
     message_bytes_max: Annotated[int, Field(ge=1, le=256 * MIB)] = 4 * MIB  # of a body
     inline_dispatch_bytes: Annotated[int, Field(ge=0, le=32_000)] = 4096  # longer lists of queues are stored once
-    parent_topic: Annotated[str, Field(pattern=_TOPIC)] = "LMQ_PARENT"  # what MQTT and AMQP messages are stored on
+    parent_topic: _ParentTopic = "LMQ_PARENT"  # what MQTT and AMQP messages are stored on
     store_host: Annotated[str, AfterValidator(_check_address)] = "127.0.0.1"  # stamped on records: RocketMQ asks there
     store_port: Annotated[int, Field(ge=0, le=65_535)] = 10_911  # stamped on records, with store_host
     disk_free_bytes_min: Annotated[int, Field(ge=0)] = 256 * MIB  # less holds publishers back; 0: only a full disk

@@ -11,12 +11,12 @@ from core import octets
 from core.errors import MessageTooLargeError
 from core.message import DispatchSet, PublishBatch, Route
 from core.properties import DISPATCH_SET, PROPERTIES_BYTES_MAX
+from core.reserved import DISPATCH_SET_TOPIC
 from core.store.dispatch_set import SET_HEADER_BYTES, SET_VERSION
 from core.store.head_index import HeadIndex
 from core.store.layout import (
     BLANK_BYTES,
     CRC_PROPERTY_BYTES,
-    DISPATCH_SET_TOPIC,
     MAGIC_BLANK,
     RECORD_BYTES_MIN,
     SYS_BORN_V6,

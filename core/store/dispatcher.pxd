@@ -3,14 +3,13 @@ from core cimport octets
 from core.message cimport StoredBatch
 from core.store.head_index cimport HeadIndex
 from core.store.queue_names cimport QueueNames
-from core.store.record cimport fill_columns, find_property, is_gap, is_intact, read_decimal, record_size
+from core.store.record cimport fill_columns, find_property, is_gap, is_intact, is_set, read_decimal, record_size
 
 cdef int _HOLE
 cdef int _NOT_DISPATCHED
 cdef bytes _NAMES
 cdef bytes _OFFSETS
 cdef bytes _SET
-cdef bytes _SET_TOPIC
 
 
 @cython.final

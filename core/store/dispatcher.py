@@ -16,16 +16,15 @@ from core.properties import DISPATCH_SET, INNER_MULTI_DISPATCH, INNER_MULTI_QUEU
 from core.store.dispatch_set import LMQ_PREFIX, decode_set
 from core.store.gap import SetUse, read_uses
 from core.store.head_index import GONE, HOLE, HeadIndex
-from core.store.layout import DISPATCH_SET_TOPIC, SYS_NOT_DISPATCHED
+from core.store.layout import SYS_NOT_DISPATCHED
 from core.store.queue_names import QueueNames
-from core.store.record import fill_columns, find_property, is_gap, is_intact, read_decimal, record_size
+from core.store.record import fill_columns, find_property, is_gap, is_intact, is_set, read_decimal, record_size
 
 _HOLE = HOLE
 _NOT_DISPATCHED = SYS_NOT_DISPATCHED
 _NAMES = INNER_MULTI_DISPATCH
 _OFFSETS = INNER_MULTI_QUEUE_OFFSET
 _SET = DISPATCH_SET
-_SET_TOPIC = DISPATCH_SET_TOPIC
 LISTS_CACHED = 100_000
 
 
@@ -79,10 +78,10 @@ class Dispatcher:
         self.records += 1
         if columns.sys_flag[0] & _NOT_DISPATCHED:
             return
-        ref = self._topic_ref(buf, octets.read_i32(buf, pos + 12))
-        if self.last_topic == _SET_TOPIC:
+        if is_set(columns, 0, buf):
             self._learn_set(buf, base + pos)
             return
+        ref = self._topic_ref(buf, octets.read_i32(buf, pos + 12))
         self._place(ref, octets.read_i64(buf, pos + 20), pos)
         start = columns.properties_start[0]
         end = columns.properties_end[0]
@@ -111,8 +110,7 @@ class Dispatcher:
         key = b"%b/%d" % (topic, queue_id)
         ref = self.topics.get(key, -1)
         if ref < 0:
-            ref = self._intern(key) if topic != _SET_TOPIC else 0
-            self.topics[key] = ref
+            ref = self.topics[key] = self._intern(key)
         self.last_topic = topic
         self.last_queue_id = queue_id
         self.last_ref = ref

@@ -14,12 +14,12 @@ from array import array
 from collections.abc import Sequence
 
 from core.errors import CorruptRecordError
+from core.reserved import GAP_TOPIC
 from core.store.dispatch_set import encode_varint, read_varint, varint_size
 from core.store.layout import (
     BLANK_BYTES,
     GAP_BODY_AT,
     GAP_MARK,
-    GAP_TOPIC,
     HOST_V4_BYTES,
     MAGIC_BLANK,
     MAGIC_V1,

@@ -26,9 +26,6 @@ SYS_NOT_DISPATCHED = 0x4  # set in prepared (0x4) and rolled back (0xC): such re
 
 CRC_PROPERTY_BYTES = 20  # `__CRC32#` 0x01, ten digits with the lowest first, 0x02
 
-DISPATCH_SET_TOPIC = b"LMQ_DISPATCH_SET"  # records that hold an interned dispatch set; they are in no queue
-
-GAP_TOPIC = b"LMQ_GAP"  # records that lead over what is no longer kept; they are in no queue
 GAP_MARK = 0x4C4D512047415021  # their prepared offset, "LMQ GAP!": no producer chooses that field, others have 0 there
 GAP_MARK_AT = 76  # their hosts are IPv4
 GAP_BODY_AT = 88

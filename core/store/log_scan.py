@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from core.message import StoredBatch
-from core.store.layout import DISPATCH_SET_TOPIC
-from core.store.record import BLANK, fill_range, find_sound, record_size
-from core.store.record_walk import find_way_on
+from core.store.record import BLANK, find_sound, record_size
+from core.store.record_walk import fill_range, find_way_on
 
 
 class LogScan:
@@ -33,7 +32,7 @@ class LogScan:
         pos = start - base
         limit = min(end - base, len(view))
         while pos < limit and into.count < into.capacity:
-            pos = fill_range(into, view, base, pos, limit, limit, DISPATCH_SET_TOPIC)
+            pos = fill_range(into, view, base, pos, limit, limit)
             if pos >= limit or into.count == into.capacity:
                 break
             if record_size(view, pos) == BLANK:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from core.errors import DiskFullError, LmqError, StoreClosedError
+from core.errors import DiskFullError, InvalidNameError, LmqError, StoreClosedError
 from core.message import DispatchSet, PublishBatch, Route, StoredBatch
+from core.reserved import RESERVED_TOPICS
 from core.settings import StoreSettings
 from core.store.commit_log import CommitLog
 from core.store.confirmed import Confirmed
@@ -168,8 +169,10 @@ class MessageStore:
         """Return the route of messages to queue `queue_id` of `topic` and to the light queues `names`.
 
         Raises:
-            InvalidNameError: A name is no light queue's.
+            InvalidNameError: A name is no light queue's, or the topic is the log's own.
         """
+        if topic in RESERVED_TOPICS:
+            raise InvalidNameError(topic.decode(), "this topic is the log's own")
         topic_ref = self.intern_queue(b"%b/%d" % (topic, queue_id))
         return Route(topic, queue_id, topic_ref, prefix, self.make_dispatch(names))
 

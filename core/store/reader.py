@@ -12,9 +12,10 @@ from typing import NamedTuple
 from core.errors import CorruptRecordError, DataFolderUnusableError
 from core.message import StoredBatch
 from core.properties import DISPATCH_SET, INNER_MULTI_DISPATCH, decode_properties
+from core.reserved import DISPATCH_SET_TOPIC
 from core.store.confirmed import Confirmed
 from core.store.dispatch_set import decode_set
-from core.store.layout import COMMIT_LOG_FOLDER, DISPATCH_SET_TOPIC, segment_paths
+from core.store.layout import COMMIT_LOG_FOLDER, CRC_PROPERTY_BYTES, segment_paths
 from core.store.log_scan import LogScan
 from core.store.mapped_file import MappedFile
 from core.store.record import fill_columns, is_intact
@@ -138,7 +139,7 @@ class StoreReader:
         names = self._sets.get(physical_offset)
         if names is None:
             record = decode_record(batch.buf, physical_offset - self._base, self._base)
-            if record.topic != DISPATCH_SET_TOPIC:
+            if record.topic != DISPATCH_SET_TOPIC or len(record.properties) != CRC_PROPERTY_BYTES:
                 raise CorruptRecordError(physical_offset, "not a dispatch set")
             names = decode_set(record.body)[0]
             if len(self._sets) >= SETS_CACHED:

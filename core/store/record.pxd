@@ -16,6 +16,7 @@ cdef Py_ssize_t _GAP_MARK_AT
 cdef Py_ssize_t _GAP_BODY_AT
 cdef bytes _GAP_TOPIC
 cdef Py_ssize_t _GAP_TAIL_BYTES
+cdef bytes _SET_TOPIC
 cdef Py_ssize_t _CRC_FROM
 cdef int _CRC_MARKS
 cdef bytes _CRC_NAME
@@ -45,6 +46,10 @@ cpdef bint is_intact(StoredBatch into, Py_ssize_t i, const unsigned char[::1] bu
 cpdef bint is_gap(StoredBatch into, Py_ssize_t i, const unsigned char[::1] buf) except -1
 
 
+@cython.locals(end=Py_ssize_t)
+cpdef bint is_set(StoredBatch into, Py_ssize_t i, const unsigned char[::1] buf) except -1
+
+
 @cython.locals(size=Py_ssize_t, data_end=Py_ssize_t)
 cpdef Py_ssize_t find_gap_end(const unsigned char[::1] buf, long long base, Py_ssize_t pos) except -2
 
@@ -70,13 +75,6 @@ cpdef Py_ssize_t fill_batch(
 
 cdef bint has_row(
     StoredBatch into, Py_ssize_t i, const unsigned char[::1] buf, long long physical_offset
-) except -1
-
-
-@cython.locals(filled=Py_ssize_t)
-cpdef Py_ssize_t fill_range(
-    StoredBatch into, const unsigned char[::1] buf, long long base, Py_ssize_t pos, Py_ssize_t end,
-    Py_ssize_t trusted_from, bytes hidden_topic
 ) except -1
 
 

@@ -12,12 +12,12 @@ from array import array
 from core import octets
 from core.message import StoredBatch
 from core.properties import CRC, TOPIC
+from core.reserved import DISPATCH_SET_TOPIC, GAP_TOPIC
 from core.store.layout import (
     CRC_PROPERTY_BYTES,
     GAP_BODY_AT,
     GAP_MARK,
     GAP_MARK_AT,
-    GAP_TOPIC,
     HOST_V6_BYTES,
     MAGIC_BLANK,
     MAGIC_V1,
@@ -42,6 +42,7 @@ _GAP_MARK_AT = GAP_MARK_AT
 _GAP_BODY_AT = GAP_BODY_AT
 _GAP_TOPIC = GAP_TOPIC
 _GAP_TAIL_BYTES = 3 + len(GAP_TOPIC)
+_SET_TOPIC = DISPATCH_SET_TOPIC
 _CRC_FROM = 12  # a gap's own checksum starts after the body's, which covers it
 _CRC_MARKS = 10  # bytes of the property that are always the same
 _CRC_NAME = CRC + b"\x01"
@@ -162,6 +163,20 @@ def is_gap(into: StoredBatch, i: int, buf: Buffer) -> bool:
     return octets.read_i64(buf, into.body_start[i] - _GAP_BODY_AT + _GAP_MARK_AT) == _GAP_MARK
 
 
+def is_set(into: StoredBatch, i: int, buf: Buffer) -> bool:
+    """Return whether the record in place `i`, filled by `fill_columns`, holds a dispatch set.
+
+    Its topic says so, and that it has no property but its checksum: every message bears more, whatever its topic is.
+    """
+    end = into.properties_end[i]
+    return (
+        end - into.properties_start[i] == _CRC_BYTES
+        and _crc_likeness(buf, end - _CRC_BYTES) == _CRC_MARKS
+        and into.topic_end[i] - into.topic_start[i] == len(_SET_TOPIC)
+        and has_prefix(buf, into.topic_start[i], into.topic_end[i], _SET_TOPIC)
+    )
+
+
 def find_gap_end(buf: Buffer, base: int, pos: int) -> int:
     """Return where the gap ends whose sound head stands at `pos` of the segment `buf`, or -1."""
     size = record_size(buf, pos)
@@ -267,39 +282,6 @@ def has_row(into: StoredBatch, i: int, buf: Buffer, physical_offset: int) -> boo
         return False
     into.attempt[i] = octets.read_i32(buf, into.body_start[i] - 16) + 1  # a consumer may have counted there
     return True
-
-
-def fill_range(
-    into: StoredBatch, buf: Buffer, base: int, pos: int, end: int, trusted_from: int, hidden_topic: bytes
-) -> int:
-    """Fill `into`, behind what it holds, with the records that start in [pos, end) of the segment `buf`.
-
-    Args:
-        into: Goes on at its `count`, up to its capacity.
-        buf: The segment.
-        base: Its first physical offset.
-        pos: Where a record starts.
-        end: Where to stop.
-        trusted_from: Records from this position on need no check.
-        hidden_topic: Records whose topic this is are passed over, and gaps.
-
-    Returns:
-        Where the first record starts that was not read: at `end` or after it, at the end of what is there, at damage,
-        or where `into` was full.
-    """
-    filled = into.count
-    while pos < end and filled < into.capacity and fill_columns(into, filled, buf, pos, base):
-        if pos < trusted_from and not is_intact(into, filled, buf):
-            break
-        pos = into.record_end[filled]
-        if is_gap(into, filled, buf):
-            continue
-        if into.topic_end[filled] - into.topic_start[filled] != len(hidden_topic) or not has_prefix(
-            buf, into.topic_start[filled], into.topic_end[filled], hidden_topic
-        ):
-            filled += 1
-    into.count = filled
-    return pos
 
 
 def find_sound(into: StoredBatch, buf: Buffer, base: int, pos: int, end: int) -> int:

@@ -1,9 +1,18 @@
 import cython
 
 from core.message cimport StoredBatch
-from core.store.record cimport fill_columns, find_gap_end, find_property, is_intact, read_decimal, record_size
+from core.store.record cimport (
+    fill_columns, find_gap_end, find_property, is_gap, is_intact, is_set, read_decimal, record_size
+)
 
 cdef bytes _SET
+
+
+@cython.locals(filled=Py_ssize_t)
+cpdef Py_ssize_t fill_range(
+    StoredBatch into, const unsigned char[::1] buf, long long base, Py_ssize_t pos, Py_ssize_t end,
+    Py_ssize_t trusted_from
+) except -1
 
 
 @cython.locals(at=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t)

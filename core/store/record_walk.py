@@ -10,12 +10,42 @@ from core.store.record import (
     fill_columns,
     find_gap_end,
     find_property,
+    is_gap,
     is_intact,
+    is_set,
     read_decimal,
     record_size,
 )
 
 _SET = DISPATCH_SET
+
+
+def fill_range(into: StoredBatch, buf: Buffer, base: int, pos: int, end: int, trusted_from: int) -> int:
+    """Fill `into`, behind what it holds, with the messages that start in [pos, end) of the segment `buf`.
+
+    Gaps and dispatch sets are passed over.
+
+    Args:
+        into: Goes on at its `count`, up to its capacity.
+        buf: The segment.
+        base: Its first physical offset.
+        pos: Where a record starts.
+        end: Where to stop.
+        trusted_from: Records from this position on need no check.
+
+    Returns:
+        Where the first record starts that was not read: at `end` or after it, at the end of what is there, at damage,
+        or where `into` was full.
+    """
+    filled = into.count
+    while pos < end and filled < into.capacity and fill_columns(into, filled, buf, pos, base):
+        if pos < trusted_from and not is_intact(into, filled, buf):
+            break
+        pos = into.record_end[filled]
+        if not is_gap(into, filled, buf) and not is_set(into, filled, buf):
+            filled += 1
+    into.count = filled
+    return pos
 
 
 def find_way_on(buf: Buffer, base: int, pos: int) -> int:

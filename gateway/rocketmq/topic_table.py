@@ -11,6 +11,7 @@ import struct
 from typing import Protocol
 
 from core.lmq.queue_name import is_light
+from core.reserved import RESERVED_TOPICS
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.response_codes import ResponseCode
 
@@ -23,7 +24,7 @@ DEAD_PREFIX = b"%DLQ%"
 TOPIC_BYTES_MAX = 127
 RETRY_TOPIC_BYTES_MAX = 255
 QUEUES_MAX = 1024
-NOT_SENDABLE = frozenset(
+NOT_SENDABLE = RESERVED_TOPICS.union(
     (
         b"SCHEDULE_TOPIC_XXXX",
         b"RMQ_SYS_TRANS_HALF_TOPIC",
@@ -82,9 +83,11 @@ class TopicTable:
         self._known: dict[bytes, Topic] = {TEMPLATE: Topic(8, 8, template), parent_topic: Topic(1, 1)}
 
     def find(self, name: bytes) -> Topic | None:
-        """Return the topic of that name, or None."""
+        """Return the topic of that name, or None; what is the log's own is no topic."""
         if is_light(name):
             return LIGHT_TOPIC
+        if name in RESERVED_TOPICS:
+            return None
         topic = self._known.get(name)
         if topic is None:
             row = self._rows.get(name)

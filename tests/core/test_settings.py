@@ -22,6 +22,7 @@ def test_defaults_are_the_documented_ones():
         {"inline_dispatch_bytes": 32_768},
         {"flush": {"mode": "never"}},
         {"parent_topic": "a/b"},
+        {"parent_topic": "LMQ_GAP"},
         {"store_host": "localhost"},
         {"no_such_key": 1},
     ],

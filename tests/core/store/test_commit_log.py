@@ -8,7 +8,7 @@ import pytest
 from core.errors import DiskFullError, MessageTooLargeError
 from core.message import PublishBatch
 from core.properties import decode_properties
-from core.store.layout import DISPATCH_SET_TOPIC
+from core.reserved import DISPATCH_SET_TOPIC
 from core.store.record import record_size
 from core.store.record_codec import decode_record
 from tests.support.store import NOW_MS, light, make_batch, open_store, publish, read_queue

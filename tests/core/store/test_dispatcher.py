@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 from array import array
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from core.reserved import DISPATCH_SET_TOPIC
 from core.store.dispatch_set import encode_names
 from core.store.dispatcher import Dispatcher
 from core.store.head_index import HOLE, HeadIndex
@@ -115,6 +117,26 @@ def test_message_of_an_unknown_set_is_counted_as_lost(dispatcher):
     dispatcher.run(log_of((0, b"LMQ_SET\x0112345\x02")), 0, 0)
     assert dispatcher.lost == 1
     assert entries_of(dispatcher, b"T/0")[1] == [0]
+
+
+def test_a_message_on_the_topic_of_dispatch_sets_is_not_believed(dispatcher):
+    """No door takes one; a log that has one from elsewhere, or from before, is not led astray by it."""
+    body = b"".join(n.to_bytes(4, "big") for n in (1, 1, 9)) + encode_names([b"%LMQ%a"]) + b"\x63"
+    forged = Record(
+        topic=DISPATCH_SET_TOPIC,
+        queue_id=0,
+        queue_offset=0,
+        physical_offset=0,
+        body=body[:8] + (len(body) - 13).to_bytes(4, "big") + body[12:],
+        properties=b"UNIQ_KEY\x01k\x02",
+    )
+    log = encode_record(forged, with_crc=True)
+    second = replace(forged, topic=b"T", physical_offset=len(log), properties=b"LMQ_SET\x010\x02")
+    log += encode_record(second, with_crc=True)
+    assert dispatcher.run(log, 0, 0) == len(log)
+    assert dispatcher.names.find(b"%LMQ%a") == -1
+    assert (dispatcher.lost, dispatcher.records) == (1, 2)
+    assert entries_of(dispatcher, DISPATCH_SET_TOPIC + b"/0")[1] == [0]
 
 
 def test_damage_stops_the_run_where_it_stands(dispatcher):

@@ -15,6 +15,7 @@ from core.errors import (
     StoreClosedError,
 )
 from core.message import StoredBatch
+from core.reserved import RESERVED_TOPICS
 from core.settings import RetentionSettings, StoreSettings
 from tests.support.store import NOW_MS, SMALL, light, make_batch, open_store, publish, read_queue, retire
 
@@ -70,6 +71,13 @@ def test_indexes_are_rebuilt_from_the_log_alone(tmp_path):
     assert store.report.indexes_rebuilt > 0
     assert store.report.entries_lost == 0
     store.close()
+
+
+@pytest.mark.parametrize("topic", sorted(RESERVED_TOPICS))
+def test_no_route_leads_to_a_topic_of_the_logs_own(store, topic):
+    with pytest.raises(InvalidNameError):
+        store.make_route(topic, 0, b"", [])
+    assert store.find_queue(topic + b"/0") == -1
 
 
 def test_message_without_a_route_is_passed_over(store):

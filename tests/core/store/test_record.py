@@ -12,7 +12,6 @@ from core.store.record import (
     NO_RECORD,
     fill_batch,
     fill_columns,
-    fill_range,
     find_property,
     find_sound,
     is_intact,
@@ -132,20 +131,3 @@ def test_record_inside_a_body_is_not_taken_for_one_after_damage():
     outer = bytearray(encode_record(make_record(body=inner), with_crc=True))
     outer[3] ^= 1
     assert find_sound(StoredBatch(1), outer, 0, 0, len(outer)) == -1
-
-
-def test_range_fill_passes_over_hidden_records_and_stops_at_damage():
-    raws = [
-        encode_record(make_record(topic=topic, physical_offset=k * 114), with_crc=True)
-        for k, topic in enumerate((b"T", b"H", b"T", b"T"))
-    ]
-    segment = bytearray(b"".join(raws))
-    into = StoredBatch(8)
-    assert fill_range(into, segment, 0, 0, len(segment), len(segment), b"H") == len(segment)
-    assert list(into.record_start[:3]) == [0, 228, 342]
-    into.clear()
-    segment[228 + 50] ^= 1
-    assert fill_range(into, segment, 0, 0, len(segment), len(segment), b"H") == 228
-    assert into.count == 1
-    into.clear()
-    assert fill_range(into, segment, 0, 0, 115, len(segment), b"") == 228

@@ -6,7 +6,7 @@ from core.message import StoredBatch
 from core.store.gap import make_blank, make_gaps
 from core.store.log_scan import LogScan
 from core.store.record_codec import encode_record
-from core.store.record_walk import find_sets, find_way_on
+from core.store.record_walk import fill_range, find_sets, find_way_on
 from tests.support.store import make_record
 
 BASE = 1 << 30
@@ -57,3 +57,28 @@ def test_sets_that_records_name_are_found_up_to_what_is_no_record():
     assert find_sets(scratch, segment[: starts[5] - 1], BASE, 0, starts[8], found) == starts[4]
     segment[starts[1] + 95] ^= 1
     assert find_sets(scratch, segment, BASE, 0, starts[8], found) == starts[1]
+
+
+def test_range_fill_passes_over_dispatch_sets_and_stops_at_damage():
+    segment = bytearray()
+    starts = []
+    for topic, properties in [
+        (b"T", b""),
+        (b"LMQ_DISPATCH_SET", b""),
+        (b"LMQ_DISPATCH_SET", b"UNIQ_KEY\x01k\x02"),  # a message, whoever gave it that topic
+        (b"T", b"LMQ_TOPIC\x01LMQ_DISPATCH_SET\x02"),
+        (b"T", b""),
+    ]:
+        starts.append(len(segment))
+        segment += encode_record(
+            make_record(topic=topic, properties=properties, physical_offset=len(segment)), with_crc=True
+        )
+    into = StoredBatch(8)
+    assert fill_range(into, segment, 0, 0, len(segment), len(segment)) == len(segment)
+    assert list(into.record_start[: into.count]) == [starts[0], *starts[2:]]
+    into.clear()
+    segment[starts[2] + 50] ^= 1
+    assert fill_range(into, segment, 0, 0, len(segment), len(segment)) == starts[2]
+    assert into.count == 1
+    into.clear()
+    assert fill_range(into, segment, 0, 0, starts[1] + 1, len(segment)) == starts[2]

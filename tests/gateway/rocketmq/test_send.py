@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import shutil
 import zlib
 
 import pytest
 
 from core.lmq.queue_name import mqtt_queue_name
 from core.message import FLAG_MARK
+from core.store.dispatch_set import encode_names
 from gateway.rocketmq.commands import HEADER_BINARY, HEADER_JSON
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.message_codec import BatchItem, encode_batch
@@ -78,6 +80,10 @@ def test_one_way_sends_are_stored_and_not_answered(site, peer):
         ({"topic": "t" * 128}, 29),
         ({"topic": ""}, 29),
         ({"topic": "SELF_TEST_TOPIC"}, 16),
+        ({"topic": "LMQ_DISPATCH_SET"}, 16),
+        ({"topic": "LMQ_GAP"}, 16),
+        ({"properties": dispatch("LMQ_DISPATCH_SET")}, 13),
+        ({"properties": dispatch("%LMQ%a", "LMQ_GAP")}, 13),
         ({"topic": "New", "c": "NoTemplate"}, 17),
         ({"e": "99"}, 29),
         ({"properties": dispatch("plain")}, 13),
@@ -213,6 +219,7 @@ def test_a_batch_is_stored_as_its_messages_and_answered_with_all_their_ids(peer)
         (encode_batch([BatchItem(0, b"a", b""), BatchItem(0, b"b", b"DELAY\x011\x02")]), {}, 13),
         (encode_batch([BatchItem(0, b"a", b"x\x01\xff\x02")]), {}, 13),
         (encode_batch([BatchItem(0, b"a", b"")]), {"b": "bad name"}, 29),
+        (encode_batch([BatchItem(0, b"a", b"")]), {"b": "LMQ_DISPATCH_SET"}, 16),
         (encode_batch([BatchItem(0, b"a", b"")]), {"e": "x"}, 1),
     ],
 )
@@ -220,6 +227,28 @@ def test_a_batch_that_is_refused_is_not_stored_at_all(peer, body, ext, code):
     assert peer.ask(320, body, **(send_ext(m="true") | ext)).code == code
     peer.send(b"only")
     assert bodies_of(peer.pull("T")) == [b"only"]
+
+
+def test_a_forged_dispatch_set_is_refused_and_moves_no_queue(tmp_path):
+    forged = b"".join(n.to_bytes(4, "big") for n in (1, 1, 8)) + encode_names([b"%LMQ%a"]) + b"\x63"
+    site = DoorSite(tmp_path / "d")
+    peer = site.connect()
+    for code in (10, 310):
+        answer = peer.send(forged, code=code, topic="LMQ_DISPATCH_SET")
+        assert (answer.code, answer.remark) == (16, "Sending message to topic[LMQ_DISPATCH_SET] is forbidden.")
+    peer.send(forged, properties="LMQ_SET\x010\x02")
+    assert peer.send(forged, topic="%LMQ%LMQ_DISPATCH_SET").code == 0  # a light queue of that name is one like others
+    peer.send(b"mine", properties=dispatch("%LMQ%a"))
+    assert peer.ask(105, topic="LMQ_DISPATCH_SET").code == 17
+    assert peer.pull("LMQ_DISPATCH_SET").code == 17
+    site.close()
+    shutil.rmtree(tmp_path / "d" / "index")
+    site = DoorSite(tmp_path / "d")
+    peer = site.connect()
+    assert bodies_of(peer.pull("%LMQ%a")) == [b"mine"]
+    assert site.broker.store.max_offset(site.broker.store.find_queue(b"%LMQ%a")) == 1
+    assert site.broker.store.report.entries_lost == 0
+    site.close()
 
 
 def test_topics_that_sends_made_are_there_after_a_restart(tmp_path):

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from gateway.rocketmq.commands import Command
 from gateway.rocketmq.topic_route import TopicRoute
 from gateway.rocketmq.topic_table import TopicTable
@@ -32,8 +34,9 @@ def test_a_route_is_one_master_with_all_queues_and_no_space():
     }
 
 
-def test_an_unknown_topic_has_no_route():
-    answer = routes().get_route(Command(105, ext={"topic": "unknown"}), "x:1")
+@pytest.mark.parametrize("topic", ["unknown", "LMQ_DISPATCH_SET", "LMQ_GAP"])
+def test_a_topic_that_is_unknown_or_the_logs_own_has_no_route(topic):
+    answer = routes().get_route(Command(105, ext={"topic": topic}), "x:1")
     assert (answer.code, bytes(answer.body)) == (17, b"")
 
 
