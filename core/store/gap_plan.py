@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 
 from core import octets
 from core.errors import CorruptRecordError
@@ -32,8 +33,13 @@ _CELLS_A_STEP = 1 << 18
 _BYTES_A_READ = 1 << 20
 _READS_A_STEP = 4
 _GAPS_A_STEP = 64  # looked at; a gap is of 64 KiB at least
+_LOOKUPS = 16  # of one name, each in another step
 _HEADER_BYTES = STORE_MS_AT + 12 + 8
 _SYS_FLAG_AT = 36
+
+
+class NamesBusyError(Exception):
+    """A queue's name was not found while the names grow: the plan is worth another try."""
 
 
 class GapPlan:
@@ -102,6 +108,7 @@ class GapPlan:
 
         Raises:
             CorruptRecordError: Something that stays is damaged.
+            NamesBusyError: Queues of a set were not found.
         """
         if not self.kept:
             self._empty()
@@ -221,7 +228,7 @@ class GapPlan:
         starts: list[int] = []
         offsets: list[int] = []
         for number, name in enumerate(names):
-            ref = self._find_queue(name)
+            ref = yield from self._find_queue(name)
             floor = self._floors.get(ref, -1)
             found = self._source.find_from(ref, floor, start) if floor >= 0 else None
             if found is None or found[0] >= end:
@@ -232,18 +239,19 @@ class GapPlan:
                 yield
         return group_queues(starts, offsets, set_offsets)
 
-    def _find_queue(self, name: bytes) -> int:
+    def _find_queue(self, name: bytes) -> Generator[None, None, int]:
         """Return the ref of a queue of a set, which always has one.
 
-        The names are another thread's: where it is just making room for more of them, nothing is found.
+        The names are another thread's: where it is just making room for more of them, nothing is found, and it is tried
+        again in the next step. What is found is right in any case: the name there is compared.
         """
-        try:
-            ref = self._names.find(name)
-        except IndexError:
-            ref = -1
-        if ref < 0:
-            raise CorruptRecordError(self._base, "a dispatch set names an unknown queue")
-        return ref
+        for _ in range(_LOOKUPS):
+            with suppress(IndexError):
+                ref = self._names.find(name)
+                if ref >= 0:
+                    return ref
+            yield
+        raise NamesBusyError(name)
 
     def _join_narrow(self, uses: dict[int, bytes]) -> list[tuple[int, int]]:
         """Give the gaps up that have no room for what they must say; return what is to be read then."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from core.errors import CorruptRecordError, DiskFullError, FlushFailedError
 from core.store.gap_file import Holes, Writes, forget_gap_file, write_gap_file, write_gaps
-from core.store.gap_plan import GAP_WORTH, GapPlan
+from core.store.gap_plan import GAP_WORTH, GapPlan, NamesBusyError
 from core.store.layout import GAPS_SUFFIX, segment_name
 from core.store.mapped_file import can_punch, disk_bytes, punch_hole
 from core.store.queue_index import IndexPart
@@ -49,7 +49,7 @@ class Wish:
         self.needed = needed
         self.floors = floors
         self.reduced: SealedIndex | None = None  # None: it stays as it is
-        self.is_failed = False  # for want of room: worth another try
+        self.is_failed = False  # for want of room, or while queue names grew: worth another try
         self.is_damaged = False
         self.writes: Writes = []
         self.holes: Holes = []
@@ -108,7 +108,7 @@ class Puncher:
     def _plan(self, wish: Wish) -> Iterator[None]:
         try:
             yield from self._reduce(wish)
-        except DiskFullError:
+        except (DiskFullError, NamesBusyError):
             wish.is_failed = True
         except (CorruptRecordError, OSError) as error:
             wish.is_damaged = True

@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import CorruptRecordError
 from core.settings import StoreSettings
-from core.store.gap_plan import GAP_WORTH, GapPlan
+from core.store.gap_plan import GAP_WORTH, GapPlan, NamesBusyError
 from core.store.queue_names import QueueNames
 from core.store.record import find_gap_end
 from core.store.sealed_index import SealedIndex
@@ -116,3 +116,37 @@ def test_segment_with_damage_in_what_is_needed_is_not_touched(make, byte):
     with pytest.raises(CorruptRecordError):
         segment.kept(a=0)
     segment.kept(a=1)  # what is not needed is not read
+
+
+class GrowingNames:
+    """Names as another thread sees them that makes room: not found for a while, or out of bounds."""
+
+    def __init__(self, names, misses):
+        self.names = names
+        self.misses = misses
+
+    def find(self, name):
+        self.misses -= 1
+        if self.misses < 0:
+            return self.names.find(name)
+        if self.misses % 2:
+            raise IndexError
+        return -1
+
+
+def test_names_that_grow_meanwhile_are_looked_up_again(make):
+    wide = [f"w{number}" for number in range(20)]
+    site = make((wide, 500), ((), 300_000), (wide, 500))
+    expected = site.kept(w3=1)
+    names, site.names = site.names, GrowingNames(site.names, 0)
+    plan = GapPlan(site.fd, 0, MIB, source=site.source, names=site.names, floors={names.find(light("w3")[0]): 1})
+    list(plan.steps())
+    site.names.misses = 9
+    list(plan.finish())
+    assert (plan.writes, plan.holes) == (expected.writes, expected.holes)
+    plan = GapPlan(site.fd, 0, MIB, source=site.source, names=site.names, floors={names.find(light("w3")[0]): 1})
+    list(plan.steps())
+    site.names.misses = 1_000_000
+    with pytest.raises(NamesBusyError):
+        list(plan.finish())
+    site.names = names
