@@ -10,6 +10,10 @@ cdef int _NOT_DISPATCHED
 cdef bytes _NAMES
 cdef bytes _OFFSETS
 cdef bytes _SET
+cdef Py_ssize_t _CRC_BYTES
+cdef bytes _CRC_NAME
+cdef Py_ssize_t _LOST_BYTES_MIN
+cdef Py_ssize_t _LOST_MAX
 
 
 @cython.final
@@ -26,6 +30,9 @@ cdef class Dispatcher:
     cdef dict set_offsets
     cdef bint is_punched
     cdef dict uses
+    cdef long long doubts
+    cdef set sure
+    cdef set unsure
     cdef readonly long long records
     cdef readonly long long lost
     cdef readonly long long store_ms
@@ -33,8 +40,23 @@ cdef class Dispatcher:
     @cython.locals(size=Py_ssize_t)
     cpdef Py_ssize_t run(self, const unsigned char[::1] buf, long long base, Py_ssize_t pos) except -1
 
-    @cython.locals(start=Py_ssize_t, at=Py_ssize_t)
-    cpdef lose(self, const unsigned char[::1] buf, long long base, Py_ssize_t pos)
+    @cython.locals(columns=StoredBatch, is_one=bint)
+    cpdef lose(self, const unsigned char[::1] buf, long long base, Py_ssize_t pos, Py_ssize_t end)
+
+    cpdef settle(self)
+
+    cdef _doubt(self, Py_ssize_t records)
+
+    @cython.locals(
+        columns=StoredBatch, start=Py_ssize_t, end=Py_ssize_t, crc_at=Py_ssize_t, at=Py_ssize_t,
+        body_crc="unsigned int",
+    )
+    cdef bint _lose_places(self, const unsigned char[::1] buf, Py_ssize_t pos) except -1
+
+    @cython.locals(k=Py_ssize_t, names=list, offsets=list, refs=list, ref=int, offset="long long")
+    cdef bint _lose_inline(
+        self, const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t start, Py_ssize_t properties_end
+    ) except -1
 
     @cython.locals(columns=StoredBatch, ref=int, start=Py_ssize_t, end=Py_ssize_t, at=Py_ssize_t)
     cdef _dispatch(self, const unsigned char[::1] buf, long long base, Py_ssize_t pos)
@@ -69,10 +91,17 @@ cdef class Dispatcher:
         self, const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t properties_end, int pos, int entry
     )
 
+    @cython.locals(ref=int)
+    cdef _dispatch_doubtful(self, int[::1] refs, int entry)
+
     @cython.locals(head=HeadIndex, starts="int[::1]", offsets="long long[::1]", k=Py_ssize_t, ref=int)
     cdef _dispatch_use(self, long long place, int[::1] refs, int pos, int entry)
 
     cdef _skip_to(self, int ref, long long offset)
+
+
+@cython.locals(close=Py_ssize_t)
+cdef bytes _read_text(const unsigned char[::1] buf, Py_ssize_t at, Py_ssize_t end)
 
 
 @cython.locals(count=Py_ssize_t)

@@ -3,6 +3,9 @@
 A record says itself where it is in its queues: its own queue offset, `INNER_MULTI_QUEUE_OFFSET` for the light queues,
 the dispatch set's record for an interned set. So any segment can be indexed by itself. Where records were punched out,
 the gap says where the queues of the sets stand after it.
+
+Where a record is lost whose queues cannot be told, the offsets of a set's messages cannot be counted: they are in doubt
+until something names an offset of the queue, and what is in doubt is lost too, not served under another's number.
 """
 
 from __future__ import annotations
@@ -12,20 +15,26 @@ from array import array
 from core import octets
 from core.errors import CorruptRecordError
 from core.message import StoredBatch
-from core.properties import DISPATCH_SET, INNER_MULTI_DISPATCH, INNER_MULTI_QUEUE_OFFSET
+from core.properties import CRC, DISPATCH_SET, INNER_MULTI_DISPATCH, INNER_MULTI_QUEUE_OFFSET
 from core.store.dispatch_set import LMQ_PREFIX, decode_set
 from core.store.gap import SetUse, read_uses
 from core.store.head_index import GONE, HOLE, HeadIndex
-from core.store.layout import SYS_NOT_DISPATCHED
+from core.store.layout import CRC_PROPERTY_BYTES, SYS_NOT_DISPATCHED
 from core.store.queue_names import QueueNames
 from core.store.record import fill_columns, find_property, is_gap, is_intact, is_set, read_decimal, record_size
 
 _HOLE = HOLE
 _NOT_DISPATCHED = SYS_NOT_DISPATCHED
+_CRC_BYTES = CRC_PROPERTY_BYTES
+_CRC_NAME = CRC
 _NAMES = INNER_MULTI_DISPATCH
 _OFFSETS = INNER_MULTI_QUEUE_OFFSET
 _SET = DISPATCH_SET
 LISTS_CACHED = 100_000
+LOST_BYTES_MIN = 128  # of a record that is in a light queue
+_LOST_BYTES_MIN = LOST_BYTES_MIN
+LOST_MAX = 65_536  # records that a damaged stretch is taken for: each takes a place in queues that are in doubt
+_LOST_MAX = LOST_MAX
 
 
 class Dispatcher:
@@ -47,6 +56,9 @@ class Dispatcher:
         self.set_offsets: dict[int, array[int]] = {}  # -> next offsets of these queues when it was written
         self.is_punched = False  # a gap came: what records since then do not say is gone, and sets go by `uses`
         self.uses: dict[int, SetUse] = {}  # of the sets that records use up to the next gap, by physical offset
+        self.doubts = 0  # so many records at most went to queues that nobody knows
+        self.sure: set[int] = set()  # refs whose offset something named since the last of them
+        self.unsure: set[int] = set()  # refs with entries that are in doubt
         self.records = 0
         self.lost = 0
         self.store_ms = 0  # of the last record
@@ -60,14 +72,69 @@ class Dispatcher:
             size = record_size(buf, pos)
         return pos
 
-    def lose(self, buf: bytes | bytearray | memoryview, base: int, pos: int) -> None:
-        """Keep the places of a damaged record where only the count of its set's records can tell that it was there."""
+    def lose(self, buf: bytes | bytearray | memoryview, base: int, pos: int, end: int) -> None:
+        """Keep the places of a damaged record in [pos, end) where it can be told which they were."""
         self.lost += 1
-        if fill_columns(self.columns, 0, buf, pos, base):
-            start = self.columns.properties_start[0]
-            at = find_property(buf, start, self.columns.properties_end[0], _SET)
-            if at >= 0 and read_decimal(buf, at, self.columns.properties_end[0]) in self.sets:
-                self._dispatch_interned(buf, at, self.columns.properties_end[0], pos, _HOLE)
+        columns = self.columns
+        is_one = fill_columns(columns, 0, buf, pos, base) and columns.record_end[0] == end
+        if not is_one or not self._lose_places(buf, pos):
+            self._doubt(min((end - pos) // _LOST_BYTES_MIN + 1, _LOST_MAX))
+
+    def settle(self) -> None:
+        """End a segment: what is still in doubt leaves as many places as records may have taken."""
+        for ref in self.unsure - self.sure:
+            self._skip_to(ref, self.head.next_offset(ref) + self.doubts)
+
+    def _doubt(self, records: int) -> None:
+        self.doubts += records
+        self.sure.clear()
+        self.uses = {}
+
+    def _lose_places(self, buf: bytes | bytearray | memoryview, pos: int) -> bool:
+        """Put holes where a damaged record was; False where what it says of its queues cannot be believed.
+
+        Its properties must be whole by the look of them, and agree with what came before.
+        """
+        columns = self.columns
+        start = columns.properties_start[0]
+        end = columns.properties_end[0]
+        crc_at = max(end - _CRC_BYTES, start)
+        if (
+            columns.sys_flag[0] & _NOT_DISPATCHED
+            or is_gap(columns, 0, buf)
+            or octets.find_byte(buf, 0, start, end) >= 0
+            or not octets.starts_with(buf, crc_at, _CRC_NAME)
+        ):
+            return False
+        at = find_property(buf, start, end, _NAMES)
+        if at >= 0:
+            return self._lose_inline(buf, at, start, end)
+        at = find_property(buf, start, end, _SET)
+        if at >= 0:
+            if read_decimal(buf, at, end) not in self.sets:
+                return False
+            self._dispatch_interned(buf, at, end, pos, _HOLE)
+            return True
+        body_crc = octets.crc32(buf, columns.body_start[0], columns.body_end[0])
+        return body_crc != octets.read_u32(buf, pos + 8)  # so it is the body that is damaged
+
+    def _lose_inline(self, buf: bytes | bytearray | memoryview, at: int, start: int, properties_end: int) -> bool:
+        """Put holes where a damaged record's list says, if each is the next of a queue that is known."""
+        names = _read_text(buf, at, properties_end).split(b",")
+        at = find_property(buf, start, properties_end, _OFFSETS)
+        offsets = _read_text(buf, at, properties_end).split(b",") if at >= 0 else []
+        refs: list[int] = []
+        for k in range(len(names)):
+            ref = self.names.find(names[k])
+            if k >= len(offsets) or not offsets[k].isdigit() or ref < 0 or ref >= self.head.queue_count:
+                return False
+            offset = int(offsets[k])
+            if offset != self.head.next_offset(ref) or offset == self.head.first_offset(ref):
+                return False
+            refs.append(ref)
+        for ref in set(refs):
+            self.head.add(ref, _HOLE)
+        return True
 
     def _dispatch(self, buf: bytes | bytearray | memoryview, base: int, pos: int) -> None:
         columns = self.columns
@@ -134,6 +201,8 @@ class Dispatcher:
                 self.lost += 1
                 return
         head.add(ref, pos)
+        if self.doubts:
+            self.sure.add(ref)
 
     def _dispatch_inline(
         self, buf: bytes | bytearray | memoryview, at: int, start: int, properties_end: int, pos: int
@@ -181,6 +250,8 @@ class Dispatcher:
         self.set_offsets[physical_offset] = offsets
         if self.is_punched:
             return  # `uses` knows better: other records of these queues are gone
+        if self.doubts:
+            self.sure.update(refs)
         for k in range(len(refs)):
             ref = refs[k]
             if self.head.next_offset(ref) < offsets[k] or self.head.first_offset(ref) == self.head.next_offset(ref):
@@ -202,10 +273,23 @@ class Dispatcher:
         refs = self.sets.get(place)
         if refs is None:
             self.lost += 1
+            self._doubt(1)
         elif self.is_punched:
             self._dispatch_use(place, refs, pos, entry)
+        elif self.doubts and not self.sure.issuperset(refs):
+            self._dispatch_doubtful(refs, entry)
         else:
             self.head.add_set(refs, len(refs), entry)
+
+    def _dispatch_doubtful(self, refs: array[int], entry: int) -> None:
+        """Add `entry` to those queues of a set whose offset is sure, and a hole to the others."""
+        self.lost += 1
+        for ref in refs:
+            if ref in self.sure:
+                self.head.add(ref, entry)
+            else:
+                self.unsure.add(ref)
+                self.head.add(ref, _HOLE)
 
     def _dispatch_use(self, place: int, refs: array[int], pos: int, entry: int) -> None:
         """Add `entry` to those queues of a set that have something from `pos` on, or had before, since the last gap."""
@@ -230,6 +314,12 @@ class Dispatcher:
             self.head.set_next_offset(ref, offset)
         except ValueError:
             self.lost += 1
+
+
+def _read_text(buf: bytes | bytearray | memoryview, at: int, end: int) -> bytes:
+    """Return the property's value at `at`."""
+    close = octets.find_byte(buf, 2, at, end)
+    return bytes(octets.read_bytes(buf, at, close if close >= 0 else end))
 
 
 def _count_fields(buf: bytes | bytearray | memoryview, at: int, end: int) -> int:

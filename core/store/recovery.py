@@ -223,8 +223,9 @@ def scan_segment(dispatcher: Dispatcher, file: MappedFile, base: int, report: Re
             break
         LOGGER.warning("damaged record is skipped physical_offset=%d bytes=%d", base + pos, found - pos)
         report.damaged_at.append(base + pos)
-        dispatcher.lose(view, base, pos)
+        dispatcher.lose(view, base, pos, found)
         pos = dispatcher.run(view, base, found)
+    dispatcher.settle()
     return pos
 
 

@@ -2,11 +2,17 @@ from __future__ import annotations
 
 import logging
 import shutil
+from array import array
 
 import pytest
 
+from core.settings import StoreSettings
+from core.store.dispatcher import Dispatcher
+from core.store.head_index import HeadIndex
 from core.store.mapped_file import MappedFile
-from core.store.recovery import cut_tail
+from core.store.queue_names import QueueNames
+from core.store.record_codec import decode_record
+from core.store.recovery import RecoveryReport, cut_tail, scan_segment
 from tests.support.store import NOW_MS, light, open_store, publish, read_queue, retire
 
 SEGMENT = 64 * 1024
@@ -47,6 +53,78 @@ def test_killed_store_comes_back_whole_without_rebuilding(killed):
     assert store.report.indexes_rebuilt == 0
     assert store.report.records_scanned < 100
     store.close()
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Return a segment's file, what its queues hold, and where a record with a list of its own lies among a set's."""
+    store = open_store(tmp_path / "mixed", StoreSettings(segment_bytes=SEGMENT, inline_dispatch_bytes=60))
+    many = store.make_route(b"T", 0, b"LMQ_TOPIC\x01m\x02", light("a", "b", "c", "d"))
+    few = store.make_route(b"T", 0, b"LMQ_TOPIC\x01f\x02", light("a", "b"))
+    other = store.make_route(b"T", 0, b"LMQ_TOPIC\x01o\x02", light("a", "e", "f", "g"))
+    places = []
+    for number, route in enumerate([many, few, many, few, many, other, many, few, many]):
+        batch = publish(store, route, b"%d" % number)
+        places.append((batch.physical_offset[0], store.written_until))
+    queues = {key: dict(read_queue(store, key)) for key in light(*"abcdefg")}
+    store.close()
+    start, end = places[3]
+    return newest_path(tmp_path / "mixed"), queues, list(queues), start, end - start
+
+
+def scanned(path, tmp_path):
+    """Return what the queues hold when the segment is gone through, with its bodies, and their next offsets."""
+    names = QueueNames.open(tmp_path / "queues")
+    dispatcher = Dispatcher(names, HeadIndex(0))
+    file = MappedFile.open(path, is_writable=False)
+    scan_segment(dispatcher, file, 0, RecoveryReport())
+    head = dispatcher.head
+    found = {}
+    for ref in range(names.count):
+        first = head.first_offset(ref)
+        out = array("i", bytes(4 * 64))
+        count = head.lookup(ref, first, 64, out)
+        served = {first + k: decode_record(file.view, out[k], 0).body for k in range(count) if out[k] >= 0}
+        found[names.key(ref)] = (served, head.next_offset(ref))
+    names.close()
+    for name in ("queues", "queues.copy"):
+        (tmp_path / name).unlink()
+    return found
+
+
+def test_whatever_is_damaged_of_a_record_no_queue_serves_another_offset(mixed, tmp_path):
+    path, queues, keys, start, size = mixed
+    data = path.read_bytes()
+    for at in range(start, start + size):
+        damaged = bytearray(data)
+        damaged[at] ^= 0x05
+        path.write_bytes(damaged)
+        found = scanned(path, tmp_path)
+        for key in keys:
+            served, next_offset = found[key]
+            assert served.items() <= queues[key].items(), (at - start, key)
+            assert next_offset >= len(queues[key]), (at - start, key)
+
+
+def test_a_body_that_is_damaged_costs_only_its_own_message(mixed, tmp_path):
+    path, queues, keys, start, _ = mixed
+    data = bytearray(path.read_bytes())
+    data[data.index(b"3", start + 88)] ^= 1
+    path.write_bytes(data)
+    found = scanned(path, tmp_path)
+    for key in keys:
+        assert found[key] == ({k: body for k, body in queues[key].items() if body != b"3"}, len(queues[key])), key
+
+
+def test_messages_in_doubt_are_served_again_from_where_an_offset_is_named(mixed, tmp_path):
+    path, _, _, start, _ = mixed
+    data = bytearray(path.read_bytes())
+    data[data.index(b"%LMQ%a", start) + 5] ^= 4  # it names a queue that nobody knows
+    path.write_bytes(data)
+    found = scanned(path, tmp_path)
+    assert set(found[b"%LMQ%a"][0].values()) == {b"0", b"1", b"2", b"5", b"6", b"7", b"8"}
+    assert set(found[b"%LMQ%b"][0].values()) == {b"0", b"1", b"2", b"7", b"8"}
+    assert set(found[b"%LMQ%d"][0].values()) == {b"0", b"2"}
 
 
 @pytest.mark.parametrize("cut", [1, 3, 20, 100, 500])
