@@ -20,7 +20,8 @@ LOGGER = logging.getLogger(__name__)
 
 PREPARE_INTERVAL_S = 0.004  # while much is written; a step makes a few MiB ready
 PREPARE_IDLE_S = 0.1  # while nothing is
-ROOM_INTERVAL_S = 0.1  # between two looks at the free room: what comes in meanwhile is far less than it is about
+ROOM_INTERVAL_S = 0.1  # between two looks at the free room, while little is written
+ROOM_LOOK_SHIFT = 4  # and looked at again when so much was written: this part of the least that is to stay free
 PREPARE_STEP_BYTES = 2 << 20  # where less was written since the last step, the next one may come later
 
 
@@ -150,6 +151,7 @@ class RoomWatch:
         self._loop = loop
         self._on_change = on_change
         self._next_look_at_s = 0.0
+        self._looked_until = 0  # of the log
         self._was_full = False
         self._is_blind = False
 
@@ -159,16 +161,20 @@ class RoomWatch:
         if free_bytes is not None:
             self._on_change(free_bytes, self._was_full)
 
-    def look(self, *, is_full: bool) -> None:
+    def look(self, written_until: int, *, is_full: bool) -> None:
         """Look again, if it is time; on the prepare thread.
 
         Args:
+            written_until: The end of the log.
             is_full: The disk has just refused the log's next segment.
         """
         now_s = time.monotonic()
-        if now_s < self._next_look_at_s and is_full == self._was_full:
+        written = written_until - self._looked_until
+        is_much = written << ROOM_LOOK_SHIFT >= self._room.free_bytes_min > 0
+        if now_s < self._next_look_at_s and is_full == self._was_full and not is_much:
             return
         self._next_look_at_s = now_s + ROOM_INTERVAL_S
+        self._looked_until = written_until
         self._was_full = is_full
         free_bytes = self._see()
         if free_bytes is None:
@@ -238,7 +244,7 @@ class PrepareThread:
         while not self._stopping.wait(interval_s):
             try:
                 self._prepare()
-                self._watch.look(is_full=self._is_full)
+                self._watch.look(self._store.written_until, is_full=self._is_full)
             except Exception as error:
                 LOGGER.exception("the disk refused what is written behind the log")
                 self._report(as_core_error(error))

@@ -203,9 +203,20 @@ async def test_room_that_is_low_at_the_start_is_told_before_anything_else():
 async def test_disk_is_looked_at_a_few_times_in_a_second_however_often_it_is_asked():
     disk = Disk()
     for _ in range(1_000):
-        disk.watch.look(is_full=False)
+        disk.watch.look(0, is_full=False)
     assert disk.looks == 1
-    disk.watch.look(is_full=True)
+    disk.watch.look(0, is_full=True)
+    assert disk.looks == 2
+
+
+@pytest.mark.asyncio
+async def test_disk_is_looked_at_again_when_a_part_of_its_least_room_was_written():
+    disk = Disk()
+    disk.watch.look(1_000, is_full=False)
+    for written_until in range(1_000, 1_007):
+        disk.watch.look(written_until, is_full=False)
+    assert disk.looks == 1
+    disk.watch.look(1_007, is_full=False)  # a sixteenth of 100
     assert disk.looks == 2
 
 
@@ -216,7 +227,7 @@ async def test_disk_that_cannot_be_looked_at_changes_nothing_and_is_said_once(ca
     disk.error = OSError(5, "input/output error")
     for now_s in range(10):
         monkeypatch.setattr(disk_threads.time, "monotonic", lambda now_s=now_s: 10**9 + now_s)
-        disk.watch.look(is_full=False)
+        disk.watch.look(0, is_full=False)
     await asyncio.sleep(0)
     assert disk.told == [(99, False)]
     assert [record.levelname for record in caplog.records] == ["WARNING"]
