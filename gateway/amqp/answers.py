@@ -1,4 +1,8 @@
-"""Answers of one connection, in the order of its methods: what is durable is answered when it is safe."""
+"""Answers of one connection, in the order of its methods: what is durable is answered when it is safe.
+
+Under `flush = async` a message is safe at once, the definition of a queue when its table is committed: a confirm that
+follows a declaration waits for that too.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +39,14 @@ class Answers:
         output: The connection.
     """
 
-    __slots__ = ("_output", "_waiting", "_when_durable", "_when_kept")
+    __slots__ = ("_output", "_unconfirmed", "_waiting", "_when_durable", "_when_kept")
 
     def __init__(self, when_durable: CallLater, when_kept: CallLater, output: AnswerOutput) -> None:
         self._when_durable = when_durable
         self._when_kept = when_kept
         self._output = output
         self._waiting = 0
+        self._unconfirmed = 0
 
     def give(
         self,
@@ -52,7 +57,7 @@ class Answers:
         then: Callable[[], None] | None = None,
     ) -> None:
         """Send `method`, then call `then`; either may be None. Dropped when the channel is gone by then."""
-        if method is None and then is None:
+        if method is None and then is None and not is_durable:
             return
         if not is_durable and not self._waiting:
             self._give_now(channel, method, then)
@@ -60,9 +65,21 @@ class Answers:
         self._waiting += 1
         self._when_kept(partial(self._give_late, channel, method, then))
 
+    def when_safe(self, callback: Callable[[], None]) -> None:
+        """Call back when what was published so far may be confirmed: declarations before it are kept by then."""
+        if not self._waiting:
+            self._when_durable(callback)
+            return
+        self._unconfirmed += 1
+        self._when_kept(partial(self._confirm_late, callback))
+
+    def _confirm_late(self, callback: Callable[[], None]) -> None:
+        self._unconfirmed -= 1
+        callback()
+
     def when_done(self, callback: Callable[[], None]) -> None:
-        """Call back when all that is answered by now was answered, and what was published so far confirmed."""
-        if self._waiting:  # asked again then: an answer may bring another
+        """Call back when all that came was answered, and what was published confirmed."""
+        if self._waiting or self._unconfirmed:  # asked again then: an answer may bring another
             self._when_kept(partial(self.when_done, callback))
         else:
             self._when_durable(callback)

@@ -66,8 +66,7 @@ class Declarer:
         found = self._vhost.exchanges.find(name)
         answer = None if method.nowait else ExchangeMethod.DeclareOk()
         if method.passive:
-            self._vhost.exchanges.get(name)
-            return Answer(answer, is_durable=False)
+            return Answer(answer, is_durable=self._vhost.exchanges.get(name).is_durable)
         if name == DEFAULT:
             raise AmqpError(ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange")
         self._check_kind(method.exchange_type)
@@ -138,7 +137,7 @@ class Declarer:
             queue = self.get_queue(channel, method.queue)
             channel.last_queue = queue.name
             self._vhost.use(queue)
-            return self._declared(method, queue, now_ms, is_durable=False)
+            return self._declared(method, queue, now_ms)
         name = method.queue or f"amq.gen-{secrets.token_urlsafe(16)}"
         arguments = self._check_queue_arguments(name, method.arguments)
         self._check_may_configure("queue", name)
@@ -157,12 +156,13 @@ class Declarer:
             if owner is not None:
                 self._owned[name] = found
         channel.last_queue = name
-        return self._declared(method, found, now_ms, is_durable=found.is_durable and found.owner is None)
+        return self._declared(method, found, now_ms)
 
     @staticmethod
-    def _declared(method: QueueMethod.Declare, queue: SharedQueue, now_ms: int, *, is_durable: bool) -> Answer:
+    def _declared(method: QueueMethod.Declare, queue: SharedQueue, now_ms: int) -> Answer:
+        is_durable = queue.is_durable and queue.owner is None
         if method.nowait:
-            return Answer(None, is_durable=False)
+            return Answer(None, is_durable=is_durable)
         answer = QueueMethod.DeclareOk(message_count=queue.ready_count(now_ms), consumer_count=len(queue.consumers))
         answer.queue = queue.name
         return Answer(answer, is_durable=is_durable)

@@ -148,7 +148,7 @@ class AmqpHandler(ConnectionHandler):
             self._do(event, now_ms)
         if self._to_confirm:
             waiting, self._to_confirm = self._to_confirm, {}
-            self._broker.when_durable(partial(self._confirm, waiting))
+            self._answers.when_safe(partial(self._confirm, waiting))
         self._blocking.hold_if_low()
         self._finish()
         self._taken_bytes += len(data)

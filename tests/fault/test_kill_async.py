@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import socket
 
 import pytest
+from pamqp.commands import Basic, Channel, Confirm, Connection, Queue
 
-from tests.support import mqtt
+from tests.support import amqp, mqtt
 from tests.support.gateway import GatewayProcess
 from tests.support.mqtt_client import MqttClient
 
@@ -54,6 +56,39 @@ def test_retained_messages_are_what_the_last_acknowledged_ones_say(tmp_path):
             expected.update(messages)
             gateway.restart()
             assert read_retained(gateway) == {topic: body for topic, body in expected.items() if body}
+
+
+def test_queue_and_message_of_one_write_are_there_when_the_message_was_confirmed(tmp_path):
+    opening = [
+        amqp.method(0, Connection.StartOk({}, "PLAIN", "\0guest\0guest", "en_US")),
+        amqp.method(0, Connection.TuneOk(2_047, 131_072, 0)),
+        amqp.method(0, Connection.Open("/")),
+        amqp.method(1, Channel.Open()),
+    ]
+    with GatewayProcess(tmp_path / "data", env=ASYNC) as gateway:
+        for number in range(KILLS):
+            queue = f"q{number}"
+            declare = Queue.Declare(queue=queue, durable=True, nowait=True)
+            asked = [amqp.method(1, one) for one in (Confirm.Select(), declare)]
+            publish = amqp.publish(1, b"x", key=queue, delivery_mode=2)
+            ask_amqp(gateway, [*opening, *asked, publish], Basic.Ack)
+            gateway.restart()
+            got = ask_amqp(gateway, [*opening, amqp.method(1, Basic.Get(queue=queue))], Basic.GetOk)
+            assert got.redelivered is False
+
+
+def ask_amqp(gateway, frames, wanted):
+    """Send frames in one write; return the first method of the `wanted` kind that comes, before a close."""
+    with socket.create_connection(gateway.address("amqp"), timeout=10) as sock:
+        sock.sendall(amqp.PROTOCOL_HEADER + b"".join(frames))
+        with sock.makefile("rb") as said:
+            while True:
+                head = said.read(7)
+                rest = said.read(int.from_bytes(head[3:], "big") + 1)
+                ((_, value),) = amqp.decode_frames(head + rest)
+                if isinstance(value, wanted):
+                    return value
+                assert not isinstance(value, Channel.Close | Connection.Close), value.reply_text
 
 
 def test_session_and_subscription_that_were_answered_are_there(tmp_path):

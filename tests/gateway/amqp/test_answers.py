@@ -53,6 +53,23 @@ def test_what_follows_a_durable_answer_waits_for_it(scene):
     assert len(output.done) == 4
 
 
+def test_a_confirm_waits_for_declarations_before_it_and_holds_up_none_after_them(scene):
+    answers, output, waiting = scene
+    note = output.done.append
+    answers.when_safe(lambda: note("first"))
+    assert output.done == ["first"]
+    answers.give(Channel(1), None, is_durable=True)
+    answers.when_safe(lambda: note("second"))
+    answers.when_done(lambda: note("done"))
+    assert output.done == ["first"]
+    waiting.pop(0)()
+    answers.when_safe(lambda: note("third"))
+    assert output.done == ["first", "third"]
+    while waiting:
+        waiting.pop(0)()
+    assert output.done == ["first", "third", "second", "done"]
+
+
 def test_an_answer_for_a_channel_that_is_gone_is_dropped(scene):
     answers, output, waiting = scene
     answers.give(Channel(1), Queue.BindOk(), is_durable=True, then=lambda: output.done.append("then"))

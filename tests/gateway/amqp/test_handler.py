@@ -165,6 +165,49 @@ def test_declarations_before_the_end_are_answered_in_order(tmp_path):
     world.close()
 
 
+@pytest.mark.parametrize(
+    "declared",
+    [
+        [Queue.Declare(queue="new", durable=True, nowait=True)],
+        [Queue.Bind(queue="old", exchange="amq.direct", routing_key="new", nowait=True)],
+        [
+            Exchange.Declare(exchange="x", durable=True, nowait=True),
+            Queue.Bind(queue="old", exchange="x", routing_key="new"),
+        ],
+    ],
+    ids=["queue", "binding", "exchange"],
+)
+def test_a_message_that_follows_a_declaration_is_confirmed_when_that_is_kept(tmp_path, declared):
+    world = AmqpWorld(tmp_path, is_sync=False)
+    peer = world.client()
+    peer.declare("old", durable=True)
+    peer.confirms().take()
+    world.flushes_by_itself = False
+    exchange = getattr(declared[-1], "exchange", "")
+    peer.write(*[amqp.method(1, one) for one in declared], amqp.publish(1, b"a", exchange=exchange, key="new"))
+    assert peer.take() == []
+    peer.publish(b"b", exchange=exchange, key="new")
+    assert peer.take() == []
+    world.flush()
+    *_, ack = peer.take()
+    assert (ack.name, ack.delivery_tag) == ("Basic.Ack", 2)
+    peer.publish(b"c", exchange=exchange, key="new")
+    assert [one.name for one in peer.take()] == ["Basic.Ack"]
+    world.close()
+
+
+def test_a_queue_is_not_said_to_be_there_before_it_is_kept(tmp_path):
+    world = AmqpWorld(tmp_path, is_sync=False)
+    first, second = world.client(), world.client()
+    world.flushes_by_itself = False
+    first.send(Queue.Declare(queue="q", durable=True))
+    second.send(Queue.Declare(queue="q", passive=True))
+    assert second.take() == []
+    world.flush()
+    assert [one.name for one in second.take()] == ["Queue.DeclareOk"]
+    world.close()
+
+
 def test_durable_things_are_answered_when_they_are_safe_and_in_order(tmp_path):
     world = AmqpWorld(tmp_path, is_sync=True)
     peer = world.client()
