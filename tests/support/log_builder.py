@@ -16,7 +16,7 @@ from tests.support.fan_out_oracle import Sent
 PARENT = b"LMQ_PARENT"
 _BATCH = 64
 _HEAD = struct.Struct(">IIIIIQQIQ8sQ8sIQI")  # up to the body's length, with IPv4 hosts
-_SET_TOPIC = b"LMQ_DISPATCH_SET"
+_NOT_MESSAGES = (b"LMQ_DISPATCH_SET", b"LMQ_GAP")
 _DISPATCH_NAMES = (b"INNER_MULTI_DISPATCH", b"INNER_MULTI_QUEUE_OFFSET", b"LMQ_SET")
 
 
@@ -70,7 +70,7 @@ class PlainRecord:
 
 
 def read_plainly(folder: Path) -> Iterator[PlainRecord]:
-    """Yield the messages of a log without any of the product's code; dispatch sets are left out."""
+    """Yield the messages of a log without any of the product's code; dispatch sets and gaps are left out."""
     for path in sorted((folder / "commitlog").iterdir()):
         yield from _read_segment(path.read_bytes())
 
@@ -86,7 +86,7 @@ def _read_segment(data: bytes) -> Iterator[PlainRecord]:
         topic_at = body_at + fields[14]
         topic = data[topic_at + 1 : topic_at + 1 + data[topic_at]]
         properties = data[topic_at + 1 + len(topic) + 2 : at + size]
-        if topic != _SET_TOPIC:
+        if topic not in _NOT_MESSAGES:
             yield _plain_record(fields, data[body_at:topic_at], topic, properties)
         at += size
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -11,10 +13,12 @@ pytest.importorskip("matplotlib")
 import pyarrow.parquet as pq
 
 from core.errors import DataFolderUnusableError
+from core.store.message_store import MessageStore
 from spark_analytics.jobs.device_fan_out import ReportFailedError, choose_window_ms, read_extent, run
 from spark_analytics.options import OptionError
 from tests.support.fan_out_oracle import count_devices, count_queues, count_topics, random_messages
 from tests.support.log_builder import read_plainly, sent_as_stored, small_settings, write_log
+from tests.support.store import give_back
 
 
 def table_of(path, key):
@@ -49,6 +53,35 @@ def test_every_number_is_that_of_a_plain_count(tmp_path):
     assert told["quality"]["messages_with_wrong_clock"] == 18
     assert told["quality"]["other_log_bytes"] > 0
     assert "<svg" in paths.page.read_text(encoding="utf-8")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+def test_of_a_log_with_gaps_what_is_left_is_counted(tmp_path):
+    messages = [replace(sent, body_bytes=20_000) for sent in random_messages(7, 600)]
+    settings = small_settings(segment_bytes=1 << 20, inline_dispatch_bytes=400, retention={"age_hours": 1})
+    write_log(tmp_path / "data", messages, settings)
+    (queue, _), *_ = Counter(queue for sent in messages for queue in set(sent.queues)).most_common()[-20:]
+    store = MessageStore.open(tmp_path / "data", settings, now_ms=messages[-1].stored_ms)
+    give_back(store, messages[-1].stored_ms + 10 * 3_600_000, (store.find_queue(queue.encode()), 0))
+    assert store.retention.bytes_punched > 0
+    store.close()
+    sent = sent_as_stored(tmp_path / "data", messages)
+    assert 0 < len(sent) < 600
+    assert [one for one in sent if queue in one.queues]
+    paths = run(tmp_path / "data", tmp_path / "out")
+    queues = table_of(paths.queues, "queue")
+    assert {queue: (row["messages"], row["copied_bytes"]) for queue, row in queues.items()} == count_queues(sent)
+    devices = table_of(paths.devices, "device")
+    counted = count_devices(sent)
+    assert devices.keys() == counted.keys()
+    for device, expected in counted.items():
+        assert {name: devices[device][name] for name in expected} == expected
+    told = json.loads(paths.json.read_text(encoding="utf-8"))
+    assert told["totals"]["messages"] == len(sent)
+    assert told["totals"]["dispatches"] == sum(len(one.queues) for one in sent)
 
 
 @pytest.mark.timeout(300)
