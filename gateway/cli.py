@@ -209,8 +209,8 @@ def _explained(found: dict[str, Any]) -> list[str]:
 @report_cli.command("fan-out")
 def report_fan_out(
     *,
-    data_dir: Annotated[Path, typer.Option("--data-dir", help="The gateway's data folder; it may be running.")],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the Parquet files and index.html.")],
+    data_dir: Annotated[str, typer.Option("--data-dir", help="The gateway's data folder; it may be running.")],
+    out: Annotated[str, typer.Option("--out", help="Folder for the Parquet files and index.html.")],
     skip_bad_records: Annotated[bool, typer.Option("--skip-bad-records", help="Leave damaged records out.")] = False,
 ) -> None:
     """Count for each device what was stored once and what a copy in each queue would have cost."""
@@ -218,6 +218,6 @@ def report_fan_out(
         print(f"lmq: reports need Spark; add it with: {ADD_SPARK}", file=sys.stderr)
         raise typer.Exit(EXIT_WRONG_USE)
     # A process of its own: the JVM's, and the analytics stand beside the gateway, not under it.
-    arguments = ["fan-out", "--data-dir", str(data_dir), "--out", str(out)]
+    arguments = ["fan-out", "--data-dir", data_dir, "--out", out]
     arguments += ["--skip-bad-records"] if skip_bad_records else []
     os.execv(sys.executable, [sys.executable, "-m", "spark_analytics", *arguments])  # noqa: S606 - no shell is meant

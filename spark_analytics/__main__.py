@@ -20,18 +20,21 @@ _ADD_SPARK = "pip install 'lmq-gateway[spark]'"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one report; return the exit code."""
     wanted = _parser().parse_args(arguments)
+    for name, folder in (("--data-dir", wanted.data_dir), ("--out", wanted.out)):
+        if not folder:
+            return _complain(f"{name} must name a folder; the current one is .")
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         return _complain(f"reports need {', '.join(missing)}; add what is missing with: {_ADD_SPARK}")
-    return _run_fan_out(wanted.data_dir, wanted.out, wanted.skip_bad_records)
+    return _run_fan_out(Path(wanted.data_dir), Path(wanted.out), wanted.skip_bad_records)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m spark_analytics", description=__doc__)
     commands = parser.add_subparsers(required=True)
     fan_out = commands.add_parser("fan-out", help="what each device published, and how far it went")
-    fan_out.add_argument("--data-dir", type=Path, required=True, help="the gateway's data folder; it may be running")
-    fan_out.add_argument("--out", type=Path, required=True, help="folder for index.html, report.json and the tables")
+    fan_out.add_argument("--data-dir", required=True, help="the gateway's data folder; it may be running")
+    fan_out.add_argument("--out", required=True, help="folder for index.html, report.json and the tables")
     fan_out.add_argument("--skip-bad-records", action="store_true", help="leave damaged records out")
     return parser
 

@@ -228,6 +228,16 @@ def test_report_without_spark_names_the_line_that_adds_it(tmp_path, monkeypatch)
 
 @pytest.mark.slow
 @pytest.mark.spark
+@pytest.mark.parametrize("option", ["--data-dir", "--out"])
+def test_report_with_an_empty_folder_is_refused_in_one_line(tmp_path, option):
+    folders = {"--data-dir": str(tmp_path), "--out": str(tmp_path / "out")} | {option: ""}
+    result = _lmq("report", "fan-out", *[part for pair in folders.items() for part in pair])
+    _check_refused(result, f"^lmq: {option} must name a folder; the current one is \\.$")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.spark
 def test_report_is_made_beside_the_running_gateway(running, tmp_path):
     _publish(running, "plant/1/temp", "21.5")
     result = _lmq("report", "fan-out", "--data-dir", str(running.data_dir), "--out", str(tmp_path / "report"))
