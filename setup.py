@@ -148,6 +148,8 @@ def extensions() -> list[Extension]:
     try:
         from Cython.Build import cythonize
     except ImportError:
+        if choice:
+            raise
         print(UNCOMPILED.format(reason="no Cython found"), file=sys.stderr)
         return []
     wanted = COMPILED if choice in {"", "all"} else choice.split(",")

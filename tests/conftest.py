@@ -21,9 +21,12 @@ settings.load_profile("lmq")
 
 
 def pytest_configure(config):
-    """Refuse to test the compiled build where the uncompiled one is meant."""
-    if os.environ.get("LMQ_COMPILE") == "none" and IS_COMPILED:
+    """Refuse to test the compiled build where the uncompiled one is meant, or the other way round."""
+    wanted = os.environ.get("LMQ_COMPILE")
+    if wanted == "none" and IS_COMPILED:
         raise pytest.UsageError("LMQ_COMPILE=none, but core.message is compiled: run `make test-pure`")
+    if wanted == "all" and not IS_COMPILED:  # an earlier build failed, and went on without
+        raise pytest.UsageError("LMQ_COMPILE=all, but core.message is not compiled: run `make clean`, then again")
 
 
 def pytest_asyncio_loop_factories():

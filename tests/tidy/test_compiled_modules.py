@@ -6,6 +6,8 @@ import ast
 import importlib
 import os
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -30,8 +32,27 @@ def test_each_module_with_declarations_is_compiled():
 def test_module_that_runs_is_of_the_build_under_test(path):
     module = importlib.import_module(path.removesuffix(".py").replace("/", "."))
     assert (ROOT / path).parent == type(ROOT)(module.__file__).parent
-    if os.environ.get("LMQ_COMPILE") == "none":
-        assert module.__file__.endswith(".py")
+    if os.environ.get("LMQ_COMPILE") in {"none", "all"}:
+        assert module.__file__.endswith(".py") == (os.environ["LMQ_COMPILE"] == "none")
+
+
+def test_what_has_to_be_compiled_and_cannot_be_fails(tmp_path):
+    (tmp_path / "setup.py").write_text((ROOT / "setup.py").read_text())
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    broken = {**os.environ, "LMQ_COMPILE": "core/message.py", "PYTHONPATH": str(tmp_path / "no_cython")}
+    (tmp_path / "no_cython" / "Cython").mkdir(parents=True)
+    (tmp_path / "no_cython" / "Cython" / "__init__.py").write_text("raise ImportError('broken')")
+    result = subprocess.run(command, cwd=tmp_path, env=broken, capture_output=True, text=True, check=False)
+    assert result.returncode != 0
+    assert "broken" in result.stderr
+    del broken["LMQ_COMPILE"]
+    result = subprocess.run(command, cwd=tmp_path, env=broken, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "no Cython found: going on uncompiled" in result.stderr
+
+
+def test_the_whole_check_compiles_or_fails():
+    assert "export LMQ_COMPILE=all " in (ROOT / ".ci" / "run").read_text()
 
 
 def _declared(path):
