@@ -370,7 +370,7 @@ class Broker:
     def retire(self, now_ms: int) -> int:
         """Let go of what is past its age or over the size and needed by nobody; return how many segments went.
 
-        Takes about 2 ms; what is left goes on in the turns that follow, and counts for the next call.
+        Takes about 1 ms; what is left goes on in the turns that follow, and counts for the next call.
         """
         self.store.retention.begin(now_ms, self._holders)
         self._retiring.on_ready(now_ms)

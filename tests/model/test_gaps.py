@@ -14,6 +14,8 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from core.message import StoredBatch
 from core.store import gap_plan, puncher
+from core.store.gap import GAP_BYTES_MIN
+from core.store.layout import MAGIC_BLANK
 from core.store.reader import StoreReader
 from tests.model.test_store import HOUR_MS, KEYS, QUEUES, TOPICS, StoreMachine
 from tests.support.store import read_queue, retire
@@ -45,6 +47,20 @@ class GapMachine(StoreMachine):
     def age(self, messages, others, times, steps):
         self.publish(messages * times + others * times + messages)
         self.retire(4, steps)
+
+    @precondition(lambda self: QUEUES[0] in self.held and any(self.is_free(topic) for topic in TOPICS))
+    @rule(times=st.integers(50, 80), steps=st.integers(10, 40))
+    def fill_a_segment_that_nobody_needs(self, times, steps):
+        """Between two that somebody needs: it is emptied, not deleted."""
+        topic = next(topic for topic in TOPICS if self.is_free(topic))
+        free = [queue for queue in QUEUES if self.is_free(queue)]
+        self.publish([(topic, [QUEUES[0]], 10)])
+        self.publish([(topic, free, 2_500)] * times)
+        self.publish([(topic, [QUEUES[0]], 10)])
+        self.retire(4, steps)
+
+    def is_free(self, key):
+        return key not in self.held
 
     @rule(key=st.sampled_from(KEYS))
     def hold(self, key):
@@ -140,3 +156,22 @@ GapMachine.TestCase.settings = settings(
     max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestGaps = pytest.mark.slow(pytest.mark.usefixtures("small_gaps")(GapMachine.TestCase))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_gaps")
+def test_segments_that_nobody_needs_between_two_that_somebody_needs_are_emptied():
+    machine = GapMachine()
+    machine.open()
+    del machine.held[TOPICS[2]]
+    for _ in range(3):
+        machine.fill_a_segment_that_nobody_needs(60, 40)
+    machine.publish([(TOPICS[0], [QUEUES[0]], 10)])
+    machine.retire(6, 40)
+    paths = sorted((machine.store.data_dir / "commitlog").iterdir())
+    emptied = [path for path in paths if path.read_bytes()[GAP_BYTES_MIN + 4 :][:4] == MAGIC_BLANK.to_bytes(4, "big")]
+    assert len(emptied) >= 3
+    machine.check()
+    machine.rebuild("index")
+    machine.scan()
+    machine.teardown()
