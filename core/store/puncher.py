@@ -27,6 +27,7 @@ LOGGER = logging.getLogger(__name__)
 _GAIN_SHARE = 16  # a segment is left as it is where less than this part of its room would be given back
 _HOLES_A_STEP = 64
 _ENTRIES_A_STEP = 1 << 20
+_END = object()
 
 
 class Wish:
@@ -83,14 +84,8 @@ class Puncher:
         """
         if self._steps is None:
             self._steps = self._next_steps()
-        if self._steps is not None:
-            try:
-                next(self._steps)
-            except StopIteration:
-                self._steps = None
-            except BaseException:
-                self._steps = None
-                raise
+        if self._steps is not None and next(self._steps, _END) is _END:
+            self._steps = None
 
     def finish(self) -> None:
         """End what has been begun in a segment; all else is let go of."""

@@ -25,6 +25,7 @@ LOOKUPS_A_ROUND = 400_000  # for segments that were looked at before: a round is
 _FELL_BY = 8  # a segment is gone through again when this part of what was needed of it is not any more
 _HOUR_MS = 3_600_000
 _DAMAGED = -1
+_END = object()
 
 
 class Retention:
@@ -63,14 +64,8 @@ class Retention:
 
     def step(self) -> bool:
         """Go on with the round, for about 1 ms; return whether there is more to do."""
-        if self._steps is not None:
-            try:
-                next(self._steps)
-            except StopIteration:
-                self._steps = None
-            except BaseException:
-                self._steps = None
-                raise
+        if self._steps is not None and next(self._steps, _END) is _END:
+            self._steps = None
         return self._steps is not None
 
     def take_dropped(self) -> int:
