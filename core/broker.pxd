@@ -59,3 +59,8 @@ cdef class Broker:
     cpdef when_durable(self, callback)
 
     cpdef when_kept(self, callback)
+
+    @cython.locals(nobody_waits=bint)
+    cpdef end_flush(self, error)
+
+    cdef _call_covered(self)

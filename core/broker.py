@@ -350,16 +350,29 @@ class Broker:
 
     def end_flush(self, error: LmqError | None) -> None:
         """Tell those who waited that the flush is done; after an error nobody is told, and publishing ends."""
-        self._is_flushing = False
-        covered, self._covered = self._covered, []
         if error is not None:
+            self._is_flushing = False
             self.is_failed = True
+            self._covered = []
             self._waiting.clear()
             return
-        for callback in covered:
-            callback()
+        nobody_waits = not self._waiting
+        self._call_covered()
+        while nobody_waits and self._waiting and not self._is_at_risk():  # asked by those who were just told
+            self._covered, self._waiting = self._waiting, []
+            self._call_covered()
+        self._is_flushing = False
         if self._waiting:
             self.request_flush()
+
+    def _call_covered(self) -> None:
+        """Tell those whom the flush covered; who asks meanwhile comes after them."""
+        for callback in self._covered:
+            try:
+                callback()
+            except Exception:
+                LOGGER.exception("a callback of a flush failed")
+        self._covered = []
 
     # Retention
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import shutil
 
 import pytest
@@ -212,6 +213,38 @@ def test_durable_means_after_the_sync_that_covers_what_was_written_before(store)
     store.flush()
     broker.end_flush(None)
     assert told == [1, 2]
+
+
+def test_who_asks_while_others_are_told_is_told_after_them(store):
+    broker, _ = make_broker(store)
+    told = []
+
+    def ask_again():
+        told.append(1)
+        broker.when_durable(lambda: told.append(4))
+
+    publish(broker, b"t", b"1")
+    broker.when_durable(ask_again)
+    broker.when_durable(lambda: told.append(2))
+    broker.when_durable(lambda: told.append(3))
+    broker.begin_flush()
+    store.flush()
+    broker.end_flush(None)
+    assert told == [1, 2, 3, 4]
+
+
+def test_who_fails_when_told_keeps_nobody_else_waiting(store, caplog):
+    caplog.set_level(logging.CRITICAL, "core.broker")
+    broker, _ = make_broker(store)
+    told = []
+    for number in range(2):
+        publish(broker, b"t", b"1")
+        broker.when_durable(lambda: 1 // 0)
+        broker.when_durable(lambda number=number: told.append(number))
+        broker.begin_flush()
+        store.flush()
+        broker.end_flush(None)
+    assert told == [0, 1]
 
 
 def test_with_nothing_to_sync_durable_is_now(store):
