@@ -181,6 +181,11 @@ class Client:
         command.flag |= FLAG_ONE_WAY
         link.write(_encode(command))
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a connection now."""
+        return self._link is not None and self._link.is_open
+
     async def close(self) -> None:
         """Close the connection; nothing can be asked any more."""
         self._is_closed = True
@@ -197,32 +202,39 @@ class Client:
         link = self._link
         if link is not None and link.is_open:
             return link
-        async with self._connecting:
+        until_s = asyncio.get_running_loop().time() + timeout_s
+        try:
+            async with asyncio.timeout_at(until_s):
+                await self._connecting.acquire()
+        except TimeoutError:
+            raise ConnectFailedError(self.server, self._refusal) from None
+        try:
             if self._is_closed:
                 raise ClosedError
             if self._link is None or not self._link.is_open:
-                self._link = await self._connect(timeout_s)
+                self._link = await self._connect(until_s)
             return self._link
+        finally:
+            self._connecting.release()
 
-    async def _connect(self, timeout_s: float) -> Link:
+    async def _connect(self, until_s: float) -> Link:
         """Connect, trying again with back-off until the time is over.
 
         The moment of the next try is kept from one request to the next: a back-off that is longer than a request may
         take would else begin anew with each, and nothing be tried ever again.
         """
         clock = asyncio.get_running_loop().time
-        try:
-            async with asyncio.timeout(timeout_s):
-                while True:
-                    await asyncio.sleep(self._next_try_at_s - clock())
-                    try:
-                        return await self._connect_once()
-                    except OSError as error:
-                        self._failures += 1
-                        self._next_try_at_s = clock() + self._back_off_s()
-                        self._refusal = error.strerror or str(error)
-        except TimeoutError:
-            raise ConnectFailedError(self.server, self._refusal) from None
+        while self._next_try_at_s < until_s:
+            await asyncio.sleep(self._next_try_at_s - clock())
+            try:
+                async with asyncio.timeout_at(until_s):
+                    return await self._connect_once()
+            except OSError as error:  # no answer in time is one too
+                self._failures += 1
+                self._next_try_at_s = clock() + self._back_off_s()
+                self._refusal = error.strerror or str(error) or "no answer"
+        await asyncio.sleep(until_s - clock())
+        raise ConnectFailedError(self.server, self._refusal)
 
     async def _connect_once(self) -> Link:
         loop = asyncio.get_running_loop()

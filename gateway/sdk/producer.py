@@ -50,6 +50,10 @@ class OutMessage:
     flag: int = 0
 
 
+_Started = tuple[Client, asyncio.Future[Command]] | SdkError | None
+"""Where the answer of a send comes, what it failed with, or None: not sent yet."""
+
+
 class Producer:
     """Sends messages. Use it as an async context manager, or call `start` and `stop`.
 
@@ -140,48 +144,62 @@ class Producer:
     ) -> list[SendResult | SdkError]:
         """Send many messages at once, in their order; return, in the same order, each one's result or error.
 
-        A message that has to be repeated may come after those behind it.
+        A message that has to be repeated may come after those behind it. Where a broker is not reached, those behind
+        the first wait for it together.
         """
         window = asyncio.Semaphore(in_flight_max)
+        is_reached = asyncio.Event()
+        is_reached.set()
         waiting: list[asyncio.Task[SendResult | SdkError]] = []
         for message in messages:
             await window.acquire()
             properties = self._properties_of(message)
-            started: tuple[Client, asyncio.Future[Command]] | SdkError
-            try:
-                client, command = await self._prepare(message, properties)
-                started = (client, await client.start_request(command))
-            except SdkError as error:
-                started = error
-            waiting.append(asyncio.create_task(self._finish(message, properties, started, window)))
+            started: _Started = None
+            if is_reached.is_set():
+                try:
+                    client, command = await self._prepare(message, properties)
+                    started = (client, await client.start_request(command))
+                except SdkError as error:
+                    is_reached.clear()
+                    started = error
+            waiting.append(asyncio.create_task(self._finish(message, properties, started, window, is_reached)))
         return list(await asyncio.gather(*waiting))
 
     async def _finish(
         self,
         message: OutMessage,
         properties: str,
-        started: tuple[Client, asyncio.Future[Command]] | SdkError,
+        started: _Started,
         window: asyncio.Semaphore,
+        is_reached: asyncio.Event,
     ) -> SendResult | SdkError:
         """Wait for the answer of a send that is on its way; send it again where that is called for."""
         try:
-            try:
-                if isinstance(started, SdkError):
-                    raise started
-                client, answer = started
-                return _result_of(await client.wait_for(answer))
-            except BusyError:
-                await asyncio.sleep(_spread(RETRY_FIRST_S))
-                return await self._send(message, properties)
-            except RETRIED:
-                if not self._retries:
-                    raise
-                self._routes.forget(message.topic)
-                return await self._send(message, properties, attempt=1)
+            result = await self._result_of_started(message, properties, started)
         except SdkError as error:
             return error
+        else:
+            is_reached.set()
+            return result
         finally:
             window.release()
+
+    async def _result_of_started(self, message: OutMessage, properties: str, started: _Started) -> SendResult:
+        if started is None:
+            return await self._send(message, properties)
+        try:
+            if isinstance(started, SdkError):
+                raise started
+            client, answer = started
+            return _result_of(await client.wait_for(answer))
+        except BusyError:
+            await asyncio.sleep(_spread(RETRY_FIRST_S))
+            return await self._send(message, properties)
+        except RETRIED:
+            if not self._retries:
+                raise
+            self._routes.forget(message.topic)
+            return await self._send(message, properties, attempt=1)
 
     async def send_one_way(self, message: OutMessage) -> None:
         """Send a message without asking whether it was stored."""
@@ -294,6 +312,8 @@ def _result_of(response: Command) -> SendResult:
 async def say_goodbye(routes: Routes, farewell: dict[str, str]) -> None:
     """Tell the brokers that this client goes; whether they hear it does not matter."""
     for client in routes.clients():
+        if not client.is_open:
+            continue
         try:
             await client.send_one_way(Command(RequestCode.UNREGISTER_CLIENT, ext=dict(farewell)))
         except SdkError:

@@ -19,6 +19,7 @@ from gateway.sdk.errors import ClosedError, ConnectFailedError, NotFoundError, S
 
 TEMPLATE_TOPIC = "TBW102"
 ROUTE_S = 30.0  # a route is asked for again after it, as other clients do
+STALE_S = 5.0  # and so soon after a name server that did not answer
 MASTER_ID = "0"
 _BARE_KEY = re.compile(rb"([{,])(\d+):")
 _LIGHT = LIGHT_PREFIX.decode()
@@ -52,11 +53,14 @@ class Routes:
         self._namesrvs = [Client(server, timeout_s=timeout_s) for server in servers]
         self._brokers: dict[str, Client] = {}
         self._routes: dict[str, tuple[list[Route], float]] = {}
-        self._asking: dict[str, asyncio.Lock] = {}
+        self._asking: dict[str, asyncio.Task[list[Route]]] = {}
         self._is_closed = False
 
     async def find(self, topic: str) -> list[Route]:
         """Return the brokers of a topic; a light queue may be on any.
+
+        All who ask while the name server is being asked get its one answer. If there is none, what it said before
+        holds for a while more.
 
         Raises:
             NotFoundError: The name server knows no such topic.
@@ -65,17 +69,33 @@ class Routes:
         known = self._routes.get(topic)
         if known is not None and known[1] > time.monotonic():
             return known[0]
-        async with self._asking.setdefault(topic, asyncio.Lock()):
-            known = self._routes.get(topic)
-            if known is not None and known[1] > time.monotonic():
-                return known[0]
+        asking = self._asking.get(topic)
+        if asking is None:
+            asking = self._asking[topic] = asyncio.create_task(self._refresh(topic))
+        return await asyncio.shield(asking)
+
+    async def _refresh(self, topic: str) -> list[Route]:
+        holds_s = ROUTE_S
+        try:
             routes = await (self._ask_cluster() if topic.startswith(_LIGHT) else self._ask_topic(topic))
-            self._routes[topic] = (routes, time.monotonic() + ROUTE_S)
-            return routes
+        except NotFoundError:
+            self._routes.pop(topic, None)
+            raise
+        except SdkError:
+            known = self._routes.get(topic)
+            if known is None or self._is_closed:
+                raise
+            routes, holds_s = known[0], STALE_S
+        finally:
+            del self._asking[topic]
+        self._routes[topic] = (routes, time.monotonic() + holds_s)
+        return routes
 
     def forget(self, topic: str) -> None:
         """Ask the name server again the next time."""
-        self._routes.pop(topic, None)
+        known = self._routes.get(topic)
+        if known is not None:
+            self._routes[topic] = (known[0], 0.0)
 
     async def find_for_send(self, topic: str) -> list[Route]:
         """Return the brokers of a topic; of one that a send would make, those that would make it."""

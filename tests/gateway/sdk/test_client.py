@@ -90,6 +90,15 @@ async def test_nobody_there_is_an_error_that_names_the_address(server):
 
 
 @pytest.mark.asyncio
+async def test_all_who_wait_for_a_server_that_is_not_there_wait_together(server):
+    await server.vanish()
+    client = Client(server.address, timeout_s=0.5)
+    async with asyncio.timeout(20):  # one after the other they would take 50 s
+        outcomes = await asyncio.gather(*(client.request(Command(1)) for _ in range(100)), return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {ConnectFailedError}
+
+
+@pytest.mark.asyncio
 async def test_a_server_that_speaks_something_else_is_left(server):
     server.on[1] = lambda request: b"HTTP/1.1 400 Bad Request\r\n\r\n"
     client = Client(server.address)

@@ -7,6 +7,7 @@ import pytest
 from gateway.rocketmq.commands import Command, answer, encode_json
 from gateway.sdk import (
     BusyError,
+    ConnectFailedError,
     ConnectionLostError,
     MessageRefusedError,
     NoPermissionError,
@@ -184,6 +185,50 @@ async def test_without_retries_a_loss_is_told_at_once(scripted):
     async with Producer(scripted.address, retries=0) as producer:
         with pytest.raises(ConnectionLostError):
             await producer.send("T", b"x")
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+async def test_many_messages_wait_together_for_a_broker_that_is_away(scripted, retries):
+    scripted.on[310] = stored
+    async with Producer(scripted.address, retries=retries, timeout_s=0.5) as producer:
+        await producer.send("T", b"x")
+        await scripted.vanish()
+        await asyncio.sleep(0.05)  # it is noticed
+        async with asyncio.timeout(20):  # one after the other they would take 50 s
+            results = await producer.send_many(OutMessage("T", b"%d" % i) for i in range(100))
+        assert {type(result) for result in results} == {ConnectFailedError}
+        await scripted.listen()
+        assert {type(result) for result in await producer.send_many([OutMessage("T", b"y")] * 10)} == {SendResult}
+
+
+async def test_many_messages_go_on_in_their_order_when_the_broker_is_back(scripted):
+    bodies: list[bytes] = []
+
+    def store(request: Command) -> Command:
+        bodies.append(bytes(request.body))
+        return stored(request)
+
+    def messages():
+        for number in range(400):
+            if number == 40:
+                scripted.drop_all()
+            yield OutMessage("T", b"%d" % number)
+
+    scripted.on[310] = store
+    async with Producer(scripted.address) as producer:
+        results = await producer.send_many(messages(), in_flight_max=20)
+    assert {type(result) for result in results} == {SendResult}
+    assert bodies[-200:] == [b"%d" % number for number in range(200, 400)]
+
+
+async def test_goodbye_is_not_said_to_a_broker_that_was_lost(scripted):
+    scripted.on[310] = stored
+    async with Producer(scripted.address) as producer:
+        await producer.send("T", b"x")
+        before = scripted.connections
+        scripted.drop_all()
+        await asyncio.sleep(0.05)
+    assert scripted.connections == before
 
 
 async def test_stored_but_not_flushed_is_a_result(scripted):

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from gateway.rocketmq.commands import Command, answer, encode_json
-from gateway.sdk import ClosedError, ConnectFailedError, NotFoundError, SdkError
+from gateway.sdk import ClosedError, ConnectFailedError, ConnectionLostError, NotFoundError, SdkError
 from gateway.sdk.routes import Route, Routes
 
 pytestmark = pytest.mark.asyncio
@@ -28,6 +30,44 @@ async def test_a_route_is_asked_for_once_until_it_is_forgotten(server):
     routes.forget("T")
     await routes.find("T")
     assert len(server.requests) == 2
+    await routes.close()
+
+
+async def test_all_who_ask_at_once_get_one_answer(server):
+    server.on[105] = lambda request: answer(request, 0, body=encode_json(ROUTE))
+    routes = routes_of(server)
+    found = await asyncio.gather(*(routes.find("T") for _ in range(10)))
+    assert found == [[Route("b", "h:1", 3, 2)]] * 10
+    assert len(server.requests) == 1
+    await routes.close()
+
+
+async def test_what_was_said_holds_while_the_name_server_is_away(server):
+    server.on[105] = lambda request: answer(request, 0, body=encode_json(ROUTE))
+    routes = routes_of(server)
+    await routes.find("T")
+    await server.vanish()
+    routes.forget("T")
+    assert await routes.find("T") == [Route("b", "h:1", 3, 2)]
+    with pytest.raises(ConnectFailedError):
+        await routes.find("U")
+    await routes.close()
+    routes.forget("T")
+    with pytest.raises(ClosedError):
+        await routes.find("T")
+
+
+async def test_a_topic_that_is_gone_is_remembered_no_more(server):
+    server.on[105] = lambda request: answer(request, 0, body=encode_json(ROUTE))
+    routes = routes_of(server)
+    await routes.find("T")
+    server.on[105] = lambda request: answer(request, 17, "none")
+    routes.forget("T")
+    with pytest.raises(NotFoundError):
+        await routes.find("T")
+    await server.vanish()
+    with pytest.raises((ConnectFailedError, ConnectionLostError)):
+        await routes.find("T")
     await routes.close()
 
 
