@@ -47,7 +47,7 @@ cdef class Broker:
 
     cdef _wake_up(self)
 
-    @cython.locals(readers=list)
+    @cython.locals(readers=list, _=int)
     cpdef run_turn(self, long long now_ms)
 
     @cython.locals(grown=list, requested=dict, ready=dict, readers=list)

@@ -7,6 +7,7 @@ cdef class Clock:
     cdef public long long idle_ns
     cdef long long _last_ms
     cdef long long _last_ns
+    cdef object _read_ns
 
     @cython.locals(now_ns="long long", now_ms="long long")
     cpdef long long now_ms(self)

@@ -19,16 +19,17 @@ _LONE_NS = LONE_NS
 class Clock:
     """Milliseconds since 1970, never going back."""
 
-    __slots__ = ("_last_ms", "_last_ns", "idle_ns")
+    __slots__ = ("_last_ms", "_last_ns", "_read_ns", "idle_ns")
 
     def __init__(self) -> None:
         self.idle_ns = 0  # how long before the last call the one before it was
         self._last_ms = 0
         self._last_ns = 0
+        self._read_ns = time.time_ns
 
     def now_ms(self) -> int:
         """Return the present moment, at least as late as any returned before."""
-        now_ns = time.time_ns()
+        now_ns = self._read_ns()
         self.idle_ns = now_ns - self._last_ns
         self._last_ns = now_ns
         now_ms = now_ns // 1_000_000

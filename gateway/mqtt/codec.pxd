@@ -8,6 +8,7 @@ cdef int _PUBLISHES
 cdef int _ACKS
 cdef int _PACKET
 cdef Py_ssize_t _JOIN_BYTES_MAX
+cdef Py_ssize_t _TOPIC_KEPT_BYTES_MAX
 cdef Py_ssize_t _HEADER_BYTES_MAX
 cdef int _FLAG_MARK
 cdef int _FLAG_RETAIN
@@ -42,6 +43,7 @@ cdef class PacketReader:
     cdef Py_ssize_t _needed
     cdef Py_ssize_t _body_start
     cdef Py_ssize_t _packet_end
+    cdef bytes _topic
 
     cpdef receive_data(self, data)
 

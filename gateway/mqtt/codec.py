@@ -23,6 +23,7 @@ _ACKS = ACKS
 _PACKET = PACKET
 
 RUN_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
+_TOPIC_KEPT_BYTES_MAX = 256
 _JOIN_BYTES_MAX = 16_384  # a read up to this size is joined to the unfinished packet before it: one batch, not two
 _HEADER_BYTES_MAX = 5
 _FLAG_MARK = FLAG_MARK
@@ -81,6 +82,7 @@ class PacketReader:
         self._needed = 0  # size of the packet that `_tail` begins, 0 while unknown
         self._body_start = 0
         self._packet_end = 0
+        self._topic = b""  # of the message before: devices tend to stay with one
 
     def receive_data(self, data: bytes) -> None:
         """Take what was read; everything before it has been asked for with `read_next`.
@@ -279,7 +281,10 @@ class PacketReader:
         """Return the index of the topic among the batch's distinct ones."""
         topics = self.columns.batch.topics
         topic_index = self.columns.topic_index
-        topic = octets.read_bytes(buf, start, start + size)
+        topic = self._topic
+        if len(topic) != size or not octets.starts_with(buf, start, topic):
+            topic = octets.read_bytes(buf, start, start + size)
+            self._topic = topic if size <= _TOPIC_KEPT_BYTES_MAX else b""
         if not topics:  # and it may stay the only one
             topics.append(topic)
             return 0
