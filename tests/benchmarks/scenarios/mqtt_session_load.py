@@ -86,6 +86,10 @@ class Resumed(Peer):
 
     reader: Subscriber
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.reader.transport = self.transport
+
     def take(self, data: bytes) -> None:
         self.reader.take(data)
 
@@ -107,6 +111,5 @@ async def connect_resumed(host: str, port: int, peer: Resumed) -> None:
     def make() -> Resumed:
         return peer
 
-    transport, _ = await loop.create_connection(make, host, port)
-    peer.reader.transport = transport
+    await loop.create_connection(make, host, port)
     await asyncio.wait_for(peer.ready, 30)
