@@ -153,7 +153,7 @@ class GapMachine(StoreMachine):
 
 
 GapMachine.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestGaps = pytest.mark.slow(pytest.mark.usefixtures("small_gaps")(GapMachine.TestCase))
 
