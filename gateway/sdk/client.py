@@ -184,7 +184,7 @@ class Client:
     @property
     def is_open(self) -> bool:
         """Whether there is a connection now."""
-        return self._link is not None and self._link.is_open
+        return self._find_link() is not None
 
     async def close(self) -> None:
         """Close the connection; nothing can be asked any more."""
@@ -199,8 +199,8 @@ class Client:
             self._link = None
 
     async def _open_link(self, timeout_s: float) -> Link:
-        link = self._link
-        if link is not None and link.is_open:
+        link = self._find_link()
+        if link is not None:
             return link
         until_s = asyncio.get_running_loop().time() + timeout_s
         try:
@@ -211,11 +211,16 @@ class Client:
         try:
             if self._is_closed:
                 raise ClosedError
-            if self._link is None or not self._link.is_open:
-                self._link = await self._connect(until_s)
-            return self._link
+            link = self._find_link()  # another request may have made it
+            if link is None:
+                link = self._link = await self._connect(until_s)
+            return link
         finally:
             self._connecting.release()
+
+    def _find_link(self) -> Link | None:
+        """Return the connection if it is open."""
+        return self._link if self._link is not None and self._link.is_open else None
 
     async def _connect(self, until_s: float) -> Link:
         """Connect, trying again with back-off until the time is over.
@@ -263,8 +268,9 @@ class Client:
     async def _beat(self, greeting: Callable[[], Command]) -> None:
         while True:
             await asyncio.sleep(self._heartbeat_s)
-            if self._link is not None and self._link.is_open:
-                self._link.write(_encode(self._make_greeting(greeting)))
+            link = self._find_link()
+            if link is not None:
+                link.write(_encode(self._make_greeting(greeting)))
 
 
 def _encode(command: Command) -> bytes:
