@@ -22,12 +22,12 @@ from core.store.queue_index import IndexPart
 from core.store.queue_names import QueueNames
 from core.store.sealed_index import SealedIndex, write_sealed_index
 from core.store.segments import Segment
+from core.store.steps import advance
 
 LOGGER = logging.getLogger(__name__)
 _GAIN_SHARE = 16  # a segment is left as it is where less than this part of its room would be given back
 _HOLES_A_STEP = 64
 _ENTRIES_A_STEP = 1 << 20
-_END = object()
 
 
 class Wish:
@@ -84,8 +84,7 @@ class Puncher:
         """
         if self._steps is None:
             self._steps = self._next_steps()
-        if self._steps is not None and next(self._steps, _END) is _END:
-            self._steps = None
+        self._steps = advance(self._steps)
 
     def finish(self) -> None:
         """End what has been begun in a segment; all else is let go of."""

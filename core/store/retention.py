@@ -15,6 +15,7 @@ from core.store.puncher import Puncher, Wish
 from core.store.queue_index import IndexPart, QueueIndex
 from core.store.sealed_index import SealedIndex
 from core.store.segments import Segment, Segments
+from core.store.steps import advance
 
 Holder = Callable[[], Iterable[tuple[int, int]]]  # pairs of a queue and the first offset that is still needed
 
@@ -25,7 +26,6 @@ LOOKUPS_A_ROUND = 400_000  # for segments that were looked at before: a round is
 _FELL_BY = 8  # a segment is gone through again when this part of what was needed of it is not any more
 _HOUR_MS = 3_600_000
 _DAMAGED = -1
-_END = object()
 
 
 class Retention:
@@ -64,8 +64,7 @@ class Retention:
 
     def step(self) -> bool:
         """Go on with the round, for about 1 ms; return whether there is more to do."""
-        if self._steps is not None and next(self._steps, _END) is _END:
-            self._steps = None
+        self._steps = advance(self._steps)
         return self._steps is not None
 
     def take_dropped(self) -> int:
