@@ -64,6 +64,7 @@ class Routes:
 
         Raises:
             NotFoundError: The name server knows no such topic.
+            ClosedError: `close` was called before it answered.
             SdkError: It could not be asked.
         """
         known = self._routes.get(topic)
@@ -71,8 +72,19 @@ class Routes:
             return known[0]
         asking = self._asking.get(topic)
         if asking is None:
+            if self._is_closed:
+                raise ClosedError
             asking = self._asking[topic] = asyncio.create_task(self._refresh(topic))
-        return await asyncio.shield(asking)
+            asking.add_done_callback(lambda asked: self._on_asked(topic, asked))
+        await asyncio.wait((asking,))  # goes on when one who waits is cancelled
+        if asking.cancelled():
+            raise ClosedError  # `close` did it
+        return asking.result()
+
+    def _on_asked(self, topic: str, asked: asyncio.Task[list[Route]]) -> None:
+        del self._asking[topic]
+        if not asked.cancelled():
+            asked.exception()  # is no news to the loop, even where nobody waits any more
 
     async def _refresh(self, topic: str) -> list[Route]:
         holds_s = ROUTE_S
@@ -83,11 +95,9 @@ class Routes:
             raise
         except SdkError:
             known = self._routes.get(topic)
-            if known is None or self._is_closed:
+            if known is None:
                 raise
             routes, holds_s = known[0], STALE_S
-        finally:
-            del self._asking[topic]
         self._routes[topic] = (routes, time.monotonic() + holds_s)
         return routes
 
@@ -156,8 +166,12 @@ class Routes:
         raise error
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; who waits for a route gets `ClosedError` at once."""
         self._is_closed = True
+        asking = tuple(self._asking.values())
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
         for client in (*self._namesrvs, *self._brokers.values()):
             await client.close()
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -18,6 +19,12 @@ ROUTE = {
 
 def routes_of(server, *others: str) -> Routes:
     return Routes(";".join((*others, server.address)), timeout_s=1, greeting=lambda: Command(34))
+
+
+async def until(happened) -> None:
+    async with asyncio.timeout(5):
+        while not happened():
+            await asyncio.sleep(0)
 
 
 async def test_a_route_is_asked_for_once_until_it_is_forgotten(server):
@@ -40,6 +47,67 @@ async def test_all_who_ask_at_once_get_one_answer(server):
     assert found == [[Route("b", "h:1", 3, 2)]] * 10
     assert len(server.requests) == 1
     await routes.close()
+
+
+async def test_one_who_waits_no_more_takes_the_answer_from_nobody(server):
+    server.on[105] = lambda request: answer(request, 0, body=encode_json(ROUTE))
+    routes = routes_of(server)
+    first, second = (asyncio.create_task(routes.find("T")) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await second == [Route("b", "h:1", 3, 2)]
+    assert first.cancelled()
+    assert len(server.requests) == 1
+    await routes.close()
+
+
+async def test_an_error_that_nobody_waits_for_any_more_is_not_reported(server):
+    reported = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: reported.append(context["message"]))
+    server.on[105] = lambda request: None
+    routes = routes_of(server)
+    waiting = [asyncio.create_task(routes.find("T")) for _ in range(2)]
+    await until(lambda: server.requests)
+    while waiting:
+        waiting[0].cancel()
+        await asyncio.wait([waiting.pop(0)])
+    server.drop_all()
+    await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
+    gc.collect()
+    assert reported == []
+    await routes.close()
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize("turns", [1, 2, 3, 50])
+async def test_who_waits_for_a_route_when_all_is_closed_is_told_so_at_once(server, is_there, turns):
+    server.on[105] = lambda request: None
+    if not is_there:
+        await server.vanish()
+    routes = Routes(f"{server.address};{server.address}", timeout_s=60, greeting=lambda: Command(34))
+    waiting = [asyncio.create_task(routes.find("T")) for _ in range(2)]
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    await routes.close()
+    assert asyncio.all_tasks() <= {asyncio.current_task(), *waiting}
+    async with asyncio.timeout(5):
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [ClosedError] * 2
+
+
+async def test_while_all_is_being_closed_no_route_is_asked_for(server):
+    server.on[105] = lambda request: None
+    routes = routes_of(server)
+    waiting = asyncio.create_task(routes.find("T"))
+    await until(lambda: server.requests)
+    closing = asyncio.create_task(routes.close())
+    await asyncio.sleep(0)
+    assert not closing.done()
+    for find in (routes.find("U"), waiting):
+        with pytest.raises(ClosedError):
+            await find
+    await closing
+    assert [request.ext["topic"] for request in server.requests] == ["T"]
 
 
 async def test_what_was_said_holds_while_the_name_server_is_away(server):
