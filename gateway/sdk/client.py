@@ -244,6 +244,9 @@ class Client:
     async def _connect_once(self) -> Link:
         loop = asyncio.get_running_loop()
         _, link = await loop.create_connection(lambda: Link(self.server, self._forget), self._host, self._port)
+        if self._is_closed:  # meanwhile
+            link.close()
+            raise ClosedError
         self._failures = 0
         self._next_try_at_s = 0.0
         if self._greeting is not None:

@@ -29,6 +29,10 @@ class RemotingServer:
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def has_connections(self) -> bool:
+        return bool(self._open)
+
     async def __aenter__(self) -> Self:
         await self.listen()
         return self

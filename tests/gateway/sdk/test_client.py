@@ -143,6 +143,23 @@ async def test_a_closed_client_asks_nothing(server):
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("turns", range(1, 7))
+async def test_a_client_that_is_closed_while_it_connects_leaves_nothing_open(server, turns):
+    client = Client(server.address, greeting=lambda: Command(34))
+    asking = asyncio.create_task(client.request(Command(1)))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    await client.close()
+    with contextlib.suppress(ClosedError, ConnectionLostError):  # it may have been answered just before
+        await asking
+    assert not client.is_open
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    async with asyncio.timeout(5):
+        while server.has_connections:
+            await asyncio.sleep(0)
+
+
+@pytest.mark.asyncio
 async def test_many_requests_share_one_connection(server):
     client = Client(server.address)
     answers = await asyncio.gather(*(client.request(Command(1, body=b"x" * 10_000)) for _ in range(500)))
