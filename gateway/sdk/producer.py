@@ -54,6 +54,14 @@ _Started = tuple[Client, asyncio.Future[Command]] | SdkError | None
 """Where the answer of a send comes, what it failed with, or None: not sent yet."""
 
 
+@dataclass(slots=True)
+class _Window:
+    """What the messages of one `send_many` share."""
+
+    room: asyncio.Semaphore  # for those on their way
+    is_reached: bool = True  # the broker, when it was last tried
+
+
 class Producer:
     """Sends messages. Use it as an async context manager, or call `start` and `stop`.
 
@@ -147,75 +155,53 @@ class Producer:
         A message that has to be repeated may come after those behind it. Where a broker is not reached, those behind
         the first wait for it together.
         """
-        window = asyncio.Semaphore(in_flight_max)
-        is_reached = asyncio.Event()
-        is_reached.set()
+        window = _Window(asyncio.Semaphore(in_flight_max))
         waiting: list[asyncio.Task[SendResult | SdkError]] = []
         for message in messages:
-            await window.acquire()
+            await window.room.acquire()
             properties = self._properties_of(message)
             started: _Started = None
-            if is_reached.is_set():
+            if window.is_reached:
                 try:
-                    client, command = await self._prepare(message, properties)
-                    started = (client, await client.start_request(command))
+                    started = await self._start(message, properties)
                 except SdkError as error:
-                    is_reached.clear()
+                    window.is_reached = False
                     started = error
-            waiting.append(asyncio.create_task(self._finish(message, properties, started, window, is_reached)))
+            waiting.append(asyncio.create_task(self._finish(message, properties, started, window)))
         return list(await asyncio.gather(*waiting))
 
     async def _finish(
-        self,
-        message: OutMessage,
-        properties: str,
-        started: _Started,
-        window: asyncio.Semaphore,
-        is_reached: asyncio.Event,
+        self, message: OutMessage, properties: str, started: _Started, window: _Window
     ) -> SendResult | SdkError:
         """Wait for the answer of a send that is on its way; send it again where that is called for."""
         try:
-            result = await self._result_of_started(message, properties, started)
+            result = await self._send(message, properties, started)
         except SdkError as error:
             return error
         else:
-            is_reached.set()
+            window.is_reached = True
             return result
         finally:
-            window.release()
-
-    async def _result_of_started(self, message: OutMessage, properties: str, started: _Started) -> SendResult:
-        if started is None:
-            return await self._send(message, properties)
-        try:
-            if isinstance(started, SdkError):
-                raise started
-            client, answer = started
-            return _result_of(await client.wait_for(answer))
-        except BusyError:
-            await asyncio.sleep(_spread(RETRY_FIRST_S))
-            return await self._send(message, properties)
-        except RETRIED:
-            if not self._retries:
-                raise
-            self._routes.forget(message.topic)
-            return await self._send(message, properties, attempt=1)
+            window.room.release()
 
     async def send_one_way(self, message: OutMessage) -> None:
         """Send a message without asking whether it was stored."""
         client, command = await self._prepare(message, self._properties_of(message))
         await client.send_one_way(command)
 
-    async def _send(self, message: OutMessage, properties: str, attempt: int = 0) -> SendResult:
+    async def _send(self, message: OutMessage, properties: str, started: _Started = None) -> SendResult:
+        """Send a message, and again where that is called for; the first try may be one that was started before.
+
+        That one counts, but the pauses, and the time that a busy broker is given, begin with the next.
+        """
         clock = asyncio.get_running_loop().time
-        give_up_at_s = clock() + self._timeout_s
-        pause_s = RETRY_FIRST_S
+        give_up_at_s, pause_s = clock() + self._timeout_s, RETRY_FIRST_S
+        attempt = 0
         while True:
             try:
-                client, command = await self._prepare(message, properties)
-                return _result_of(await client.request(command))
+                return await self._try(message, properties, started)
             except BusyError:
-                if clock() + pause_s >= give_up_at_s:
+                if started is None and clock() + pause_s >= give_up_at_s:
                     raise
                 await asyncio.sleep(_spread(pause_s))
                 pause_s = min(2 * pause_s, BUSY_MAX_S)
@@ -223,11 +209,26 @@ class Producer:
                 if attempt >= self._retries:
                     raise
                 self._routes.forget(message.topic)
-                await asyncio.sleep(RETRY_FIRST_S * 2**attempt)
+                if started is None:
+                    await asyncio.sleep(RETRY_FIRST_S * 2**attempt)
                 attempt += 1
             except NotFoundError:
                 self._routes.forget(message.topic)
                 raise
+            if started is not None:
+                started = None
+                give_up_at_s, pause_s = clock() + self._timeout_s, RETRY_FIRST_S
+
+    async def _try(self, message: OutMessage, properties: str, started: _Started) -> SendResult:
+        """Return the result of what was started, or else of a send that is started now."""
+        if isinstance(started, SdkError):
+            raise started
+        client, answer = started or await self._start(message, properties)
+        return _result_of(await client.wait_for(answer))
+
+    async def _start(self, message: OutMessage, properties: str) -> tuple[Client, asyncio.Future[Command]]:
+        client, command = await self._prepare(message, properties)
+        return client, await client.start_request(command)
 
     async def _prepare(self, message: OutMessage, properties: str) -> tuple[Client, Command]:
         routes = await self._routes.find_for_send(message.topic)

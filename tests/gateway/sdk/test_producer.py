@@ -11,6 +11,7 @@ from gateway.sdk import (
     ConnectionLostError,
     MessageRefusedError,
     NoPermissionError,
+    NotFoundError,
     OutMessage,
     Producer,
     PullConsumer,
@@ -178,6 +179,20 @@ async def test_a_broker_that_was_busy_stores_each_message_once(scripted, many):
             result = await producer.send("T", b"x")
     assert result.queue_offset == 7
     assert scripted.codes() == [105, 310, 310, 310, 310]
+
+
+@pytest.mark.parametrize("many", [False, True])
+async def test_where_a_topic_is_is_asked_again_after_a_broker_that_did_not_know_it(scripted, many):
+    scripted.on[310] = lambda request: answer(request, 17, "none")
+    async with Producer(scripted.address) as producer:
+        for _ in range(2):
+            if many:
+                (outcome,) = await producer.send_many([OutMessage("T", b"x")])
+                assert isinstance(outcome, NotFoundError)
+            else:
+                with pytest.raises(NotFoundError):
+                    await producer.send("T", b"x")
+    assert scripted.codes() == [105, 310, 105, 310]
 
 
 async def test_without_retries_a_loss_is_told_at_once(scripted):
