@@ -10,14 +10,12 @@ import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
 
-from gateway.rocketmq.commands import Command, encode_json
+from gateway.rocketmq.commands import Command
 from gateway.rocketmq.message_codec import encode_properties_text
 from gateway.rocketmq.request_codes import RequestCode
 from gateway.rocketmq.response_codes import SEND_STORED_CODES, ResponseCode
-from gateway.sdk.client import Client, make_client_id
+from gateway.sdk.client import Client
 from gateway.sdk.errors import (
     BusyError,
     ConnectFailedError,
@@ -27,8 +25,9 @@ from gateway.sdk.errors import (
     SdkError,
     response_error,
 )
+from gateway.sdk.member import Member
 from gateway.sdk.message import SendResult
-from gateway.sdk.routes import TEMPLATE_TOPIC, Route, Routes
+from gateway.sdk.routes import TEMPLATE_TOPIC, Route
 
 PARENT_TOPIC = "LMQ_PARENT"
 RETRIED = (ConnectFailedError, ConnectionLostError, RequestTimeoutError)
@@ -62,7 +61,7 @@ class _Window:
     is_reached: bool = True  # the broker, when it was last tried
 
 
-class Producer:
+class Producer(Member):
     """Sends messages. Use it as an async context manager, or call `start` and `stop`.
 
     Args:
@@ -84,31 +83,17 @@ class Producer:
         retries: int = 2,
         client_id: str | None = None,
     ) -> None:
-        self.group = group
-        self.client_id = client_id or make_client_id()
+        super().__init__(
+            namesrv,
+            group,
+            greeting={"producerDataSet": [{"groupName": group}]},
+            farewell={"producerGroup": group},
+            timeout_s=timeout_s,
+            client_id=client_id,
+        )
         self._retries = retries
-        self._timeout_s = timeout_s
-        self._routes = Routes(namesrv, timeout_s=timeout_s, greeting=self._greet)
         self._next_queue = itertools.count()
         self._keys = KeyMaker()
-
-    async def start(self) -> None:
-        """Nothing yet: connections are made when they are needed."""
-
-    async def stop(self) -> None:
-        """Say goodbye and close all connections."""
-        farewell = {"clientID": self.client_id, "producerGroup": self.group}
-        await say_goodbye(self._routes, farewell)
-        await self._routes.close()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.stop()
 
     async def send(
         self,
@@ -266,10 +251,6 @@ class Producer:
                 raise ValueError(f"property {name!r} holds a separator, or has no name")
         return encode_properties_text(encoded)
 
-    def _greet(self) -> Command:
-        said = {"clientID": self.client_id, "producerDataSet": [{"groupName": self.group}], "consumerDataSet": []}
-        return Command(RequestCode.HEART_BEAT, body=encode_json(said))
-
 
 class KeyMaker:
     """Makes UNIQ_KEYs: 32 hexadecimal digits that no other producer makes."""
@@ -308,14 +289,3 @@ def _result_of(response: Command) -> SendResult:
         queue_offset=int(ext.get("queueOffset", "0")),
         is_flushed=response.code == ResponseCode.SUCCESS,
     )
-
-
-async def say_goodbye(routes: Routes, farewell: dict[str, str]) -> None:
-    """Tell the brokers that this client goes; whether they hear it does not matter."""
-    for client in routes.clients():
-        if not client.is_open:
-            continue
-        try:
-            await client.send_one_way(Command(RequestCode.UNREGISTER_CLIENT, ext=dict(farewell)))
-        except SdkError:
-            continue

@@ -6,16 +6,14 @@ import asyncio
 import itertools
 import logging
 from collections.abc import AsyncIterator
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 from core.lmq.queue_name import LIGHT_PREFIX
-from gateway.rocketmq.commands import Command, encode_json
+from gateway.rocketmq.commands import Command
 from gateway.rocketmq.errors import RecordError
 from gateway.rocketmq.message_codec import decode_records
 from gateway.rocketmq.request_codes import RequestCode
 from gateway.rocketmq.response_codes import ResponseCode
-from gateway.sdk.client import make_client_id
 from gateway.sdk.errors import (
     BusyError,
     ConnectFailedError,
@@ -24,9 +22,8 @@ from gateway.sdk.errors import (
     SdkError,
     response_error,
 )
+from gateway.sdk.member import Member
 from gateway.sdk.message import Message, PullResult, message_of
-from gateway.sdk.producer import say_goodbye
-from gateway.sdk.routes import Routes
 
 LOGGER = logging.getLogger(__name__)
 
@@ -49,7 +46,7 @@ _LIGHT = LIGHT_PREFIX.decode()
 Start = Literal["first", "last", "committed"] | int
 
 
-class PullConsumer:
+class PullConsumer(Member):
     """Reads queues. Use it as an async context manager, or call `start` and `stop`.
 
     A queue is a topic and the number of one of its queues, or a light queue's name (`%LMQ%…`, see `mqtt_queue` and
@@ -65,27 +62,22 @@ class PullConsumer:
     def __init__(
         self, namesrv: str, group: str = "SDK_CONSUMER", *, timeout_s: float = 3.0, client_id: str | None = None
     ) -> None:
-        self.group = group
-        self.client_id = client_id or make_client_id()
-        self._timeout_s = timeout_s
-        self._routes = Routes(namesrv, timeout_s=timeout_s, greeting=self._greet)
-
-    async def start(self) -> None:
-        """Nothing yet: connections are made when they are needed."""
-
-    async def stop(self) -> None:
-        """Say goodbye and close all connections."""
-        await say_goodbye(self._routes, {"clientID": self.client_id, "consumerGroup": self.group})
-        await self._routes.close()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.stop()
+        described = {
+            "groupName": group,
+            "consumeType": "CONSUME_ACTIVELY",
+            "messageModel": "CLUSTERING",
+            "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
+            "unitMode": False,
+            "subscriptionDataSet": [],
+        }
+        super().__init__(
+            namesrv,
+            group,
+            greeting={"consumerDataSet": [described]},
+            farewell={"consumerGroup": group},
+            timeout_s=timeout_s,
+            client_id=client_id,
+        )
 
     async def pull(
         self,
@@ -249,18 +241,6 @@ class PullConsumer:
                 if attempt:
                     raise
         raise AssertionError
-
-    def _greet(self) -> Command:
-        group = {
-            "groupName": self.group,
-            "consumeType": "CONSUME_ACTIVELY",
-            "messageModel": "CLUSTERING",
-            "consumeFromWhere": "CONSUME_FROM_LAST_OFFSET",
-            "unitMode": False,
-            "subscriptionDataSet": [],
-        }
-        said = {"clientID": self.client_id, "producerDataSet": [], "consumerDataSet": [group]}
-        return Command(RequestCode.HEART_BEAT, body=encode_json(said))
 
 
 def _offset_of(response: Command) -> int:

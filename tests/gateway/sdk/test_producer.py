@@ -239,33 +239,10 @@ async def test_many_messages_go_on_in_their_order_when_the_broker_is_back(script
     assert bodies[-200:] == [b"%d" % number for number in range(200, 400)]
 
 
-async def test_goodbye_is_not_said_to_a_broker_that_was_lost(scripted):
-    scripted.on[310] = stored
-    async with Producer(scripted.address) as producer:
-        await producer.send("T", b"x")
-        before = scripted.connections
-        scripted.drop_all()
-        await asyncio.sleep(0.05)
-    assert scripted.connections == before
-
-
 async def test_stored_but_not_flushed_is_a_result(scripted):
     scripted.on[310] = lambda request: stored(request, 10)
     async with Producer(scripted.address) as producer:
         assert not (await producer.send("T", b"x")).is_flushed
-
-
-async def test_a_producer_says_who_it_is_and_goodbye(scripted):
-    scripted.on[310] = stored
-    async with Producer(scripted.address, "my-group", client_id="me") as producer:
-        await producer.send("T", b"x")
-    for _ in range(100):
-        if scripted.requests[-1].code == 35:
-            break
-        await asyncio.sleep(0.01)
-    first = next(request for request in scripted.requests if request.code == 34)
-    assert b'"clientID":"me"' in bytes(first.body)
-    assert scripted.requests[-1].ext == {"clientID": "me", "producerGroup": "my-group"}
 
 
 async def test_a_stopped_producer_sends_nothing(scripted):

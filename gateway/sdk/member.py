@@ -1,0 +1,75 @@
+"""What members of producer and consumer groups have in common: they come, greet brokers, and say goodbye."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from gateway.rocketmq.commands import Command, encode_json
+from gateway.rocketmq.request_codes import RequestCode
+from gateway.sdk.client import make_client_id
+from gateway.sdk.errors import SdkError
+from gateway.sdk.routes import Routes
+
+
+class Member:
+    """One member of a group. Use it as an async context manager, or call `start` and `stop`.
+
+    Args:
+        namesrv: The name server's `HOST:PORT`, several with `;` between.
+        group: The group.
+        greeting: What a heartbeat says of the group.
+        farewell: What a farewell says of it.
+        timeout_s: How long to wait for each answer.
+        client_id: How brokers see this member; made up if not given.
+    """
+
+    def __init__(
+        self,
+        namesrv: str,
+        group: str,
+        *,
+        greeting: Mapping[str, object],
+        farewell: Mapping[str, str],
+        timeout_s: float,
+        client_id: str | None,
+    ) -> None:
+        self.group = group
+        self.client_id = client_id or make_client_id()
+        self._greeting = greeting
+        self._farewell = farewell
+        self._timeout_s = timeout_s
+        self._routes = Routes(namesrv, timeout_s=timeout_s, greeting=self._greet)
+
+    async def start(self) -> None:
+        """Nothing yet: connections are made when they are needed."""
+
+    async def stop(self) -> None:
+        """Say goodbye and close all connections."""
+        await self._say_goodbye()
+        await self._routes.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def _say_goodbye(self) -> None:
+        """Tell the brokers that this member goes; whether they hear it does not matter."""
+        for client in self._routes.clients():
+            if not client.is_open:
+                continue
+            ext = {"clientID": self.client_id, **self._farewell}
+            try:
+                await client.send_one_way(Command(RequestCode.UNREGISTER_CLIENT, ext=ext))
+            except SdkError:
+                continue
+
+    def _greet(self) -> Command:
+        said = {"clientID": self.client_id, "producerDataSet": [], "consumerDataSet": [], **self._greeting}
+        return Command(RequestCode.HEART_BEAT, body=encode_json(said))

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from gateway.rocketmq.commands import answer, encode_json
+from gateway.sdk import ClosedError, Producer, PullConsumer
+
+pytestmark = pytest.mark.asyncio
+
+GREETING, FAREWELL = 34, 35
+MEMBERS = pytest.mark.parametrize(("kind", "role"), [(Producer, "producer"), (PullConsumer, "consumer")])
+
+
+@pytest.fixture
+def scripted(server):
+    """A name server and broker in one, for light queues."""
+    table = {"b": {"brokerAddrs": {"0": server.address}, "brokerName": "b"}}
+    server.on[106] = lambda request: answer(request, 0, body=encode_json({"brokerAddrTable": table}))
+    server.on[310] = lambda request: answer(request, 0, ext={"queueOffset": "7"})
+    server.on[30] = lambda request: answer(request, 0, ext={"offset": "7"})
+    return server
+
+
+async def ask(member):
+    await (member.send("%LMQ%x", b"x") if isinstance(member, Producer) else member.max_offset("%LMQ%x"))
+
+
+async def until(happened):
+    async with asyncio.timeout(5):
+        while not happened():
+            await asyncio.sleep(0)
+
+
+@MEMBERS
+async def test_a_member_says_who_it_is_and_goodbye(scripted, kind, role):
+    async with kind(scripted.address, "my-group", client_id="me") as member:
+        await ask(member)
+    await until(lambda: scripted.requests[-1].code == FAREWELL)
+    first = next(request for request in scripted.requests if request.code == GREETING)
+    said = json.loads(bytes(first.body))
+    assert said["clientID"] == "me"
+    assert [group["groupName"] for group in said[f"{role}DataSet"]] == ["my-group"]
+    assert not said[{"producer": "consumerDataSet", "consumer": "producerDataSet"}[role]]
+    assert scripted.requests[-1].ext == {"clientID": "me", f"{role}Group": "my-group"}
+
+
+@MEMBERS
+async def test_goodbye_is_not_said_to_a_broker_that_was_lost(scripted, kind, role):
+    async with kind(scripted.address) as member:
+        await ask(member)
+        before = scripted.connections
+        scripted.drop_all()
+        await asyncio.sleep(0.05)
+    assert scripted.connections == before
+
+
+@MEMBERS
+async def test_a_member_that_was_stopped_asks_nothing(scripted, kind, role):
+    member = kind(scripted.address)
+    await member.start()
+    await ask(member)
+    await member.stop()
+    with pytest.raises(ClosedError):
+        await ask(member)
+
+
+@MEMBERS
+async def test_members_are_told_apart(scripted, kind, role):
+    assert kind(scripted.address).client_id != kind(scripted.address).client_id
