@@ -68,6 +68,7 @@ class Bench:
                 server = peer.start()
                 servers[peer.name] = Running(server, server.disk_bytes())
             warm_memory()
+            os.sync()  # what one server left to be written is not written in another's time
             row.rounds.append(self.measure(scenario, peer, servers[peer.name]))
         except Exception as error:  # noqa: BLE001 - whatever a peer does to a load, the others are still measured
             row.failure = f"{type(error).__name__} {error}"
