@@ -1,5 +1,6 @@
 import cython
 
+from core.durability cimport Durability
 from core.lmq.router cimport Router
 from core.lmq.waiters cimport Waiters
 from core.message cimport PublishBatch, StoredBatch
@@ -11,16 +12,14 @@ cdef class Broker:
     cdef public MessageStore store
     cdef public bytes parent_topic
     cdef public Metrics metrics
-    cdef public bint is_failed
+    cdef readonly Durability durability
     cdef public object room
     cdef public object schedule
-    cdef public object request_flush
     cdef public object on_reader_error
     cdef public Router router
     cdef public object retained
     cdef public object consumer_offsets
     cdef public object pop
-    cdef bint _is_sync
     cdef readonly Waiters _waiters
     cdef object _retiring
     cdef list _holders
@@ -28,9 +27,6 @@ cdef class Broker:
     cdef list _grown
     cdef dict _requested
     cdef bint _is_scheduled
-    cdef list _waiting
-    cdef list _covered
-    cdef bint _is_flushing
     cdef StoredBatch _one
 
     cpdef route_topic(self, bytes topic)
@@ -55,12 +51,3 @@ cdef class Broker:
 
     @cython.locals(again=list)
     cdef list _run_round(self, list readers, long long now_ms)
-
-    cpdef when_durable(self, callback)
-
-    cpdef when_kept(self, callback)
-
-    @cython.locals(nobody_waits=bint)
-    cpdef end_flush(self, error)
-
-    cdef _call_covered(self)

@@ -1,8 +1,7 @@
 """The one door of the core: fronts publish, read, wait and consume here, and the runtime turns it.
 
 Nothing here waits or knows the time. The runtime sets two hooks: `schedule`, called when readers have work, upon which
-it calls `run_turn` once at the end of its turn; and `request_flush`, called when somebody waits for durability, upon
-which it calls `begin_flush`, then `store.flush` on a thread of its own, then `end_flush`.
+it calls `run_turn` once at the end of its turn; and `durability.request_flush`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from core.errors import LmqError, StoreClosedError
+from core.durability import Durability
+from core.errors import StoreClosedError
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.retained import RetainedMessages
 from core.lmq.router import Router
@@ -64,7 +64,7 @@ class Broker:
     Args:
         store: The open store; whoever opened it closes it.
         parent_topic: The topic that MQTT and AMQP messages are stored on.
-        is_sync: Whether `when_durable` waits for a flush; `when_kept` does in any case.
+        is_sync: Whether a message is safe when it is on disk, and not when it is in a mapped file.
         metrics: Counters to add to.
     """
 
@@ -72,16 +72,14 @@ class Broker:
         self.store = store
         self.parent_topic = parent_topic
         self.metrics = metrics
-        self.is_failed = False
+        self.durability = Durability(store, is_sync=is_sync)
         self.room = Room(store.settings.disk_free_bytes_min)
         self.schedule: Callable[[], None] = _nothing
-        self.request_flush: Callable[[], None] = _nothing
         self.on_reader_error: Callable[[Reader, Exception], None] = _raise
         self.router = Router(self._make_topic_route, ROUTE_CACHE_MAX)
         self.retained = RetainedMessages(store.table("retained"), store.record_offset)
         self.consumer_offsets = ConsumerOffsets(store.table("consumer_offsets"), store.places("consumer_offsets"))
         self.pop = PopService(store, store.journal("pop"), self._on_shown)
-        self._is_sync = is_sync
         self._catch_up_retained()
         self._waiters = Waiters()
         self._retiring = Retiring(self)
@@ -90,9 +88,6 @@ class Broker:
         self._shown: list[int] = []
         self._requested: dict[int, Reader] = {}
         self._is_scheduled = False
-        self._waiting: list[Callable[[], None]] = []
-        self._covered: list[Callable[[], None]] = []
-        self._is_flushing = False
         self._one = StoredBatch(1)
 
     # Routes
@@ -145,7 +140,7 @@ class Broker:
             DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
             StoreClosedError: The disk refused a sync before; nothing is taken any more.
         """
-        if self.is_failed:
+        if self.durability.is_failed:
             raise StoreClosedError("the disk refused a sync; no message is taken any more")
         try:
             self.store.append_batch(batch, now_ms)
@@ -230,7 +225,7 @@ class Broker:
         return self.read_at(physical_offset, into) if record is None else self.read_record(record, into)
 
     def table(self, name: str) -> Table:
-        """Return the durable table `name`; its changes are covered by `when_kept`."""
+        """Return the durable table `name`; its changes are covered by `durability.when_kept`."""
         return self.store.table(name)
 
     def places(self, name: str) -> Places:
@@ -311,68 +306,6 @@ class Broker:
             except Exception as error:  # noqa: BLE001 - whatever it is, the other readers go on
                 self.on_reader_error(reader, error)
         return again
-
-    # Durability
-
-    def when_durable(self, callback: Callable[[], None]) -> None:
-        """Call back when all messages and acknowledgements so far are as safe as the settings say.
-
-        Without `is_sync` that is at once: what is written to a mapped file survives a killed process. Callbacks come in
-        the order of the calls, also where one is met at once. After a failed flush they never come.
-        """
-        if self._is_sync:
-            self.when_kept(callback)
-        elif not self.is_failed:
-            callback()
-
-    def when_kept(self, callback: Callable[[], None]) -> None:
-        """Call back when all changes of tables so far survive a killed process too; with `is_sync`, a power cut.
-
-        In order, as `when_durable`. Retained messages follow from the log: nobody need wait for their table.
-        """
-        if self.is_failed:
-            return
-        if not self._waiting and not self._covered and not self._is_at_risk():
-            callback()
-            return
-        self._waiting.append(callback)
-        if not self._is_flushing:
-            self.request_flush()
-
-    def _is_at_risk(self) -> bool:
-        return self.store.needs_flush() if self._is_sync else self.store.needs_commit()
-
-    def begin_flush(self) -> None:
-        """Fix what the flush that is about to start covers; followed by `end_flush` in any case."""
-        self._is_flushing = True
-        self.store.note_covered()
-        self._covered, self._waiting = self._waiting, []
-
-    def end_flush(self, error: LmqError | None) -> None:
-        """Tell those who waited that the flush is done; after an error nobody is told, and publishing ends."""
-        if error is not None:
-            self._is_flushing = False
-            self.is_failed = True
-            self._covered = []
-            self._waiting.clear()
-            return
-        nobody_waits = not self._waiting
-        self._call_covered()
-        while nobody_waits and self._waiting and not self._is_at_risk():  # asked by those who were just told
-            self._covered, self._waiting = self._waiting, []
-            self._call_covered()
-        self._is_flushing = False
-        if self._waiting:
-            self.request_flush()
-
-    def _call_covered(self) -> None:
-        """Tell those whom the flush covered; who asks meanwhile comes after them."""
-        for callback in self._covered:
-            try:
-                callback()
-            except Exception:
-                LOGGER.exception("a callback of a flush failed")
-        self._covered = []
 
     # Retention
 

@@ -33,7 +33,7 @@ class FlushSettings(BaseModel, frozen=True, extra="forbid"):
     """When appended records are forced to disk (LMQ_STORE__FLUSH__MODE)."""
 
     mode: Literal["sync", "async"] = "sync"  # sync: before the acknowledgement; async: every interval_ms
-    interval_ms: Annotated[int, Field(ge=1, le=60_000)] = 500  # async: at most this much is lost with the machine
+    interval_ms: Annotated[int, Field(ge=1, le=60_000)] = 500  # async: lost with the machine at most; sync: read again
 
 
 class RetentionSettings(BaseModel, frozen=True, extra="forbid"):

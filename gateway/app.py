@@ -19,7 +19,8 @@ from gateway.admin.api import AdminView, make_api
 from gateway.admin.server import AdminServer
 from gateway.amqp.handler import AmqpDoor
 from gateway.auth.authenticator import Authenticator
-from gateway.disk_threads import FlushThread, PrepareThread, RoomWatch
+from gateway.disk_threads import PrepareThread, RoomWatch
+from gateway.flush_thread import FlushThread
 from gateway.mqtt.handler import MqttDoor
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
@@ -103,8 +104,8 @@ class Gateway:
         self.connections = ConnectionTable()
         self.admission = Admission(loop.call_soon)
         self.timer = CoarseTimer(self.clock)
-        self.flusher = FlushThread(self.store, self.broker, loop, self._on_synced)
-        self.broker.request_flush = self.flusher.request
+        self.flusher = FlushThread(self.store, self.broker.durability, loop, self._on_synced)
+        self.broker.durability.request_flush = self.flusher.request
         self.room_watch = RoomWatch(self.broker.room, free_bytes or self.store.free_bytes, loop, self._note_room)
         self.preparer = PrepareThread(self.store, loop, self.flusher.fail, self.room_watch)
         self._low_since_ms = 0
@@ -200,8 +201,7 @@ class Gateway:
 
     def _flush_quietly(self, now_ms: int) -> None:
         del now_ms
-        if self.store.needs_flush():
-            self.flusher.request()
+        self.broker.durability.keep_all()
 
     def _tend(self, now_ms: int) -> None:
         self.amqp.drop_expired(now_ms)
@@ -259,7 +259,7 @@ class Gateway:
         self.stopped.set()
 
     def _takes_work(self) -> bool:
-        return self.is_ready and not self.broker.is_failed
+        return self.is_ready and not self.broker.durability.is_failed
 
     def _uptime_ms(self) -> int:
         return self.clock.now_ms() - self._started_ms
@@ -279,14 +279,11 @@ class Gateway:
         self.connections.close_all()
         await self._drain()
         self.timer.stop()
-        if await asyncio.to_thread(self._stop_threads):
+        is_idle = await self.flusher.stop(FLUSH_STOP_S)
+        if await asyncio.to_thread(self.preparer.stop, FLUSH_STOP_S) and is_idle:
             self.store.close()
         else:
             LOGGER.error("the disk is still busy with a sync: leaving the log as it is, it is recovered at the start")
-
-    def _stop_threads(self) -> bool:
-        is_idle = self.flusher.stop(FLUSH_STOP_S)
-        return self.preparer.stop(FLUSH_STOP_S) and is_idle
 
     async def _drain(self) -> None:
         if len(self.connections):

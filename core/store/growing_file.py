@@ -15,7 +15,7 @@ _STEP_MAX = 16 << 20
 class GrowingFile:
     """The mapped file. Its size is a multiple of 64 KiB, and all of it has blocks on disk.
 
-    `sync` may run on another thread. Growing replaces `map`: users take their views anew.
+    Growing replaces `map`: users take their views anew.
     """
 
     def __init__(self, path: Path, size_min: int = STEP_BYTES) -> None:
@@ -25,14 +25,14 @@ class GrowingFile:
             DiskFullError: No room.
         """
         self.path = path
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            before = os.fstat(self._fd).st_size
+            before = os.fstat(self.fd).st_size
             self.size = -(-max(size_min, before, 1) // STEP_BYTES) * STEP_BYTES
-            allocate(self._fd, path, before, self.size)
-            self.map = mmap.mmap(self._fd, self.size)
+            allocate(self.fd, path, before, self.size)
+            self.map = mmap.mmap(self.fd, self.size)
         except BaseException:
-            os.close(self._fd)
+            os.close(self.fd)
             raise
 
     def grow(self, size_min: int) -> None:
@@ -43,8 +43,8 @@ class GrowingFile:
         """
         step = min(max(self.size // 2, STEP_BYTES), _STEP_MAX)
         size = -(-max(size_min, self.size + step) // STEP_BYTES) * STEP_BYTES
-        allocate(self._fd, self.path, self.size, size)
-        self.map = mmap.mmap(self._fd, size)
+        allocate(self.fd, self.path, self.size, size)
+        self.map = mmap.mmap(self.fd, size)
         self.size = size
 
     def sync(self) -> None:
@@ -53,8 +53,8 @@ class GrowingFile:
         Raises:
             FlushFailedError: The disk refused.
         """
-        sync_file(self._fd)
+        sync_file(self.fd)
 
     def close(self) -> None:
         """Let go of the file; the mapping lives as long as its last view."""
-        os.close(self._fd)
+        os.close(self.fd)

@@ -14,12 +14,14 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from core import octets
 from core.errors import DiskFullError
 from core.store.disk import sync_folder
 from core.store.growing_file import STEP_BYTES, GrowingFile
+from core.store.sync_plan import SyncPlan, sync_now
 
 LOGGER = logging.getLogger(__name__)
 
@@ -109,7 +111,7 @@ class _Generation:
 
 
 class Journal:
-    """The journal at one path. Made by `open`. `sync` may run on another thread beside all else but `close`.
+    """The journal at one path, made by `open`. What it adds to a plan may run on another thread beside all but `close`.
 
     A compaction goes on beside the work: what it wants to keep is written into the next file, which also gets whatever
     is appended meanwhile, and takes the journal's place in one step, at the end. Until then the journal is as if there
@@ -261,24 +263,20 @@ class Journal:
         """Whether anything was stored that no sync has covered yet."""
         return self._is_dirty
 
-    def sync(self) -> None:
-        """Force everything appended before the call to disk.
-
-        Raises:
-            FlushFailedError: The disk refused.
-        """
+    def begin_sync(self, plan: SyncPlan) -> None:
+        """Add to `plan` what forces everything appended so far to disk."""
         if not self._is_dirty:
             return
-        retired = self._retired[:]
-        self._is_dirty = False  # before looking at the rest: what comes from now on makes it dirty again
+        self._is_dirty = False
         generation = self._generation
-        try:
-            generation.file.sync()
-            if not generation.is_named:
-                sync_folder(self.path.parent)
-        except BaseException:
-            self._is_dirty = True
-            raise
+        plan.add_file(generation.file.fd, self)
+        if not generation.is_named or generation.fallback is not None or self._retired:
+            plan.add_step(partial(self._settle, generation, self._retired[:]))
+
+    def _settle(self, generation: _Generation, retired: list[GrowingFile]) -> None:
+        """Let a generation that is on disk be the only one there is; on the thread that syncs."""
+        if not generation.is_named:
+            sync_folder(self.path.parent)
         generation.is_named = True
         if generation.fallback is not None:
             for name in self.path.parent.glob(f"{self.path.name}.old-*"):
@@ -289,10 +287,14 @@ class Journal:
             self._retired.remove(file)
             file.close()
 
+    def sync_failed(self) -> None:
+        """Let the next plan cover everything again."""
+        self._is_dirty = True
+
     def close(self) -> None:
         """Sync and let go of the files."""
         self.drop_compaction()
-        self.sync()
+        sync_now(self)
         self._generation.file.close()
 
 

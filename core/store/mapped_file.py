@@ -152,10 +152,6 @@ class MappedFile:
             ranges.append((first, start))
         return ranges
 
-    def sync(self) -> None:
-        """Wait until all that was written is on disk."""
-        os.fdatasync(self.fd)
-
     def close(self) -> None:
         """Close the file now; views that others hold stay good."""
         self._closer()

@@ -1,6 +1,6 @@
 """The store's front door: open a data folder, append, read queues, wait for durability, retire, close.
 
-One thread owns it. `flush` and `prepare` alone may run on others, one call of each at a time.
+One thread owns it. What `begin_flush` returns and `prepare` alone may run on others, one of each at a time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from core.store.confirmed import Confirmed
 from core.store.data_lock import DataLock
 from core.store.disk import free_bytes
 from core.store.dispatch_set import DispatchSets
-from core.store.flush import Flusher
+from core.store.flush import Flush, Flusher
 from core.store.journal import Journal
 from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER
 from core.store.log_scan import LogScan
@@ -33,6 +33,7 @@ from core.store.recovery import Recovered, recover
 from core.store.retention import Retention
 from core.store.segments import Segments
 from core.store.side_files import SideFiles, unusable
+from core.store.sync_plan import FDS_MAX
 from core.store.table import Definitions, Table
 
 POPULATE_STEP = 256 << 10  # less than that is not worth a system call
@@ -292,10 +293,27 @@ class MessageStore:
             self._flusher.flushed_until < self._log.written_until() or self._definitions.dirty or self._side_files.dirty
         )
 
-    def flush(self) -> int:
-        """Force all that was written before the call to disk; return the end of the log that is safe now.
+    def begin_flush(self, *, is_all: bool = True, fds_max: int = FDS_MAX) -> Flush:
+        """Return what forces all that was written so far to disk; any thread may do it, one flush at a time.
 
-        Blocks; may run on another thread.
+        Followed by `end_flush` or `fail_flush`.
+
+        Args:
+            is_all: Not the log alone.
+            fds_max: How many files the flush may name; those after them are synced by its steps.
+        """
+        return self._flusher.begin(self._side_files.all() if is_all else None, fds_max)
+
+    def end_flush(self) -> None:
+        """Say that what `begin_flush` returned was done."""
+        self._flusher.end()
+
+    def fail_flush(self, *, is_refused: bool) -> None:
+        """Say that it was not done, or not all of it; `is_refused` where the disk refused a sync."""
+        self._flusher.fail(is_refused=is_refused)
+
+    def flush(self) -> int:
+        """Force all that was written so far to disk, here and now; return the end of the log that is safe.
 
         Raises:
             FlushFailedError: The disk refused; nothing after `flushed_until` may be promised.
@@ -306,7 +324,7 @@ class MessageStore:
     def prepare(self) -> None:
         """Make room and pages ready ahead of the writer, write the index of full segments, give room back.
 
-        Blocks; may run on another thread, also beside `flush`, though not beside itself.
+        Blocks; may run on another thread, also beside a flush, though not beside itself.
 
         Raises:
             DiskFullError: No room for the next segment; the writer is told when it needs it.
@@ -380,7 +398,8 @@ class MessageStore:
             self._puncher.finish()
             self._names.write_out()
             self._index.write_full()
-            self.flush()
+            if not self._flusher.is_refused:
+                self.flush()
         finally:
             self._let_go()
 

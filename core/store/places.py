@@ -11,11 +11,13 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from core.errors import DataFolderUnusableError
 from core.store.disk import sync_folder
 from core.store.growing_file import GrowingFile
+from core.store.sync_plan import SyncPlan, sync_now
 
 LOGGER = logging.getLogger(__name__)
 
@@ -28,7 +30,7 @@ _SYNCS_BEFORE_REUSE = 3
 
 
 class Places:
-    """The slots of one file. `sync` may run on another thread, all else is the owner's."""
+    """The slots of one file."""
 
     def __init__(self, path: Path, file: GrowingFile) -> None:
         self.path = path
@@ -125,28 +127,25 @@ class Places:
         """Whether anything was stored that no sync has covered yet."""
         return self._is_dirty
 
-    def sync(self) -> None:
-        """Force everything set before the call to disk.
-
-        Raises:
-            FlushFailedError: The disk refused.
-        """
+    def begin_sync(self, plan: SyncPlan) -> None:
+        """Add to `plan` what forces everything set so far to disk."""
         self._syncs += 1
         if not self._is_dirty:
             return
         self._is_dirty = False
-        try:
-            self._file.sync()
-            if not self._is_named:
-                sync_folder(self.path.parent)
-                self._is_named = True
-        except BaseException:
-            self._is_dirty = True
-            raise
+        plan.add_file(self._file.fd, self)
+        if not self._is_named:
+            plan.add_step(partial(sync_folder, self.path.parent))
+            self._is_named = True
+
+    def sync_failed(self) -> None:
+        """Let the next plan cover everything again."""
+        self._is_dirty = True
+        self._is_named = False
 
     def close(self) -> None:
         """Sync and let go of the file."""
-        self.sync()
+        sync_now(self)
         self._file.close()
 
     def _check(self, slot: int) -> None:

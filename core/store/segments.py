@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from bisect import bisect_right
 from collections import OrderedDict
 from pathlib import Path
@@ -184,7 +183,7 @@ class Segments:
         if self.newest is not None:
             self._map(self._last().base, self.newest)
             self._untrimmed.append((self._last(), self.newest, used_bytes))
-            self.unsynced = [*self.unsynced, self.newest]  # a new list: a flush may be taking the old one
+            self.unsynced.append(self.newest)
         self.segments.append(segment)
         self.newest = file
         return segment
@@ -206,14 +205,6 @@ class Segments:
         self._mapped.pop(segment.base, None)
         segment.path.unlink()
         return segment
-
-    def sync_folder(self) -> None:
-        """Wait until the names of the files are on disk."""
-        fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
 
     def close(self) -> None:
         """Let go of all mappings, and of the prepared segment."""

@@ -44,7 +44,7 @@ class GatewayCollector(Collector):
         yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", store.log_bytes())
         yield from room_families(self._broker.room)
         yield GaugeMetricFamily(
-            "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.is_failed)
+            "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.durability.is_failed)
         )
 
 

@@ -14,7 +14,18 @@ from pamqp import base
 
 from gateway.amqp.channel import Channel
 
-CallLater = Callable[[Callable[[], None]], None]
+
+class Durability(Protocol):
+    """Calls back when what was written is safe: the broker's."""
+
+    def when_stored(self, callback: Callable[[], None]) -> None:
+        """When the messages are."""
+
+    def when_durable(self, callback: Callable[[], None]) -> None:
+        """When messages and acknowledgements are."""
+
+    def when_kept(self, callback: Callable[[], None]) -> None:
+        """When definitions are too."""
 
 
 class AnswerOutput(Protocol):
@@ -34,16 +45,14 @@ class Answers:
     """Sends answers now, or when the disk has what they promise.
 
     Args:
-        when_durable: The broker's.
-        when_kept: The broker's.
+        durability: The broker's.
         output: The connection.
     """
 
-    __slots__ = ("_output", "_unconfirmed", "_waiting", "_when_durable", "_when_kept")
+    __slots__ = ("_durability", "_output", "_unconfirmed", "_waiting")
 
-    def __init__(self, when_durable: CallLater, when_kept: CallLater, output: AnswerOutput) -> None:
-        self._when_durable = when_durable
-        self._when_kept = when_kept
+    def __init__(self, durability: Durability, output: AnswerOutput) -> None:
+        self._durability = durability
         self._output = output
         self._waiting = 0
         self._unconfirmed = 0
@@ -63,15 +72,15 @@ class Answers:
             self._give_now(channel, method, then)
             return
         self._waiting += 1
-        self._when_kept(partial(self._give_late, channel, method, then))
+        self._durability.when_kept(partial(self._give_late, channel, method, then))
 
     def when_safe(self, callback: Callable[[], None]) -> None:
         """Call back when what was published so far may be confirmed: declarations before it are kept by then."""
         if not self._waiting:
-            self._when_durable(callback)
+            self._durability.when_stored(callback)
             return
         self._unconfirmed += 1
-        self._when_kept(partial(self._confirm_late, callback))
+        self._durability.when_kept(partial(self._confirm_late, callback))
 
     def _confirm_late(self, callback: Callable[[], None]) -> None:
         self._unconfirmed -= 1
@@ -80,9 +89,9 @@ class Answers:
     def when_done(self, callback: Callable[[], None]) -> None:
         """Call back when all that came was answered, and what was published confirmed."""
         if self._waiting or self._unconfirmed:  # asked again then: an answer may bring another
-            self._when_kept(partial(self.when_done, callback))
+            self._durability.when_kept(partial(self.when_done, callback))
         else:
-            self._when_durable(callback)
+            self._durability.when_durable(callback)
 
     def _give_now(self, channel: Channel, method: base.Frame | None, then: Callable[[], None] | None) -> None:
         if method is not None:

@@ -124,7 +124,7 @@ class AmqpHandler(ConnectionHandler):
         self._is_released = False
         self._put_bytes = 0
         self._taken_bytes = 0
-        self._answers = Answers(door.broker.when_durable, door.broker.when_kept, self)
+        self._answers = Answers(door.broker.durability, self)
         self._to_confirm: dict[Channel, int] = {}
         self._blocking = Blocking(door.held, transport, self.flush)
         self._login("", NOBODY)

@@ -77,6 +77,7 @@ class SendService:
         self._metrics = metrics
         self._routes: dict[tuple[bytes, int, bytes], Route] = {}
         self._next_queue = 0
+        self._kept_count = 0  # of the topics that were made, so many are written down for certain
 
     def store(self, sender: Sender, run: SendRun, now_ms: int) -> None:
         """Store a run; its answers follow when it is durable. While the disk is low on room nothing is stored."""
@@ -98,8 +99,19 @@ class SendService:
             self._metrics.drop("low_on_disk", run.count - len(asked))
 
     def _answer(self, sender: Sender, data: bytes) -> None:
-        if data:
-            self._broker.when_durable(lambda: sender.write(data))
+        """Answer when the messages are safe, and the topics that were made for them are written down."""
+        if not data:
+            return
+        durability = self._broker.durability
+        made_count = self._topics.made_count
+        if made_count > self._kept_count:
+            durability.when_kept(lambda: self._answer_kept(sender, data, made_count))
+        else:
+            durability.when_stored(lambda: sender.write(data))
+
+    def _answer_kept(self, sender: Sender, data: bytes, made_count: int) -> None:
+        self._kept_count = max(self._kept_count, made_count)
+        sender.write(data)
 
     def _decide_all(self, sender: Sender, run: SendRun) -> list[Decision]:
         """Fill the batch's routes; return what was decided for each target."""

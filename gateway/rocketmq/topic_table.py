@@ -80,6 +80,7 @@ class TopicTable:
         self._topics_max = topics_max
         self._makes_topics = makes_topics
         template = PERM_READ | PERM_WRITE | (PERM_INHERIT if makes_topics else 0)
+        self.made_count = 0  # rows put since the start
         self._known: dict[bytes, Topic] = {TEMPLATE: Topic(8, 8, template), parent_topic: Topic(1, 1)}
 
     def find(self, name: bytes) -> Topic | None:
@@ -149,6 +150,7 @@ class TopicTable:
         return topic
 
     def _put(self, name: bytes, topic: Topic) -> None:
+        self.made_count += 1
         self._rows.put(name, _ROW.pack(topic.read_queues, topic.write_queues, topic.perm))
 
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 import shutil
 
 import pytest
@@ -61,7 +60,7 @@ def make_broker(store, *, is_sync=True):
     broker = Broker(store, parent_topic=b"LMQ_PARENT", is_sync=is_sync, metrics=Metrics())
     turns = Turns()
     broker.schedule = turns.schedule
-    broker.request_flush = turns.request_flush
+    broker.durability.request_flush = turns.request_flush
     return broker, turns
 
 
@@ -197,87 +196,6 @@ def test_one_readers_fault_stops_nobody_else(store):
     assert (errors, reader.runs) == (["broken"], 1)
 
 
-def test_durable_means_after_the_sync_that_covers_what_was_written_before(store):
-    broker, turns = make_broker(store)
-    told = []
-    publish(broker, b"t", b"1")
-    broker.when_durable(lambda: told.append(1))
-    assert (told, turns.flushes) == ([], 1)
-    broker.begin_flush()
-    publish(broker, b"t", b"2")
-    broker.when_durable(lambda: told.append(2))
-    store.flush()
-    broker.end_flush(None)
-    assert (told, turns.flushes) == ([1], 2)
-    broker.begin_flush()
-    store.flush()
-    broker.end_flush(None)
-    assert told == [1, 2]
-
-
-def test_who_asks_while_others_are_told_is_told_after_them(store):
-    broker, _ = make_broker(store)
-    told = []
-
-    def ask_again():
-        told.append(1)
-        broker.when_durable(lambda: told.append(4))
-
-    publish(broker, b"t", b"1")
-    broker.when_durable(ask_again)
-    broker.when_durable(lambda: told.append(2))
-    broker.when_durable(lambda: told.append(3))
-    broker.begin_flush()
-    store.flush()
-    broker.end_flush(None)
-    assert told == [1, 2, 3, 4]
-
-
-def test_who_fails_when_told_keeps_nobody_else_waiting(store, caplog):
-    caplog.set_level(logging.CRITICAL, "core.broker")
-    broker, _ = make_broker(store)
-    told = []
-    for number in range(2):
-        publish(broker, b"t", b"1")
-        broker.when_durable(lambda: 1 // 0)
-        broker.when_durable(lambda number=number: told.append(number))
-        broker.begin_flush()
-        store.flush()
-        broker.end_flush(None)
-    assert told == [0, 1]
-
-
-def test_with_nothing_to_sync_durable_is_now(store):
-    broker, turns = make_broker(store)
-    publish(broker, b"t", b"1")
-    store.flush()
-    told = []
-    broker.when_durable(lambda: told.append(1))
-    assert (told, turns.flushes) == ([1], 0)
-
-
-def test_async_durability_is_at_once(store):
-    broker, turns = make_broker(store, is_sync=False)
-    publish(broker, b"t", b"1")
-    told = []
-    broker.when_durable(lambda: told.append(1))
-    assert (told, turns.flushes) == ([1], 0)
-
-
-def test_after_a_failed_sync_nobody_is_told_and_nothing_is_taken(store):
-    broker, _ = make_broker(store)
-    publish(broker, b"t", b"1")
-    told = []
-    broker.when_durable(lambda: told.append(1))
-    broker.begin_flush()
-    broker.end_flush(FlushFailedError("EIO"))
-    broker.when_durable(lambda: told.append(2))
-    broker.when_kept(lambda: told.append(3))
-    with pytest.raises(StoreClosedError):
-        publish(broker, b"t", b"2")
-    assert told == []
-
-
 def test_the_last_retained_message_of_a_topic_is_kept_and_an_empty_one_deletes_it(store):
     broker, _ = make_broker(store)
     publish(broker, b"a/b", b"old", b"new", flag=FLAG_RETAIN)
@@ -287,10 +205,21 @@ def test_the_last_retained_message_of_a_topic_is_kept_and_an_empty_one_deletes_i
     assert broker.retained.get(b"a/b") is None
 
 
+def test_after_a_failed_sync_no_message_is_taken(store):
+    broker, _ = make_broker(store)
+    publish(broker, b"t", b"1")
+    broker.durability.begin_flush()
+    broker.durability.end_flush(FlushFailedError("EIO"))
+    with pytest.raises(StoreClosedError):
+        publish(broker, b"t", b"2")
+
+
 def flush(broker):
-    broker.begin_flush()
-    broker.store.flush()
-    broker.end_flush(None)
+    broker.durability.keep_all()
+    store = broker.store
+    store.begin_flush(is_all=broker.durability.begin_flush()).run()
+    store.end_flush()
+    broker.durability.end_flush(None)
 
 
 def retained_bodies(broker):
@@ -348,22 +277,6 @@ def test_message_that_only_looks_retained_is_not(store):
         broker.publish_batch(batch, NOW_MS)
     again, _ = make_broker(store)
     assert retained_bodies(again) == {}
-
-
-@pytest.mark.parametrize("is_sync", [False, True])
-def test_kept_means_after_the_sync_that_covers_the_tables(store, is_sync):
-    broker, turns = make_broker(store, is_sync=is_sync)
-    flush(broker)
-    told = []
-    broker.when_kept(lambda: told.append(1))
-    assert (told, turns.flushes) == ([1], 0)
-    broker.table("t").put(b"k", b"v")
-    broker.when_kept(lambda: told.append(2))
-    assert (told, turns.flushes) == ([1], 1)
-    broker.when_durable(lambda: told.append(3))
-    assert told == ([1] if is_sync else [1, 3])  # a message's acknowledgement waits for no table
-    flush(broker)
-    assert sorted(told) == [1, 2, 3]
 
 
 def test_explain_names_queues_filters_and_readers(store):

@@ -32,7 +32,8 @@ async def read_all(consumer: PullConsumer, queue: str, queue_id: int = 0) -> lis
         offset = result.next_offset
 
 
-async def test_what_was_acknowledged_is_there_after_the_gateway_was_killed(tmp_path):
+@pytest.mark.parametrize("flush", ["sync", "async"])
+async def test_what_was_acknowledged_is_there_after_the_gateway_was_killed(tmp_path, flush):
     acknowledged: set[bytes] = set()
 
     async def send_until_killed(namesrv: str) -> None:
@@ -48,7 +49,7 @@ async def test_what_was_acknowledged_is_there_after_the_gateway_was_killed(tmp_p
                 if any(isinstance(result, SdkError) for result in results):
                     return
 
-    with GatewayProcess(tmp_path / "data") as gateway:
+    with GatewayProcess(tmp_path / "data", "--flush", flush) as gateway:
         sending = asyncio.create_task(send_until_killed(namesrv_of(gateway)))
         while len(acknowledged) < 200:
             await asyncio.sleep(0.01)

@@ -141,7 +141,7 @@ class World:
         )
         self.is_turn_due = self.is_flush_due = False
         self.broker.schedule = self._schedule
-        self.broker.request_flush = self._request_flush
+        self.broker.durability.request_flush = self._request_flush
         self.door = MqttDoor(self.broker, self.settings, Authenticator(self.auth, os.environ, Clock()))
         self.door.start(self.now_ms)
         self.counts = self.metrics.door("mqtt")
@@ -169,9 +169,9 @@ class World:
 
     def flush(self):
         self.is_flush_due = False
-        self.broker.begin_flush()
+        self.broker.durability.begin_flush()
         self.store.flush()
-        self.broker.end_flush(None)
+        self.broker.durability.end_flush(None)
 
     def connect(self, client_id=b"c", **options):
         """Return a client with its CONNACK still to be taken."""

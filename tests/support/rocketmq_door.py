@@ -161,9 +161,9 @@ class DoorSite:
     def turn(self) -> None:
         """Run the readers, and a flush."""
         self.broker.run_turn(self.now_ms)
-        self.broker.begin_flush()
+        self.broker.durability.begin_flush()
         self.store.flush()
-        self.broker.end_flush(None)
+        self.broker.durability.end_flush(None)
 
     def close(self) -> None:
         """Close the store."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import threading
 from pathlib import Path
 
@@ -56,26 +57,79 @@ def test_refused_sync_is_reported_and_promises_nothing(store, monkeypatch):
     monkeypatch.undo()
 
 
+def test_after_a_refused_sync_nothing_is_said_to_be_safe_any_more(tmp_path, monkeypatch):
+    store = open_store(tmp_path / "data")
+    publish(store, store.make_route(b"T", 0, b"", []), b"x")
+    store.begin_flush()
+    before = Confirmed.open(store.data_dir).get()
+    store.fail_flush(is_refused=True)
+    store.close()  # the next sync would succeed: the system forgets what it could not write
+    assert Confirmed.open(tmp_path / "data").get() == before
+
+
+def test_flush_of_the_log_alone_leaves_the_rest_to_the_next_one(store):
+    places = store.places("p")
+    slot = places.acquire()
+    store.flush()
+    places.set(slot, 7)
+    publish(store, store.make_route(b"T", 0, b"", []), b"x")
+    flush = store.begin_flush(is_all=False)
+    assert not flush.has_steps
+    flush.run()
+    store.end_flush()
+    assert store.flushed_until == store.written_until
+    assert places.dirty
+    assert store.needs_flush()
+    store.flush()
+    assert not store.needs_flush()
+
+
+def test_what_a_failed_flush_was_to_cover_is_covered_by_the_next(store, monkeypatch):
+    route = store.make_route(b"T", 0, b"", [])
+    places = store.places("p")
+    slot = places.acquire()
+    store.flush()
+    publish(store, route, *(b"x" * 30_000,) * 7)
+    places.set(slot, 7)
+    failed = store.begin_flush()
+    store.fail_flush(is_refused=False)
+    assert places.dirty
+    publish(store, route, *(b"y" * 30_000,) * 3)
+    again = store.begin_flush()
+    assert set(failed.fds) <= set(again.fds)
+    assert again.has_steps  # the names in the log's folder are not sure
+    again.run()
+    store.end_flush()
+    assert not store.needs_flush()
+
+
 @pytest.mark.slow
 def test_flush_and_prepare_on_another_thread_leave_the_log_whole(store):
-    stop = threading.Event()
+    flushes = queue.SimpleQueue()
+    done = queue.SimpleQueue()
     errors = []
 
-    def flush_on():
+    def work_on():
         try:
-            while not stop.is_set():
+            while (flush := flushes.get()) is not None:
                 store.prepare()
-                until = store.flush()
-                assert until <= store.written_until
+                flush.run()
+                done.put(flush)
         except Exception as error:  # noqa: BLE001 - any of them fails the test
             errors.append(error)
+            done.put(None)
 
-    thread = threading.Thread(target=flush_on)
+    thread = threading.Thread(target=work_on)
     thread.start()
     route = store.make_route(b"T", 0, b"", [b"%LMQ%a"])
+    flushes.put(store.begin_flush())
     for k in range(3_000):
         publish(store, route, b"%d" % k * 100)
-    stop.set()
+        if not done.empty() and (flush := done.get()) is not None:
+            store.end_flush()
+            assert flush.until == store.flushed_until <= store.written_until
+            flushes.put(store.begin_flush())
+    flushes.put(None)
     thread.join()
     assert not errors
     assert [int(body[: len(b"%d" % k)]) for k, body in read_queue(store, b"%LMQ%a")] == list(range(3_000))

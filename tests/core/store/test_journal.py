@@ -14,6 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from core.errors import DiskFullError
 from core.store.journal import RECORD_BYTES_MAX, Journal, check_record, write_records
+from core.store.sync_plan import SyncPlan, sync_now
 from tests.support.crashes import crash_everywhere
 from tests.support.files import file_size_limit, fresh_folder
 
@@ -152,7 +153,7 @@ def test_a_kill_after_a_compaction_keeps_what_came_after_it(tmp_path):
     path = tmp_path / "j"
     journal = Journal.open(path)
     journal.append(b"old")
-    journal.sync()
+    sync_now(journal)
     compact(journal, [b"kept"])
     journal.append(b"after")
     copy = fresh_folder(tmp_path)
@@ -213,7 +214,7 @@ def test_a_power_cut_before_the_sync_brings_the_state_of_the_last_sync_back(tmp_
     path = tmp_path / "j"
     journal = Journal.open(path)
     journal.append_many(b"old-1old-2", 5)
-    journal.sync()
+    sync_now(journal)
     for number in range(compactions):
         compact(journal, [b"new-%d" % number, b"never on disk" * 3])
     copy = fresh_folder(tmp_path)
@@ -231,17 +232,12 @@ def test_a_sync_that_was_under_way_leaves_a_later_compaction_its_fallback(tmp_pa
     journal = Journal.open(path)
     journal.append(b"first")
     compact(journal, [b"second"])
-    during = journal._generation
-    sync_file = during.file.sync
-
-    def sync_and_compact():
-        sync_file()
-        compact(journal, [b"third"])
-
-    during.file.sync = sync_and_compact
-    journal.sync()
+    plan = SyncPlan()
+    journal.begin_sync(plan)
+    compact(journal, [b"third"])
+    plan.run()
     assert sorted(name.name for name in tmp_path.iterdir()) == ["j", "j.old-" + "2".zfill(20)]
-    journal.sync()
+    sync_now(journal)
     assert [name.name for name in tmp_path.iterdir()] == ["j"]
     journal.close()
     assert read(path) == [b"third"]
@@ -313,6 +309,7 @@ def test_records_are_written_within_bounds():
 KILLED = """
 import itertools, pathlib, sys
 from core.store.journal import Journal
+from core.store.sync_plan import sync_now
 journal = Journal.open(pathlib.Path(sys.argv[1]))
 for number in itertools.count(int(sys.argv[2])):
     if number % 500 == 400:
@@ -363,7 +360,7 @@ def test_a_crash_at_any_step_of_a_compaction_keeps_every_record(tmp_path):
         journal.append_compacted(b"all four", 8)
         journal.append(b"five")
         journal.finish_compaction()
-        journal.sync()
+        sync_now(journal)
         journal.append_many(b"six." * 20_000, 4)
         journal.close()
 

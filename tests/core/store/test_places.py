@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from core.errors import DataFolderUnusableError, DiskFullError
 from core.store.places import VALUE_MAX, VALUE_MIN, Places
+from core.store.sync_plan import sync_now
 from tests.support.files import file_size_limit
 
 values = st.integers(VALUE_MIN, VALUE_MAX)
@@ -91,10 +92,10 @@ def test_a_released_slot_is_given_again_only_after_its_end_is_durable(tmp_path):
     places.set(slot, 99)
     places.release(slot)
     assert places.acquire() == 1
-    places.sync()
-    places.sync()
+    sync_now(places)
+    sync_now(places)
     assert places.acquire() == 2
-    places.sync()
+    sync_now(places)
     assert places.acquire() == slot
     assert places.get(slot) == 0
     places.close()
@@ -177,7 +178,7 @@ class PlacesModel(RuleBasedStateMachine):
 
     @rule()
     def sync(self):
-        self.places.sync()
+        sync_now(self.places)
 
     @rule(clean=st.booleans())
     def reopen(self, clean):

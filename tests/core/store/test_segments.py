@@ -105,7 +105,7 @@ def test_room_after_the_records_of_a_full_segment_is_given_back(tmp_path):
     segments = Segments(tmp_path, tmp_path, size, 2)
     segments.roll(0)
     segments.newest.view[:] = b"x" * size
-    segments.newest.sync()
+    os.fdatasync(segments.newest.fd)
     segments.roll(1 << 20)
     segments.trim()
     assert segments.segments[0].size == size

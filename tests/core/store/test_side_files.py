@@ -6,6 +6,7 @@ import pytest
 
 from core.errors import DataFolderUnusableError
 from core.store.side_files import SideFiles
+from core.store.sync_plan import sync_now
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def test_each_file_is_opened_once_and_all_are_synced_together(folder):
     assert files.places("p") is files.places("p")
     assert files.journal("j") is files.journal("j")
     for one in files.all():
-        one.sync()
+        sync_now(one)
     assert not files.dirty
     files.journal("j").append(b"record")
     assert files.dirty

@@ -23,11 +23,26 @@ class Output:
         self.flushes += 1
 
 
+class Durability:
+    """Messages are safe at once, what is declared when the test says so."""
+
+    def __init__(self):
+        self.waiting = []
+
+    def when_stored(self, callback):
+        callback()
+
+    when_durable = when_stored
+
+    def when_kept(self, callback):
+        self.waiting.append(callback)
+
+
 @pytest.fixture
 def scene():
-    waiting = []
+    durability = Durability()
     output = Output()
-    return Answers(lambda callback: callback(), waiting.append, output), output, waiting
+    return Answers(durability, output), output, durability.waiting
 
 
 def test_what_need_not_be_safe_is_answered_at_once(scene):

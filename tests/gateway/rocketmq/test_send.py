@@ -251,6 +251,22 @@ def test_a_forged_dispatch_set_is_refused_and_moves_no_queue(tmp_path):
     site.close()
 
 
+def test_a_send_that_makes_a_topic_is_answered_when_the_topic_is_written_down(site, peer):
+    durability = site.broker.durability
+    site.turn()
+    peer.give(send_frame(b"x", topic="Made"))
+    assert durability.begin_flush()  # not the log alone
+    site.store.flush()
+    peer.give(send_frame(b"y", topic="Made"))
+    assert peer.take() == []
+    durability.end_flush(None)
+    assert [answer.code for answer in peer.take()] == [0]
+    durability.begin_flush()
+    site.store.flush()
+    durability.end_flush(None)
+    assert [answer.code for answer in peer.take()] == [0]
+
+
 def test_topics_that_sends_made_are_there_after_a_restart(tmp_path):
     site = DoorSite(tmp_path / "d")
     site.connect().send(b"x", topic="Kept", d="2")

@@ -1,0 +1,94 @@
+"""What one flush has to do, fixed at its start by the owner of the files and done on another thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from core.store.disk import sync_file
+
+FDS_MAX = 1_024
+
+
+class Syncable(Protocol):
+    """What is flushed with the log: places, journals."""
+
+    def begin_sync(self, plan: SyncPlan) -> None:
+        """Add to `plan` what forces all that was stored so far to disk."""
+
+    def sync_failed(self) -> None:
+        """What the last plan was to cover is perhaps not on disk: it belongs to the next one as well."""
+
+
+class SyncPlan:
+    """Files to be synced, in their order, and then steps that need more than that, in theirs.
+
+    Most plans are files alone, so whoever carries one out needs nothing but their numbers.
+
+    Args:
+        fds_max: So many of them; any after those are synced by steps.
+    """
+
+    def __init__(self, fds_max: int = FDS_MAX) -> None:
+        self.fds: list[int] = []
+        self._fds_max = fds_max
+        self._steps: list[Callable[[], None]] = []
+        self._owners: list[Syncable] = []
+
+    def add_file(self, fd: int, owner: Syncable | None = None) -> None:
+        """Sync a file, after all that the plan has so far; it stays open until the plan is done."""
+        if self._steps or len(self.fds) == self._fds_max:
+            self._steps.append(partial(sync_file, fd))
+        else:
+            self.fds.append(fd)
+        if owner is not None:
+            self._owners.append(owner)
+
+    def add_step(self, step: Callable[[], None]) -> None:
+        """Do `step`, on the thread that syncs, after all that the plan has so far."""
+        self._steps.append(step)
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether there is more to do than to sync `fds`."""
+        return bool(self._steps)
+
+    def run_steps(self) -> None:
+        """Do what is left once all of `fds` are synced.
+
+        Raises:
+            FlushFailedError, DiskFullError, DataFolderUnusableError: What a step met; those after it were not done.
+        """
+        for step in self._steps:
+            step()
+
+    def run(self) -> None:
+        """Do all of it.
+
+        Raises:
+            FlushFailedError, DiskFullError, DataFolderUnusableError: As `run_steps`.
+        """
+        for fd in self.fds:
+            sync_file(fd)
+        self.run_steps()
+
+    def fail(self) -> None:
+        """Say that not all of it was done."""
+        for owner in self._owners:
+            owner.sync_failed()
+
+
+def sync_now(owner: Syncable) -> None:
+    """Force all that one owner has stored so far to disk, here and now.
+
+    Raises:
+        FlushFailedError: The disk refused.
+    """
+    plan = SyncPlan()
+    owner.begin_sync(plan)
+    try:
+        plan.run()
+    except BaseException:
+        plan.fail()
+        raise

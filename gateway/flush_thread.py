@@ -1,0 +1,177 @@
+"""The thread that syncs, beside the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from array import array
+from collections.abc import Callable
+from typing import Protocol
+
+from core.errors import FlushFailedError, LmqError
+from gateway import sync_calls
+from gateway.disk_threads import as_core_error, join
+from gateway.sync_calls import COUNT, ERROR, FILES, FILES_MAX, HAS_STEPS, STOPS, TOOK_NS, WORK_SLOTS
+
+LOGGER = logging.getLogger(__name__)
+
+
+class Flush(Protocol):
+    """What is to be done off the loop: files to be synced, then steps."""
+
+    @property
+    def fds(self) -> list[int]:
+        """The files, in their order."""
+
+    @property
+    def has_steps(self) -> bool:
+        """Whether there is more."""
+
+    def run_steps(self) -> None:
+        """Do the rest; an error of the core where the disk refused."""
+
+
+class Flushable(Protocol):
+    """What `FlushThread` works on: the store."""
+
+    def begin_flush(self, *, is_all: bool, fds_max: int) -> Flush:
+        """Return what forces all that is written to disk, or the log alone."""
+
+    def end_flush(self) -> None:
+        """It was done."""
+
+    def fail_flush(self, *, is_refused: bool) -> None:
+        """It was not done, or not all of it; `is_refused` where the disk refused a sync."""
+
+
+class FlushRound(Protocol):
+    """What a sync is framed by, on the loop's thread: the broker."""
+
+    def begin_flush(self) -> bool:
+        """Fix what the sync that is about to start covers: everything (true), or the log alone."""
+
+    def end_flush(self, error: LmqError | None) -> None:
+        """The sync ended."""
+
+
+class FlushThread:
+    """Group commit: one thread that syncs when it is asked to.
+
+    A sync begins as soon as it is asked for; all requests that come while it runs are answered by the next one.
+    `on_synced` is told the seconds that each took, None for a failed one; after a failure there are no more syncs.
+    """
+
+    def __init__(
+        self,
+        store: Flushable,
+        rounds: FlushRound,
+        loop: asyncio.AbstractEventLoop,
+        on_synced: Callable[[float | None], None],
+    ) -> None:
+        self._store = store
+        self._rounds = rounds
+        self._loop = loop
+        self._on_synced = on_synced
+        self._is_asked = False
+        self._is_running = False
+        self._is_stopping = False
+        self._work = array("q", bytes(8 * WORK_SLOTS))
+        self._flush: Flush | None = None
+        self._error: LmqError | None = None
+        self._thread = threading.Thread(target=self._run, name="lmq-flush", daemon=True)
+        self._asked_fd = -1
+        self._done_fd = -1
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._asked_fd = os.eventfd(0, os.EFD_CLOEXEC)
+        self._done_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._loop.add_reader(self._done_fd, self._on_done)
+        self._thread.start()
+
+    def request(self) -> None:
+        """Ask for a sync of everything written so far."""
+        if self._is_running:
+            self._is_asked = True
+        elif not self._is_stopping:
+            self._begin()
+
+    def fail(self, error: LmqError) -> None:
+        """Let there be no more syncs, because nothing can be promised any more; on the loop's thread."""
+        if not self._is_stopping:
+            self._end_thread()
+            self._ended(None, error)
+
+    async def stop(self, timeout_s: float) -> bool:
+        """Let the sync under way end; return whether the thread ended within `timeout_s`."""
+        self._end_thread()
+        if not await asyncio.to_thread(join, self._thread, timeout_s):
+            return False
+        if self._done_fd >= 0:
+            self._loop.remove_reader(self._done_fd)
+            os.close(self._asked_fd)
+            os.close(self._done_fd)
+            self._asked_fd = self._done_fd = -1
+        return True
+
+    def _end_thread(self) -> None:
+        self._is_stopping = True
+        self._work[STOPS] = 1
+        if self._asked_fd >= 0:
+            os.eventfd_write(self._asked_fd, 1)
+
+    def _begin(self) -> None:
+        self._is_asked = False
+        self._is_running = True
+        self._flush = flush = self._store.begin_flush(is_all=self._rounds.begin_flush(), fds_max=FILES_MAX)
+        files = flush.fds
+        work = self._work
+        work[HAS_STEPS] = flush.has_steps
+        work[COUNT] = len(files)
+        for at, fd in enumerate(files):
+            work[FILES + at] = fd
+        os.eventfd_write(self._asked_fd, 1)
+
+    def _on_done(self) -> None:
+        os.eventfd_read(self._done_fd)
+        error = self._error
+        if error is None:
+            self._store.end_flush()
+            self._ended(self._work[TOOK_NS] / 1e9, None)
+        else:
+            self._store.fail_flush(is_refused=isinstance(error, FlushFailedError))
+            self._is_stopping = True
+            self._ended(None, error)
+
+    def _ended(self, took_s: float | None, error: LmqError | None) -> None:
+        self._is_running = False
+        self._on_synced(took_s)
+        self._rounds.end_flush(error)
+        if self._is_asked and not self._is_running and not self._is_stopping:
+            self._begin()
+
+    # The rest runs on the thread.
+
+    def _run(self) -> None:
+        while sync_calls.sync_files(self._asked_fd, self._done_fd, self._work):
+            flush = self._flush
+            assert flush is not None
+            began_ns = time.monotonic_ns()
+            try:
+                _check(self._work[ERROR])
+                flush.run_steps()
+            except Exception as error:
+                LOGGER.exception("the flush thread ends; nothing more is promised to be on disk")
+                self._error = as_core_error(error)
+                os.eventfd_write(self._done_fd, 1)
+                return
+            self._work[TOOK_NS] += time.monotonic_ns() - began_ns
+            os.eventfd_write(self._done_fd, 1)
+
+
+def _check(error: int) -> None:
+    if error:
+        raise FlushFailedError(os.strerror(error))

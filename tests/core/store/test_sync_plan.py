@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from core.errors import FlushFailedError
+from core.store import sync_plan
+from core.store.sync_plan import SyncPlan, sync_now
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """What is synced, in order, in place of doing it."""
+    calls = []
+    monkeypatch.setattr(sync_plan, "sync_file", calls.append)
+    return calls
+
+
+def test_files_come_before_steps_and_what_follows_a_step_keeps_its_place(synced):
+    plan = SyncPlan()
+    plan.add_file(1)
+    plan.add_file(2)
+    assert not plan.has_steps
+    plan.add_step(lambda: synced.append("named"))
+    plan.add_file(3)
+    assert (plan.fds, plan.has_steps) == ([1, 2], True)
+    plan.run()
+    assert synced == [1, 2, "named", 3]
+
+
+def test_more_files_than_a_round_takes_are_steps(synced):
+    plan = SyncPlan(4)
+    for fd in range(7):
+        plan.add_file(fd)
+    assert (plan.fds, plan.has_steps) == ([0, 1, 2, 3], True)
+    plan.run()
+    assert synced == list(range(7))
+
+
+class Owner:
+    def __init__(self):
+        self.failures = 0
+
+    def begin_sync(self, plan):
+        reader, writer = os.pipe()
+        os.close(writer)
+        plan.add_file(reader, self)
+
+    def sync_failed(self):
+        self.failures += 1
+
+
+def test_an_owner_is_told_when_the_disk_refuses():
+    owner = Owner()
+    with pytest.raises(FlushFailedError):
+        sync_now(owner)  # a pipe cannot be synced
+    assert owner.failures == 1

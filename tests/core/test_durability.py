@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from core.durability import Durability
+from core.errors import FlushFailedError
+from tests.support.store import open_store, publish as publish_on
+
+
+class Requests:
+    def __init__(self):
+        self.flushes = 0
+
+    def request_flush(self):
+        self.flushes += 1
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = open_store(tmp_path)
+    yield store
+    store.close()
+
+
+def make_durability(store, *, is_sync=True):
+    durability = Durability(store, is_sync=is_sync)
+    requests = Requests()
+    durability.request_flush = requests.request_flush
+    return durability, requests
+
+
+def publish(store, *bodies):
+    publish_on(store, store.make_route(b"T", 0, b"", []), *bodies)
+
+
+def flush(store, durability):
+    durability.keep_all()
+    store.begin_flush(is_all=durability.begin_flush()).run()
+    store.end_flush()
+    durability.end_flush(None)
+
+
+def test_durable_means_after_the_sync_that_covers_what_was_written_before(store):
+    durability, requests = make_durability(store)
+    told = []
+    publish(store, b"1")
+    durability.when_durable(lambda: told.append(1))
+    assert (told, requests.flushes) == ([], 1)
+    durability.begin_flush()
+    publish(store, b"2")
+    durability.when_durable(lambda: told.append(2))
+    store.flush()
+    durability.end_flush(None)
+    assert (told, requests.flushes) == ([1], 2)
+    durability.begin_flush()
+    store.flush()
+    durability.end_flush(None)
+    assert told == [1, 2]
+
+
+def test_who_asks_while_others_are_told_is_told_after_them(store):
+    durability, _ = make_durability(store)
+    told = []
+
+    def ask_again():
+        told.append(1)
+        durability.when_durable(lambda: told.append(4))
+
+    publish(store, b"1")
+    durability.when_durable(ask_again)
+    durability.when_durable(lambda: told.append(2))
+    durability.when_durable(lambda: told.append(3))
+    durability.begin_flush()
+    store.flush()
+    durability.end_flush(None)
+    assert told == [1, 2, 3, 4]
+
+
+def test_who_fails_when_told_keeps_nobody_else_waiting(store, caplog):
+    caplog.set_level(logging.CRITICAL, "core.durability")
+    durability, _ = make_durability(store)
+    told = []
+    for number in range(2):
+        publish(store, b"1")
+        durability.when_durable(lambda: 1 // 0)
+        durability.when_durable(lambda number=number: told.append(number))
+        durability.begin_flush()
+        store.flush()
+        durability.end_flush(None)
+    assert told == [0, 1]
+
+
+def test_with_nothing_to_sync_durable_is_now(store):
+    durability, requests = make_durability(store)
+    publish(store, b"1")
+    store.flush()
+    told = []
+    durability.when_durable(lambda: told.append(1))
+    assert (told, requests.flushes) == ([1], 0)
+
+
+def test_async_durability_is_at_once(store):
+    durability, requests = make_durability(store, is_sync=False)
+    publish(store, b"1")
+    told = []
+    durability.when_durable(lambda: told.append(1))
+    durability.when_stored(lambda: told.append(2))
+    assert (told, requests.flushes) == ([1, 2], 0)
+
+
+def test_a_publisher_waits_for_the_log_and_not_for_what_consumers_acknowledged(store):
+    durability, _ = make_durability(store)
+    flush(store, durability)
+    journal = store.journal("acknowledged")
+    told = []
+    journal.append(b"1")
+    durability.when_stored(lambda: told.append("nothing to wait for"))
+    assert told == ["nothing to wait for"]
+    publish(store, b"1")
+    durability.when_stored(lambda: told.append("stored"))
+    assert not durability.begin_flush()
+    store.begin_flush(is_all=False).run()
+    store.end_flush()
+    durability.end_flush(None)
+    assert told[1:] == ["stored"]
+    assert store.flushed_until == store.written_until
+    assert journal.dirty
+
+
+def test_a_publisher_waits_for_tables_that_changed_before(store):
+    durability, _ = make_durability(store)
+    flush(store, durability)
+    publish(store, b"1")
+    store.table("t").put(b"k", b"v")
+    told = []
+    durability.when_stored(lambda: told.append(1))
+    assert durability.begin_flush()
+    store.begin_flush().run()
+    store.end_flush()
+    durability.end_flush(None)
+    assert told == [1]
+    assert not store.needs_commit()
+
+
+def test_what_nobody_waits_for_is_flushed_when_everything_is(store):
+    durability, requests = make_durability(store)
+    journal = store.journal("acknowledged")
+    flush(store, durability)
+    flushes = requests.flushes
+    durability.keep_all()
+    assert requests.flushes == flushes
+    journal.append(b"1")
+    publish(store, b"1")
+    durability.when_stored(lambda: None)
+    durability.keep_all()
+    assert requests.flushes > flushes
+    assert durability.begin_flush()
+    store.begin_flush().run()
+    store.end_flush()
+    durability.end_flush(None)
+    assert not journal.dirty
+
+
+def test_who_waits_for_the_log_and_who_waits_for_more_are_told_in_their_order(store):
+    durability, _ = make_durability(store)
+    flush(store, durability)
+    told = []
+    publish(store, b"1")
+    store.journal("acknowledged").append(b"1")
+    durability.when_stored(lambda: told.append(1))
+    durability.when_durable(lambda: told.append(2))
+    durability.when_stored(lambda: told.append(3))
+    assert durability.begin_flush()  # somebody waits for more than the log
+    publish(store, b"2")
+    durability.when_stored(lambda: told.append(4))
+    store.begin_flush().run()
+    store.end_flush()
+    durability.end_flush(None)
+    assert told == [1, 2, 3]
+    assert not durability.begin_flush()
+    store.begin_flush(is_all=False).run()
+    store.end_flush()
+    durability.end_flush(None)
+    assert told == [1, 2, 3, 4]
+
+
+def test_after_a_failed_sync_nobody_is_told(store):
+    durability, _ = make_durability(store)
+    publish(store, b"1")
+    told = []
+    durability.when_durable(lambda: told.append(1))
+    durability.begin_flush()
+    durability.end_flush(FlushFailedError("EIO"))
+    durability.when_durable(lambda: told.append(2))
+    durability.when_kept(lambda: told.append(3))
+    assert told == []
+
+
+@pytest.mark.parametrize("is_sync", [False, True])
+def test_kept_means_after_the_sync_that_covers_the_tables(store, is_sync):
+    durability, requests = make_durability(store, is_sync=is_sync)
+    flush(store, durability)
+    told = []
+    flushes = requests.flushes
+    durability.when_kept(lambda: told.append(1))
+    assert (told, requests.flushes) == ([1], flushes)
+    store.table("t").put(b"k", b"v")
+    durability.when_kept(lambda: told.append(2))
+    assert (told, requests.flushes) == ([1], flushes + 1)
+    durability.when_durable(lambda: told.append(3))
+    assert told == ([1] if is_sync else [1, 3])  # a message's acknowledgement waits for no table
+    flush(store, durability)
+    assert sorted(told) == [1, 2, 3]

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+
+import pytest
+
+from core.errors import DiskFullError, FlushFailedError
+from core.store.flush import Flush
+from gateway.flush_thread import FlushThread
+
+
+class Store:
+    """Flushes of one real file, with a step or without."""
+
+    def __init__(self, path, step=None):
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT)
+        self.step = step
+        self.asked = []
+        self.ended = []
+
+    def begin_flush(self, *, is_all, fds_max):
+        flush = Flush(0, 0)
+        if self.fd >= 0:
+            flush.add_file(self.fd)
+        if self.step is not None:
+            flush.add_step(self.step)
+        self.asked.append(is_all)
+        return flush
+
+    def end_flush(self):
+        self.ended.append("done")
+
+    def fail_flush(self, *, is_refused):
+        self.ended.append("refused" if is_refused else "failed")
+
+
+class Rounds:
+    def __init__(self):
+        self.calls = []
+        self.wants_all = True
+        self.ended = asyncio.Event()
+
+    def begin_flush(self):
+        self.calls.append("begin")
+        return self.wants_all
+
+    def end_flush(self, error):
+        self.calls.append(error or "end")
+        self.ended.set()
+
+    async def until_ended(self, count=1):
+        while len(self.calls) < 2 * count:
+            self.ended.clear()
+            await asyncio.wait_for(self.ended.wait(), 5)
+
+
+class Gate:
+    """A step that waits until it may go on."""
+
+    def __init__(self):
+        self.entered = threading.Event()
+        self.may_end = threading.Event()
+
+    def __call__(self):
+        self.entered.set()
+        assert self.may_end.wait(5)
+
+
+def make(store):
+    rounds, took = Rounds(), []
+    thread = FlushThread(store, rounds, asyncio.get_running_loop(), took.append)
+    thread.start()
+    return thread, rounds, took
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("step", [None, lambda: None])
+async def test_a_request_is_answered_by_a_sync(tmp_path, step):
+    store = Store(tmp_path / "f", step)
+    thread, rounds, took = make(store)
+    for count in range(1, 4):
+        thread.request()
+        await rounds.until_ended(count)
+    assert rounds.calls == ["begin", "end"] * 3
+    assert store.ended == ["done"] * 3
+    assert len(took) == 3
+    assert all(0 <= took_s < 5 for took_s in took)
+    assert await thread.stop(5)
+
+
+@pytest.mark.asyncio
+async def test_requests_during_a_sync_are_answered_by_one_more(tmp_path):
+    gate = Gate()
+    thread, rounds, _ = make(Store(tmp_path / "f", gate))
+    thread.request()
+    assert await asyncio.to_thread(gate.entered.wait, 5)
+    thread.request()
+    thread.request()
+    gate.may_end.set()
+    await rounds.until_ended(2)
+    assert rounds.calls == ["begin", "end", "begin", "end"]
+    assert await thread.stop(5)
+
+
+@pytest.mark.asyncio
+async def test_store_is_asked_for_what_the_round_covers(tmp_path):
+    store = Store(tmp_path / "f")
+    thread, rounds, _ = make(store)
+    for count, wants_all in enumerate([True, False], 1):
+        rounds.wants_all = wants_all
+        thread.request()
+        await rounds.until_ended(count)
+    assert store.asked == [True, False]
+    assert await thread.stop(5)
+
+
+def refuse():
+    raise OSError(5, "input/output error")
+
+
+def fill():
+    raise DiskFullError("segment")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(("step", "ending"), [(refuse, "refused"), (fill, "failed"), (None, "refused")])
+async def test_failed_sync_is_told_as_an_error_of_the_core_and_ends_the_thread(tmp_path, caplog, step, ending):
+    caplog.set_level(logging.CRITICAL, "gateway.flush_thread")
+    store = Store(tmp_path / "f", step)
+    if step is None:
+        store.fd, _ = os.pipe()  # which cannot be synced
+    thread, rounds, took = make(store)
+    thread.request()
+    await rounds.until_ended()
+    assert took == [None]
+    assert isinstance(rounds.calls[1], DiskFullError if step is fill else FlushFailedError)
+    assert store.ended == [ending]
+    thread.request()
+    await asyncio.sleep(0)
+    assert len(rounds.calls) == 2
+    assert await thread.stop(5)
+
+
+@pytest.mark.asyncio
+async def test_failure_elsewhere_ends_syncs_and_is_told_once(tmp_path):
+    thread, rounds, took = make(Store(tmp_path / "f"))
+    error = FlushFailedError("input/output error")
+    thread.fail(error)
+    thread.fail(error)
+    thread.request()
+    await asyncio.sleep(0)
+    assert rounds.calls == [error]
+    assert took == [None]
+    assert await thread.stop(5)
+
+
+@pytest.mark.asyncio
+async def test_stop_waits_for_the_sync_under_way_and_no_longer_than_it_is_told(tmp_path):
+    gate = Gate()
+    thread, rounds, _ = make(Store(tmp_path / "f", gate))
+    thread.request()
+    assert await asyncio.to_thread(gate.entered.wait, 5)
+    assert not await thread.stop(0.05)
+    gate.may_end.set()
+    assert await thread.stop(5)
+    await rounds.until_ended(0)
+
+
+@pytest.mark.asyncio
+async def test_stop_of_a_thread_that_was_never_started():
+    thread = FlushThread(Store("/dev/null"), Rounds(), asyncio.get_running_loop(), lambda took_s: None)
+    assert await thread.stop(5)
