@@ -6,11 +6,20 @@ import signal
 import sys
 
 
-def exit_when_told(name: str) -> None:
-    """Let SIGTERM end this process as an error does; once, so that another one does not cut the tidying up short."""
+class Ending:
+    """Lets SIGTERM end this process as an error does; once, so that another one does not cut the tidying up short."""
 
-    def end(*_: object) -> None:
+    def __init__(self, name: str) -> None:
+        self._message = f"{name}: ended"
+        self._is_told = False
+        signal.signal(signal.SIGTERM, self._end)
+
+    def _end(self, *_: object) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        sys.exit(f"{name}: ended")
+        self._is_told = True
+        sys.exit(self._message)
 
-    signal.signal(signal.SIGTERM, end)
+    def check(self) -> None:
+        """Exit now, if told: a loop that was in a callback then has taken the exit for the callback's failure."""
+        if self._is_told:
+            sys.exit(self._message)

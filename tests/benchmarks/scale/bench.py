@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.benchmarks.chosen import choose
-from tests.benchmarks.ending import exit_when_told
+from tests.benchmarks.ending import Ending
 from tests.benchmarks.figure import tally
 from tests.benchmarks.scale.points import Point, parse_sizes
 from tests.benchmarks.scale.progress import Run
@@ -21,12 +21,13 @@ from tests.benchmarks.scale.scenarios import SCENARIOS, Scenario, choose_sizes
 from tests.benchmarks.scenarios.server import ROOT
 
 
-def measure(run: Run, scenario: Scenario, sizes: list[int]) -> Part:
+def measure(run: Run, scenario: Scenario, sizes: list[int], ending: Ending) -> Part:
     """Measure each size; what goes wrong at one is its failure."""
     part = Part(scenario)
     run.scenario = scenario.name
     with run.console.status("") as run.status:
         for size in sizes:
+            ending.check()
             try:
                 part.points.append(Point(size, scenario.measure(run, size)))
             except Exception as error:  # noqa: BLE001 - the other sizes are still measured
@@ -55,7 +56,7 @@ def main() -> None:
         for each in SCENARIOS:
             print(f"{each.name:15} {each.title} ({', '.join(f'{size:,}' for size in each.sizes)} {each.sizes_of})")
         return
-    exit_when_told("bench-scale")
+    ending = Ending("bench-scale")
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
@@ -67,7 +68,7 @@ def main() -> None:
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")  # noqa: TID251 - the date of the report
     report = Report(arguments.rounds, arguments.secs, now, os.getloadavg())
     for scenario in scenarios:
-        report.parts.append(measure(run, scenario, choose_sizes(scenario, wanted, size_max)))
+        report.parts.append(measure(run, scenario, choose_sizes(scenario, wanted, size_max), ending))
         for table in tables(report.parts[-1]):
             run.console.print(table)
         paths = write(report, arguments.out)

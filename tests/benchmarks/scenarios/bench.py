@@ -17,7 +17,7 @@ import uvloop
 from rich.console import Console
 
 from tests.benchmarks.chosen import choose
-from tests.benchmarks.ending import exit_when_told
+from tests.benchmarks.ending import Ending
 from tests.benchmarks.figure import tally
 from tests.benchmarks.scenarios import report as reporting
 from tests.benchmarks.scenarios.figures import Round, Row, value_of, verdicts
@@ -42,11 +42,14 @@ class Running:
 class Bench:
     """One invocation: which peers, how long, and where progress is shown."""
 
-    def __init__(self, versions: dict[str, str], secs: float, rounds: int, payload_bytes: int | None) -> None:
+    def __init__(
+        self, versions: dict[str, str], secs: float, rounds: int, payload_bytes: int | None, ending: Ending
+    ) -> None:
         self.versions = versions
         self.secs = secs
         self.rounds = rounds
         self.payload_bytes = payload_bytes
+        self.ending = ending
         self.console = Console(width=None if sys.stdout.isatty() else 160)
 
     def run(self, scenario: Scenario) -> list[Row]:
@@ -56,6 +59,7 @@ class Bench:
         with running() as servers, self.console.status("") as status:
             for number_of_round in range(self.rounds):
                 for peer in peers:
+                    self.ending.check()
                     if not rows[peer.name].failure:
                         status.update(f"{scenario.name}: round {number_of_round + 1} of {self.rounds}, {peer.name}")
                         self.run_round(scenario, peer, rows[peer.name], servers)
@@ -145,7 +149,7 @@ def main() -> None:
     if arguments.list:
         print("\n".join(f"{each.name:15} {each.title}" for each in SCENARIOS))
         return
-    exit_when_told("bench")
+    ending = Ending("bench")
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
@@ -153,7 +157,8 @@ def main() -> None:
         versions = find_versions(arguments.peers, Console())
     except ValueError as error:
         sys.exit(f"bench: {error}")
-    bench = Bench(versions, arguments.secs, arguments.rounds, int(arguments.bytes) if arguments.bytes else None)
+    payload_bytes = int(arguments.bytes) if arguments.bytes else None
+    bench = Bench(versions, arguments.secs, arguments.rounds, payload_bytes, ending)
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")  # noqa: TID251 - the date of the report
     report = reporting.Report(arguments.secs, arguments.rounds, now, os.getloadavg())
     for scenario in scenarios:
