@@ -7,11 +7,11 @@ import json
 import os
 import signal
 import sys
-import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -173,18 +173,19 @@ def hash_password_command(
 def explain_topic(
     topic: Annotated[str, typer.Argument(help="A topic in MQTT's form, such as a/b/c.")],
     *,
-    admin: Annotated[str, typer.Option(help="The running gateway's admin address.")] = "http://127.0.0.1:15672",
+    admin: Annotated[str, typer.Option(help="HOST:PORT of the gateway's admin API, or its URL.")] = "127.0.0.1:15672",
     as_json: Annotated[bool, typer.Option("--json", help="Print the API's answer.")] = False,
 ) -> None:
     """Show the light queues that a publish to TOPIC would reach now, with filters, bindings and readers."""
-    url = f"{admin.rstrip('/')}/api/explain?{urllib.parse.urlencode({'topic': topic})}"
+    base = admin if "://" in admin else f"http://{admin}"
+    url = f"{base.rstrip('/')}/api/explain?{urllib.parse.urlencode({'topic': topic})}"
     if not url.startswith(("http://", "https://")):
         print(f"lmq: {admin} is not an http address", file=sys.stderr)
         raise typer.Exit(EXIT_WRONG_USE)
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - http and https only, checked above
             found = json.load(answer)
-    except (urllib.error.URLError, TimeoutError, ValueError) as error:
+    except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
         print(f"lmq: cannot ask the gateway at {admin}: {reason}", file=sys.stderr)
         raise typer.Exit(EXIT_WRONG_USE) from error

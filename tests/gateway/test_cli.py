@@ -167,8 +167,8 @@ def test_killed_gateway_starts_again_over_its_folder(tmp_path):
 
 @pytest.mark.slow
 def test_explain_asks_the_running_gateway(running):
-    admin = f"http://127.0.0.1:{running.port('admin')}"
-    result = _call("explain", "topic", "x/y/z", "--admin", admin)
+    admin = f"127.0.0.1:{running.port('admin')}"
+    result = _call("explain", "topic", "x/y/z", "--admin", f"http://{admin}/")
     assert result.stdout.startswith("x/y/z is stored once on LMQ_PARENT and reaches 0 light queues")
     found = json.loads(_call("explain", "topic", "x/y/z", "--admin", admin, "--json").stdout)
     assert found == {"topic": "x/y/z", "parent_topic": "LMQ_PARENT", "queues": []}
@@ -194,9 +194,10 @@ def test_explained_queues_are_listed_with_filters_and_readers():
 def test_explain_without_a_gateway_says_so():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        admin = f"http://127.0.0.1:{free.getsockname()[1]}"
+        admin = f"127.0.0.1:{free.getsockname()[1]}"
         _check_told(_call("explain", "topic", "a", "--admin", admin), "cannot ask the gateway")
     _check_told(_call("explain", "topic", "a", "--admin", "ftp://nowhere"), "not an http address")
+    _check_told(_call("explain", "topic", "a", "--admin", "nowhere:port"), "cannot ask the gateway")
 
 
 def test_config_is_shown_as_it_would_be_used(tmp_path):
