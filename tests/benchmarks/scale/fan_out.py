@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import statistics
 import time
 from collections.abc import AsyncIterator
 
@@ -20,6 +21,9 @@ from tests.benchmarks.scenarios.amqp_load import AmqpPublisher, open_peer, ready
 from tests.benchmarks.scenarios.load import Count
 
 EXCHANGE = "bench"
+FEW_EXCHANGE = "few"
+FEW = 1_000  # queues that more are compared with
+TURN = 20  # publishes to these, then to all
 BODY = b"x" * 1_024
 DECLARED_AT_ONCE = 500
 SINGLE = 200  # publishes in a round, one after the other
@@ -34,14 +38,18 @@ class OneByOne(AmqpPublisher):
     """Publishes and waits for the confirm."""
 
     confirms: asyncio.Event
+    messages: dict[str, bytes]
 
     def take(self, data: bytes) -> None:
         super().take(data)
         self.confirms.set()
 
     def begin(self, body: bytes, window: int) -> None:
-        """Take confirms from now on."""
+        """Take confirms from now on; publish to all queues."""
+        self.configure(FEW_EXCHANGE, "", body, window)
+        few = self.message
         self.configure(EXCHANGE, "", body, window)
+        self.messages = {FEW_EXCHANGE: few, EXCHANGE: self.message}
         self.is_raw = True
         self.tail = b""
         self.confirms = asyncio.Event()
@@ -73,9 +81,10 @@ def queue_name(number: int) -> str:
 
 @contextlib.asynccontextmanager
 async def publisher_to(run: Run, ours: Gateway, queues: int) -> AsyncIterator[OneByOne]:
-    """Declare and bind durable queues; give who publishes to all of them at once."""
+    """Declare durable queues, bind them to one exchange and the first few to another; give who publishes to them."""
     peer = await open_peer("127.0.0.1", ours.server.ports["amqp"], OneByOne(Count()))
-    await peer.call(commands.Exchange.Declare(0, EXCHANGE, "fanout", durable=True))
+    for exchange in (EXCHANGE, FEW_EXCHANGE):
+        await peer.call(commands.Exchange.Declare(0, exchange, "fanout", durable=True))
     for start in range(0, queues, DECLARED_AT_ONCE):
         names = [queue_name(number) for number in range(start, min(start + DECLARED_AT_ONCE, queues))]
         run.say(f"declaring queues, {start:,} of {queues:,}") if not start % 10_000 else None
@@ -83,6 +92,9 @@ async def publisher_to(run: Run, ours: Gateway, queues: int) -> AsyncIterator[On
             declare = commands.Queue.Declare(0, name, durable=True, nowait=True)
             bind = commands.Queue.Bind(0, name, EXCHANGE, "", nowait=True)
             peer.transport.write(frame.marshal(declare, 1) + frame.marshal(bind, 1))
+            if name < queue_name(FEW):
+                bind = commands.Queue.Bind(0, name, FEW_EXCHANGE, "", nowait=True)
+                peer.transport.write(frame.marshal(bind, 1))
         await peer.call(commands.Queue.Declare(0, names[-1], durable=True))
     await peer.call(commands.Confirm.Select())
     peer.begin(BODY, WINDOW_MIN)
@@ -115,10 +127,23 @@ async def _measure(run: Run, ours: Gateway, queues: int) -> Samples:
             found["worst_us"].append(1e6 * took[-1])
         run.say(f"publishing to {queues:,} queues until {SEGMENTS} segments are full")
         found["each_kb"] = [await _disk_each(ours, peer, queues, before) / 1e3]
-    ready = await ready_count("127.0.0.1", server.ports["amqp"], queue_name(queues - 1))
-    if ready != peer.confirmed:
-        raise RuntimeError(f"{peer.confirmed:,} confirmed, {ready:,} in the last queue")
+        ready = await ready_count("127.0.0.1", server.ports["amqp"], queue_name(queues - 1))
+        if ready != peer.confirmed:
+            raise RuntimeError(f"{peer.confirmed:,} confirmed, {ready:,} in the last queue")
+        if queues > FEW:
+            run.say(f"publishing to {queues:,} and to {FEW:,} queues in turns")
+            found["further_ns"] = [await _compare(peer, queues) for _ in range(run.rounds)]
     return found
+
+
+async def _compare(peer: OneByOne, queues: int) -> float:
+    """Return the ns that each queue beyond the first few adds to a confirm; in turns, for a sync swings as much."""
+    took: dict[str, list[float]] = {exchange: [] for exchange in peer.messages}
+    for _ in range(SINGLE // TURN):
+        for exchange, message in peer.messages.items():
+            peer.message = message
+            took[exchange] += await peer.time_each(TURN)
+    return 1e9 * (statistics.median(took[EXCHANGE]) - statistics.median(took[FEW_EXCHANGE])) / (queues - FEW)
 
 
 def window_for(queues: int) -> int:

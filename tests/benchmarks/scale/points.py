@@ -29,15 +29,13 @@ class Point:
 class Bound:
     """How much a figure may be at a size.
 
-    As it is; or, with `base`, in proportion to what it is at that size; or, with `is_each`, what each one beyond that
-    size adds, in thousandths of the figure's unit.
+    As it is; or, with `base`, in proportion to what it is at that size.
     """
 
     figure: str
     limit: float
     at: int
     base: int | None = None
-    is_each: bool = False
     why: str = ""  # where the limit is not the issue's own word
 
     def find(self, points: Sequence[Point]) -> float | None:
@@ -47,10 +45,6 @@ class Bound:
         if value is None or self.base is None:
             return value
         before = by_size.get(self.base)
-        if before is None:
-            return None
-        if self.is_each:
-            return 1_000 * (value - before) / (self.at - self.base)
         return value / before if before else None
 
 
@@ -69,10 +63,7 @@ def judge(bound: Bound, figure: Figure, points: Sequence[Point], sizes_of: str) 
     value = bound.find(points)
     where = f"{figure.title} at {bound.at:,} {sizes_of}"
     shown = figure
-    if bound.base is not None and bound.is_each:
-        where = f"{figure.title}, for each further one of {bound.base:,} to {bound.at:,} {sizes_of}"
-        shown = Figure("", "", {"µs": "ns", "ms": "µs", "s": "ms"}[figure.unit])
-    elif bound.base is not None:
+    if bound.base is not None:
         where = f"{where}, to that at {bound.base:,}"
         shown = Figure("", "", "x")
     word = NOT_RUN if value is None else figure.judge(value, bound.limit)

@@ -24,7 +24,6 @@ POINTS = [Point(1_000, {"cost": [9.0, 1.0, 10.0]}), Point(100_000, {"cost": [12.
         (Bound("cost", 13.4, 100_000), "13.5 µs", MISSED),
         (Bound("cost", 1.5, 100_000, base=1_000), "1.50 x", MET),
         (Bound("cost", 1.4, 100_000, base=1_000), "1.50 x", MISSED),
-        (Bound("cost", 0.05, 100_000, base=1_000, is_each=True), "0.05 ns", MET),
         (Bound("cost", 50, 1_000_000), "", NOT_RUN),
         (Bound("cost", 2, 100_000, base=1), "", NOT_RUN),
     ],
@@ -35,9 +34,9 @@ def test_bound_is_judged_by_the_median_at_its_size(bound, found, word):
 
 
 def test_verdict_says_where_it_was_looked_at_and_why_that_limit():
-    verdict = judge(Bound("cost", 50, 100_000, base=1_000, is_each=True, why="ours"), COST, POINTS, "queues")
-    assert verdict.text == "cost of one, for each further one of 1,000 to 100,000 queues"
-    assert verdict.limit == "at most 50.0 ns (ours)"
+    verdict = judge(Bound("cost", 2, 100_000, base=1_000, why="ours"), COST, POINTS, "queues")
+    assert verdict.text == "cost of one at 100,000 queues, to that at 1,000"
+    assert verdict.limit == "at most 2.00 x (ours)"
 
 
 def test_sizes_are_a_list_or_an_end():
