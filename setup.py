@@ -16,6 +16,7 @@ from setuptools.errors import BaseError, CCompilerError
 COMPILED = [
     "core/message.py",
     "core/metrics.py",
+    "core/room.py",
     "core/store/record.py",
     "core/store/record_walk.py",
     "core/store/head_index.py",

@@ -5,6 +5,7 @@ from core.lmq.router cimport Router
 from core.lmq.waiters cimport Waiters
 from core.message cimport PublishBatch, StoredBatch
 from core.metrics cimport Metrics
+from core.room cimport Room
 from core.store.message_store cimport MessageStore
 
 
@@ -13,7 +14,7 @@ cdef class Broker:
     cdef public bytes parent_topic
     cdef public Metrics metrics
     cdef readonly Durability durability
-    cdef public object room
+    cdef public Room room
     cdef public object schedule
     cdef public object on_reader_error
     cdef public Router router

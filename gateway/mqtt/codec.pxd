@@ -10,6 +10,7 @@ cdef int _PACKET
 cdef Py_ssize_t _JOIN_BYTES_MAX
 cdef Py_ssize_t _TOPIC_KEPT_BYTES_MAX
 cdef Py_ssize_t _HEADER_BYTES_MAX
+cdef Py_ssize_t _NEAR_BYTES_MAX
 cdef int _FLAG_MARK
 cdef int _FLAG_RETAIN
 cdef int[::1] _FLAGS
@@ -28,6 +29,7 @@ cdef class RunColumns:
     cdef public Py_ssize_t ack_count
     cdef public Py_ssize_t body_bytes
     cdef public dict topic_index
+    cdef unsigned char[::1] near
 
 
 cdef class PacketReader:
@@ -60,6 +62,9 @@ cdef class PacketReader:
     cdef void _keep_tail(self) except *
 
     cpdef bytes take_body(self)
+
+    @cython.locals(size=Py_ssize_t)
+    cdef int _cut_on(self) except -1
 
     @cython.locals(first=int, end=Py_ssize_t)
     cdef int _cut(self, const unsigned char[::1] buf) except -1

@@ -26,6 +26,7 @@ RUN_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch 
 _TOPIC_KEPT_BYTES_MAX = 256
 _JOIN_BYTES_MAX = 16_384  # a read up to this size is joined to the unfinished packet before it: one batch, not two
 _HEADER_BYTES_MAX = 5
+_NEAR_BYTES_MAX = 2048  # a read up to this size is decoded from a copy: a view of it would cost more
 _FLAG_MARK = FLAG_MARK
 _FLAG_RETAIN = FLAG_RETAIN
 
@@ -59,6 +60,7 @@ class RunColumns:
         self.ack_count = 0
         self.body_bytes = 0  # of all messages of the batch
         self.topic_index: dict[bytes, int] = {}
+        self.near: bytearray | memoryview = memoryview(bytearray(_NEAR_BYTES_MAX))
 
 
 class PacketReader:
@@ -137,7 +139,7 @@ class PacketReader:
         Raises:
             MqttError: The next packet breaks the protocol; all before it have been returned.
         """
-        found = self._cut(self._buf) if self._pos < len(self._buf) else _MORE
+        found = self._cut_on() if self._pos < len(self._buf) else _MORE
         while found == _MORE and self._rest is not None:
             self._buf = self._rest
             self._pos = self._rest_pos
@@ -159,7 +161,15 @@ class PacketReader:
         """Return the body of the packet that `read_next` called a PACKET."""
         return bytes(self._buf[self._body_start : self._packet_end])
 
-    def _cut(self, buf: bytes | bytearray) -> int:
+    def _cut_on(self) -> int:
+        """Cut what `_buf` goes on with."""
+        buf = self._buf
+        if self._pos == 0 and len(buf) <= _NEAR_BYTES_MAX and isinstance(buf, bytes):
+            size = octets.put_bytes(self.columns.near, 0, buf)
+            return self._cut(self.columns.near[:size])
+        return self._cut(buf)
+
+    def _cut(self, buf: bytes | bytearray | memoryview) -> int:
         end = len(buf)
         if not self._read_header(buf, self._pos, end) or self._packet_end > end:
             return _MORE
@@ -172,7 +182,7 @@ class PacketReader:
         self._pos = self._packet_end
         return _PACKET
 
-    def _read_header(self, buf: bytes | bytearray, pos: int, end: int) -> bool:
+    def _read_header(self, buf: bytes | bytearray | memoryview, pos: int, end: int) -> bool:
         """Read the fixed header at `pos`; False where it is not all there.
 
         Raises:
@@ -203,7 +213,7 @@ class PacketReader:
         self._packet_end = at + 1 + length
         return True
 
-    def _cut_publishes(self, buf: bytes | bytearray, end: int) -> int:
+    def _cut_publishes(self, buf: bytes | bytearray | memoryview, end: int) -> int:
         """Decode PUBLISH packets up to the first other one, the first bad one, or a full batch; the header is read."""
         columns = self.columns
         batch = columns.batch
@@ -246,7 +256,7 @@ class PacketReader:
         self._pos = pos
         return _PUBLISHES
 
-    def _read_next_header(self, buf: bytes | bytearray, pos: int, end: int) -> bool:
+    def _read_next_header(self, buf: bytes | bytearray | memoryview, pos: int, end: int) -> bool:
         """Read the header at `pos`, False also where it is bad: then it ends the run and is read again."""
         if pos + 2 <= end and buf[pos + 1] < 0x80 and buf[pos + 1] + 2 <= self.packet_bytes_max:
             self._body_start = pos + 2
@@ -257,7 +267,7 @@ class PacketReader:
         except MqttError:
             return False
 
-    def _find_fault(self, buf: bytes | bytearray, first: int, at: int, end: int) -> int:
+    def _find_fault(self, buf: bytes | bytearray | memoryview, first: int, at: int, end: int) -> int:
         """Return which row of `_FAULTS` the PUBLISH with its body in [at, end) is."""
         qos = (first >> 1) & 3
         if qos >= 2:
@@ -277,7 +287,7 @@ class PacketReader:
         error, clause, reason = _FAULTS[fault]
         raise error(clause, reason)
 
-    def _intern_topic(self, buf: bytes | bytearray, start: int, size: int) -> int:
+    def _intern_topic(self, buf: bytes | bytearray | memoryview, start: int, size: int) -> int:
         """Return the index of the topic among the batch's distinct ones."""
         topics = self.columns.batch.topics
         topic_index = self.columns.topic_index
@@ -295,7 +305,7 @@ class PacketReader:
             topics.append(topic)
         return index
 
-    def _cut_acks(self, buf: bytes | bytearray, end: int) -> int:
+    def _cut_acks(self, buf: bytes | bytearray | memoryview, end: int) -> int:
         """Decode PUBACK packets up to the first other one or full columns."""
         packet_ids = self.columns.packet_ids
         capacity = len(packet_ids)

@@ -1,6 +1,8 @@
 import cython
 
+from core.durability cimport Durability
 from core.metrics cimport DoorMetrics
+from core.room cimport Room
 from gateway.auth.permissions cimport Permissions
 from gateway.mqtt.codec cimport RunColumns
 from gateway.mqtt.connection cimport MqttConnection
@@ -35,8 +37,9 @@ cdef class MqttHandler(ConnectionHandler):
 
 cdef class MqttDoor:
     cdef public object broker
+    cdef public Durability durability
     cdef public DoorMetrics metrics
-    cdef public object room
+    cdef public Room room
     cdef public object held
     cdef public RunColumns columns
     cdef public object sessions

@@ -114,9 +114,9 @@ class MqttHandler(ConnectionHandler):
         """The peer sends no more: its connection ends, and not by a DISCONNECT. What came is answered."""
         self._connection.receive_eof()
         if self._unkept:
-            self._door.broker.durability.when_kept(self.transport.close)
+            self._door.durability.when_kept(self.transport.close)
         else:
-            self._door.broker.durability.when_durable(self.transport.close)
+            self._door.durability.when_durable(self.transport.close)
         self._leave(now_ms)
 
     def on_writable(self, now_ms: int) -> None:
@@ -160,7 +160,7 @@ class MqttHandler(ConnectionHandler):
         assert self._may is not None
         acks = door.publishing.publish_run(self._origin, self.transport.peer_host, self._may, now_ms)
         if acks:
-            door.broker.durability.when_stored(partial(self._send_acks, acks))
+            door.durability.when_stored(partial(self._send_acks, acks))
         if door.room.is_low:
             door.held.hold(self)
 
@@ -245,7 +245,7 @@ class MqttHandler(ConnectionHandler):
         """Call back when a durable session's change is written down, at once for any other session."""
         if self.session is not None and self.session.is_persistent:
             self._unkept += 1
-            self._door.broker.durability.when_kept(partial(self._kept, callback))
+            self._door.durability.when_kept(partial(self._kept, callback))
         else:
             callback()
 
@@ -299,6 +299,7 @@ class MqttDoor:
 
     def __init__(self, broker: Broker, settings: Settings, authenticator: Authenticator) -> None:
         self.broker = broker
+        self.durability = broker.durability
         self.metrics = broker.metrics.door("mqtt")
         self.room = broker.room
         self.held = HeldPublishers(broker.room, self.metrics)
