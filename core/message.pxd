@@ -1,6 +1,9 @@
+cimport cython
+
 cdef const unsigned char[::1] _NOTHING
 
 
+@cython.no_gc  # bytes and numbers only: the collector of cycles need not look at it
 cdef class DispatchSet:
     cdef object __weakref__
     cdef public list names
@@ -12,6 +15,7 @@ cdef class DispatchSet:
     cdef public long long written_at
 
 
+@cython.no_gc  # as its set
 cdef class Route:
     cdef public bytes topic
     cdef public int queue_id

@@ -23,6 +23,7 @@ from core.errors import LmqError
 from gateway.app import Gateway
 from gateway.auth.authenticator import make_users
 from gateway.auth.users import hash_password
+from gateway.collector import Collector
 from gateway.logs import set_up_logs
 from gateway.net.listener import ListenError
 from gateway.settings import GatewaySettings, SettingsError, load_settings
@@ -127,8 +128,10 @@ async def _serve(settings: GatewaySettings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, wanted.set)
     gateway = Gateway(settings)
+    collector = Collector()
     try:
         await gateway.start()
+        collector.start()
         print("\n".join([*gateway.lines(), "ready"]), flush=True)
         waits = [asyncio.create_task(event.wait()) for event in (wanted, gateway.stopped)]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -136,6 +139,7 @@ async def _serve(settings: GatewaySettings) -> int:
             wait.cancel()
     finally:
         await gateway.stop()
+        collector.stop()
     return EXIT_FAILED if gateway.stopped.is_set() else 0
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pamqp.commands import Connection as Method
 
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.handshake import State
+from gateway.amqp.output import ConnectionOutput
 from gateway.net.held_publishers import HeldPublishers
-from gateway.net.protocol import Transport
 
 REASON = "low on disk"
 
@@ -22,16 +20,15 @@ class Blocking:
 
     Args:
         held: The door's.
-        transport: The connection's.
-        flush: Writes what the connection has to send.
+        output: The connection's.
     """
 
-    __slots__ = ("_connection", "_flush", "_held", "transport")
+    __slots__ = ("_connection", "_held", "_output", "transport")
 
-    def __init__(self, held: HeldPublishers, transport: Transport, flush: Callable[[], None]) -> None:
-        self.transport = transport
+    def __init__(self, held: HeldPublishers, output: ConnectionOutput) -> None:
+        self.transport = output.transport
         self._held = held
-        self._flush = flush
+        self._output = output
         self._connection: AmqpConnection | None = None  # None: it does not publish
 
     def note_published(self, connection: AmqpConnection) -> None:
@@ -58,7 +55,7 @@ class Blocking:
         connection.heartbeat.pause()
         if connection.client_capabilities.get("connection.blocked"):
             connection.send_method(0, Method.Blocked(REASON))
-            self._flush()
+            self._output.flush()
 
     def on_released(self, now_ms: int) -> None:
         """Say so, and wait for heartbeats from now on."""
@@ -67,4 +64,4 @@ class Blocking:
         connection.heartbeat.resume(now_ms)
         if connection.client_capabilities.get("connection.blocked"):
             connection.send_method(0, Method.Unblocked())
-            self._flush()
+            self._output.flush()

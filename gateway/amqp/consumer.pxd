@@ -4,6 +4,7 @@ from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
 from gateway.amqp.channel cimport Channel
 from gateway.amqp.delivery_codec cimport DeliveryEncoder
+from gateway.amqp.output cimport ConnectionOutput
 from gateway.amqp.shared_queue cimport SharedQueue
 
 cdef Py_ssize_t _TAKE_COUNT_MAX
@@ -21,7 +22,7 @@ cdef class Consumer:
     cdef public bint no_ack
     cdef public bint exclusive
     cdef public int slot
-    cdef object _output
+    cdef ConnectionOutput _output
     cdef DeliveryEncoder _encoder
     cdef DoorMetrics _metrics
     cdef long long _prefetch

@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
 from gateway.amqp.channel import Channel
 from gateway.amqp.delivery_codec import DeliveryEncoder
+from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.shared_queue import TAKE_COUNT_MAX, SharedQueue
 
 _TAKE_COUNT_MAX = TAKE_COUNT_MAX
 FREE_LOOKED_AT = 8  # released slots in one go: those of many messages that are not acknowledged would take long
-
-
-class Output(Protocol):
-    """The connection as a consumer's output."""
-
-    payload_max: int
-
-    def has_room(self) -> bool:
-        """Return whether the peer takes more."""
-
-    def put(self, data: bytes) -> None:
-        """Put frames into what is to be sent."""
-
-    def flush(self) -> None:
-        """Write what is to be sent."""
-
-    def notify_cancel(self, channel: Channel, tag: str) -> None:
-        """Tell the client that a consumer's queue is no more."""
 
 
 class Slot:
@@ -75,7 +56,7 @@ class Consumer:
         channel: Channel,
         tag: str,
         queue: SharedQueue,
-        output: Output,
+        output: ConnectionOutput,
         *,
         encoder: DeliveryEncoder,
         metrics: DoorMetrics,

@@ -4,6 +4,7 @@ from core.metrics cimport DoorMetrics
 from gateway.amqp.channel cimport Channel
 from gateway.amqp.consumer cimport Slot
 from gateway.amqp.delivery_codec cimport DeliveryEncoder
+from gateway.amqp.output cimport ConnectionOutput
 from gateway.amqp.shared_queue cimport SharedQueue
 from gateway.amqp.unacked cimport UnackedRing
 
@@ -15,7 +16,7 @@ cdef long long _NO_TAG
 cdef class Reading:
     cdef object _vhost
     cdef object _declarer
-    cdef object _output
+    cdef ConnectionOutput _output
     cdef DeliveryEncoder _encoder
     cdef DoorMetrics _metrics
 

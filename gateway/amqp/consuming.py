@@ -10,10 +10,11 @@ from pamqp.commands import Basic
 from core.errors import ReceiptError
 from core.metrics import DoorMetrics
 from gateway.amqp.channel import Channel
-from gateway.amqp.consumer import Consumer, Output, Slot, release_slot, take_slot
+from gateway.amqp.consumer import Consumer, Slot, release_slot, take_slot
 from gateway.amqp.declaring import Declarer
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.errors import AmqpError
+from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import SharedQueue
@@ -40,7 +41,7 @@ class Reading:
         self,
         vhost: VirtualHost,
         declarer: Declarer,
-        output: Output,
+        output: ConnectionOutput,
         encoder: DeliveryEncoder,
         metrics: DoorMetrics,
     ) -> None:
@@ -143,6 +144,7 @@ class Reading:
             raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "requeue=false")
         channel.unacked.settle_all(REQUEUE)
         self._apply(channel)
+        channel.slots.clear()
 
     def release(self, channel: Channel) -> None:
         """Stop all consumers of a channel that ended, and give back what it had."""
@@ -152,6 +154,7 @@ class Reading:
             consumer.stop()
         channel.unacked.settle_all(REQUEUE)
         self._apply(channel)
+        channel.slots.clear()
         for consumer in consumers:
             self._maybe_remove(consumer.queue)
 

@@ -6,24 +6,20 @@ from gateway.amqp.channel cimport Channel
 from gateway.amqp.connection cimport AmqpConnection
 from gateway.amqp.consuming cimport Reading
 from gateway.amqp.events cimport PublishRun, SettleRun
+from gateway.amqp.output cimport ConnectionOutput
 from gateway.amqp.publishing cimport Publisher
 from gateway.net.protocol cimport ConnectionHandler, Transport
 
-cdef Py_ssize_t _OUTPUT_BYTES_MAX
 cdef Py_ssize_t _TURN_BYTES_MAX
 
 
 cdef class AmqpHandler(ConnectionHandler):
-    cdef public Py_ssize_t payload_max
+    cdef readonly ConnectionOutput output
     cdef public object declarer
     cdef public Reading reading
     cdef object _door
     cdef Broker _broker
     cdef Transport _transport
-    cdef readonly AmqpConnection _connection
-    cdef bint _is_ending
-    cdef bint _is_released
-    cdef Py_ssize_t _put_bytes
     cdef Py_ssize_t _taken_bytes
     cdef object _answers
     cdef dict _to_confirm
@@ -40,15 +36,6 @@ cdef class AmqpHandler(ConnectionHandler):
     cdef AmqpConnection _begin(self, long long now_ms)
 
     cdef _finish(self)
-
-    cpdef bint has_room(self) except -1
-
-    cpdef put(self, bytes data)
-
-    @cython.locals(data=bytes)
-    cpdef flush(self)
-
-    cpdef bint is_open(self, Channel channel) except -1
 
     cdef _do(self, event, long long now_ms)
 

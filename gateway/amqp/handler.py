@@ -35,6 +35,7 @@ from gateway.amqp.events import (
 )
 from gateway.amqp.handshake import ConnectionLimits, State
 from gateway.amqp.methods import encode_ack, method_name
+from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.publishing import Publisher
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
@@ -49,9 +50,7 @@ LOGGER = logging.getLogger(__name__)
 
 VHOST = "/"
 BATCH_MESSAGES_MAX = 2_048
-OUTPUT_BYTES_MAX = 256 * 1_024  # put together before it is written
 TURN_BYTES_MAX = 512 * 1_024  # taken from one connection before the others have their turn
-_OUTPUT_BYTES_MAX = OUTPUT_BYTES_MAX
 _TURN_BYTES_MAX = TURN_BYTES_MAX
 NOBODY = Identity("", Permissions(publish=False, subscribe=False, configure=False))
 NOT_SUPPORTED = (Tx.Select, Tx.Commit, Tx.Rollback, Exchange.Bind, Exchange.Unbind)
@@ -115,18 +114,14 @@ class AmqpHandler(ConnectionHandler):
     """One connection: events of the state machine to the broker, answers and deliveries back."""
 
     def __init__(self, door: AmqpDoor, transport: Transport) -> None:
-        self.payload_max = 0
+        self.output = ConnectionOutput(transport)
         self._door = door
         self._broker = door.broker
         self._transport = transport
-        self._connection: AmqpConnection | None = None  # made when the time is known first
-        self._is_ending = False
-        self._is_released = False
-        self._put_bytes = 0
         self._taken_bytes = 0
-        self._answers = Answers(door.broker.durability, self)
+        self._answers = Answers(door.broker.durability, self.output)
         self._to_confirm: dict[Channel, int] = {}
-        self._blocking = Blocking(door.held, transport, self.flush)
+        self._blocking = Blocking(door.held, self.output)
         self._login("", NOBODY)
 
     def _login(self, client: str, identity: Identity) -> None:
@@ -134,8 +129,8 @@ class AmqpHandler(ConnectionHandler):
         client_id = client or f"amqp-{self._transport.conn_id}"
         self._origin = encode_origin(b"amqp", client_id.encode(), identity.user.encode())
         self._identity = identity
-        self.declarer = Declarer(door.vhost, self, identity)
-        self.reading = Reading(door.vhost, self.declarer, self, door.encoder, door.metrics)
+        self.declarer = Declarer(door.vhost, self.output, identity)
+        self.reading = Reading(door.vhost, self.declarer, self.output, door.encoder, door.metrics)
         self._publisher = Publisher(self._broker, door.vhost, identity, door.metrics)
 
     # The transport calls these.
@@ -165,7 +160,7 @@ class AmqpHandler(ConnectionHandler):
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
-        self._is_ending = True
+        self.output.is_ending = True
         self._answers.when_done(partial(self._hang_up, self._begin(now_ms)))
 
     def _hang_up(self, connection: AmqpConnection) -> None:
@@ -194,16 +189,16 @@ class AmqpHandler(ConnectionHandler):
 
     def next_deadline_ms(self) -> int | None:
         """Return when `on_timer` is wanted; at once while the time is not known."""
-        return 0 if self._connection is None else self._connection.next_deadline_ms()
+        return 0 if self.output.connection is None else self.output.connection.next_deadline_ms()
 
     def _begin(self, now_ms: int) -> AmqpConnection:
-        if self._connection is None:
-            self._connection = AmqpConnection(self._door.limits, self._door.cutter, now_ms, VERSION)
-        return self._connection
+        if self.output.connection is None:
+            self.output.connection = AmqpConnection(self._door.limits, self._door.cutter, now_ms, VERSION)
+        return self.output.connection
 
     def _finish(self) -> None:
-        self.flush()
-        if self._connection is not None and self._connection.is_closed:
+        self.output.flush()
+        if self.output.connection is not None and self.output.connection.is_closed:
             self._release()
             self._transport.close()
 
@@ -214,45 +209,6 @@ class AmqpHandler(ConnectionHandler):
             reason = "broker forced connection closure with reason 'shutdown'"
             connection.close(AmqpError(ReplyCode.CONNECTION_FORCED, reason))
         self._hang_up(connection)
-
-    # What consumers write to.
-
-    def has_room(self) -> bool:
-        """Return whether the peer takes more."""
-        return self._transport.is_writable and not self._is_ending and not self._is_released
-
-    def put(self, data: bytes) -> None:
-        """Put frames into what is to be sent."""
-        if self._connection is not None:
-            self._connection.send(data)
-            self._put_bytes += len(data)
-            if self._put_bytes >= _OUTPUT_BYTES_MAX:
-                self.flush()
-
-    def flush(self) -> None:
-        """Write what is to be sent."""
-        self._put_bytes = 0
-        data = self._connection.data_to_send() if self._connection is not None else b""
-        if data:
-            self._transport.write(data)
-
-    def is_open(self, channel: Channel) -> bool:
-        """Return whether a channel still takes answers."""
-        if self._is_released or self._connection is None or channel.is_closing:
-            return False
-        return self._connection.channels.get(channel.number) is channel
-
-    def send_method(self, channel: Channel, method: base.Frame) -> None:
-        """Put a method into what is to be sent."""
-        if self._connection is not None:
-            self._connection.send_method(channel.number, method)
-
-    def notify_cancel(self, channel: Channel, tag: str) -> None:
-        """Tell the client, if it wants to know, that a consumer's queue is no more."""
-        connection = self._connection
-        if connection is not None and connection.client_capabilities.get("consumer_cancel_notify"):
-            self.send_method(channel, Basic.Cancel(tag, nowait=True))
-            self.flush()
 
     # Events
 
@@ -304,27 +260,27 @@ class AmqpHandler(ConnectionHandler):
     def _do_open(self, event: OpenAsked, connection: AmqpConnection) -> None:
         if event.vhost != self._door.vhost.name:
             raise AmqpError(ReplyCode.NOT_ALLOWED, f"vhost {event.vhost} not found", commands.Connection.Open.index)
-        self.payload_max = connection.payload_max
+        self.output.payload_max = connection.payload_max
         connection.accept_open()
 
     def _publish(self, event: PublishRun, now_ms: int) -> None:
         self._blocking.note_published(self._begin(now_ms))
         event.batch.origin = self._origin
         event.batch.born_host = self._transport.peer_host
-        answer = self._publisher.publish(event, self.payload_max, now_ms)
+        answer = self._publisher.publish(event, self.output.payload_max, now_ms)
         if answer:
-            self.put(answer)
+            self.output.put(answer)
         if event.first_number:
             self._to_confirm[event.channel] = event.channel.published
 
     def _confirm(self, waiting: dict[Channel, int]) -> None:
         """Acknowledge all up to these numbers: they are as safe as the settings say."""
         for channel, number in waiting.items():
-            if self.is_open(channel) and number > channel.confirmed:
+            if self.output.is_open(channel) and number > channel.confirmed:
                 data = encode_ack(channel.number, number, multiple=number > channel.confirmed + 1)
                 channel.confirmed = number
-                self.put(data)
-        self.flush()
+                self.output.put(data)
+        self.output.flush()
 
     def _end(self, event: ConnectionEnded) -> None:
         if event.reason:
@@ -333,11 +289,11 @@ class AmqpHandler(ConnectionHandler):
 
     def _release(self) -> None:
         """Give back what the connection has: unacknowledged messages, consumers, exclusive queues."""
-        if self._is_released:
+        if self.output.is_released:
             return
-        self._is_released = True
-        if self._connection is not None:
-            for channel in self._connection.channels.values():
+        self.output.is_released = True
+        if self.output.connection is not None:
+            for channel in self.output.connection.channels.values():
                 self.reading.release(channel)
         self.declarer.remove_owned()
 
@@ -380,7 +336,7 @@ class AmqpHandler(ConnectionHandler):
         if data is None:
             self._answers.give(channel, Basic.GetEmpty())
         else:
-            self.put(data)
+            self.output.put(data)
 
     def do_recover(self, channel: Channel, method: Basic.Recover | Basic.RecoverAsync) -> None:
         """Show everything unacknowledged again."""

@@ -136,6 +136,10 @@ class Session:
         """Return how many more messages at QoS 1 may be sent."""
         return window_max if self.window is None else self.window.room()
 
+    def end(self) -> None:
+        """Let go of those in flight, who refer back here: the collector of cycles is not to be waited for."""
+        self.sources.clear()
+
     def rest(self) -> None:
         """Give back what a session without a connection does not need."""
         self.blocked.clear()

@@ -84,4 +84,5 @@ class Subscribing:
         """End a session and all that it subscribed to."""
         for subscription in list(session.subscriptions.values()):
             self._end(subscription)
+        session.end()
         self._sessions.remove(session)

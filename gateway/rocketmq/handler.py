@@ -203,6 +203,7 @@ class RocketmqHandler(ConnectionHandler):
             self._door.pulls.forget(pull)
         self._door.clients.drop(self.client)
         self._door.metrics.connections -= 1
+        self._sender = None  # refers back here: what is closed is not to wait for the collector of cycles
 
     def on_timer(self, now_ms: int) -> None:
         """Answer the pulls whose time is over; close a connection that was silent for too long."""

@@ -32,7 +32,7 @@ def test_a_consumer_that_does_not_read_is_not_written_to(world):
 def test_slots_are_used_again(world):
     peer = world.client()
     peer.declare("q")
-    (channel,) = peer.handler._connection.channels.values()
+    (channel,) = peer.handler.output.connection.channels.values()
     assert isinstance(channel, ServerChannel)
     for i in range(50):
         peer.publish(b"x", key="q").consume("q", f"c{i}").take()
@@ -58,7 +58,7 @@ def test_slots_of_messages_that_are_not_acknowledged_are_used_again_afterwards(w
     peer = world.client()
     peer.declare("q")
     peer.publish(*[b"x"] * 300, key="q")
-    (channel,) = peer.handler._connection.channels.values()
+    (channel,) = peer.handler.output.connection.channels.values()
     for _ in range(150):
         assert peer.call(Basic.Get(queue="q"))
     assert len(channel.slots) == len(channel.free_slots) == 150

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+from collections import Counter
+
+import aiormq
+import pytest
+import pytest_asyncio
+
+from core.message import DispatchSet, Route
+from gateway.collector import NEVER, NEW_MIDDLE_COUNT, Collector
+from gateway.rocketmq.request_codes import RequestCode
+from tests.support import mqtt
+from tests.support.gateway import running_gateway
+from tests.support.rocketmq import request_frame, send_frame
+
+ROUNDS = 5
+OURS = ("core.", "gateway.amqp.", "gateway.auth.", "gateway.mqtt.", "gateway.net.", "gateway.rocketmq.")
+pytestmark = pytest.mark.asyncio
+
+
+@pytest_asyncio.fixture
+async def gateway(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        yield gateway
+
+
+@contextlib.asynccontextmanager
+async def nothing_left_to_collect(gateway):
+    """Fail where the gateway's side leaves something that only the collector of cycles would free."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+        async with asyncio.timeout(10):
+            while len(gateway.connections):
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)  # answers that wait for the disk
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        names = (f"{type(each).__module__}.{type(each).__name__}" for each in gc.garbage)
+        left = Counter(name for name in names if name.startswith(OURS))
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert not left
+
+
+async def talk(gateway, door, *said, unanswered=b""):
+    """Say each to a door and read an answer to it; then hang up without a word."""
+    reader, writer = await asyncio.open_connection(*gateway.listening[door])
+    for data in said:
+        writer.write(data)
+        await asyncio.wait_for(reader.read(1 << 16), 10)
+    writer.write(unanswered)
+    await asyncio.sleep(0.02)
+    writer.transport.abort()
+
+
+async def test_mqtt_connections_leave_nothing(gateway):
+    async with nothing_left_to_collect(gateway):
+        for number in range(ROUNDS):
+            for clean, last in ((True, b"\xe0\x00"), (False, b"garbage")):
+                await talk(
+                    gateway,
+                    "mqtt",
+                    mqtt.connect(b"c%d" % number, clean=clean),
+                    mqtt.subscribe(1, (b"a/%d/+" % number, 1), (b"a/#", 0)),
+                    mqtt.publish(b"a/%d/b" % number, b"body", qos=1, packet_id=1),
+                    mqtt.unsubscribe(2, b"a/#"),
+                    last,
+                )
+
+
+async def use_amqp(gateway):
+    host, port = gateway.listening["amqp"]
+    connection = await aiormq.connect(f"amqp://guest:guest@{host}:{port}/")
+    channel = await connection.channel()
+    queue = (await channel.queue_declare("", exclusive=True)).queue
+    await channel.exchange_declare("e", exchange_type="topic")
+    await channel.queue_bind(queue, "e", "a.#")
+    came = asyncio.Event()
+
+    async def take(message):
+        came.set()  # and stays unacknowledged
+
+    await channel.basic_consume(queue, take)
+    await channel.basic_publish(b"body", exchange="e", routing_key="a.b")
+    await asyncio.wait_for(came.wait(), 10)
+    other = await connection.channel()
+    with contextlib.suppress(aiormq.exceptions.AMQPError):
+        await other.queue_declare("none", passive=True)
+    await connection.close()
+
+
+async def test_amqp_connections_leave_nothing(gateway):
+    async with nothing_left_to_collect(gateway):
+        for _ in range(ROUNDS):
+            await use_amqp(gateway)
+            await talk(gateway, "amqp", b"AMQP\x00\x00\x09\x01", b"garbage that is no frame")
+            await talk(gateway, "amqp", b"HTTP/1.1")
+
+
+async def test_rocketmq_connections_leave_nothing(gateway):
+    pull = {
+        "consumerGroup": "g", "topic": "T", "queueId": 0, "maxMsgNums": 32, "sysFlag": 6, "commitOffset": 0,
+        "suspendTimeoutMillis": 15_000, "subVersion": 0, "subscription": "*", "expressionType": "TAG",
+    }  # fmt: skip
+    async with nothing_left_to_collect(gateway):
+        for number in range(ROUNDS):
+            await talk(
+                gateway,
+                "broker",
+                send_frame(e="0"),
+                request_frame(RequestCode.PULL_MESSAGE, queueOffset=number, **pull),
+                request_frame(RequestCode.GET_MAX_OFFSET, topic="none", queueId=0),
+                unanswered=request_frame(RequestCode.PULL_MESSAGE, queueOffset=number + 1, **pull),
+            )
+            await talk(gateway, "namesrv", request_frame(RequestCode.GET_ROUTEINFO_BY_TOPIC, topic="none"))
+            await talk(gateway, "broker", b"garbage that is no frame")
+
+
+async def test_new_objects_are_looked_at_once_and_then_left_alone():
+    before, frozen = gc.get_threshold(), gc.get_freeze_count()
+    collector = Collector()
+    collector.start()
+    try:
+        assert gc.get_threshold()[2] == NEVER
+        begun = gc.get_freeze_count()
+        assert begun > frozen
+        kept = []
+        while gc.get_count()[2] < NEW_MIDDLE_COUNT:
+            kept.append([])
+        collector.step()
+        assert gc.get_freeze_count() >= begun + len(kept)
+        assert gc.get_count()[2] == 0
+    finally:
+        collector.stop()
+        gc.unfreeze()
+    assert gc.get_threshold() == before
+
+
+async def test_routes_are_nothing_for_the_collector():
+    compiled = not hasattr(Route, "__dict__")
+    dispatch = DispatchSet([b"%LMQ%q"], [1], b"")
+    assert gc.is_tracked(Route(b"T", 0, 0, b"", dispatch)) != compiled
+    assert gc.is_tracked(dispatch) != compiled
