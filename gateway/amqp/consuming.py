@@ -144,7 +144,6 @@ class Reading:
             raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "requeue=false")
         channel.unacked.settle_all(REQUEUE)
         self._apply(channel)
-        channel.slots.clear()
 
     def release(self, channel: Channel) -> None:
         """Stop all consumers of a channel that ended, and give back what it had."""
@@ -154,7 +153,7 @@ class Reading:
             consumer.stop()
         channel.unacked.settle_all(REQUEUE)
         self._apply(channel)
-        channel.slots.clear()
+        channel.slots.clear()  # they refer back to the channel, by its consumers
         for consumer in consumers:
             self._maybe_remove(consumer.queue)
 

@@ -95,6 +95,26 @@ def test_recover_shows_everything_again(world):
     ]
 
 
+@pytest.mark.parametrize("take", ["consume", "get"])
+def test_what_recover_showed_again_is_acknowledged(world, take):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"1", b"2", key="q")
+    if take == "consume":
+        peer.consume("q").take()
+    else:
+        assert [peer.call(Basic.Get(queue="q")).body for _ in range(2)] == [b"1", b"2"]
+    peer.send(Basic.Recover(requeue=True)).take()
+    if take == "get":
+        assert [peer.call(Basic.Get(queue="q")).body for _ in range(2)] == [b"1", b"2"]
+    peer.send(Basic.Ack(4, multiple=True))
+    peer.publish(b"3", key="q").consume("q", "other").take()
+    peer.send(Basic.Ack(5))
+    assert not peer.transport.is_closed
+    peer.vanish()
+    assert world.client().declare("q", passive=True).message_count == 0
+
+
 def test_get_gives_one_message_at_a_time(world):
     peer = world.client()
     peer.declare("q")
