@@ -98,16 +98,26 @@ class Bursts(Peer):
         self.is_acked = asyncio.Event()
 
     async def publish(self) -> None:
-        """Publish a burst."""
+        """Publish a burst.
+
+        Raises:
+            ConnectionError: It was closed before all was acknowledged.
+        """
         self.is_acked.clear()
         self.unacked_bytes = PUBACK_BYTES * WINDOW
         self.transport.write(self.burst)
         await self.is_acked.wait()
+        if self.unacked_bytes:
+            raise ConnectionError("closed before all was acknowledged")
 
     def take(self, data: bytes) -> None:
         self.unacked_bytes -= len(data)
         if not self.unacked_bytes:
             self.is_acked.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.is_acked.set()
 
 
 # All come back

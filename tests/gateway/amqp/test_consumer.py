@@ -1,17 +1,8 @@
 from __future__ import annotations
 
-import pytest
 from pamqp.commands import Basic, Queue
 
 from gateway.amqp.channel import Channel as ServerChannel
-from tests.support.amqp_door import AmqpWorld
-
-
-@pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
-    yield world
-    world.close()
 
 
 def test_a_consumer_that_does_not_read_is_not_written_to(world):

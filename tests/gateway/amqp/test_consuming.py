@@ -10,13 +10,6 @@ from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 
 
-@pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
-    yield world
-    world.close()
-
-
 def test_consumers_of_a_queue_take_turns(world):
     peers = [world.client() for _ in range(3)]
     peers[0].declare("q")

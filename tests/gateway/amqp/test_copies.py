@@ -12,14 +12,6 @@ from gateway.amqp.publishing import Publisher
 from gateway.auth.authenticator import Identity
 from gateway.auth.permissions import Permissions
 from tests.support import amqp
-from tests.support.amqp_door import AmqpWorld
-
-
-@pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
-    yield world
-    world.close()
 
 
 def taken(block):

@@ -3,15 +3,6 @@ from __future__ import annotations
 import pytest
 from pamqp.commands import Basic, Channel, Connection, Exchange, Queue, Tx
 
-from tests.support.amqp_door import AmqpWorld
-
-
-@pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
-    yield world
-    world.close()
-
 
 def test_an_exclusive_queue_is_its_connections_own(world):
     peer, other = world.client(), world.client(channels=3)

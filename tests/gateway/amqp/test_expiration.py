@@ -6,14 +6,6 @@ from pamqp.commands import Basic, Channel, Queue
 from core.properties import TTL_MS_MAX
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.expiration import parse_expiration
-from tests.support.amqp_door import AmqpWorld
-
-
-@pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
-    yield world
-    world.close()
 
 
 @pytest.mark.parametrize(("text", "ttl_ms"), [(b"0", 0), (b"60000", 60_000), (b"+5", 5), (b"007", 7), (b"-0", 0)])

@@ -8,13 +8,6 @@ from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 
 
-@pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
-    yield world
-    world.close()
-
-
 def test_a_client_logs_in_and_opens_a_channel(world):
     peer = world.accept()
     peer.write(amqp.PROTOCOL_HEADER)
@@ -365,22 +358,31 @@ METHODS = st.one_of(
     st.builds(Channel.Open),
     st.builds(Channel.CloseOk),
 )  # fmt: skip
-STEPS = st.lists(st.tuples(st.integers(0, 1), st.integers(1, 2), st.one_of(METHODS, NAMES)), max_size=40)
+READING = st.sampled_from([
+    Basic.Consume(queue="q"), Basic.Get(queue="q"), Basic.Get(queue="q"), Basic.Ack(0, multiple=True),
+    Basic.Nack(0, multiple=True), Basic.Recover(True), Basic.Recover(True),
+])  # fmt: skip
+MOSTLY_FIRST = st.sampled_from([0, 0, 0, 1])
+STEPS = st.lists(st.tuples(MOSTLY_FIRST, MOSTLY_FIRST, READING | METHODS | NAMES), min_size=20, max_size=40)
 
 
 @given(STEPS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_order_of_methods_breaks_the_door(tmp_path_factory, steps):
     world = AmqpWorld(tmp_path_factory.mktemp("door"))
     peers = [world.client(channels=2), world.client(channels=2)]
-    for which, channel, step in steps:
+    peers[0].declare("q")
+    peers[0].publish(b"1", b"2", b"3", key="q")
+    for which, index, step in steps:
+        channel = 1 + index
         if peers[which].is_closed:
             peers[which] = world.client(channels=2)
         if isinstance(step, str):
             peers[which].publish(b"x", key=step, exchange=step if step.startswith("amq.t") else "", channel=channel)
         else:
             peers[which].send(step, channel=channel)
-        peers[which].take()
+        if any(isinstance(one, Channel.Close) for one in peers[which].take()):
+            peers[which].send(Channel.CloseOk(), Channel.Open(), channel=channel).take()
     for peer in peers:
         peer.vanish()
     assert world.client().declare("fresh").message_count == 0

@@ -1,17 +1,8 @@
 from __future__ import annotations
 
-import pytest
 from pamqp.commands import Basic, Queue
 
 from gateway.amqp.output import OUTPUT_BYTES_MAX
-from tests.support.amqp_door import AmqpWorld
-
-
-@pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
-    yield world
-    world.close()
 
 
 def test_nothing_is_put_for_a_peer_whose_time_is_not_known(world):

@@ -11,13 +11,6 @@ from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 
 
-@pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
-    yield world
-    world.close()
-
-
 def test_exchanges_route_by_their_type(world):
     peer = world.client()
     for name, kind in (("d", "direct"), ("f", "fanout"), ("t", "topic")):

@@ -5,14 +5,6 @@ import pytest
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import Exchange
 from gateway.amqp.queues import VirtualHost
-from tests.support.amqp_door import AmqpWorld
-
-
-@pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
-    yield world
-    world.close()
 
 
 def add(vhost, name, owner=None, **options):

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from gateway.amqp.shared_queue import TAKE_COUNT_MAX, TURN_BYTES_MAX
-from tests.support.amqp_door import AmqpWorld
 
 
 class Taker:
@@ -27,13 +26,6 @@ class Taker:
 
     def on_queue_deleted(self):
         self.is_told = True
-
-
-@pytest.fixture
-def world(tmp_path):
-    world = AmqpWorld(tmp_path)
-    yield world
-    world.close()
 
 
 @pytest.fixture
