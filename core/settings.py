@@ -48,7 +48,7 @@ class StoreSettings(BaseModel, frozen=True, extra="forbid"):
 
     segment_bytes: Annotated[int, Field(ge=64 * KIB, le=GIB, multiple_of=4096)] = 256 * MIB  # of one file of the log
     message_bytes_max: Annotated[int, Field(ge=1, le=256 * MIB)] = 4 * MIB  # of a body
-    inline_dispatch_bytes: Annotated[int, Field(ge=0, le=32_000)] = 4096  # longer lists of queues are stored once
+    inline_dispatch_bytes: Annotated[int, Field(ge=0, le=32_000)] = 1024  # longer lists of queues are stored once
     parent_topic: _ParentTopic = "LMQ_PARENT"  # what MQTT and AMQP messages are stored on
     store_host: Annotated[str, AfterValidator(_check_address)] = "127.0.0.1"  # stamped on records: RocketMQ asks there
     store_port: Annotated[int, Field(ge=0, le=65_535)] = 10_911  # stamped on records, with store_host

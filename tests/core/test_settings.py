@@ -9,7 +9,7 @@ from core.settings import FlushSettings, StoreSettings
 def test_defaults_are_the_documented_ones():
     settings = StoreSettings()
     assert settings.segment_bytes == 256 * 1024 * 1024
-    assert settings.inline_dispatch_bytes == 4096
+    assert settings.inline_dispatch_bytes == 1024
     assert (settings.flush.mode, settings.flush.interval_ms) == ("sync", 500)
     assert (settings.retention.age_hours, settings.retention.bytes_max) == (48, None)
 
