@@ -12,6 +12,11 @@ cdef Py_ssize_t _BINARY_START_BYTES
 cdef const unsigned char[::1] _HEX
 cdef const unsigned char[::1] _ESCAPE
 cdef const unsigned char[::1] _TAGS
+cdef const unsigned char[::1] _SET
+cdef const unsigned char[::1] _CRC
+cdef const unsigned char[::1] _NAMES
+cdef const unsigned char[::1] _OFFSETS
+cdef Py_ssize_t _PROPERTIES_BYTES_MAX
 cdef const unsigned char[::1] _QUEUE_ID
 cdef const unsigned char[::1] _MSG_ID
 cdef const unsigned char[::1] _OFFSET
@@ -63,7 +68,10 @@ cdef Py_ssize_t _write_escaped(
 @cython.locals(buf="const unsigned char[::1]", count=Py_ssize_t, i=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
 cpdef Py_ssize_t pick_tagged(StoredBatch batch, frozenset tags, int[::1] picked) except -1
 
-cdef Py_ssize_t _tag_at(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -2
+@cython.locals(size=Py_ssize_t)
+cdef Py_ssize_t _value_at(
+    const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, const unsigned char[::1] name
+) except -2
 
 @cython.locals(i=Py_ssize_t)
 cpdef Py_ssize_t pick_all(StoredBatch batch, int[::1] picked) except -1
@@ -72,6 +80,23 @@ cpdef Py_ssize_t pick_all(StoredBatch batch, int[::1] picked) except -1
 cpdef Py_ssize_t copy_records(
     StoredBatch batch, int[::1] picked, Py_ssize_t first, Py_ssize_t end, bytearray out, Py_ssize_t pos
 ) except -1
+
+@cython.locals(
+    buf="const unsigned char[::1]", view="unsigned char[::1]", own="const unsigned char[::1]", pos=Py_ssize_t,
+    at=Py_ssize_t, i=Py_ssize_t, set_at=Py_ssize_t, after=Py_ssize_t, size=Py_ssize_t
+)
+cpdef Py_ssize_t copy_light_records(
+    StoredBatch batch, int[::1] picked, Py_ssize_t first, Py_ssize_t end, bytes name, bytearray out
+) except -1
+
+@cython.locals(
+    buf="const unsigned char[::1]", start=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t, at=Py_ssize_t, rest=Py_ssize_t,
+    crc_at=Py_ssize_t, properties_at=Py_ssize_t
+)
+cdef Py_ssize_t _copy_with_number(
+    StoredBatch batch, Py_ssize_t i, Py_ssize_t set_at, const unsigned char[::1] name, unsigned char[::1] out,
+    Py_ssize_t pos
+) except -2
 
 @cython.locals(total=Py_ssize_t, at=Py_ssize_t, i=Py_ssize_t)
 cpdef Py_ssize_t sum_records(StoredBatch batch, int[::1] picked, Py_ssize_t first, Py_ssize_t end) except -1

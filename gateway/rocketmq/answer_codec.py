@@ -9,6 +9,13 @@ from array import array
 
 from core import octets
 from core.message import PublishBatch, Route, StoredBatch
+from core.properties import (
+    CRC,
+    DISPATCH_SET,
+    INNER_MULTI_DISPATCH,
+    INNER_MULTI_QUEUE_OFFSET,
+    PROPERTIES_BYTES_MAX,
+)
 from gateway.rocketmq.commands import VERSION
 from gateway.rocketmq.send_run import SendRun
 
@@ -21,6 +28,12 @@ _BINARY_START_BYTES = 21
 _HEX = b"0123456789ABCDEF"
 _ESCAPE = b"\\u00"
 _TAGS = b"TAGS\x01"
+_SET = DISPATCH_SET + b"\x01"
+_CRC = CRC + b"\x01"
+_NAMES = INNER_MULTI_DISPATCH + b"\x01"
+_OFFSETS = b"\x02" + INNER_MULTI_QUEUE_OFFSET + b"\x01"
+_PROPERTIES_BYTES_MAX = PROPERTIES_BYTES_MAX
+LIGHT_BYTES = len(_NAMES) + len(_OFFSETS) + 20  # that `copy_light_records` adds to a record at most, beside the name
 
 # a JSON answer: what stands before each of its values, and at its end
 _QUEUE_ID = b'{"code":0,"extFields":{"queueId":"'
@@ -172,7 +185,7 @@ def pick_tagged(batch: StoredBatch, tags: frozenset[bytes], picked: array[int]) 
     buf = batch.buf
     count = 0
     for i in range(batch.count):
-        start = _tag_at(buf, batch.properties_start[i], batch.properties_end[i])
+        start = _value_at(buf, batch.properties_start[i], batch.properties_end[i], _TAGS)
         if start < 0:
             continue
         end = octets.find_byte(buf, 0x02, start, batch.properties_end[i])
@@ -184,11 +197,12 @@ def pick_tagged(batch: StoredBatch, tags: frozenset[bytes], picked: array[int]) 
     return count
 
 
-def _tag_at(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
-    """Return where the value of TAGS begins, or -1."""
-    while 0 <= pos < end:
-        if octets.equal_bytes(buf, pos, _TAGS, 0, 5):
-            return pos + 5
+def _value_at(buf: bytes | bytearray | memoryview, pos: int, end: int, name: bytes | memoryview) -> int:
+    """Return where the value of the property `name`, which ends in 0x01, begins in [pos, end); -1 without it."""
+    size = len(name)
+    while pos + size <= end:
+        if octets.equal_bytes(buf, pos, name, 0, size):
+            return pos + size
         pos = octets.find_byte(buf, 0x02, pos, end) + 1
         if pos == 0:
             return -1
@@ -212,6 +226,72 @@ def copy_records(batch: StoredBatch, picked: array[int], first: int, end: int, o
         octets.copy_bytes(view, pos, buf, batch.record_start[i], size)
         pos += size
     return pos
+
+
+def copy_light_records(
+    batch: StoredBatch, picked: array[int], first: int, end: int, name: bytes, out: bytearray
+) -> int:
+    """Copy the picked records to the start of `out`, each with its number in the light queue `name`; return the end.
+
+    A record whose list of queues is stored once refers to it, which means nothing to a client: in place of that it
+    says its number in this one queue, as a record with a list does. The checksum of the stored record is left out
+    then. A record whose properties would get too long for the format is copied as stored.
+
+    Args:
+        batch: What was read from the queue.
+        picked: Numbers of messages in `batch`.
+        first: Place of the first in `picked`.
+        end: Place after the last.
+        name: The queue.
+        out: Has room for the records, and for each of them `LIGHT_BYTES` and the name.
+    """
+    buf = batch.buf
+    view = out
+    own = name
+    pos = 0
+    for at in range(first, end):
+        i = picked[at]
+        set_at = _value_at(buf, batch.properties_start[i], batch.properties_end[i], _SET)
+        after = -1 if set_at < 0 else _copy_with_number(batch, i, set_at, own, view, pos)
+        if after < 0:
+            size = batch.record_end[i] - batch.record_start[i]
+            octets.copy_bytes(view, pos, buf, batch.record_start[i], size)
+            after = pos + size
+        pos = after
+    return pos
+
+
+def _copy_with_number(
+    batch: StoredBatch, i: int, set_at: int, name: bytes | memoryview, out: bytearray | memoryview, pos: int
+) -> int:
+    """Copy a record to `pos`, with its number in `name` for the reference at `set_at`.
+
+    Returns:
+        The position after it, or -1 where its properties got too long.
+    """
+    buf = batch.buf
+    start = batch.record_start[i]
+    end = batch.properties_end[i]
+    size = set_at - len(_SET) - start
+    octets.copy_bytes(out, pos, buf, start, size)
+    at = _put(out, pos + size, _NAMES)
+    at = _put(out, at, name)
+    at = _put(out, at, _OFFSETS)
+    at = octets.write_decimal(out, at, batch.queue_offset[i])
+    rest = octets.find_byte(buf, 0x02, set_at, end)
+    if rest < 0:
+        return -1
+    crc_at = _value_at(buf, rest + 1, end, _CRC)
+    if crc_at >= 0:
+        end = crc_at - len(_CRC)
+    octets.copy_bytes(out, at, buf, rest, end - rest)
+    at += end - rest
+    properties_at = pos + batch.properties_start[i] - start
+    if at - properties_at > _PROPERTIES_BYTES_MAX:
+        return -1
+    octets.write_u16(out, properties_at - 2, at - properties_at)
+    octets.write_u32(out, pos, at - pos)
+    return at
 
 
 def sum_records(batch: StoredBatch, picked: array[int], first: int, end: int) -> int:

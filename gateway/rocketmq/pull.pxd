@@ -11,6 +11,7 @@ cdef class HeldPull:
     cdef public long long opaque
     cdef public int header_type
     cdef public int queue_ref
+    cdef public bytes light_name
     cdef public long long offset
     cdef public long long count_max
     cdef public long long bytes_max
@@ -41,3 +42,6 @@ cdef class PullService:
         found=Py_ssize_t, wanted=Py_ssize_t, taken=Py_ssize_t, before="long long", records=list
     )
     cdef tuple _collect(self, HeldPull pull)
+
+    @cython.locals(batch=StoredBatch, name=bytes, copied=bytearray)
+    cdef bytearray _copy(self, HeldPull pull, Py_ssize_t taken)

@@ -12,9 +12,18 @@ from array import array
 from typing import Protocol
 
 from core.broker import Broker
+from core.lmq.queue_name import is_light
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
-from gateway.rocketmq.answer_codec import copy_records, pick_all, pick_tagged, sum_bodies, sum_records
+from gateway.rocketmq.answer_codec import (
+    LIGHT_BYTES,
+    copy_light_records,
+    copy_records,
+    pick_all,
+    pick_tagged,
+    sum_bodies,
+    sum_records,
+)
 from gateway.rocketmq.commands import (
     FLAG_RESPONSE,
     HEADER_BINARY,
@@ -85,6 +94,7 @@ class HeldPull:
         "deadline_ms",
         "header_type",
         "is_suspended",
+        "light_name",
         "offset",
         "opaque",
         "puller",
@@ -99,6 +109,7 @@ class HeldPull:
         self.opaque = request.opaque
         self.header_type = request.header_type
         self.queue_ref = -1
+        self.light_name = b""  # of the queue, where it is a light one
         self.offset = integer_field(request, "queueOffset")
         self.count_max = max(1, min(integer_field(request, "maxMsgNums"), COUNT_MAX))
         self.bytes_max = max(1, min(integer_field(request, "maxMsgBytes", BYTES_MAX), BYTES_MAX))
@@ -138,6 +149,8 @@ class PullService:
         sys_flag = integer_field(request, "sysFlag")
         topic = text_field(request, "topic")
         key, pull.queue_ref = self._find_queue(topic, request)
+        if is_light(key):
+            pull.light_name = key
         if not puller.may_read(key):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {topic}")
         pull.tags = self._filter_of(request, topic, sys_flag)
@@ -283,8 +296,7 @@ class PullService:
             wanted = pick_all(batch, picked) if pull.tags is None else pick_tagged(batch, pull.tags, picked)
             taken = min(wanted, pull.count_max - count)
             if taken:
-                copied = bytearray(sum_records(batch, picked, 0, taken))
-                copy_records(batch, picked, 0, taken, copied, 0)
+                copied = self._copy(pull, taken)
                 records.append(copied)
                 size += len(copied)
                 self._metrics.bytes_out += sum_bodies(batch, picked, 0, taken)
@@ -295,6 +307,17 @@ class PullService:
             if pull.offset == before or (pull.tags is None and taken):
                 break
         return records, count
+
+    def _copy(self, pull: HeldPull, taken: int) -> bytearray:
+        """Return the first `taken` of the picked records as the pull's client reads them."""
+        batch, picked = self._batch, self._picked
+        name = pull.light_name
+        copied = bytearray(sum_records(batch, picked, 0, taken) + ((LIGHT_BYTES + len(name)) * taken if name else 0))
+        if name:
+            del copied[copy_light_records(batch, picked, 0, taken, name, copied) :]
+        else:
+            copy_records(batch, picked, 0, taken, copied, 0)
+        return copied
 
 
 def _judge(offset: int, min_offset: int, max_offset: int) -> tuple[ResponseCode, str, int]:

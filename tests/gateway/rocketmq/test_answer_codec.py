@@ -5,7 +5,15 @@ from array import array
 import pytest
 
 from core.message import DispatchSet, Route, StoredBatch
-from gateway.rocketmq.answer_codec import copy_records, encode_send_answers, pick_all, pick_tagged, sum_records
+from gateway.rocketmq.answer_codec import (
+    LIGHT_BYTES,
+    copy_light_records,
+    copy_records,
+    encode_send_answers,
+    pick_all,
+    pick_tagged,
+    sum_records,
+)
 from gateway.rocketmq.codec import Frames, cut_frames
 from gateway.rocketmq.commands import HEADER_BINARY, HEADER_JSON, Command, decode_header
 from gateway.rocketmq.send_run import SendRun
@@ -91,3 +99,59 @@ def test_records_are_copied_as_stored():
     out = bytearray(size + 2)
     assert copy_records(batch, picked, 0, 2, out, 1) == size + 1
     assert out == b"\x00r0xr2z\x00"
+
+
+def copied_light(*properties: bytes, name: bytes = b"%LMQ%x", offset: int = 12) -> bytes:
+    """Return what a pull of the light queue `name` gives of records with these properties."""
+    texts = [b"...." + len(text).to_bytes(2, "big") + text for text in properties]
+    batch = StoredBatch(8)
+    batch.buf = b"".join(texts)
+    batch.count = len(texts)
+    end = 0
+    for i, text in enumerate(texts):
+        batch.record_start[i] = end
+        batch.properties_start[i] = end + 6
+        end += len(text)
+        batch.properties_end[i] = batch.record_end[i] = end
+        batch.queue_offset[i] = offset
+    picked = array("i", range(8))
+    out = bytearray(end + (LIGHT_BYTES + len(name)) * len(texts))
+    return bytes(out[: copy_light_records(batch, picked, 0, len(texts), name, out)])
+
+
+CHECKSUM = b"__CRC32#\x010123456789\x02"
+NUMBERED = b"INNER_MULTI_DISPATCH\x01%LMQ%x\x02INNER_MULTI_QUEUE_OFFSET\x0112\x02"
+
+
+@pytest.mark.parametrize(
+    ("stored", "given"),
+    [
+        (b"k\x01v\x02LMQ_SET\x0140\x02" + CHECKSUM, b"k\x01v\x02" + NUMBERED),
+        (b"LMQ_SET\x0140\x02k\x01v\x02" + CHECKSUM, NUMBERED + b"k\x01v\x02"),
+        (b"LMQ_SET\x0140\x02", NUMBERED),
+    ],
+)
+def test_a_record_says_its_number_in_the_queue_for_the_list_that_is_stored_once(stored, given):
+    record = (6 + len(given)).to_bytes(4, "big") + len(given).to_bytes(2, "big") + given
+    assert copied_light(stored) == record
+    other = b"...." + b"\x00\x04" + b"a\x01b\x02"
+    assert copied_light(b"a\x01b\x02", stored, b"a\x01b\x02") == other + record + other
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        b"",
+        b"k\x01LMQ_SET\x02" + CHECKSUM,
+        b"XLMQ_SET\x0140\x02",
+        b"LMQ_SET\x0140",
+        b"k\x01" + b"v" * 32_720 + b"\x02LMQ_SET\x0140\x02" + CHECKSUM,
+    ],
+)
+def test_a_record_without_a_list_that_is_stored_once_or_without_room_for_a_number_is_copied_as_stored(stored):
+    assert copied_light(stored) == b"...." + len(stored).to_bytes(2, "big") + stored
+
+
+def test_a_number_fits_however_large_it_is():
+    copied = copied_light(b"LMQ_SET\x0140\x02", name=b"%LMQ%" + b"n" * 9_000, offset=2**63 - 1)
+    assert copied.endswith(b"INNER_MULTI_QUEUE_OFFSET\x019223372036854775807\x02")

@@ -110,6 +110,28 @@ def test_only_wanted_tags_are_given_and_the_offset_moves_past_the_others(peer):
     assert where(peer.pull("T", subscription="nobody")) == (20, 5, 0, 5)
 
 
+WIDE = [f"%LMQ%device-{i:03}" for i in range(100)]
+
+
+def test_a_record_says_its_number_in_the_light_queue_that_was_asked_for_however_long_its_list_is(peer):
+    list_of_all = f"INNER_MULTI_DISPATCH\x01{','.join(WIDE)}\x02"
+    fill(peer, 2, properties="INNER_MULTI_DISPATCH\x01%LMQ%device-007\x02")
+    for tag in "abab":
+        peer.send(tag.encode() * 300, properties=f"{list_of_all}TAGS\x01{tag}\x02unit\x01C\x02")
+    name = WIDE[7].encode()
+    found = records_of(peer.pull(WIDE[7], 1, subscription="*"))
+    assert [record.light_offset(name) for record in found] == [1, 2, 3, 4, 5]
+    found = records_of(peer.pull(WIDE[7], 0, subscription="b"))
+    assert [record.light_offset(name) for record in found] == [3, 5]
+    assert [record.body for record in found] == [b"b" * 300] * 2
+    assert [record.light_offset(WIDE[8].encode()) for record in records_of(peer.pull(WIDE[8], 1))] == [1, 2, 3]
+    stored = records_of(peer.pull("T", 3))
+    kept = stored[0].properties
+    del kept[b"LMQ_SET"], kept[b"__CRC32#"]
+    assert found[0].properties == kept | {b"INNER_MULTI_DISPATCH": name, b"INNER_MULTI_QUEUE_OFFSET": b"3"}
+    assert (found[0].physical_offset, found[0].queue_offset) == (stored[0].physical_offset, 3)
+
+
 def test_without_a_filter_of_its_own_a_pull_takes_the_groups(peer):
     fill(peer, 1, properties="TAGS\x01a\x02")
     subscription = {"topic": "T", "subString": "b", "subVersion": 7}
