@@ -13,6 +13,7 @@ cdef class DispatchSet:
     cdef public bint is_interned
     cdef public long long written_in
     cdef public long long written_at
+    cdef public long long again_at
 
 
 @cython.no_gc  # as its set

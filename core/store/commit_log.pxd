@@ -15,6 +15,7 @@ cdef int _HOST_FLAGS
 cdef int _NOT_DISPATCHED
 cdef Py_ssize_t _SET_HEADER_BYTES
 cdef long long _VARINT_MASK
+cdef Py_ssize_t _SET_SHARE
 
 
 @cython.final
@@ -25,6 +26,7 @@ cdef class CommitLog:
     cdef readonly bytes store_host
     cdef readonly Py_ssize_t body_bytes_max
     cdef public long long entries_max
+    cdef public Py_ssize_t set_again_bytes
     cdef unsigned char[::1] view
     cdef readonly long long base
     cdef readonly Py_ssize_t position
@@ -72,6 +74,8 @@ cdef class CommitLog:
 
     @cython.locals(head=HeadIndex, refs="int[::1]", k=Py_ssize_t)
     cdef Py_ssize_t _write_dispatch(self, unsigned char[::1] dst, Py_ssize_t at, DispatchSet dispatch) except -1
+
+    cdef bint _is_near(self, DispatchSet dispatch) except -1
 
     @cython.locals(
         size=Py_ssize_t, k=Py_ssize_t, value="long long", dst="unsigned char[::1]", start=Py_ssize_t, at=Py_ssize_t,

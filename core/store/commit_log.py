@@ -27,6 +27,8 @@ from core.store.record import host_flags, magic_of, write_crc, write_fixed, writ
 from core.store.segments import Segments
 
 ENTRIES_MAX = 16 << 20  # entries of one segment: 64 MiB of memory; one that reaches it is closed early
+SET_AGAIN_PARTS = 16  # after such a part of a segment a set in use is written again: that ends what damage costs
+SET_SHARE = 64  # ... but no sooner than after so many times its own size
 
 _PROPERTIES_BYTES_MAX = PROPERTIES_BYTES_MAX
 _CRC_BYTES = CRC_PROPERTY_BYTES
@@ -39,6 +41,7 @@ _HOST_FLAGS = SYS_BORN_V6 | SYS_STORE_V6
 _NOT_DISPATCHED = SYS_NOT_DISPATCHED
 _SET_HEADER_BYTES = SET_HEADER_BYTES
 _VARINT_MASK = 0x7F
+_SET_SHARE = SET_SHARE
 
 
 class CommitLog:
@@ -67,6 +70,7 @@ class CommitLog:
         self.store_host = store_host
         self.body_bytes_max = body_bytes_max
         self.entries_max = ENTRIES_MAX
+        self.set_again_bytes = segments.segment_bytes // SET_AGAIN_PARTS
         self.view: memoryview | bytearray = bytearray()
         self.base = 0
         self.position = 0  # of the next record in the newest segment
@@ -225,8 +229,12 @@ class CommitLog:
         need = _HEAD_BYTES + body_size + len(route.topic) + properties_size + _BLANK_BYTES
         if need > self.size - self.position or self.head.entry_count + count >= self.entries_max:
             self._roll(need)
-        if count > 0 and dispatch.is_interned and dispatch.written_in != self.base:
+        if count > 0 and dispatch.is_interned and not self._is_near(dispatch):
             self._write_set(dispatch, need)
+
+    def _is_near(self, dispatch: DispatchSet) -> bool:
+        """Return whether a set's newest record is in this segment, and not too far behind."""
+        return dispatch.written_in == self.base and self.base + self.position < dispatch.again_at
 
     def _exact_size(self, properties_size: int, dispatch: DispatchSet, count: int) -> int:
         """Return the size of the properties with offsets as long as they are, where the bound was too large."""
@@ -298,6 +306,7 @@ class CommitLog:
         self.position = write_crc(dst, start, at + 2)
         dispatch.written_in = self.base
         dispatch.written_at = self.base + start
+        dispatch.again_at = self.base + start + max(self.set_again_bytes, _SET_SHARE * (self.position - start))
 
     def _write_set_body(self, dst: bytearray | memoryview, at: int, dispatch: DispatchSet) -> int:
         """Write the names and next offsets of a set at `at`; return the position after them."""

@@ -155,7 +155,8 @@ class GapMachine(StoreMachine):
 GapMachine.TestCase.settings = settings(
     max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
-TestGaps = pytest.mark.slow(pytest.mark.usefixtures("small_gaps")(GapMachine.TestCase))
+DISK_TIMEOUT = pytest.mark.timeout(600)  # most of it is waiting for the disk: more than a minute on an idle one
+TestGaps = DISK_TIMEOUT(pytest.mark.slow(pytest.mark.usefixtures("small_gaps")(GapMachine.TestCase)))
 
 
 @pytest.mark.slow

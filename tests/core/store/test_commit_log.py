@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+from itertools import pairwise
 
 import pytest
 
@@ -9,6 +11,7 @@ from core.errors import DiskFullError, MessageTooLargeError
 from core.message import PublishBatch
 from core.properties import decode_properties
 from core.reserved import DISPATCH_SET_TOPIC
+from core.settings import StoreSettings
 from core.store.record import record_size
 from core.store.record_codec import decode_record
 from tests.support.store import NOW_MS, light, make_batch, open_store, publish, read_queue
@@ -154,6 +157,30 @@ def test_segment_with_too_many_entries_is_closed_early(store):
     publish(store, route, *(b"x",) * 20)
     assert store._log.base >= 3 * 64 * 1024
     assert len(read_queue(store, b"%LMQ%i")) == 20
+
+
+@pytest.mark.parametrize(("segment_bytes", "names"), [(64 * 1024, 100), (1 << 20, 30)])
+def test_set_in_use_is_written_again_after_a_sixteenth_of_a_segment_and_64_times_its_size(
+    tmp_path, segment_bytes, names
+):
+    store = open_store(tmp_path, StoreSettings(segment_bytes=segment_bytes))
+    route = store.make_route(b"T", 0, b"", light(*(f"{'long' * 10}{number:03}" for number in range(names))))
+    bodies = [b"%d" % number + b"x" * 1_000 for number in range(segment_bytes // 1_200)]
+    ends = [publish(store, route, body).physical_offset[0] for body in bodies]
+    sets = [record for record in records_of(store) if record.topic == DISPATCH_SET_TOPIC]
+    assert len(sets) > 1
+    size = ends[0] - sets[0].physical_offset
+    period = max(segment_bytes // 16, 64 * size)
+    apart = [after.physical_offset - before.physical_offset for before, after in pairwise(sets)]
+    assert all(period <= each < period + 1_500 for each in apart)
+    last = [record for record in records_of(store) if record.topic == b"T"][-1]
+    assert decode_properties(last.properties)[b"LMQ_SET"] == b"%d" % sets[-1].physical_offset
+    assert read_queue(store, route.dispatch.names[-1]) == list(enumerate(bodies))
+    store.close()
+    shutil.rmtree(tmp_path / "index")
+    store = open_store(tmp_path, StoreSettings(segment_bytes=segment_bytes))
+    assert read_queue(store, route.dispatch.names[-1]) == list(enumerate(bodies))
+    store.close()
 
 
 def test_empty_batch_is_taken(store):

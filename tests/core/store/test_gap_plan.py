@@ -23,6 +23,7 @@ class Planned:
 
     def __init__(self, tmp_path, sends):
         self.store = open_store(tmp_path, SETTINGS)
+        self.store._log.set_again_bytes = MIB  # each set has one record in the segment
         self.at = []
         routes = [self.store.make_route(b"T", 0, b"", light(*names)) for names, _ in sends]  # equal sets are one
         for route, (_, size) in zip(routes, sends, strict=True):

@@ -127,6 +127,28 @@ def test_messages_in_doubt_are_served_again_from_where_an_offset_is_named(mixed,
     assert set(found[b"%LMQ%d"][0].values()) == {b"0", b"2"}
 
 
+def test_messages_after_a_damaged_record_are_served_again_from_where_their_set_is_written_again(tmp_path):
+    store = open_store(tmp_path / "d", StoreSettings(segment_bytes=SEGMENT, inline_dispatch_bytes=60))
+    store._log.set_again_bytes = 1
+    many = store.make_route(b"T", 0, b"", light("a", "b", "c", "d"))
+    few = store.make_route(b"T", 0, b"", light("a"))
+    places = [publish(store, few if number == 3 else many, b"%d" % number + b"x" * 500) for number in range(70)]
+    store.close()
+    path = newest_path(tmp_path / "d")
+    data = bytearray(path.read_bytes())
+    data[data.index(b"%LMQ%a", places[3].physical_offset[0]) + 5] ^= 4  # it names a queue that nobody knows
+    path.write_bytes(data)
+    shutil.rmtree(tmp_path / "d" / "index")
+    store = open_store(tmp_path / "d")
+    assert store.report.damaged_at == [places[3].physical_offset[0]]
+    served = read_queue(store, light("b")[0])
+    first = next(offset for offset, body in served if offset > 2)
+    assert 3 < first < 40
+    assert served == [(k, b"%d" % (k + (k > 2)) + b"x" * 500) for k in [*range(3), *range(first, 69)]]
+    assert store.max_offset(store.find_queue(light("b")[0])) == 69
+    store.close()
+
+
 @pytest.mark.parametrize("cut", [1, 3, 20, 100, 500])
 def test_torn_tail_is_cut_and_the_log_goes_on(killed, cut):
     folder, queues, end = killed
