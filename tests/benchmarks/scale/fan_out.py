@@ -23,7 +23,7 @@ from tests.benchmarks.scenarios.load import Count
 EXCHANGE = "bench"
 FEW_EXCHANGE = "few"
 FEW = 1_000  # queues that more are compared with
-TURN = 20  # publishes to these, then to all
+TURN = 20  # publishes to one exchange, then to the other
 BODY = b"x" * 1_024
 DECLARED_AT_ONCE = 500
 SINGLE = 200  # publishes in a round, one after the other
@@ -45,7 +45,7 @@ class OneByOne(AmqpPublisher):
         self.confirms.set()
 
     def begin(self, body: bytes, window: int) -> None:
-        """Take confirms from now on; publish to all queues."""
+        """Take confirms from now on; publish to the first exchange."""
         self.configure(FEW_EXCHANGE, "", body, window)
         few = self.message
         self.configure(EXCHANGE, "", body, window)
@@ -73,6 +73,15 @@ class OneByOne(AmqpPublisher):
             took.append(time.perf_counter() - began)
         return took
 
+    async def time_in_turns(self) -> tuple[list[float], list[float]]:
+        """Return the same of `SINGLE` publishes to either exchange, in turns: a sync's time swings with the minute."""
+        took: dict[str, list[float]] = {exchange: [] for exchange in self.messages}
+        for _ in range(SINGLE // TURN):
+            for exchange, message in self.messages.items():
+                self.message = message
+                took[exchange] += await self.time_each(TURN)
+        return took[EXCHANGE], took[FEW_EXCHANGE]
+
 
 def queue_name(number: int) -> str:
     """Return the name of a queue."""
@@ -80,22 +89,23 @@ def queue_name(number: int) -> str:
 
 
 @contextlib.asynccontextmanager
-async def publisher_to(run: Run, ours: Gateway, queues: int) -> AsyncIterator[OneByOne]:
-    """Declare durable queues, bind them to one exchange and the first few to another; give who publishes to them."""
+async def publisher_to(run: Run, ours: Gateway, queues: range, few: range) -> AsyncIterator[OneByOne]:
+    """Declare durable queues, bind some to one exchange and some to another; give who publishes to the first."""
     peer = await open_peer("127.0.0.1", ours.server.ports["amqp"], OneByOne(Count()))
     for exchange in (EXCHANGE, FEW_EXCHANGE):
         await peer.call(commands.Exchange.Declare(0, exchange, "fanout", durable=True))
-    for start in range(0, queues, DECLARED_AT_ONCE):
-        names = [queue_name(number) for number in range(start, min(start + DECLARED_AT_ONCE, queues))]
-        run.say(f"declaring queues, {start:,} of {queues:,}") if not start % 10_000 else None
-        for name in names:
-            declare = commands.Queue.Declare(0, name, durable=True, nowait=True)
-            bind = commands.Queue.Bind(0, name, EXCHANGE, "", nowait=True)
-            peer.transport.write(frame.marshal(declare, 1) + frame.marshal(bind, 1))
-            if name < queue_name(FEW):
-                bind = commands.Queue.Bind(0, name, FEW_EXCHANGE, "", nowait=True)
-                peer.transport.write(frame.marshal(bind, 1))
-        await peer.call(commands.Queue.Declare(0, names[-1], durable=True))
+    end = max(queues.stop, few.stop)
+    for start in range(0, end, DECLARED_AT_ONCE):
+        numbers = range(start, min(start + DECLARED_AT_ONCE, end))
+        run.say(f"declaring queues, {start:,} of {end:,}") if not start % 10_000 else None
+        for number in numbers:
+            declare = commands.Queue.Declare(0, queue_name(number), durable=True, nowait=True)
+            peer.transport.write(frame.marshal(declare, 1))
+            for exchange, bound in ((EXCHANGE, queues), (FEW_EXCHANGE, few)):
+                if number in bound:
+                    bind = commands.Queue.Bind(0, queue_name(number), exchange, "", nowait=True)
+                    peer.transport.write(frame.marshal(bind, 1))
+        await peer.call(commands.Queue.Declare(0, queue_name(numbers[-1]), durable=True))
     await peer.call(commands.Confirm.Select())
     peer.begin(BODY, WINDOW_MIN)
     yield peer
@@ -113,7 +123,7 @@ async def _measure(run: Run, ours: Gateway, queues: int) -> Samples:
     server = ours.server
     found: dict[str, list[float]] = {"confirm_us": [], "worst_us": [], "cpu_us": []}
     memory = server.private_bytes()
-    async with publisher_to(run, ours, queues) as peer:
+    async with publisher_to(run, ours, range(queues), range(min(queues, FEW))) as peer:
         found["queue_bytes"] = [(server.private_bytes() - memory) / queues]
         before = server.disk_bytes()
         found["first_ms"] = [1e3 * each for each in await peer.time_each(1)]
@@ -132,18 +142,14 @@ async def _measure(run: Run, ours: Gateway, queues: int) -> Samples:
             raise RuntimeError(f"{peer.confirmed:,} confirmed, {ready:,} in the last queue")
         if queues > FEW:
             run.say(f"publishing to {queues:,} and to {FEW:,} queues in turns")
-            found["further_ns"] = [await _compare(peer, queues) for _ in range(run.rounds)]
+            found["further_ns"] = [await _further_ns(peer, queues) for _ in range(run.rounds)]
     return found
 
 
-async def _compare(peer: OneByOne, queues: int) -> float:
-    """Return the ns that each queue beyond the first few adds to a confirm; in turns, for a sync swings as much."""
-    took: dict[str, list[float]] = {exchange: [] for exchange in peer.messages}
-    for _ in range(SINGLE // TURN):
-        for exchange, message in peer.messages.items():
-            peer.message = message
-            took[exchange] += await peer.time_each(TURN)
-    return 1e9 * (statistics.median(took[EXCHANGE]) - statistics.median(took[FEW_EXCHANGE])) / (queues - FEW)
+async def _further_ns(peer: OneByOne, queues: int) -> float:
+    """Return the ns that each queue beyond the first few adds to a confirm."""
+    every, few = await peer.time_in_turns()
+    return 1e9 * (statistics.median(every) - statistics.median(few)) / (queues - FEW)
 
 
 def window_for(queues: int) -> int:
@@ -163,21 +169,23 @@ async def _disk_each(ours: Gateway, peer: OneByOne, queues: int, before: int) ->
 
 
 def measure_depth(run: Run, size: int) -> Samples:
-    """Publish to 1,000 queues that hold `size` messages each already."""
+    """Publish to 1,000 queues that hold `size` messages each already, and to 1,000 that held none."""
     with gateway() as ours:
         ours.start()
         return uvloop.run(_measure_depth(run, ours, size))
 
 
 async def _measure_depth(run: Run, ours: Gateway, depth: int) -> Samples:
-    found: dict[str, list[float]] = {"confirm_us": [], "cpu_us": []}
-    async with publisher_to(run, ours, DEPTH_QUEUES) as peer:
+    found: dict[str, list[float]] = {"confirm_us": [], "ratio": [], "cpu_us": []}
+    empty = range(DEPTH_QUEUES, 2 * DEPTH_QUEUES)
+    async with publisher_to(run, ours, range(DEPTH_QUEUES), empty) as peer:
         run.say(f"publishing {depth:,} messages to {DEPTH_QUEUES:,} queues")
         await peer.publish(depth, window_for(DEPTH_QUEUES))
-        await peer.time_each(SINGLE)
+        await peer.time_in_turns()
         for _ in range(run.rounds):
             cpu = ours.cpu_s()
-            took = sorted(await peer.time_each(SINGLE))
-            found["cpu_us"].append(1e6 * (ours.cpu_s() - cpu) / SINGLE)
-            found["confirm_us"].append(1e6 * took[SINGLE // 2])
+            deep, shallow = await peer.time_in_turns()
+            found["cpu_us"].append(1e6 * (ours.cpu_s() - cpu) / (2 * SINGLE))
+            found["confirm_us"].append(1e6 * statistics.median(deep))
+            found["ratio"].append(statistics.median(deep) / statistics.median(shallow))
     return found

@@ -69,6 +69,6 @@ def test_report_holds_each_sample_and_says_what_failed():
     (made,) = as_json(report)["scenarios"]
     assert made["points"][0]["samples"] == {"confirm_us": [700.0, 800.0]}
     assert "NaN" not in json.dumps(made)
-    assert "| 1 | 750 µs |  |" in as_markdown(report)
+    assert "| 1 |  | 750 µs |  |" in as_markdown(report)
     assert "| 10,000 | failed: OSError no room |  |" in as_markdown(report)
     assert tables(part)[0].row_count == 2
