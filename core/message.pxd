@@ -11,7 +11,6 @@ cdef class DispatchSet:
     cdef public Py_ssize_t count
     cdef public bytes text
     cdef public bint is_interned
-    cdef public long long written_in
     cdef public long long written_at
     cdef public long long again_at
 

@@ -37,8 +37,7 @@ class DispatchSet:
         self.count = len(queue_refs)
         self.text = text
         self.is_interned = is_interned
-        self.written_in = -1  # base offset of the segment that holds this set's newest record, or -1
-        self.written_at = -1  # physical offset of that record
+        self.written_at = -1  # physical offset of this set's newest record, or -1
         self.again_at = -1  # physical offset from which on it is written again
 
 

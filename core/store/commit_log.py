@@ -234,7 +234,7 @@ class CommitLog:
 
     def _is_near(self, dispatch: DispatchSet) -> bool:
         """Return whether a set's newest record is in this segment, and not too far behind."""
-        return dispatch.written_in == self.base and self.base + self.position < dispatch.again_at
+        return self.base <= dispatch.written_at and self.base + self.position < dispatch.again_at
 
     def _exact_size(self, properties_size: int, dispatch: DispatchSet, count: int) -> int:
         """Return the size of the properties with offsets as long as they are, where the bound was too large."""
@@ -304,7 +304,6 @@ class CommitLog:
         octets.write_u16(dst, at, _CRC_BYTES)
         octets.write_u32(dst, start, at + 2 + _CRC_BYTES - start)
         self.position = write_crc(dst, start, at + 2)
-        dispatch.written_in = self.base
         dispatch.written_at = self.base + start
         dispatch.again_at = self.base + start + max(self.set_again_bytes, _SET_SHARE * (self.position - start))
 

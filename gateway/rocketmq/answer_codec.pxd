@@ -17,6 +17,7 @@ cdef const unsigned char[::1] _CRC
 cdef const unsigned char[::1] _NAMES
 cdef const unsigned char[::1] _OFFSETS
 cdef Py_ssize_t _PROPERTIES_BYTES_MAX
+cdef Py_ssize_t _NUMBER_BYTES
 cdef const unsigned char[::1] _QUEUE_ID
 cdef const unsigned char[::1] _MSG_ID
 cdef const unsigned char[::1] _OFFSET
@@ -76,17 +77,15 @@ cdef Py_ssize_t _value_at(
 @cython.locals(i=Py_ssize_t)
 cpdef Py_ssize_t pick_all(StoredBatch batch, int[::1] picked) except -1
 
-@cython.locals(buf="const unsigned char[::1]", view="unsigned char[::1]", at=Py_ssize_t, i=Py_ssize_t, size=Py_ssize_t)
-cpdef Py_ssize_t copy_records(
-    StoredBatch batch, int[::1] picked, Py_ssize_t first, Py_ssize_t end, bytearray out, Py_ssize_t pos
-) except -1
+@cython.locals(room=Py_ssize_t, out=bytearray, end=Py_ssize_t)
+cpdef bytearray copy_records(StoredBatch batch, int[::1] picked, Py_ssize_t count, bytes light_name)
 
 @cython.locals(
-    buf="const unsigned char[::1]", view="unsigned char[::1]", own="const unsigned char[::1]", pos=Py_ssize_t,
-    at=Py_ssize_t, i=Py_ssize_t, set_at=Py_ssize_t, after=Py_ssize_t, size=Py_ssize_t
+    buf="const unsigned char[::1]", view="unsigned char[::1]", name="const unsigned char[::1]", is_light=bint,
+    pos=Py_ssize_t, k=Py_ssize_t, i=Py_ssize_t, after=Py_ssize_t, at=Py_ssize_t, size=Py_ssize_t
 )
-cpdef Py_ssize_t copy_light_records(
-    StoredBatch batch, int[::1] picked, Py_ssize_t first, Py_ssize_t end, bytes name, bytearray out
+cdef Py_ssize_t _copy_records(
+    StoredBatch batch, int[::1] picked, Py_ssize_t count, bytes light_name, bytearray out
 ) except -1
 
 @cython.locals(

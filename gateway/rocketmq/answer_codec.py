@@ -33,7 +33,7 @@ _CRC = CRC + b"\x01"
 _NAMES = INNER_MULTI_DISPATCH + b"\x01"
 _OFFSETS = b"\x02" + INNER_MULTI_QUEUE_OFFSET + b"\x01"
 _PROPERTIES_BYTES_MAX = PROPERTIES_BYTES_MAX
-LIGHT_BYTES = len(_NAMES) + len(_OFFSETS) + 20  # that `copy_light_records` adds to a record at most, beside the name
+_NUMBER_BYTES = len(_NAMES) + len(_OFFSETS) + 20  # that a record's number in a light queue takes at most, and the name
 
 # a JSON answer: what stands before each of its values, and at its end
 _QUEUE_ID = b'{"code":0,"extFields":{"queueId":"'
@@ -216,43 +216,41 @@ def pick_all(batch: StoredBatch, picked: array[int]) -> int:
     return batch.count
 
 
-def copy_records(batch: StoredBatch, picked: array[int], first: int, end: int, out: bytearray, pos: int) -> int:
-    """Copy the records of the picked messages [first, end) to `out` at `pos`, as stored; return the position after."""
-    buf = batch.buf
-    view = out
-    for at in range(first, end):
-        i = picked[at]
-        size = batch.record_end[i] - batch.record_start[i]
-        octets.copy_bytes(view, pos, buf, batch.record_start[i], size)
-        pos += size
-    return pos
+def copy_records(batch: StoredBatch, picked: array[int], count: int, light_name: bytes) -> bytearray:
+    """Return the records of the first `count` picked messages, as a pull's answer has them: as stored, with one change.
 
-
-def copy_light_records(
-    batch: StoredBatch, picked: array[int], first: int, end: int, name: bytes, out: bytearray
-) -> int:
-    """Copy the picked records to the start of `out`, each with its number in the light queue `name`; return the end.
-
-    A record whose list of queues is stored once refers to it, which means nothing to a client: in place of that it
-    says its number in this one queue, as a record with a list does. The checksum of the stored record is left out
-    then. A record whose properties would get too long for the format is copied as stored.
+    A record whose list of queues is stored once refers to it, which means nothing to a client: to one that pulls a
+    light queue it says its number in that queue instead, as a record with a list does. The checksum of the stored
+    record is left out then. A record whose properties would get too long for the format is copied as stored.
 
     Args:
         batch: What was read from the queue.
         picked: Numbers of messages in `batch`.
-        first: Place of the first in `picked`.
-        end: Place after the last.
-        name: The queue.
-        out: Has room for the records, and for each of them `LIGHT_BYTES` and the name.
+        count: How many of these.
+        light_name: The queue, where it is a light one; empty for a topic's.
     """
+    room = _NUMBER_BYTES + len(light_name) if light_name else 0
+    out = bytearray(sum_records(batch, picked, 0, count) + room * count)
+    end = _copy_records(batch, picked, count, light_name, out)
+    if room:
+        del out[end:]
+    return out
+
+
+def _copy_records(batch: StoredBatch, picked: array[int], count: int, light_name: bytes, out: bytearray) -> int:
+    """Copy the records to the start of `out`; return the position after them."""
     buf = batch.buf
     view = out
-    own = name
+    name = light_name
+    is_light = len(light_name) > 0
     pos = 0
-    for at in range(first, end):
-        i = picked[at]
-        set_at = _value_at(buf, batch.properties_start[i], batch.properties_end[i], _SET)
-        after = -1 if set_at < 0 else _copy_with_number(batch, i, set_at, own, view, pos)
+    for k in range(count):
+        i = picked[k]
+        after = -1
+        if is_light:
+            at = _value_at(buf, batch.properties_start[i], batch.properties_end[i], _SET)
+            if at >= 0:
+                after = _copy_with_number(batch, i, at, name, view, pos)
         if after < 0:
             size = batch.record_end[i] - batch.record_start[i]
             octets.copy_bytes(view, pos, buf, batch.record_start[i], size)

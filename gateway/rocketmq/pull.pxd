@@ -42,6 +42,3 @@ cdef class PullService:
         found=Py_ssize_t, wanted=Py_ssize_t, taken=Py_ssize_t, before="long long", records=list
     )
     cdef tuple _collect(self, HeldPull pull)
-
-    @cython.locals(batch=StoredBatch, name=bytes, copied=bytearray)
-    cdef bytearray _copy(self, HeldPull pull, Py_ssize_t taken)

@@ -16,13 +16,10 @@ from core.lmq.queue_name import is_light
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
 from gateway.rocketmq.answer_codec import (
-    LIGHT_BYTES,
-    copy_light_records,
     copy_records,
     pick_all,
     pick_tagged,
     sum_bodies,
-    sum_records,
 )
 from gateway.rocketmq.commands import (
     FLAG_RESPONSE,
@@ -296,7 +293,7 @@ class PullService:
             wanted = pick_all(batch, picked) if pull.tags is None else pick_tagged(batch, pull.tags, picked)
             taken = min(wanted, pull.count_max - count)
             if taken:
-                copied = self._copy(pull, taken)
+                copied = copy_records(batch, picked, taken, pull.light_name)
                 records.append(copied)
                 size += len(copied)
                 self._metrics.bytes_out += sum_bodies(batch, picked, 0, taken)
@@ -307,17 +304,6 @@ class PullService:
             if pull.offset == before or (pull.tags is None and taken):
                 break
         return records, count
-
-    def _copy(self, pull: HeldPull, taken: int) -> bytearray:
-        """Return the first `taken` of the picked records as the pull's client reads them."""
-        batch, picked = self._batch, self._picked
-        name = pull.light_name
-        copied = bytearray(sum_records(batch, picked, 0, taken) + ((LIGHT_BYTES + len(name)) * taken if name else 0))
-        if name:
-            del copied[copy_light_records(batch, picked, 0, taken, name, copied) :]
-        else:
-            copy_records(batch, picked, 0, taken, copied, 0)
-        return copied
 
 
 def _judge(offset: int, min_offset: int, max_offset: int) -> tuple[ResponseCode, str, int]:

@@ -27,4 +27,4 @@ def test_clearing_lets_go_of_buffers_and_routes():
 
 def test_a_dispatch_set_counts_its_queues():
     dispatch = DispatchSet([b"%LMQ%a", b"%LMQ%b"], [4, 9], b"text")
-    assert (dispatch.count, list(dispatch.queue_refs), dispatch.written_in) == (2, [4, 9], -1)
+    assert (dispatch.count, list(dispatch.queue_refs), dispatch.written_at) == (2, [4, 9], -1)

@@ -152,11 +152,15 @@ class GapMachine(StoreMachine):
             shutil.rmtree(self.root)
 
 
-GapMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+class MoreGapsMachine(GapMachine):
+    """The same: half of the examples each, so that either ends in time also where nothing is compiled."""
+
+
+GapMachine.TestCase.settings = MoreGapsMachine.TestCase.settings = settings(
+    max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
-DISK_TIMEOUT = pytest.mark.timeout(600)  # most of it is waiting for the disk: more than a minute on an idle one
-TestGaps = DISK_TIMEOUT(pytest.mark.slow(pytest.mark.usefixtures("small_gaps")(GapMachine.TestCase)))
+TestGaps = pytest.mark.slow(pytest.mark.usefixtures("small_gaps")(GapMachine.TestCase))
+TestMoreGaps = pytest.mark.slow(pytest.mark.usefixtures("small_gaps")(MoreGapsMachine.TestCase))
 
 
 @pytest.mark.slow

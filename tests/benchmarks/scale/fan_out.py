@@ -80,6 +80,7 @@ class OneByOne(AmqpPublisher):
             for exchange, message in self.messages.items():
                 self.message = message
                 took[exchange] += await self.time_each(TURN)
+        self.message = self.messages[EXCHANGE]
         return took[EXCHANGE], took[FEW_EXCHANGE]
 
 

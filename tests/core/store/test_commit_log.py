@@ -166,10 +166,10 @@ def test_set_in_use_is_written_again_after_a_sixteenth_of_a_segment_and_64_times
     store = open_store(tmp_path, StoreSettings(segment_bytes=segment_bytes))
     route = store.make_route(b"T", 0, b"", light(*(f"{'long' * 10}{number:03}" for number in range(names))))
     bodies = [b"%d" % number + b"x" * 1_000 for number in range(segment_bytes // 1_200)]
-    ends = [publish(store, route, body).physical_offset[0] for body in bodies]
+    starts = [publish(store, route, body).physical_offset[0] for body in bodies]
     sets = [record for record in records_of(store) if record.topic == DISPATCH_SET_TOPIC]
     assert len(sets) > 1
-    size = ends[0] - sets[0].physical_offset
+    size = starts[0] - sets[0].physical_offset
     period = max(segment_bytes // 16, 64 * size)
     apart = [after.physical_offset - before.physical_offset for before, after in pairwise(sets)]
     assert all(period <= each < period + 1_500 for each in apart)
