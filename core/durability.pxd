@@ -13,7 +13,6 @@ cdef class Durability:
     cdef bint _is_flushing
     cdef bint _wants_all
 
-    @cython.locals(needs_commit=bint)
     cpdef when_stored(self, callback)
 
     cpdef when_durable(self, callback)

@@ -44,9 +44,7 @@ class Durability:
         failed flush they never come.
         """
         if self._is_sync:
-            needs_commit = self._store.needs_commit()
-            self._wants_all |= needs_commit
-            self._call_when_safe(callback, needs_commit or self._store.flushed_until < self._store.written_until)
+            self._call_when_safe(callback, self._store.needs_log_flush() or self._store.needs_commit())
         elif not self.is_failed:
             callback()
 
@@ -96,7 +94,7 @@ class Durability:
             Whether that is everything, and not the log alone.
         """
         self._is_flushing = True
-        wants_all, self._wants_all = self._wants_all, False
+        wants_all, self._wants_all = self._wants_all or self._store.needs_commit(), False
         if wants_all:
             self._store.note_covered()
         self._covered, self._waiting = self._waiting, []

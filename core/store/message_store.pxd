@@ -1,3 +1,5 @@
+import cython
+
 from core.message cimport PublishBatch, StoredBatch
 from core.store.commit_log cimport CommitLog
 from core.store.head_index cimport HeadIndex
@@ -37,3 +39,8 @@ cdef class MessageStore:
     ) except -1
 
     cpdef Py_ssize_t take_grown(self, list into) except -1
+
+    cpdef bint needs_commit(self) except -1
+
+    @cython.locals(flushed_until="long long")
+    cpdef bint needs_log_flush(self) except -1

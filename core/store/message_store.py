@@ -287,11 +287,14 @@ class MessageStore:
         """The end of what is on disk for certain."""
         return self._flusher.flushed_until
 
+    def needs_log_flush(self) -> bool:
+        """Return whether a message was written that no flush has covered yet."""
+        flushed_until = self._flusher.flushed_until
+        return flushed_until < self._log.written_until()
+
     def needs_flush(self) -> bool:
         """Return whether anything was written that no flush has covered yet."""
-        return (
-            self._flusher.flushed_until < self._log.written_until() or self._definitions.dirty or self._side_files.dirty
-        )
+        return self.needs_log_flush() or self._definitions.dirty or self._side_files.dirty
 
     def begin_flush(self, *, is_all: bool = True, fds_max: int = FDS_MAX) -> Flush:
         """Return what forces all that was written so far to disk; any thread may do it, one flush at a time.

@@ -30,6 +30,7 @@ cdef class RunColumns:
     cdef public Py_ssize_t body_bytes
     cdef public dict topic_index
     cdef unsigned char[::1] near
+    cdef unsigned char[::1] pubacks
 
 
 cdef class PacketReader:
@@ -94,9 +95,5 @@ cdef class PacketReader:
     cdef int _cut_acks(self, const unsigned char[::1] buf, Py_ssize_t end) except -1
 
 
-@cython.locals(wanted=Py_ssize_t, i=Py_ssize_t)
-cpdef bytes encode_pubacks(PublishBatch batch, Py_ssize_t count)
-
-
-@cython.locals(pos=Py_ssize_t, i=Py_ssize_t)
-cdef Py_ssize_t _write_pubacks(PublishBatch batch, Py_ssize_t count, unsigned char[::1] out) except -1
+@cython.locals(batch=PublishBatch, out="unsigned char[::1]", size=Py_ssize_t, i=Py_ssize_t)
+cpdef bytes encode_pubacks(RunColumns columns, Py_ssize_t count)

@@ -61,6 +61,7 @@ class RunColumns:
         self.body_bytes = 0  # of all messages of the batch
         self.topic_index: dict[bytes, int] = {}
         self.near: bytearray | memoryview = memoryview(bytearray(_NEAR_BYTES_MAX))
+        self.pubacks = bytearray(4 * capacity)  # one for each message at most
 
 
 class PacketReader:
@@ -324,24 +325,15 @@ class PacketReader:
         return _ACKS
 
 
-def encode_pubacks(batch: PublishBatch, count: int) -> bytes:
-    """Return one PUBACK for each message at QoS 1 among the first `count`, in their order."""
-    wanted = 0
-    for i in range(count):
-        wanted += batch.flag[i] & 1
-    if not wanted:
-        return b""
-    out = bytearray(4 * wanted)
-    _write_pubacks(batch, count, out)
-    return bytes(out)
-
-
-def _write_pubacks(batch: PublishBatch, count: int, out: bytearray) -> int:
-    pos = 0
+def encode_pubacks(columns: RunColumns, count: int) -> bytes:
+    """Return one PUBACK for each message at QoS 1 among the first `count` of the run, in their order."""
+    batch = columns.batch
+    out = columns.pubacks
+    size = 0
     for i in range(count):
         if batch.flag[i] & 1:
-            out[pos] = 0x40
-            out[pos + 1] = 2
-            octets.write_u16(out, pos + 2, batch.tag[i])
-            pos += 4
-    return pos
+            out[size] = 0x40
+            out[size + 1] = 2
+            octets.write_u16(out, size + 2, batch.tag[i])
+            size += 4
+    return octets.read_bytes(out, 0, size)

@@ -45,7 +45,7 @@ class Publishing:
         metrics.bytes_in += self._columns.body_bytes
         if fault is not None:
             raise fault
-        return encode_pubacks(batch, batch.count)
+        return encode_pubacks(self._columns, batch.count)
 
     def _route(self, batch: PublishBatch, may: Permissions) -> MalformedPacketError | None:
         """Give each distinct topic its route; at a malformed one cut the batch before it and return the error."""

@@ -15,6 +15,9 @@ from tests.benchmarks.scenarios.peers import FETCHED, PEERS
 DISTRIBUTION_PACKAGES = ("mosquitto", "rabbitmq-server")
 GO_PROGRAMS = {"nats-server": "github.com/nats-io/nats-server/v2", "mochi-mqtt": "github.com/mochi-mqtt/server/v2/cmd"}
 ROCKETMQ_VERSION = "5.5.0"
+MOSQUITTO_VERSION = "2.1.2"
+MOSQUITTO_SOURCES = "https://github.com/eclipse-mosquitto/mosquitto"
+MOSQUITTO_WITHOUT = tuple(f"WITH_{part}=no" for part in ("TLS", "WEBSOCKETS", "SQLITE", "HTTP_API", "EDITLINE", "DOCS"))
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>bench</groupId><artifactId>peer</artifactId><version>1</version>
@@ -51,6 +54,16 @@ def fetch_packages() -> None:
     call("apt-get", "install", "-y", "--no-install-recommends", *DISTRIBUTION_PACKAGES)
 
 
+def fetch_mosquitto() -> None:
+    """Build Mosquitto 2.1 from its sources, as distributions have 2.0; needs cJSON's headers (libcjson-dev)."""
+    folder = FETCHED / "mosquitto"
+    if not (folder / "src").exists():
+        call("git", "clone", "-q", "--depth=1", f"--branch=v{MOSQUITTO_VERSION}", MOSQUITTO_SOURCES, str(folder))
+    call("make", "-s", *MOSQUITTO_WITHOUT, folder=folder / "libcommon")
+    call("make", "-s", *MOSQUITTO_WITHOUT, "mosquitto", folder=folder / "src")
+    shutil.copy2(folder / "src" / "mosquitto", FETCHED / "bin")
+
+
 def fetch_go() -> None:
     """Build the newest NATS and mochi-mqtt."""
     for program, package in GO_PROGRAMS.items():
@@ -80,6 +93,7 @@ def fetch_amqtt() -> None:
 
 FETCHERS: dict[str, Callable[[], None]] = {
     "packages": fetch_packages,
+    "mosquitto": fetch_mosquitto,
     "go": fetch_go,
     "rumqttd": fetch_rumqttd,
     "rocketmq": fetch_rocketmq,
