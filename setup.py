@@ -97,13 +97,15 @@ CFLAGS = [
     "-Werror=shift-count-overflow",
     "-Werror=implicit-function-declaration",
     "-Werror=incompatible-pointer-types",  # such as a typed method taken as a value
-    "-Wno-maybe-uninitialized",  # of what Cython itself writes
+    "-Wno-maybe-uninitialized",  # of what Cython itself writes, as the next
+    "-Wno-stringop-overflow",
 ]
 # Cython 3.3 forgets these two in a module whose memory views are shared and that appends to a bytearray.
 if sys.version_info >= (3, 13):
     CFLAGS += [f"-D__Pyx_{name}_CRITICAL_SECTION=Py_{name}_CRITICAL_SECTION" for name in ("BEGIN", "END")]
 else:
     CFLAGS += ["-D__Pyx_BEGIN_CRITICAL_SECTION(o)={", "-D__Pyx_END_CRITICAL_SECTION()=}"]
+SLICE_DIMENSIONS = 2  # the least that Cython takes; a slice is passed by value, with so many dimensions
 SHARED = "core._cython_shared"  # memory views, once for all modules: 2x less to compile
 UNCOMPILED = "lmq-gateway: {reason}: going on uncompiled; everything works, several times slower"
 
@@ -130,6 +132,15 @@ def drop_built() -> None:
             built.unlink()
 
 
+def drop_outdated() -> None:
+    """Leave nothing behind that an earlier version of this file built: modules of other options do not fit ours."""
+    changed = Path(__file__).stat().st_mtime
+    for stem in map(Path, [*COMPILED, SHARED.replace(".", "/")]):
+        for built in (*stem.parent.glob(f"{stem.stem}.c"), *stem.parent.glob(f"{stem.stem}.*.so")):
+            if built.stat().st_mtime < changed:
+                built.unlink()
+
+
 def has_compiler() -> bool:
     """Return whether the C compiler that would be called is there; without it nothing need be made ready for it."""
     command = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
@@ -150,6 +161,9 @@ def extensions() -> list[Extension]:
         drop_built()
         return []
     try:
+        from Cython.Compiler import Options
+
+        Options.buffer_max_dims = SLICE_DIMENSIONS  # read when what follows is imported
         from Cython.Build import cythonize
     except ImportError:
         if choice:
@@ -157,6 +171,8 @@ def extensions() -> list[Extension]:
         print(UNCOMPILED.format(reason="no Cython found"), file=sys.stderr)
         return []
     wanted = COMPILED if choice in {"", "all"} else choice.split(",")
+    if wanted is COMPILED:
+        drop_outdated()
     modules = [
         Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=CFLAGS) for path in wanted
     ]
