@@ -23,6 +23,7 @@ from core.room import Room
 from core.store.journal import Journal
 from core.store.message_store import MessageStore
 from core.store.places import Places
+from core.store.queue_reader import record_offset
 from core.store.table import Table
 
 LOGGER = logging.getLogger(__name__)
@@ -77,7 +78,7 @@ class Broker:
         self.schedule: Callable[[], None] = _nothing
         self.on_reader_error: Callable[[Reader, Exception], None] = _raise
         self.router = Router(self._make_topic_route, ROUTE_CACHE_MAX)
-        self.retained = RetainedMessages(store.table("retained"), store.record_offset)
+        self.retained = RetainedMessages(store.table("retained"), record_offset)
         self.consumer_offsets = ConsumerOffsets(store.table("consumer_offsets"), store.places("consumer_offsets"))
         self.pop = PopService(store, store.journal("pop"), self._on_shown)
         self._catch_up_retained()
@@ -273,10 +274,11 @@ class Broker:
         readers = self._take_ready()
         for _ in range(_ROUNDS_MAX):
             if not readers:
-                return
+                break
             readers = self._run_round(readers, now_ms)
         for reader in readers:
             self.request_run(reader)
+        self.store.touch_ahead()
 
     def _take_ready(self) -> Sequence[Reader]:
         """Return who is to run now: those whose queue grew or was given messages back, and those who asked to."""

@@ -16,6 +16,7 @@ cdef int _NOT_DISPATCHED
 cdef Py_ssize_t _SET_HEADER_BYTES
 cdef long long _VARINT_MASK
 cdef Py_ssize_t _SET_SHARE
+cdef Py_ssize_t _PAGE_BYTES
 
 
 @cython.final
@@ -31,11 +32,15 @@ cdef class CommitLog:
     cdef readonly long long base
     cdef readonly Py_ssize_t position
     cdef readonly Py_ssize_t size
+    cdef readonly Py_ssize_t touched_at
     cdef readonly long long store_ms
     cdef readonly long long message_count
     cdef readonly long long dispatch_count
 
     cpdef long long written_until(self)
+
+    @cython.locals(at=Py_ssize_t)
+    cpdef touch_ahead(self)
 
     @cython.locals(
         body_buf="const unsigned char[::1]", extra_buf="const unsigned char[::1]", routes=list, route=Route,

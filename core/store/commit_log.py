@@ -18,6 +18,7 @@ from core.store.layout import (
     BLANK_BYTES,
     CRC_PROPERTY_BYTES,
     MAGIC_BLANK,
+    PAGE_BYTES,
     RECORD_BYTES_MIN,
     SYS_BORN_V6,
     SYS_NOT_DISPATCHED,
@@ -42,6 +43,7 @@ _NOT_DISPATCHED = SYS_NOT_DISPATCHED
 _SET_HEADER_BYTES = SET_HEADER_BYTES
 _VARINT_MASK = 0x7F
 _SET_SHARE = SET_SHARE
+_PAGE_BYTES = PAGE_BYTES
 
 
 class CommitLog:
@@ -75,6 +77,7 @@ class CommitLog:
         self.base = 0
         self.position = 0  # of the next record in the newest segment
         self.size = 0  # of the newest segment; 0 while there is none
+        self.touched_at = 0  # the last page that `touch_ahead` had ready
         self.store_ms = 0
         self.message_count = 0  # appended since the start, without the records of interned sets
         self.dispatch_count = 0  # entries that these made in light queues
@@ -86,6 +89,7 @@ class CommitLog:
         self.view = newest.view
         self.base = self.segments.newest_base
         self.size = newest.size
+        self.touched_at = 0
         self.position = position
         self.store_ms = max(store_ms, self.store_ms)
 
@@ -96,6 +100,16 @@ class CommitLog:
     def written_until(self) -> int:
         """Return the physical offset after the last record."""
         return self.base + self.position
+
+    def touch_ahead(self) -> None:
+        """Have the page after the present one ready for writing, so that no message has to wait for that.
+
+        The first write to a page enters the kernel for longer than everything else that a lone message needs.
+        """
+        at = self.position - self.position % _PAGE_BYTES + _PAGE_BYTES
+        if at != self.touched_at and at < self.size:
+            self.touched_at = at
+            octets.write_u8(self.view, at, 0)  # as it is: nothing is written there yet
 
     def append_batch(self, batch: PublishBatch, now_ms: int) -> int:
         """Append and index every message of `batch` that has a route, in order; return the new end of the log.

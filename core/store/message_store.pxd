@@ -34,6 +34,8 @@ cdef class MessageStore:
 
     cpdef long long append_batch(self, PublishBatch batch, long long now_ms) except -1
 
+    cpdef touch_ahead(self)
+
     cpdef Py_ssize_t read(
         self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max
     ) except -1

@@ -28,7 +28,7 @@ from core.store.mapped_file import MappedFile
 from core.store.places import Places
 from core.store.puncher import Puncher
 from core.store.queue_index import QueueIndex
-from core.store.queue_reader import QueueReader, read_record, record_offset
+from core.store.queue_reader import QueueReader, read_record
 from core.store.recovery import Recovered, recover
 from core.store.retention import Retention
 from core.store.segments import Segments
@@ -190,6 +190,11 @@ class MessageStore:
             raise StoreClosedError("the store is closed")
         return self._log.append_batch(batch, now_ms)
 
+    def touch_ahead(self) -> None:
+        """Have ready what the next message is written to, now that nobody waits."""
+        if self._is_open:
+            self._log.touch_ahead()
+
     def _on_roll(self, base: int) -> None:
         """A segment is full: its entries are set apart, and `prepare` writes their file."""
         self._index.seal_head(base, self._segments.newest_base)
@@ -248,10 +253,6 @@ class MessageStore:
     def read_record(self, record: bytes, into: StoredBatch) -> bool:
         """Fill `into` with one record that was copied out of the log; False where it is none."""
         return read_record(record, into)
-
-    def record_offset(self, record: bytes) -> int:
-        """Return the physical offset that a record which was copied out of the log bears."""
-        return record_offset(record)
 
     def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
         """Return the first offset stored at `at_ms` or later; with `upper` the last one stored until then."""

@@ -187,3 +187,19 @@ def test_empty_batch_is_taken(store):
     batch = PublishBatch(1)
     assert store.append_batch(batch, NOW_MS) == 0
     assert batch.appended == 0
+
+
+def test_pages_made_ready_ahead_leave_the_log_as_it_is(tmp_path):
+    logs = []
+    for name, is_touched in (("touched", True), ("plain", False)):
+        store = open_store(tmp_path / name)
+        route = store.make_route(b"LMQ_PARENT", 0, b"", light("q"))
+        for number in range(600):  # into the third segment
+            publish(store, route, b"%d" % number * (number % 97))
+            if is_touched:
+                store.touch_ahead()
+        assert len(store._log.segments.segments) == 3
+        store.close()
+        store.touch_ahead()
+        logs.append([path.read_bytes() for path in sorted((tmp_path / name / "commitlog").iterdir())])
+    assert logs[0] == logs[1]
