@@ -236,6 +236,6 @@ async def _witness(port: int, is_over: Event) -> tuple[list[tuple[int, int]], in
     publisher.start()
     while not is_over.is_set():
         await asyncio.sleep(0.05)
-    publisher.is_running = False
+    publisher.stop()
     await drain(count, lambda: count.received >= count.sent)
     return reader.ages, count.sent - count.received

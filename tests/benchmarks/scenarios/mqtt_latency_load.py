@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import struct
 import time
 
+from tests.benchmarks.scenarios.interval_timer import IntervalTimer
 from tests.benchmarks.scenarios.load import Count, Probe, Result, drain, measure, no_probe
 from tests.benchmarks.scenarios.mqtt_load import Peer, Subscriber, connect, publish_packet
 
@@ -14,31 +14,28 @@ STAMP = struct.Struct(">Q")
 
 
 class PacedPublisher(Peer):
-    """Writes each message by itself at the loop's next turn after it is due."""
+    """Writes each message by itself as soon as it is due; the loop's own timers know whole milliseconds only."""
 
     def configure(self, rate: float, payload_bytes: int, qos: int, topic: str = TOPIC) -> None:
         """Encode the message; its first bytes are the time."""
         packet = publish_packet(topic, bytes(payload_bytes), 1 if qos else None)
         at = len(packet) - payload_bytes
         self.head, self.rest = packet[:at], packet[at + STAMP.size :]
-        self.rate = rate
+        self.timer = IntervalTimer(1 / rate, self.publish)
         self.qos = qos
-        self.is_running = False
 
     def start(self) -> None:
         """Begin."""
-        self.started = time.perf_counter()
-        self.is_running = True
-        self.tick()
+        self.timer.start()
 
-    def tick(self) -> None:
-        """Write what is due, come again in a millisecond."""
-        due = int((time.perf_counter() - self.started) * self.rate)
-        while self.is_running and self.count.sent < due:
-            self.count.sent += 1
-            self.transport.write(self.packet())
-        if self.is_running:
-            asyncio.get_running_loop().call_later(0.001, self.tick)
+    def stop(self) -> None:
+        """Publish no more; what is in flight is still counted."""
+        self.timer.stop()
+
+    def publish(self) -> None:
+        """Write one message."""
+        self.count.sent += 1
+        self.transport.write(self.packet())
 
     def packet(self) -> bytes:
         """Return the message, stamped now."""
@@ -97,7 +94,7 @@ async def run(
     publisher.start()
     result = await measure(count, secs, warm_s=warm_s, probe=probe)
     ages = sorted(count.latencies_ns)
-    publisher.is_running = False
+    publisher.stop()
     await drain(count, lambda: count.received >= count.sent)
     result.lost = count.sent - count.received
     result.more = {f"p{share * 100:g}_us": percentile(ages, share) / 1e3 for share in (0.5, 0.99, 0.999)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import shutil
 import signal
@@ -21,8 +20,6 @@ START_S = 60.0
 STOP_S = 5.0
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PAGE = bytes(4096)
-WARMED_BYTES = 1 << 30  # what a round writes
-MADV_POPULATE_WRITE = 23  # Linux 5.14 and later
 
 
 class DidNotStartError(Exception):
@@ -82,19 +79,6 @@ class Server:
                 os.kill(pid, signal.SIGKILL)
         for process in (self.process, *self.beside):
             process.wait()
-
-
-def warm_memory() -> None:
-    """Touch free memory and give it back.
-
-    A virtual machine gets its memory from its host page by page, and may have given back what is free: a page that the
-    host must find first is ten times dearer than another. No server should pay for that in our figures.
-    """
-    with (
-        mmap.mmap(-1, WARMED_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory,
-        contextlib.suppress(OSError),
-    ):
-        memory.madvise(MADV_POPULATE_WRITE)
 
 
 def make_folder(name: str) -> Path:
