@@ -125,20 +125,24 @@ class AllOrNothing(build_ext):
             drop_built()
 
 
+def built_files(*endings: str) -> list[Path]:
+    """Return what is there of an earlier build, by the endings of its names."""
+    stems = map(Path, [*COMPILED, SHARED.replace(".", "/")])
+    return [built for stem in stems for ending in endings for built in stem.parent.glob(f"{stem.stem}{ending}")]
+
+
 def drop_built() -> None:
     """Leave no compiled module of an earlier build behind: they would not know the sources of today."""
-    for stem in map(Path, [*COMPILED, SHARED.replace(".", "/")]):
-        for built in stem.parent.glob(f"{stem.stem}.*.so"):
-            built.unlink()
+    for built in built_files(".*.so"):
+        built.unlink()
 
 
 def drop_outdated() -> None:
     """Leave nothing behind that an earlier version of this file built: modules of other options do not fit ours."""
     changed = Path(__file__).stat().st_mtime
-    for stem in map(Path, [*COMPILED, SHARED.replace(".", "/")]):
-        for built in (*stem.parent.glob(f"{stem.stem}.c"), *stem.parent.glob(f"{stem.stem}.*.so")):
-            if built.stat().st_mtime < changed:
-                built.unlink()
+    for built in built_files(".c", ".*.so"):
+        if built.stat().st_mtime < changed:
+            built.unlink()
 
 
 def has_compiler() -> bool:

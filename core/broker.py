@@ -23,7 +23,7 @@ from core.room import Room
 from core.store.journal import Journal
 from core.store.message_store import MessageStore
 from core.store.places import Places
-from core.store.queue_reader import record_offset
+from core.store.queue_reader import read_record, record_offset
 from core.store.table import Table
 
 LOGGER = logging.getLogger(__name__)
@@ -218,7 +218,7 @@ class Broker:
 
     def read_record(self, record: bytes, into: StoredBatch) -> bool:
         """Fill `into` with a record that was copied out of the log, such as a retained one; False where it is none."""
-        return self.store.read_record(record, into)
+        return read_record(record, into)
 
     def read_retained(self, physical_offset: int, into: StoredBatch) -> bool:
         """Read a message that is or was retained, also after it was replaced, as long as the log has it."""

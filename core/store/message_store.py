@@ -28,7 +28,7 @@ from core.store.mapped_file import MappedFile
 from core.store.places import Places
 from core.store.puncher import Puncher
 from core.store.queue_index import QueueIndex
-from core.store.queue_reader import QueueReader, read_record
+from core.store.queue_reader import QueueReader
 from core.store.recovery import Recovered, recover
 from core.store.retention import Retention
 from core.store.segments import Segments
@@ -249,10 +249,6 @@ class MessageStore:
             return self.written_until
         end = min(segment.end, self.written_until)
         return self._scan.fill(into, view, segment.base, max(start, segment.base), end)
-
-    def read_record(self, record: bytes, into: StoredBatch) -> bool:
-        """Fill `into` with one record that was copied out of the log; False where it is none."""
-        return read_record(record, into)
 
     def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
         """Return the first offset stored at `at_ms` or later; with `upper` the last one stored until then."""

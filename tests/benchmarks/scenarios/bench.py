@@ -79,7 +79,7 @@ class Bench:
             if peer.name not in servers:
                 server = peer.start()
                 servers[peer.name] = Running(server, server.disk_bytes())
-            self.page_cache.fill()  # takes a minute the first time, where much is free
+            self.page_cache.fill()
             os.sync()  # what one server left to be written is not written in another's time
             row.rounds.append(self.measure(scenario, peer, servers[peer.name]))
         except Exception as error:  # noqa: BLE001 - whatever a peer does to a load, the others are still measured
@@ -169,6 +169,8 @@ def main() -> None:
     now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")  # noqa: TID251 - the date of the report
     report = reporting.Report(arguments.secs, arguments.rounds, now, os.getloadavg())
     with full_page_cache(FOLDERS) as page_cache:
+        print("bench: filling free memory with pages of a file, up to a minute", flush=True)
+        page_cache.fill()
         bench = Bench(versions, arguments.secs, arguments.rounds, payload_bytes, ending, page_cache)
         for scenario in scenarios:
             rows = bench.run(scenario)

@@ -4,9 +4,8 @@ from tests.benchmarks.scenarios.page_cache import full_page_cache, memory_free
 
 
 def test_fills_what_is_free_and_leaves_nothing_behind(tmp_path):
-    free = memory_free()
     with full_page_cache(tmp_path) as cache:
-        read = cache.fill(free - (64 << 20))
-        assert cache.fill(2 * free) == 0
-    assert read > 0
+        assert cache.fill(1 << 62) == 0
+        while not cache.fill(memory_free() - (16 << 20)):  # others may have taken so much meanwhile
+            pass
     assert list(tmp_path.iterdir()) == []
