@@ -68,6 +68,7 @@ COMPILED = [
     "gateway/amqp/connection.py",
     "gateway/amqp/output.py",
     "gateway/amqp/blocking.py",
+    "gateway/amqp/pace.py",
     "gateway/amqp/shared_queue.py",
     "gateway/amqp/consumer.py",
     "gateway/amqp/consuming.py",

@@ -2,7 +2,7 @@ import cython
 
 from core.durability cimport Durability
 from core.lmq.router cimport Router
-from core.lmq.waiters cimport Waiters
+from core.lmq.waiters cimport Reader, Waiters
 from core.message cimport PublishBatch, StoredBatch
 from core.metrics cimport Metrics
 from core.room cimport Room
@@ -27,7 +27,8 @@ cdef class Broker:
     cdef list _shown
     cdef list _grown
     cdef dict _requested
-    cdef bint _is_scheduled
+    cdef public bint has_work
+    cdef public bint is_watched
     cdef StoredBatch _one
 
     cpdef route_topic(self, bytes topic)
@@ -40,15 +41,20 @@ cdef class Broker:
         self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max
     ) except -1
 
-    cpdef request_run(self, reader)
+    cpdef request_run(self, Reader reader)
 
     cdef _wake_up(self)
 
-    @cython.locals(readers=list, _=int)
+    @cython.locals(lone=Reader)
     cpdef run_turn(self, long long now_ms)
 
-    @cython.locals(grown=list, requested=dict, ready=dict, readers=list)
+    @cython.locals(queue_ref=int, lone=Reader)
+    cdef Reader _take_lone(self)
+
+    @cython.locals(grown=list, ready=dict)
     cdef list _take_ready(self)
 
-    @cython.locals(again=list)
-    cdef list _run_round(self, list readers, long long now_ms)
+    @cython.locals(reader=Reader, _=int)
+    cdef _run_rounds(self, list readers, int rounds, long long now_ms)
+
+    cdef bint _run_reader(self, Reader reader, long long now_ms) except -1

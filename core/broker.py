@@ -1,7 +1,8 @@
 """The one door of the core: fronts publish, read, wait and consume here, and the runtime turns it.
 
-Nothing here waits or knows the time. The runtime sets two hooks: `schedule`, called when readers have work, upon which
-it calls `run_turn` once at the end of its turn; and `durability.request_flush`.
+Nothing here waits or knows the time. The runtime sets two hooks: `schedule`, called when readers have work and the
+runtime is not about to look at `has_work`, upon which it calls `run_turn` once at the end of its turn; and
+`durability.request_flush`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from core.errors import StoreClosedError
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.retained import RetainedMessages
 from core.lmq.router import Router
-from core.lmq.waiters import ParkedReader, Reader, Waiters
+from core.lmq.waiters import Reader, Waiters
 from core.message import FLAG_RETAIN, PublishBatch, Route, StoredBatch
 from core.metrics import Metrics
 from core.pop.pop_service import PopService
@@ -88,7 +89,8 @@ class Broker:
         self._grown: list[int] = []
         self._shown: list[int] = []
         self._requested: dict[int, Reader] = {}
-        self._is_scheduled = False
+        self.has_work = False  # readers have; `run_turn` is due
+        self.is_watched = False  # whoever runs the turns is about to look at `has_work`: no call of `schedule`
         self._one = StoredBatch(1)
 
     # Routes
@@ -239,12 +241,12 @@ class Broker:
 
     # Waiting
 
-    def park(self, queue_ref: int, reader: ParkedReader) -> None:
+    def park(self, queue_ref: int, reader: Reader) -> None:
         """Call `reader.on_ready` at the end of each turn in which the queue grew, until `unpark`."""
         self._waiters.park(queue_ref, reader)
         self.store.watch(queue_ref, on=True)
 
-    def unpark(self, queue_ref: int, reader: ParkedReader) -> None:
+    def unpark(self, queue_ref: int, reader: Reader) -> None:
         """Take back `park`; harmless where the reader is not parked."""
         self._waiters.unpark(queue_ref, reader)
         if not self._waiters.is_waited_for(queue_ref):
@@ -260,9 +262,10 @@ class Broker:
         self._requested.pop(id(reader), None)
 
     def _wake_up(self) -> None:
-        if not self._is_scheduled:
-            self._is_scheduled = True
-            self.schedule()
+        if not self.has_work:
+            self.has_work = True
+            if not self.is_watched:
+                self.schedule()
 
     def run_turn(self, now_ms: int) -> None:
         """Run each reader that has work; one reader's fault goes to `on_reader_error` and stops nobody else.
@@ -270,44 +273,55 @@ class Broker:
         Who has more to read comes again in the next round: readers of queues that hold the same messages stay side by
         side, and share what one of them has read.
         """
-        self._is_scheduled = False
-        readers = self._take_ready()
-        for _ in range(_ROUNDS_MAX):
-            if not readers:
-                break
-            readers = self._run_round(readers, now_ms)
-        for reader in readers:
-            self.request_run(reader)
+        self.has_work = False
+        lone = self._take_lone()
+        if lone is None:
+            self._run_rounds(self._take_ready(), _ROUNDS_MAX, now_ms)
+        elif self._run_reader(lone, now_ms):
+            self._run_rounds([lone], _ROUNDS_MAX - 1, now_ms)
         self.store.touch_ahead()
 
-    def _take_ready(self) -> Sequence[Reader]:
+    def _take_lone(self) -> Reader | None:
+        """Return the reader that is the only one to run now, if there is one: a message came alone."""
+        if self._shown or self._requested:
+            return None
+        queue_ref = self.store.take_lone_grown()
+        if queue_ref < 0:
+            return None
+        lone = self._waiters.only(queue_ref)
+        if lone is None:
+            self._grown.append(queue_ref)
+        return lone
+
+    def _take_ready(self) -> list[Reader]:
         """Return who is to run now: those whose queue grew or was given messages back, and those who asked to."""
         grown = self._grown
         self.store.take_grown(grown)
         if self._shown:
             grown += self._shown
             self._shown.clear()
-        requested = self._requested
-        if len(grown) == 1 and not requested:  # a message that comes alone
-            readers: Sequence[Reader] = self._waiters.parked(grown[0])
-        else:
-            ready = self._waiters.wake(grown)
-            ready.update(requested)
-            requested.clear()
-            readers = list(ready.values())
+        ready = self._waiters.wake(grown)
+        ready.update(self._requested)
+        self._requested.clear()
         grown.clear()
-        return readers
+        return list(ready.values())
 
-    def _run_round(self, readers: Sequence[Reader], now_ms: int) -> Sequence[Reader]:
-        """Run each of `readers` once; return who has more to do."""
-        again: list[Reader] = []
+    def _run_rounds(self, readers: list[Reader], rounds: int, now_ms: int) -> None:
+        """Run each of `readers` so often at most; who has even more to do runs in the next turn."""
+        for _ in range(rounds):
+            if not readers:
+                return
+            readers = [reader for reader in readers if self._run_reader(reader, now_ms)]
         for reader in readers:
-            try:
-                if reader.on_ready(now_ms):
-                    again.append(reader)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the other readers go on
-                self.on_reader_error(reader, error)
-        return again
+            self.request_run(reader)
+
+    def _run_reader(self, reader: Reader, now_ms: int) -> bool:
+        """Run a reader once; return whether it has more to do."""
+        try:
+            return reader.on_ready(now_ms)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other readers go on
+            self.on_reader_error(reader, error)
+            return False
 
     # Retention
 
@@ -325,7 +339,7 @@ class Broker:
         return int(self.store.retention.take_dropped())
 
 
-class Retiring:
+class Retiring(Reader):
     """Goes on with what `Broker.retire` began, a step a turn, as a reader among others."""
 
     def __init__(self, broker: Broker) -> None:

@@ -1,5 +1,7 @@
 cimport cython
 
+from core cimport refill
+
 cdef const unsigned char[::1] _NOTHING
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from array import array
 
+from core import refill
+
 FLAG_MARK = 0x4C4D0000  # "LM" in the upper half of a record's flag: the lower half holds the bits below
 FLAG_MARK_MASK = 0x7FFF0000
 FLAG_QOS_MASK = 0x3  # the publisher's QoS: AMQP delivery mode 2 and RocketMQ count as 1
@@ -93,8 +95,8 @@ class PublishBatch:
         self.retained_count = 0
         self.buf = _NOTHING
         self.extra = _NOTHING
-        self.topics = []  # cheaper than to empty the ones that are there
-        self.routes = []
+        refill.empty(self.topics)
+        refill.empty(self.routes)
 
 
 class StoredBatch:

@@ -121,7 +121,7 @@ class Gateway:
         store = self.settings.store
         is_sync = store.flush.mode == "sync"
         broker = Broker(self.store, parent_topic=store.parent_topic.encode(), is_sync=is_sync, metrics=Metrics())
-        self.turns = TurnRunner(self._loop, self.clock, broker.run_turn)
+        self.turns = TurnRunner(self._loop, self.clock, broker)
         broker.schedule = self.turns.schedule
         broker.on_reader_error = _log_reader_error
         return broker

@@ -1,5 +1,9 @@
 import cython
 
+from core.broker cimport Broker
+from gateway cimport wall_clock
+
+cdef Py_ssize_t _TURN_BYTES
 cdef long long _LONE_NS
 
 
@@ -7,7 +11,8 @@ cdef class Clock:
     cdef public long long idle_ns
     cdef long long _last_ms
     cdef long long _last_ns
-    cdef object _read_ns
+
+    cpdef long long read_ns(self) except? -1
 
     @cython.locals(now_ns="long long", now_ms="long long")
     cpdef long long now_ms(self)
@@ -31,16 +36,12 @@ cdef class CoarseTimer:
 cdef class TurnRunner:
     cdef object _loop
     cdef Clock _clock
-    cdef object _run_turn
-    cdef bint _is_pending
+    cdef Broker _broker
     cdef bint _is_called
-    cdef bint _is_reading
     cdef bint _is_lone
     cdef Py_ssize_t _arrived_bytes
 
     cpdef schedule(self)
-
-    cdef _call_soon(self)
 
     @cython.locals(now_ms="long long")
     cpdef long long begin_read(self, Py_ssize_t size) except -1

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable
 from typing import Protocol
+
+from core.broker import Broker
+from gateway import wall_clock
 
 LOGGER = logging.getLogger(__name__)
 
 TICK_MS = 250
 TURN_BYTES = 128 * 1024  # half a full read: less would cost the batch, more lets readers fall behind
 LONE_NS = 100_000  # a read after so long without work is alone: no other is likely to be under way
+_TURN_BYTES = TURN_BYTES
 _LONE_NS = LONE_NS
 
 
 class Clock:
     """Milliseconds since 1970, never going back."""
 
-    __slots__ = ("_last_ms", "_last_ns", "_read_ns", "idle_ns")
+    __slots__ = ("_last_ms", "_last_ns", "idle_ns")
 
     def __init__(self) -> None:
         self.idle_ns = 0  # how long before the last call the one before it was
         self._last_ms = 0
         self._last_ns = 0
-        self._read_ns = time.time_ns
+
+    def read_ns(self) -> int:
+        """Return what the machine's clock says, in nanoseconds since 1970."""
+        return wall_clock.now_ns()
 
     def now_ms(self) -> int:
         """Return the present moment, at least as late as any returned before."""
-        now_ns = self._read_ns()
+        now_ns = self.read_ns()
         self.idle_ns = now_ns - self._last_ns
         self._last_ns = now_ns
         now_ms = now_ns // 1_000_000
@@ -133,52 +138,44 @@ class TurnRunner:
     that comes alone is followed by its turn at once: nothing else is likely to share it.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, run_turn: Callable[[int], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, broker: Broker) -> None:
         self._loop = loop
         self._clock = clock
-        self._run_turn = run_turn
-        self._is_pending = False
+        self._broker = broker
         self._is_called = False  # the loop will call `_turn`
-        self._is_reading = False
         self._is_lone = False
         self._arrived_bytes = 0
 
     def schedule(self) -> None:
-        """Run a turn when the callbacks of this turn of the loop are through, or when the read under way is handled."""
-        self._is_pending = True
-        if not self._is_reading:
-            self._call_soon()
-
-    def _call_soon(self) -> None:
+        """Run a turn when the callbacks of this turn of the loop are through; a read under way sees to it itself."""
         if not self._is_called:
             self._is_called = True
             self._loop.call_soon(self._called)
 
     def begin_read(self, size: int) -> int:
         """Note that `size` bytes are about to be handled; readers run first if they are due. Return the moment."""
-        if self._is_pending and self._arrived_bytes >= TURN_BYTES:
+        if self._arrived_bytes >= _TURN_BYTES and self._broker.has_work:
             self._turn(self._clock.now_ms())
         self._arrived_bytes += size
-        self._is_reading = True
+        self._broker.is_watched = True
         now_ms = self._clock.now_ms()
         self._is_lone = self._clock.idle_ns > _LONE_NS
         return now_ms
 
     def end_read(self, now_ms: int) -> None:
         """Note that they are handled."""
-        self._is_reading = False
-        if self._is_pending:
+        self._broker.is_watched = False
+        if self._broker.has_work:
             if self._is_lone:
                 self._turn(now_ms)
             else:
-                self._call_soon()
+                self.schedule()
 
     def _called(self) -> None:
         self._is_called = False
-        if self._is_pending:
+        if self._broker.has_work:
             self._turn(self._clock.now_ms())
 
     def _turn(self, now_ms: int) -> None:
         self._arrived_bytes = 0
-        self._is_pending = False
-        self._run_turn(now_ms)
+        self._broker.run_turn(now_ms)

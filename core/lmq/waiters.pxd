@@ -1,10 +1,18 @@
 import cython
 
 
+cdef class Reader:
+    cpdef bint on_ready(self, long long now_ms) except -1
+
+
 cdef class Waiters:
     cdef dict _parked
+    cdef int _only_ref
+    cdef Reader _only
 
     cpdef bint is_waited_for(self, queue_ref) except -1
+
+    cpdef Reader only(self, int queue_ref)
 
     cpdef list parked(self, queue_ref)
 

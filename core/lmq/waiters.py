@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
 
-
-class Reader(Protocol):
+class Reader:
     """Somebody who reads queues; each `on_ready` must bound its own work."""
+
+    __slots__ = ()
 
     def on_ready(self, now_ms: int) -> bool:
         """Read on: a queue that the reader is parked on grew, or it asked to run.
@@ -14,13 +14,11 @@ class Reader(Protocol):
         Returns:
             Whether to be called again when all others of this turn were: there is more to read at once.
         """
-
-
-class ParkedReader(Reader, Protocol):
-    """A reader that waits for a queue to grow, for one client or for many."""
+        raise NotImplementedError
 
     def reader_count(self) -> int:
         """Return how many clients it reads for now."""
+        return 0
 
 
 class Waiters:
@@ -31,10 +29,13 @@ class Waiters:
     """
 
     def __init__(self) -> None:
-        self._parked: dict[int, ParkedReader | dict[int, ParkedReader]] = {}
+        self._parked: dict[int, Reader | dict[int, Reader]] = {}
+        self._only_ref = -1  # what `only` was asked for last, -1 where that may not be true any more
+        self._only: Reader | None = None
 
-    def park(self, queue_ref: int, reader: ParkedReader) -> None:
+    def park(self, queue_ref: int, reader: Reader) -> None:
         """Note that `reader` waits for the queue; again is the same as once."""
+        self._forget_only()
         found = self._parked.get(queue_ref)
         if found is None:
             self._parked[queue_ref] = reader
@@ -43,8 +44,9 @@ class Waiters:
         elif found is not reader:
             self._parked[queue_ref] = {id(found): found, id(reader): reader}
 
-    def unpark(self, queue_ref: int, reader: ParkedReader) -> None:
+    def unpark(self, queue_ref: int, reader: Reader) -> None:
         """Forget that `reader` waits for the queue; harmless where it does not."""
+        self._forget_only()
         found = self._parked.get(queue_ref)
         if found is reader:
             del self._parked[queue_ref]
@@ -57,7 +59,19 @@ class Waiters:
         """Return whether anybody waits for the queue."""
         return queue_ref in self._parked
 
-    def parked(self, queue_ref: int) -> list[ParkedReader]:
+    def only(self, queue_ref: int) -> Reader | None:
+        """Return the reader that waits for the queue, where it is the only one."""
+        if queue_ref != self._only_ref:
+            found = self._parked.get(queue_ref)
+            self._only = None if isinstance(found, dict) else found
+            self._only_ref = queue_ref
+        return self._only
+
+    def _forget_only(self) -> None:
+        self._only_ref = -1
+        self._only = None
+
+    def parked(self, queue_ref: int) -> list[Reader]:
         """Return the readers that wait for the queue, those parked first before later ones."""
         found = self._parked.get(queue_ref)
         if found is None:

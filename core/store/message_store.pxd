@@ -40,6 +40,8 @@ cdef class MessageStore:
         self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max
     ) except -1
 
+    cpdef int take_lone_grown(self) except? -1
+
     cpdef Py_ssize_t take_grown(self, list into) except -1
 
     cpdef bint needs_commit(self) except -1

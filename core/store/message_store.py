@@ -260,6 +260,10 @@ class MessageStore:
         """Report the growth of a queue in `take_grown`, or no longer."""
         self._head.watch(queue_ref, on)
 
+    def take_lone_grown(self) -> int:
+        """Return the watched queue that grew since the last call, where it is the only one; else -1."""
+        return self._head.take_lone()
+
     def take_grown(self, into: list[int]) -> int:
         """Append the watched queues that grew since the last call to `into`, each once; return how many."""
         return self._head.take_grown(into)

@@ -1,16 +1,14 @@
 import cython
 
-from core.broker cimport Broker
 from gateway.amqp.blocking cimport Blocking
 from gateway.amqp.channel cimport Channel
 from gateway.amqp.connection cimport AmqpConnection
 from gateway.amqp.consuming cimport Reading
 from gateway.amqp.events cimport PublishRun, SettleRun
 from gateway.amqp.output cimport ConnectionOutput
+from gateway.amqp.pace cimport Pace
 from gateway.amqp.publishing cimport Publisher
 from gateway.net.protocol cimport ConnectionHandler, Transport
-
-cdef Py_ssize_t _TURN_BYTES_MAX
 
 
 cdef class AmqpHandler(ConnectionHandler):
@@ -18,9 +16,8 @@ cdef class AmqpHandler(ConnectionHandler):
     cdef public object declarer
     cdef public Reading reading
     cdef object _door
-    cdef Broker _broker
     cdef Transport _transport
-    cdef Py_ssize_t _taken_bytes
+    cdef Pace _pace
     cdef object _answers
     cdef dict _to_confirm
     cdef Blocking _blocking

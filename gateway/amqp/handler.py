@@ -36,6 +36,7 @@ from gateway.amqp.events import (
 from gateway.amqp.handshake import ConnectionLimits, State
 from gateway.amqp.methods import encode_ack, method_name
 from gateway.amqp.output import ConnectionOutput
+from gateway.amqp.pace import Pace
 from gateway.amqp.publishing import Publisher
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
@@ -50,8 +51,6 @@ LOGGER = logging.getLogger(__name__)
 
 VHOST = "/"
 BATCH_MESSAGES_MAX = 2_048
-TURN_BYTES_MAX = 512 * 1_024  # taken from one connection before the others have their turn
-_TURN_BYTES_MAX = TURN_BYTES_MAX
 NOBODY = Identity("", Permissions(publish=False, subscribe=False, configure=False))
 NOT_SUPPORTED = (Tx.Select, Tx.Commit, Tx.Rollback, Exchange.Bind, Exchange.Unbind)
 
@@ -116,9 +115,8 @@ class AmqpHandler(ConnectionHandler):
     def __init__(self, door: AmqpDoor, transport: Transport) -> None:
         self.output = ConnectionOutput(transport)
         self._door = door
-        self._broker = door.broker
         self._transport = transport
-        self._taken_bytes = 0
+        self._pace = Pace(door.broker, transport)
         self._answers = Answers(door.broker.durability, self.output)
         self._to_confirm: dict[Channel, int] = {}
         self._blocking = Blocking(door.held, self.output)
@@ -131,7 +129,7 @@ class AmqpHandler(ConnectionHandler):
         self._identity = identity
         self.declarer = Declarer(door.vhost, self.output, identity)
         self.reading = Reading(door.vhost, self.declarer, self.output, door.encoder, door.metrics)
-        self._publisher = Publisher(self._broker, door.vhost, identity, door.metrics)
+        self._publisher = Publisher(door.broker, door.vhost, identity, door.metrics)
 
     # The transport calls these.
 
@@ -146,17 +144,7 @@ class AmqpHandler(ConnectionHandler):
             self._answers.when_safe(partial(self._confirm, waiting))
         self._blocking.hold_if_low()
         self._finish()
-        self._taken_bytes += len(data)
-        if self._taken_bytes > _TURN_BYTES_MAX:
-            self._transport.pause_reading()  # else a fast publisher is read again and again, and its readers wait
-            self._broker.request_run(self)
-
-    def on_ready(self, now_ms: int) -> bool:
-        """Read on: everybody else had their turn."""
-        del now_ms
-        self._taken_bytes = 0
-        self._transport.resume_reading()
-        return False
+        self._pace.note_taken(len(data))
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
@@ -176,7 +164,7 @@ class AmqpHandler(ConnectionHandler):
         """Give back everything."""
         self._begin(now_ms).receive_eof()
         self._release()
-        self._broker.cancel_run(self)
+        self._pace.end()
         self._blocking.end()
         self._door.forget(self)
 

@@ -1,6 +1,7 @@
 import cython
 
 from core.broker cimport Broker
+from core.lmq.waiters cimport Reader
 from core.message cimport StoredBatch
 
 cdef Py_ssize_t _TAKE_COUNT_MAX
@@ -8,7 +9,7 @@ cdef long long _TAKE_BYTES_MAX
 cdef long long _TURN_BYTES_MAX
 
 
-cdef class SharedQueue:
+cdef class SharedQueue(Reader):
     cdef public str name
     cdef public bytes light_name
     cdef public bint is_durable
@@ -30,12 +31,12 @@ cdef class SharedQueue:
     cpdef run_soon(self)
 
     @cython.locals(touched=dict, budget="long long", taken="long long")
-    cpdef bint on_ready(self, now_ms) except -1
+    cpdef bint on_ready(self, long long now_ms) except -1
 
     @cython.locals(
         takers=list, ready=Py_ssize_t, share=Py_ssize_t, stored=StoredBatch, total="long long", room=Py_ssize_t,
         count=Py_ssize_t, expired=list
     )
-    cdef long long _hand_out(self, now_ms, dict touched) except -1
+    cdef long long _hand_out(self, long long now_ms, dict touched) except -1
 
     cdef list _in_turn(self)

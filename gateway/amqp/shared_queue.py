@@ -7,6 +7,7 @@ from typing import Protocol, cast
 
 from core.broker import Broker
 from core.lmq.expiry import count_expired, take_expired
+from core.lmq.waiters import Reader
 from core.message import StoredBatch
 
 GROUP = b"amqp"
@@ -68,7 +69,7 @@ class Shared(Protocol):
         """Finish all messages that nobody has."""
 
 
-class SharedQueue:
+class SharedQueue(Reader):
     """A queue, its consumers, and the reader that hands its messages out in turn.
 
     Args:

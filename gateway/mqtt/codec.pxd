@@ -40,6 +40,7 @@ cdef class PacketReader:
     cdef public int packet_type
     cdef object _buf
     cdef Py_ssize_t _pos
+    cdef Py_ssize_t _end
     cdef object _rest
     cdef Py_ssize_t _rest_pos
     cdef object _tail

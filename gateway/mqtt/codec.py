@@ -79,6 +79,7 @@ class PacketReader:
         self.packet_type = 0
         self._buf: bytes | bytearray = b""
         self._pos = 0
+        self._end = 0  # of `_buf`
         self._rest: bytes | None = None
         self._rest_pos = 0
         self._tail: bytearray | None = None
@@ -97,6 +98,7 @@ class PacketReader:
         if tail is None:
             self._buf = data
             self._pos = 0
+            self._end = len(data)
         elif len(tail) + len(data) <= _JOIN_BYTES_MAX:
             tail += data
             self._start(tail)
@@ -108,6 +110,7 @@ class PacketReader:
         self._needed = 0
         self._buf = buf
         self._pos = 0
+        self._end = len(buf)
 
     def _complete(self, tail: bytearray, data: bytes) -> None:
         """Give the unfinished packet what it needs of `data`; the rest of `data` comes after it, uncopied."""
@@ -140,23 +143,24 @@ class PacketReader:
         Raises:
             MqttError: The next packet breaks the protocol; all before it have been returned.
         """
-        found = self._cut_on() if self._pos < len(self._buf) else _MORE
+        found = self._cut_on() if self._pos < self._end else _MORE
         while found == _MORE and self._rest is not None:
             self._buf = self._rest
             self._pos = self._rest_pos
+            self._end = len(self._buf)
             self._rest = None
             found = self._cut(self._buf)
         if found == _MORE:
-            self._keep_tail()
+            if self._pos < self._end:
+                self._keep_tail()
+            self._buf = b""
+            self._pos = self._end = 0
         return found
 
     def _keep_tail(self) -> None:
-        if self._pos < len(self._buf):
-            buf = self._buf
-            self._tail = buf if self._pos == 0 and isinstance(buf, bytearray) else bytearray(buf[self._pos :])
-            self._needed = self._size_of(self._tail)
-        self._buf = b""
-        self._pos = 0
+        buf = self._buf
+        self._tail = buf if self._pos == 0 and isinstance(buf, bytearray) else bytearray(buf[self._pos :])
+        self._needed = self._size_of(self._tail)
 
     def take_body(self) -> bytes:
         """Return the body of the packet that `read_next` called a PACKET."""
@@ -165,7 +169,7 @@ class PacketReader:
     def _cut_on(self) -> int:
         """Cut what `_buf` goes on with."""
         buf = self._buf
-        if self._pos == 0 and len(buf) <= _NEAR_BYTES_MAX and isinstance(buf, bytes):
+        if self._pos == 0 and self._end <= _NEAR_BYTES_MAX and isinstance(buf, bytes):
             size = octets.put_bytes(self.columns.near, 0, buf)
             return self._cut(self.columns.near[:size])
         return self._cut(buf)

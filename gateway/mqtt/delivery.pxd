@@ -29,7 +29,7 @@ cdef class Delivery(Desk):
     cpdef want(self, Subscription subscription)
 
     @cython.locals(sent=Py_ssize_t, runs=Py_ssize_t)
-    cpdef bint on_ready(self, now_ms) except -1
+    cpdef bint on_ready(self, long long now_ms) except -1
 
     @cython.locals(session=Session, limit="long long", feed=FilterFeed, batch=StoredBatch, sent=Py_ssize_t)
     cdef Py_ssize_t _run_behind(self, Subscription subscription) except -1

@@ -195,9 +195,8 @@ class Delivery(Desk):
             self._waiting.append(backlog)
             self.broker.request_run(self)
 
-    def on_ready(self, now_ms: int) -> bool:
+    def on_ready(self, now_ms: int) -> bool:  # noqa: ARG002 - the interface says so
         """Run those who wait for a turn; called by the broker."""
-        del now_ms
         sent = 0
         runs = 0
         while self._waiting and sent < TURN_BYTES_MAX and runs < TURN_RUNS_MAX:

@@ -1,14 +1,20 @@
 import cython
 
 from core.broker cimport Broker
+from core.lmq.waiters cimport Reader
 from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
 from gateway.mqtt.inflight cimport InflightWindow
 from gateway.mqtt.publish_encoder cimport PublishEncoder
 from gateway.mqtt.session cimport Session, Subscription
 
+cdef Py_ssize_t _BATCH_COUNT_MAX
+cdef Py_ssize_t _READ_BYTES_MAX
+cdef long long _ROOM_MIN
+cdef long long _NO_SLOT
 
-cdef class Desk:
+
+cdef class Desk(Reader):
     cdef public Broker broker
     cdef public object places
     cdef public DoorMetrics metrics
@@ -20,32 +26,41 @@ cdef class Desk:
     cpdef want(self, Subscription subscription)
 
 
-cdef class FilterFeed:
+cdef class FilterFeed(Reader):
     cdef public int queue_ref
     cdef public long long position
     cdef public Py_ssize_t subscription_count
     cdef Desk _desk
-    cdef dict _abreast
+    cdef list _abreast
     cdef list _ahead
     cdef list _slow
     cdef long long _trim_at
 
     @cython.locals(has_more=bint, broker=Broker)
-    cpdef bint on_ready(self, now_ms) except -1
+    cpdef bint on_ready(self, long long now_ms) except -1
 
     @cython.locals(limit="long long", batch=StoredBatch, before="long long", broker=Broker, desk=Desk)
     cdef bint _advance(self) except -1
 
     cpdef bint place(self, Subscription subscription) except -1
 
+    cdef _put_abreast(self, Subscription subscription)
+
+    @cython.locals(last=Subscription)
+    cdef _take_out(self, Subscription subscription)
+
     cpdef long long gap(self, Subscription subscription) except -1
 
     cpdef long long position_of(self, Subscription subscription) except? -1
 
     @cython.locals(
-        limit="long long", inflight_max="long long", room="long long", subscription=Subscription, session=Session
+        limit="long long", inflight_max="long long", room="long long", subscription=Subscription, session=Session,
+        stuck=list,
     )
     cdef long long _shed(self) except -1
+
+    @cython.locals(subscription=Subscription)
+    cdef _fall_behind(self, list stuck)
 
     @cython.locals(
         plain=bytes, numbered=list, subscription=Subscription, batch=StoredBatch, encoder=PublishEncoder,

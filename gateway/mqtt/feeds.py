@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from core.broker import Broker
+from core.lmq.waiters import Reader
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
@@ -16,6 +17,10 @@ from gateway.mqtt.session import ABREAST, AHEAD, BEHIND, NO_SLOT, OFFLINE, Subsc
 
 READ_BYTES_MAX = 512 * 1024  # what one read takes from the log: a batch of messages of the usual sizes
 ROOM_MIN = BATCH_COUNT_MAX // 8  # a window with less room falls behind rather than slow the others down
+_BATCH_COUNT_MAX = BATCH_COUNT_MAX
+_READ_BYTES_MAX = READ_BYTES_MAX
+_ROOM_MIN = ROOM_MIN
+_NO_SLOT = NO_SLOT
 
 
 class PlacesLike(Protocol):
@@ -37,7 +42,7 @@ class Limits(Protocol):
         """Messages that a slow subscriber at QoS 0 may be behind before it loses them."""
 
 
-class Desk:
+class Desk(Reader):
     """What a feed shares with the others of its door."""
 
     def __init__(self, broker: Broker, limits: Limits, places: PlacesLike, metrics: DoorMetrics) -> None:
@@ -54,7 +59,7 @@ class Desk:
         raise NotImplementedError
 
 
-class FilterFeed:
+class FilterFeed(Reader):
     """All live subscriptions of one filter; the broker's reader of its light queue."""
 
     __slots__ = ("_abreast", "_ahead", "_desk", "_slow", "_trim_at", "position", "queue_ref", "subscription_count")
@@ -64,7 +69,7 @@ class FilterFeed:
         self.position = 0  # where those abreast are
         self.subscription_count = 0
         self._desk = desk
-        self._abreast: dict[Subscription, None] = {}
+        self._abreast: list[Subscription] = []
         self._ahead: list[Subscription] = []
         self._slow: list[Subscription] = []  # those behind at QoS 0: they may lose messages
         self._trim_at = 0
@@ -80,8 +85,7 @@ class FilterFeed:
     def remove(self, subscription: Subscription) -> None:
         """Let go of a subscription; it is OFFLINE then and knows its position."""
         if subscription.state == ABREAST:
-            subscription.position = self.position
-            del self._abreast[subscription]
+            self._take_out(subscription)
         elif subscription.state == AHEAD:
             self._ahead.remove(subscription)
         elif subscription in self._slow:
@@ -115,9 +119,21 @@ class FilterFeed:
             subscription.state = AHEAD
             self._ahead.append(subscription)
         else:
-            subscription.state = ABREAST
-            self._abreast[subscription] = None
+            self._put_abreast(subscription)
         return True
+
+    def _put_abreast(self, subscription: Subscription) -> None:
+        subscription.state = ABREAST
+        subscription.abreast_at = len(self._abreast)
+        self._abreast.append(subscription)
+
+    def _take_out(self, subscription: Subscription) -> None:
+        """Take one from among those abreast: the last of them takes its place."""
+        subscription.position = self.position
+        last = self._abreast.pop()
+        if last is not subscription:
+            last.abreast_at = subscription.abreast_at
+            self._abreast[last.abreast_at] = last
 
     def gap(self, subscription: Subscription) -> int:
         """Return how far a subscription that is BEHIND may read before it meets the others, 0 for no limit."""
@@ -127,9 +143,8 @@ class FilterFeed:
         """Return the next offset to send."""
         return self.position if subscription.state == ABREAST else subscription.position
 
-    def on_ready(self, now_ms: int) -> bool:
+    def on_ready(self, now_ms: int) -> bool:  # noqa: ARG002 - the interface says so
         """Send some of what is new to those abreast; called by the broker when the queue grew."""
-        del now_ms
         has_more = bool(self._abreast) and self._advance()
         if self._slow and self._desk.broker.max_offset(self.queue_ref) >= self._trim_at:
             self._trim()
@@ -147,7 +162,7 @@ class FilterFeed:
         batch = desk.batch
         broker = desk.broker
         before = self.position
-        broker.read(self.queue_ref, before, batch, limit, READ_BYTES_MAX)
+        broker.read(self.queue_ref, before, batch, limit, _READ_BYTES_MAX)
         if self._ahead and batch.count and batch.queue_offset[0] > before:
             self.position = batch.queue_offset[0]  # what was between is gone; those ahead are met there first
             batch.clear()
@@ -162,24 +177,29 @@ class FilterFeed:
 
     def _shed(self) -> int:
         """Put behind who cannot take more now; return how many messages all others can take."""
-        limit = BATCH_COUNT_MAX
+        limit = _BATCH_COUNT_MAX
         inflight_max = self._desk.inflight_max
-        stuck = []
+        stuck: list[Subscription] | None = None
         for subscription in self._abreast:
             session = subscription.session
-            if session.outlet is None or not session.outlet.is_writable:
-                stuck.append(subscription)
-            elif subscription.qos:
+            room = _BATCH_COUNT_MAX if session.outlet is not None and session.outlet.is_writable else 0
+            if room and subscription.qos:
                 room = session.room(inflight_max)
-                if room <= 0 or (room < ROOM_MIN and len(self._abreast) > 1):
-                    stuck.append(subscription)
-                else:
-                    limit = min(limit, room)
-        for subscription in stuck:
-            del self._abreast[subscription]
-            subscription.position = self.position
-            self._put_behind(subscription)
+                if room < _ROOM_MIN and len(self._abreast) > 1:
+                    room = 0
+            if room <= 0:
+                stuck = stuck or []
+                stuck.append(subscription)
+            elif room < limit:
+                limit = room
+        if stuck is not None:
+            self._fall_behind(stuck)
         return limit
+
+    def _fall_behind(self, stuck: list[Subscription]) -> None:
+        for subscription in stuck:
+            self._take_out(subscription)
+            self._put_behind(subscription)
 
     def _put_behind(self, subscription: Subscription) -> None:
         subscription.state = BEHIND
@@ -201,8 +221,7 @@ class FilterFeed:
             self._desk.broker.request_run(self)
         for subscription in [one for one in self._ahead if one.position <= self.position]:
             self._ahead.remove(subscription)
-            subscription.state = ABREAST
-            self._abreast[subscription] = None
+            self._put_abreast(subscription)
 
     def _send(self) -> None:
         """Send the batch to all abreast: the same bytes to those at QoS 0, numbered ones to those at QoS 1."""
@@ -210,15 +229,17 @@ class FilterFeed:
         batch = desk.batch
         encoder = desk.encoder
         metrics = desk.metrics
-        plain = b""
-        numbered = []
+        plain: bytes | None = None
+        numbered: list[Subscription] | None = None
         for subscription in self._abreast:
             if subscription.qos:
+                numbered = numbered or []
                 numbered.append(subscription)
             else:
-                plain = plain or encoder.encode(batch, 0, 1)
+                if plain is None:
+                    plain = encoder.encode(batch, 0, 1)
                 subscription.session.outlet.write(plain)  # type: ignore[union-attr] # abreast, so it has one
-        if numbered:
+        if numbered is not None:
             self._send_numbered(numbered)
         metrics.messages_out += batch.count * len(self._abreast)
         metrics.bytes_out += encoder.body_bytes * len(self._abreast)
@@ -237,7 +258,7 @@ class FilterFeed:
                 data = encoder.renumber(window.next_id())
             if encoder.id_count:
                 window.push(batch, subscription.source)
-            if subscription.floor_slot != NO_SLOT:
+            if subscription.floor_slot != _NO_SLOT:
                 keep_places(desk, subscription, self.position)
             session.outlet.write(data)  # type: ignore[union-attr] # abreast, so it has one
 

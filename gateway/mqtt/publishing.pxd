@@ -1,7 +1,7 @@
 import cython
 
 from core.broker cimport Broker
-from core.message cimport PublishBatch
+from core.message cimport PublishBatch, Route
 from core.metrics cimport DoorMetrics
 from gateway.auth.permissions cimport Permissions
 from gateway.mqtt.codec cimport RunColumns, encode_pubacks
@@ -12,6 +12,9 @@ cdef class Publishing:
     cdef RunColumns _columns
     cdef DoorMetrics _metrics
     cdef readonly set _checked
+    cdef bytes _last_topic
+    cdef Route _last_route
+    cdef long long _last_generation
     cdef PublishBatch _will_batch
 
     @cython.locals(columns=RunColumns, batch=PublishBatch)
@@ -19,6 +22,9 @@ cdef class Publishing:
 
     @cython.locals(routes=list, topic=bytes)
     cdef _route(self, PublishBatch batch, Permissions may)
+
+    @cython.locals(generation="long long")
+    cdef Route _route_to(self, bytes topic)
 
     @cython.locals(count=Py_ssize_t, retained_count=Py_ssize_t, body_bytes=Py_ssize_t)
     cdef void _cut_batch(self, PublishBatch batch, Py_ssize_t topic_index) except *

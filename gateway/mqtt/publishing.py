@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.broker import Broker
-from core.message import FLAG_MARK, FLAG_RETAIN, PublishBatch
+from core.message import FLAG_MARK, FLAG_RETAIN, PublishBatch, Route
 from core.metrics import DoorMetrics
 from core.properties import encode_origin
 from gateway.auth.permissions import Permissions
@@ -24,6 +24,9 @@ class Publishing:
         self._columns = columns
         self._metrics = metrics
         self._checked: set[bytes] = set()
+        self._last_topic: bytes | None = None  # of the message before; devices tend to stay with one
+        self._last_route: Route
+        self._last_generation = -1  # of the bindings that it followed from
         self._will_batch = PublishBatch(1)
 
     def publish_run(self, origin: bytes, host: bytes, may: Permissions, now_ms: int) -> bytes:
@@ -51,18 +54,26 @@ class Publishing:
         """Give each distinct topic its route; at a malformed one cut the batch before it and return the error."""
         routes = batch.routes
         for topic in batch.topics:
-            if topic not in self._checked:
+            if topic is not self._last_topic and topic not in self._checked:
                 try:
                     self._check(topic)
                 except MalformedPacketError as error:
                     self._cut_batch(batch, len(routes))
                     return error
             if may.may_publish(topic):
-                routes.append(self._broker.route_topic(topic))
+                routes.append(self._route_to(topic))
             else:
                 routes.append(None)
                 self._metrics.refuse("publish_not_authorized")
         return None
+
+    def _route_to(self, topic: bytes) -> Route:
+        generation = self._broker.router.generation
+        if topic is not self._last_topic or generation != self._last_generation:
+            self._last_route = self._broker.route_topic(topic)
+            self._last_topic = topic
+            self._last_generation = generation
+        return self._last_route
 
     def _cut_batch(self, batch: PublishBatch, topic_index: int) -> None:
         """End the batch before the first message of a topic; the topics before it come before it."""

@@ -16,6 +16,7 @@ cdef class Subscription:
     cdef public long long sent_slot
     cdef public long long retained_slot
     cdef public int state
+    cdef public Py_ssize_t abreast_at
     cdef public bint is_queued
     cdef public int source
 

@@ -26,6 +26,7 @@ class Subscription:
     """
 
     __slots__ = (
+        "abreast_at",
         "dup_until",
         "floor_slot",
         "is_queued",
@@ -51,6 +52,7 @@ class Subscription:
         self.sent_slot = NO_SLOT
         self.retained_slot = NO_SLOT
         self.state = OFFLINE
+        self.abreast_at = 0  # where it stands among those abreast
         self.is_queued = False
         self.source = session.add_source(self)
 

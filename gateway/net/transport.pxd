@@ -20,6 +20,7 @@ cdef class SocketTransport(Transport):
     cdef Endpoint _endpoint
     cdef ConnectionHandler _handler
     cdef object _socket
+    cdef object _write
     cdef long long _close_until_ms
     cdef long long _end_until_ms
     cdef bytes _held

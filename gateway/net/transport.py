@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import struct
+from collections.abc import Callable
 from typing import cast
 
 from gateway.address import format_address
@@ -66,6 +67,7 @@ class SocketTransport(Transport):
         "_is_reading",
         "_socket",
         "_watched_at",
+        "_write",
         "timer_slot",
     )
 
@@ -74,6 +76,7 @@ class SocketTransport(Transport):
         self._endpoint = endpoint
         self._handler: ConnectionHandler | None = None
         self._socket: asyncio.Transport | None = None
+        self._write: Callable[[bytes], None] | None = None  # the socket's, while there is one
         self._close_until_ms = 0  # not 0: closing, aborted at that moment
         self._end_until_ms = 0  # not 0: the peer sends no more; the handler has until then to close
         self._held = b""  # what a newcomer said first, until it is admitted
@@ -113,6 +116,7 @@ class SocketTransport(Transport):
         self.conn_id = endpoint.table.next_id()
         self.peer = format_address(host, port)
         self.peer_host = pack_host(host, port)
+        self._write = sock.write
         sock.set_write_buffer_limits(HIGH_WATER_BYTES, LOW_WATER_BYTES)
         endpoint.table.add(self)
         try:
@@ -173,7 +177,7 @@ class SocketTransport(Transport):
         if exc is not None:
             LOGGER.debug("connection lost conn=%d peer=%s cause=%s", self.conn_id, self.peer, exc)
         endpoint = self._endpoint
-        handler, self._handler, self._socket = self._handler, None, None
+        handler, self._handler, self._socket, self._write = self._handler, None, None, None
         self.is_writable = False
         endpoint.table.discard(self)
         endpoint.limits.release(self.peer.rpartition(":")[0].strip("[]"))
@@ -223,8 +227,8 @@ class SocketTransport(Transport):
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send `data`; `bytes` are kept, anything else is copied now."""
-        if self._socket is not None and not self._close_until_ms:
-            self._socket.write(data if type(data) is bytes else bytes(data))
+        if self._write is not None and not self._close_until_ms:
+            self._write(data if type(data) is bytes else bytes(data))
 
     def close(self) -> None:
         """Send what was written, for 5 s at most, then close."""

@@ -1,11 +1,12 @@
 import cython
 
 from core.broker cimport Broker
+from core.lmq.waiters cimport Reader
 from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
 
 
-cdef class HeldPull:
+cdef class HeldPull(Reader):
     cdef public PullService service
     cdef public object puller
     cdef public long long opaque

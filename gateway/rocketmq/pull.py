@@ -13,6 +13,7 @@ from typing import Protocol
 
 from core.broker import Broker
 from core.lmq.queue_name import is_light
+from core.lmq.waiters import Reader
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
 from gateway.rocketmq.answer_codec import (
@@ -82,7 +83,7 @@ class Subscriptions(Protocol):
         """Return what the group wants of the topic, or refuse the request."""
 
 
-class HeldPull:
+class HeldPull(Reader):
     """One pull; while it waits, parked on its queue and kept by its connection."""
 
     __slots__ = (

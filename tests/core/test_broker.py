@@ -6,6 +6,7 @@ import pytest
 
 from core.broker import ROUNDS_MAX, Broker
 from core.errors import FlushFailedError, StoreClosedError
+from core.lmq.waiters import Reader
 from core.message import FLAG_MARK, FLAG_RETAIN, PublishBatch, StoredBatch
 from core.metrics import Metrics
 from tests.support.store import NOW_MS, open_store, read_queue
@@ -25,7 +26,7 @@ class Turns:
         self.flushes += 1
 
 
-class CountingReader:
+class CountingReader(Reader):
     def __init__(self):
         self.runs = 0
 
@@ -37,7 +38,7 @@ class CountingReader:
         return 4
 
 
-class ChunkReader:
+class ChunkReader(Reader):
     """Has so many chunks to read, and notes in `order` each that it read."""
 
     def __init__(self, name, chunks, order):
@@ -51,7 +52,7 @@ class ChunkReader:
         return self.chunks > 0
 
 
-class BrokenReader:
+class BrokenReader(Reader):
     def on_ready(self, now_ms):
         raise RuntimeError("broken")
 

@@ -6,13 +6,32 @@ import time
 
 import pytest
 
+from core.broker import Broker
+from core.lmq.waiters import Reader
+from core.metrics import Metrics
 from gateway.runtime import LONE_NS, TICK_MS, TURN_BYTES, Clock, CoarseTimer, TurnRunner
+from tests.support.store import open_store
 
 
-def test_clock_never_goes_back(monkeypatch):
-    moments = iter([5_000_000, 3_000_000, 7_000_000])
-    monkeypatch.setattr(time, "time_ns", lambda: next(moments))
-    clock = Clock()
+class ToldClock(Clock):
+    """A clock on a machine whose own says what the test says."""
+
+    def __init__(self, *moments):
+        super().__init__()
+        self.moments = list(moments)
+
+    def read_ns(self):
+        return self.moments.pop(0)
+
+
+def test_clock_says_what_the_machine_does():
+    before = time.time_ns() // 1_000_000
+    now_ms = Clock().now_ms()
+    assert before <= now_ms <= time.time_ns() // 1_000_000
+
+
+def test_clock_never_goes_back():
+    clock = ToldClock(5_000_000, 3_000_000, 7_000_000)
     assert [clock.now_ms() for _ in range(3)] == [5, 5, 7]
 
 
@@ -109,14 +128,58 @@ def test_clock_that_jumps_by_years_costs_no_walk_over_empty_slots(clock):
     assert len(timed.met_at) == 1
 
 
+class Noting(Reader):
+    """Notes the moments of the turns that it asked for."""
+
+    def __init__(self):
+        self.turns = []
+
+    def on_ready(self, now_ms):
+        self.turns.append(now_ms)
+        return False
+
+
+class Work:
+    """A broker, the runner of its turns, and a reader that asks for them."""
+
+    def __init__(self, store, clock):
+        self.broker = Broker(store, parent_topic=b"LMQ_PARENT", is_sync=False, metrics=Metrics())
+        self.runner = TurnRunner(asyncio.get_running_loop(), clock, self.broker)
+        self.broker.schedule = self.runner.schedule
+        self.reader = Noting()
+        self.turns = self.reader.turns
+
+    def ask(self):
+        self.broker.request_run(self.reader)
+
+    def read(self, size=1, *, asks=True):
+        """Handle a read, during which the reader asks for a turn."""
+        now_ms = self.runner.begin_read(size)
+        if asks:
+            self.ask()
+        self.runner.end_read(now_ms)
+        return now_ms
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = open_store(tmp_path)
+    yield store
+    store.close()
+
+
 @pytest.mark.asyncio
-async def test_turn_runs_once_for_each_schedule():
-    turns = []
-    runner = TurnRunner(asyncio.get_running_loop(), Clock(), turns.append)
-    runner.schedule()
-    assert turns == []
+async def test_turn_runs_once_for_each_time_that_it_was_asked_for(store):
+    work = Work(store, Clock())
+    work.ask()
+    work.ask()
+    assert work.turns == []
     await asyncio.sleep(0)
-    assert len(turns) == 1
+    await asyncio.sleep(0)
+    assert len(work.turns) == 1
+    work.ask()
+    await asyncio.sleep(0)
+    assert len(work.turns) == 2
 
 
 class Ticking(Clock):
@@ -131,60 +194,48 @@ class Ticking(Clock):
         return 5_000
 
 
-def read(runner, size=1, *, makes_work=True):
-    now_ms = runner.begin_read(size)
-    if makes_work:
-        runner.schedule()
-    runner.end_read(now_ms)
-
-
 @pytest.mark.asyncio
-async def test_readers_run_between_two_reads_when_a_lot_came_in():
-    turns = []
-    runner = TurnRunner(asyncio.get_running_loop(), Ticking(), turns.append)
-    read(runner, TURN_BYTES, makes_work=False)
-    read(runner)
-    assert turns == []
-    read(runner)
-    assert len(turns) == 1
-    read(runner)
-    assert len(turns) == 1
+async def test_readers_run_between_two_reads_when_a_lot_came_in(store):
+    work = Work(store, Ticking())
+    work.read(TURN_BYTES, asks=False)
+    work.read()
+    assert work.turns == []
+    work.read()
+    assert len(work.turns) == 1
+    work.read()
+    assert len(work.turns) == 1
     await asyncio.sleep(0)
-    assert len(turns) == 2
+    assert len(work.turns) == 2
 
 
 @pytest.mark.asyncio
-async def test_reads_that_follow_each_other_share_a_turn():
-    turns = []
-    runner = TurnRunner(asyncio.get_running_loop(), Ticking(), turns.append)
+async def test_reads_that_follow_each_other_share_a_turn(store):
+    work = Work(store, Ticking())
     for _ in range(3):
-        read(runner)
-    assert turns == []
+        work.read()
+    assert work.turns == []
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert len(turns) == 1
+    assert len(work.turns) == 1
 
 
 @pytest.mark.asyncio
-async def test_a_read_alone_is_followed_by_its_turn_at_once():
-    turns = []
+async def test_a_read_alone_is_followed_by_its_turn_at_once(store):
     clock = Ticking()
-    runner = TurnRunner(asyncio.get_running_loop(), clock, turns.append)
+    work = Work(store, clock)
     clock.gap_ns = LONE_NS + 1
-    now_ms = runner.begin_read(1)
-    runner.schedule()
-    assert turns == []  # not in the midst of it
-    runner.end_read(now_ms)
-    assert turns == [now_ms]
-    read(runner, makes_work=False)
+    now_ms = work.runner.begin_read(1)
+    work.ask()
+    assert work.turns == []  # not in the midst of it
+    work.runner.end_read(now_ms)
+    assert work.turns == [now_ms]
+    work.read(asks=False)
     await asyncio.sleep(0)
-    assert len(turns) == 1
+    assert len(work.turns) == 1
 
 
-def test_clock_says_how_long_nobody_asked(monkeypatch):
-    moments = iter([5_000_000, 5_700_000, 9_000_000])
-    monkeypatch.setattr(time, "time_ns", lambda: next(moments))
-    clock = Clock()
+def test_clock_says_how_long_nobody_asked():
+    clock = ToldClock(5_000_000, 5_700_000, 9_000_000)
     gaps = []
     for _ in range(3):
         clock.now_ms()

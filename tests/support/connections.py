@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager
 
+from core.broker import Broker
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
@@ -64,6 +65,14 @@ class RecordingHandler(ConnectionHandler):
             await asyncio.wait_for(self.heard.wait(), 5)
 
 
+class Idle(Broker):
+    """A broker without a store, which nothing is published to."""
+
+    def __init__(self):  # nothing to open
+        self.has_work = False
+        self.is_watched = False
+
+
 class Site:
     """One listening door whose handlers can be looked at."""
 
@@ -82,7 +91,7 @@ class Site:
             table=self.table,
             limits=limits,
             refused=self.refused,
-            turns=TurnRunner(asyncio.get_running_loop(), self.clock, lambda now_ms: None),
+            turns=TurnRunner(asyncio.get_running_loop(), self.clock, Idle()),
             admission=Admission(asyncio.get_running_loop().call_soon),
         )
         self.address = ("", 0)

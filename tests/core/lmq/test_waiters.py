@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from core.lmq.waiters import Waiters
+from core.lmq.waiters import Reader, Waiters
 
 
-class Reader:
+class Equal(Reader):
     """A reader that is equal to every other one: only identity counts."""
 
     def __eq__(self, other):
@@ -27,7 +27,7 @@ def same(woken, right):
 
 
 def test_reader_parked_on_several_queues_runs_once(waiters):
-    one, two = Reader(), Reader()
+    one, two = Equal(), Equal()
     waiters.park(1, one)
     waiters.park(2, one)
     waiters.park(2, two)
@@ -37,7 +37,7 @@ def test_reader_parked_on_several_queues_runs_once(waiters):
 
 
 def test_reader_stays_parked_until_it_is_unparked(waiters):
-    one, two, three = Reader(), Reader(), Reader()
+    one, two, three = Equal(), Equal(), Equal()
     for reader in (one, two, three, two):
         waiters.park(7, reader)
     assert len(waiters.parked(7)) == 3
@@ -53,17 +53,32 @@ def test_reader_stays_parked_until_it_is_unparked(waiters):
 
 
 def test_unparking_a_reader_that_is_not_parked_is_harmless(waiters):
-    one = Reader()
+    one = Equal()
     waiters.unpark(1, one)
     waiters.park(1, one)
-    waiters.unpark(1, Reader())
+    waiters.unpark(1, Equal())
     assert len(waiters.parked(1)) == 1
 
 
 def test_parking_the_same_reader_twice_counts_once(waiters):
-    one = Reader()
+    one = Equal()
     waiters.park(1, one)
     waiters.park(1, one)
     assert len(waiters.parked(1)) == 1
     waiters.unpark(1, one)
     assert len(waiters.parked(1)) == 0
+
+
+def test_the_only_reader_of_a_queue_is_told_as_long_as_it_is_the_only_one(waiters):
+    one, two = Equal(), Equal()
+    assert waiters.only(5) is None
+    waiters.park(5, one)
+    assert waiters.only(5) is one
+    assert waiters.only(5) is one
+    assert waiters.only(6) is None
+    waiters.park(5, two)
+    assert waiters.only(5) is None
+    waiters.unpark(5, one)
+    assert waiters.only(5) is two
+    waiters.unpark(5, two)
+    assert waiters.only(5) is None

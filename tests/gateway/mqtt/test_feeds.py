@@ -70,6 +70,24 @@ def test_stalled_one_falls_behind_and_comes_abreast_again(world):
     assert slow.bodies() == fast.bodies() == bodies(0, 3000)
 
 
+def test_each_of_many_that_come_and_go_is_sent_what_came_meanwhile(world):
+    publisher = world.client(b"p")
+    here: dict[int, object] = {}
+    since: dict[int, int] = {}
+    for step in range(60):
+        number = step * 7 % 11
+        if number in here:
+            assert here[number].bodies() == bodies(since[number], step)
+            here.pop(number).vanish()
+        else:
+            here[number] = world.client(b"s%d" % number, (b"t", 0))
+            since[number] = step
+        publisher.send(mqtt.publish(b"t", b"%d" % step))
+    assert len(here) > 3
+    for number, peer in here.items():
+        assert peer.bodies() == bodies(since[number], 60)
+
+
 def test_window_without_room_falls_behind_and_holds_nobody_up(make_world):
     world = make_world(inflight_max=10)
     small = world.client(b"small", (b"t", 1))

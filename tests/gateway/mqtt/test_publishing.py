@@ -57,6 +57,19 @@ def test_run_is_published_by_distinct_topics(world):
     assert columns.batch.count == 0 or len(columns.batch.topics) == 4
 
 
+def test_filter_that_is_bound_between_two_messages_of_a_topic_gets_the_second(world):
+    publisher = world.client(b"p")
+    publisher.send(mqtt.publish(b"a/b", b"1"))
+    first = world.client(b"s1", (b"a/+", 0))
+    publisher.send(mqtt.publish(b"a/b", b"2"))
+    second = world.client(b"s2", (b"a/b", 0))
+    publisher.send(mqtt.publish(b"a/b", b"3"))
+    first.send(mqtt.unsubscribe(7, b"a/+"))
+    publisher.send(mqtt.publish(b"a/b", b"4"))
+    assert first.bodies() == [b"2", b"3"]
+    assert second.bodies() == [b"3", b"4"]
+
+
 def test_malformed_topic_is_told_from_one_that_was_checked_before(world):
     publishing = world.door.publishing
     publishing._check(b"a")
