@@ -6,6 +6,7 @@ cdef const unsigned char[::1] _NOTHING
 
 
 @cython.no_gc  # bytes and numbers only: the collector of cycles need not look at it
+@cython.final
 cdef class DispatchSet:
     cdef object __weakref__
     cdef public list names
@@ -18,6 +19,7 @@ cdef class DispatchSet:
 
 
 @cython.no_gc  # as its set
+@cython.final
 cdef class Route:
     cdef public bytes topic
     cdef public int queue_id
@@ -26,6 +28,7 @@ cdef class Route:
     cdef public DispatchSet dispatch
 
 
+@cython.final
 cdef class PublishBatch:
     cdef public Py_ssize_t capacity
     cdef public Py_ssize_t count
@@ -53,6 +56,7 @@ cdef class PublishBatch:
     cpdef clear(self)
 
 
+@cython.final
 cdef class StoredBatch:
     cdef public Py_ssize_t capacity
     cdef public Py_ssize_t count

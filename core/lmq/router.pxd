@@ -3,6 +3,7 @@ import cython
 from core.lmq.topic_trie cimport TopicTrie
 
 
+@cython.final
 cdef class Router:
     cdef public long long generation
     cdef object _make_route

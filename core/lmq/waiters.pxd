@@ -5,6 +5,7 @@ cdef class Reader:
     cpdef bint on_ready(self, long long now_ms) except -1
 
 
+@cython.final
 cdef class Waiters:
     cdef dict _parked
     cdef int _only_ref

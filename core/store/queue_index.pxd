@@ -3,6 +3,7 @@ import cython
 from core.store.head_index cimport HeadIndex
 
 
+@cython.final
 cdef class QueueIndex:
     cdef public object folder
     cdef public object names

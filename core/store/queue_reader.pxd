@@ -10,6 +10,7 @@ cdef long long _NO_LIMIT
 cdef int _GONE
 
 
+@cython.final
 cdef class QueueReader:
     cdef Segments _segments
     cdef QueueIndex _index

@@ -1,3 +1,6 @@
+import cython
+
+@cython.final
 cdef class Segment:
     cdef readonly object base
     cdef readonly object size
@@ -6,6 +9,7 @@ cdef class Segment:
     cdef public object first_store_ms
 
 
+@cython.final
 cdef class Segments:
     cdef readonly object folder
     cdef readonly object segment_bytes

@@ -23,6 +23,7 @@ cdef int _EMPTY_TOPIC
 cdef int _NO_ID
 
 
+@cython.final
 cdef class RunColumns:
     cdef public PublishBatch batch
     cdef public int[::1] packet_ids
@@ -33,6 +34,7 @@ cdef class RunColumns:
     cdef unsigned char[::1] pubacks
 
 
+@cython.final
 cdef class PacketReader:
     cdef public RunColumns columns
     cdef public Py_ssize_t packet_bytes_max

@@ -8,6 +8,7 @@ cdef int _PUBLISH_RUN
 cdef long long _NEVER
 
 
+@cython.final
 cdef class MqttConnection:
     cdef public int level
     cdef public bint is_connected

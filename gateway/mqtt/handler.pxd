@@ -35,6 +35,7 @@ cdef class MqttHandler(ConnectionHandler):
     cdef _acknowledge(self)
 
 
+@cython.final
 cdef class MqttDoor:
     cdef public object broker
     cdef public Durability durability

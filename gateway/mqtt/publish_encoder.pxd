@@ -10,6 +10,7 @@ cdef int _FLAG_MARK_MASK
 cdef int _FLAG_QOS_MASK
 
 
+@cython.final
 cdef class PublishEncoder:
     cdef public Py_ssize_t id_count
     cdef public Py_ssize_t body_bytes

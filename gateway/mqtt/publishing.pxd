@@ -7,6 +7,7 @@ from gateway.auth.permissions cimport Permissions
 from gateway.mqtt.codec cimport RunColumns, encode_pubacks
 
 
+@cython.final
 cdef class Publishing:
     cdef Broker _broker
     cdef RunColumns _columns

@@ -4,6 +4,7 @@ from gateway.net.protocol cimport ConnectionHandler, Transport
 from gateway.runtime cimport Clock, CoarseTimer, TurnRunner
 
 
+@cython.final
 cdef class Endpoint:
     cdef public str name
     cdef public object connect
@@ -31,7 +32,7 @@ cdef class SocketTransport(Transport):
     cdef public long long timer_slot
 
     @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, timer=CoarseTimer, now_ms="long long")
-    cpdef data_received(self, data)
+    cpdef data_received(self, bytes data)
 
     cpdef next_deadline_ms(self)
 
