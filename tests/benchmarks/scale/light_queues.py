@@ -27,13 +27,16 @@ from tests.benchmarks.scenarios.server import make_folder
 
 SENDS = 200_000  # of which the cost of one is the mean
 BODY = b"x" * 256
+TOPIC = b"site/01/dev/0000001/state"
 BATCH = 64
-APPEND_ROUNDS = 800
+TURN = 20  # batches to one store, then to the other
+TURNS = 40  # in a round
+FEW = 1_000  # queues that more are compared with
 
 
 def measure(run: Run, size: int) -> Samples:
     """Write `size` queues twice, then to random ones of them; then start again on them."""
-    found: dict[str, list[float]] = {"send_us": [], "ready_s": [], "append_ns": []}
+    found: dict[str, list[float]] = {"send_us": [], "ready_s": []}
     with gateway() as ours:
         ours.start()
         uvloop.run(_write(run, ours, size, found))
@@ -45,7 +48,7 @@ def measure(run: Run, size: int) -> Samples:
     run.say(f"appending to {size:,} queues")
     folder = make_folder("scale")
     try:
-        found["append_ns"] = in_own_process(append, folder, size, 4 * run.rounds)  # a full segment falls into some
+        found |= in_own_process(append, folder, size, 4 * run.rounds)  # a full segment falls into some
     finally:
         shutil.rmtree(folder)
     return found
@@ -76,36 +79,52 @@ def _holds(ours: Gateway) -> tuple[float, ...]:
     return ours.server.private_bytes(), ours.file_count(), ours.thread_count()
 
 
-def append(folder: Path, size: int, rounds: int) -> list[float]:
-    """Return what one append to a random one of `size` queues costs, in ns of CPU, each written twice before."""
-    now_ms = int(time.time() * 1000)
-    store = MessageStore.open(folder / "data", StoreSettings(), now_ms=now_ms)
-    batch = PublishBatch(BATCH)
-    batch.buf = BODY * BATCH
-    batch.origin = encode_origin(b"mqtt", b"gateway-01", b"")
-    batch.count = BATCH
-    for i in range(BATCH):
-        batch.route_index[i] = i
-        batch.body_start[i], batch.body_end[i] = i * len(BODY), (i + 1) * len(BODY)
-    prefix = encode_properties([(b"LMQ_TOPIC", b"site/01/dev/0000001/state")])
+def append(folder: Path, size: int, rounds: int) -> dict[str, list[float]]:
+    """Return what an append to a random one of `size` queues costs, in ns of CPU, and to that of one of FEW.
 
-    def route(queues: Sequence[int]) -> None:
-        batch.routes[:] = [store.make_route(b"LMQ_PARENT", 0, prefix, [NAME % queue]) for queue in queues]
-
-    batch.topics = [b"site/01/dev/0000001/state"] * BATCH
-    for _ in range(WRITES):
-        for first in range(0, size, BATCH):
-            route([(first + i) % size for i in range(BATCH)])
-            store.append_batch(batch, now_ms)
-            store.prepare()
-    chosen, found = random.Random(2), []
+    Each was written twice before. The two stores are written to in turns: the price of memory swings with the minute.
+    """
+    many, few = Appender(folder / "many", size), Appender(folder / "few", FEW)
+    found: dict[str, list[float]] = {"append_ns": [], "append_times": []}
     for _ in range(rounds + 1):
-        spent = 0
-        for _ in range(APPEND_ROUNDS):
-            route([chosen.randrange(size) for _ in range(BATCH)])
-            store.prepare()
-            began = time.thread_time_ns()
-            store.append_batch(batch, now_ms)
-            spent += time.thread_time_ns() - began
-        found.append(spent / APPEND_ROUNDS / BATCH)
-    return found[1:]
+        spent = [0, 0]
+        for _ in range(TURNS):
+            for number, store in enumerate((many, few)):
+                spent[number] += store.append_to_random(TURN)
+        found["append_ns"].append(spent[0] / (TURNS * TURN * BATCH))
+        found["append_times"].append(spent[0] / spent[1])
+    return {name: samples[1:] for name, samples in found.items()}
+
+
+class Appender:
+    """A store with `size` light queues, each written twice, and a batch to append to it."""
+
+    def __init__(self, folder: Path, size: int) -> None:
+        self._size = size
+        self._now_ms = int(time.time() * 1000)
+        self._store = MessageStore.open(folder, StoreSettings(), now_ms=self._now_ms)
+        self._chosen = random.Random(2)
+        self._prefix = encode_properties([(b"LMQ_TOPIC", TOPIC)])
+        batch = self._batch = PublishBatch(BATCH)
+        batch.buf = BODY * BATCH
+        batch.origin = encode_origin(b"mqtt", b"gateway-01", b"")
+        batch.count = BATCH
+        batch.topics = [TOPIC] * BATCH
+        for i in range(BATCH):
+            batch.route_index[i] = i
+            batch.body_start[i], batch.body_end[i] = i * len(BODY), (i + 1) * len(BODY)
+        for _ in range(WRITES):
+            for first in range(0, size, BATCH):
+                self._append([(first + i) % size for i in range(BATCH)])
+
+    def append_to_random(self, batches: int) -> int:
+        """Append so many batches, each message to a random queue; return the ns of CPU that the appends took."""
+        return sum(self._append([self._chosen.randrange(self._size) for _ in range(BATCH)]) for _ in range(batches))
+
+    def _append(self, queues: Sequence[int]) -> int:
+        make_route = self._store.make_route
+        self._batch.routes[:] = [make_route(b"LMQ_PARENT", 0, self._prefix, [NAME % queue]) for queue in queues]
+        self._store.prepare()
+        began = time.thread_time_ns()
+        self._store.append_batch(self._batch, self._now_ms)
+        return time.thread_time_ns() - began

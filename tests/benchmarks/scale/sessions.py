@@ -13,18 +13,17 @@ from tests.benchmarks.scale.gateway import Gateway, gateway
 from tests.benchmarks.scale.points import Samples
 from tests.benchmarks.scale.process import Worker, new_event
 from tests.benchmarks.scale.progress import Run
-from tests.benchmarks.scenarios.load import Count, drain, in_groups
+from tests.benchmarks.scenarios.load import Count, drain
 from tests.benchmarks.scenarios.mqtt_latency_load import PacedPublisher, StampReader, percentile
 from tests.benchmarks.scenarios.mqtt_load import Peer, Subscriber, connect, publish_packet
-from tests.benchmarks.scenarios.mqtt_session_load import TOPIC, leave_session
+from tests.benchmarks.scenarios.mqtt_session_load import ELSEWHERE, TOPIC, leave_sessions
 
 HOST = "127.0.0.1"
-ELSEWHERE = "bench/a/c"  # of the same length; nobody subscribes to it
 BODY = b"x" * 1_024
 WINDOW = 100
 TURNS = 200  # bursts to each topic in a round
 PUBACK_BYTES = 4
-AT_ONCE = 250
+AT_ONCE = 2_500
 WAITING = 20  # messages for each session that comes back
 WAITING_BODY = b"x" * 256
 SERVED_MAX_S = 120.0
@@ -38,10 +37,9 @@ async def make_sessions(run: Run, ours: Gateway, count: int) -> None:
     """Make persistent sessions with a subscription to TOPIC, and leave them."""
     names = [f"offline{number:06}" for number in range(count)]
     port = ours.server.ports["mqtt"]
-    for start in range(0, count, 10 * AT_ONCE):
+    for start in range(0, count, AT_ONCE):
         run.say(f"making sessions, {start:,} of {count:,}") if start % 10_000 == 0 else None
-        some = names[start : start + 10 * AT_ONCE]
-        await in_groups([lambda name=name: leave_session(HOST, port, name) for name in some], AT_ONCE)  # type: ignore[misc]
+        await leave_sessions(HOST, port, names[start : start + AT_ONCE])
 
 
 def measure(run: Run, size: int) -> Samples:

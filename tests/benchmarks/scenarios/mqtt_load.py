@@ -97,12 +97,16 @@ class Publisher(Peer):
         self.is_paused = False
         self.unacked = 0
         if window:
-            self.packets = [publish_packet(topic, payload, i + 1) for i in range(window)]
+            self.packets = self.make_packets(topic, payload)
             self.size = len(self.packets[0])
             self.ring = b"".join(self.packets) * 2
             self.place = 0
         else:
             self.chunk = publish_packet(topic, payload) * CHUNK_PACKETS
+
+    def make_packets(self, topic: str, payload: bytes) -> list[bytes]:
+        """Return what is published at QoS 1, over and over: packets of one size, a multiple of the window."""
+        return [publish_packet(topic, payload, i + 1) for i in range(self.window)]
 
     def start(self) -> None:
         """Begin to publish."""
@@ -120,7 +124,7 @@ class Publisher(Peer):
             if self.is_running and free:
                 start = self.place * self.size
                 self.transport.write(self.ring[start : start + free * self.size])
-                self.place = (self.place + free) % self.window
+                self.place = (self.place + free) % len(self.packets)
                 self.unacked += free
                 self.count.sent += free
             return

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Sequence
 
 from tests.benchmarks.scenarios.load import Count, Probe, Result, drain, in_groups, measure, no_probe
 from tests.benchmarks.scenarios.mqtt_load import Peer, Publisher, Subscriber, connect, publish_packet
 
 TOPIC = "bench/a/b"
+ELSEWHERE = "bench/a/c"  # of the same length; nobody subscribes to it
+WINDOW = 100
+BLOCK = 4 * WINDOW
+BLOCKS_MIN = 3  # of which the first is not looked at
 SETTLE_S = 0.5
 
 
@@ -35,38 +42,72 @@ async def run_offline(
     *,
     secs: float,
     sessions: int = 500,
-    window: int = 100,
     payload_bytes: int = 1_024,
     warm_s: float = 0.5,
     probe: Probe = no_probe,
 ) -> Result:
-    """Publish QoS 1 with no session, then with `sessions` offline ones on its topic; one of them then takes all.
+    """Publish QoS 1 to a topic that nobody wants and to one that offline sessions wait for; one of them then takes all.
 
-    What is counted as received is what the server confirmed of the second stretch; `more` holds the first one's rate.
+    It takes turns of a block each, for twice `secs`: what a sync takes swings with the minute. What is counted as
+    received is what the server confirmed of the blocks that the sessions wait for; `more` holds the rate of the others,
+    and the share of it that is left, by the medians of a block's time.
     """
-    payload = b"x" * payload_bytes
-    first, _ = await publish(host, port, TOPIC, payload, window, secs, warm_s, probe)
     names = [f"offline{i:04}" for i in range(sessions)]
-    await in_groups([lambda name=name: leave_session(host, port, name) for name in names])
-    result, count = await publish(host, port, TOPIC, payload, window, secs, warm_s, probe)
-    result.lost = count.acked - await _resume(host, port, names[0], payload, count.acked)
-    result.more = {"rate_without": first.rate, "share": result.rate / first.rate if first.rate else float("nan")}
-    return result
-
-
-async def publish(
-    host: str, port: int, topic: str, payload: bytes, window: int, secs: float, warm_s: float, probe: Probe
-) -> tuple[Result, Count]:
-    """Publish QoS 1; what is counted as received is what the server confirmed of the stretch."""
-    count = Count()
-    publisher = await connect(host, port, Publisher("publisher", count, topic, payload, window))
+    await leave_sessions(host, port, names)
+    payload, count = b"x" * payload_bytes, Count()
+    publisher = await connect(host, port, InTurns("publisher", count, TOPIC, payload, WINDOW))
+    publisher.probe = probe
     publisher.start()
-    result = await measure(count, secs, warm_s=warm_s, probe=probe)
+    await measure(count, 2 * secs, warm_s=warm_s, probe=probe)
+    await publisher.is_enough.wait()
+    if count.closed:
+        raise ConnectionError("closed while it published")
     publisher.stop()
     await drain(count, lambda: count.acked >= count.sent)
     publisher.transport.abort()
-    result.received = result.acked
-    return result, count
+    without, beside = publisher.blocks()
+    acked = BLOCK * len(beside)
+    took, server_cpu, load_cpu = (sum(column) for column in zip(*beside, strict=True))
+    result = Result(took, acked, acked, acked, load_cpu, server_cpu, count, count.closed)
+    stored = publisher.stored()
+    result.lost = stored - await _resume(host, port, names[0], payload, stored)
+    medians = [statistics.median(each[0] for each in blocks) for blocks in (without, beside)]
+    result.more = {"rate_without": BLOCK / medians[0], "share": medians[0] / medians[1]}
+    return result
+
+
+class InTurns(Publisher):
+    """Publishes a block to a topic that nobody wants, one to its own, and so on; notes when each was acknowledged."""
+
+    probe: Probe = staticmethod(no_probe)
+
+    def make_packets(self, topic: str, payload: bytes) -> list[bytes]:
+        self.marks: list[tuple[float, float, float]] = []
+        self.is_enough = asyncio.Event()
+        return [publish_packet(each, payload, i % self.window + 1) for each in (ELSEWHERE, topic) for i in range(BLOCK)]
+
+    def take(self, data: bytes) -> None:
+        super().take(data)
+        if self.count.acked // BLOCK > len(self.marks):
+            self.marks.append((time.perf_counter(), self.probe(), time.process_time()))
+            if len(self.marks) >= BLOCKS_MIN:
+                self.is_enough.set()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.is_enough.set()
+
+    def blocks(self) -> tuple[list[tuple[float, ...]], list[tuple[float, ...]]]:
+        """Return seconds, the server's and the load's CPU seconds of each block but the first: elsewhere's, its own."""
+        took = [
+            tuple(b - a for a, b in zip(before, after, strict=True)) for before, after in itertools.pairwise(self.marks)
+        ]
+        return took[1::2], took[::2]
+
+    def stored(self) -> int:
+        """Return how many of its own topic were acknowledged."""
+        pairs, rest = divmod(self.count.acked, 2 * BLOCK)
+        return pairs * BLOCK + max(0, rest - BLOCK)
 
 
 def _reader(name: str, count: Count, payload: bytes) -> Subscriber:
@@ -74,11 +115,16 @@ def _reader(name: str, count: Count, payload: bytes) -> Subscriber:
     return Subscriber(name, count, [TOPIC], 1, len(packet), packet.index(TOPIC.encode()) + len(TOPIC), clean=False)
 
 
-async def leave_session(host: str, port: int, name: str) -> None:
-    """Make a persistent session with a QoS 1 subscription to TOPIC, and go."""
-    peer = await connect(host, port, _reader(name, Count(), b""))
-    peer.transport.write(b"\xe0\x00")
-    peer.transport.close()
+async def leave_sessions(host: str, port: int, names: Sequence[str]) -> None:
+    """Make persistent sessions with a QoS 1 subscription to TOPIC, and go.
+
+    All are made before the first one goes: rumqttd 0.20 closes a connection that takes the place of one that went.
+    """
+    readers = [_reader(name, Count(), b"") for name in names]
+    await in_groups([lambda reader=reader: connect(host, port, reader) for reader in readers])
+    for reader in readers:
+        reader.transport.write(b"\xe0\x00")
+        reader.transport.close()
 
 
 class Resumed(Peer):
