@@ -5,6 +5,15 @@ from core cimport refill
 cdef const unsigned char[::1] _NOTHING
 
 
+@cython.final
+cdef class RefRoom:
+    cdef int[::1] _block
+    cdef Py_ssize_t _used
+
+    @cython.locals(count=Py_ssize_t, start=Py_ssize_t, k=Py_ssize_t)
+    cdef int[::1] put(self, list refs)
+
+
 @cython.no_gc  # bytes and numbers only: the collector of cycles need not look at it
 @cython.final
 cdef class DispatchSet:
@@ -16,6 +25,8 @@ cdef class DispatchSet:
     cdef public bint is_interned
     cdef public long long written_at
     cdef public long long again_at
+
+    cdef _put_refs(self, list refs, RefRoom room)
 
 
 @cython.no_gc  # as its set

@@ -16,6 +16,7 @@ FLAG_QOS_MASK = 0x3  # the publisher's QoS: AMQP delivery mode 2 and RocketMQ co
 FLAG_RETAIN = 0x4
 FLAG_EXPIRES = 0x8  # the properties say how long the message lives
 _NOTHING = b""
+REF_BLOCK = 1_024  # refs in one piece of room
 
 
 def _ints(capacity: int) -> array[int]:
@@ -26,6 +27,28 @@ def _longs(capacity: int) -> array[int]:
     return array("q", bytes(8 * capacity))
 
 
+class RefRoom:
+    """Room for the refs of many sets side by side: an array of its own takes 250 bytes, and most sets have one ref."""
+
+    def __init__(self) -> None:
+        self._block = _ints(0)
+        self._used = 0
+
+    def put(self, refs: list[int]) -> array[int]:
+        """Return a copy of `refs`; its block is kept for as long as any that lies in it."""
+        count = len(refs)
+        if count > REF_BLOCK // 8:
+            return array("i", refs)
+        if self._used + count > len(self._block):
+            self._block = _ints(REF_BLOCK)
+            self._used = 0
+        start = self._used
+        self._used = start + count
+        for k in range(count):
+            self._block[start + k] = refs[k]
+        return self._block[start : start + count]
+
+
 class DispatchSet:
     """The light queues that a message goes to, made once by the store and shared by every route with the same ones.
 
@@ -33,14 +56,19 @@ class DispatchSet:
     to the offsets; of an interned one, the names as its own record holds them. The store keeps the rest to itself.
     """
 
-    def __init__(self, names: list[bytes], queue_refs: list[int], text: bytes, *, is_interned: bool = False) -> None:
+    def __init__(
+        self, names: list[bytes], queue_refs: list[int], text: bytes, room: RefRoom, *, is_interned: bool = False
+    ) -> None:
         self.names = names
-        self.queue_refs = array("i", queue_refs)
+        self._put_refs(queue_refs, room)
         self.count = len(queue_refs)
         self.text = text
         self.is_interned = is_interned
         self.written_at = -1  # physical offset of this set's newest record, or -1
         self.again_at = -1  # physical offset from which on it is written again
+
+    def _put_refs(self, refs: list[int], room: RefRoom) -> None:
+        self.queue_refs = room.put(refs)
 
 
 class Route:

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from core import octets
 from core.errors import CorruptRecordError, InvalidNameError
-from core.message import DispatchSet
+from core.message import DispatchSet, RefRoom
 from core.properties import INNER_MULTI_DISPATCH, INNER_MULTI_QUEUE_OFFSET
 from core.store.queue_names import QueueNames
 
@@ -36,6 +36,7 @@ class DispatchSets:
     def __init__(self, names: QueueNames, inline_bytes: int) -> None:
         self._names = names
         self._inline_bytes = inline_bytes
+        self._room = RefRoom()
         self._sets: WeakValueDictionary[tuple[bytes, ...], DispatchSet] = WeakValueDictionary()
 
     def make(self, names: Sequence[bytes]) -> DispatchSet:
@@ -60,7 +61,7 @@ class DispatchSets:
             names = sorted(names)
         refs = [self._names.intern(name) for name in names]
         text = encode_names(names) if is_interned else inline_text(joined)
-        return DispatchSet(names, refs, text, is_interned=is_interned)
+        return DispatchSet(names, refs, text, self._room, is_interned=is_interned)
 
 
 def check_light_queue(name: bytes) -> None:

@@ -34,7 +34,7 @@ from gateway.rocketmq.send_run import (
 from gateway.rocketmq.topic_table import TopicTable, check_topic_name, is_topic_name
 
 LOW_ROOM = "[REJECTREQUEST]system busy, start flow control for a while: low on disk"  # as official brokers begin it
-ROUTES_MAX = 65_536  # remembered, about 1.1 KB each
+ROUTES_MAX = 65_536  # remembered, about 0.8 KB each
 ROUTES_EVICTED = ROUTES_MAX // 16  # at once, the oldest, so that a full memory costs little for each new one
 BATCH_SENDS_MAX = RUN_MAX
 SPACE_TOPIC_BYTES_MAX = 65_535  # MQTT's limit

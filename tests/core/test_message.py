@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from core.message import DispatchSet, PublishBatch, Route, StoredBatch
+import pytest
+
+from core.message import DispatchSet, PublishBatch, RefRoom, Route, StoredBatch
 
 
 def test_a_batch_has_room_for_its_capacity_in_every_column():
@@ -18,13 +20,20 @@ def test_clearing_lets_go_of_buffers_and_routes():
     batch = PublishBatch(2)
     batch.buf = bytearray(b"body")
     batch.topics.append(b"t")
-    batch.routes.append(Route(b"T", 0, 0, b"", DispatchSet([], [], b"")))
+    batch.routes.append(Route(b"T", 0, 0, b"", DispatchSet([], [], b"", RefRoom())))
     batch.count = batch.appended = batch.retained_count = 1
     batch.clear()
     assert (batch.count, batch.appended, batch.retained_count) == (0, 0, 0)
     assert (bytes(batch.buf), batch.topics, batch.routes) == (b"", [], [])
 
 
+@pytest.mark.parametrize("count", [0, 1, 3, 128, 129, 2_000])
+def test_refs_that_share_room_stay_as_they_were_put(count):
+    room = RefRoom()
+    sets = [DispatchSet([], list(range(first, first + count)), b"", room) for first in range(0, 3_000, 7)]
+    assert all(list(each.queue_refs) == list(range(7 * i, 7 * i + count)) for i, each in enumerate(sets))
+
+
 def test_a_dispatch_set_counts_its_queues():
-    dispatch = DispatchSet([b"%LMQ%a", b"%LMQ%b"], [4, 9], b"text")
+    dispatch = DispatchSet([b"%LMQ%a", b"%LMQ%b"], [4, 9], b"text", RefRoom())
     assert (dispatch.count, list(dispatch.queue_refs), dispatch.written_at) == (2, [4, 9], -1)

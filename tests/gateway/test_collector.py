@@ -9,7 +9,7 @@ import aiormq
 import pytest
 import pytest_asyncio
 
-from core.message import DispatchSet, Route
+from core.message import DispatchSet, RefRoom, Route
 from gateway.collector import NEVER, NEW_MIDDLE_COUNT, Collector
 from gateway.rocketmq.request_codes import RequestCode
 from tests.support import mqtt
@@ -145,6 +145,6 @@ async def test_new_objects_are_looked_at_once_and_then_left_alone():
 
 async def test_routes_are_nothing_for_the_collector():
     compiled = not hasattr(Route, "__dict__")
-    dispatch = DispatchSet([b"%LMQ%q"], [1], b"")
+    dispatch = DispatchSet([b"%LMQ%q"], [1], b"", RefRoom())
     assert gc.is_tracked(Route(b"T", 0, 0, b"", dispatch)) != compiled
     assert gc.is_tracked(dispatch) != compiled

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from core.lmq import topic_trie
 from core.lmq.router import Router
-from core.message import DispatchSet, Route, StoredBatch
+from core.message import DispatchSet, RefRoom, Route, StoredBatch
 from core.pop.pop_service import PopService
 from tests.support.stores import MemoryJournal, MemoryQueues
 
@@ -99,7 +99,7 @@ def bench_wildcard_memory():
 
 
 def make_route(topic, names):
-    return Route(topic, 0, 0, b"", DispatchSet(list(names), [0] * len(names), b",".join(names)))
+    return Route(topic, 0, 0, b"", DispatchSet(list(names), [0] * len(names), b",".join(names), RefRoom()))
 
 
 def bench_route():

@@ -14,7 +14,7 @@ import uvloop
 
 from core.lmq.router import Router
 from core.lmq.topic_trie import TopicTrie
-from core.message import DispatchSet, Route
+from core.message import DispatchSet, RefRoom, Route
 from tests.benchmarks.scale.gateway import Gateway, gateway
 from tests.benchmarks.scale.points import Samples
 from tests.benchmarks.scale.process import in_own_process, own_private_bytes
@@ -81,7 +81,7 @@ def route(size: int, rounds: int) -> Samples:
 
 
 def _make_route(topic: bytes, names: Sequence[bytes]) -> Route:
-    return Route(topic, 0, 0, b"", DispatchSet(list(names), [0] * len(names), b""))
+    return Route(topic, 0, 0, b"", DispatchSet(list(names), [0] * len(names), b"", RefRoom()))
 
 
 def _time_calls(call: Callable[[bytes], object], topic: str, size: int, rounds: int) -> list[float]:

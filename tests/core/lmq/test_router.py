@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from core.lmq.router import CHANGES_MAX, Router
-from core.message import DispatchSet, Route
+from core.message import DispatchSet, RefRoom, Route
 
 TOPICS = [b"a", b"a/b", b"a/b/c", b"b", b"$s/a", b"b/a"]
 FILTERS = [b"a", b"a/b", b"#", b"+/b", b"a/#", b"#/a", b"a/+/c", b"b/a"]
@@ -28,7 +28,7 @@ class Maker:
 
     def __call__(self, topic, names):
         self.made.append(topic)
-        dispatch = DispatchSet(list(names), list(range(len(names))), b",".join(names))
+        dispatch = DispatchSet(list(names), list(range(len(names))), b",".join(names), RefRoom())
         return Route(topic, 0, 0, b"", dispatch)
 
 

@@ -4,7 +4,7 @@ from array import array
 
 import pytest
 
-from core.message import DispatchSet, Route, StoredBatch
+from core.message import DispatchSet, RefRoom, Route, StoredBatch
 from gateway.rocketmq.answer_codec import (
     copy_records,
     encode_send_answers,
@@ -22,7 +22,7 @@ HOST_HEX = b"7F00000100002A9F"
 
 def stored(data: bytes) -> SendRun:
     run = read_run(data)
-    run.batch.routes[:] = [Route(t.topic, t.queue_id, 0, b"", DispatchSet([], [], b"")) for t in run.targets]
+    run.batch.routes[:] = [Route(t.topic, t.queue_id, 0, b"", DispatchSet([], [], b"", RefRoom())) for t in run.targets]
     for i in range(run.batch.count):
         run.batch.physical_offset[i] = 1000 + i
         run.batch.queue_offset[i] = 50 + i
