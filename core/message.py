@@ -16,7 +16,7 @@ FLAG_QOS_MASK = 0x3  # the publisher's QoS: AMQP delivery mode 2 and RocketMQ co
 FLAG_RETAIN = 0x4
 FLAG_EXPIRES = 0x8  # the properties say how long the message lives
 _NOTHING = b""
-REF_BLOCK = 1_024  # refs in one piece of room
+REF_BLOCK = 64  # refs in one piece of room: one that lives keeps all of it
 
 
 def _ints(capacity: int) -> array[int]:

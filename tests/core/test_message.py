@@ -27,7 +27,7 @@ def test_clearing_lets_go_of_buffers_and_routes():
     assert (bytes(batch.buf), batch.topics, batch.routes) == (b"", [], [])
 
 
-@pytest.mark.parametrize("count", [0, 1, 3, 128, 129, 2_000])
+@pytest.mark.parametrize("count", [0, 1, 3, 8, 9, 64, 2_000])
 def test_refs_that_share_room_stay_as_they_were_put(count):
     room = RefRoom()
     sets = [DispatchSet([], list(range(first, first + count)), b"", room) for first in range(0, 3_000, 7)]
