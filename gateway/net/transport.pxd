@@ -1,5 +1,6 @@
 import cython
 
+from gateway.net cimport socket_calls
 from gateway.net.protocol cimport ConnectionHandler, Transport
 from gateway.runtime cimport Clock, CoarseTimer, TurnRunner
 
@@ -22,6 +23,8 @@ cdef class SocketTransport(Transport):
     cdef ConnectionHandler _handler
     cdef object _socket
     cdef object _write
+    cdef int _fd
+    cdef bint _is_behind
     cdef long long _close_until_ms
     cdef long long _end_until_ms
     cdef bytes _held
@@ -36,4 +39,5 @@ cdef class SocketTransport(Transport):
 
     cpdef next_deadline_ms(self)
 
+    @cython.locals(octets=bytes, sent="Py_ssize_t")
     cpdef write(self, data)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import cast
 
 from gateway.address import format_address
+from gateway.net import socket_calls
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
@@ -60,8 +61,10 @@ class SocketTransport(Transport):
         "_close_until_ms",
         "_end_until_ms",
         "_endpoint",
+        "_fd",
         "_handler",
         "_held",
+        "_is_behind",
         "_is_held_back",
         "_is_known",
         "_is_reading",
@@ -76,7 +79,9 @@ class SocketTransport(Transport):
         self._endpoint = endpoint
         self._handler: ConnectionHandler | None = None
         self._socket: asyncio.Transport | None = None
-        self._write: Callable[[bytes], None] | None = None  # the socket's, while there is one
+        self._write: Callable[[bytes | memoryview], None] | None = None  # the socket's, while there is one
+        self._fd = -1  # the socket's, while `_write` is there: the loop closes it after `connection_lost`
+        self._is_behind = False  # the loop may have bytes yet to send, and new ones must not overtake them
         self._close_until_ms = 0  # not 0: closing, aborted at that moment
         self._end_until_ms = 0  # not 0: the peer sends no more; the handler has until then to close
         self._held = b""  # what a newcomer said first, until it is admitted
@@ -117,6 +122,7 @@ class SocketTransport(Transport):
         self.peer = format_address(host, port)
         self.peer_host = pack_host(host, port)
         self._write = sock.write
+        self._fd = self.fileno()
         sock.set_write_buffer_limits(HIGH_WATER_BYTES, LOW_WATER_BYTES)
         endpoint.table.add(self)
         try:
@@ -178,6 +184,7 @@ class SocketTransport(Transport):
             LOGGER.debug("connection lost conn=%d peer=%s cause=%s", self.conn_id, self.peer, exc)
         endpoint = self._endpoint
         handler, self._handler, self._socket, self._write = self._handler, None, None, None
+        self._fd = -1
         self.is_writable = False
         endpoint.table.discard(self)
         endpoint.limits.release(self.peer.rpartition(":")[0].strip("[]"))
@@ -226,9 +233,22 @@ class SocketTransport(Transport):
     # The handler calls these.
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send `data`; `bytes` are kept, anything else is copied now."""
-        if self._write is not None and not self._close_until_ms:
-            self._write(data if type(data) is bytes else bytes(data))
+        """Send `data` at once, and what the socket does not take then by the loop; `bytes` are not copied."""
+        write = self._write
+        if write is None or self._close_until_ms:
+            return
+        octets = data if type(data) is bytes else bytes(data)
+        if self._is_behind:
+            self._is_behind = self._socket.get_write_buffer_size() > 0  # type: ignore[union-attr] # as `_write`
+        if not self._is_behind:
+            sent = socket_calls.send_part(self._fd, octets)
+            if sent == len(octets):
+                return
+            self._is_behind = True
+            if sent:
+                write(memoryview(octets)[sent:])
+                return
+        write(octets)
 
     def close(self) -> None:
         """Send what was written, for 5 s at most, then close."""

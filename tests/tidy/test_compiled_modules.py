@@ -14,7 +14,13 @@ import pytest
 from tests.support.sources import COMPILED_DECLARATIONS, ROOT, compiled_list
 
 # Declarations only: inline C in place of a Python module of the same name.
-HEADERS = {"core/octets.pxd", "core/refill.pxd", "gateway/sync_calls.pxd", "gateway/wall_clock.pxd"}
+HEADERS = {
+    "core/octets.pxd",
+    "core/refill.pxd",
+    "gateway/net/socket_calls.pxd",
+    "gateway/sync_calls.pxd",
+    "gateway/wall_clock.pxd",
+}
 
 
 @pytest.mark.parametrize("path", compiled_list())

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
+import struct
 
 import pytest
 
@@ -118,6 +120,54 @@ async def test_output_over_the_high_water_mark_is_told_and_told_again_when_it_fe
         await handler.until("writable")
         assert handler.transport.is_writable
         client.close()
+
+
+@pytest.mark.parametrize("size", [300, 70_000, 3_000_000])
+async def test_bytes_arrive_in_order_whether_the_socket_took_them_or_they_had_to_wait(size):
+    async with open_site() as site:
+        site.prepare = lambda handler: setattr(handler, "echoes", False)
+        client = socket.create_connection(site.address)
+        client.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(client, b"x")
+        while not site.handlers:
+            await asyncio.sleep(0)
+        (handler,) = site.handlers
+        await handler.until("data")
+        sent, got = bytearray(), bytearray()
+        for step in range(50):
+            for number in range(20):
+                if handler.transport.is_writable:
+                    data = bytes([(step * 20 + number) % 251]) * (size - step)
+                    handler.transport.write(data)
+                    sent += data
+                with contextlib.suppress(BlockingIOError):
+                    got += client.recv(1 << 20)  # there is room again, which the loop does not know yet
+            while len(got) < len(sent) - size * (step % 3):
+                got += await loop.sock_recv(client, 1 << 20)
+        while len(got) < len(sent):
+            got += await loop.sock_recv(client, 1 << 20)
+        assert got == sent
+        client.close()
+
+
+async def test_output_to_a_peer_that_broke_off_ends_the_connection_once():
+    async with open_site() as site:
+        client = socket.create_connection(site.address)
+        await asyncio.get_running_loop().sock_sendall(client, b"x")
+        while not site.handlers:
+            await asyncio.sleep(0)
+        (handler,) = site.handlers
+        await handler.until("data")
+        handler.transport.pause_reading()  # so that only a write can find it out
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+        while "closed" not in handler.calls:
+            handler.transport.write(b"y" * 1_000)
+            await asyncio.sleep(0)
+        handler.transport.write(b"too late")
+        assert handler.calls == ["data", "closed"]
+        assert len(site.table) == 0
 
 
 async def test_written_bytes_are_sent_before_a_close_and_none_after():
