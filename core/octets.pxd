@@ -243,6 +243,23 @@ cdef inline bint equal_bytes(
     return size <= 0 or memcmp(&left[left_pos], &right[right_pos], size) == 0
 
 
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define lmq_fetch_ahead(p) __builtin_prefetch(p)
+    #else
+    #define lmq_fetch_ahead(p) ((void)(p))
+    #endif
+    """
+    void lmq_fetch_ahead(const void *p) noexcept nogil
+
+
+@cython.boundscheck(False)
+cdef inline void fetch_ahead(const unsigned char[::1] buf, Py_ssize_t pos) noexcept:
+    if 0 <= pos < buf.shape[0]:
+        lmq_fetch_ahead(&buf[pos])
+
+
 @cython.boundscheck(False)
 cdef inline Py_ssize_t find_byte(
     const unsigned char[::1] buf, unsigned int value, Py_ssize_t pos, Py_ssize_t end

@@ -117,6 +117,10 @@ def equal_bytes(
     return bytes(left[left_pos : left_pos + size]) == bytes(right[right_pos : right_pos + size])
 
 
+def fetch_ahead(buf: bytes | bytearray | memoryview, pos: int) -> None:
+    """Tell the processor that the 64 bytes around `pos` are read soon; a position outside of `buf` is none."""
+
+
 def find_byte(buf: bytes | bytearray | memoryview, value: int, pos: int, end: int) -> int:
     """Return the first position in [pos, end) that holds `value`, or -1."""
     if pos < 0 or end > len(buf) or pos > end:

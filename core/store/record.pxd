@@ -22,6 +22,7 @@ cdef int _CRC_MARKS
 cdef bytes _CRC_NAME
 cdef bytes _TOPIC_NAME
 cdef Py_ssize_t _TOPIC_NAME_BYTES
+cdef int _AHEAD
 cdef int _DECIMAL_DIGITS_MAX
 
 
@@ -64,6 +65,10 @@ cdef int _crc_likeness(const unsigned char[::1] buf, Py_ssize_t at) except -1
 
 @cython.locals(value="long long", pos=Py_ssize_t, digit=int)
 cdef Py_ssize_t _read_digits(const unsigned char[::1] buf, Py_ssize_t at) except -2
+
+
+@cython.locals(k=Py_ssize_t, after=Py_ssize_t)
+cdef _fetch_ahead(const unsigned char[::1] buf, int[::1] positions, Py_ssize_t first, Py_ssize_t end)
 
 
 @cython.locals(filled=Py_ssize_t, left="long long", k=Py_ssize_t, pos=Py_ssize_t, size=Py_ssize_t)
