@@ -74,6 +74,8 @@ COMPILED = [
     "gateway/amqp/consuming.py",
     "gateway/amqp/publishing.py",
     "gateway/amqp/handler.py",
+    "gateway/rocketmq/commands.py",
+    "gateway/rocketmq/fields.py",
     "gateway/rocketmq/codec.py",
     "gateway/rocketmq/send_run.py",
     "gateway/rocketmq/send_codec.py",

@@ -62,7 +62,7 @@ class Transport:
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send `data`, in order; silent when the connection is closing.
 
-        `bytes` are kept until sent and not copied; anything else is copied now and may be used again.
+        `bytes` are kept until sent and not copied; anything else may be used again after the call.
         """
         raise NotImplementedError
 

@@ -1,5 +1,5 @@
 # Inline C form of gateway/net/socket_calls.py.
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 
 cdef extern from "<sys/socket.h>" nogil:
     enum: MSG_DONTWAIT
@@ -7,6 +7,17 @@ cdef extern from "<sys/socket.h>" nogil:
     ssize_t send(int fd, const void *data, size_t size, int flags)
 
 
-cdef inline Py_ssize_t send_part(int fd, bytes data) noexcept:
-    cdef ssize_t sent = send(fd, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), MSG_DONTWAIT | MSG_NOSIGNAL)
+cdef inline Py_ssize_t send_part(int fd, data) except -1:
+    cdef const unsigned char[::1] view
+    cdef const void *start
+    cdef Py_ssize_t size
+    cdef ssize_t sent
+    if PyBytes_CheckExact(data):
+        start = PyBytes_AS_STRING(data)
+        size = PyBytes_GET_SIZE(data)
+    else:
+        view = data
+        size = view.shape[0]
+        start = &view[0] if size else NULL
+    sent = send(fd, start, size, MSG_DONTWAIT | MSG_NOSIGNAL)
     return sent if sent > 0 else 0

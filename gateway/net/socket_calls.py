@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 
-def send_part(fd: int, data: bytes) -> int:
+def send_part(fd: int, data: bytes | bytearray | memoryview) -> int:
     """Send as much of `data` as the socket takes at once.
 
     Args:

@@ -39,5 +39,5 @@ cdef class SocketTransport(Transport):
 
     cpdef next_deadline_ms(self)
 
-    @cython.locals(octets=bytes, sent="Py_ssize_t")
+    @cython.locals(sent="Py_ssize_t")
     cpdef write(self, data)

@@ -233,22 +233,20 @@ class SocketTransport(Transport):
     # The handler calls these.
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send `data` at once, and what the socket does not take then by the loop; `bytes` are not copied."""
+        """Send `data` at once, and by the loop what the socket does not take now: `bytes` are kept, else a copy is."""
         write = self._write
         if write is None or self._close_until_ms:
             return
-        octets = data if type(data) is bytes else bytes(data)
+        sent = 0
         if self._is_behind:
             self._is_behind = self._socket.get_write_buffer_size() > 0  # type: ignore[union-attr] # as `_write`
         if not self._is_behind:
-            sent = socket_calls.send_part(self._fd, octets)
-            if sent == len(octets):
+            sent = socket_calls.send_part(self._fd, data)
+            if sent == len(data):
                 return
             self._is_behind = True
-            if sent:
-                write(memoryview(octets)[sent:])
-                return
-        write(octets)
+        rest = memoryview(data)[sent:]
+        write(rest if type(data) is bytes else bytes(rest))
 
     def close(self) -> None:
         """Send what was written, for 5 s at most, then close."""

@@ -77,15 +77,12 @@ cdef Py_ssize_t _value_at(
 @cython.locals(i=Py_ssize_t)
 cpdef Py_ssize_t pick_all(StoredBatch batch, int[::1] picked) except -1
 
-@cython.locals(room=Py_ssize_t, out=bytearray, end=Py_ssize_t)
-cpdef bytearray copy_records(StoredBatch batch, int[::1] picked, Py_ssize_t count, bytes light_name)
-
 @cython.locals(
-    buf="const unsigned char[::1]", view="unsigned char[::1]", name="const unsigned char[::1]", is_light=bint,
+    buf="const unsigned char[::1]", name="const unsigned char[::1]", is_light=bint,
     pos=Py_ssize_t, k=Py_ssize_t, i=Py_ssize_t, after=Py_ssize_t, at=Py_ssize_t, size=Py_ssize_t
 )
-cdef Py_ssize_t _copy_records(
-    StoredBatch batch, int[::1] picked, Py_ssize_t count, bytes light_name, bytearray out
+cpdef Py_ssize_t copy_records(
+    StoredBatch batch, int[::1] picked, Py_ssize_t count, bytes light_name, unsigned char[::1] out, Py_ssize_t pos
 ) except -1
 
 @cython.locals(
@@ -98,7 +95,7 @@ cdef Py_ssize_t _copy_with_number(
 ) except -2
 
 @cython.locals(total=Py_ssize_t, at=Py_ssize_t, i=Py_ssize_t)
-cpdef Py_ssize_t sum_records(StoredBatch batch, int[::1] picked, Py_ssize_t first, Py_ssize_t end) except -1
+cpdef Py_ssize_t copied_bytes_max(StoredBatch batch, int[::1] picked, Py_ssize_t count, bytes light_name) except -1
 
 @cython.locals(total=Py_ssize_t, at=Py_ssize_t, i=Py_ssize_t)
 cpdef Py_ssize_t sum_bodies(StoredBatch batch, int[::1] picked, Py_ssize_t first, Py_ssize_t end) except -1

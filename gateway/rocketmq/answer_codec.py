@@ -216,8 +216,10 @@ def pick_all(batch: StoredBatch, picked: array[int]) -> int:
     return batch.count
 
 
-def copy_records(batch: StoredBatch, picked: array[int], count: int, light_name: bytes) -> bytearray:
-    """Return the records of the first `count` picked messages, as a pull's answer has them: as stored, with one change.
+def copy_records(
+    batch: StoredBatch, picked: array[int], count: int, light_name: bytes, out: bytearray | memoryview, pos: int
+) -> int:
+    """Copy the records of the first `count` picked messages, as a pull's answer has them: as stored, with one change.
 
     A record whose list of queues is stored once refers to it, which means nothing to a client: to one that pulls a
     light queue it says its number in that queue instead, as a record with a list does. The checksum of the stored
@@ -228,32 +230,25 @@ def copy_records(batch: StoredBatch, picked: array[int], count: int, light_name:
         picked: Numbers of messages in `batch`.
         count: How many of these.
         light_name: The queue, where it is a light one; empty for a topic's.
+        out: Has room for `copied_bytes_max` from `pos` on.
+        pos: Where to begin.
+
+    Returns:
+        The position after the records.
     """
-    room = _NUMBER_BYTES + len(light_name) if light_name else 0
-    out = bytearray(sum_records(batch, picked, 0, count) + room * count)
-    end = _copy_records(batch, picked, count, light_name, out)
-    if room:
-        del out[end:]
-    return out
-
-
-def _copy_records(batch: StoredBatch, picked: array[int], count: int, light_name: bytes, out: bytearray) -> int:
-    """Copy the records to the start of `out`; return the position after them."""
     buf = batch.buf
-    view = out
     name = light_name
     is_light = len(light_name) > 0
-    pos = 0
     for k in range(count):
         i = picked[k]
         after = -1
         if is_light:
             at = _value_at(buf, batch.properties_start[i], batch.properties_end[i], _SET)
             if at >= 0:
-                after = _copy_with_number(batch, i, at, name, view, pos)
+                after = _copy_with_number(batch, i, at, name, out, pos)
         if after < 0:
             size = batch.record_end[i] - batch.record_start[i]
-            octets.copy_bytes(view, pos, buf, batch.record_start[i], size)
+            octets.copy_bytes(out, pos, buf, batch.record_start[i], size)
             after = pos + size
         pos = after
     return pos
@@ -292,10 +287,10 @@ def _copy_with_number(
     return at
 
 
-def sum_records(batch: StoredBatch, picked: array[int], first: int, end: int) -> int:
-    """Return the bytes of the records of the picked messages [first, end)."""
-    total = 0
-    for at in range(first, end):
+def copied_bytes_max(batch: StoredBatch, picked: array[int], count: int, light_name: bytes) -> int:
+    """Return the room in bytes that `copy_records` wants, which it may not fill."""
+    total = (_NUMBER_BYTES + len(light_name)) * count if light_name else 0
+    for at in range(count):
         i = picked[at]
         total += batch.record_end[i] - batch.record_start[i]
     return total

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.rocketmq.errors import FrameError
@@ -28,6 +27,7 @@ LANGUAGE_OTHER = 7
 VERSION = 493  # MQVersion.V5_4_0: what we report, so that clients use what a 5.x broker can do
 FRAME_PREFIX_BYTES = 8
 
+_JSON_SPACES = " \t\n\r"
 _DECODER = json.JSONDecoder(strict=False)
 _LANGUAGE_NUMBERS = {name: number for number, name in enumerate(LANGUAGES)}
 _PREFIX = struct.Struct(">iI")
@@ -36,19 +36,37 @@ _LENGTH_16 = struct.Struct(">H")
 _LENGTH_32 = struct.Struct(">i")
 
 
-@dataclass(slots=True)
 class Command:
     """A request or a response; `ext` holds the typed header fields as text."""
 
-    code: int
-    opaque: int = 0
-    flag: int = 0
-    ext: dict[str, str] = field(default_factory=dict)
-    body: bytes | bytearray | memoryview = b""
-    remark: str | None = None
-    version: int = VERSION
-    language: int = LANGUAGE_JAVA
-    header_type: int = HEADER_JSON
+    __slots__ = ("body", "code", "ext", "flag", "header_type", "language", "opaque", "remark", "version")
+    __hash__ = None  # type: ignore[assignment] # it changes
+
+    def __init__(
+        self,
+        code: int,
+        opaque: int = 0,
+        flag: int = 0,
+        ext: dict[str, str] | None = None,
+        *,
+        body: bytes | bytearray | memoryview = b"",
+        remark: str | None = None,
+        version: int = VERSION,
+        language: int = LANGUAGE_JAVA,
+        header_type: int = HEADER_JSON,
+    ) -> None:
+        self.code = code
+        self.opaque = opaque
+        self.flag = flag
+        self.ext = {} if ext is None else ext
+        self.body = body
+        self.remark = remark
+        self.version = version
+        self.language = language
+        self.header_type = header_type
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Command) and _parts(self) == _parts(other)
 
     @property
     def is_response(self) -> bool:
@@ -120,6 +138,11 @@ def decode_header(header_type: int, header: bytes, body: bytes | memoryview = b"
         raise FrameError(f"unreadable header: {error}") from error
 
 
+def _parts(command: Command) -> tuple[object, ...]:
+    numbers = (command.code, command.opaque, command.flag, command.version, command.language, command.header_type)
+    return (*numbers, command.ext, command.body, command.remark)
+
+
 def _encode_json(command: Command) -> bytes:
     fields: dict[str, Any] = {
         "code": command.code,
@@ -136,7 +159,10 @@ def _encode_json(command: Command) -> bytes:
 
 
 def _decode_json(header: bytes, body: bytes | memoryview) -> Command:
-    fields = _DECODER.decode(header.decode())
+    text = header.decode().strip(_JSON_SPACES)
+    fields, end = _DECODER.raw_decode(text)
+    if end < len(text):
+        raise FrameError("unreadable header: more than an object")
     if not isinstance(fields, dict):
         raise FrameError("unreadable header: not an object")
     ext = fields.get("extFields")
@@ -164,7 +190,7 @@ def _integer(fields: dict[str, Any], name: str) -> int:
 
 def _texts(ext: dict[str, Any], *, is_plain: bool) -> dict[str, str]:
     """Return the fields as text: some clients send numbers and booleans as such."""
-    if is_plain and all(type(value) is str for value in ext.values()):
+    if is_plain and _are_texts(ext):
         return ext
     texts: dict[str, str] = {}
     for name, value in ext.items():
@@ -175,6 +201,13 @@ def _texts(ext: dict[str, Any], *, is_plain: bool) -> dict[str, str]:
         elif isinstance(value, (int, float)):
             texts[_checked(name)] = str(value)
     return texts
+
+
+def _are_texts(ext: dict[str, Any]) -> bool:
+    for value in ext.values():  # noqa: SIM110 - a loop is compiled to one, `all` makes a generator
+        if type(value) is not str:
+            return False
+    return True
 
 
 def _checked(text: str) -> str:

@@ -1,4 +1,7 @@
-from gateway.rocketmq.codec cimport Frames
+import cython
+
+from gateway.rocketmq.codec cimport Frames, cut_frames
+from gateway.rocketmq.commands cimport Command, decode_header
 
 
 cdef class FrameInput:
@@ -13,7 +16,8 @@ cdef class FrameInput:
 
     cpdef bint cut(self) except -1
 
-    cpdef decode(self, Py_ssize_t i)
+    @cython.locals(frames=Frames, start=Py_ssize_t, body=Py_ssize_t)
+    cpdef Command decode(self, Py_ssize_t i)
 
 
 cdef class Connection:
@@ -21,3 +25,5 @@ cdef class Connection:
     cdef FrameInput _input
     cdef object _run
     cdef bytes _born_host
+
+    cpdef receive_data(self, bytes data)

@@ -1,4 +1,9 @@
+import cython
+
 from gateway.net.protocol cimport ConnectionHandler, Transport
+from gateway.rocketmq.commands cimport Command, encode_command
+from gateway.rocketmq.connection cimport Connection
+from gateway.rocketmq.pull cimport HeldPull, PullService
 
 
 cdef class RocketmqHandler(ConnectionHandler):
@@ -6,7 +11,7 @@ cdef class RocketmqHandler(ConnectionHandler):
     cdef object _door
     cdef public Transport transport
     cdef public object client
-    cdef object _connection
+    cdef Connection _connection
     cdef object _sender
     cdef object _identity
     cdef long long _idle_until_ms
@@ -15,3 +20,8 @@ cdef class RocketmqHandler(ConnectionHandler):
     cpdef on_data(self, bytes data, long long now_ms)
 
     cpdef next_deadline_ms(self)
+
+    cdef _handle(self, Command request, long long now_ms)
+
+    @cython.locals(code=int, pulls=PullService)
+    cdef Command _ask(self, Command request, long long now_ms)

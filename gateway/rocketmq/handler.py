@@ -228,8 +228,8 @@ class RocketmqHandler(ConnectionHandler):
         """Whether an answer may be written now."""
         return self.transport.is_writable
 
-    def write(self, data: bytes) -> None:
-        """Send `data`."""
+    def write(self, data: bytes | memoryview) -> None:
+        """Send `data`, which may be used again after the call where it is not `bytes`."""
         self.transport.write(data)
 
     def may_read(self, queue: bytes) -> bool:
@@ -279,7 +279,8 @@ class RocketmqHandler(ConnectionHandler):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "this gateway lets no client in without a name")
         code = request.code
         if code in PULLS:
-            self._door.pulls.pull(self, request, now_ms)
+            pulls = self._door.pulls
+            pulls.pull(self, request, now_ms)
             return None
         if code in SENDS:
             self._door.sends.send_one(self._get_sender(), self._door.run, request, now_ms)

@@ -4,6 +4,12 @@ from core.broker cimport Broker
 from core.lmq.waiters cimport Reader
 from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
+from gateway.rocketmq.answer_codec cimport copied_bytes_max, copy_records, pick_all, pick_tagged, sum_bodies
+from gateway.rocketmq.commands cimport Command, encode_header, encode_prefix
+from gateway.rocketmq.fields cimport integer_field, text_field
+
+cdef Py_ssize_t _HEAD_BYTES
+cdef Py_ssize_t _OUT_BYTES
 
 
 cdef class HeldPull(Reader):
@@ -29,17 +35,31 @@ cdef class PullService:
     cdef dict _queues
     cdef StoredBatch _batch
     cdef int[::1] _picked
+    cdef bytearray _out
 
-    @cython.locals(pull=HeldPull)
-    cpdef pull(self, puller, request, long long now_ms)
+    @cython.locals(pull=HeldPull, sys_flag="long long", topic=str, key=bytes, is_suspending=bint)
+    cpdef pull(self, puller, Command request, long long now_ms)
+
+    @cython.locals(key=bytes, known=tuple, asked=tuple)
+    cdef tuple _find_queue(self, str topic, Command request)
+
+    cdef _filter_of(self, Command request, str topic, long long sys_flag)
+
+    cdef _commit(self, Command request, bytes key)
 
     @cython.locals(ref=int, min_offset="long long", max_offset="long long")
     cdef bint _answer(self, HeldPull pull, waits_on) except -1
 
+    @cython.locals(header=bytes, end=Py_ssize_t, start=Py_ssize_t, out=bytearray)
     cdef bint _answer_found(self, HeldPull pull, long long min_offset, long long max_offset) except -1
 
     @cython.locals(
         batch=StoredBatch, count="long long", size="long long", scanned="long long", count_max="long long",
-        found=Py_ssize_t, wanted=Py_ssize_t, taken=Py_ssize_t, before="long long", records=list
+        found=Py_ssize_t, wanted=Py_ssize_t, taken=Py_ssize_t, before="long long", end=Py_ssize_t
     )
-    cdef tuple _collect(self, HeldPull pull)
+    cdef Py_ssize_t _collect(self, HeldPull pull) except -1
+
+    cdef _make_room(self, Py_ssize_t size)
+
+
+cdef bytes _found_header(HeldPull pull, long long min_offset, long long max_offset)

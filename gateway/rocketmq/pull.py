@@ -17,6 +17,7 @@ from core.lmq.waiters import Reader
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
 from gateway.rocketmq.answer_codec import (
+    copied_bytes_max,
     copy_records,
     pick_all,
     pick_tagged,
@@ -46,6 +47,10 @@ SCAN_MAX = 4096  # messages that one pull looks at for those its filter wants
 SUSPEND_MS_MAX = 600_000
 QUEUES_MAX = 100_000  # remembered, about 300 bytes each
 HELD_MAX = 10_000  # of one connection; more are answered at once
+HEAD_BYTES = 512  # room for what stands before an answer's records: its prefix, its header of at most 360 bytes
+OUT_BYTES = HEAD_BYTES + BYTES_MAX
+_HEAD_BYTES = HEAD_BYTES
+_OUT_BYTES = OUT_BYTES
 NOTHING: frozenset[ResponseCode] = frozenset()
 NOT_FOUND = frozenset((ResponseCode.PULL_NOT_FOUND,))
 NOTHING_WANTED = frozenset((ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY))
@@ -66,8 +71,8 @@ class Puller(Protocol):
     def is_writable(self) -> bool:
         """Whether an answer may be written now."""
 
-    def write(self, data: bytes) -> None:
-        """Send `data`."""
+    def write(self, data: bytes | memoryview) -> None:
+        """Send `data`, which may be used again after the call where it is not `bytes`."""
 
     def may_read(self, queue: bytes) -> bool:
         """Whether this client may read the queue."""
@@ -136,6 +141,7 @@ class PullService:
         self._queues: dict[tuple[str, str | None], tuple[bytes, int]] = {}  # as asked for -> key and number
         self._batch = StoredBatch(COUNT_MAX)
         self._picked = array("i", bytes(4 * COUNT_MAX))
+        self._out = bytearray(_OUT_BYTES)  # the answer under way: the same memory each time, which is in the caches
 
     def pull(self, puller: Puller, request: Command, now_ms: int) -> None:
         """Answer a pull, or hold it.
@@ -273,19 +279,26 @@ class PullService:
 
         Where it wants none of those that were looked at, the pull's offset moves past them.
         """
-        records, count = self._collect(pull)
-        if not count:
+        end = self._collect(pull)
+        if end == _HEAD_BYTES:
             return False
         header = _found_header(pull, min_offset, max_offset)
-        prefix = encode_prefix(header, pull.header_type, sum(map(len, records)))
-        pull.puller.write(b"".join((prefix, header, *records)))
-        self._metrics.messages_out += count
+        header = encode_prefix(header, pull.header_type, end - _HEAD_BYTES) + header
+        start = _HEAD_BYTES - len(header)
+        out = self._out
+        out[start:_HEAD_BYTES] = header
+        pull.puller.write(memoryview(out)[start:end])
+        if len(out) > _OUT_BYTES:
+            self._out = bytearray(_OUT_BYTES)
         return True
 
-    def _collect(self, pull: HeldPull) -> tuple[list[bytearray], int]:
-        """Return the wanted records and their count; the pull's offset moves past what was looked at."""
+    def _collect(self, pull: HeldPull) -> int:
+        """Copy the wanted records into the answer, from `_HEAD_BYTES` on; return where they end there.
+
+        The pull's offset moves past what was looked at.
+        """
         batch, picked = self._batch, self._picked
-        records: list[bytearray] = []
+        end = _HEAD_BYTES
         count = size = scanned = 0
         while count < pull.count_max and size < pull.bytes_max and scanned < SCAN_MAX:
             count_max = pull.count_max - count if pull.tags is None else COUNT_MAX
@@ -294,9 +307,9 @@ class PullService:
             wanted = pick_all(batch, picked) if pull.tags is None else pick_tagged(batch, pull.tags, picked)
             taken = min(wanted, pull.count_max - count)
             if taken:
-                copied = copy_records(batch, picked, taken, pull.light_name)
-                records.append(copied)
-                size += len(copied)
+                self._make_room(end + copied_bytes_max(batch, picked, taken, pull.light_name))
+                end = copy_records(batch, picked, taken, pull.light_name, self._out, end)
+                size = end - _HEAD_BYTES
                 self._metrics.bytes_out += sum_bodies(batch, picked, 0, taken)
             count += taken
             before = pull.offset
@@ -304,7 +317,13 @@ class PullService:
             batch.clear()
             if pull.offset == before or (pull.tags is None and taken):
                 break
-        return records, count
+        self._metrics.messages_out += count
+        return end
+
+    def _make_room(self, size: int) -> None:
+        """Let the answer be so long; what lies there stays."""
+        if size > len(self._out):
+            self._out += bytes(size - len(self._out))
 
 
 def _judge(offset: int, min_offset: int, max_offset: int) -> tuple[ResponseCode, str, int]:

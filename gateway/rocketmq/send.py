@@ -302,7 +302,14 @@ class SendService:
         """Fill the run with sends that are written anew in the shape that the data path reads."""
         data = b"".join(
             encode_command(
-                Command(RequestCode.SEND_MESSAGE_V2, request.opaque, request.flag, ext, body, header_type=HEADER_BINARY)
+                Command(
+                    RequestCode.SEND_MESSAGE_V2,
+                    request.opaque,
+                    request.flag,
+                    ext,
+                    body=body,
+                    header_type=HEADER_BINARY,
+                )
             )
             for ext, body in sends
         )

@@ -139,8 +139,10 @@ async def test_bytes_arrive_in_order_whether_the_socket_took_them_or_they_had_to
             for number in range(20):
                 if handler.transport.is_writable:
                     data = bytes([(step * 20 + number) % 251]) * (size - step)
-                    handler.transport.write(data)
                     sent += data
+                    scratch = bytearray(data)
+                    handler.transport.write(data if number % 2 else memoryview(scratch))
+                    scratch[:] = bytes(len(scratch))  # what is not `bytes` may be used again
                 with contextlib.suppress(BlockingIOError):
                     got += client.recv(1 << 20)  # there is room again, which the loop does not know yet
             while len(got) < len(sent) - size * (step % 3):

@@ -70,6 +70,10 @@ def test_unknown_languages_and_fields_are_let_through():
     assert decode_header(HEADER_JSON, header).code == 10
 
 
+def test_white_space_around_a_header_is_let_through():
+    assert decode_header(HEADER_JSON, b' \r\n\t{"code": 10 }\n ').code == 10
+
+
 @pytest.mark.parametrize(
     ("header_type", "header"),
     [
@@ -77,6 +81,7 @@ def test_unknown_languages_and_fields_are_let_through():
         (HEADER_JSON, b"[]"),
         (HEADER_JSON, b"{"),
         (HEADER_JSON, b"\xff\xfe"),
+        (HEADER_JSON, b'{"code":10}{"code":10}'),
         (HEADER_JSON, b'{"code":"10"}'),
         (HEADER_JSON, b'{"code":true}'),
         (HEADER_JSON, b'{"code":4294967296}'),

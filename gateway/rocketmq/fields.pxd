@@ -1,0 +1,6 @@
+from gateway.rocketmq.commands cimport Command
+
+
+cpdef str text_field(Command request, str name)
+
+cpdef long long integer_field(Command request, str name, otherwise=*) except? -1
