@@ -67,8 +67,10 @@ cdef int _crc_likeness(const unsigned char[::1] buf, Py_ssize_t at) except -1
 cdef Py_ssize_t _read_digits(const unsigned char[::1] buf, Py_ssize_t at) except -2
 
 
-@cython.locals(k=Py_ssize_t, after=Py_ssize_t)
-cdef _fetch_ahead(const unsigned char[::1] buf, int[::1] positions, Py_ssize_t first, Py_ssize_t end)
+@cython.locals(k=Py_ssize_t, size=Py_ssize_t, after=Py_ssize_t)
+cdef _fetch_ahead(
+    const unsigned char[::1] buf, int[::1] positions, Py_ssize_t first, Py_ssize_t end, long long left
+)
 
 
 @cython.locals(filled=Py_ssize_t, left="long long", k=Py_ssize_t, pos=Py_ssize_t, size=Py_ssize_t)

@@ -48,7 +48,6 @@ _CRC_MARKS = 10  # bytes of the property that are always the same
 _CRC_NAME = CRC + b"\x01"
 _TOPIC_NAME = TOPIC + b"\x01"
 _TOPIC_NAME_BYTES = len(_TOPIC_NAME)
-_AHEAD = 8  # records: so long before it is read a record's head is asked for, and half as long before its end
 _AHEAD = 16  # records whose memory is fetched together
 _DECIMAL_DIGITS_MAX = 18
 
@@ -231,14 +230,21 @@ def _read_digits(buf: Buffer, at: int) -> int:
     return value
 
 
-def _fetch_ahead(buf: Buffer, positions: array[int], first: int, end: int) -> None:
-    """Have the memory of both ends of the records at `positions` [first, end) fetched at once, not one by one."""
+def _fetch_ahead(buf: Buffer, positions: array[int], first: int, end: int, left: int) -> None:
+    """Have the memory of both ends of the records at `positions` [first, end) fetched at once, not one by one.
+
+    Of those that lie beyond `left` bytes nothing is read: they are not wanted, and may have to come from the disk.
+    """
     for k in range(first, end):
         octets.fetch_ahead(buf, positions[k])
         octets.fetch_ahead(buf, positions[k] + 64)
     for k in range(first, end):
+        if left < 0:
+            break
         if 0 <= positions[k] <= len(buf) - 4:
-            after = positions[k] + octets.read_u32(buf, positions[k])
+            size = octets.read_u32(buf, positions[k])
+            left -= size
+            after = positions[k] + size
             octets.fetch_ahead(buf, after - 1)
             octets.fetch_ahead(buf, after - 65)
             octets.fetch_ahead(buf, after - 129)
@@ -273,7 +279,7 @@ def fill_batch(
     k = 0
     while k < count and filled < into.capacity:
         if k % _AHEAD == 0 and k + 1 < count:
-            _fetch_ahead(buf, positions, k, min(k + _AHEAD, count))
+            _fetch_ahead(buf, positions, k, min(k + _AHEAD, count), left)
         pos = positions[k]
         if pos >= 0 and (
             (pos >= trusted_from and has_row(into, filled, buf, base + pos))
