@@ -118,7 +118,7 @@ def equal_bytes(
 
 
 def fetch_ahead(buf: bytes | bytearray | memoryview, pos: int) -> None:
-    """Tell the processor that the 64 bytes around `pos` are read soon; a position outside of `buf` is none."""
+    """Tell the processor that the 64 bytes around `pos` are read soon, where this is compiled; one outside of `buf` is none."""
 
 
 def find_byte(buf: bytes | bytearray | memoryview, value: int, pos: int, end: int) -> int:

@@ -73,7 +73,9 @@ cdef _fetch_ahead(
 )
 
 
-@cython.locals(filled=Py_ssize_t, left="long long", k=Py_ssize_t, pos=Py_ssize_t, size=Py_ssize_t)
+@cython.locals(
+    filled=Py_ssize_t, left="long long", fetched=Py_ssize_t, k=Py_ssize_t, pos=Py_ssize_t, size=Py_ssize_t, is_there=bint
+)
 cpdef Py_ssize_t fill_batch(
     StoredBatch into, const unsigned char[::1] buf, long long base, int[::1] positions, Py_ssize_t count,
     long long queue_offset, long long bytes_max, Py_ssize_t trusted_from

@@ -276,15 +276,17 @@ def fill_batch(
     """
     filled = into.count
     left = bytes_max
+    fetched = 0  # entries before this one have their memory asked for
     k = 0
     while k < count and filled < into.capacity:
-        if k % _AHEAD == 0 and k + 1 < count:
-            _fetch_ahead(buf, positions, k, min(k + _AHEAD, count), left)
         pos = positions[k]
-        if pos >= 0 and (
-            (pos >= trusted_from and has_row(into, filled, buf, base + pos))
-            or fill_columns(into, filled, buf, pos, base)
-        ):
+        is_there = pos >= trusted_from and has_row(into, filled, buf, base + pos)
+        if pos >= 0 and not is_there:
+            if k >= fetched and k + 1 < count:  # a single record comes no sooner for being asked for
+                fetched = min(k + _AHEAD, count)
+                _fetch_ahead(buf, positions, k, fetched, left)
+            is_there = fill_columns(into, filled, buf, pos, base)
+        if is_there:
             size = into.record_end[filled] - pos
             if size > left and filled > 0:
                 break

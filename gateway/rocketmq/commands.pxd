@@ -21,8 +21,6 @@ cpdef bytes encode_prefix(bytes header, int header_type, Py_ssize_t body_bytes)
 
 cpdef Command decode_header(int header_type, bytes header, body=*)
 
-cdef tuple _parts(Command command)
-
 cdef bytes _encode_json(Command command)
 
 @cython.locals(is_plain=bint)

@@ -40,7 +40,6 @@ class Command:
     """A request or a response; `ext` holds the typed header fields as text."""
 
     __slots__ = ("body", "code", "ext", "flag", "header_type", "language", "opaque", "remark", "version")
-    __hash__ = None  # type: ignore[assignment] # it changes
 
     def __init__(
         self,
@@ -64,9 +63,6 @@ class Command:
         self.version = version
         self.language = language
         self.header_type = header_type
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Command) and _parts(self) == _parts(other)
 
     @property
     def is_response(self) -> bool:
@@ -136,11 +132,6 @@ def decode_header(header_type: int, header: bytes, body: bytes | memoryview = b"
         return _decode_json(header, body)
     except (ValueError, RecursionError, struct.error) as error:
         raise FrameError(f"unreadable header: {error}") from error
-
-
-def _parts(command: Command) -> tuple[object, ...]:
-    numbers = (command.code, command.opaque, command.flag, command.version, command.language, command.header_type)
-    return (*numbers, command.ext, command.body, command.remark)
 
 
 def _encode_json(command: Command) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from contextlib import asynccontextmanager
 
 from core.broker import Broker
@@ -101,6 +102,17 @@ class Site:
         self.prepare(handler)
         self.handlers.append(handler)
         return handler
+
+    async def connect_socket(self):
+        """Return a client's plain socket, which does not block and has said `x`, and its handler."""
+        client = socket.create_connection(self.address)
+        client.setblocking(False)
+        await asyncio.get_running_loop().sock_sendall(client, b"x")
+        while not self.handlers:
+            await asyncio.sleep(0)
+        handler = self.handlers[-1]
+        await handler.until("data")
+        return client, handler
 
     async def connect(self):
         """Return a client's reader and writer."""

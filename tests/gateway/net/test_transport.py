@@ -100,15 +100,9 @@ async def test_handler_that_fails_costs_its_own_connection_only(caplog):
 
 async def test_output_over_the_high_water_mark_is_told_and_told_again_when_it_fell():
     async with open_site() as site:
-        client = socket.create_connection(site.address)
-        client.setblocking(False)
+        site.prepare = lambda handler: setattr(handler, "echoes", False)
+        client, handler = await site.connect_socket()
         loop = asyncio.get_running_loop()
-        await loop.sock_sendall(client, b"x")
-        while not site.handlers:
-            await asyncio.sleep(0)
-        handler = site.handlers[0]
-        handler.echoes = False
-        await handler.until("data")
         sent = 0
         while handler.transport.is_writable:
             handler.transport.write(bytes(HIGH_WATER_BYTES))
@@ -126,14 +120,8 @@ async def test_output_over_the_high_water_mark_is_told_and_told_again_when_it_fe
 async def test_bytes_arrive_in_order_whether_the_socket_took_them_or_they_had_to_wait(size):
     async with open_site() as site:
         site.prepare = lambda handler: setattr(handler, "echoes", False)
-        client = socket.create_connection(site.address)
-        client.setblocking(False)
+        client, handler = await site.connect_socket()
         loop = asyncio.get_running_loop()
-        await loop.sock_sendall(client, b"x")
-        while not site.handlers:
-            await asyncio.sleep(0)
-        (handler,) = site.handlers
-        await handler.until("data")
         sent, got = bytearray(), bytearray()
         for step in range(50):
             for number in range(20):
@@ -155,12 +143,7 @@ async def test_bytes_arrive_in_order_whether_the_socket_took_them_or_they_had_to
 
 async def test_output_to_a_peer_that_broke_off_ends_the_connection_once():
     async with open_site() as site:
-        client = socket.create_connection(site.address)
-        await asyncio.get_running_loop().sock_sendall(client, b"x")
-        while not site.handlers:
-            await asyncio.sleep(0)
-        (handler,) = site.handlers
-        await handler.until("data")
+        client, handler = await site.connect_socket()
         handler.transport.pause_reading()  # so that only a write can find it out
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         client.close()
