@@ -19,6 +19,7 @@ COMPILED = [
     "core/room.py",
     "core/store/record.py",
     "core/store/record_walk.py",
+    "core/store/record_write.py",
     "core/store/head_index.py",
     "core/store/journal.py",
     "core/store/queue_names.py",

@@ -118,7 +118,10 @@ def equal_bytes(
 
 
 def fetch_ahead(buf: bytes | bytearray | memoryview, pos: int) -> None:
-    """Tell the processor that the 64 bytes around `pos` are read soon, where this is compiled; one outside of `buf` is none."""
+    """Tell the processor that the 64 bytes around `pos` are read soon, where this is compiled.
+
+    Nothing is told of a `pos` outside of `buf`, and nothing is read.
+    """
 
 
 def find_byte(buf: bytes | bytearray | memoryview, value: int, pos: int, end: int) -> int:

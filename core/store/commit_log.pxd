@@ -2,7 +2,7 @@ import cython
 from core cimport octets
 from core.message cimport DispatchSet, PublishBatch, Route
 from core.store.head_index cimport HeadIndex
-from core.store.record cimport host_flags, magic_of, write_crc, write_fixed, write_topic
+from core.store.record_write cimport host_flags, magic_of, write_crc, write_fixed, write_topic
 
 cdef Py_ssize_t _PROPERTIES_BYTES_MAX
 cdef Py_ssize_t _CRC_BYTES

@@ -24,7 +24,7 @@ from core.store.layout import (
     SYS_NOT_DISPATCHED,
     SYS_STORE_V6,
 )
-from core.store.record import host_flags, magic_of, write_crc, write_fixed, write_topic
+from core.store.record_write import host_flags, magic_of, write_crc, write_fixed, write_topic
 from core.store.segments import Segments
 
 ENTRIES_MAX = 16 << 20  # entries of one segment: 64 MiB of memory; one that reaches it is closed early

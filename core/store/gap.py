@@ -25,7 +25,7 @@ from core.store.layout import (
     MAGIC_V1,
     SYS_NOT_DISPATCHED,
 )
-from core.store.record import write_fixed
+from core.store.record_write import write_fixed
 
 GAP_BYTES_MAX = 4 << 20  # of one record: RocketMQ's limit, by default; a longer gap is several
 NEVER = 0x7FFFFFFF  # a position after every record

@@ -7,10 +7,6 @@ cdef unsigned int _MAGIC_V2
 cdef unsigned int _MAGIC_BLANK
 cdef Py_ssize_t _RECORD_BYTES_MIN
 cdef Py_ssize_t _CRC_BYTES
-cdef Py_ssize_t _TOPIC_V1_BYTES_MAX
-cdef int _SYS_BORN_V6
-cdef int _SYS_STORE_V6
-cdef Py_ssize_t _HOST_V6_BYTES
 cdef long long _GAP_MARK
 cdef Py_ssize_t _GAP_MARK_AT
 cdef Py_ssize_t _GAP_BODY_AT
@@ -74,7 +70,8 @@ cdef _fetch_ahead(
 
 
 @cython.locals(
-    filled=Py_ssize_t, left="long long", fetched=Py_ssize_t, k=Py_ssize_t, pos=Py_ssize_t, size=Py_ssize_t, is_there=bint
+    filled=Py_ssize_t, left="long long", fetched=Py_ssize_t, k=Py_ssize_t, pos=Py_ssize_t, size=Py_ssize_t,
+    is_there=bint
 )
 cpdef Py_ssize_t fill_batch(
     StoredBatch into, const unsigned char[::1] buf, long long base, int[::1] positions, Py_ssize_t count,
@@ -98,26 +95,3 @@ cpdef bint has_prefix(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t e
 
 @cython.locals(size=Py_ssize_t, pos=Py_ssize_t)
 cpdef Py_ssize_t find_property(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end, bytes name) except -2
-
-
-@cython.locals(at=Py_ssize_t)
-cpdef Py_ssize_t write_fixed(
-    unsigned char[::1] dst, Py_ssize_t pos, unsigned int magic, unsigned int body_crc, int queue_id, int flag,
-    long long queue_offset, long long physical_offset, int sys_flag, long long born_ms, bytes born_host,
-    long long store_ms, bytes store_host, int reconsume_times, long long prepared_offset
-) except -1
-
-
-@cython.locals(size=Py_ssize_t)
-cpdef Py_ssize_t write_topic(unsigned char[::1] dst, Py_ssize_t at, bytes topic) except -1
-
-
-@cython.locals(value="unsigned int", _=int)
-cpdef Py_ssize_t write_crc(unsigned char[::1] dst, Py_ssize_t start, Py_ssize_t at) except -1
-
-
-cpdef unsigned int magic_of(Py_ssize_t topic_size)
-
-
-@cython.locals(born=int)
-cpdef int host_flags(bytes born_host, bytes store_host) except -1

@@ -21,7 +21,8 @@ from core.store.layout import (
     SYS_STORE_V6,
     TOPIC_V1_BYTES_MAX,
 )
-from core.store.record import fill_columns, host_flags, is_intact, magic_of, write_crc, write_fixed, write_topic
+from core.store.record import fill_columns, is_intact
+from core.store.record_write import host_flags, magic_of, write_crc, write_fixed, write_topic
 
 SCHEDULE_TOPIC = b"SCHEDULE_TOPIC_XXXX"
 DELAY_LEVEL = b"DELAY"
