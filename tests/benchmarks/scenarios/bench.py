@@ -65,11 +65,12 @@ class Bench:
         peers = [p for name, p in PEERS.items() if name in self.versions and can_do(p, scenario)]
         rows = {peer.name: Row(peer.name, self.versions[peer.name], peer.is_ours) for peer in peers}
         with running() as servers, self.console.status("") as status:
-            for number_of_round in range(self.rounds):
+            rounds = self.rounds * scenario.times_rounds
+            for number_of_round in range(rounds):
                 for peer in peers:
                     self.ending.check()
                     if not rows[peer.name].failure:
-                        status.update(f"{scenario.name}: round {number_of_round + 1} of {self.rounds}, {peer.name}")
+                        status.update(f"{scenario.name}: round {number_of_round + 1} of {rounds}, {peer.name}")
                         self.run_round(scenario, peer, rows[peer.name], servers)
         return list(rows.values())
 
@@ -104,8 +105,9 @@ class Bench:
 
     async def bounded(self, scenario: Scenario, peer: Peer, server: Server) -> Result:
         """Await the load, but not for ever."""
-        load = scenario.load_of(peer.name)(server, self.secs, self.payload_bytes or scenario.payload_bytes)
-        return await asyncio.wait_for(load, 3 * self.secs + RUN_MAX_S)
+        secs = self.secs * scenario.secs_share
+        load = scenario.load_of(peer.name)(server, secs, self.payload_bytes or scenario.payload_bytes)
+        return await asyncio.wait_for(load, 3 * secs + RUN_MAX_S)
 
 
 def can_do(peer: Peer, scenario: Scenario) -> bool:

@@ -140,6 +140,9 @@ def as_markdown(report: Report) -> str:
     ]
     for scenario, rows in report.parts:
         lines += ["", f"## {scenario.name}", "", f"{scenario.title}.", ""]
+        if scenario.times_rounds > 1:
+            secs = report.secs * scenario.secs_share
+            lines += [f"{report.rounds * scenario.times_rounds} rounds of {secs:g} s, the first thrown away.", ""]
         lines += [f"| {' | '.join(COLUMNS)} |", "|" + "---|" * len(COLUMNS)]
         for _, cells in table_rows(scenario, rows):
             lines.append(f"| {' | '.join(cell.replace('|', '/').replace(chr(10), '<br>') for cell in cells)} |")

@@ -76,6 +76,12 @@ def test_each_floor_is_in_the_markdown_and_in_the_json():
     assert table(*report.parts[0]).row_count == 3  # and the best of those elsewhere
 
 
+def test_a_scenario_of_more_and_shorter_rounds_says_so():
+    assert "2 rounds of 2 s" in as_markdown(made_report("mqtt-qos0", row("a", 0, 1_000)))
+    text = as_markdown(made_report("mqtt-latency", row("a", 1, p50_us=50.0, p99_us=100.0)))
+    assert "20 rounds of 0.5 s, the first thrown away." in text
+
+
 def test_report_holds_each_round_and_no_number_that_json_lacks():
     (made,) = as_json(made_report("mqtt-qos0", row("a", 0, 1_000)))["scenarios"]
     assert [each["received"] for each in made["servers"][0]["rounds"]] == [0, 2_000]
