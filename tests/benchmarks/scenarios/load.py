@@ -58,9 +58,9 @@ def no_probe() -> float:
 
 async def measure(count: Count, secs: float, *, warm_s: float = 0.5, probe: Probe = no_probe) -> Result:
     """Let a running load warm up, then return what came in the next `secs`."""
-    await asyncio.sleep(warm_s)
-    gc.collect()
+    gc.collect()  # before the warm-up: it holds the load up for tens of milliseconds
     gc.disable()
+    await asyncio.sleep(warm_s)
     count.latencies_ns.clear()
     before = (count.sent, count.acked, count.received)
     cpu, server_cpu, started = time.process_time(), probe(), time.perf_counter()
