@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.benchmarks.scenarios.peers import FETCHED, PEERS
 
-DISTRIBUTION_PACKAGES = ("mosquitto", "rabbitmq-server")
+PACKAGES = {"mosquitto": "mosquitto", "rabbitmq": "rabbitmq-server", "nats": "nats-server"}  # by peer
 GO_PROGRAMS = {"nats-server": "github.com/nats-io/nats-server/v2", "mochi-mqtt": "github.com/mochi-mqtt/server/v2/cmd"}
 ROCKETMQ_VERSION = "5.5.0"
 MOSQUITTO_VERSION = "2.1.2"
@@ -42,16 +42,22 @@ def call(*command: str, folder: Path | None = None, **env: str) -> None:
         raise CannotError(f"{command[0]} is not installed")
     done = subprocess.run(command, cwd=folder, env={**os.environ, **env}, check=False)
     if done.returncode:
-        raise CannotError(f"{' '.join(command[:3])} ended with {done.returncode}")
+        raise CannotError(f"{' '.join(command)} ended with {done.returncode}")
 
 
 def fetch_packages() -> None:
     """Install from the distribution, whose packages may start their servers on their usual ports."""
-    if all(PEERS[name].find_version() for name in ("mosquitto", "rabbitmq")):
-        return
-    if os.geteuid():
-        raise CannotError(f"needs root: sudo apt-get install {' '.join(DISTRIBUTION_PACKAGES)}")
-    call("apt-get", "install", "-y", "--no-install-recommends", *DISTRIBUTION_PACKAGES)
+    missing = [package for peer, package in PACKAGES.items() if PEERS[peer].find_version() is None]
+    if missing and os.geteuid():
+        raise CannotError(f"needs root: sudo apt-get install {' '.join(missing)}")
+    failures = []
+    for package in missing:  # one by one: not every distribution has them all
+        try:
+            call("apt-get", "install", "-y", "--no-install-recommends", package)
+        except CannotError as error:
+            failures.append(str(error))
+    if failures:
+        raise CannotError("; ".join(failures))
 
 
 def fetch_mosquitto() -> None:
