@@ -2,7 +2,8 @@
 
 By itself it looks at all objects again whenever there are a quarter more of them: with 100,000 sessions that is a pause
 of 200 ms, and it finds nothing, for what doors let go of is freed at once (a test says so). So here each object is
-looked at once when it is new, a few milliseconds' worth at a time, and then left alone.
+looked at once when it is new, a few milliseconds' worth at a time, and then left alone. It says itself when so much is
+new: nothing is asked at intervals, as that would hold up messages that come one by one.
 
 Source: docs/decisions/0010-the-collector.md.
 """
@@ -12,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import gc
 
-INTERVAL_S = 0.1
 NEW_MIDDLE_COUNT = 3  # as many of the collector's middle rounds, about 7,000 new objects each
 NEVER = 1_000_000_000
 
@@ -22,7 +22,8 @@ class Collector:
 
     def __init__(self) -> None:
         self._thresholds = gc.get_threshold()
-        self._task: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_due = False
 
     def start(self) -> None:
         """Look at all that is there for the last time, and begin to look at what comes; needs the running loop."""
@@ -30,21 +31,25 @@ class Collector:
         gc.freeze()
         young, middle, _ = self._thresholds
         gc.set_threshold(young, middle, NEVER)
-        self._task = asyncio.create_task(self._run())
+        self._loop = asyncio.get_running_loop()
+        gc.callbacks.append(self._after_round)
 
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(INTERVAL_S)
-            self.step()
+    def _after_round(self, phase: str, info: dict[str, int]) -> None:
+        """One of the collector's rounds begins or has ended, on any thread and between any two steps of a program."""
+        is_middle = phase == "stop" and info["generation"] == 1
+        if is_middle and not self._is_due and gc.get_count()[2] >= NEW_MIDDLE_COUNT and self._loop is not None:
+            self._is_due = True
+            self._loop.call_soon_threadsafe(self._step)
 
-    def step(self) -> None:
-        """Look at what came since the last time, once there is enough of it, and leave it alone from then on."""
-        if gc.get_count()[2] >= NEW_MIDDLE_COUNT:
-            gc.collect()
-            gc.freeze()
+    def _step(self) -> None:
+        """Look at what came since the last time, and leave it alone from then on."""
+        self._is_due = False
+        gc.collect()
+        gc.freeze()
 
     def stop(self) -> None:
         """Give the collector back as it was; what was left alone stays so: the process ends."""
-        if self._task is not None:
-            self._task.cancel()
+        if self._loop is not None:
+            self._loop = None
+            gc.callbacks.remove(self._after_round)
         gc.set_threshold(*self._thresholds)

@@ -19,14 +19,14 @@ from core.room import Room
 LOGGER = logging.getLogger(__name__)
 
 PREPARE_INTERVAL_S = 0.004  # while much is written; a step makes a few MiB ready
-PREPARE_IDLE_S = 0.1  # while nothing is
+PREPARE_IDLE_S = 0.25  # while little is: each step takes the interpreter's lock from a lone message
 ROOM_INTERVAL_S = 0.1  # between two looks at the free room, while little is written
 ROOM_LOOK_SHIFT = 4  # and looked at again when so much was written: this part of the least that is to stay free
-PREPARE_STEP_BYTES = 2 << 20  # where less was written since the last step, the next one may come later
+PREPARE_STEP_BYTES = 2 << 20  # so much is to be written from one step to the next
 
 
 class RoomWatch:
-    """Looks at the free room of the disk, a few times in a second, and tells the loop where publishers are affected.
+    """Looks at the free room of the disk, four times a second or more, and tells the loop what that is to publishers.
 
     Args:
         room: What is compared with; it is changed by `on_change` only, on the loop's thread.
@@ -93,6 +93,12 @@ class RoomWatch:
         return free_bytes
 
 
+def find_interval_s(last_s: float, written_bytes: int) -> float:
+    """Return how long to wait, at most twice as long as last time, when `written_bytes` of the log were written."""
+    wanted_s = last_s * PREPARE_STEP_BYTES / max(written_bytes, 1)
+    return min(max(wanted_s, PREPARE_INTERVAL_S), 2 * last_s, PREPARE_IDLE_S)
+
+
 class Preparable(Protocol):
     """What `PrepareThread` works on: the store."""
 
@@ -147,8 +153,7 @@ class PrepareThread:
                 self._report(as_core_error(error))
                 return
             seen_until, written_until = written_until, self._store.written_until
-            is_busy = written_until - seen_until >= PREPARE_STEP_BYTES
-            interval_s = PREPARE_INTERVAL_S if is_busy else min(2 * interval_s, PREPARE_IDLE_S)
+            interval_s = find_interval_s(interval_s, written_until - seen_until)
 
     def _prepare(self) -> None:
         try:

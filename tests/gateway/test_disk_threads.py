@@ -9,7 +9,14 @@ import pytest
 from core.errors import DiskFullError, FlushFailedError
 from core.room import Room
 from gateway import disk_threads
-from gateway.disk_threads import PrepareThread, RoomWatch
+from gateway.disk_threads import (
+    PREPARE_IDLE_S,
+    PREPARE_INTERVAL_S,
+    PREPARE_STEP_BYTES,
+    PrepareThread,
+    RoomWatch,
+    find_interval_s,
+)
 
 
 class Disk:
@@ -135,3 +142,25 @@ async def test_disk_that_cannot_be_looked_at_changes_nothing_and_is_said_once(ca
     await asyncio.sleep(0)
     assert disk.told == [(99, False)]
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+@pytest.mark.parametrize(
+    ("bytes_per_s", "interval_s"),
+    [
+        (0, PREPARE_IDLE_S),
+        (PREPARE_STEP_BYTES, PREPARE_IDLE_S),  # a step a second
+        (20 * PREPARE_STEP_BYTES, 0.05),
+        (1 << 40, PREPARE_INTERVAL_S),
+    ],
+)
+@pytest.mark.parametrize("first_s", [PREPARE_INTERVAL_S, PREPARE_IDLE_S])
+def test_steps_come_as_often_as_much_is_written(first_s, bytes_per_s, interval_s):
+    found_s = first_s
+    for _ in range(10):
+        found_s = find_interval_s(found_s, round(found_s * bytes_per_s))
+    assert found_s == pytest.approx(interval_s, rel=1e-4)
+
+
+def test_steps_get_rarer_by_halves_and_come_at_once_where_much_was_written():
+    assert find_interval_s(0.01, 0) == 0.02
+    assert find_interval_s(PREPARE_IDLE_S, 1 << 40) == PREPARE_INTERVAL_S
