@@ -33,7 +33,10 @@ class PacedPublisher(Peer):
         self.timer.stop()
 
     def publish(self) -> None:
-        """Write one message."""
+        """Write one message, unless the server hung up."""
+        if self.transport.is_closing():
+            self.timer.stop()
+            return
         self.count.sent += 1
         self.transport.write(self.packet())
 
