@@ -46,6 +46,6 @@ cdef class TurnRunner:
     @cython.locals(now_ms="long long")
     cpdef long long begin_read(self, Py_ssize_t size) except -1
 
-    cpdef end_read(self, long long now_ms)
+    cpdef bint end_read(self, long long now_ms) except -1
 
     cdef _turn(self, long long now_ms)

@@ -162,14 +162,15 @@ class TurnRunner:
         self._is_lone = self._clock.idle_ns > _LONE_NS
         return now_ms
 
-    def end_read(self, now_ms: int) -> None:
-        """Note that they are handled."""
+    def end_read(self, now_ms: int) -> bool:
+        """Note that they are handled; return whether the read came alone, so that all of its work is done."""
         self._broker.is_watched = False
         if self._broker.has_work:
             if self._is_lone:
                 self._turn(now_ms)
             else:
                 self.schedule()
+        return self._is_lone
 
     def _called(self) -> None:
         self._is_called = False

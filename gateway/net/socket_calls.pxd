@@ -21,3 +21,24 @@ cdef inline Py_ssize_t send_part(int fd, data) except -1:
         start = &view[0] if size else NULL
     sent = send(fd, start, size, MSG_DONTWAIT | MSG_NOSIGNAL)
     return sent if sent > 0 else 0
+
+
+cdef extern from *:
+    """
+    #include <netinet/in.h>
+    #include <netinet/tcp.h>
+    #include <sys/socket.h>
+    static inline void lmq_acknowledge(int fd, int is_late) {
+    #ifdef TCP_QUICKACK
+        int now = 1, late = 0;
+        setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &now, sizeof now);
+        if (is_late) setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &late, sizeof late);
+    #endif
+    }
+    """
+    void lmq_acknowledge(int fd, int is_late) noexcept nogil
+
+
+cdef inline int acknowledge(int fd, bint is_late) except -1:
+    lmq_acknowledge(fd, is_late)
+    return 0

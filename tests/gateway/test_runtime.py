@@ -10,6 +10,7 @@ from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from gateway.runtime import LONE_NS, TICK_MS, TURN_BYTES, Clock, CoarseTimer, TurnRunner
+from tests.support.connections import StillClock
 from tests.support.store import open_store
 
 
@@ -157,7 +158,7 @@ class Work:
         now_ms = self.runner.begin_read(size)
         if asks:
             self.ask()
-        self.runner.end_read(now_ms)
+        self.was_lone = self.runner.end_read(now_ms)
         return now_ms
 
 
@@ -182,21 +183,9 @@ async def test_turn_runs_once_for_each_time_that_it_was_asked_for(store):
     assert len(work.turns) == 2
 
 
-class Ticking(Clock):
-    """A clock on which `idle_ns` is what the test says."""
-
-    def __init__(self):
-        super().__init__()
-        self.gap_ns = 0
-
-    def now_ms(self):
-        self.idle_ns = self.gap_ns
-        return 5_000
-
-
 @pytest.mark.asyncio
 async def test_readers_run_between_two_reads_when_a_lot_came_in(store):
-    work = Work(store, Ticking())
+    work = Work(store, StillClock())
     work.read(TURN_BYTES, asks=False)
     work.read()
     assert work.turns == []
@@ -210,9 +199,10 @@ async def test_readers_run_between_two_reads_when_a_lot_came_in(store):
 
 @pytest.mark.asyncio
 async def test_reads_that_follow_each_other_share_a_turn(store):
-    work = Work(store, Ticking())
+    work = Work(store, StillClock())
     for _ in range(3):
         work.read()
+        assert not work.was_lone
     assert work.turns == []
     await asyncio.sleep(0)
     await asyncio.sleep(0)
@@ -221,13 +211,13 @@ async def test_reads_that_follow_each_other_share_a_turn(store):
 
 @pytest.mark.asyncio
 async def test_a_read_alone_is_followed_by_its_turn_at_once(store):
-    clock = Ticking()
+    clock = StillClock()
     work = Work(store, clock)
     clock.gap_ns = LONE_NS + 1
     now_ms = work.runner.begin_read(1)
     work.ask()
     assert work.turns == []  # not in the midst of it
-    work.runner.end_read(now_ms)
+    assert work.runner.end_read(now_ms)
     assert work.turns == [now_ms]
     work.read(asks=False)
     await asyncio.sleep(0)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 from contextlib import asynccontextmanager
+
+import pytest
 
 from core.broker import Broker
 from gateway.net.admission import Admission
@@ -14,6 +17,34 @@ from gateway.net.listener import Listener
 from gateway.net.protocol import ConnectionHandler
 from gateway.net.transport import Endpoint
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
+
+UNACKED_AT = 24  # of Linux's struct tcp_info
+LATE_ACKS = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="the system acknowledges as it likes")
+
+
+class StillClock(Clock):
+    """A clock that stands still, and on which `idle_ns` is what a test says."""
+
+    def __init__(self):
+        super().__init__()
+        self.gap_ns = 0
+
+    def now_ms(self):
+        self.idle_ns = self.gap_ns
+        return 5_000
+
+
+def tcp_pair():
+    """Return both ends of a TCP connection."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        theirs = socket.create_connection(server.getsockname())
+        return server.accept()[0], theirs
+
+
+def count_unacknowledged(sock):
+    """Return how many segments that were sent by `sock` its peer's TCP has not acknowledged."""
+    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, UNACKED_AT + 4)
+    return struct.unpack_from("=I", info, UNACKED_AT)[0]
 
 
 class RecordingHandler(ConnectionHandler):
@@ -28,6 +59,8 @@ class RecordingHandler(ConnectionHandler):
         self.echoes = True
         self.closes_at_eof = True
         self.heard = asyncio.Event()
+        self.look = None  # called at each read
+        self.seen = []  # what it returned
 
     def _note(self, name):
         self.calls.append(name)
@@ -37,6 +70,8 @@ class RecordingHandler(ConnectionHandler):
 
     def on_data(self, data, now_ms):
         self.received += data
+        if self.look is not None:
+            self.seen.append(self.look())
         self._note("data")
         if self.echoes:
             self.transport.write(data)
@@ -77,8 +112,8 @@ class Idle(Broker):
 class Site:
     """One listening door whose handlers can be looked at."""
 
-    def __init__(self, limits):
-        self.clock = Clock()
+    def __init__(self, limits, clock=None):
+        self.clock = clock or Clock()
         self.timer = CoarseTimer(self.clock)
         self.table = ConnectionTable()
         self.refused = {}
@@ -105,10 +140,11 @@ class Site:
 
     async def connect_socket(self):
         """Return a client's plain socket, which does not block and has said `x`, and its handler."""
+        before = len(self.handlers)
         client = socket.create_connection(self.address)
         client.setblocking(False)
         await asyncio.get_running_loop().sock_sendall(client, b"x")
-        while not self.handlers:
+        while len(self.handlers) == before:
             await asyncio.sleep(0)
         handler = self.handlers[-1]
         await handler.until("data")
@@ -120,9 +156,9 @@ class Site:
 
 
 @asynccontextmanager
-async def open_site(limits=None):
+async def open_site(limits=None, clock=None):
     """Yield a listening site; everything is closed at the end."""
-    site = Site(limits or ConnectionLimits())
+    site = Site(limits or ConnectionLimits(), clock)
     listener = Listener("test", site.endpoint, "127.0.0.1", 0)
     site.address = await listener.start()
     site.timer.start(asyncio.get_running_loop())

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import os
 import socket
 
-from gateway.net.socket_calls import send_part
+import pytest
+
+from gateway.net.socket_calls import acknowledge, send_part
+from tests.support.connections import LATE_ACKS, count_unacknowledged, tcp_pair
 
 
 def receive(sock, size):
@@ -30,3 +34,29 @@ def test_socket_whose_peer_is_gone_takes_nothing():
     with ours:
         theirs.close()
         assert send_part(ours.fileno(), b"hello") == 0
+
+
+@LATE_ACKS
+def test_what_is_read_is_acknowledged_when_it_is_said():
+    ours, theirs = tcp_pair()
+    with ours, theirs:
+        for _ in range(3):
+            acknowledge(ours.fileno(), is_late=True)
+            theirs.send(b"hello")
+            assert receive(ours, 5) == b"hello"
+            assert count_unacknowledged(theirs) == 1
+        acknowledge(ours.fileno(), is_late=True)
+        assert count_unacknowledged(theirs) == 0
+        acknowledge(ours.fileno(), is_late=False)
+        theirs.send(b"hello")
+        receive(ours, 5)
+        assert count_unacknowledged(theirs) == 0
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+def test_socket_that_is_not_tcp_stays_as_it_is(is_late):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        acknowledge(ours.fileno(), is_late=is_late)
+        os.write(ours.fileno(), b"hello")
+        assert receive(theirs, 5) == b"hello"
