@@ -77,6 +77,34 @@ class AmqpPeer(asyncio.Protocol):
         await self.call(commands.Channel.Open())
 
 
+class Confirms:
+    """Counts confirmed publishes; a server may confirm one by itself before others that it then confirms together."""
+
+    def __init__(self) -> None:
+        self.until = 0  # all tags up to this one
+        self.beyond: set[int] = set()  # single ones after it
+
+    def take(self, tag: int, *, is_multiple: bool) -> None:
+        """Note one confirm."""
+        if is_multiple or tag == self.until + 1:
+            self.until = max(self.until, tag)
+        elif tag > self.until:
+            self.beyond.add(tag)
+        if self.beyond:
+            self._close_up()
+
+    def _close_up(self) -> None:
+        self.beyond = {tag for tag in self.beyond if tag > self.until}
+        while self.until + 1 in self.beyond:
+            self.until += 1
+            self.beyond.remove(self.until)
+
+    @property
+    def count(self) -> int:
+        """How many publishes were confirmed."""
+        return self.until + len(self.beyond)
+
+
 class AmqpPublisher(AmqpPeer):
     """Publishes one message over and over with `window` unconfirmed; 0 publishes without confirms."""
 
@@ -88,7 +116,7 @@ class AmqpPublisher(AmqpPeer):
         self.message = method + head + FRAME_HEAD.pack(3, 1, len(body)) + body + b"\xce"
         self.window = window
         self.block = self.message * max(window, 256)
-        self.confirmed = 0
+        self.confirms = Confirms()
         self.is_running = False
         self.is_paused = False
 
@@ -102,7 +130,7 @@ class AmqpPublisher(AmqpPeer):
     def pump(self) -> None:
         """Write until the socket or the window is full."""
         if self.window:
-            free = self.window - (self.count.sent - self.confirmed)
+            free = self.window - (self.count.sent - self.count.acked)
             if self.is_running and free > 0:
                 self.transport.write(self.block[: free * len(self.message)])
                 self.count.sent += free
@@ -125,9 +153,9 @@ class AmqpPublisher(AmqpPeer):
         for place in range(0, whole, ACK_FRAME.size):
             _, _, _, class_id, method_id, tag, is_multiple, _ = ACK_FRAME.unpack_from(data, place)
             assert (class_id, method_id) == BASIC_ACK, data[place : place + 40]
-            self.confirmed = tag if is_multiple else self.confirmed + 1
+            self.confirms.take(tag, is_multiple=bool(is_multiple))
         self.tail = data[whole:]
-        self.count.acked = self.confirmed
+        self.count.acked = self.confirms.count
         self.pump()
 
 

@@ -66,7 +66,7 @@ def remarks(scenario: Scenario, row: Row) -> list[str]:
         said.append(f"disk {DISK.text(disk.median)} a message")
     if scenario.figure in {SERVER_CPU, P99}:
         said.append(f"{number(statistics.median(each.result.rate for each in row.kept))}/s")
-    if (lost := max(each.result.lost for each in row.kept)) > 0:
+    if lost := max(each.result.lost for each in row.kept):
         is_late = any(each.result.total.is_late for each in row.kept)
         said.append(f"{'late' if is_late else 'LOST'} {lost:,}")
     if closed := max(each.result.closed for each in row.kept):

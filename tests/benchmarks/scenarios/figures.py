@@ -78,7 +78,7 @@ def compared(figure: Figure, row: Row) -> Spread | None:
 
 def has_lost(row: Row) -> bool:
     """Whether a round that counts lost what had to arrive; what came late is not lost."""
-    return any(each.result.lost > 0 and not each.result.total.is_late for each in row.kept)
+    return any(each.result.lost and not each.result.total.is_late for each in row.kept)
 
 
 def best_peer(figure: Figure, rows: Sequence[Row]) -> float | None:

@@ -37,7 +37,7 @@ class Result:
     server_cpu_s: float = 0.0
     total: Count = field(default_factory=Count)
     closed: int = 0  # connections that the server had closed by the end of the stretch
-    lost: int = 0  # of those that had to arrive, how many did not; below 0: more came than were acknowledged
+    lost: int = 0  # of those that had to arrive, how many did not
     more: dict[str, float] = field(default_factory=dict)
 
     @property

@@ -54,10 +54,6 @@ def test_peer_that_lost_messages_is_not_the_best():
     assert best_peer(RATE, [row("a", 0, 100), row("b", 0, 300, lost=1)]) == 100
 
 
-def test_peer_that_delivered_more_than_it_acknowledged_lost_nothing():
-    assert best_peer(RATE, [row("a", 0, 100), row("b", 0, 300, lost=-1)]) == 300
-
-
 def test_best_is_the_least_where_less_is_better():
     rows = [row("gateway", 1, is_ours=True, p99_us=50.0), row("a", 1, p99_us=100.0), row("b", 1, p99_us=200.0)]
     assert ratio(P99, rows[0], rows) == 0.5

@@ -23,11 +23,6 @@ def made_report(name, *rows):
     return report
 
 
-def test_a_row_says_nothing_of_messages_that_came_before_they_were_acknowledged():
-    made = cells(scenario("mqtt-qos0"), row("a", 0, 1_000, lost=-3), [row("a", 0, 1_000)])
-    assert "-3" not in " ".join(made)
-
-
 def test_a_row_has_a_cell_for_each_column_and_says_what_was_lost():
     made = cells(scenario("mqtt-qos0"), row("a", 0, 1_000, lost=3), [row("a", 0, 1_000)])
     assert len(made) == len(COLUMNS)
