@@ -44,8 +44,9 @@ class Collector:
     def _step(self) -> None:
         """Look at what came since the last time, and leave it alone from then on."""
         self._is_due = False
-        gc.collect()
-        gc.freeze()
+        if self._loop is not None:
+            gc.collect()
+            gc.freeze()
 
     def stop(self) -> None:
         """Give the collector back as it was; what was left alone stays so: the process ends."""

@@ -20,7 +20,7 @@ LOGGER = logging.getLogger(__name__)
 
 PREPARE_INTERVAL_S = 0.004  # while much is written; a step makes a few MiB ready
 PREPARE_IDLE_S = 0.25  # while little is: each step takes the interpreter's lock from a lone message
-ROOM_INTERVAL_S = 0.1  # between two looks at the free room, while little is written
+ROOM_INTERVAL_S = 0.1  # between two looks at the free room, at least, while little is written
 ROOM_LOOK_SHIFT = 4  # and looked at again when so much was written: this part of the least that is to stay free
 PREPARE_STEP_BYTES = 2 << 20  # so much is to be written from one step to the next
 

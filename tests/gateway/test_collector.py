@@ -159,6 +159,18 @@ async def test_new_objects_of_another_thread_are_looked_at_on_the_loop():
         gc.unfreeze()
 
 
+async def test_nothing_is_left_alone_that_comes_due_as_it_stops():
+    collector = Collector()
+    collector.start()
+    kept = []
+    while gc.get_count()[2] < NEW_MIDDLE_COUNT:
+        kept.append([])
+    collector.stop()
+    gc.unfreeze()
+    await asyncio.sleep(0.01)
+    assert gc.get_freeze_count() == 0
+
+
 async def test_routes_are_nothing_for_the_collector():
     compiled = not hasattr(Route, "__dict__")
     dispatch = DispatchSet([b"%LMQ%q"], [1], b"", RefRoom())

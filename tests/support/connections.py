@@ -18,7 +18,7 @@ from gateway.net.protocol import ConnectionHandler
 from gateway.net.transport import Endpoint
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
 
-UNACKED_AT = 24  # of Linux's struct tcp_info
+UNACKED_AT, SEGMENTS_IN_AT = 24, 140  # of Linux's struct tcp_info
 LATE_ACKS = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="the system acknowledges as it likes")
 
 
@@ -43,8 +43,17 @@ def tcp_pair():
 
 def count_unacknowledged(sock):
     """Return how many segments that were sent by `sock` its peer's TCP has not acknowledged."""
-    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, UNACKED_AT + 4)
-    return struct.unpack_from("=I", info, UNACKED_AT)[0]
+    return read_tcp_info(sock, UNACKED_AT)
+
+
+def count_segments(sock):
+    """Return how many segments came to `sock`, acknowledgements by themselves too."""
+    return read_tcp_info(sock, SEGMENTS_IN_AT)
+
+
+def read_tcp_info(sock, at):
+    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, at + 4)
+    return struct.unpack_from("=I", info, at)[0]
 
 
 class RecordingHandler(ConnectionHandler):

@@ -11,7 +11,7 @@ import pytest
 from gateway.net.limits import ConnectionLimits
 from gateway.net.transport import HIGH_WATER_BYTES, UNKNOWN_HOST, pack_host
 from gateway.runtime import LONE_NS
-from tests.support.connections import LATE_ACKS, StillClock, count_unacknowledged, open_site
+from tests.support.connections import LATE_ACKS, StillClock, count_segments, count_unacknowledged, open_site
 
 pytestmark = pytest.mark.asyncio
 
@@ -399,10 +399,14 @@ async def test_messages_that_come_together_are_acknowledged_as_they_are_read():
 
 
 @LATE_ACKS
-async def test_answers_acknowledge_what_they_answer():
+async def test_peer_that_is_answered_later_gets_one_segment_for_each_message():
     async with talking(1) as talks:
-        await talks.say(alone=True)
-        (handler,) = talks.handlers
-        handler.echoes = True
-        for _ in range(3):
-            assert (await talks.say(alone=True))[0][1] == 0
+        (client,), (handler,) = talks.clients, talks.handlers
+        for number in range(9):
+            handler.echoes = number % 2 == 1  # such as a ping; the others are answered after a sync
+            before = count_segments(client)
+            await talks.say(alone=True)
+            if not handler.echoes:
+                handler.transport.write(b"!")
+            assert await asyncio.get_running_loop().sock_recv(client, 1)
+            assert number < 3 or count_segments(client) == before + 1  # once it is known as one
