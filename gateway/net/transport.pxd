@@ -37,8 +37,7 @@ cdef class SocketTransport(Transport):
     cdef public long long timer_slot
 
     @cython.locals(
-        endpoint=Endpoint, handler=ConnectionHandler, timer=CoarseTimer, now_ms="long long", is_answered=bint,
-        is_lone=bint, is_late=bint,
+        endpoint=Endpoint, handler=ConnectionHandler, timer=CoarseTimer, now_ms="long long", is_lone=bint, is_late=bint
     )
     cpdef data_received(self, bytes data)
 

@@ -83,7 +83,7 @@ class SocketTransport(Transport):
         self._socket: asyncio.Transport | None = None
         self._write: Callable[[bytes | memoryview], None] | None = None  # the socket's, while there is one
         self._fd = -1  # the socket's, while `_write` is there: the loop closes it after `connection_lost`
-        self._has_written = False  # since the last read began
+        self._has_written = False  # since the last read was handled
         self._acks_late = False  # TCP waits for us before it acknowledges what is read
         self._is_behind = False  # the loop may have bytes yet to send, and new ones must not overtake them
         self._close_until_ms = 0  # not 0: closing, aborted at that moment
@@ -148,14 +148,14 @@ class SocketTransport(Transport):
                 self._held = data
                 self.pause_reading()
                 return
-        is_answered, self._has_written = self._has_written, False
         now_ms = endpoint.turns.begin_read(len(data))
         try:
             handler.on_data(data, now_ms)
         except Exception as error:
             self._fail(error)
         is_lone = endpoint.turns.end_read(now_ms)
-        is_late = is_lone and not is_answered and not self._has_written
+        is_late = is_lone and not self._has_written
+        self._has_written = False
         if is_late or self._acks_late:
             self._acknowledge(is_late=is_late)
         timer = endpoint.timer
@@ -167,7 +167,8 @@ class SocketTransport(Transport):
         """Have TCP acknowledge what was read, and what comes next, if `is_late`, not before it has gone on.
 
         By itself a read has what comes from a peer that gets no answers acknowledged before we see it, and each lone
-        message waits for that; to a peer that gets answers, this time or after the last, they carry it.
+        message waits for that; to a peer that gets answers they carry it. One that was answered at its last read, not
+        at this one, such as after its CONNECT, may be either: a segment more is cheaper than 40 ms of Nagle's delay.
         """
         if self._fd >= 0 and not self._close_until_ms:
             self._acks_late = is_late

@@ -403,10 +403,20 @@ async def test_peer_that_is_answered_later_gets_one_segment_for_each_message():
     async with talking(1) as talks:
         (client,), (handler,) = talks.clients, talks.handlers
         for number in range(9):
-            handler.echoes = number % 2 == 1  # such as a ping; the others are answered after a sync
             before = count_segments(client)
             await talks.say(alone=True)
-            if not handler.echoes:
-                handler.transport.write(b"!")
+            handler.transport.write(b"!")  # such as after a sync
             assert await asyncio.get_running_loop().sock_recv(client, 1)
             assert number < 3 or count_segments(client) == before + 1  # once it is known as one
+
+
+@LATE_ACKS
+async def test_message_after_an_answer_is_acknowledged_at_once_for_the_sake_of_nagle():
+    async with talking(1) as talks:
+        (handler,) = talks.handlers
+        for _ in range(3):
+            handler.echoes = True  # such as of a CONNECT, or a ping
+            await talks.say(alone=True)
+            handler.echoes = False
+            for _ in range(2):
+                assert (await talks.say(alone=True))[0][1] == 0
