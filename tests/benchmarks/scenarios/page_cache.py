@@ -16,6 +16,7 @@ from pathlib import Path
 FREE_BYTES = 256 << 20  # about what the kernel itself keeps free
 STEP_BYTES = 256 << 20
 CHUNK_BYTES = 1 << 20
+FUTILE_STEPS_MAX = 4  # in a row: one may be made up for by what others let go of just then
 
 
 class FullPageCache:
@@ -29,13 +30,14 @@ class FullPageCache:
         """Read until no more than `free_bytes` are free, or nothing becomes less; return how many bytes were read."""
         began = self._end
         chunk = bytearray(CHUNK_BYTES)
-        while (before := memory_free()) > free_bytes:
+        futile_steps = 0
+        while (before := memory_free()) > free_bytes and futile_steps < FUTILE_STEPS_MAX:
             start, self._end = self._end, self._end + min(STEP_BYTES, before - free_bytes)
             os.ftruncate(self._fd, self._end)
             for at in range(start, self._end, CHUNK_BYTES):
                 os.preadv(self._fd, [chunk], at)
-            if before - memory_free() < (self._end - start) // 2:  # a limit of this container, for example
-                break
+            is_futile = before - memory_free() < (self._end - start) // 2  # a limit of this container, for example
+            futile_steps = futile_steps + 1 if is_futile else 0
         return self._end - began
 
 
