@@ -122,7 +122,10 @@ def main() -> None:
     """Get peers, then list what there is."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help=f"of: {', '.join(FETCHERS)}")
-    fetch(parser.parse_args().names or list(FETCHERS))
+    names = parser.parse_args().names
+    if unknown := [name for name in names if name not in FETCHERS]:
+        parser.error(f"unknown: {', '.join(unknown)}; there are: {', '.join(FETCHERS)}")
+    fetch(names or list(FETCHERS))
     for name, peer in PEERS.items():
         if not peer.is_ours and name != "null":
             print(f"{name:12} {peer.find_version() or 'not installed'}")
