@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -92,7 +93,8 @@ DIRECTIVES = {
     "boundscheck": True,
     "wraparound": False,
     "initializedcheck": False,
-    "show_performance_hints": bool(os.environ.get("LMQ_COMPILE")),  # for who compiles by hand, not for who installs
+    # For who compiles by hand, not for who installs.
+    "show_performance_hints": bool(os.environ.get("LMQ_COMPILE")) and not os.environ.get("LMQ_PROFILE"),
 }
 # A message that comes alone finds the processor's predictions gone, so each jump costs it some 15 ns: calls inside a
 # module are written out.
@@ -120,6 +122,14 @@ if sys.version_info >= (3, 13):
     CFLAGS += [f"-D__Pyx_{name}_CRITICAL_SECTION=Py_{name}_CRITICAL_SECTION" for name in ("BEGIN", "END")]
 else:
     CFLAGS += ["-D__Pyx_BEGIN_CRITICAL_SECTION(o)={", "-D__Pyx_END_CRITICAL_SECTION()=}"]
+# LMQ_PROFILE, for `make optimise`: a build that counts what runs, and one that is laid out by what was counted.
+PROFILE = os.environ.get("LMQ_PROFILE", "")
+PROFILE_CFLAGS = {
+    "": [],
+    "write": ["-fprofile-generate", "-fprofile-update=atomic"],
+    "read": ["-fprofile-use", "-fprofile-partial-training", "-Wmissing-profile", "-Wno-array-bounds"],
+}
+PROFILE_LDFLAGS = {"": [], "write": ["-fprofile-generate"], "read": []}
 SLICE_DIMENSIONS = 2  # the least that Cython takes; a slice is passed by value, with so many dimensions
 SHARED = "core._cython_shared"  # memory views, once for all modules: 2x less to compile
 UNCOMPILED = "lmq-gateway: {reason}: going on uncompiled; everything works, several times slower"
@@ -138,6 +148,16 @@ class AllOrNothing(build_ext):
             print(UNCOMPILED.format(reason=f"no module could be compiled ({error})"), file=sys.stderr)
             self.extensions.clear()
             drop_built()
+
+    def build_extensions(self) -> None:
+        """Add what LMQ_PROFILE asks for; not before, as Cython writes the flags that it sees into the C that it makes.
+
+        A profile is of one C file, to the line.
+        """
+        for extension in self.extensions:
+            extension.extra_compile_args = extension.extra_compile_args + PROFILE_CFLAGS[PROFILE]
+            extension.extra_link_args = extension.extra_link_args + PROFILE_LDFLAGS[PROFILE]
+        super().build_extensions()
 
 
 def built_files(*endings: str) -> list[Path]:
@@ -160,10 +180,26 @@ def drop_outdated() -> None:
             built.unlink()
 
 
+def compiler() -> str:
+    """Return the program that compiles C, as setuptools choose it."""
+    command: str = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+    return command.split(maxsplit=1)[0]
+
+
 def has_compiler() -> bool:
     """Return whether the C compiler that would be called is there; without it nothing need be made ready for it."""
-    command = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
-    return shutil.which(command.split()[0]) is not None
+    return shutil.which(compiler()) is not None
+
+
+def check_profile() -> None:
+    """End here where LMQ_PROFILE asks for what this compiler cannot do: another than GCC writes other profiles."""
+    if PROFILE not in PROFILE_CFLAGS:
+        sys.exit(f"lmq-gateway: LMQ_PROFILE is `write` or `read`, not `{PROFILE}`")
+    if PROFILE:
+        command = [compiler(), "-v"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stderr  # noqa: S603 - the build's own
+        if "gcc version" not in said:
+            sys.exit(f"lmq-gateway: LMQ_PROFILE needs GCC; {compiler()} is another compiler")
 
 
 def extensions() -> list[Extension]:
@@ -179,6 +215,7 @@ def extensions() -> list[Extension]:
         print(UNCOMPILED.format(reason="no C compiler found"), file=sys.stderr)
         drop_built()
         return []
+    check_profile()
     try:
         from Cython.Compiler import Options
 

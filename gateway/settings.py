@@ -21,7 +21,16 @@ from gateway.address import PORT_MAX, parse_address
 
 ENV_PREFIX = "LMQ_"
 # Variables with the prefix that are no settings: the build's, the way to the file, and those of tests and tools.
-NOT_SETTINGS = ("LMQ_COMPILE", "LMQ_CONFIG", "LMQ_OFFICIAL_", "LMQ_REAL_JAVA", "LMQ_TEST_", "LMQ_BENCH_", "LMQ_DEMO_")
+NOT_SETTINGS = (
+    "LMQ_COMPILE",
+    "LMQ_PROFILE",
+    "LMQ_CONFIG",
+    "LMQ_OFFICIAL_",
+    "LMQ_REAL_JAVA",
+    "LMQ_TEST_",
+    "LMQ_BENCH_",
+    "LMQ_DEMO_",
+)
 
 
 class SettingsError(Exception):

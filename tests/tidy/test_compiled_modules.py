@@ -57,6 +57,49 @@ def test_what_has_to_be_compiled_and_cannot_be_fails(tmp_path):
     assert "no Cython found: going on uncompiled" in result.stderr
 
 
+@pytest.mark.skipif(os.environ.get("LMQ_COMPILE") == "none", reason="nothing is compiled")
+def test_module_is_compiled_from_a_profile_of_itself(tmp_path):
+    (tmp_path / "core").mkdir()
+    for name in ("setup.py", "core/__init__.py", "core/room.py", "core/room.pxd"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    use = "from core.room import Room; print(Room.__module__, Room(1))"
+
+    def build(profile):
+        env = {**os.environ, "LMQ_COMPILE": "core/room.py", "LMQ_PROFILE": profile}
+        command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", "--force"]
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+
+    without = build("read")
+    if "needs GCC" in without.stderr:
+        pytest.skip("the compiler is not GCC")
+    assert "profile count data file not found" in without.stderr
+    counting = build("write")
+    assert counting.returncode == 0, counting.stderr
+    subprocess.run([sys.executable, "-c", use], cwd=tmp_path, check=True)
+    assert list((tmp_path / "build").rglob("room.gcda"))
+    laid_out = build("read")
+    assert laid_out.returncode == 0, laid_out.stderr
+    assert "profile count data file not found" not in laid_out.stderr
+    said = subprocess.run([sys.executable, "-c", use], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert said.stdout.startswith("core.room ")
+
+
+def test_profile_of_another_compiler_is_refused(tmp_path):
+    other = tmp_path / "cc"
+    other.write_text("#!/bin/sh\necho 'clang version 19' >&2\n")
+    other.chmod(0o755)
+    (tmp_path / "setup.py").write_text((ROOT / "setup.py").read_text())
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    for profile, reason in (
+        ("write", "LMQ_PROFILE needs GCC"),
+        ("both", "LMQ_PROFILE is `write` or `read`, not `both`"),
+    ):
+        env = {**os.environ, "LMQ_COMPILE": "core/room.py", "LMQ_PROFILE": profile, "CC": str(other)}
+        result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        assert result.returncode != 0
+        assert reason in result.stderr
+
+
 def test_the_whole_check_compiles_or_fails():
     assert "export LMQ_COMPILE=all " in (ROOT / ".ci" / "run").read_text()
 
