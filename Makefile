@@ -37,7 +37,7 @@ optimise: $(VENV)/.base $(VENV)/.test ## compile once more, laid out by what run
 	@cd $(PROFILED)/build && find temp.* -name '*.gcda' | tar -cf - -T - | tar -xf - -C ../..
 	@echo "compiling with what was counted"
 	@LMQ_COMPILE=all LMQ_PROFILE=read $(PY) setup.py --quiet build_ext --inplace --parallel 2 --force
-	@rm -rf $(PROFILED) && touch $(VENV)/.compiled $(VENV)/.optimised
+	@rm -rf $(PROFILED) && touch $(VENV)/.compiled
 
 test: setup-test ## run all tests, compiled
 	@$(PY) -m pytest -q $(ARGS)
@@ -75,7 +75,7 @@ build: setup-check ## wheel and source archive in dist/
 clean: ## remove what was built; .venv and data stay
 	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	@find core gateway spark_analytics \( -name '*.so' -o -name '*.c' \) -delete
-	@rm -f $(VENV)/.compiled $(VENV)/.optimised
+	@rm -f $(VENV)/.compiled
 
 lock: ## write requirements/constraints.txt anew, from the newest versions that pyproject.toml allows
 	@rm -rf build/lock && $(PYTHON) -m venv build/lock
@@ -103,7 +103,6 @@ $(VENV)/.base: $(PY) pyproject.toml $(CONSTRAINTS)
 
 $(VENV)/.compiled: $(VENV)/.base $(COMPILED_SOURCES)
 	@echo "compiling the data path"
-	@rm -f $(VENV)/.optimised
 	@$(PY) setup.py --quiet build_ext --inplace --parallel 2
 	@touch $@
 

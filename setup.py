@@ -130,6 +130,7 @@ PROFILE_CFLAGS = {
     "read": ["-fprofile-use", "-fprofile-partial-training", "-Wmissing-profile", "-Wno-array-bounds"],
 }
 PROFILE_LDFLAGS = {"": [], "write": ["-fprofile-generate"], "read": []}
+OPTIMISED = Path("build", "optimised")  # is there while the last build was laid out by a profile: benchmarks say so
 SLICE_DIMENSIONS = 2  # the least that Cython takes; a slice is passed by value, with so many dimensions
 SHARED = "core._cython_shared"  # memory views, once for all modules: 2x less to compile
 UNCOMPILED = "lmq-gateway: {reason}: going on uncompiled; everything works, several times slower"
@@ -154,10 +155,15 @@ class AllOrNothing(build_ext):
 
         A profile is of one C file, to the line.
         """
+        if PROFILE == "read" and not any(Path(self.build_temp).rglob("*.gcda")):
+            sys.exit("lmq-gateway: no profile is there to read: build with LMQ_PROFILE=write, and run that")
         for extension in self.extensions:
             extension.extra_compile_args = extension.extra_compile_args + PROFILE_CFLAGS[PROFILE]
             extension.extra_link_args = extension.extra_link_args + PROFILE_LDFLAGS[PROFILE]
+        OPTIMISED.unlink(missing_ok=True)
         super().build_extensions()
+        if PROFILE == "read":
+            OPTIMISED.touch()
 
 
 def built_files(*endings: str) -> list[Path]:

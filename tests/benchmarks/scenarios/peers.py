@@ -93,7 +93,7 @@ def built_version(program: str) -> Callable[[], str | None]:
 
 # The gateway
 
-OPTIMISED = Path(sys.prefix) / ".optimised"  # is there while the build in place is that of `make optimise`
+OPTIMISED = ROOT / "build" / "optimised"  # setup.py says so of its last build
 
 
 def our_version() -> str:
