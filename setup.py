@@ -7,11 +7,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
+from setuptools.modified import newer
 
 # Plain Python modules with a .pxd beside them, in the order of the layers.
 COMPILED = [
@@ -127,17 +129,67 @@ PROFILE = os.environ.get("LMQ_PROFILE", "")
 PROFILE_CFLAGS = {
     "": [],
     "write": ["-fprofile-generate", "-fprofile-update=atomic"],
-    "read": ["-fprofile-use", "-fprofile-partial-training", "-Wmissing-profile", "-Wno-array-bounds"],
+    "read": ["-fprofile-use", "-Wmissing-profile", "-Wno-array-bounds"],
 }
+UNWATCHED = "spark_analytics."  # no load of `make bench` runs it, and what a profile does not see is made small
 PROFILE_LDFLAGS = {"": [], "write": ["-fprofile-generate"], "read": []}
 OPTIMISED = Path("build", "optimised")  # is there while the last build was laid out by a profile: benchmarks say so
 SLICE_DIMENSIONS = 2  # the least that Cython takes; a slice is passed by value, with so many dimensions
 SHARED = "core._cython_shared"  # memory views, once for all modules: 2x less to compile
+LIBRARY = "core._compiled"  # what is compiled of all modules: one message's way lies in fewer pages of one library
+PARTS = Path("build", "parts")  # the C that is written here
+LIBRARY_SOURCE = """\
+#include <Python.h>
+
+{declarations}
+
+static const struct {{
+    const char *module;
+    const char *capsule;
+    PyObject *(*init)(void);
+}} parts[] = {{
+{rows}
+}};
+
+static int add_parts(PyObject *library)
+{{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {{
+        PyObject *capsule = PyCapsule_New((void *)parts[i].init, parts[i].capsule, NULL);
+        if (capsule == NULL || PyObject_SetAttrString(library, parts[i].module, capsule) < 0) {{
+            Py_XDECREF(capsule);
+            return -1;
+        }}
+        Py_DECREF(capsule);
+    }}
+    return 0;
+}}
+
+static PyModuleDef_Slot slots[] = {{{{Py_mod_exec, add_parts}}, {{0, NULL}}}};
+static struct PyModuleDef library = {{PyModuleDef_HEAD_INIT, "{library}", NULL, 0, NULL, slots}};
+
+PyMODINIT_FUNC PyInit_{name}(void)
+{{
+    return PyModuleDef_Init(&library);
+}}
+"""
+MODULE_SOURCE = """\
+#include <Python.h>
+
+PyMODINIT_FUNC PyInit_{name}(void)
+{{
+    PyObject *library = PyImport_ImportModule("{library}");
+    PyObject *(*init)(void) = NULL;
+    if (library != NULL)
+        init = (PyObject * (*)(void)) PyCapsule_Import("{library}.{part}", 0);
+    Py_XDECREF(library);
+    return init == NULL ? NULL : init();
+}}
+"""
 UNCOMPILED = "lmq-gateway: {reason}: going on uncompiled; everything works, several times slower"
 
 
 class AllOrNothing(build_ext):
-    """Builds every module or none: compiled modules reach into each other, so half of them would not load."""
+    """Builds every module or none, in one library: compiled modules reach into each other."""
 
     def run(self) -> None:
         """Build; without a C compiler leave no compiled module behind."""
@@ -151,24 +203,78 @@ class AllOrNothing(build_ext):
             drop_built()
 
     def build_extensions(self) -> None:
-        """Add what LMQ_PROFILE asks for; not before, as Cython writes the flags that it sees into the C that it makes.
-
-        A profile is of one C file, to the line.
-        """
+        """Compile all modules into one library, and a file for each module that has Python find it in there."""
         if PROFILE == "read" and not any(Path(self.build_temp).rglob("*.gcda")):
             sys.exit("lmq-gateway: no profile is there to read: build with LMQ_PROFILE=write, and run that")
-        for extension in self.extensions:
-            extension.extra_compile_args = extension.extra_compile_args + PROFILE_CFLAGS[PROFILE]
-            extension.extra_link_args = extension.extra_link_args + PROFILE_LDFLAGS[PROFILE]
         OPTIMISED.unlink(missing_ok=True)
+        *modules, library = self.extensions
+        with ThreadPoolExecutor(self.parallel or 1) as threads:
+            library.depends = library.extra_objects = list(threads.map(self.compile_module, modules))
+        library.sources = [library_source(library.name, modules)]
+        library.extra_link_args = PROFILE_LDFLAGS[PROFILE]
+        for module in modules:
+            module.sources = [module_source(module.name)]
         super().build_extensions()
         if PROFILE == "read":
             OPTIMISED.touch()
 
+    def compile_module(self, module: Extension) -> str:
+        """Compile a module where its C is newer, and return its object file.
+
+        What LMQ_PROFILE asks for is added here, not before, as Cython writes the flags that it sees into the C that
+        it makes, and a profile is of one C file, to the line.
+        """
+        profile = [] if module.name.startswith(UNWATCHED) else PROFILE_CFLAGS[PROFILE]
+        (built,) = self.compiler.object_filenames(module.sources, output_dir=self.build_temp)
+        if self.force or newer(module.sources[0], built):
+            self.compiler.compile(
+                module.sources,
+                output_dir=self.build_temp,
+                macros=[(f"PyInit_{last_of(module.name)}", f"lmq_init_{part_of(module.name)}")],
+                extra_postargs=CFLAGS + profile,
+            )
+        return str(built)
+
+
+def last_of(module: str) -> str:
+    """Return the last part of a module's name."""
+    return module.rpartition(".")[2]
+
+
+def part_of(module: str) -> str:
+    """Return the name of a module in the library."""
+    return module.replace(".", "_")
+
+
+def written(module: str, text: str) -> str:
+    """Write the C of a part of the build, where it isn't there yet, and return its path."""
+    path = PARTS / (module.replace(".", "/") + ".c")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+    return str(path)
+
+
+def library_source(library: str, modules: list[Extension]) -> str:
+    """Write the C that offers each module of the library by a capsule, and return its path."""
+    parts = [part_of(module.name) for module in modules]
+    text = LIBRARY_SOURCE.format(
+        library=library,
+        name=last_of(library),
+        declarations="\n".join(f"extern PyObject *lmq_init_{part}(void);" for part in parts),
+        rows="\n".join(f'    {{"{part}", "{library}.{part}", lmq_init_{part}}},' for part in parts),
+    )
+    return written(library, text)
+
+
+def module_source(module: str) -> str:
+    """Write the C of the file that Python opens for a module, and return its path."""
+    return written(module, MODULE_SOURCE.format(library=LIBRARY, name=last_of(module), part=part_of(module)))
+
 
 def built_files(*endings: str) -> list[Path]:
     """Return what is there of an earlier build, by the endings of its names."""
-    stems = map(Path, [*COMPILED, SHARED.replace(".", "/")])
+    stems = map(Path, [*COMPILED, SHARED.replace(".", "/"), LIBRARY.replace(".", "/")])
     return [built for stem in stems for ending in endings for built in stem.parent.glob(f"{stem.stem}{ending}")]
 
 
@@ -212,7 +318,7 @@ def extensions() -> list[Extension]:
     """Return the extension modules to build, as LMQ_COMPILE says.
 
     Unset: all of them, or none where that fails. `all`: all of them, and a failure is an error. `none`. Or the paths
-    of some, with commas between.
+    of some, with commas between: a library of no others, to try the build itself.
     """
     choice = os.environ.get("LMQ_COMPILE", "")
     if choice == "none":
@@ -235,14 +341,10 @@ def extensions() -> list[Extension]:
     wanted = COMPILED if choice in {"", "all"} else choice.split(",")
     if wanted is COMPILED:
         drop_outdated()
-    modules = [
-        Extension(path.removesuffix(".py").replace("/", "."), [path], extra_compile_args=CFLAGS) for path in wanted
-    ]
-    modules.append(Extension(SHARED, [SHARED.replace(".", "/") + ".c"], extra_compile_args=CFLAGS))
-    built: list[Extension] = cythonize(
-        modules, compiler_directives=DIRECTIVES, quiet=True, shared_utility_qualified_name=SHARED
-    )
-    return built
+    modules = [Extension(path.removesuffix(".py").replace("/", "."), [path]) for path in wanted]
+    modules.append(Extension(SHARED, [SHARED.replace(".", "/") + ".c"]))
+    modules = cythonize(modules, compiler_directives=DIRECTIVES, quiet=True, shared_utility_qualified_name=SHARED)
+    return [*modules, Extension(LIBRARY, [])]
 
 
 setup(ext_modules=extensions(), cmdclass={"build_ext": AllOrNothing})

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from core import message
 from tests.support.sources import COMPILED_DECLARATIONS, ROOT, compiled_list
 
 # Declarations only: inline C in place of a Python module of the same name.
@@ -40,6 +41,15 @@ def test_module_that_runs_is_of_the_build_under_test(path):
     assert (ROOT / path).parent == type(ROOT)(module.__file__).parent
     if os.environ.get("LMQ_COMPILE") in {"none", "all"}:
         assert module.__file__.endswith(".py") == (os.environ["LMQ_COMPILE"] == "none")
+
+
+def test_all_compiled_modules_come_from_one_library():
+    if message.__file__.endswith(".py"):
+        pytest.skip("nothing is compiled")
+    library = importlib.import_module("core._compiled")
+    parts = {name for name in vars(library) if not name.startswith("__")}
+    modules = {path.removesuffix(".py").replace("/", "_") for path in compiled_list()}
+    assert parts == modules | {"core__cython_shared"}
 
 
 def test_what_has_to_be_compiled_and_cannot_be_fails(tmp_path):
