@@ -9,7 +9,7 @@ import datetime as dt
 import os
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +67,7 @@ class Bench:
         with running() as servers, self.console.status("") as status:
             rounds = self.rounds * scenario.times_rounds
             for number_of_round in range(rounds):
-                for peer in peers:
+                for peer in in_turn(peers, number_of_round):
                     self.ending.check()
                     if not rows[peer.name].failure:
                         status.update(f"{scenario.name}: round {number_of_round + 1} of {rounds}, {peer.name}")
@@ -113,6 +113,12 @@ class Bench:
 def can_do(peer: Peer, scenario: Scenario) -> bool:
     """Whether the peer has the doors of the scenario, or another way to do it, and is not known to be unable."""
     return (scenario.doors <= peer.doors or peer.name in scenario.instead) and peer.name not in scenario.without
+
+
+def in_turn(peers: Sequence[Peer], number_of_round: int) -> list[Peer]:
+    """Return the servers in the order of a round: each is the first in its turn, and none always follows the same."""
+    at = number_of_round % len(peers) if peers else 0
+    return [*peers[at:], *peers[:at]]
 
 
 @contextlib.contextmanager

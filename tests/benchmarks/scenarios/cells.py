@@ -48,7 +48,7 @@ def cells(scenario: Scenario, row: Row, rows: Sequence[Row]) -> tuple[str, ...]:
         number(cpu.median) if cpu else "",
         number(statistics.median(each.private_mb for each in row.kept)),
         f"{statistics.median(each.result.load_cpu_s / each.result.secs for each in row.kept):.0%}",
-        f"{number(times)}x" if times is not None else "",
+        f"{times.text()}x" if times is not None else "",
         "\n".join(each.text(scenario) for each in verdicts(scenario, row, rows)),
         published,
         ", ".join(remarks(scenario, row)),

@@ -12,6 +12,7 @@ from tests.benchmarks.scenarios.load import Result
 from tests.benchmarks.scenarios.scenarios import Floor, Scenario
 
 NOT_COMPARED = "not compared"
+SHARE_OF_EACH_TAIL = 0.025
 
 
 @dataclass
@@ -81,20 +82,52 @@ def has_lost(row: Row) -> bool:
     return any(each.result.lost and not each.result.total.is_late for each in row.kept)
 
 
-def best_peer(figure: Figure, rows: Sequence[Row]) -> float | None:
-    """Return the best median of the peers that lost nothing, the null relay aside, None where there is none."""
+def best_peer(figure: Figure, rows: Sequence[Row]) -> Row | None:
+    """Return the peer with the best median of those that lost nothing, not the null relay; None where there is none."""
     peers = [row for row in rows if not row.is_ours and row.peer != "null" and not has_lost(row)]
-    found = [compared(figure, row) for row in peers]
-    medians = [each.median for each in found if each is not None]
-    if not medians:
+    medians = [(own.median, row) for row in peers if (own := compared(figure, row)) is not None]
+    best_of = max if figure.is_more_better else min
+    return best_of(medians, key=lambda each: each[0])[1] if medians else None
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The median of the rounds' ratios to another server's, and bounds that hold it with 95 % confidence."""
+
+    median: float
+    low: float | None = None  # None where there are too few rounds to say
+    high: float | None = None
+
+    def text(self) -> str:
+        """Return it as the tables have it."""
+        bounds = f" ({number(self.low)}–{number(self.high)})" if self.low is not None and self.high is not None else ""
+        return f"{number(self.median)}{bounds}"
+
+
+def ratio(figure: Figure, row: Row, rows: Sequence[Row]) -> Ratio | None:
+    """Return this server's figure over the best peer's, each round beside that peer's turn in the same round.
+
+    A machine that is slow for some seconds slows both of a pair; medians taken apart would hold it against one.
+    """
+    best = best_peer(figure, rows)
+    if best is None:
         return None
-    return max(medians) if figure.is_more_better else min(medians)
+    pairs = [(value_of(figure, a), value_of(figure, b)) for a, b in zip(row.kept, best.kept, strict=False)]
+    ratios = sorted(own / other for own, other in pairs if other > 0 and not math.isnan(own))
+    return median_with_bounds(ratios) if ratios else None
 
 
-def ratio(figure: Figure, row: Row, rows: Sequence[Row]) -> float | None:
-    """Return this server's median over the best peer's."""
-    own, best = compared(figure, row), best_peer(figure, rows)
-    return own.median / best if own is not None and best else None
+def median_with_bounds(ordered: Sequence[float]) -> Ratio:
+    """Return the median of ordered values, and the values that hold it with 95 % confidence, whatever is their spread.
+
+    The k-th from either end do where so few as k - 1 of n values are on one side of the true median with 2.5 % at most.
+    """
+    n = len(ordered)
+    median, outside, share = statistics.median(ordered), 0, 0.5**n
+    while share <= SHARE_OF_EACH_TAIL:
+        outside += 1
+        share += math.comb(n, outside) * 0.5**n
+    return Ratio(median, ordered[outside - 1], ordered[-outside]) if outside else Ratio(median)
 
 
 @dataclass(frozen=True)
@@ -102,12 +135,12 @@ class Verdict:
     """A floor beside what was found: a ratio where the floor is one, None where there is nothing to compare with."""
 
     floor: Floor
-    found: float | None
+    found: Ratio | None
 
     @property
     def word(self) -> str:
         """Return whether it is met."""
-        return NOT_COMPARED if self.found is None else self.floor.figure.judge(self.found, self.floor.value)
+        return NOT_COMPARED if self.found is None else self.floor.figure.judge(self.found.median, self.floor.value)
 
     def text(self, scenario: Scenario) -> str:
         """Return it as it stands in our row, where the scenario's own figure has columns of its own."""
@@ -115,7 +148,7 @@ class Verdict:
         said = f"{self.floor.value:,g}{unit} {self.word}"
         if self.floor.figure == scenario.figure:
             return said
-        found = "" if self.found is None else f"{number(self.found)} of "
+        found = "" if self.found is None else f"{self.found.text()} of "
         return f"{self.floor.figure.title} {found}{said}"
 
 
@@ -124,8 +157,8 @@ def verdicts(scenario: Scenario, row: Row, rows: Sequence[Row]) -> list[Verdict]
     return [Verdict(floor, _found(floor, row, rows)) for floor in scenario.floors if row.is_ours]
 
 
-def _found(floor: Floor, row: Row, rows: Sequence[Row]) -> float | None:
+def _found(floor: Floor, row: Row, rows: Sequence[Row]) -> Ratio | None:
     if floor.is_ratio:
         return ratio(floor.figure, row, rows)
     own = compared(floor.figure, row)
-    return own.median if own is not None else None
+    return Ratio(own.median) if own is not None else None

@@ -84,7 +84,7 @@ async def run(
     rate: float = 2_000,
     qos: int = 0,
     payload_bytes: int = 256,
-    warm_s: float = 0.5,
+    warm_s: float = 0.25,
     probe: Probe = no_probe,
 ) -> Result:
     """Send `rate` messages a second to one subscriber; percentiles in microseconds are in `more`."""

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from tests.benchmarks.scenarios.cells import COLUMNS, table_rows
 from tests.benchmarks.scenarios.elsewhere import FIGURES, NOTE, elsewhere
-from tests.benchmarks.scenarios.figures import Round, Row, compared, ratio, value_of, verdicts
+from tests.benchmarks.scenarios.figures import Ratio, Round, Row, compared, ratio, value_of, verdicts
 from tests.benchmarks.scenarios.scenarios import Scenario
 
 OURS, NULL, OTHERS = "#1f6f8b", "#c9c9c9", "#8a8f98"
@@ -80,26 +80,30 @@ def as_json(report: Report) -> dict[str, Any]:
 
 
 def _row_as_json(scenario: Scenario, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
-    own = compared(scenario.figure, row)
+    own, times = compared(scenario.figure, row), ratio(scenario.figure, row, rows)
     return {
         "server": row.peer,
         "version": row.version,
         "failure": row.failure,
         **({"median": own.median, "min": own.low, "max": own.high} if own else {}),
-        "to_best_peer": ratio(scenario.figure, row, rows),
+        "to_best_peer": _ratio_as_json(times),
         "floors": [
             {
                 "figure": each.floor.figure.name,
                 "limit": each.floor.value,
                 "is_ratio": each.floor.is_ratio,
                 "is_most": not each.floor.figure.is_more_better,
-                "found": each.found,
+                "found": _ratio_as_json(each.found),
                 "verdict": each.word,
             }
             for each in verdicts(scenario, row, rows)
         ],
         "rounds": [_round_as_json(scenario, each) for each in row.rounds],
     }
+
+
+def _ratio_as_json(times: Ratio | None) -> dict[str, float | None] | None:
+    return {"median": times.median, "low": times.low, "high": times.high} if times is not None else None
 
 
 def _round_as_json(scenario: Scenario, each: Round) -> dict[str, Any]:

@@ -157,7 +157,7 @@ SCENARIOS = (
     ),
     Scenario(
         "mqtt-latency", "MQTT QoS 0 at 2,000 messages a second: 99th percentile", MQTT, mqtt_latency(),
-        P99, (Floor(P50, 1), Floor(P99, 1)), times_rounds=10, secs_share=0.25,
+        P99, (Floor(P50, 1), Floor(P99, 1)), times_rounds=25, secs_share=0.125,
     ),
     Scenario(
         "mqtt-idle", "5,000 idle MQTT connections with a subscription each: memory of one", MQTT, mqtt_idle(5_000),

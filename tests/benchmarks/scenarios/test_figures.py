@@ -10,10 +10,12 @@ from tests.benchmarks.chosen import choose
 from tests.benchmarks.figure import MET, MISSED, number
 from tests.benchmarks.scenarios.figures import (
     NOT_COMPARED,
+    Ratio,
     Round,
     Row,
     best_peer,
     compared,
+    median_with_bounds,
     ratio,
     spread,
     verdicts,
@@ -46,17 +48,37 @@ def test_spread_passes_over_what_is_not_a_number():
 
 def test_best_peer_is_neither_ours_nor_the_relay():
     rows = [row("gateway", 0, 900, is_ours=True), row("null", 0, 5_000), row("a", 0, 100), row("b", 0, 300)]
-    assert best_peer(RATE, rows) == 300
-    assert ratio(RATE, rows[0], rows) == 3.0
+    assert best_peer(RATE, rows).peer == "b"
+    assert ratio(RATE, rows[0], rows).median == 3.0
 
 
 def test_peer_that_lost_messages_is_not_the_best():
-    assert best_peer(RATE, [row("a", 0, 100), row("b", 0, 300, lost=1)]) == 100
+    assert best_peer(RATE, [row("a", 0, 100), row("b", 0, 300, lost=1)]).peer == "a"
 
 
 def test_best_is_the_least_where_less_is_better():
     rows = [row("gateway", 1, is_ours=True, p99_us=50.0), row("a", 1, p99_us=100.0), row("b", 1, p99_us=200.0)]
-    assert ratio(P99, rows[0], rows) == 0.5
+    assert ratio(P99, rows[0], rows).median == 0.5
+
+
+def test_each_round_stands_beside_the_peers_turn_in_it():
+    ours, peer = row("gateway", 0, 110, 550, 220, is_ours=True), row("a", 0, 100, 500, 200)
+    assert ratio(RATE, ours, [ours, peer]) == Ratio(pytest.approx(1.1))  # the medians alone would say 220 / 200
+
+
+def test_round_in_which_the_peer_failed_is_passed_over():
+    ours, peer = row("gateway", 0, 110, 550, 220, is_ours=True), row("a", 0, 100)
+    assert ratio(RATE, ours, [ours, peer]).median == pytest.approx(1.1)
+
+
+@pytest.mark.parametrize(
+    ("count", "bounds"), [(5, (None, None)), (6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (15, (4, 12)), (99, (40, 60))]
+)
+def test_bounds_of_a_median_are_those_of_the_sign_test(count, bounds):
+    found = median_with_bounds(range(1, count + 1))
+    assert found.median == (count + 1) / 2
+    assert (found.low, found.high) == bounds
+    assert found.text().endswith(")") == (bounds[0] is not None)
 
 
 def test_there_is_no_ratio_without_a_peer():
@@ -102,7 +124,7 @@ def test_floors_of_rate_and_of_disk_are_judged_apart():
     for each in ours.rounds:
         each.disk_bytes_each = 8_100.0
     judged = verdicts(scenario("amqp-1000"), ours, [ours, peer])
-    assert [(each.floor.figure.name, each.found, each.word) for each in judged] == [
+    assert [(each.floor.figure.name, each.found.median, each.word) for each in judged] == [
         ("rate", 3.0, MET),
         ("disk_kb_each", 8.1, MISSED),
     ]
