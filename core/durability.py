@@ -116,6 +116,8 @@ class Durability:
         self._is_flushing = False
         if self._waiting:
             self.request_flush()
+        else:
+            self._store.touch_ahead()  # the sync protected what it wrote: the next message would have to wait for that
 
     def _call_covered(self) -> None:
         """Tell those whom the flush covered; who asks meanwhile comes after them."""

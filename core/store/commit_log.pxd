@@ -17,6 +17,7 @@ cdef Py_ssize_t _SET_HEADER_BYTES
 cdef long long _VARINT_MASK
 cdef Py_ssize_t _SET_SHARE
 cdef Py_ssize_t _PAGE_BYTES
+cdef Py_ssize_t _TOUCHED_PAGES_MAX
 
 
 @cython.final
@@ -32,15 +33,19 @@ cdef class CommitLog:
     cdef readonly long long base
     cdef readonly Py_ssize_t position
     cdef readonly Py_ssize_t size
-    cdef readonly Py_ssize_t touched_at
+    cdef readonly Py_ssize_t touched_end
+    cdef readonly Py_ssize_t touched_pages
+    cdef bint is_synced
     cdef readonly long long store_ms
     cdef readonly long long message_count
     cdef readonly long long dispatch_count
 
     cpdef long long written_until(self)
 
-    @cython.locals(at=Py_ssize_t)
+    @cython.locals(at=Py_ssize_t, pages=Py_ssize_t)
     cpdef touch_ahead(self)
+
+    cpdef note_sync(self)
 
     @cython.locals(
         body_buf="const unsigned char[::1]", extra_buf="const unsigned char[::1]", routes=list, route=Route,

@@ -30,6 +30,7 @@ from core.store.segments import Segments
 ENTRIES_MAX = 16 << 20  # entries of one segment: 64 MiB of memory; one that reaches it is closed early
 SET_AGAIN_PARTS = 16  # after such a part of a segment a set in use is written again: that ends what damage costs
 SET_SHARE = 64  # ... but no sooner than after so many times its own size
+TOUCHED_PAGES_MAX = 16  # made ready at once: some 30 us, and at most so many pages of zeros in a sync
 
 _PROPERTIES_BYTES_MAX = PROPERTIES_BYTES_MAX
 _CRC_BYTES = CRC_PROPERTY_BYTES
@@ -44,6 +45,7 @@ _SET_HEADER_BYTES = SET_HEADER_BYTES
 _VARINT_MASK = 0x7F
 _SET_SHARE = SET_SHARE
 _PAGE_BYTES = PAGE_BYTES
+_TOUCHED_PAGES_MAX = TOUCHED_PAGES_MAX
 
 
 class CommitLog:
@@ -77,7 +79,9 @@ class CommitLog:
         self.base = 0
         self.position = 0  # of the next record in the newest segment
         self.size = 0  # of the newest segment; 0 while there is none
-        self.touched_at = 0  # the last page that `touch_ahead` had ready
+        self.touched_end = 0  # of the pages that `touch_ahead` had ready
+        self.touched_pages = 0  # how many the last time, 0 when a sync came since
+        self.is_synced = False  # after the last `touch_ahead`
         self.store_ms = 0
         self.message_count = 0  # appended since the start, without the records of interned sets
         self.dispatch_count = 0  # entries that these made in light queues
@@ -89,7 +93,7 @@ class CommitLog:
         self.view = newest.view
         self.base = self.segments.newest_base
         self.size = newest.size
-        self.touched_at = 0
+        self.touched_end = 0
         self.position = position
         self.store_ms = max(store_ms, self.store_ms)
 
@@ -102,14 +106,37 @@ class CommitLog:
         return self.base + self.position
 
     def touch_ahead(self) -> None:
-        """Have the page after the present one ready for writing, so that no message has to wait for that.
+        """Have what the next message is written to ready, so that it does not have to wait for that.
 
-        The first write to a page enters the kernel for longer than everything else that a lone message needs.
+        The first write to a page enters the kernel for longer than everything else that a lone message needs, and whom
+        the message before woke may wait for the end of it: where messages come one by one it is done for several pages
+        at once and seldom, for twice as many each time. A sync writes what was made ready, which has to be made ready
+        again: after one it begins with a single page.
         """
+        self.head.touch_ahead()
+        if self.is_synced:
+            self.is_synced = False
+            if self.position < self.size:
+                octets.write_u8(self.view, self.position, 0)  # as it is: nothing is written there yet
+            if self.touched_pages > 1:
+                self.touched_end = 0
+            self.touched_pages = 0
         at = self.position - self.position % _PAGE_BYTES + _PAGE_BYTES
-        if at != self.touched_at and at < self.size:
-            self.touched_at = at
-            octets.write_u8(self.view, at, 0)  # as it is: nothing is written there yet
+        if at < self.touched_end:
+            return
+        pages = 1
+        if at == self.touched_end and self.touched_pages > 0:
+            pages = min(2 * self.touched_pages, _TOUCHED_PAGES_MAX)
+        self.touched_pages = pages
+        while pages > 0 and at < self.size:
+            octets.write_u8(self.view, at, 0)
+            at += _PAGE_BYTES
+            pages -= 1
+        self.touched_end = at
+
+    def note_sync(self) -> None:
+        """All that was written before was synced: the kernel has to be entered again for the pages that it lies in."""
+        self.is_synced = True
 
     def append_batch(self, batch: PublishBatch, now_ms: int) -> int:
         """Append and index every message of `batch` that has a route, in order; return the new end of the log.

@@ -8,6 +8,9 @@ cdef long long _ENTRIES_BYTES
 cdef Py_ssize_t _WARM_QUEUES
 cdef int _WARM_FROM_QUEUES
 cdef long long _PLACE_MAX
+cdef long long _PAGE_ENTRIES
+cdef long long _HALF_PAGE
+cdef Py_ssize_t _AHEAD_MAX
 
 
 @cython.final
@@ -29,6 +32,9 @@ cdef class HeadIndex:
     cdef int[::1] grown
     cdef long long top
     cdef int warmed
+    cdef long long[::1] ahead
+    cdef Py_ssize_t ahead_count
+    cdef int nothing
 
     cdef map_rows(self)
     cdef start_entries(self)
@@ -42,6 +48,9 @@ cdef class HeadIndex:
 
     @cython.locals(cell=Py_ssize_t, count=int, tail="long long")
     cpdef Py_ssize_t add(self, int ref, int position) except -1
+
+    @cython.locals(place="long long")
+    cpdef touch_ahead(self)
 
     @cython.locals(total=int, index=Py_ssize_t)
     cpdef warm(self, int[::1] refs, Py_ssize_t start, Py_ssize_t end)

@@ -24,6 +24,9 @@ _ENTRIES_BYTES = 65_536
 _WARM_QUEUES = 32
 _WARM_FROM_QUEUES = 8_192  # fewer stay in the caches by themselves
 _PLACE_MAX = 0x7FFFFFFF
+_PAGE_ENTRIES = 1_024
+_HALF_PAGE = 512  # so many entries before a page is needed it is noted for `touch_ahead`
+_AHEAD_MAX = 16  # pages noted at a time; those of who adds to very many queues are found when they are needed
 
 
 class HeadIndex:
@@ -41,6 +44,8 @@ class HeadIndex:
         self.export_ref = 0
         self.export_number = 0
         self.warmed = 0  # what `warm` read, so that it is read
+        self.ahead = array("q", bytes(8 * _AHEAD_MAX))  # places in pages that are needed soon
+        self.nothing = 0  # what `touch_ahead` adds to them
         self.row_memory = Arena(_ROW_BYTES)
         self.flag_memory = Arena(1)
         self.grown = array("i", bytes(4 * 64))
@@ -59,6 +64,7 @@ class HeadIndex:
         self.entry_memory = Arena(_ENTRIES_BYTES)
         self.entries = self.entry_memory.ints()
         self.top = 1  # place of the next chunk; 0 means none
+        self.ahead_count = 0
         self.entry_count = 0
 
     def ensure(self, queue_count: int) -> None:
@@ -115,6 +121,9 @@ class HeadIndex:
         if (count + 2) & (count + 1) == 0:
             tail = self.add_chunk(tail, count)
         self.entries[tail] = position
+        if tail & (_PAGE_ENTRIES - 1) == _HALF_PAGE and self.ahead_count < _AHEAD_MAX:
+            self.ahead[self.ahead_count] = tail + _HALF_PAGE
+            self.ahead_count += 1
         self.cells[cell] = count + 1
         self.cells[cell + 1] = tail + 1
         self.entry_count += 1
@@ -132,6 +141,14 @@ class HeadIndex:
             for index in range(start, end):
                 self.add(refs[index], position)
             start = end
+
+    def touch_ahead(self) -> None:
+        """Have the pages in memory that queues will soon go on to, so that no `add` has to wait for the kernel."""
+        while self.ahead_count > 0:
+            self.ahead_count -= 1
+            place = self.ahead[self.ahead_count]
+            if place < self.entry_memory.size // 4:
+                self.entries[place] += self.nothing
 
     def warm(self, refs: array[int], start: int, end: int) -> None:
         """Bring what an `add` to the queues in [start, end) of `refs` will touch into the processor's caches.

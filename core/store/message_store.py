@@ -191,7 +191,7 @@ class MessageStore:
         return self._log.append_batch(batch, now_ms)
 
     def touch_ahead(self) -> None:
-        """Have ready what the next message is written to, now that nobody waits."""
+        """Have what the next message is written to ready, now that nobody waits."""
         if self._is_open:
             self._log.touch_ahead()
 

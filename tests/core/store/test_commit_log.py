@@ -3,7 +3,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import pytest
 
@@ -11,7 +11,8 @@ from core.errors import DiskFullError, MessageTooLargeError
 from core.message import PublishBatch
 from core.properties import decode_properties
 from core.reserved import DISPATCH_SET_TOPIC
-from core.settings import StoreSettings
+from core.settings import MIB, StoreSettings
+from core.store.layout import PAGE_BYTES
 from core.store.record import record_size
 from core.store.record_codec import decode_record
 from tests.support.store import NOW_MS, light, make_batch, open_store, publish, read_queue
@@ -203,3 +204,27 @@ def test_pages_made_ready_ahead_leave_the_log_as_it_is(tmp_path):
         store.touch_ahead()
         logs.append([path.read_bytes() for path in sorted((tmp_path / name / "commitlog").iterdir())])
     assert logs[0] == logs[1]
+
+
+def test_pages_are_made_ready_several_at_once_while_messages_come_one_by_one(tmp_path):
+    store = open_store(tmp_path / "data", StoreSettings(segment_bytes=4 * MIB))
+    route = store.make_route(b"LMQ_PARENT", 0, b"", light("q"))
+
+    def ready_until(count, body_bytes=256):
+        """Return how many pages were ready, from the segment's start, each time that it became more."""
+        ends = []
+        for _ in range(count):
+            publish(store, route, bytes(body_bytes))
+            store.touch_ahead()
+            ends.append(store._log.touched_end // PAGE_BYTES)
+        return [end for end, _ in groupby(ends)]
+
+    assert ready_until(400) == [2, 4, 8, 16, 32, 48]
+    store.flush()
+    at = store._log.position // PAGE_BYTES
+    assert ready_until(1) == [at + 2]  # the sync wrote what was ready: one page again, then twice as many each time
+    assert ready_until(60)[1:3] == [at + 4, at + 8]
+    publish(store, route, bytes(30 * PAGE_BYTES))
+    at = store._log.position // PAGE_BYTES
+    assert ready_until(1) == [at + 2]  # in bulk the writer needs many pages at once: one is ready, as it always is
+    store.close()

@@ -50,6 +50,21 @@ def test_large_sets_of_many_queues_keep_every_entry():
     assert index.entry_count == 140_001
 
 
+def test_pages_made_ready_ahead_leave_entries_as_they_are():
+    index, plain = HeadIndex(20), HeadIndex(20)
+    for position in range(3_000):  # more queues come to the end of a page at once than are noted
+        for ref in range(20):
+            index.add(ref, position)
+            plain.add(ref, position)
+        if position % 700 == 0:  # some pages are long in use by then
+            index.touch_ahead()
+    assert [read_all(index, ref, 500) for ref in range(20)] == [list(range(3_000))] * 20
+    frozen = index.detach()
+    index.touch_ahead()  # what was noted lies in the memory of before
+    assert [read_all(frozen, ref, 500) for ref in range(20)] == [read_all(plain, ref, 500) for ref in range(20)]
+    assert [index.add(ref, 1) for ref in range(20)] == [3_000] * 20
+
+
 def test_offsets_go_on_where_they_were_set():
     index = HeadIndex(1)
     index.set_next_offset(0, 1 << 40)
