@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import os
+import random
 import resource
 import sys
 from collections.abc import Iterator, Sequence
@@ -67,7 +68,7 @@ class Bench:
         with running() as servers, self.console.status("") as status:
             rounds = self.rounds * scenario.times_rounds
             for number_of_round in range(rounds):
-                for peer in in_turn(peers, number_of_round):
+                for peer in shuffled(peers, number_of_round):
                     self.ending.check()
                     if not rows[peer.name].failure:
                         status.update(f"{scenario.name}: round {number_of_round + 1} of {rounds}, {peer.name}")
@@ -115,10 +116,9 @@ def can_do(peer: Peer, scenario: Scenario) -> bool:
     return (scenario.doors <= peer.doors or peer.name in scenario.instead) and peer.name not in scenario.without
 
 
-def in_turn(peers: Sequence[Peer], number_of_round: int) -> list[Peer]:
-    """Return the servers in the order of a round: each is the first in its turn, and none always follows the same."""
-    at = number_of_round % len(peers) if peers else 0
-    return [*peers[at:], *peers[:at]]
+def shuffled(peers: Sequence[Peer], number_of_round: int) -> list[Peer]:
+    """Return the servers in the order of a round: the same in each run, but none always follows the same."""
+    return random.Random(number_of_round).sample(peers, len(peers))
 
 
 @contextlib.contextmanager

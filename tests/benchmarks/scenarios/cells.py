@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tests.benchmarks.figure import number
 from tests.benchmarks.scenarios.elsewhere import FIGURES, HEADING, elsewhere
-from tests.benchmarks.scenarios.figures import Row, compared, ratio, spread, verdicts
+from tests.benchmarks.scenarios.figures import Row, compared, ratio, server_us, verdicts
 from tests.benchmarks.scenarios.scenarios import DISK, P99, SERVER_CPU, Scenario
 
 COLUMNS = (
@@ -38,14 +38,14 @@ def cells(scenario: Scenario, row: Row, rows: Sequence[Row]) -> tuple[str, ...]:
     if own is None:
         said = ("failed", row.failure.strip().splitlines()[-1][:80]) if row.failure else ("not run", "")
         return (row.peer, row.version, said[0], "", "", "", "", "", "", published, said[1])
-    cpu = spread([each.result.server_us for each in row.kept])
+    cpu = server_us(row)
     times = ratio(scenario.figure, row, rows)
     return (
         row.peer,
         row.version,
         scenario.figure.text(own.median),
         f"{number(own.low)}–{number(own.high)}",
-        number(cpu.median) if cpu else "",
+        number(cpu) if cpu is not None else "",
         number(statistics.median(each.private_mb for each in row.kept)),
         f"{statistics.median(each.result.load_cpu_s / each.result.secs for each in row.kept):.0%}",
         f"{times.text()}x" if times is not None else "",

@@ -17,6 +17,7 @@ from tests.benchmarks.scenarios.figures import (
     compared,
     median_with_bounds,
     ratio,
+    server_us,
     spread,
     verdicts,
 )
@@ -44,6 +45,14 @@ def test_first_round_is_thrown_away_unless_it_is_the_only_one():
 def test_spread_passes_over_what_is_not_a_number():
     assert spread([math.nan, 3.0, 1.0, 2.0]).low == 1.0
     assert spread([math.nan]) is None
+
+
+def test_servers_time_is_that_of_all_rounds_together():
+    made = row("a", 0, 1_000, 1_000, 1_000, 1_000)
+    for each, cpu_s in zip(made.rounds, (9.0, 0.0, 0.01, 0.0, 0.01), strict=True):
+        each.result.server_cpu_s = cpu_s
+    assert server_us(made) == pytest.approx(2.5)  # 20 ms for 8,000 messages
+    assert server_us(row("a", 0, 0)) is None
 
 
 def test_best_peer_is_neither_ours_nor_the_relay():
