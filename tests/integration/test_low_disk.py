@@ -221,7 +221,7 @@ class Publishers:
             await self._go_on(b"mqtt", lambda text: client.publish("plant/1", text, qos=1))
 
     async def by_sdk(self):
-        async with Producer(self.site.namesrv) as producer:
+        async with Producer(self.site.namesrv, timeout_s=WAIT_S) as producer:
             await self._go_on(b"sdk", lambda text: producer.publish("plant/1", text))
 
 
