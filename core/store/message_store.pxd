@@ -22,8 +22,7 @@ cdef class MessageStore:
     cdef object _puncher
     cdef readonly object retention
     cdef bint _is_open
-    cdef long long _prepared_at
-    cdef long long _populated
+    cdef object _pages_ahead
     cdef readonly CommitLog _log
     cdef QueueReader _reader
     cdef object _scan

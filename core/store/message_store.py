@@ -24,7 +24,7 @@ from core.store.flush import Flush, Flusher
 from core.store.journal import Journal
 from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER
 from core.store.log_scan import LogScan
-from core.store.mapped_file import MappedFile
+from core.store.pages_ahead import PagesAhead
 from core.store.places import Places
 from core.store.puncher import Puncher
 from core.store.queue_index import QueueIndex
@@ -35,10 +35,6 @@ from core.store.segments import Segments
 from core.store.side_files import SideFiles, unusable
 from core.store.sync_plan import FDS_MAX
 from core.store.table import Definitions, Table
-
-POPULATE_STEP = 256 << 10  # less than that is not worth a system call
-POPULATED_MIN = 16 << 20  # made ready ahead of the writer: a burst's worth, and twice what it wrote since the last time
-POPULATED_MAX = 64 << 20
 
 
 class Closable(Protocol):
@@ -74,8 +70,6 @@ class MessageStore:
         self._is_open = True
         self._puncher = Puncher(recovered.names, data_dir / INDEX_FOLDER)
         self.retention = Retention(segments, self._index, self._puncher, settings.retention)
-        self._prepared_at = 0  # physical offset of the writer at the last `prepare`
-        self._populated = 0  # physical offset up to which the newest segment is ready for the writer
         self._log = CommitLog(
             segments,
             self._head,
@@ -85,6 +79,7 @@ class MessageStore:
         )
         if segments.newest is not None:
             self._log.go_on_at(recovered.position, recovered.store_ms)
+        self._pages_ahead = PagesAhead(segments, self._log)
         self._reader = QueueReader(segments, self._index, trusted_from=self._log.written_until())
         self._scan = LogScan()
         self._confirmed = Confirmed.create(data_dir)
@@ -336,30 +331,10 @@ class MessageStore:
         """
         self._index.write_full()
         self._segments.trim()
-        base = self._log.base
-        position = self._log.written_until() - base
-        newest = self._segments.newest
-        if newest is None and self.free_bytes() < self.settings.segment_bytes:
+        if self._segments.newest is None and self.free_bytes() < self.settings.segment_bytes:
             raise DiskFullError(str(self.data_dir))
-        if newest is None or base != self._log.base or position > newest.size:
-            return  # the log rolled meanwhile
-        if 2 * position >= newest.size:
-            self._segments.prepare()
-        ahead = min(max(2 * (base + position - self._prepared_at), POPULATED_MIN), POPULATED_MAX)
-        self._prepared_at = base + position
-        self._populate(newest, base, position, position + ahead)
+        self._pages_ahead.prepare()
         self._puncher.work()
-
-    def _populate(self, newest: MappedFile, base: int, position: int, end: int) -> None:
-        """Have the pages of the log up to `end` ready, also those of the next segment; what is ready costs nothing."""
-        start = max(self._populated - base, position)
-        if end - start < POPULATE_STEP:
-            return
-        if start < newest.size:
-            newest.populate(start, min(end, newest.size))
-        if end > newest.size and not self._segments.populate_next(max(start - newest.size, 0), end - newest.size):
-            end = newest.size
-        self._populated = base + end
 
     # Parts for others
 

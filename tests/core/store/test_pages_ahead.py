@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.errors import DiskFullError
+from core.settings import MIB, StoreSettings
+from core.store.layout import NEXT_SEGMENT_FILE, segment_name
+from core.store.pages_ahead import POPULATED_MIN
+from tests.support.store import open_store, publish
+
+SEGMENT_BYTES = 32 * MIB
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = open_store(tmp_path, StoreSettings(segment_bytes=SEGMENT_BYTES))
+    yield store
+    store.close()
+
+
+def write(store, size):
+    """Publish so many bytes."""
+    route = store.make_route(b"T", 0, b"", [])
+    for _ in range(size // MIB):
+        publish(store, route, b"x" * (MIB - 1_000))
+
+
+def resident_bytes(path):
+    """Return how much of a file is in this process's memory."""
+    resident = 0
+    is_ours = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if "-" in line.split(" ", 1)[0] and ":" not in line.split(" ", 1)[0]:
+            is_ours = line.endswith(str(path))
+        elif is_ours and line.startswith("Rss:"):
+            resident += int(line.split()[1]) * 1024
+    return resident
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have no way to ask for pages")
+def test_pages_that_the_writer_comes_to_are_in_memory_before_it(store, tmp_path):
+    write(store, MIB)
+    newest = tmp_path / "commitlog" / segment_name(0)
+    assert resident_bytes(newest) < POPULATED_MIN
+    store.prepare()
+    assert resident_bytes(newest) >= POPULATED_MIN
+    assert resident_bytes(newest) < SEGMENT_BYTES
+
+
+def test_next_segment_is_made_when_the_newest_is_half_full(store, tmp_path):
+    def spares():
+        return [path.stat().st_size for path in tmp_path.glob(f"{NEXT_SEGMENT_FILE}*")]
+
+    write(store, SEGMENT_BYTES // 4)
+    store.prepare()
+    assert spares() == []
+    write(store, SEGMENT_BYTES // 3)
+    store.prepare()
+    assert spares() == [SEGMENT_BYTES]
+
+
+def test_nothing_is_made_ready_for_a_log_without_segments(store, tmp_path):
+    store.prepare()
+    assert list((tmp_path / "commitlog").iterdir()) == []
+
+
+def test_no_room_for_the_next_segment_is_said(store, monkeypatch):
+    write(store, SEGMENT_BYTES * 2 // 3)
+
+    def no_room(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", no_room)
+    with pytest.raises(DiskFullError):
+        store.prepare()
