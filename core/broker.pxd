@@ -3,7 +3,7 @@ import cython
 from core.durability cimport Durability
 from core.lmq.router cimport Router
 from core.lmq.waiters cimport Reader, Waiters
-from core.message cimport PublishBatch, StoredBatch
+from core.message cimport PublishBatch, Route, StoredBatch
 from core.metrics cimport Metrics
 from core.room cimport Room
 from core.store.message_store cimport MessageStore
@@ -28,12 +28,19 @@ cdef class Broker:
     cdef list _grown
     cdef dict _requested
     cdef public bint has_work
+    cdef public bint is_alone
     cdef public bint is_watched
     cdef StoredBatch _one
 
     cpdef route_topic(self, bytes topic)
 
     cpdef publish_batch(self, PublishBatch batch, long long now_ms)
+
+    @cython.locals(reader=Reader)
+    cpdef publish_topics(self, PublishBatch batch, long long now_ms)
+
+    @cython.locals(route=Route, queue_ref=int, reader=Reader)
+    cdef Reader _hand_on(self, PublishBatch batch)
 
     cpdef long long max_offset(self, int queue_ref) except -1
 

@@ -90,6 +90,7 @@ class Broker:
         self._shown: list[int] = []
         self._requested: dict[int, Reader] = {}
         self.has_work = False  # readers have; `run_turn` is due
+        self.is_alone = False  # what is published now came alone: nobody else's messages are likely to be under way
         self.is_watched = False  # whoever runs the turns is about to look at `has_work`: no call of `schedule`
         self._one = StoredBatch(1)
 
@@ -151,6 +152,33 @@ class Broker:
             if batch.retained_count:
                 self._retain(batch)
             self._wake_up()
+
+    def publish_topics(self, batch: PublishBatch, now_ms: int) -> None:
+        """As `publish_batch`, of messages whose `topics` are of the one topic space, in MQTT's form.
+
+        One that comes alone is handed on before it is stored, where only one reader waits for it and it has read all
+        before it: see docs/decisions/0014-handed-on-first.md.
+        """
+        reader = self._hand_on(batch) if self.is_alone and batch.count == 1 else None
+        self.publish_batch(batch, now_ms)
+        if reader is not None:
+            reader.on_stored()
+
+    def _hand_on(self, batch: PublishBatch) -> Reader | None:
+        """Hand the only message of `batch` on, once nothing but memory can be missing to store it; return to whom."""
+        route = batch.routes[batch.route_index[0]]
+        if route is None or route.dispatch.count != 1 or self.has_work or self.durability.is_failed:
+            return None
+        queue_ref = route.dispatch.queue_refs[0]
+        reader = self._waiters.only(queue_ref)
+        if reader is None:
+            return None
+        self.store.make_room(batch)
+        try:
+            return reader if reader.maybe_hand_on(batch, self.store.max_offset(queue_ref)) else None
+        except Exception as error:  # noqa: BLE001 - whatever it is, the message is stored
+            self.on_reader_error(reader, error)
+            return reader  # some may have it, and nobody gets it twice
 
     def _retain(self, batch: PublishBatch) -> None:
         for i in range(batch.appended):

@@ -38,7 +38,6 @@ cdef class TurnRunner:
     cdef Clock _clock
     cdef Broker _broker
     cdef bint _is_called
-    cdef bint _is_lone
     cdef Py_ssize_t _arrived_bytes
 
     cpdef schedule(self)
@@ -46,6 +45,7 @@ cdef class TurnRunner:
     @cython.locals(now_ms="long long")
     cpdef long long begin_read(self, Py_ssize_t size) except -1
 
+    @cython.locals(broker=Broker, is_alone=bint)
     cpdef bint end_read(self, long long now_ms) except -1
 
     cdef _turn(self, long long now_ms)

@@ -143,7 +143,6 @@ class TurnRunner:
         self._clock = clock
         self._broker = broker
         self._is_called = False  # the loop will call `_turn`
-        self._is_lone = False
         self._arrived_bytes = 0
 
     def schedule(self) -> None:
@@ -159,18 +158,20 @@ class TurnRunner:
         self._arrived_bytes += size
         self._broker.is_watched = True
         now_ms = self._clock.now_ms()
-        self._is_lone = self._clock.idle_ns > _LONE_NS
+        self._broker.is_alone = self._clock.idle_ns > _LONE_NS
         return now_ms
 
     def end_read(self, now_ms: int) -> bool:
         """Note that they are handled; return whether the read came alone, so that all of its work is done."""
-        self._broker.is_watched = False
-        if self._broker.has_work:
-            if self._is_lone:
+        broker = self._broker
+        is_alone = broker.is_alone
+        broker.is_alone = broker.is_watched = False
+        if broker.has_work:
+            if is_alone:
                 self._turn(now_ms)
             else:
                 self.schedule()
-        return self._is_lone
+        return is_alone
 
     def _called(self) -> None:
         self._is_called = False

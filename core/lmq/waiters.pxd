@@ -1,8 +1,14 @@
 import cython
 
+from core.message cimport PublishBatch
+
 
 cdef class Reader:
     cpdef bint on_ready(self, long long now_ms) except -1
+
+    cpdef bint maybe_hand_on(self, PublishBatch batch, long long queue_offset) except -1
+
+    cpdef on_stored(self)
 
 
 @cython.final

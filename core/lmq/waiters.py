@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from core.message import PublishBatch
+
 
 class Reader:
     """Somebody who reads queues; each `on_ready` must bound its own work."""
@@ -14,6 +16,20 @@ class Reader:
         Returns:
             Whether to be called again when all others of this turn were: there is more to read at once.
         """
+        raise NotImplementedError
+
+    def maybe_hand_on(self, batch: PublishBatch, queue_offset: int) -> bool:  # noqa: ARG002 - most have no way to
+        """Pass on the only message of `batch`, which is about to be stored as `queue_offset` of the queue.
+
+        Its topic, in `batch.topics`, is of the one topic space.
+
+        Returns:
+            Whether all whom the reader reads for have it; `on_stored` follows. Else it is read, as any other.
+        """
+        return False
+
+    def on_stored(self) -> None:
+        """The message that was handed on is stored: the next one to read comes after it."""
         raise NotImplementedError
 
     def reader_count(self) -> int:

@@ -33,6 +33,10 @@ cdef class MessageStore:
 
     cpdef long long append_batch(self, PublishBatch batch, long long now_ms) except -1
 
+    cpdef make_room(self, PublishBatch batch)
+
+    cdef int _check_open(self) except -1
+
     cpdef touch_ahead(self)
 
     cpdef Py_ssize_t read(

@@ -181,9 +181,22 @@ class MessageStore:
             DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
             StoreClosedError: The store was closed.
         """
+        self._check_open()
+        return self._log.append_batch(batch, now_ms)
+
+    def make_room(self, batch: PublishBatch) -> None:
+        """See to it that the first message of `batch`, which has a route, can be appended next: only memory can fail.
+
+        Raises:
+            DiskFullError, MessageTooLargeError: It cannot.
+            StoreClosedError: The store was closed.
+        """
+        self._check_open()
+        self._log.make_room(batch)
+
+    def _check_open(self) -> None:
         if not self._is_open:
             raise StoreClosedError("the store is closed")
-        return self._log.append_batch(batch, now_ms)
 
     def touch_ahead(self) -> None:
         """Have what the next message is written to ready, now that nobody waits."""

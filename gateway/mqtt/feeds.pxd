@@ -2,11 +2,12 @@ import cython
 
 from core.broker cimport Broker
 from core.lmq.waiters cimport Reader
-from core.message cimport StoredBatch
+from core.message cimport PublishBatch, StoredBatch
 from core.metrics cimport DoorMetrics
 from gateway.mqtt.inflight cimport InflightWindow
 from gateway.mqtt.publish_encoder cimport PublishEncoder
 from gateway.mqtt.session cimport Session, Subscription
+from gateway.net.protocol cimport Transport
 
 cdef Py_ssize_t _BATCH_COUNT_MAX
 cdef Py_ssize_t _READ_BYTES_MAX
@@ -36,11 +37,17 @@ cdef class FilterFeed(Reader):
     cdef list _slow
     cdef long long _trim_at
 
-    @cython.locals(has_more=bint, broker=Broker)
+    @cython.locals(has_more=bint, max_offset="long long")
     cpdef bint on_ready(self, long long now_ms) except -1
 
     @cython.locals(limit="long long", batch=StoredBatch, before="long long", broker=Broker, desk=Desk)
     cdef bint _advance(self) except -1
+
+    @cython.locals(
+        subscription=Subscription, outlet=Transport, desk=Desk, encoder=PublishEncoder, topic=bytes, data=bytes,
+        metrics=DoorMetrics,
+    )
+    cpdef bint maybe_hand_on(self, PublishBatch batch, long long queue_offset) except -1
 
     cpdef bint place(self, Subscription subscription) except -1
 

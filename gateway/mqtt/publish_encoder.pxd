@@ -5,6 +5,7 @@ from core.message cimport StoredBatch
 
 cdef Py_ssize_t _SCRATCH_BYTES
 cdef int _ID_MAX
+cdef Py_ssize_t _HEADER_BYTES_MAX
 cdef int _FLAG_MARK
 cdef int _FLAG_MARK_MASK
 cdef int _FLAG_QOS_MASK
@@ -25,6 +26,9 @@ cdef class PublishEncoder:
 
     @cython.locals(size=Py_ssize_t, is_first=bint, data=bytes)
     cpdef bytes encode(self, StoredBatch batch, int granted_qos, int first_id, long long dup_until=*, int retain=*)
+
+    @cython.locals(length=Py_ssize_t, out="unsigned char[::1]", pos=Py_ssize_t)
+    cpdef bytes encode_one(self, bytes topic, const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end)
 
     cdef bint _holds(self, StoredBatch batch, int granted_qos) except -1
 

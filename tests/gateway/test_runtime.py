@@ -231,3 +231,15 @@ def test_clock_says_how_long_nobody_asked():
         clock.now_ms()
         gaps.append(clock.idle_ns)
     assert gaps[1:] == [700_000, 3_300_000]
+
+
+@pytest.mark.asyncio
+async def test_the_broker_is_told_of_a_read_alone_while_it_is_handled_and_no_longer(store):
+    clock = StillClock()
+    work = Work(store, clock)
+    for gap_ns, is_alone in ((LONE_NS + 1, True), (LONE_NS, False), (LONE_NS + 1, True)):
+        clock.gap_ns = gap_ns
+        now_ms = work.runner.begin_read(1)
+        assert work.broker.is_alone == is_alone
+        work.runner.end_read(now_ms)
+        assert not work.broker.is_alone
