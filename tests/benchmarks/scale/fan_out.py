@@ -37,12 +37,12 @@ DEPTH_QUEUES = 1_000
 class OneByOne(AmqpPublisher):
     """Publishes and waits for the confirm."""
 
-    confirms: asyncio.Event
+    heard: asyncio.Event
     messages: dict[str, bytes]
 
     def take(self, data: bytes) -> None:
         super().take(data)
-        self.confirms.set()
+        self.heard.set()
 
     def begin(self, body: bytes, window: int) -> None:
         """Take confirms from now on; publish to the first exchange."""
@@ -52,17 +52,17 @@ class OneByOne(AmqpPublisher):
         self.messages = {FEW_EXCHANGE: few, EXCHANGE: self.message}
         self.is_raw = True
         self.tail = b""
-        self.confirms = asyncio.Event()
+        self.heard = asyncio.Event()
 
     async def publish(self, count: int, window: int) -> None:
         """Publish `count` messages, so many unconfirmed at most; return when all are confirmed."""
         wanted = self.count.sent + count
-        while self.confirmed < wanted:
-            if free := min(window - (self.count.sent - self.confirmed), wanted - self.count.sent):
+        while self.confirms.count < wanted:
+            if free := min(window - (self.count.sent - self.confirms.count), wanted - self.count.sent):
                 self.transport.write(self.message * free)
                 self.count.sent += free
-            self.confirms.clear()
-            await self.confirms.wait()
+            self.heard.clear()
+            await self.heard.wait()
 
     async def time_each(self, count: int) -> list[float]:
         """Return the seconds from each of `count` single publishes to its confirm."""
@@ -139,8 +139,8 @@ async def _measure(run: Run, ours: Gateway, queues: int) -> Samples:
         run.say(f"publishing to {queues:,} queues until {SEGMENTS} segments are full")
         found["each_kb"] = [await _disk_each(ours, peer, queues, before) / 1e3]
         ready = await ready_count("127.0.0.1", server.ports["amqp"], queue_name(queues - 1))
-        if ready != peer.confirmed:
-            raise RuntimeError(f"{peer.confirmed:,} confirmed, {ready:,} in the last queue")
+        if ready != peer.confirms.count:
+            raise RuntimeError(f"{peer.confirms.count:,} confirmed, {ready:,} in the last queue")
         if queues > FEW:
             run.say(f"publishing to {queues:,} and to {FEW:,} queues in turns")
             found["further_ns"] = [await _further_ns(peer, queues) for _ in range(run.rounds)]
@@ -166,7 +166,7 @@ async def _disk_each(ours: Gateway, peer: OneByOne, queues: int, before: int) ->
     while sum(path.name.isdecimal() for path in indexes.iterdir()) < SEGMENTS:
         await asyncio.sleep(STILL_S)
     await asyncio.sleep(STILL_S)
-    return (ours.server.disk_bytes() - before) / peer.confirmed
+    return (ours.server.disk_bytes() - before) / peer.confirms.count
 
 
 def measure_depth(run: Run, size: int) -> Samples:
