@@ -31,13 +31,6 @@ class BrokenReader(Reader):
         raise RuntimeError("broken")
 
 
-@pytest.fixture
-def store(tmp_path):
-    store = open_store(tmp_path)
-    yield store
-    store.close()
-
-
 def publish(broker, topic, *bodies, flag=0):
     batch = make_batch(broker, topic, *bodies, flag=flag)
     broker.publish_batch(batch, NOW_MS)

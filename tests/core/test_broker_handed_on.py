@@ -7,7 +7,7 @@ import pytest
 from core.errors import FlushFailedError, MessageTooLargeError, StoreClosedError
 from core.lmq.waiters import Reader
 from tests.support.broker import CountingReader, make_batch, make_broker
-from tests.support.store import NOW_MS, open_store, read_queue
+from tests.support.store import NOW_MS, read_queue
 
 
 class FirstReader(Reader):
@@ -36,13 +36,6 @@ class FirstReader(Reader):
 class FailingReader(FirstReader):
     def maybe_hand_on(self, batch, queue_offset):
         raise RuntimeError("broken")
-
-
-@pytest.fixture
-def store(tmp_path):
-    store = open_store(tmp_path)
-    yield store
-    store.close()
 
 
 @pytest.fixture
