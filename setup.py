@@ -47,6 +47,7 @@ COMPILED = [
     "core/durability.py",
     "core/broker.py",
     "gateway/runtime.py",
+    "gateway/giving_way.py",
     "gateway/flush_thread.py",
     "gateway/auth/permissions.py",
     "gateway/net/protocol.py",

@@ -16,6 +16,8 @@ cdef class Broker:
     cdef readonly Durability durability
     cdef public Room room
     cdef public object schedule
+    cdef public object request_pages
+    cdef public object give_way
     cdef public object on_reader_error
     cdef public Router router
     cdef public object retained

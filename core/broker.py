@@ -1,8 +1,9 @@
 """The one door of the core: fronts publish, read, wait and consume here, and the runtime turns it.
 
-Nothing here waits or knows the time. The runtime sets two hooks: `schedule`, called when readers have work and the
-runtime is not about to look at `has_work`, upon which it calls `run_turn` once at the end of its turn; and
-`durability.request_flush`.
+Nothing here waits or knows the time. The runtime sets hooks: `schedule`, called when readers have work and the runtime
+is not about to look at `has_work`, upon which it calls `run_turn` once at the end of its turn; `request_pages`, upon
+which it calls `store.touch_pages` a little later; `give_way`, called when a lone message was handed on and is still to
+be stored; and `durability.request_flush`.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ class Broker:
         self.durability = Durability(store, is_sync=is_sync)
         self.room = Room(store.settings.disk_free_bytes_min)
         self.schedule: Callable[[], None] = _nothing
+        self.request_pages: Callable[[], None] = _nothing
+        self.give_way: Callable[[], None] = _nothing
         self.on_reader_error: Callable[[Reader, Exception], None] = _raise
         self.router = Router(self._make_topic_route, ROUTE_CACHE_MAX)
         self.retained = RetainedMessages(store.table("retained"), record_offset)
@@ -175,10 +178,12 @@ class Broker:
             return None
         self.store.make_room(batch)
         try:
-            return reader if reader.maybe_hand_on(batch, self.store.max_offset(queue_ref)) else None
+            if not reader.maybe_hand_on(batch, self.store.max_offset(queue_ref)):
+                return None
         except Exception as error:  # noqa: BLE001 - whatever it is, the message is stored
-            self.on_reader_error(reader, error)
-            return reader  # some may have it, and nobody gets it twice
+            self.on_reader_error(reader, error)  # some may have it, and nobody gets it twice
+        self.give_way()
+        return reader
 
     def _retain(self, batch: PublishBatch) -> None:
         for i in range(batch.appended):
@@ -307,7 +312,8 @@ class Broker:
             self._run_rounds(self._take_ready(), _ROUNDS_MAX, now_ms)
         elif self._run_reader(lone, now_ms):
             self._run_rounds([lone], _ROUNDS_MAX - 1, now_ms)
-        self.store.touch_ahead()
+        if self.store.touch_ahead():
+            self.request_pages()
 
     def _take_lone(self) -> Reader | None:
         """Return the reader that is the only one to run now, if there is one: a message came alone."""

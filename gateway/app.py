@@ -21,6 +21,7 @@ from gateway.amqp.handler import AmqpDoor
 from gateway.auth.authenticator import Authenticator
 from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.flush_thread import FlushThread
+from gateway.giving_way import GivingWay
 from gateway.mqtt.handler import MqttDoor
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
@@ -108,6 +109,7 @@ class Gateway:
         self.broker.durability.request_flush = self.flusher.request
         self.room_watch = RoomWatch(self.broker.room, free_bytes or self.store.free_bytes, loop, self._note_room)
         self.preparer = PrepareThread(self.store, loop, self.flusher.fail, self.room_watch)
+        self.turns.wake_preparer = self.preparer.wake
         self._low_since_ms = 0
         self._holds_before = 0  # of all doors, when the disk got low
         self.mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
@@ -123,6 +125,8 @@ class Gateway:
         broker = Broker(self.store, parent_topic=store.parent_topic.encode(), is_sync=is_sync, metrics=Metrics())
         self.turns = TurnRunner(self._loop, self.clock, broker)
         broker.schedule = self.turns.schedule
+        broker.request_pages = self.turns.request_pages
+        broker.give_way = GivingWay().give_way
         broker.on_reader_error = _log_reader_error
         return broker
 

@@ -19,14 +19,14 @@ from core.room import Room
 LOGGER = logging.getLogger(__name__)
 
 PREPARE_INTERVAL_S = 0.004  # while much is written; a step makes a few MiB ready
-PREPARE_IDLE_S = 0.25  # while little is: each step takes the interpreter's lock from a lone message
+PREPARE_IDLE_S = 1.0  # while little is: each step takes the interpreter's lock from a lone message, for 0.2 ms
 ROOM_INTERVAL_S = 0.1  # between two looks at the free room, at least, while little is written
 ROOM_LOOK_SHIFT = 4  # and looked at again when so much was written: this part of the least that is to stay free
 PREPARE_STEP_BYTES = 2 << 20  # so much is to be written from one step to the next
 
 
 class RoomWatch:
-    """Looks at the free room of the disk, four times a second or more, and tells the loop what that is to publishers.
+    """Looks at the free room of the disk, once a second or more, and tells the loop what that is to publishers.
 
     Args:
         room: What is compared with; it is changed by `on_change` only, on the loop's thread.
@@ -95,6 +95,7 @@ class RoomWatch:
 
 def find_interval_s(last_s: float, written_bytes: int) -> float:
     """Return how long to wait, at most twice as long as last time, when `written_bytes` of the log were written."""
+    last_s = max(last_s, PREPARE_INTERVAL_S)
     wanted_s = last_s * PREPARE_STEP_BYTES / max(written_bytes, 1)
     return min(max(wanted_s, PREPARE_INTERVAL_S), 2 * last_s, PREPARE_IDLE_S)
 
@@ -113,8 +114,8 @@ class Preparable(Protocol):
 class PrepareThread:
     """Makes room ready ahead of the writer, in steps, often while messages are written and seldom while none are.
 
-    `on_failed` is told on the loop's thread when the disk refuses what must be written; then the thread ends. `watch`
-    looks after each step.
+    Whoever writes wakes it where that is too seldom. `on_failed` is told on the loop's thread when the disk refuses
+    what must be written; then the thread ends. `watch` looks after each step.
     """
 
     def __init__(
@@ -129,22 +130,33 @@ class PrepareThread:
         self._on_failed = on_failed
         self._watch = watch
         self._is_full = False
-        self._stopping = threading.Event()
+        self._is_stopping = False
+        self._woken = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lmq-prepare", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
 
+    def wake(self) -> None:
+        """Let the next step begin, if it was not to anyway; any thread may."""
+        self._woken.set()
+
     def stop(self, timeout_s: float) -> bool:
         """Let the step under way end; return whether the thread ended within `timeout_s`."""
-        self._stopping.set()
+        self._is_stopping = True
+        self._woken.set()
         return join(self._thread, timeout_s)
 
     def _run(self) -> None:
         interval_s = PREPARE_INTERVAL_S
         written_until = self._store.written_until
-        while not self._stopping.wait(interval_s):
+        while True:
+            began_s = time.monotonic()
+            self._woken.wait(interval_s)
+            self._woken.clear()
+            if self._is_stopping:
+                return
             try:
                 self._prepare()
                 self._watch.look(self._store.written_until, is_full=self._is_full)
@@ -153,7 +165,7 @@ class PrepareThread:
                 self._report(as_core_error(error))
                 return
             seen_until, written_until = written_until, self._store.written_until
-            interval_s = find_interval_s(interval_s, written_until - seen_until)
+            interval_s = find_interval_s(time.monotonic() - began_s, written_until - seen_until)
 
     def _prepare(self) -> None:
         try:
@@ -169,7 +181,7 @@ class PrepareThread:
         try:
             self._loop.call_soon_threadsafe(self._on_failed, error)
         except RuntimeError:  # the loop was closed: nobody waits any more
-            self._stopping.set()
+            self._is_stopping = True
 
 
 def join(thread: threading.Thread, timeout_s: float) -> bool:

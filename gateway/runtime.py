@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Protocol
 
 from core.broker import Broker
@@ -14,6 +15,7 @@ LOGGER = logging.getLogger(__name__)
 TICK_MS = 250
 TURN_BYTES = 128 * 1024  # half a full read: less would cost the batch, more lets readers fall behind
 LONE_NS = 100_000  # a read after so long without work is alone: no other is likely to be under way
+PAGES_AFTER_S = 0.001  # the turn that asked for them: whom that turn woke is done by then
 _TURN_BYTES = TURN_BYTES
 _LONE_NS = LONE_NS
 
@@ -130,6 +132,10 @@ class CoarseTimer:
             self._handle = self._loop.call_later(TICK_MS / 1000, self._tick)
 
 
+def _nothing() -> None:
+    return
+
+
 class TurnRunner:
     """Runs the broker's turn once at the end of each loop turn that made work, and sooner where that is better.
 
@@ -139,10 +145,12 @@ class TurnRunner:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, broker: Broker) -> None:
+        self.wake_preparer: Callable[[], None] = _nothing
         self._loop = loop
         self._clock = clock
         self._broker = broker
         self._is_called = False  # the loop will call `_turn`
+        self._is_pages_called = False  # the loop will call `_touch_pages`
         self._arrived_bytes = 0
 
     def schedule(self) -> None:
@@ -150,6 +158,17 @@ class TurnRunner:
         if not self._is_called:
             self._is_called = True
             self._loop.call_soon(self._called)
+
+    def request_pages(self) -> None:
+        """Have pages of the log made ready, in a moment of its own."""
+        if not self._is_pages_called:
+            self._is_pages_called = True
+            self._loop.call_later(PAGES_AFTER_S, self._touch_pages)
+
+    def _touch_pages(self) -> None:
+        self._is_pages_called = False
+        if self._broker.store.touch_pages():
+            self.wake_preparer()
 
     def begin_read(self, size: int) -> int:
         """Note that `size` bytes are about to be handled; readers run first if they are due. Return the moment."""

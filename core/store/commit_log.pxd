@@ -36,14 +36,18 @@ cdef class CommitLog:
     cdef readonly Py_ssize_t touched_end
     cdef readonly Py_ssize_t touched_pages
     cdef bint is_synced
+    cdef public long long prepare_at
     cdef readonly long long store_ms
     cdef readonly long long message_count
     cdef readonly long long dispatch_count
 
     cpdef long long written_until(self)
 
-    @cython.locals(at=Py_ssize_t, pages=Py_ssize_t)
-    cpdef touch_ahead(self)
+    @cython.locals(at=Py_ssize_t)
+    cpdef bint touch_ahead(self) except -1
+
+    @cython.locals(at=Py_ssize_t)
+    cpdef touch_pages(self)
 
     cpdef note_sync(self)
 

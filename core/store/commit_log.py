@@ -30,6 +30,7 @@ from core.store.segments import Segments
 ENTRIES_MAX = 16 << 20  # entries of one segment: 64 MiB of memory; one that reaches it is closed early
 SET_AGAIN_PARTS = 16  # after such a part of a segment a set in use is written again: that ends what damage costs
 SET_SHARE = 64  # ... but no sooner than after so many times its own size
+NEVER = 1 << 62  # a physical offset that no log comes to
 TOUCHED_PAGES_MAX = 16  # made ready at once: some 30 us, and at most so many pages of zeros in a sync
 
 _PROPERTIES_BYTES_MAX = PROPERTIES_BYTES_MAX
@@ -80,8 +81,9 @@ class CommitLog:
         self.position = 0  # of the next record in the newest segment
         self.size = 0  # of the newest segment; 0 while there is none
         self.touched_end = 0  # of the pages that `touch_ahead` had ready
-        self.touched_pages = 0  # how many the last time, 0 when a sync came since
+        self.touched_pages = 0  # how many the last time
         self.is_synced = False  # after the last `touch_ahead`
+        self.prepare_at = NEVER  # physical offset from which on a step of preparation should not be waited for
         self.store_ms = 0
         self.message_count = 0  # appended since the start, without the records of interned sets
         self.dispatch_count = 0  # entries that these made in light queues
@@ -105,13 +107,14 @@ class CommitLog:
         """Return the physical offset after the last record."""
         return self.base + self.position
 
-    def touch_ahead(self) -> None:
+    def touch_ahead(self) -> bool:
         """Have what the next message is written to ready, so that it does not have to wait for that.
 
-        The first write to a page enters the kernel for longer than everything else that a lone message needs, and whom
-        the message before woke may wait for the end of it: where messages come one by one it is done for several pages
-        at once and seldom, for twice as many each time. A sync writes what was made ready, which has to be made ready
-        again: after one it begins with a single page.
+        A sync writes what was made ready, which has to be made ready again.
+
+        Returns:
+            Whether `touch_pages` is wanted before long: messages come one by one, and this page is the last but one
+            that is ready, or more are to be prepared.
         """
         self.head.touch_ahead()
         if self.is_synced:
@@ -120,19 +123,29 @@ class CommitLog:
                 octets.write_u8(self.view, self.position, 0)  # as it is: nothing is written there yet
             if self.touched_pages > 1:
                 self.touched_end = 0
-            self.touched_pages = 0
         at = self.position - self.position % _PAGE_BYTES + _PAGE_BYTES
         if at < self.touched_end:
+            return at + _PAGE_BYTES == self.touched_end < self.size or self.base + self.position > self.prepare_at
+        if at < self.size:
+            octets.write_u8(self.view, at, 0)
+        self.touched_end = at + _PAGE_BYTES
+        self.touched_pages = 1
+        return self.base + self.position > self.prepare_at
+
+    def touch_pages(self) -> None:
+        """Have several pages ready, twice as many each time, while nobody waits.
+
+        The first write to a page enters the kernel for longer than everything else that a lone message needs, and whom
+        the message before woke may wait for the end of it.
+        """
+        at = self.touched_end
+        if at <= self.position:  # more came than one by one
             return
-        pages = 1
-        if at == self.touched_end and self.touched_pages > 0:
-            pages = min(2 * self.touched_pages, _TOUCHED_PAGES_MAX)
-        self.touched_pages = pages
-        while pages > 0 and at < self.size:
+        self.touched_pages = min(2 * self.touched_pages, _TOUCHED_PAGES_MAX)
+        self.touched_end = min(at + self.touched_pages * _PAGE_BYTES, self.size)
+        while at < self.touched_end:
             octets.write_u8(self.view, at, 0)
             at += _PAGE_BYTES
-            pages -= 1
-        self.touched_end = at
 
     def note_sync(self) -> None:
         """All that was written before was synced: the kernel has to be entered again for the pages that it lies in."""

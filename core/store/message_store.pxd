@@ -37,7 +37,9 @@ cdef class MessageStore:
 
     cdef int _check_open(self) except -1
 
-    cpdef touch_ahead(self)
+    cpdef bint touch_ahead(self) except -1
+
+    cpdef bint touch_pages(self) except -1
 
     cpdef Py_ssize_t read(
         self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max

@@ -198,10 +198,20 @@ class MessageStore:
         if not self._is_open:
             raise StoreClosedError("the store is closed")
 
-    def touch_ahead(self) -> None:
-        """Have what the next message is written to ready, now that nobody waits."""
-        if self._is_open:
-            self._log.touch_ahead()
+    def touch_ahead(self) -> bool:
+        """Have what the next message is written to ready; return whether `touch_pages` is wanted before long."""
+        return self._is_open and self._log.touch_ahead()
+
+    def touch_pages(self) -> bool:
+        """Have pages of the log ready that lone messages will come to, at a moment when nobody waits.
+
+        Returns:
+            Whether `prepare` is not to wait for its time: the writer comes to the end of what it made ready.
+        """
+        if not self._is_open:
+            return False
+        self._log.touch_pages()
+        return self._pages_ahead.is_wanted()
 
     def _on_roll(self, base: int) -> None:
         """A segment is full: its entries are set apart, and `prepare` writes their file."""

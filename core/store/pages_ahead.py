@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.store.commit_log import CommitLog
+from core.store.commit_log import NEVER, CommitLog
 from core.store.mapped_file import MappedFile
 from core.store.segments import Segments
 
@@ -12,7 +12,10 @@ POPULATED_MAX = 64 << 20
 
 
 class PagesAhead:
-    """Makes the next segment, and has the pages that the writer will come to ready; on one thread at a time."""
+    """Makes the next segment, and has the pages that the writer will come to ready; `prepare` on one thread at a time.
+
+    `is_wanted` is for the writer.
+    """
 
     def __init__(self, segments: Segments, log: CommitLog) -> None:
         self._segments = segments
@@ -36,6 +39,14 @@ class PagesAhead:
         ahead = min(max(2 * (base + position - self._prepared_at), POPULATED_MIN), POPULATED_MAX)
         self._prepared_at = base + position
         self._populate(newest, base, position, position + ahead)
+        self._log.prepare_at = base + position + ahead // 2
+
+    def is_wanted(self) -> bool:
+        """Return whether the writer has come too near to the end of what is ready, once for each `prepare`."""
+        if self._log.written_until() <= self._log.prepare_at:
+            return False
+        self._log.prepare_at = NEVER
+        return True
 
     def _populate(self, newest: MappedFile, base: int, position: int, end: int) -> None:
         """Have the pages of the log up to `end` ready, also those of the next segment; what is ready costs nothing."""

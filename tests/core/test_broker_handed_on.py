@@ -59,6 +59,19 @@ def test_a_message_that_comes_alone_is_handed_on_before_it_is_stored(store, hand
     assert read_queue(store, b"%LMQ%q") == [(0, b"0"), (1, b"1"), (2, b"2")]
 
 
+def test_others_are_given_way_once_a_message_was_handed_on_and_is_still_to_be_stored(store, handing):
+    broker, reader = handing
+    moments = []
+    broker.give_way = lambda: moments.append((len(reader.handed), store.message_count))
+    broker.publish_topics(make_batch(broker, b"t", b"x"), NOW_MS)
+    broker.run_turn(NOW_MS)
+    assert (moments, store.message_count) == ([(1, 0)], 1)
+    reader.wants = False
+    broker.publish_topics(make_batch(broker, b"t", b"y"), NOW_MS)
+    broker.publish_topics(make_batch(broker, b"nobody's", b"z"), NOW_MS)
+    assert (len(moments), store.message_count) == (1, 3)
+
+
 def test_a_message_that_its_reader_does_not_take_is_read(store, handing):
     broker, reader = handing
     reader.wants = False

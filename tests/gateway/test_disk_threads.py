@@ -78,6 +78,22 @@ async def test_want_of_room_ahead_of_the_writer_ends_nothing_and_is_said_once(ca
 
 
 @pytest.mark.asyncio
+async def test_step_that_is_asked_for_comes_before_its_time(monkeypatch):
+    monkeypatch.setattr(disk_threads, "PREPARE_INTERVAL_S", 60)
+    monkeypatch.setattr(disk_threads, "PREPARE_IDLE_S", 60)
+    log = Log()
+    thread = PrepareThread(log, asyncio.get_running_loop(), lambda error: None, Disk().watch)
+    thread.start()
+    for _ in range(3):
+        assert not log.prepared.is_set()
+        thread.wake()
+        assert await asyncio.to_thread(log.prepared.wait, 5)
+        log.prepared.clear()
+    assert await asyncio.to_thread(thread.stop, 5)
+    assert not log.prepared.is_set()
+
+
+@pytest.mark.asyncio
 async def test_disk_that_refuses_is_told_on_the_loop_and_ends_the_thread(caplog):
     caplog.set_level(logging.CRITICAL, "gateway.disk_threads")
     told = asyncio.get_running_loop().create_future()

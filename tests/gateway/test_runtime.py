@@ -9,9 +9,12 @@ import pytest
 from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
-from gateway.runtime import LONE_NS, TICK_MS, TURN_BYTES, Clock, CoarseTimer, TurnRunner
+from core.settings import MIB, StoreSettings
+from core.store.layout import PAGE_BYTES
+from core.store.pages_ahead import POPULATED_MIN
+from gateway.runtime import LONE_NS, PAGES_AFTER_S, TICK_MS, TURN_BYTES, Clock, CoarseTimer, TurnRunner
 from tests.support.connections import StillClock
-from tests.support.store import open_store
+from tests.support.store import NOW_MS, light, open_store, publish
 
 
 class ToldClock(Clock):
@@ -243,3 +246,34 @@ async def test_the_broker_is_told_of_a_read_alone_while_it_is_handled_and_no_lon
         assert work.broker.is_alone == is_alone
         work.runner.end_read(now_ms)
         assert not work.broker.is_alone
+
+
+@pytest.mark.asyncio
+async def test_pages_of_the_log_are_made_ready_in_a_moment_of_their_own(store):
+    work = Work(store, Clock())
+    work.broker.request_pages = work.runner.request_pages
+    route = store.make_route(b"LMQ_PARENT", 0, b"", light("q"))
+    for number in range(3):
+        publish(store, route, b"%d" % number)
+        work.broker.run_turn(NOW_MS)
+    assert store._log.touched_end == 2 * PAGE_BYTES
+    await asyncio.sleep(10 * PAGES_AFTER_S)
+    assert store._log.touched_end == 4 * PAGE_BYTES  # once, though it was asked for more than once
+
+
+@pytest.mark.asyncio
+async def test_who_makes_room_ready_is_woken_when_the_writer_came_near_its_end(tmp_path):
+    store = open_store(tmp_path / "large", StoreSettings(segment_bytes=2 * POPULATED_MIN))
+    work, woken = Work(store, Clock()), []
+    work.broker.request_pages = work.runner.request_pages
+    work.runner.wake_preparer = lambda: woken.append(store.written_until)
+    route = store.make_route(b"LMQ_PARENT", 0, b"", light("q"))
+    publish(store, route, b"first")
+    store.prepare()
+    for _ in range(POPULATED_MIN // MIB):
+        publish(store, route, bytes(MIB - 1_000))
+        work.broker.run_turn(NOW_MS)
+        await asyncio.sleep(2 * PAGES_AFTER_S)
+    assert len(woken) == 1
+    assert POPULATED_MIN // 2 <= woken[0] < POPULATED_MIN // 2 + 2 * MIB
+    store.close()

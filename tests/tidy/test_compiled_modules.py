@@ -21,6 +21,7 @@ HEADERS = {
     "gateway/net/socket_calls.pxd",
     "gateway/sync_calls.pxd",
     "gateway/wall_clock.pxd",
+    "gateway/yield_calls.pxd",
 }
 
 

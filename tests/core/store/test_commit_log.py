@@ -220,9 +220,11 @@ def test_pages_made_ready_ahead_leave_the_log_as_it_is(tmp_path):
             publish(store, route, b"%d" % number * (number % 97))
             if is_touched:
                 store.touch_ahead()
+                store.touch_pages()
         assert len(store._log.segments.segments) == 3
         store.close()
-        store.touch_ahead()
+        assert not store.touch_ahead()
+        store.touch_pages()
         logs.append([path.read_bytes() for path in sorted((tmp_path / name / "commitlog").iterdir())])
     assert logs[0] == logs[1]
 
@@ -236,7 +238,10 @@ def test_pages_are_made_ready_several_at_once_while_messages_come_one_by_one(tmp
         ends = []
         for _ in range(count):
             publish(store, route, bytes(body_bytes))
-            store.touch_ahead()
+            wants_pages = store.touch_ahead()
+            ends.append(store._log.touched_end // PAGE_BYTES)
+            if wants_pages:
+                store.touch_pages()
             ends.append(store._log.touched_end // PAGE_BYTES)
         return [end for end, _ in groupby(ends)]
 
@@ -244,8 +249,33 @@ def test_pages_are_made_ready_several_at_once_while_messages_come_one_by_one(tmp
     store.flush()
     at = store._log.position // PAGE_BYTES
     assert ready_until(1) == [at + 2]  # the sync wrote what was ready: one page again, then twice as many each time
-    assert ready_until(60)[1:3] == [at + 4, at + 8]
+    assert ready_until(60)[1:4] == [at + 4, at + 8, at + 16]
+    store.close()
+
+
+def test_in_bulk_one_page_is_ready_and_no_more_are_wanted(tmp_path):
+    store = open_store(tmp_path / "data", StoreSettings(segment_bytes=4 * MIB))
+    route = store.make_route(b"LMQ_PARENT", 0, b"", light("q"))
+    for _ in range(5):
+        publish(store, route, bytes(30 * PAGE_BYTES))
+        assert not store.touch_ahead()
+        assert store._log.touched_end // PAGE_BYTES == store._log.position // PAGE_BYTES + 2
+    publish(store, route, b"alone")
+    assert store.touch_ahead()
     publish(store, route, bytes(30 * PAGE_BYTES))
-    at = store._log.position // PAGE_BYTES
-    assert ready_until(1) == [at + 2]  # in bulk the writer needs many pages at once: one is ready, as it always is
+    store.touch_pages()  # too late
+    assert store._log.touched_end < store._log.position
+    store.close()
+
+
+def test_no_pages_are_wanted_beyond_the_end_of_a_segment(tmp_path):
+    store = open_store(tmp_path / "data", StoreSettings(segment_bytes=16 * PAGE_BYTES))
+    route = store.make_route(b"LMQ_PARENT", 0, b"", light("q"))
+    wanted_at = []
+    while not store._log.base:
+        publish(store, route, bytes(256))
+        if store.touch_ahead():
+            wanted_at.append((store._log.base, store._log.position // PAGE_BYTES))
+            store.touch_pages()
+    assert wanted_at == [(0, 0), (0, 2), (0, 6)]  # up to the fourth, the eighth and the last page
     store.close()

@@ -78,3 +78,26 @@ def test_no_room_for_the_next_segment_is_said(store, monkeypatch):
     monkeypatch.setattr(os, "posix_fallocate", no_room)
     with pytest.raises(DiskFullError):
         store.prepare()
+
+
+def test_more_is_wanted_once_when_the_writer_comes_near_the_end_of_what_is_ready(store):
+    assert not store.touch_pages()  # before the first step
+    write(store, MIB)
+    for count, half in ((12, POPULATED_MIN // 2), (20, 12 * MIB)):  # then half of twice what was written
+        store.prepare()
+        wanted = []
+        for _ in range(count):
+            write(store, MIB)
+            wanted.append(store.touch_ahead() and store.touch_pages())
+        assert wanted.index(True) == half // MIB
+        assert wanted.count(True) == 1
+
+
+def test_messages_that_come_one_by_one_want_no_step_of_preparation(store):
+    write(store, MIB)
+    store.prepare()
+    route = store.make_route(b"T", 0, b"", [])
+    for _ in range(300):
+        publish(store, route, bytes(256))
+        store.touch_ahead()
+        assert not store.touch_pages()
