@@ -1,0 +1,47 @@
+"""Each load of `make bench-scale` once, at a small size: one that breaks is not found by anything else."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from rich.console import Console
+
+from tests.benchmarks.scale.progress import Run
+from tests.benchmarks.scale.scenarios import SCENARIOS, choose_sizes
+
+SIZES = {
+    "stored": 3_000,
+    "light-queues": 300,
+    "fan-out": 10,
+    "depth": 2,
+    "subscriptions": 20,
+    "sessions": 20,
+    "resume": 20,
+    "connections": 3,
+}
+NOT_WHEN_SMALL = {  # what a few are too few to tell
+    "further_ns",
+    "exact_bytes",
+    "wildcard_bytes",
+    "exact_bound_bytes",
+    "wildcard_bound_bytes",
+    "door_bytes",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=[each.name for each in SCENARIOS])
+def test_load_runs_and_finds_what_its_table_shows(scenario):
+    run = Run(rounds=1, secs=0.1, console=Console(quiet=True))
+    found = scenario.measure(run, SIZES[scenario.name])
+    assert set(found) == {figure.name for figure in scenario.figures} - NOT_WHEN_SMALL
+    assert all(samples for samples in found.values())
+    assert all(math.isfinite(sample) for samples in found.values() for sample in samples)
+
+
+def test_sizes_are_the_scenario_s_own_up_to_the_greatest_wanted_or_those_that_are_given():
+    scenario = SCENARIOS[0]
+    assert choose_sizes(scenario, [], math.inf) == list(scenario.sizes)
+    assert choose_sizes(scenario, [], scenario.sizes[1]) == list(scenario.sizes[:2])
+    assert choose_sizes(scenario, [7, 70], 50) == [7]
