@@ -108,7 +108,9 @@ class Gateway:
         self.flusher = FlushThread(self.store, self.broker.durability, loop, self._on_synced)
         self.broker.durability.request_flush = self.flusher.request
         self.room_watch = RoomWatch(self.broker.room, free_bytes or self.store.free_bytes, loop, self._note_room)
-        self.preparer = PrepareThread(self.store, loop, self.flusher.fail, self.room_watch)
+        self.preparer = PrepareThread(
+            self.store, loop, self.flusher.fail, self.room_watch, is_busy=lambda: self.store.retention.is_giving_back
+        )
         self.turns.wake_preparer = self.preparer.wake
         self._low_since_ms = 0
         self._holds_before = 0  # of all doors, when the disk got low

@@ -20,6 +20,7 @@ LOGGER = logging.getLogger(__name__)
 
 PREPARE_INTERVAL_S = 0.004  # while much is written; a step makes a few MiB ready
 PREPARE_IDLE_S = 1.0  # while little is: each step takes the interpreter's lock from a lone message, for 0.2 ms
+PREPARE_BUSY_S = 0.25  # at most, while room is given back, a little with each step
 ROOM_INTERVAL_S = 0.1  # between two looks at the free room, at least, while little is written
 ROOM_LOOK_SHIFT = 4  # and looked at again when so much was written: this part of the least that is to stay free
 PREPARE_STEP_BYTES = 2 << 20  # so much is to be written from one step to the next
@@ -93,11 +94,17 @@ class RoomWatch:
         return free_bytes
 
 
-def find_interval_s(last_s: float, written_bytes: int) -> float:
-    """Return how long to wait, at most twice as long as last time, when `written_bytes` of the log were written."""
+def find_interval_s(last_s: float, written_bytes: int, *, is_busy: bool = False) -> float:
+    """Return how many seconds to wait before the next step.
+
+    Args:
+        last_s: How many went by since the one before; the wait is at most twice as long.
+        written_bytes: So much of the log was written meanwhile.
+        is_busy: Steps have more to do than to follow the writer.
+    """
     last_s = max(last_s, PREPARE_INTERVAL_S)
     wanted_s = last_s * PREPARE_STEP_BYTES / max(written_bytes, 1)
-    return min(max(wanted_s, PREPARE_INTERVAL_S), 2 * last_s, PREPARE_IDLE_S)
+    return min(max(wanted_s, PREPARE_INTERVAL_S), 2 * last_s, PREPARE_BUSY_S if is_busy else PREPARE_IDLE_S)
 
 
 class Preparable(Protocol):
@@ -114,8 +121,8 @@ class Preparable(Protocol):
 class PrepareThread:
     """Makes room ready ahead of the writer, in steps, often while messages are written and seldom while none are.
 
-    Whoever writes wakes it where that is too seldom. `on_failed` is told on the loop's thread when the disk refuses
-    what must be written; then the thread ends. `watch` looks after each step.
+    While `is_busy`, they are not that seldom. Whoever writes wakes it where that is too seldom. `on_failed` is told on
+    the loop's thread when the disk refuses what must be written; then the thread ends. `watch` looks after each step.
     """
 
     def __init__(
@@ -124,11 +131,13 @@ class PrepareThread:
         loop: asyncio.AbstractEventLoop,
         on_failed: Callable[[LmqError], None],
         watch: RoomWatch,
+        is_busy: Callable[[], bool] = bool,
     ) -> None:
         self._store = store
         self._loop = loop
         self._on_failed = on_failed
         self._watch = watch
+        self._is_busy = is_busy
         self._is_full = False
         self._is_stopping = False
         self._woken = threading.Event()
@@ -165,7 +174,8 @@ class PrepareThread:
                 self._report(as_core_error(error))
                 return
             seen_until, written_until = written_until, self._store.written_until
-            interval_s = find_interval_s(time.monotonic() - began_s, written_until - seen_until)
+            written = written_until - seen_until
+            interval_s = find_interval_s(time.monotonic() - began_s, written, is_busy=self._is_busy())
 
     def _prepare(self) -> None:
         try:

@@ -52,6 +52,11 @@ class Retention:
         """Room that was given back in the middle of the log, since the store was opened."""
         return self._puncher.bytes_punched
 
+    @property
+    def is_giving_back(self) -> bool:
+        """Whether room in the middle of the log is being given back: `prepare` has work to do; any thread may ask."""
+        return bool(self._wishes)
+
     def begin(self, now_ms: int, holders: Sequence[Holder]) -> None:
         """Start a round where a segment is past its time, unless one is under way.
 

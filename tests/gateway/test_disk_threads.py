@@ -10,6 +10,7 @@ from core.errors import DiskFullError, FlushFailedError
 from core.room import Room
 from gateway import disk_threads
 from gateway.disk_threads import (
+    PREPARE_BUSY_S,
     PREPARE_IDLE_S,
     PREPARE_INTERVAL_S,
     PREPARE_STEP_BYTES,
@@ -175,6 +176,11 @@ def test_steps_come_as_often_as_much_is_written(first_s, bytes_per_s, interval_s
     for _ in range(10):
         found_s = find_interval_s(found_s, round(found_s * bytes_per_s))
     assert found_s == pytest.approx(interval_s, rel=1e-4)
+
+
+def test_steps_are_not_that_seldom_while_they_have_more_to_do():
+    assert find_interval_s(PREPARE_IDLE_S, 0, is_busy=True) == PREPARE_BUSY_S < PREPARE_IDLE_S
+    assert find_interval_s(PREPARE_IDLE_S, 1 << 40, is_busy=True) == PREPARE_INTERVAL_S
 
 
 def test_steps_get_rarer_by_halves_and_come_at_once_where_much_was_written():
