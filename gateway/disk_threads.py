@@ -188,10 +188,8 @@ class PrepareThread:
             self._is_full = False
 
     def _report(self, error: LmqError) -> None:
-        try:
+        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
             self._loop.call_soon_threadsafe(self._on_failed, error)
-        except RuntimeError:  # the loop was closed: nobody waits any more
-            self._is_stopping = True
 
 
 def join(thread: threading.Thread, timeout_s: float) -> bool:

@@ -1,5 +1,5 @@
 import cython
-from gateway cimport yield_calls
+from gateway cimport clocks, yield_calls
 
 cdef long long _LONG_NS
 cdef long long _PAUSE_NS_MIN

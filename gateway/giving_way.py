@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway import yield_calls
+from gateway import clocks, yield_calls
 
 LONG_NS = 500_000  # a client's turn is shorter, a slice of somebody who computes longer
 PAUSE_NS_MIN = 100_000_000
@@ -29,7 +29,7 @@ class GivingWay:
 
     def read_ns(self) -> int:
         """Return the present moment, in nanoseconds by a clock that nobody sets."""
-        return yield_calls.monotonic_ns()
+        return clocks.monotonic_ns()
 
     def give_up_core(self) -> None:
         """Let other threads that wait for this one's core run first."""

@@ -1,7 +1,7 @@
 import cython
 
 from core.broker cimport Broker
-from gateway cimport wall_clock
+from gateway cimport clocks
 
 cdef Py_ssize_t _TURN_BYTES
 cdef long long _LONE_NS

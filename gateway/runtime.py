@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from core.broker import Broker
-from gateway import wall_clock
+from gateway import clocks
 
 LOGGER = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Clock:
 
     def read_ns(self) -> int:
         """Return what the machine's clock says, in nanoseconds since 1970."""
-        return wall_clock.now_ns()
+        return clocks.wall_ns()
 
     def now_ms(self) -> int:
         """Return the present moment, at least as late as any returned before."""

@@ -1,9 +1,8 @@
-"""How a thread lets others have its core. Compiled modules take the inline C forms from `yield_calls.pxd`."""
+"""How a thread lets others have its core. Compiled modules take the inline C form from `yield_calls.pxd`."""
 
 from __future__ import annotations
 
 import os
-import time
 
 
 def give_up_core() -> None:
@@ -12,8 +11,3 @@ def give_up_core() -> None:
     Source: sched_yield(2); `yield_task_fair` of Linux, which takes the rest of a slice from who is due one.
     """
     os.sched_yield()
-
-
-def monotonic_ns() -> int:
-    """Return nanoseconds by a clock that nobody sets."""
-    return time.monotonic_ns()

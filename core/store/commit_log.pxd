@@ -43,7 +43,7 @@ cdef class CommitLog:
 
     cpdef long long written_until(self)
 
-    @cython.locals(at=Py_ssize_t)
+    @cython.locals(is_end_near=bint, at=Py_ssize_t, is_last=bint)
     cpdef bint touch_ahead(self) except -1
 
     @cython.locals(at=Py_ssize_t)

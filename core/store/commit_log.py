@@ -81,7 +81,7 @@ class CommitLog:
         self.position = 0  # of the next record in the newest segment
         self.size = 0  # of the newest segment; 0 while there is none
         self.touched_end = 0  # of the pages that `touch_ahead` had ready
-        self.touched_pages = 0  # how many the last time
+        self.touched_pages = 0  # how many the last time; 0 until messages have come to a page since the last sync
         self.is_synced = False  # after the last `touch_ahead`
         self.prepare_at = NEVER  # physical offset from which on a step of preparation should not be waited for
         self.store_ms = 0
@@ -113,8 +113,8 @@ class CommitLog:
         A sync writes what was made ready, which has to be made ready again.
 
         Returns:
-            Whether `touch_pages` is wanted before long: messages come one by one, and this page is the last but one
-            that is ready, or more are to be prepared.
+            Whether `touch_pages` is wanted before long: messages come one by one, several pages of them between two
+            syncs, and this page is the last but one that is ready; or more are to be prepared.
         """
         self.head.touch_ahead()
         if self.is_synced:
@@ -123,14 +123,17 @@ class CommitLog:
                 octets.write_u8(self.view, self.position, 0)  # as it is: nothing is written there yet
             if self.touched_pages > 1:
                 self.touched_end = 0
+            self.touched_pages = 0
+        is_end_near = self.base + self.position > self.prepare_at
         at = self.position - self.position % _PAGE_BYTES + _PAGE_BYTES
         if at < self.touched_end:
-            return at + _PAGE_BYTES == self.touched_end < self.size or self.base + self.position > self.prepare_at
+            is_last = at + _PAGE_BYTES == self.touched_end < self.size
+            return (is_last and self.touched_pages > 0) or is_end_near
         if at < self.size:
             octets.write_u8(self.view, at, 0)
+        self.touched_pages = 1 if at == self.touched_end else 0
         self.touched_end = at + _PAGE_BYTES
-        self.touched_pages = 1
-        return self.base + self.position > self.prepare_at
+        return is_end_near
 
     def touch_pages(self) -> None:
         """Have several pages ready, twice as many each time, while nobody waits.
@@ -139,7 +142,7 @@ class CommitLog:
         the message before woke may wait for the end of it.
         """
         at = self.touched_end
-        if at <= self.position:  # more came than one by one
+        if at <= self.position or self.touched_pages == 0:  # more came than one by one, or a sync
             return
         self.touched_pages = min(2 * self.touched_pages, _TOUCHED_PAGES_MAX)
         self.touched_end = min(at + self.touched_pages * _PAGE_BYTES, self.size)

@@ -18,9 +18,9 @@ from tests.support.sources import COMPILED_DECLARATIONS, ROOT, compiled_list
 HEADERS = {
     "core/octets.pxd",
     "core/refill.pxd",
+    "gateway/clocks.pxd",
     "gateway/net/socket_calls.pxd",
     "gateway/sync_calls.pxd",
-    "gateway/wall_clock.pxd",
     "gateway/yield_calls.pxd",
 }
 

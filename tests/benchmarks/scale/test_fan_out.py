@@ -1,4 +1,4 @@
-"""What is measured at a gateway's door, once and small: a load that breaks is not found by anything else."""
+"""What is measured at a gateway's door counts what was confirmed and what is in the queues."""
 
 from __future__ import annotations
 
