@@ -10,7 +10,7 @@ import pytest
 from tests.benchmarks.chosen import choose
 from tests.benchmarks.figure import MET, MISSED, Figure
 from tests.benchmarks.scale.points import NOT_RUN, Bound, Point, judge, parse_sizes
-from tests.benchmarks.scale.report import Part, Report, as_json, as_markdown, tables
+from tests.benchmarks.scale.report import Part, Report, as_json, as_markdown, tables, write
 from tests.benchmarks.scale.scenarios import SCENARIOS, choose_sizes
 
 COST = Figure("cost", "cost of one", "µs")
@@ -72,3 +72,18 @@ def test_report_holds_each_sample_and_says_what_failed():
     assert "| 1 |  | 750 µs |  |" in as_markdown(report)
     assert "| 10,000 | failed: OSError no room |  |" in as_markdown(report)
     assert tables(part)[0].row_count == 2
+
+
+def test_files_are_the_numbers_the_table_and_a_drawing_of_each_scenario_that_was_measured(tmp_path):
+    depth, stored = choose(SCENARIOS, "depth")[0], choose(SCENARIOS, "stored")[0]
+    parts = [
+        Part(depth, [Point(size, {"confirm_us": [700.0, 800.0], "ratio": [1.0]}) for size in (1, 10_000)]),
+        Part(stored, failures={100_000: "OSError no room"}),
+    ]
+    report = Report(3, 2.0, "2026-01-01T00:00:00", (0.5, 0.5, 0.5), parts)
+    paths = write(report, tmp_path / "out")
+    assert [path.name for path in paths] == ["scale.json", "scale.md", "depth.svg"]
+    assert json.loads(paths[0].read_text()) == json.loads(json.dumps(as_json(report)))
+    drawing = paths[2].read_text()
+    assert drawing.rstrip().endswith("</svg>")
+    assert all(f"<!-- {depth.figure(name).title} [" in drawing for name in ("confirm_us", "ratio"))

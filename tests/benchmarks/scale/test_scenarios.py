@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from tests.benchmarks.scale.progress import Run
-from tests.benchmarks.scale.scenarios import SCENARIOS, choose_sizes
+from tests.benchmarks.scale.scenarios import SCENARIOS
 
 SIZES = {
     "stored": 3_000,
@@ -38,10 +38,3 @@ def test_load_runs_and_finds_what_its_table_shows(scenario):
     assert set(found) == {figure.name for figure in scenario.figures} - NOT_WHEN_SMALL
     assert all(samples for samples in found.values())
     assert all(math.isfinite(sample) for samples in found.values() for sample in samples)
-
-
-def test_sizes_are_the_scenario_s_own_up_to_the_greatest_wanted_or_those_that_are_given():
-    scenario = SCENARIOS[0]
-    assert choose_sizes(scenario, [], math.inf) == list(scenario.sizes)
-    assert choose_sizes(scenario, [], scenario.sizes[1]) == list(scenario.sizes[:2])
-    assert choose_sizes(scenario, [7, 70], 50) == [7]

@@ -10,7 +10,7 @@ from tests.benchmarks.scenarios.cells import COLUMNS, cells, table_rows
 from tests.benchmarks.scenarios.elsewhere import FIGURES, HEADING, VERSIONS
 from tests.benchmarks.scenarios.figures import Row
 from tests.benchmarks.scenarios.peers import PEERS
-from tests.benchmarks.scenarios.report import Report, as_json, as_markdown, table
+from tests.benchmarks.scenarios.report import Report, as_json, as_markdown, table, write
 from tests.benchmarks.scenarios.scenarios import SCENARIOS
 from tests.benchmarks.scenarios.test_figures import row, scenario
 
@@ -87,3 +87,15 @@ def test_report_holds_each_round_and_no_number_that_json_lacks():
     assert [each["received"] for each in made["servers"][0]["rounds"]] == [0, 2_000]
     assert made["elsewhere_on_two_cores"]["nats"] == "2.15: 730 k/s, 1.3 µs"
     assert "NaN" not in json.dumps(made)
+
+
+def test_files_are_the_numbers_the_table_and_a_drawing_of_each_scenario(tmp_path):
+    report = made_report("mqtt-qos0", row("gateway", 1_000, 1_200, is_ours=True), row("a", 500, 1_000))
+    report.parts += made_report("mqtt-devices", row("a", 0, 1_000)).parts
+    paths = write(report, tmp_path / "out")
+    assert [path.name for path in paths] == ["bench.json", "bench.md", "bench.svg"]
+    assert json.loads(paths[0].read_text()) == json.loads(json.dumps(as_json(report)))
+    assert paths[1].read_text() == as_markdown(report)
+    drawing = paths[2].read_text()
+    assert drawing.rstrip().endswith("</svg>")
+    assert all(f"<!-- {part.title} [" in drawing for part, _ in report.parts)
