@@ -31,6 +31,7 @@ LIVE_TOPIC = "live/a/b"
 LIVE_RATE = 500
 LIVE_BYTES = 64
 ALONE_S = 2.0
+LIVE_MAX_S = 60.0  # until a process of its own has started and its first message has come
 
 
 async def make_sessions(run: Run, ours: Gateway, count: int) -> None:
@@ -149,19 +150,20 @@ def measure_resume(run: Run, size: int) -> Samples:
         uvloop.run(_prepare(run, ours, size))
         found: dict[str, list[float]] = {}
         run.say(f"{size:,} sessions come back at once")
-        is_over = new_event()
-        witness = Worker(witness_latency, ours.server.ports["mqtt"], is_over)
-        time.sleep(ALONE_S)  # noqa: TID251 - the live pair is alone meanwhile
-        cpu, began = ours.cpu_s(), time.perf_counter_ns()
+        is_live, is_over = new_event(), new_event()
+        witness = Worker(witness_latency, ours.server.ports["mqtt"], is_live, is_over)
         try:
+            is_live.wait(LIVE_MAX_S)
+            time.sleep(ALONE_S)  # noqa: TID251 - the live pair is alone meanwhile
+            cpu, began = ours.cpu_s(), time.perf_counter_ns()
             found = uvloop.run(_come_back(ours, size))
         finally:
             is_over.set()
             ages, lost = witness.result()
         found["cpu_us"] = [1e6 * (found.pop("server_cpu")[0] - cpu) / (size * WAITING)]
         ended = began + 1e9 * found["all_s"][0]
-        alone = sorted(age for at, age in ages if at < began)
-        beside = sorted(age for at, age in ages if began <= at <= ended)
+        alone = sorted(age for at, age in ages if at + age < began)
+        beside = sorted(age for at, age in ages if at + age >= began and at <= ended)
         found["alone_p99_ms"] = [percentile(alone, 0.99) / 1e6]
         found["live_p50_ms"] = [percentile(beside, 0.5) / 1e6]
         found["live_p99_ms"] = [percentile(beside, 0.99) / 1e6]
@@ -221,12 +223,15 @@ class Witness(StampReader):
         self.ages.append((sent_ns, now_ns - sent_ns))
 
 
-def witness_latency(port: int, is_over: Event) -> tuple[list[tuple[int, int]], int]:
-    """Publish QoS 1 to a subscriber until `is_over`; return each message's moment and age, and how many were lost."""
-    return uvloop.run(_witness(port, is_over))
+def witness_latency(port: int, is_live: Event, is_over: Event) -> tuple[list[tuple[int, int]], int]:
+    """Publish QoS 1 to a subscriber until `is_over`; return each message's moment and age, and how many were lost.
+
+    `is_live` is set as soon as the first has come.
+    """
+    return uvloop.run(_witness(port, is_live, is_over))
 
 
-async def _witness(port: int, is_over: Event) -> tuple[list[tuple[int, int]], int]:
+async def _witness(port: int, is_live: Event, is_over: Event) -> tuple[list[tuple[int, int]], int]:
     count = Count()
     reader = await connect(HOST, port, Witness(count, publish_packet(LIVE_TOPIC, bytes(LIVE_BYTES), 1)))
     publisher = await connect(HOST, port, PacedPublisher("live", count))
@@ -234,6 +239,8 @@ async def _witness(port: int, is_over: Event) -> tuple[list[tuple[int, int]], in
     publisher.start()
     while not is_over.is_set():
         await asyncio.sleep(0.05)
+        if count.received and not is_live.is_set():
+            is_live.set()
     publisher.stop()
     await drain(count, lambda: count.received >= count.sent)
     return reader.ages, count.sent - count.received

@@ -17,7 +17,7 @@ SIZES = {
     "depth": 2,
     "subscriptions": 20,
     "sessions": 20,
-    "resume": 20,
+    "resume": 200,  # back no sooner than some messages of the live pair, 2 ms apart
     "connections": 3,
 }
 NOT_WHEN_SMALL = {  # what a few are too few to tell
