@@ -153,7 +153,8 @@ def measure_resume(run: Run, size: int) -> Samples:
         is_live, is_over = new_event(), new_event()
         witness = Worker(witness_latency, ours.server.ports["mqtt"], is_live, is_over)
         try:
-            is_live.wait(LIVE_MAX_S)
+            if not is_live.wait(LIVE_MAX_S):
+                raise TimeoutError("no message of the live pair has come")
             time.sleep(ALONE_S)  # noqa: TID251 - the live pair is alone meanwhile
             cpu, began = ours.cpu_s(), time.perf_counter_ns()
             found = uvloop.run(_come_back(ours, size))
@@ -239,7 +240,7 @@ async def _witness(port: int, is_live: Event, is_over: Event) -> tuple[list[tupl
     publisher.start()
     while not is_over.is_set():
         await asyncio.sleep(0.05)
-        if count.received and not is_live.is_set():
+        if count.received:
             is_live.set()
     publisher.stop()
     await drain(count, lambda: count.received >= count.sent)
