@@ -2,17 +2,17 @@
 PYTHON ?= python3
 DATA ?= data
 VENV := .venv
+CORES := $(shell nproc 2>/dev/null || echo 2)
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := requirements/constraints.txt
-COMPILED_SOURCES := $(shell find core gateway spark_analytics -name '*.pxd' 2>/dev/null) setup.py
+COMPILED_SOURCES := $(shell find core gateway spark_analytics -name '*.pxd' -o -name '*.h' 2>/dev/null) setup.py
 COMPILED_SOURCES += $(wildcard $(patsubst %.pxd,%.py,$(filter %.pxd,$(COMPILED_SOURCES))))
 PURE := build/pure
-PROFILED := build/profiled
 COPY_SOURCES = git ls-files -co --exclude-standard | while read -r file; do [ -f "$$file" ] && echo "$$file"; done \
 		| tar -cf - -T - | tar -xf - -C
 
-.PHONY: help run optimise test test-pure check demo bench bench-peers bench-scale build clean lock setup setup-test setup-check
+.PHONY: help run test test-pure check demo bench bench-peers bench-scale build clean lock setup setup-test setup-check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,18 +26,6 @@ run: setup ## start the gateway on its usual ports, data in ./data
 	@echo "More: README.md, \"Five minutes\". Ctrl-C stops it."
 	@echo
 	@exec $(VENV)/bin/lmq serve --data-dir $(DATA)
-
-optimise: $(VENV)/.base $(VENV)/.test ## compile once more, laid out by what runs under load: faster, for production; GCC only, 10 minutes
-	@rm -rf $(PROFILED) && mkdir -p $(PROFILED) && $(COPY_SOURCES) $(PROFILED)
-	@echo "compiling a copy that counts what runs"
-	@cd $(PROFILED) && LMQ_COMPILE=all LMQ_PROFILE=write ../../$(PY) setup.py --quiet build_ext --inplace --parallel 2
-	@echo "watching it under all loads of make bench; what they say is in build/profiled.log"
-	@cd $(PROFILED) && ../../$(PY) -m tests.benchmarks.scenarios.bench --peers gateway --secs 0.5 --rounds 2 >../profiled.log 2>&1
-	@find build -path 'build/temp.*' -name '*.gcda' -delete
-	@cd $(PROFILED)/build && find temp.* -name '*.gcda' | tar -cf - -T - | tar -xf - -C ../..
-	@echo "compiling with what was counted"
-	@LMQ_COMPILE=all LMQ_PROFILE=read $(PY) setup.py --quiet build_ext --inplace --parallel 2 --force
-	@rm -rf $(PROFILED) && touch $(VENV)/.compiled
 
 test: setup-test ## run all tests, compiled
 	@$(PY) -m pytest -q $(ARGS)
@@ -103,7 +91,7 @@ $(VENV)/.base: $(PY) pyproject.toml $(CONSTRAINTS)
 
 $(VENV)/.compiled: $(VENV)/.base $(COMPILED_SOURCES)
 	@echo "compiling the data path"
-	@$(PY) setup.py --quiet build_ext --inplace --parallel 2
+	@$(PY) setup.py --quiet build_ext --inplace --parallel $(CORES)
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.base

@@ -1,19 +1,20 @@
-"""Compile the modules of the data path; without a C compiler or Cython the product is installed uncompiled."""
+"""Compile the modules of the data path; without a C compiler or Cython the product is installed uncompiled.
+
+`LMQ_COMPILE` unset: compile all modules, or none where that fails. `all`: compile them, a failure is an error. `none`:
+compile nothing. What `CFLAGS` says comes last.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CCompilerError
-from setuptools.modified import newer
 
 # Plain Python modules with a .pxd beside them, in the order of the layers.
 COMPILED = [
@@ -93,25 +94,14 @@ COMPILED = [
 DIRECTIVES = {
     "language_level": "3",
     "annotation_typing": False,
+    "auto_pickle": False,
     "boundscheck": True,
     "wraparound": False,
     "initializedcheck": False,
-    # For who compiles by hand, not for who installs.
-    "show_performance_hints": bool(os.environ.get("LMQ_COMPILE")) and not os.environ.get("LMQ_PROFILE"),
+    "show_performance_hints": bool(os.environ.get("LMQ_COMPILE")),  # for developers
 }
-# A message that comes alone finds the processor's predictions gone, so each jump costs it some 15 ns: calls inside a
-# module are written out.
-INLINING = [
-    "-finline-functions",
-    "--param=max-inline-insns-auto=400",
-    "--param=max-inline-insns-single=1000",
-    "--param=inline-unit-growth=100",
-    "--param=large-function-growth=1000",
-    "--param=inline-min-speedup=1",
-]
 CFLAGS = [
     "-O2",
-    *INLINING,
     "-g0",
     "-Werror=sign-compare",
     "-Werror=shift-count-overflow",
@@ -119,233 +109,55 @@ CFLAGS = [
     "-Werror=incompatible-pointer-types",  # such as a typed method taken as a value
     "-Wno-maybe-uninitialized",  # of what Cython itself writes, as the next
     "-Wno-stringop-overflow",
+    *os.environ.get("CFLAGS", "").split(),
 ]
-# Cython 3.3 forgets these two in a module whose memory views are shared and that appends to a bytearray.
-if sys.version_info >= (3, 13):
-    CFLAGS += [f"-D__Pyx_{name}_CRITICAL_SECTION=Py_{name}_CRITICAL_SECTION" for name in ("BEGIN", "END")]
-else:
-    CFLAGS += ["-D__Pyx_BEGIN_CRITICAL_SECTION(o)={", "-D__Pyx_END_CRITICAL_SECTION()=}"]
-# LMQ_PROFILE, for `make optimise`: a build that counts what runs, and one that is laid out by what was counted.
-PROFILE = os.environ.get("LMQ_PROFILE", "")
-PROFILE_CFLAGS = {
-    "": [],
-    "write": ["-fprofile-generate", "-fprofile-update=atomic"],
-    "read": ["-fprofile-use", "-Wmissing-profile", "-Wno-array-bounds"],
-}
-UNWATCHED = "spark_analytics."  # no load of `make bench` runs it, and what a profile does not see is made small
-PROFILE_LDFLAGS = {"": [], "write": ["-fprofile-generate"], "read": []}
-OPTIMISED = Path("build", "optimised")  # is there while the last build was laid out by a profile: benchmarks say so
-SLICE_DIMENSIONS = 2  # the least that Cython takes; a slice is passed by value, with so many dimensions
-SHARED = "core._cython_shared"  # memory views, once for all modules: 2x less to compile
-LIBRARY = "core._compiled"  # what is compiled of all modules: one message's way lies in fewer pages of one library
-PARTS = Path("build", "parts")  # the C that is written here
-LIBRARY_SOURCE = """\
-#include <Python.h>
-
-{declarations}
-
-static const struct {{
-    const char *module;
-    const char *capsule;
-    PyObject *(*init)(void);
-}} parts[] = {{
-{rows}
-}};
-
-static int add_parts(PyObject *library)
-{{
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {{
-        PyObject *capsule = PyCapsule_New((void *)parts[i].init, parts[i].capsule, NULL);
-        if (capsule == NULL || PyObject_SetAttrString(library, parts[i].module, capsule) < 0) {{
-            Py_XDECREF(capsule);
-            return -1;
-        }}
-        Py_DECREF(capsule);
-    }}
-    return 0;
-}}
-
-static PyModuleDef_Slot slots[] = {{{{Py_mod_exec, add_parts}}, {{0, NULL}}}};
-static struct PyModuleDef library = {{PyModuleDef_HEAD_INIT, "{library}", NULL, 0, NULL, slots}};
-
-PyMODINIT_FUNC PyInit_{name}(void)
-{{
-    return PyModuleDef_Init(&library);
-}}
-"""
-MODULE_SOURCE = """\
-#include <Python.h>
-
-PyMODINIT_FUNC PyInit_{name}(void)
-{{
-    PyObject *library = PyImport_ImportModule("{library}");
-    PyObject *(*init)(void) = NULL;
-    if (library != NULL)
-        init = (PyObject * (*)(void)) PyCapsule_Import("{library}.{part}", 0);
-    Py_XDECREF(library);
-    return init == NULL ? NULL : init();
-}}
-"""
-UNCOMPILED = "lmq-gateway: {reason}: going on uncompiled; everything works, several times slower"
+SHARED = "core._cython_shared"  # what Cython writes for memory views, once for all modules
+SOURCES = {SHARED: SHARED.replace(".", "/") + ".c"} | {path[:-3].replace("/", "."): path for path in COMPILED}
+CHOICE = os.environ.get("LMQ_COMPILE", "")
 
 
 class AllOrNothing(build_ext):
-    """Builds every module or none, in one library: compiled modules reach into each other."""
+    """Builds every module or none: compiled modules reach into each other."""
 
     def run(self) -> None:
-        """Build; without a C compiler leave no compiled module behind."""
+        """Have Cython write the C of what changed, compile it, and remove compiled modules of other builds."""
         try:
+            self.write_c()
             super().run()
-        except (BaseError, CCompilerError, OSError) as error:
-            if os.environ.get("LMQ_COMPILE"):
+        except (ImportError, BaseError, CCompilerError, OSError) as error:
+            if CHOICE:
                 raise
-            print(UNCOMPILED.format(reason=f"no module could be compiled ({error})"), file=sys.stderr)
-            self.extensions.clear()
-            drop_built()
+            print(f"lmq-gateway: going on uncompiled, which is several times slower: {error}", file=sys.stderr)
+            self.extensions = []
+        built = {Path(self.get_ext_filename(extension.name)) for extension in self.extensions}
+        for package in {path.partition("/")[0] for path in COMPILED}:
+            for other in set(Path(package).rglob("*.so")) - built:
+                other.unlink()
 
-    def build_extensions(self) -> None:
-        """Compile all modules into one library, and a file for each module that has Python find it in there."""
-        if PROFILE == "read" and not any(Path(self.build_temp).rglob("*.gcda")):
-            sys.exit("lmq-gateway: no profile is there to read: build with LMQ_PROFILE=write, and run that")
-        OPTIMISED.unlink(missing_ok=True)
-        *modules, library = self.extensions
-        with ThreadPoolExecutor(self.parallel or 1) as threads:
-            library.depends = library.extra_objects = list(threads.map(self.compile_module, modules))
-        library.sources = [library_source(library.name, modules)]
-        library.extra_link_args = PROFILE_LDFLAGS[PROFILE]
-        for module in modules:
-            module.sources = [module_source(module.name)]
-        super().build_extensions()
-        if PROFILE == "read":
-            OPTIMISED.touch()
-
-    def compile_module(self, module: Extension) -> str:
-        """Compile a module where its C is newer, and return its object file.
-
-        What LMQ_PROFILE asks for is added here, not before, as Cython writes the flags that it sees into the C that
-        it makes, and a profile is of one C file, to the line.
-        """
-        profile = [] if module.name.startswith(UNWATCHED) else PROFILE_CFLAGS[PROFILE]
-        (built,) = self.compiler.object_filenames(module.sources, output_dir=self.build_temp)
-        if self.force or newer(module.sources[0], built):
-            self.compiler.compile(
-                module.sources,
-                output_dir=self.build_temp,
-                macros=[(f"PyInit_{last_of(module.name)}", f"lmq_init_{part_of(module.name)}")],
-                extra_postargs=CFLAGS + profile,
-            )
-        return str(built)
-
-
-def last_of(module: str) -> str:
-    """Return the last part of a module's name."""
-    return module.rpartition(".")[2]
-
-
-def part_of(module: str) -> str:
-    """Return the name of a module in the library."""
-    return module.replace(".", "_")
-
-
-def written(module: str, text: str) -> str:
-    """Write the C of a part of the build, where it isn't there yet, and return its path."""
-    path = PARTS / (module.replace(".", "/") + ".c")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
-    return str(path)
-
-
-def library_source(library: str, modules: list[Extension]) -> str:
-    """Write the C that offers each module of the library by a capsule, and return its path."""
-    parts = [part_of(module.name) for module in modules]
-    text = LIBRARY_SOURCE.format(
-        library=library,
-        name=last_of(library),
-        declarations="\n".join(f"extern PyObject *lmq_init_{part}(void);" for part in parts),
-        rows="\n".join(f'    {{"{part}", "{library}.{part}", lmq_init_{part}}},' for part in parts),
-    )
-    return written(library, text)
-
-
-def module_source(module: str) -> str:
-    """Write the C of the file that Python opens for a module, and return its path."""
-    return written(module, MODULE_SOURCE.format(library=LIBRARY, name=last_of(module), part=part_of(module)))
-
-
-def built_files(*endings: str) -> list[Path]:
-    """Return what is there of an earlier build, by the endings of its names."""
-    stems = map(Path, [*COMPILED, SHARED.replace(".", "/"), LIBRARY.replace(".", "/")])
-    return [built for stem in stems for ending in endings for built in stem.parent.glob(f"{stem.stem}{ending}")]
-
-
-def drop_built() -> None:
-    """Leave no compiled module of an earlier build behind: they would not know the sources of today."""
-    for built in built_files(".*.so"):
-        built.unlink()
-
-
-def drop_outdated() -> None:
-    """Leave nothing behind that an earlier version of this file built: modules of other options do not fit ours."""
-    changed = Path(__file__).stat().st_mtime
-    for built in built_files(".c", ".*.so"):
-        if built.stat().st_mtime < changed:
-            built.unlink()
-
-
-def compiler() -> str:
-    """Return the program that compiles C, as setuptools choose it."""
-    command: str = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
-    return command.split(maxsplit=1)[0]
-
-
-def has_compiler() -> bool:
-    """Return whether the C compiler that would be called is there; without it nothing need be made ready for it."""
-    return shutil.which(compiler()) is not None
-
-
-def check_profile() -> None:
-    """End here where LMQ_PROFILE asks for what this compiler cannot do: another than GCC writes other profiles."""
-    if PROFILE not in PROFILE_CFLAGS:
-        sys.exit(f"lmq-gateway: LMQ_PROFILE is `write` or `read`, not `{PROFILE}`")
-    if PROFILE:
-        command = [compiler(), "-v"]
-        said = subprocess.run(command, capture_output=True, text=True, check=False).stderr  # noqa: S603 - the build's own
-        if "gcc version" not in said:
-            sys.exit(f"lmq-gateway: LMQ_PROFILE needs GCC; {compiler()} is another compiler")
-
-
-def extensions() -> list[Extension]:
-    """Return the extension modules to build, as LMQ_COMPILE says.
-
-    Unset: all of them, or none where that fails. `all`: all of them, and a failure is an error. `none`. Or the paths
-    of some, with commas between: a library of no others, to try the build itself.
-    """
-    choice = os.environ.get("LMQ_COMPILE", "")
-    if choice == "none":
-        return []
-    if not choice and not has_compiler():
-        print(UNCOMPILED.format(reason="no C compiler found"), file=sys.stderr)
-        drop_built()
-        return []
-    check_profile()
-    try:
+    def write_c(self) -> None:
+        """Have Cython write the C of each module that is newer than its C."""
+        compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+        if not CHOICE and shutil.which(compiler.split()[0]) is None:
+            raise OSError("no C compiler found")
         from Cython.Compiler import Options
 
-        Options.buffer_max_dims = SLICE_DIMENSIONS  # read when what follows is imported
-        from Cython.Build import cythonize
-    except ImportError:
-        if choice:
-            raise
-        print(UNCOMPILED.format(reason="no Cython found"), file=sys.stderr)
-        return []
-    wanted = COMPILED if choice in {"", "all"} else choice.split(",")
-    if wanted is COMPILED:
-        drop_outdated()
-    modules = [Extension(path.removesuffix(".py").replace("/", "."), [path]) for path in wanted]
-    modules.append(Extension(SHARED, [SHARED.replace(".", "/") + ".c"]))
-    modules = cythonize(modules, compiler_directives=DIRECTIVES, quiet=True, shared_utility_qualified_name=SHARED)
-    return [*modules, Extension(LIBRARY, [])]
+        Options.buffer_max_dims = 2  # the least that Cython takes; a slice is passed by value, with so many dimensions
+        from Cython.Build import cythonize  # reads the option
+
+        shared = Path(SOURCES[SHARED])
+        written = cythonize(
+            [Extension(extension.name, [SOURCES[extension.name]], include_dirs=["."]) for extension in self.extensions],
+            compiler_directives=DIRECTIVES,
+            quiet=True,
+            nthreads=self.parallel or 0,
+            force=not shared.exists() or shared.stat().st_mtime < Path(__file__).stat().st_mtime,
+            shared_utility_qualified_name=SHARED,
+        )
+        for extension, one in zip(self.extensions, written, strict=True):
+            extension.sources, extension.depends = one.sources, one.depends
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": AllOrNothing})
+if __name__ == "__main__":  # Cython's processes import this file
+    modules = SOURCES if CHOICE != "none" else ()
+    extensions = [Extension(name, [], extra_compile_args=CFLAGS, include_dirs=["."]) for name in modules]
+    setup(ext_modules=extensions, cmdclass={"build_ext": AllOrNothing})

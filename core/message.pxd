@@ -1,6 +1,5 @@
 cimport cython
 
-from core cimport refill
 
 cdef const unsigned char[::1] _NOTHING
 

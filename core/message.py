@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from array import array
 
-from core import refill
-
 FLAG_MARK = 0x4C4D0000  # "LM" in the upper half of a record's flag: the lower half holds the bits below
 FLAG_MARK_MASK = 0x7FFF0000
 FLAG_QOS_MASK = 0x3  # the publisher's QoS: AMQP delivery mode 2 and RocketMQ count as 1
@@ -123,8 +121,8 @@ class PublishBatch:
         self.retained_count = 0
         self.buf = _NOTHING
         self.extra = _NOTHING
-        refill.empty(self.topics)
-        refill.empty(self.routes)
+        self.topics.clear()
+        self.routes.clear()
 
 
 class StoredBatch:

@@ -23,7 +23,6 @@ ENV_PREFIX = "LMQ_"
 # Variables with the prefix that are no settings: the build's, the way to the file, and those of tests and tools.
 NOT_SETTINGS = (
     "LMQ_COMPILE",
-    "LMQ_PROFILE",
     "LMQ_CONFIG",
     "LMQ_OFFICIAL_",
     "LMQ_REAL_JAVA",

@@ -140,7 +140,6 @@ def test_users_may_come_from_the_environment(monkeypatch):
 
 def test_variables_of_the_build_and_the_tests_are_no_settings(monkeypatch):
     monkeypatch.setenv("LMQ_COMPILE", "none")
-    monkeypatch.setenv("LMQ_PROFILE", "read")
     monkeypatch.setenv("LMQ_CONFIG", "lmq.toml")
     monkeypatch.setenv("LMQ_TEST_ANYTHING", "1")
     load_settings(None, {})

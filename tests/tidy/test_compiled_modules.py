@@ -11,13 +11,11 @@ import sys
 
 import pytest
 
-from core import message
 from tests.support.sources import COMPILED_DECLARATIONS, ROOT, compiled_list
 
 # Declarations only: inline C in place of a Python module of the same name.
 HEADERS = {
     "core/octets.pxd",
-    "core/refill.pxd",
     "gateway/clocks.pxd",
     "gateway/net/socket_calls.pxd",
     "gateway/sync_calls.pxd",
@@ -44,77 +42,28 @@ def test_module_that_runs_is_of_the_build_under_test(path):
         assert module.__file__.endswith(".py") == (os.environ["LMQ_COMPILE"] == "none")
 
 
-def test_all_compiled_modules_come_from_one_library():
-    if message.__file__.endswith(".py"):
-        pytest.skip("nothing is compiled")
-    library = importlib.import_module("core._compiled")
-    parts = {name for name in vars(library) if not name.startswith("__")}
-    modules = {path.removesuffix(".py").replace("/", "_") for path in compiled_list()}
-    assert parts == modules | {"core__cython_shared"}
-
-
-def test_what_has_to_be_compiled_and_cannot_be_fails(tmp_path):
-    (tmp_path / "setup.py").write_text((ROOT / "setup.py").read_text())
+def _build(folder, env):
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
-    broken = {**os.environ, "LMQ_COMPILE": "core/message.py", "PYTHONPATH": str(tmp_path / "no_cython")}
-    (tmp_path / "no_cython" / "Cython").mkdir(parents=True)
-    (tmp_path / "no_cython" / "Cython" / "__init__.py").write_text("raise ImportError('broken')")
-    result = subprocess.run(command, cwd=tmp_path, env=broken, capture_output=True, text=True, check=False)
-    assert result.returncode != 0
-    assert "broken" in result.stderr
-    del broken["LMQ_COMPILE"]
-    result = subprocess.run(command, cwd=tmp_path, env=broken, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("missing", ["Cython", "compiler"])
+def test_what_cannot_be_compiled_is_said_and_fails_only_where_it_has_to_be(missing, tmp_path):
+    (tmp_path / "setup.py").write_text((ROOT / "setup.py").read_text())
+    broken = {**os.environ, "CC": "no-such-compiler"}
+    if missing == "Cython":
+        (tmp_path / "no_cython" / "Cython").mkdir(parents=True)
+        (tmp_path / "no_cython" / "Cython" / "__init__.py").write_text("raise ImportError('broken')")
+        broken |= {"CC": "true", "PYTHONPATH": str(tmp_path / "no_cython")}
+    assert _build(tmp_path, {**broken, "LMQ_COMPILE": "all"}).returncode != 0
+    older = tmp_path / "core" / "older.so"
+    older.parent.mkdir()
+    older.touch()
+    result = _build(tmp_path, {**broken, "LMQ_COMPILE": ""})
     assert result.returncode == 0, result.stderr
-    assert "no Cython found: going on uncompiled" in result.stderr
-
-
-@pytest.mark.skipif(os.environ.get("LMQ_COMPILE") == "none", reason="nothing is compiled")
-def test_module_is_compiled_from_a_profile_of_itself(tmp_path):
-    (tmp_path / "core").mkdir()
-    for name in ("setup.py", "core/__init__.py", "core/room.py", "core/room.pxd"):
-        (tmp_path / name).write_text((ROOT / name).read_text())
-    use = "from core.room import Room; print(Room.__module__, Room(1))"
-
-    def build(profile):
-        env = {**os.environ, "LMQ_COMPILE": "core/room.py", "LMQ_PROFILE": profile}
-        command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", "--force"]
-        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-
-    without = build("read")
-    if "needs GCC" in without.stderr:
-        pytest.skip("the compiler is not GCC")
-    assert without.returncode != 0
-    assert "no profile is there to read" in without.stderr
-    counting = build("write")
-    assert counting.returncode == 0, counting.stderr
-    subprocess.run([sys.executable, "-c", use], cwd=tmp_path, check=True)
-    assert list((tmp_path / "build").rglob("room.gcda"))
-    laid_out = build("read")
-    assert laid_out.returncode == 0, laid_out.stderr
-    assert "profile count data file not found" not in laid_out.stderr
-    assert (tmp_path / "build" / "optimised").exists()
-    said = subprocess.run([sys.executable, "-c", use], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert said.stdout.startswith("core.room ")
-    next((tmp_path / "build").rglob("room.gcda")).unlink()
-    assert "profile count data file not found" in build("read").stderr
-    assert build("").returncode == 0
-    assert not (tmp_path / "build" / "optimised").exists()
-
-
-def test_profile_of_another_compiler_is_refused(tmp_path):
-    other = tmp_path / "cc"
-    other.write_text("#!/bin/sh\necho 'clang version 19' >&2\n")
-    other.chmod(0o755)
-    (tmp_path / "setup.py").write_text((ROOT / "setup.py").read_text())
-    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
-    for profile, reason in (
-        ("write", "LMQ_PROFILE needs GCC"),
-        ("both", "LMQ_PROFILE is `write` or `read`, not `both`"),
-    ):
-        env = {**os.environ, "LMQ_COMPILE": "core/room.py", "LMQ_PROFILE": profile, "CC": str(other)}
-        result = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-        assert result.returncode != 0
-        assert reason in result.stderr
+    assert "going on uncompiled" in result.stderr
+    assert {"Cython": "broken", "compiler": "no C compiler found"}[missing] in result.stderr
+    assert not older.exists()  # it does not know the sources of today
 
 
 def test_the_whole_check_compiles_or_fails():

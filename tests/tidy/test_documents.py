@@ -35,6 +35,8 @@ def test_links_between_documents_lead_somewhere(path):
 def test_make_targets_of_the_documents_exist():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     for path in DOCUMENTS:
+        if path.parent.name == "decisions":  # a record is not changed when a later one replaces it
+            continue
         named = set(re.findall(r"`make ([a-z-]+)", path.read_text()))
         assert named <= targets, path
 

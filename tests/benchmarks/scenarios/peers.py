@@ -93,13 +93,6 @@ def built_version(program: str) -> Callable[[], str | None]:
 
 # The gateway
 
-OPTIMISED = ROOT / "build" / "optimised"  # setup.py says so of its last build
-
-
-def our_version() -> str:
-    """Return the version of this tree, and how it was compiled where that is not the usual way."""
-    return f"{VERSION}, optimised" if OPTIMISED.exists() else VERSION
-
 
 def gateway(flush: str) -> Callable[[Path, dict[str, int]], Server]:
     """Return how to start the gateway in one way of making records safe."""
@@ -237,8 +230,8 @@ MQTT = frozenset({"mqtt"})
 PEERS = {
     peer.name: peer
     for peer in (
-        Peer("gateway", ALL_DOORS, our_version, gateway("sync"), is_ours=True),
-        Peer("gateway-async", ALL_DOORS, our_version, gateway("async"), is_ours=True),
+        Peer("gateway", ALL_DOORS, lambda: VERSION, gateway("sync"), is_ours=True),
+        Peer("gateway-async", ALL_DOORS, lambda: VERSION, gateway("async"), is_ours=True),
         Peer("null", MQTT, lambda: "-", launch_null),
         Peer("mosquitto", MQTT, lambda: version_of("mosquitto", "-h"), launch_mosquitto),
         Peer("nats", MQTT, lambda: version_of("nats-server", "-v"), launch_nats, extra_ports=("nats",)),
