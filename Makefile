@@ -40,7 +40,7 @@ check: setup-check ## format, lint, types, layers, spelling, and the rules about
 	@$(VENV)/bin/ruff check --quiet .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/lint-imports --no-logo
-	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint core gateway spark_analytics
+	@PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint core gateway lmq spark_analytics
 	@$(VENV)/bin/deptry .
 	@$(VENV)/bin/codespell
 	@$(PY) -m pytest -q tests/tidy

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("core", "gateway", "spark_analytics")
+PACKAGES = ("core", "gateway", "lmq", "spark_analytics")
 
 
 def _find(pattern, folders):

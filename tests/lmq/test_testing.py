@@ -1,0 +1,94 @@
+"""The broker for tests, used as somebody else's tests use it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import aio_pika
+import aiomqtt
+import pytest
+
+from lmq.testing import Broker, BrokerFailedError
+from tests.support.sources import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.asyncio
+async def test_messages_survive_a_crash_of_the_broker():
+    with Broker() as broker:
+        connection = await aio_pika.connect(broker.amqp_url)
+        async with connection:
+            channel = await connection.channel()
+            queue = await channel.declare_queue("orders", durable=True)
+            message = aio_pika.Message(b"one", delivery_mode=aio_pika.DeliveryMode.PERSISTENT)
+            await channel.default_exchange.publish(message, routing_key=queue.name)
+        broker.kill()
+        broker.start()
+        connection = await aio_pika.connect(broker.amqp_url)
+        async with connection:
+            channel = await connection.channel()
+            queue = await channel.get_queue("orders")
+            found = await queue.get(timeout=5)
+            assert found.body == b"one"
+            await found.ack()
+
+
+@pytest.mark.asyncio
+async def test_every_door_has_an_address():
+    with Broker() as broker:
+        async with aiomqtt.Client(broker.mqtt_host, broker.mqtt_port) as client:
+            await client.subscribe("a/#")
+            await client.publish("a/b", b"here", qos=1)
+            message = await anext(client.messages)
+            assert message.payload == b"here"
+        assert broker.mqtt_url == f"mqtt://127.0.0.1:{broker.mqtt_port}"
+        assert broker.name_server == "{}:{}".format(*broker.address("namesrv"))
+        assert broker.admin_url == "http://{}:{}".format(*broker.address("admin"))
+
+
+def test_folder_of_its_own_goes_and_one_that_is_given_stays(tmp_path):
+    with Broker() as broker:
+        own = broker.data_dir
+        assert (own / "commitlog").is_dir()
+    assert not own.exists()
+    with Broker(tmp_path / "data") as broker:
+        assert broker.data_dir == tmp_path / "data"
+    assert (tmp_path / "data" / "commitlog").is_dir()
+
+
+def test_gateway_that_cannot_start_says_why():
+    with pytest.raises(BrokerFailedError, match=r"mqtt\.listne"), Broker(settings={"mqtt.listne": "off"}):
+        pass
+
+
+def test_settings_of_this_process_do_not_reach_it(monkeypatch):
+    monkeypatch.setenv("LMQ_MQTT__LISTEN", "off")
+    with Broker(settings={"admin.listen": "127.0.0.1:0"}) as broker:
+        assert broker.address("mqtt")[1] > 0
+
+
+def test_plugin_works_in_a_project_with_packages_called_core_and_gateway(tmp_path):
+    for package in ("core", "gateway"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("raise RuntimeError('of another project')")
+    (tmp_path / "test_orders.py").write_text(
+        "import socket\n"
+        "from urllib.parse import urlsplit\n\n"
+        "def test_broker_is_there(lmq_broker, lmq_url):\n"
+        "    with socket.create_connection((urlsplit(lmq_url).hostname, urlsplit(lmq_url).port)) as client:\n"
+        "        client.sendall(b'AMQP\\x00\\x00\\x09\\x01')\n"
+        "        assert client.recv(1) == b'\\x01'\n"
+        "    assert lmq_broker.mqtt_port\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "lmq.pytest_plugin"]
+    # Our own sources are found, but after the project's.
+    code = f"import sys; sys.path.append({str(ROOT)!r}); import pytest; sys.exit(pytest.main({command[3:]!r}))"
+    env = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTEST_ADDOPTS"}}
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "1 passed" in run.stdout
