@@ -48,7 +48,6 @@ COMPILED = [
     "core/durability.py",
     "core/broker.py",
     "gateway/runtime.py",
-    "gateway/giving_way.py",
     "gateway/flush_thread.py",
     "gateway/auth/permissions.py",
     "gateway/net/protocol.py",

@@ -17,7 +17,6 @@ cdef class Broker:
     cdef public Room room
     cdef public object schedule
     cdef public object request_pages
-    cdef public object give_way
     cdef public object on_reader_error
     cdef public Router router
     cdef public object retained
@@ -30,19 +29,11 @@ cdef class Broker:
     cdef list _grown
     cdef dict _requested
     cdef public bint has_work
-    cdef public bint is_alone
-    cdef public bint is_watched
     cdef StoredBatch _one
 
     cpdef route_topic(self, bytes topic)
 
     cpdef publish_batch(self, PublishBatch batch, long long now_ms)
-
-    @cython.locals(reader=Reader)
-    cpdef publish_topics(self, PublishBatch batch, long long now_ms)
-
-    @cython.locals(route=Route, queue_ref=int, reader=Reader)
-    cdef Reader _hand_on(self, PublishBatch batch)
 
     cpdef long long max_offset(self, int queue_ref) except -1
 
@@ -54,16 +45,12 @@ cdef class Broker:
 
     cdef _wake_up(self)
 
-    @cython.locals(lone=Reader)
     cpdef run_turn(self, long long now_ms)
-
-    @cython.locals(queue_ref=int, lone=Reader)
-    cdef Reader _take_lone(self)
 
     @cython.locals(grown=list, ready=dict)
     cdef list _take_ready(self)
 
     @cython.locals(reader=Reader, _=int)
-    cdef _run_rounds(self, list readers, int rounds, long long now_ms)
+    cdef _run_rounds(self, list readers, long long now_ms)
 
     cdef bint _run_reader(self, Reader reader, long long now_ms) except -1

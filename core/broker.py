@@ -1,9 +1,8 @@
 """The one door of the core: fronts publish, read, wait and consume here, and the runtime turns it.
 
-Nothing here waits or knows the time. The runtime sets hooks: `schedule`, called when readers have work and the runtime
-is not about to look at `has_work`, upon which it calls `run_turn` once at the end of its turn; `request_pages`, upon
-which it calls `store.touch_pages` a little later; `give_way`, called when a lone message was handed on and is still to
-be stored; and `durability.request_flush`.
+Nothing here waits or knows the time. The runtime sets hooks: `schedule`, called when readers have work, upon
+which it calls `run_turn` once at the end of its turn; `request_pages`, upon
+which it calls `store.touch_pages` a little later; and `durability.request_flush`.
 """
 
 from __future__ import annotations
@@ -79,7 +78,6 @@ class Broker:
         self.room = Room(store.settings.disk_free_bytes_min)
         self.schedule: Callable[[], None] = _nothing
         self.request_pages: Callable[[], None] = _nothing
-        self.give_way: Callable[[], None] = _nothing
         self.on_reader_error: Callable[[Reader, Exception], None] = _raise
         self.router = Router(self._make_topic_route, ROUTE_CACHE_MAX)
         self.retained = RetainedMessages(store.table("retained"), record_offset)
@@ -93,8 +91,6 @@ class Broker:
         self._shown: list[int] = []
         self._requested: dict[int, Reader] = {}
         self.has_work = False  # readers have; `run_turn` is due
-        self.is_alone = False  # what is published now came alone: nobody else's messages are likely to be under way
-        self.is_watched = False  # whoever runs the turns is about to look at `has_work`: no call of `schedule`
         self._one = StoredBatch(1)
 
     # Routes
@@ -155,35 +151,6 @@ class Broker:
             if batch.retained_count:
                 self._retain(batch)
             self._wake_up()
-
-    def publish_topics(self, batch: PublishBatch, now_ms: int) -> None:
-        """As `publish_batch`, of messages whose `topics` are of the one topic space, in MQTT's form.
-
-        One that comes alone is handed on before it is stored, where only one reader waits for it and it has read all
-        before it: see docs/decisions/0014-handed-on-first.md.
-        """
-        reader = self._hand_on(batch) if self.is_alone and batch.count == 1 else None
-        self.publish_batch(batch, now_ms)
-        if reader is not None:
-            reader.on_stored()
-
-    def _hand_on(self, batch: PublishBatch) -> Reader | None:
-        """Hand the only message of `batch` on, once nothing but memory can be missing to store it; return to whom."""
-        route = batch.routes[batch.route_index[0]]
-        if route is None or route.dispatch.count != 1 or self.has_work or self.durability.is_failed:
-            return None
-        queue_ref = route.dispatch.queue_refs[0]
-        reader = self._waiters.only(queue_ref)
-        if reader is None:
-            return None
-        self.store.make_room(batch)
-        try:
-            if not reader.maybe_hand_on(batch, self.store.max_offset(queue_ref)):
-                return None
-        except Exception as error:  # noqa: BLE001 - whatever it is, the message is stored
-            self.on_reader_error(reader, error)  # some may have it, and nobody gets it twice
-        self.give_way()
-        return reader
 
     def _retain(self, batch: PublishBatch) -> None:
         for i in range(batch.appended):
@@ -297,8 +264,7 @@ class Broker:
     def _wake_up(self) -> None:
         if not self.has_work:
             self.has_work = True
-            if not self.is_watched:
-                self.schedule()
+            self.schedule()
 
     def run_turn(self, now_ms: int) -> None:
         """Run each reader that has work; one reader's fault goes to `on_reader_error` and stops nobody else.
@@ -307,25 +273,9 @@ class Broker:
         side, and share what one of them has read.
         """
         self.has_work = False
-        lone = self._take_lone()
-        if lone is None:
-            self._run_rounds(self._take_ready(), _ROUNDS_MAX, now_ms)
-        elif self._run_reader(lone, now_ms):
-            self._run_rounds([lone], _ROUNDS_MAX - 1, now_ms)
+        self._run_rounds(self._take_ready(), now_ms)
         if self.store.touch_ahead():
             self.request_pages()
-
-    def _take_lone(self) -> Reader | None:
-        """Return the reader that is the only one to run now, if there is one: a message came alone."""
-        if self._shown or self._requested:
-            return None
-        queue_ref = self.store.take_lone_grown()
-        if queue_ref < 0:
-            return None
-        lone = self._waiters.only(queue_ref)
-        if lone is None:
-            self._grown.append(queue_ref)
-        return lone
 
     def _take_ready(self) -> list[Reader]:
         """Return who is to run now: those whose queue grew or was given messages back, and those who asked to."""
@@ -340,9 +290,9 @@ class Broker:
         grown.clear()
         return list(ready.values())
 
-    def _run_rounds(self, readers: list[Reader], rounds: int, now_ms: int) -> None:
-        """Run each of `readers` so often at most; who has even more to do runs in the next turn."""
-        for _ in range(rounds):
+    def _run_rounds(self, readers: list[Reader], now_ms: int) -> None:
+        """Run each of `readers` eight times at most; one that has even more to do runs in the next turn."""
+        for _ in range(_ROUNDS_MAX):
             if not readers:
                 return
             readers = [reader for reader in readers if self._run_reader(reader, now_ms)]

@@ -21,7 +21,6 @@ from gateway.amqp.handler import AmqpDoor
 from gateway.auth.authenticator import Authenticator
 from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.flush_thread import FlushThread
-from gateway.giving_way import GivingWay
 from gateway.mqtt.handler import MqttDoor
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
@@ -128,7 +127,6 @@ class Gateway:
         self.turns = TurnRunner(self._loop, self.clock, broker)
         broker.schedule = self.turns.schedule
         broker.request_pages = self.turns.request_pages
-        broker.give_way = GivingWay().give_way
         broker.on_reader_error = _log_reader_error
         return broker
 

@@ -1,20 +1,16 @@
 import cython
 
 from core.broker cimport Broker
-from gateway cimport clocks
 
 cdef Py_ssize_t _TURN_BYTES
-cdef long long _LONE_NS
 
 
 cdef class Clock:
-    cdef public long long idle_ns
     cdef long long _last_ms
-    cdef long long _last_ns
 
     cpdef long long read_ns(self) except? -1
 
-    @cython.locals(now_ns="long long", now_ms="long long")
+    @cython.locals(now_ms="long long")
     cpdef long long now_ms(self)
 
 
@@ -46,10 +42,6 @@ cdef class TurnRunner:
 
     cpdef request_pages(self)
 
-    @cython.locals(now_ms="long long")
     cpdef long long begin_read(self, Py_ssize_t size) except -1
-
-    @cython.locals(broker=Broker, is_alone=bint)
-    cpdef bint end_read(self, long long now_ms) except -1
 
     cdef _turn(self, long long now_ms)

@@ -4,42 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
 from typing import Protocol
 
 from core.broker import Broker
-from gateway import clocks
 
 LOGGER = logging.getLogger(__name__)
 
 TICK_MS = 250
 TURN_BYTES = 128 * 1024  # half a full read: less would cost the batch, more lets readers fall behind
-LONE_NS = 100_000  # a read after so long without work is alone: no other is likely to be under way
-PAGES_AFTER_S = 0.001  # the turn that asked for them: whom that turn woke is done by then
+PAGES_AFTER_S = 0.001  # a timer of its own, so that what a turn sends goes out first
 _TURN_BYTES = TURN_BYTES
-_LONE_NS = LONE_NS
 
 
 class Clock:
     """Milliseconds since 1970, never going back."""
 
-    __slots__ = ("_last_ms", "_last_ns", "idle_ns")
+    __slots__ = ("_last_ms",)
 
     def __init__(self) -> None:
-        self.idle_ns = 0  # how long before the last call the one before it was
         self._last_ms = 0
-        self._last_ns = 0
 
     def read_ns(self) -> int:
         """Return what the machine's clock says, in nanoseconds since 1970."""
-        return clocks.wall_ns()
+        return time.time_ns()
 
     def now_ms(self) -> int:
         """Return the present moment, at least as late as any returned before."""
-        now_ns = self.read_ns()
-        self.idle_ns = now_ns - self._last_ns
-        self._last_ns = now_ns
-        now_ms = now_ns // 1_000_000
+        now_ms = self.read_ns() // 1_000_000
         if now_ms < self._last_ms:
             return self._last_ms
         self._last_ms = now_ms
@@ -137,11 +130,10 @@ def _nothing() -> None:
 
 
 class TurnRunner:
-    """Runs the broker's turn once at the end of each loop turn that made work, and sooner where that is better.
+    """Runs the broker's turn once at the end of each loop turn that made work, and between reads where that is a lot.
 
     One turn of the loop can bring many reads of one busy connection (libuv reads a socket up to 32 times). Readers
-    that ran only after all of them would fall behind the writer, so a turn is also run between two reads. And a read
-    that comes alone is followed by its turn at once: nothing else is likely to share it.
+    that ran only after all of them would fall behind the writer.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, broker: Broker) -> None:
@@ -154,7 +146,7 @@ class TurnRunner:
         self._arrived_bytes = 0
 
     def schedule(self) -> None:
-        """Run a turn when the callbacks of this turn of the loop are through; a read under way sees to it itself."""
+        """Run a turn when the callbacks of this turn of the loop are through."""
         if not self._is_called:
             self._is_called = True
             self._loop.call_soon(self._called)
@@ -175,22 +167,7 @@ class TurnRunner:
         if self._arrived_bytes >= _TURN_BYTES and self._broker.has_work:
             self._turn(self._clock.now_ms())
         self._arrived_bytes += size
-        self._broker.is_watched = True
-        now_ms = self._clock.now_ms()
-        self._broker.is_alone = self._clock.idle_ns > _LONE_NS
-        return now_ms
-
-    def end_read(self, now_ms: int) -> bool:
-        """Note that they are handled; return whether the read came alone, so that all of its work is done."""
-        broker = self._broker
-        is_alone = broker.is_alone
-        broker.is_alone = broker.is_watched = False
-        if broker.has_work:
-            if is_alone:
-                self._turn(now_ms)
-            else:
-                self.schedule()
-        return is_alone
+        return self._clock.now_ms()
 
     def _called(self) -> None:
         self._is_called = False

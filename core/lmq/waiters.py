@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from core.message import PublishBatch
-
 
 class Reader:
     """Somebody who reads queues; each `on_ready` must bound its own work."""
@@ -16,20 +14,6 @@ class Reader:
         Returns:
             Whether to be called again when all others of this turn were: there is more to read at once.
         """
-        raise NotImplementedError
-
-    def maybe_hand_on(self, batch: PublishBatch, queue_offset: int) -> bool:  # noqa: ARG002 - most have no way to
-        """Pass on the only message of `batch`, which is about to be stored as `queue_offset` of the queue.
-
-        Its topic, in `batch.topics`, is of the one topic space.
-
-        Returns:
-            Whether all whom the reader reads for have it; `on_stored` follows. Else it is read, as any other.
-        """
-        return False
-
-    def on_stored(self) -> None:
-        """The message that was handed on is stored: the next one to read comes after it."""
         raise NotImplementedError
 
     def reader_count(self) -> int:
@@ -46,12 +30,9 @@ class Waiters:
 
     def __init__(self) -> None:
         self._parked: dict[int, Reader | dict[int, Reader]] = {}
-        self._only_ref = -1  # what `only` was asked for last, -1 where that may not be true any more
-        self._only: Reader | None = None
 
     def park(self, queue_ref: int, reader: Reader) -> None:
         """Note that `reader` waits for the queue; again is the same as once."""
-        self._forget_only()
         found = self._parked.get(queue_ref)
         if found is None:
             self._parked[queue_ref] = reader
@@ -62,7 +43,6 @@ class Waiters:
 
     def unpark(self, queue_ref: int, reader: Reader) -> None:
         """Forget that `reader` waits for the queue; harmless where it does not."""
-        self._forget_only()
         found = self._parked.get(queue_ref)
         if found is reader:
             del self._parked[queue_ref]
@@ -74,18 +54,6 @@ class Waiters:
     def is_waited_for(self, queue_ref: int) -> bool:
         """Return whether anybody waits for the queue."""
         return queue_ref in self._parked
-
-    def only(self, queue_ref: int) -> Reader | None:
-        """Return the reader that waits for the queue, where it is the only one."""
-        if queue_ref != self._only_ref:
-            found = self._parked.get(queue_ref)
-            self._only = None if isinstance(found, dict) else found
-            self._only_ref = queue_ref
-        return self._only
-
-    def _forget_only(self) -> None:
-        self._only_ref = -1
-        self._only = None
 
     def parked(self, queue_ref: int) -> list[Reader]:
         """Return the readers that wait for the queue, those parked first before later ones."""

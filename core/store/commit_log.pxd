@@ -51,9 +51,6 @@ cdef class CommitLog:
 
     cpdef note_sync(self)
 
-    @cython.locals(route=Route, is_indexed=bint, count=Py_ssize_t)
-    cpdef make_room(self, PublishBatch batch)
-
     @cython.locals(
         body_buf="const unsigned char[::1]", extra_buf="const unsigned char[::1]", routes=list, route=Route,
         flags=int, i=Py_ssize_t,

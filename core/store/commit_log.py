@@ -154,18 +154,6 @@ class CommitLog:
         """All that was written before was synced: the kernel has to be entered again for the pages that it lies in."""
         self.is_synced = True
 
-    def make_room(self, batch: PublishBatch) -> None:
-        """Have room for the first message of `batch`, which has a route, in the newest segment.
-
-        Raises:
-            DiskFullError, MessageTooLargeError: There can be none.
-        """
-        route = batch.routes[batch.route_index[0]]
-        assert route is not None
-        is_indexed = (batch.sys_flag[0] & _NOT_DISPATCHED) == 0
-        count = route.dispatch.count if is_indexed else 0
-        self._make_room(batch, 0, route, count, len(batch.buf), len(batch.extra))
-
     def append_batch(self, batch: PublishBatch, now_ms: int) -> int:
         """Append and index every message of `batch` that has a route, in order; return the new end of the log.
 

@@ -80,8 +80,6 @@ cdef class HeadIndex:
     @cython.locals(flags="unsigned char")
     cpdef watch(self, int ref, bint on)
 
-    cpdef int take_lone(self) except? -1
-
     @cython.locals(taken=Py_ssize_t, index=Py_ssize_t, ref=int, flags="unsigned char")
     cpdef Py_ssize_t take_grown(self, list into) except -1
 

@@ -235,14 +235,6 @@ class HeadIndex:
             self.flags[ref] = flags & _GROWN
             self.watched_count -= 1
 
-    def take_lone(self) -> int:
-        """Return the watched queue that grew, where it is the only one that did, as `take_grown` would; else -1."""
-        if self.grown_count != 1 or not self.flags[self.grown[0]] & _WATCHED:
-            return -1
-        self.grown_count = 0
-        self.flags[self.grown[0]] = _WATCHED
-        return self.grown[0]
-
     def take_grown(self, into: list[int]) -> int:
         """Append each watched queue that grew since the last call, once; return how many."""
         taken = 0

@@ -33,8 +33,6 @@ cdef class MessageStore:
 
     cpdef long long append_batch(self, PublishBatch batch, long long now_ms) except -1
 
-    cpdef make_room(self, PublishBatch batch)
-
     cdef int _check_open(self) except -1
 
     cpdef bint touch_ahead(self) except -1
@@ -44,8 +42,6 @@ cdef class MessageStore:
     cpdef Py_ssize_t read(
         self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max
     ) except -1
-
-    cpdef int take_lone_grown(self) except? -1
 
     cpdef Py_ssize_t take_grown(self, list into) except -1
 

@@ -184,16 +184,6 @@ class MessageStore:
         self._check_open()
         return self._log.append_batch(batch, now_ms)
 
-    def make_room(self, batch: PublishBatch) -> None:
-        """See to it that the first message of `batch`, which has a route, can be appended next: only memory can fail.
-
-        Raises:
-            DiskFullError, MessageTooLargeError: It cannot.
-            StoreClosedError: The store was closed.
-        """
-        self._check_open()
-        self._log.make_room(batch)
-
     def _check_open(self) -> None:
         if not self._is_open:
             raise StoreClosedError("the store is closed")
@@ -277,10 +267,6 @@ class MessageStore:
     def watch(self, queue_ref: int, on: bool) -> None:  # noqa: FBT001  # a switch
         """Report the growth of a queue in `take_grown`, or no longer."""
         self._head.watch(queue_ref, on)
-
-    def take_lone_grown(self) -> int:
-        """Return the watched queue that grew since the last call, where it is the only one; else -1."""
-        return self._head.take_lone()
 
     def take_grown(self, into: list[int]) -> int:
         """Append the watched queues that grew since the last call to `into`, each once; return how many."""

@@ -2,7 +2,7 @@ import cython
 
 from core.broker cimport Broker
 from core.lmq.waiters cimport Reader
-from core.message cimport PublishBatch, StoredBatch
+from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
 from gateway.mqtt.inflight cimport InflightWindow
 from gateway.mqtt.publish_encoder cimport PublishEncoder
@@ -42,12 +42,6 @@ cdef class FilterFeed(Reader):
 
     @cython.locals(limit="long long", batch=StoredBatch, before="long long", broker=Broker, desk=Desk)
     cdef bint _advance(self) except -1
-
-    @cython.locals(
-        subscription=Subscription, outlet=Transport, desk=Desk, encoder=PublishEncoder, topic=bytes, data=bytes,
-        metrics=DoorMetrics,
-    )
-    cpdef bint maybe_hand_on(self, PublishBatch batch, long long queue_offset) except -1
 
     cpdef bint place(self, Subscription subscription) except -1
 

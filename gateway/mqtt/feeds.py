@@ -10,7 +10,7 @@ from typing import Protocol
 
 from core.broker import Broker
 from core.lmq.waiters import Reader
-from core.message import PublishBatch, StoredBatch
+from core.message import StoredBatch
 from core.metrics import DoorMetrics
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND, NO_SLOT, OFFLINE, Subscription
@@ -150,29 +150,6 @@ class FilterFeed(Reader):
         if self._slow and max_offset >= self._trim_at:
             self._trim()
         return has_more
-
-    def maybe_hand_on(self, batch: PublishBatch, queue_offset: int) -> bool:
-        """Send a message to those abreast before it is stored, where all are at QoS 0 and take it at once."""
-        if queue_offset != self.position or not self._abreast:
-            return False
-        for subscription in self._abreast:
-            outlet = subscription.session.outlet
-            if subscription.qos or outlet is None or not outlet.is_writable:
-                return False
-        desk = self._desk
-        encoder = desk.encoder
-        topic = batch.topics[batch.route_index[0]]
-        data = encoder.encode_one(topic, batch.buf, batch.body_start[0], batch.body_end[0])
-        for subscription in self._abreast:
-            subscription.session.outlet.write(data)  # type: ignore[union-attr] # checked above
-        metrics = desk.metrics
-        metrics.messages_out += len(self._abreast)
-        metrics.bytes_out += encoder.body_bytes * len(self._abreast)
-        return True
-
-    def on_stored(self) -> None:
-        """Go on after the message that was handed on."""
-        self.position += 1
 
     def _advance(self) -> bool:
         """Read on once for those abreast; return whether there is more to read at once."""

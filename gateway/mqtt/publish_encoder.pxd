@@ -27,9 +27,6 @@ cdef class PublishEncoder:
     @cython.locals(size=Py_ssize_t, is_first=bint, data=bytes)
     cpdef bytes encode(self, StoredBatch batch, int granted_qos, int first_id, long long dup_until=*, int retain=*)
 
-    @cython.locals(length=Py_ssize_t, out="unsigned char[::1]", pos=Py_ssize_t)
-    cpdef bytes encode_one(self, bytes topic, const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end)
-
     cdef bint _holds(self, StoredBatch batch, int granted_qos) except -1
 
     cpdef bytes renumber(self, int first_id)

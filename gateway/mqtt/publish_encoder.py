@@ -10,7 +10,6 @@ from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
 BATCH_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
 _SCRATCH_BYTES = 65_536
 _ID_MAX = 65_535
-_HEADER_BYTES_MAX = 5
 _FLAG_MARK = FLAG_MARK
 _FLAG_MARK_MASK = FLAG_MARK_MASK
 _FLAG_QOS_MASK = FLAG_QOS_MASK
@@ -61,21 +60,6 @@ class PublishEncoder:
         self._count = batch.count
         self._granted_qos = granted_qos
         return data
-
-    def encode_one(self, topic: bytes, buf: bytes | bytearray | memoryview, start: int, end: int) -> bytes:
-        """Return the packet of one message at QoS 0, with its body in [start, end) of `buf`."""
-        length = 2 + len(topic) + end - start
-        if length + _HEADER_BYTES_MAX > len(self._out):
-            self._out = bytearray(length + _HEADER_BYTES_MAX)
-        out = self._out
-        pos = _write_header(out, 0, 0x30, length)
-        octets.write_u16(out, pos, len(topic))
-        pos = octets.put_bytes(out, pos + 2, topic)
-        octets.copy_bytes(out, pos, buf, start, end - start)
-        self._of = None
-        self.id_count = 0
-        self.body_bytes = end - start
-        return octets.read_bytes(out, 0, pos + end - start)
 
     def _holds(self, batch: StoredBatch, granted_qos: int) -> bool:
         """Return whether the last result was of the messages of `batch`, none of them sent again."""

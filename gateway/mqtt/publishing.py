@@ -42,7 +42,7 @@ class Publishing:
         fault = self._route(batch, may)
         batch.origin = origin
         batch.born_host = host
-        self._broker.publish_topics(batch, now_ms)
+        self._broker.publish_batch(batch, now_ms)
         metrics = self._metrics
         metrics.messages_in += batch.count
         metrics.bytes_in += self._columns.body_bytes

@@ -28,17 +28,16 @@ cdef extern from *:
     #include <netinet/in.h>
     #include <netinet/tcp.h>
     #include <sys/socket.h>
-    static inline void lmq_acknowledge(int fd, int is_late) {
+    static inline void lmq_acknowledge(int fd) {
     #ifdef TCP_QUICKACK
-        int now = 1, late = 0;
+        int now = 1;
         setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &now, sizeof now);
-        if (is_late) setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &late, sizeof late);
     #endif
     }
     """
-    void lmq_acknowledge(int fd, int is_late) noexcept nogil
+    void lmq_acknowledge(int fd) noexcept nogil
 
 
-cdef inline int acknowledge(int fd, bint is_late) except -1:
-    lmq_acknowledge(fd, is_late)
+cdef inline int acknowledge(int fd) except -1:
+    lmq_acknowledge(fd)
     return 0

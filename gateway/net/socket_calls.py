@@ -25,17 +25,18 @@ def send_part(fd: int, data: bytes | bytearray | memoryview) -> int:
         return 0
 
 
-def acknowledge(fd: int, *, is_late: bool) -> None:
-    """Have TCP acknowledge what the socket was read until now, and say when it is to do so from now on.
+def acknowledge(fd: int) -> None:
+    """Have TCP acknowledge what the socket was read until now.
+
+    A peer that gets no answers, and that waits with its next segment until the last one is acknowledged (Nagle), would
+    else wait for the kernel's delay of 40 ms.
 
     Where the system has no such option (`TCP_QUICKACK`, Linux), or the socket is not TCP, nothing changes.
 
     Args:
         fd: A socket, open as long as the caller calls.
-        is_late: What comes next is acknowledged at the next call, with what we send that way, or after 40 ms; else when
-            it is read, before it is handled.
 
-    Source: tcp(7); `tcp_cleanup_rbuf` and `inet_csk_enter_pingpong_mode` of Linux.
+    Source: tcp(7); `__tcp_sock_set_quickack` of Linux.
     """
     option = getattr(socket, "TCP_QUICKACK", None)
     if option is None:
@@ -43,8 +44,6 @@ def acknowledge(fd: int, *, is_late: bool) -> None:
     sock = socket.socket(fileno=fd)
     try:
         sock.setsockopt(socket.IPPROTO_TCP, option, 1)
-        if is_late:
-            sock.setsockopt(socket.IPPROTO_TCP, option, 0)
     except OSError:
         pass
     finally:

@@ -25,7 +25,6 @@ cdef class SocketTransport(Transport):
     cdef object _write
     cdef int _fd
     cdef bint _has_written
-    cdef bint _acks_late
     cdef bint _is_behind
     cdef long long _close_until_ms
     cdef long long _end_until_ms
@@ -36,12 +35,8 @@ cdef class SocketTransport(Transport):
     cdef bint _is_held_back
     cdef public long long timer_slot
 
-    @cython.locals(
-        endpoint=Endpoint, handler=ConnectionHandler, timer=CoarseTimer, now_ms="long long", is_lone=bint, is_late=bint
-    )
+    @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, timer=CoarseTimer, now_ms="long long")
     cpdef data_received(self, bytes data)
-
-    cdef _acknowledge(self, bint is_late)
 
     cpdef next_deadline_ms(self)
 

@@ -58,7 +58,6 @@ class SocketTransport(Transport):
     """One connection. By its methods also an `asyncio.Protocol`, for the loop."""
 
     __slots__ = (
-        "_acks_late",
         "_close_until_ms",
         "_end_until_ms",
         "_endpoint",
@@ -83,8 +82,7 @@ class SocketTransport(Transport):
         self._socket: asyncio.Transport | None = None
         self._write: Callable[[bytes | memoryview], None] | None = None  # the socket's, while there is one
         self._fd = -1  # the socket's, while `_write` is there: the loop closes it after `connection_lost`
-        self._has_written = False  # since the last read was handled
-        self._acks_late = False  # TCP waits for us before it acknowledges what is read
+        self._has_written = False  # since the read before the last was handled
         self._is_behind = False  # the loop may have bytes yet to send, and new ones must not overtake them
         self._close_until_ms = 0  # not 0: closing, aborted at that moment
         self._end_until_ms = 0  # not 0: the peer sends no more; the handler has until then to close
@@ -153,26 +151,14 @@ class SocketTransport(Transport):
             handler.on_data(data, now_ms)
         except Exception as error:
             self._fail(error)
-        is_lone = endpoint.turns.end_read(now_ms)
-        is_late = is_lone and not self._has_written
-        self._has_written = False
-        if is_late or self._acks_late:
-            self._acknowledge(is_late=is_late)
+        if self._has_written:
+            self._has_written = False  # TCP acknowledges with what is sent
+        elif self._fd >= 0 and not self._close_until_ms:
+            socket_calls.acknowledge(self._fd)
         timer = endpoint.timer
         if self._watched_at != timer.tick:
             self._watched_at = timer.tick
             timer.watch_soon(self)
-
-    def _acknowledge(self, *, is_late: bool) -> None:
-        """Have TCP acknowledge what was read, and what comes next, if `is_late`, not before it has gone on.
-
-        By itself a read has what comes from a peer that gets no answers acknowledged before we see it, and each lone
-        message waits for that; to a peer that gets answers they carry it. One that was answered at its last read, not
-        at this one, such as after its CONNECT, may be either: a segment more is cheaper than 40 ms of Nagle's delay.
-        """
-        if self._fd >= 0 and not self._close_until_ms:
-            self._acks_late = is_late
-            socket_calls.acknowledge(self._fd, is_late=is_late)
 
     def admit(self) -> None:
         """Handle what was held; nothing more was read meanwhile."""

@@ -12,7 +12,7 @@ from core.metrics import Metrics
 from core.settings import MIB, StoreSettings
 from core.store.layout import PAGE_BYTES
 from core.store.pages_ahead import POPULATED_MIN
-from gateway.runtime import LONE_NS, PAGES_AFTER_S, TICK_MS, TURN_BYTES, Clock, CoarseTimer, TurnRunner
+from gateway.runtime import PAGES_AFTER_S, TICK_MS, TURN_BYTES, Clock, CoarseTimer, TurnRunner
 from tests.support.connections import StillClock
 from tests.support.store import NOW_MS, light, open_store, publish
 
@@ -158,11 +158,9 @@ class Work:
 
     def read(self, size=1, *, asks=True):
         """Handle a read, during which the reader asks for a turn."""
-        now_ms = self.runner.begin_read(size)
+        self.runner.begin_read(size)
         if asks:
             self.ask()
-        self.was_lone = self.runner.end_read(now_ms)
-        return now_ms
 
 
 @pytest.fixture
@@ -205,47 +203,10 @@ async def test_reads_that_follow_each_other_share_a_turn(store):
     work = Work(store, StillClock())
     for _ in range(3):
         work.read()
-        assert not work.was_lone
     assert work.turns == []
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert len(work.turns) == 1
-
-
-@pytest.mark.asyncio
-async def test_a_read_alone_is_followed_by_its_turn_at_once(store):
-    clock = StillClock()
-    work = Work(store, clock)
-    clock.gap_ns = LONE_NS + 1
-    now_ms = work.runner.begin_read(1)
-    work.ask()
-    assert work.turns == []  # not in the midst of it
-    assert work.runner.end_read(now_ms)
-    assert work.turns == [now_ms]
-    work.read(asks=False)
-    await asyncio.sleep(0)
-    assert len(work.turns) == 1
-
-
-def test_clock_says_how_long_nobody_asked():
-    clock = ToldClock(5_000_000, 5_700_000, 9_000_000)
-    gaps = []
-    for _ in range(3):
-        clock.now_ms()
-        gaps.append(clock.idle_ns)
-    assert gaps[1:] == [700_000, 3_300_000]
-
-
-@pytest.mark.asyncio
-async def test_the_broker_is_told_of_a_read_alone_while_it_is_handled_and_no_longer(store):
-    clock = StillClock()
-    work = Work(store, clock)
-    for gap_ns, is_alone in ((LONE_NS + 1, True), (LONE_NS, False), (LONE_NS + 1, True)):
-        clock.gap_ns = gap_ns
-        now_ms = work.runner.begin_read(1)
-        assert work.broker.is_alone == is_alone
-        work.runner.end_read(now_ms)
-        assert not work.broker.is_alone
 
 
 @pytest.mark.asyncio

@@ -19,18 +19,13 @@ from gateway.net.transport import Endpoint
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
 
 UNACKED_AT, SEGMENTS_IN_AT = 24, 140  # of Linux's struct tcp_info
-LATE_ACKS = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="the system acknowledges as it likes")
+QUICK_ACKS = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="the system acknowledges as it likes")
 
 
 class StillClock(Clock):
-    """A clock that stands still, and on which `idle_ns` is what a test says."""
-
-    def __init__(self):
-        super().__init__()
-        self.gap_ns = 0
+    """A clock that stands still."""
 
     def now_ms(self):
-        self.idle_ns = self.gap_ns
         return 5_000
 
 
@@ -115,7 +110,6 @@ class Idle(Broker):
 
     def __init__(self):  # nothing to open
         self.has_work = False
-        self.is_watched = False
 
 
 class Site:

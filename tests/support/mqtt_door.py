@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 from core.broker import Broker
@@ -68,15 +67,13 @@ class DoorPeer:
 
     def write(self, *data):
         """Send bytes in one piece, and let the door work them off."""
-        with self.world.reading():
-            self.handler.on_data(b"".join(data), self.world.now_ms)
+        self.handler.on_data(b"".join(data), self.world.now_ms)
         self.world.turn()
         return self
 
     def end(self, *data):
         """Send bytes and then no more, reading on."""
-        with self.world.reading():
-            self.handler.on_data(b"".join(data), self.world.now_ms)
+        self.handler.on_data(b"".join(data), self.world.now_ms)
         self.handler.on_eof(self.world.now_ms)
         self.world.turn()
         return self
@@ -120,16 +117,12 @@ class Peer(DoorPeer):
 
 
 class World:
-    """A store, its broker and an MQTT door; `kill` and `open` make a new process of it.
+    """A store, its broker and an MQTT door; `kill` and `open` make a new process of it."""
 
-    With `is_alone` each read counts as one that comes alone.
-    """
-
-    def __init__(self, data_dir, *, is_sync=True, store_settings=STORE, auth=None, is_alone=False, **settings):
+    def __init__(self, data_dir, *, is_sync=True, store_settings=STORE, auth=None, **settings):
         self.data_dir = data_dir
         self.now_ms = NOW_MS
         self.is_sync = is_sync
-        self.is_alone = is_alone
         self.flushes_by_itself = True
         self.settings = MqttSettings(**settings)
         self.store_settings = store_settings
@@ -153,15 +146,6 @@ class World:
         self.door.start(self.now_ms)
         self.counts = self.metrics.door("mqtt")
         self.turn()
-
-    @contextlib.contextmanager
-    def reading(self):
-        """Do as the runtime does while a read is handled."""
-        self.broker.is_alone = self.is_alone
-        try:
-            yield
-        finally:
-            self.broker.is_alone = False
 
     def _schedule(self):
         self.is_turn_due = True

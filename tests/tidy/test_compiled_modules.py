@@ -16,10 +16,8 @@ from tests.support.sources import COMPILED_DECLARATIONS, ROOT, compiled_list
 # Declarations only: inline C in place of a Python module of the same name.
 HEADERS = {
     "core/octets.pxd",
-    "gateway/clocks.pxd",
     "gateway/net/socket_calls.pxd",
     "gateway/sync_calls.pxd",
-    "gateway/yield_calls.pxd",
 }
 
 

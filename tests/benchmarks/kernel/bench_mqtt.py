@@ -149,7 +149,6 @@ def bench_lone(body_bytes, qos, data_dir):
     publisher = world.client(b"p")
     publisher.handler.transport = NullTransport(publisher.transport)
     peer = make_subscriber(world, 0, qos)
-    world.broker.is_alone = True  # as the runtime says of such reads
     data = mqtt.publish(TOPIC, b"x" * body_bytes, qos=qos, packet_id=1)
     acks = [mqtt.puback(i) for i in range(1, 65_536)]
     sent = 0

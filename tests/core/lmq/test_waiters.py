@@ -67,18 +67,3 @@ def test_parking_the_same_reader_twice_counts_once(waiters):
     assert len(waiters.parked(1)) == 1
     waiters.unpark(1, one)
     assert len(waiters.parked(1)) == 0
-
-
-def test_the_only_reader_of_a_queue_is_told_as_long_as_it_is_the_only_one(waiters):
-    one, two = Equal(), Equal()
-    assert waiters.only(5) is None
-    waiters.park(5, one)
-    assert waiters.only(5) is one
-    assert waiters.only(5) is one
-    assert waiters.only(6) is None
-    waiters.park(5, two)
-    assert waiters.only(5) is None
-    waiters.unpark(5, one)
-    assert waiters.only(5) is two
-    waiters.unpark(5, two)
-    assert waiters.only(5) is None

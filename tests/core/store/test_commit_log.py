@@ -152,27 +152,6 @@ def test_full_disk_at_a_segments_end_loses_only_what_was_refused(store, monkeypa
     assert found[3:5] == [(3, b"fits"), (4, b"small ones still fit")]
 
 
-def test_room_that_was_made_is_there_for_the_message(store, monkeypatch):
-    route = store.make_route(b"T", 0, b"", light("a"))
-    publish(store, route, *(b"x" * 20_000,) * 3)
-    batch = make_batch([(route, b"y" * 20_000)])
-    store.make_room(batch)
-    rolled = store.written_until
-    assert rolled == store.settings.segment_bytes
-
-    def no_room(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "posix_fallocate", no_room)
-    store.make_room(batch)
-    store.append_batch(batch, NOW_MS)
-    assert batch.physical_offset[0] == rolled
-    publish(store, route, *(b"x" * 20_000,) * 2)
-    with pytest.raises(DiskFullError):
-        store.make_room(batch)
-    assert len(read_queue(store, b"%LMQ%a")) == 6
-
-
 def test_segment_with_too_many_entries_is_closed_early(store):
     store._log.entries_max = 50
     route = store.make_route(b"T", 0, b"", light(*"abcdefghi"))

@@ -170,27 +170,6 @@ def test_watched_queues_are_reported_once_for_each_take():
     assert index.take_grown(grown) == 0
 
 
-def test_a_queue_that_grew_alone_is_told_of_once():
-    index = HeadIndex(3)
-    for ref in range(3):
-        index.watch(ref, True)
-    assert index.take_lone() == -1
-    for _ in range(2):
-        index.add(1, 1)
-        assert index.take_lone() == 1
-        assert index.take_lone() == -1
-        assert index.take_grown([]) == 0
-    index.add(0, 2)
-    index.add(2, 2)
-    assert index.take_lone() == -1
-    grown: list[int] = []
-    assert index.take_grown(grown) == 2
-    assert grown == [0, 2]
-    index.watch(1, False)
-    index.add(1, 3)
-    assert index.take_lone() == -1
-
-
 def test_a_watch_that_was_dropped_reports_nothing():
     index = HeadIndex(1)
     index.watch(0, True)
@@ -289,14 +268,6 @@ class HeadIndexModel(RuleBasedStateMachine):
         assert self.index.take_grown(into) == len(into)
         assert sorted(into) == sorted(self.grown & self.watched)
         self.grown.clear()
-
-    @rule()
-    def take_lone(self):
-        """Only what stands alone among all that grew is sure to be told of by itself."""
-        found = self.index.take_lone()
-        if found >= 0:
-            assert self.grown & self.watched == {found}
-            self.grown.clear()
 
     @precondition(lambda self: sum(map(len, self.entries)))
     @rule()

@@ -5,12 +5,12 @@ import pytest
 from tests.support.mqtt_door import World
 
 
-@pytest.fixture(params=[False, True], ids=["with others", "alone"])
-def make_world(tmp_path, request):
+@pytest.fixture
+def make_world(tmp_path):
     worlds = []
 
     def make(**options):
-        worlds.append(World(tmp_path / f"data{len(worlds)}", **{"is_alone": request.param, **options}))
+        worlds.append(World(tmp_path / f"data{len(worlds)}", **options))
         return worlds[-1]
 
     yield make

@@ -77,31 +77,6 @@ def test_length_bytes_grow_at_the_right_sizes(size):
         assert out == mqtt.publish(b"t", b"x" * size, qos=qos, packet_id=qos)
 
 
-@pytest.mark.parametrize("size", [0, 1, 120, 124, 125, 126, 16_380, 16_381, 65_536, 2_097_148, 2_097_149])
-def test_one_message_that_is_not_stored_yet_is_encoded_as_if_it_were(size):
-    encoder = PublishEncoder(2)
-    buf = b"<" + b"x" * size + b">"
-    assert encoder.encode_one(b"t", buf, 1, 1 + size) == mqtt.publish(b"t", b"x" * size)
-    assert (encoder.id_count, encoder.body_bytes) == (0, size)
-    assert encoder.encode_one(b"topic/" * 10, buf, 0, 1) == mqtt.publish(b"topic/" * 10, b"<")
-
-
-def test_one_message_between_two_readings_of_the_same_batch_does_not_change_what_these_are_sent():
-    batch = stored((b"a/b", b"zero", FLAG_MARK), (b"c", b"one", FLAG_MARK | 1))
-    batch.fill_number = 7
-    encoder = PublishEncoder(8)
-    numbered = mqtt.publish(b"a/b", b"zero") + mqtt.publish(b"c", b"one", qos=1, packet_id=3)
-    assert encoder.encode(batch, 1, 3) == numbered
-    encoder.encode_one(b"t", b"between", 0, 7)
-    assert encoder.encode(batch, 1, 3) == numbered
-
-
-@pytest.mark.parametrize(("start", "end"), [(0, 4), (-1, 2), (2, 1)])
-def test_one_message_outside_its_buffer_is_refused(start, end):
-    with pytest.raises(IndexError):
-        PublishEncoder(2).encode_one(b"t", b"xyz", start, end)
-
-
 def test_nothing_is_encoded_from_an_empty_batch():
     assert PublishEncoder(2).encode(StoredBatch(2), 1, 1) == b""
 
