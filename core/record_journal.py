@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Protocol
 
 
 class RecordJournal(Protocol):
     """An append-only file of small records, as the store's journals are."""
+
+    path: Path
 
     @property
     def bytes_used(self) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Protocol
+
+LOGGER = logging.getLogger(__name__)
 
 _SLOT_BYTES = 4
 
@@ -30,14 +33,17 @@ class SlotPlaces(Protocol):
     def reserve(self, slots_in_use: Iterator[int]) -> None:
         """Say which slots have owners."""
 
-    def acquire(self) -> int:
-        """Return a free slot."""
+    def acquire(self, value: int) -> int:
+        """Return a free slot, with a number in it."""
 
     def release(self, slot: int) -> None:
         """Give a slot back."""
 
     def get(self, slot: int) -> int:
         """Return the number in a slot."""
+
+    def find(self, slot: int) -> int | None:
+        """Return the number in a slot, or None, once, where it is lost; it is 0 then."""
 
     def set(self, slot: int, value: int) -> None:
         """Put a number into a slot."""
@@ -46,7 +52,8 @@ class SlotPlaces(Protocol):
 class ConsumerOffsets:
     """The next offset of each group on each queue.
 
-    A row of the table names the slot of a (queue, group); a commit is one store into that slot.
+    A row of the table names the slot of a (queue, group); a commit is one store into that slot. A group of which damage
+    has left nothing goes on at 0: it may get messages again, but misses none.
 
     Args:
         table: Rows of `queue key 0x00 group` and a slot; no queue key holds a zero byte.
@@ -57,6 +64,11 @@ class ConsumerOffsets:
         self._table = table
         self._places = places
         places.reserve(_slot_of(item[1]) for item in table.items())
+        for key, row in table.items():
+            if places.find(_slot_of(row)) is None:
+                queue_key, _, group = key.partition(b"\0")
+                told = (group.decode(errors="replace"), queue_key.decode(errors="replace"))
+                LOGGER.warning("a group's offset is lost to damage: it goes on at 0 group=%s queue=%s", *told)
 
     def get(self, group: bytes, queue_key: bytes) -> int | None:
         """Return the offset that the group goes on at, or None where it never committed one."""
@@ -74,8 +86,7 @@ class ConsumerOffsets:
         if row is not None:
             self._places.set(_slot_of(row), offset)
             return
-        slot = self._places.acquire()
-        self._places.set(slot, offset)
+        slot = self._places.acquire(offset)
         self._table.put(key, slot.to_bytes(_SLOT_BYTES, "big"))
 
     def items(self) -> Iterator[tuple[bytes, bytes, int]]:

@@ -6,8 +6,8 @@ import logging
 import struct
 from collections.abc import Callable, Iterator
 
-from core.errors import DiskFullError
-from core.pop.changes import CHANGE_BYTES, DROP, NAME, ChangeLog
+from core.errors import DataFolderUnusableError, DiskFullError
+from core.pop.changes import CHANGE_BYTES, DROP, NAME, STATE, ChangeLog
 from core.record_journal import RecordJournal
 
 LOGGER = logging.getLogger(__name__)
@@ -57,10 +57,14 @@ class PopJournal:
         """Read the journal; `apply` is called with number, kind, first offset, count and value of each change.
 
         The changes of pop queues without a name come too: dropped ones, and a new one that a crash left without.
+
+        Raises:
+            DataFolderUnusableError: It holds a record that no journal of pop queues has.
         """
         pieces: dict[int, bytes] = {}
         keys: dict[int, bytes] = {}
         for record in self._journal.replay():
+            self._check(record)
             number, word = _NAME_HEAD.unpack_from(record)
             kind, count = word >> 24, word & 0xFFFFFF
             self.next_number = max(self.next_number, number + 1)
@@ -71,10 +75,19 @@ class PopJournal:
                     self.names[key] = number
                 continue
             if kind == DROP and number in keys:
-                del self.names[keys.pop(number)]
+                self.names.pop(keys.pop(number), None)
             _, _, first, value = _CHANGE.unpack(record)
             apply(number, kind, first, count, value)
         self._compact_at = max(COMPACT_BYTES_MIN, self._journal.bytes_used)
+
+    def _check(self, record: bytes) -> None:
+        """Refuse what was never written here: a journal without a name may have been put in the place of this one."""
+        size = len(record)
+        kind = record[4] if size > _NAME_HEAD.size else 0
+        is_known = kind == NAME or (DROP <= kind <= STATE and size == CHANGE_BYTES)
+        if not is_known:
+            reason = f"no journal of pop queues: it has a record of {size} bytes and kind {kind}"
+            raise DataFolderUnusableError(str(self._journal.path), reason)
 
     def add_name(self, key: bytes) -> int:
         """Give a new pop queue a number; the caller notes where it begins."""

@@ -4,6 +4,7 @@ from core cimport octets
 
 cdef int _RECORD_BYTES_MAX
 cdef int _OVERHEAD
+cdef int _HEAD_BYTES
 cdef int _SEED_BYTES
 
 

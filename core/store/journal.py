@@ -12,7 +12,6 @@ Source: docs/storage-format.md, "Journals".
 from __future__ import annotations
 
 import logging
-import struct
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,16 @@ from core import octets
 from core.errors import DiskFullError
 from core.store.disk import sync_folder
 from core.store.growing_file import STEP_BYTES, GrowingFile
+from core.store.journal_head import (
+    HEAD_BYTES,
+    SEED,
+    SEED_BYTES,
+    JournalHead,
+    convert_old,
+    journal_name,
+    pack_head,
+    read_head,
+)
 from core.store.sync_plan import SyncPlan, sync_now
 
 LOGGER = logging.getLogger(__name__)
@@ -28,13 +37,8 @@ LOGGER = logging.getLogger(__name__)
 RECORD_BYTES_MAX = 64
 _RECORD_BYTES_MAX = RECORD_BYTES_MAX
 _OVERHEAD = 5
-_MAGIC = b"LMQJOURN"
-_VERSION = 1
-# magic, version, generation, end of the records of the last compaction, CRC of these, seed of the records' CRCs
-_HEADER = struct.Struct(">8sIQQI4s")
-_HEADER_BYTES = 36
-_SEED = b"SEED"
-_SEED_BYTES = 4
+_HEAD_BYTES = HEAD_BYTES
+_SEED_BYTES = SEED_BYTES
 
 
 def write_records(buf: bytearray | memoryview, pos: int, records: bytes | bytearray | memoryview, size: int) -> int:
@@ -95,8 +99,8 @@ class _Generation:
         except BaseException:
             path.unlink(missing_ok=True)
             raise
-        made = cls(file, number, _HEADER_BYTES)
-        made.buf[_HEADER_BYTES - _SEED_BYTES : _HEADER_BYTES] = _SEED
+        made = cls(file, number, _HEAD_BYTES)
+        made.buf[_HEAD_BYTES - _SEED_BYTES : _HEAD_BYTES] = SEED
         return made
 
     def append_many(self, records: bytes | bytearray | memoryview, size: int) -> None:
@@ -118,9 +122,10 @@ class Journal:
     were none.
     """
 
-    def __init__(self, path: Path, generation: _Generation, lost_bytes: int) -> None:
+    def __init__(self, path: Path, generation: _Generation, lost_bytes: int, *, is_damaged: bool) -> None:
         self.path = path
         self.lost_bytes = lost_bytes  # what was cut off at open
+        self.is_damaged = is_damaged  # whether it was not as it was written, its end or its head
         self._generation = generation
         self._next: _Generation | None = None  # what a compaction has so far
         self._retired: list[GrowingFile] = []
@@ -130,31 +135,40 @@ class Journal:
     def open(cls, path: Path) -> Journal:
         """Open the journal, or begin a new one; what is after its last good record is cut off.
 
+        A journal of the version before becomes one of this version. What is no journal at all is set aside.
+
         Raises:
+            DataFolderUnusableError: It is another journal, or of a later version.
             DiskFullError: No room for a new one.
         """
         path.with_name(path.name + ".new").unlink(missing_ok=True)
-        fallbacks = sorted(path.parent.glob(f"{path.name}.old-*"), reverse=True)
-        chosen = next((name for name in (path, *fallbacks) if _is_whole(name)), None)
-        if chosen is None and not path.exists() and fallbacks:
-            chosen = fallbacks[0]
-        if chosen is not None and chosen != path:
-            LOGGER.warning("journal is not whole, the one before it comes back path=%s from=%s", path, chosen.name)
-            chosen.replace(path)
+        fallbacks = _choose(path)
         file = GrowingFile(path)
         buf = memoryview(file.map)
-        _, number, _ = _read_header(buf)
-        end = find_records_end(buf, _HEADER_BYTES, file.size)
-        lost_bytes = _clear(buf, end)
-        if lost_bytes:
-            LOGGER.warning("cut a journal off after its last good record path=%s at=%d bytes=%d", path, end, lost_bytes)
+        head = read_head(buf, path)
+        seed = bytes(buf[_HEAD_BYTES - _SEED_BYTES : _HEAD_BYTES])
+        buf[_HEAD_BYTES - _SEED_BYTES : _HEAD_BYTES] = SEED
+        end = find_records_end(buf, _HEAD_BYTES, file.size)
+        is_damaged = head is None and (end > _HEAD_BYTES or any(buf[: _HEAD_BYTES - _SEED_BYTES]))
+        lost_bytes = 0
+        if is_damaged and end == _HEAD_BYTES:
+            buf[_HEAD_BYTES - _SEED_BYTES : _HEAD_BYTES] = seed
+            file, lost_bytes = _set_aside(path, file)
+            buf = memoryview(file.map)
+        elif is_damaged:
+            LOGGER.warning("damaged head of a journal is made good, its records are kept path=%s", path)
+        cut_bytes = _clear(buf, end)
+        if cut_bytes:
+            LOGGER.warning("cut a journal off after its last good record path=%s at=%d bytes=%d", path, end, cut_bytes)
         if fallbacks:  # what is whole in memory may still be missing on disk
             file.sync()
             sync_folder(path.parent)
             for name in fallbacks:
                 name.unlink(missing_ok=True)
-        _write_header(buf, number, _HEADER_BYTES)
-        return cls(path, _Generation(file, number, end), lost_bytes)
+        number = head.number if head is not None else 0
+        _write_head(buf, path, number, _HEAD_BYTES)
+        lost_bytes += cut_bytes
+        return cls(path, _Generation(file, number, end), lost_bytes, is_damaged=is_damaged or lost_bytes > 0)
 
     @property
     def bytes_used(self) -> int:
@@ -192,7 +206,7 @@ class Journal:
         """Give every record there is now, oldest first."""
         buf = self._generation.buf
         end = self._generation.end
-        pos = _HEADER_BYTES
+        pos = _HEAD_BYTES
         while pos < end:
             size = buf[pos]
             yield bytes(buf[pos + 1 : pos + 1 + size])
@@ -231,7 +245,7 @@ class Journal:
         """
         made, before = self._next, self._generation
         assert made is not None, "no compaction"
-        _write_header(made.buf, made.number, made.end)
+        _write_head(made.buf, self.path, made.number, made.end)
         fallback = self.path.with_name(f"{self.path.name}.old-{made.number:020d}")
         try:
             fallback.unlink(missing_ok=True)
@@ -298,30 +312,42 @@ class Journal:
         self._generation.file.close()
 
 
-def _write_header(buf: memoryview, number: int, compacted_end: int) -> None:
-    header = _HEADER.pack(_MAGIC, _VERSION, number, compacted_end, 0, _SEED)
-    crc = octets.crc32(header, 0, _HEADER_BYTES - 8)
-    header = _HEADER.pack(_MAGIC, _VERSION, number, compacted_end, crc, _SEED)
-    if buf[:_HEADER_BYTES] != header:
-        buf[:_HEADER_BYTES] = header
+def _write_head(buf: memoryview, path: Path, number: int, compacted_end: int) -> None:
+    head = pack_head(JournalHead(journal_name(path), number, compacted_end))
+    if buf[:_HEAD_BYTES] != head:
+        buf[:_HEAD_BYTES] = head
 
 
-def _read_header(buf: bytes | bytearray | memoryview) -> tuple[bool, int, int]:
-    """Return whether the header is good, the generation, and where the compacted records end."""
-    magic, version, number, compacted_end, crc, seed = _HEADER.unpack_from(buf)
-    good = (magic, version, seed) == (_MAGIC, _VERSION, _SEED)
-    if not good or octets.crc32(buf, 0, _HEADER_BYTES - 8) != crc:
-        return False, 0, _HEADER_BYTES
-    return True, number, compacted_end
+def _choose(path: Path) -> list[Path]:
+    """Let the newest whole file be the one at `path`, which there may not be; return what there is to fall back on."""
+    fallbacks = sorted(path.parent.glob(f"{path.name}.old-*"), reverse=True)
+    there = [name for name in (path, *fallbacks) if name.exists()]
+    for name in there:
+        convert_old(name)
+    chosen = next((name for name in there if _is_whole(name)), there[0] if there else path)
+    if chosen != path:
+        LOGGER.warning("journal is not whole, the one before it comes back path=%s from=%s", path, chosen.name)
+        chosen.replace(path)
+    return fallbacks
 
 
 def _is_whole(path: Path) -> bool:
     """Return whether all that the compaction wrote is in the file."""
-    if not path.exists() or path.stat().st_size < _HEADER_BYTES:
-        return False
     data = path.read_bytes()
-    good, _, compacted_end = _read_header(data)
-    return good and find_records_end(data, _HEADER_BYTES, len(data)) >= compacted_end
+    head = read_head(data, path)
+    return head is not None and find_records_end(data, _HEAD_BYTES, len(data)) >= head.compacted_end
+
+
+def _set_aside(path: Path, file: GrowingFile) -> tuple[GrowingFile, int]:
+    """Let a file that is no journal have another name; return a new one, and how many bytes the other holds."""
+    size = len(bytes(file.map).rstrip(b"\0"))
+    file.close()
+    kept = path.with_name(path.name + ".damaged")
+    path.replace(kept)
+    LOGGER.warning("what is no journal is set aside, an empty one is begun path=%s kept=%s bytes=%d", path, kept, size)
+    made = GrowingFile(path)
+    made.map[_HEAD_BYTES - _SEED_BYTES : _HEAD_BYTES] = SEED
+    return made, size
 
 
 def _clear(buf: memoryview, end: int) -> int:

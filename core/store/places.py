@@ -1,7 +1,8 @@
 """One number for each owner, in a slot of a mapped file: a cursor's queue offset, say.
 
-Setting one is a single store of 8 bytes, so a killed process leaves the old number or the new one. The upper 16 bits of
-a slot are a check over the lower 48, the number; a slot that fails it is damaged and becomes 0.
+A slot has two words, and a number is written over the older one: a single store of 8 bytes, so a killed process leaves
+the old number or the new one. Each word has a check; where the newer one fails it, the older one holds the last number
+that is known to be right.
 
 Source: docs/storage-format.md, "Places".
 """
@@ -9,13 +10,15 @@ Source: docs/storage-format.md, "Places".
 from __future__ import annotations
 
 import logging
+import zlib
+from array import array
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
 from core.errors import DataFolderUnusableError
-from core.store.disk import sync_folder
+from core.store.disk import replace_file, sync_folder
 from core.store.growing_file import GrowingFile
 from core.store.sync_plan import SyncPlan, sync_now
 
@@ -23,9 +26,16 @@ LOGGER = logging.getLogger(__name__)
 
 VALUE_MIN = -(1 << 47)
 VALUE_MAX = (1 << 47) - 1
-HEADER = b"LMQPLACE\x00\x00\x00\x00\x00\x00\x00\x01"  # magic and version
-_HEADER_SLOTS = 2
+HEADER = b"LMQPLACE\x00\x00\x00\x00\x00\x00\x00\x02"  # magic and version
+OLD_HEADER = b"LMQPLACE\x00\x00\x00\x00\x00\x00\x00\x01"
+SLOT_WORDS = 2
+_HEADER_WORDS = 2
 _MASK = (1 << 48) - 1
+_TURN = 1 << 48
+_CHECK_SHIFT = 49
+_CHECKED_MASK = (1 << _CHECK_SHIFT) - 1
+_CHECK_MASK = (1 << 15) - 1
+_CHECKED_BYTES = 7
 _SYNCS_BEFORE_REUSE = 3
 
 
@@ -34,10 +44,10 @@ class Places:
 
     def __init__(self, path: Path, file: GrowingFile) -> None:
         self.path = path
-        self.damaged_count = 0  # slots that failed their check, and became 0
+        self.damaged_count = 0  # slots that failed their check
         self._file = file
         self._slots = memoryview(file.map).cast("Q")
-        self._used = bytearray(len(self._slots) - _HEADER_SLOTS)
+        self._used = bytearray(_count_slots(self._slots))
         self._high = 0  # slots from here on were never given
         self._free: deque[tuple[int, int]] = deque()  # slot, and `_syncs` when it was released
         self._syncs = 0
@@ -48,17 +58,21 @@ class Places:
     def open(cls, path: Path) -> Places:
         """Open the file, or begin a new one. Until `reserve` says which slots have owners, none has.
 
+        A file of the version before is replaced by one of this version.
+
         Raises:
             DataFolderUnusableError: It is not a file of places of this version.
             DiskFullError: No room for a new one.
         """
+        if path.exists():
+            _convert_old(path)
         file = GrowingFile(path)
         header = bytes(file.map[: len(HEADER)])
         if not any(header):
             file.map[: len(HEADER)] = HEADER
         elif header != HEADER:
             file.close()
-            raise DataFolderUnusableError(str(path), "not a file of places of this version")
+            raise DataFolderUnusableError(str(path), f"not a file of places of this version: it starts with {header!r}")
         return cls(path, file)
 
     def reserve(self, slots_in_use: Iterable[int]) -> None:
@@ -75,8 +89,8 @@ class Places:
         self._free.clear()
         self._free.extend((slot, -_SYNCS_BEFORE_REUSE) for slot in range(self._high) if not self._used[slot])
 
-    def acquire(self) -> int:
-        """Return a slot that nobody has; it holds 0.
+    def acquire(self, value: int = 0) -> int:
+        """Return a slot that nobody has; it holds `value`.
 
         A released slot is given again only after the flush that also made its former owner's end durable: else a
         crash could bring that owner back with the number of another.
@@ -84,6 +98,7 @@ class Places:
         Raises:
             DiskFullError: No room for more slots.
         """
+        _check_value(value)
         if self._free and self._free[0][1] + _SYNCS_BEFORE_REUSE <= self._syncs:
             slot, _ = self._free.popleft()
         else:
@@ -92,7 +107,7 @@ class Places:
                 self._grow()
             self._high += 1
         self._used[slot] = 1
-        self.set(slot, 0)
+        self._fill(slot, value)
         return slot
 
     def release(self, slot: int) -> None:
@@ -102,24 +117,59 @@ class Places:
         self._free.append((slot, self._syncs))
 
     def get(self, slot: int) -> int:
-        """Return the number in a slot; one that is damaged is told in the log, once, and becomes 0."""
+        """Return the number in a slot, as `find` does; 0 where nothing is known."""
+        return self.find(slot) or 0
+
+    def find(self, slot: int) -> int | None:
+        """Return the number in a slot, or None where nothing is known of it; it holds 0 then.
+
+        Damage is told in the log, once: where a number that was right before is left, that is it from then on.
+        """
         self._check(slot)
-        word = self._slots[slot + _HEADER_SLOTS]
-        value = word & _MASK
-        if word >> 48 != _fold(value):
-            self.damaged_count += 1
-            LOGGER.warning("damaged place is 0 from now on path=%s slot=%d was=%016x", self.path, slot, word)
-            self.set(slot, 0)
-            return 0
-        return value if value <= VALUE_MAX else value - (1 << 48)
+        at = _HEADER_WORDS + SLOT_WORDS * slot
+        first, second = self._slots[at], self._slots[at + 1]
+        good = [word for word in (first, second) if _make_word(word & _CHECKED_MASK) == word]
+        if len(good) == SLOT_WORDS:
+            return _number(first if (first ^ second) & _TURN else second)
+        self.damaged_count += 1
+        found = _number(good[0]) if good else None
+        if found is None:
+            what = "damaged place of which nothing is known is 0 from now on"
+        else:
+            what = "damaged place holds its last good number from now on"
+        was = (first, second)
+        LOGGER.warning("%s path=%s slot=%d number=%d was=%016x,%016x", what, self.path, slot, found or 0, *was)
+        self._fill(slot, found or 0)
+        return found
 
     def set(self, slot: int, value: int) -> None:
-        """Put a number of 48 bits, signed, into a slot."""
+        """Put a number of 48 bits, signed, into a slot; the one before may come back after damage if it is not larger.
+
+        So a reader that has gone back does not skip anything.
+        """
         self._check(slot)
-        if not VALUE_MIN <= value <= VALUE_MAX:
-            raise OverflowError("a place holds 48 bits")
-        value &= _MASK
-        self._slots[slot + _HEADER_SLOTS] = _fold(value) << 48 | value
+        _check_value(value)
+        at = _HEADER_WORDS + SLOT_WORDS * slot
+        words = self._slots
+        first, second = words[at], words[at + 1]
+        is_first = bool((first ^ second) & _TURN)
+        if value < _number(first if is_first else second):
+            self._fill(slot, value)
+        elif is_first:
+            words[at + 1] = _make_word(value & _MASK | first & _TURN)
+        else:
+            words[at] = _make_word(value & _MASK | (second & _TURN) ^ _TURN)
+        self._is_dirty = True
+
+    def fill(self, slot: int, value: int) -> None:
+        """Put a number into a slot so that none before it comes back after damage."""
+        self._check(slot)
+        _check_value(value)
+        self._fill(slot, value)
+
+    def _fill(self, slot: int, value: int) -> None:
+        at = _HEADER_WORDS + SLOT_WORDS * slot
+        self._slots[at] = self._slots[at + 1] = _make_word(value & _MASK)
         self._is_dirty = True
 
     @property
@@ -155,9 +205,44 @@ class Places:
     def _grow(self) -> None:
         self._file.grow(self._file.size + 1)
         self._slots = memoryview(self._file.map).cast("Q")
-        self._used.extend(bytes(len(self._slots) - _HEADER_SLOTS - len(self._used)))
+        self._used.extend(bytes(_count_slots(self._slots) - len(self._used)))
 
 
-def _fold(value: int) -> int:
-    """Return 16 bits that change with each bit of `value`, and are 0 for 0."""
-    return (value ^ value >> 16 ^ value >> 32) & 0xFFFF
+def _count_slots(words: memoryview) -> int:
+    return (len(words) - _HEADER_WORDS) // SLOT_WORDS
+
+
+def _check_value(value: int) -> None:
+    if not VALUE_MIN <= value <= VALUE_MAX:
+        raise OverflowError("a place holds 48 bits")
+
+
+def _make_word(checked: int) -> int:
+    """Return the word of a number and its turn: never 0, which a slot never set has."""
+    crc = zlib.crc32(checked.to_bytes(_CHECKED_BYTES, "little"))
+    return (crc & _CHECK_MASK) << _CHECK_SHIFT | checked
+
+
+def _number(word: int) -> int:
+    value = word & _MASK
+    return value if value <= VALUE_MAX else value - (1 << 48)
+
+
+def _convert_old(path: Path) -> None:
+    """Replace a file of version 1, in which a slot is one word with a weaker check.
+
+    Raises:
+        DiskFullError: No room for the new file.
+    """
+    with path.open("rb") as file:
+        if file.read(len(OLD_HEADER)) != OLD_HEADER:
+            return
+        data = file.read()
+    old = array("Q", data[: len(data) // 8 * 8])
+    made = array("Q", HEADER)
+    for word in old:
+        value = word & _MASK
+        is_good = word >> 48 == (value ^ value >> 16 ^ value >> 32) & 0xFFFF
+        made.extend((_make_word(value) if is_good else 0,) * SLOT_WORDS)
+    replace_file(path, made.tobytes())
+    LOGGER.info("places are of version 2 from now on path=%s", path)

@@ -34,7 +34,7 @@ class SideFiles:
         """Return the journal `name`.
 
         Raises:
-            DataFolderUnusableError: It cannot be opened.
+            DataFolderUnusableError: It cannot be opened, or is another journal.
             DiskFullError: No room for a new one.
         """
         return _open_once(self._journals, name, Journal.open, self._data_dir / "journals" / name)
@@ -49,10 +49,10 @@ class SideFiles:
         return [*self._journals.values(), *self._places.values()]
 
     def damage(self) -> dict[str, int]:
-        """Return how many places read as 0 because they are damaged, and how many journals were cut short at open."""
+        """Return how many places failed their check, and how many journals were not as they were written at open."""
         return {
             "place": sum(places.damaged_count for places in self._places.values()),
-            "journal": sum(journal.lost_bytes > 0 for journal in self._journals.values()),
+            "journal": sum(journal.is_damaged for journal in self._journals.values()),
         }
 
 

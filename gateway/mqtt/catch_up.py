@@ -22,7 +22,7 @@ from array import array
 from collections import deque
 from typing import Protocol
 
-from core.errors import DiskFullError
+from core.errors import DataFolderUnusableError, DiskFullError
 from core.record_journal import RecordJournal
 
 LOGGER = logging.getLogger(__name__)
@@ -45,6 +45,9 @@ class UntilPlaces(Protocol):
 
     def set(self, slot: int, value: int) -> None:
         """Set the number of a slot."""
+
+    def fill(self, slot: int, value: int) -> None:
+        """Set the number of a slot so that damage brings none before it back."""
 
 
 class CatchUp:
@@ -98,8 +101,15 @@ class CatchUps:
     # The start
 
     def load(self) -> None:
-        """Read the journal; followed by `take_back` for each subscription that has an end, and `finish_load`."""
+        """Read the journal; followed by `take_back` for each subscription that has an end, and `finish_load`.
+
+        Raises:
+            DataFolderUnusableError: It holds a record that no journal of retained messages has.
+        """
         for record in self._journal.replay():
+            if len(record) != _RECORD.size:
+                reason = f"no journal of retained messages: it has a record of {len(record)} bytes"
+                raise DataFolderUnusableError(str(self._journal.path), reason)
             kind, slot, value = _RECORD.unpack(record)
             if kind == END:
                 self._found.pop(slot, None)
@@ -141,7 +151,7 @@ class CatchUps:
 
     def begin(self, slot: int, topic_filter: bytes, until: int) -> CatchUp:
         """Return the catch-up of a subscription that was owed nothing, with what was stored before `until`."""
-        self._places.set(slot, until)
+        self._places.fill(slot, until)
         return CatchUp(slot, topic_filter, until)
 
     def restart(self, catch_up: CatchUp, until: int) -> None:
@@ -152,7 +162,7 @@ class CatchUps:
         catch_up.ahead = None
         catch_up.round += 1
         catch_up.until = until
-        self._places.set(catch_up.slot, until)
+        self._places.fill(catch_up.slot, until)
 
     def note_sent(self, catch_up: CatchUp, offset: int, *, is_in_flight: bool) -> bool:
         """Note that the message at `offset` is about to be sent; False where that cannot be written."""

@@ -40,8 +40,8 @@ class PlacesTable(Protocol):
     def reserve(self, slots_in_use: Iterable[int]) -> None:
         """Say at the start which slots are owned."""
 
-    def acquire(self) -> int:
-        """Return a free slot."""
+    def acquire(self, value: int = 0) -> int:
+        """Return a free slot, with a number in it."""
 
     def release(self, slot: int) -> None:
         """Give a slot back."""
@@ -191,11 +191,9 @@ class SessionTable:
         if not session.is_persistent:
             return
         if subscription.qos and subscription.floor_slot == NO_SLOT:
-            subscription.floor_slot = self._places.acquire()
-            subscription.sent_slot = self._places.acquire()
+            subscription.floor_slot = self._places.acquire(position)
+            subscription.sent_slot = self._places.acquire(position)
             subscription.retained_slot = self._places.acquire()
-            self._places.set(subscription.floor_slot, position)
-            self._places.set(subscription.sent_slot, position)
         elif not subscription.qos:
             self._give_back(subscription)
         if subscription.qos and retained_until:

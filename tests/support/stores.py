@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from core.errors import DiskFullError
 
 
@@ -47,10 +49,10 @@ class MemoryPlaces:
     def reserve(self, slots_in_use):
         self.owned = set(slots_in_use)
 
-    def acquire(self):
+    def acquire(self, value=0):
         slot = next(slot for slot in range(len(self.owned) + 1) if slot not in self.owned)
         self.owned.add(slot)
-        self.values[slot] = 0
+        self.values[slot] = value
         return slot
 
     def release(self, slot):
@@ -60,15 +62,21 @@ class MemoryPlaces:
         assert slot in self.owned
         return self.values[slot]
 
+    find = get
+
     def set(self, slot, value):
         assert slot in self.owned
         self.values[slot] = value
+
+    def fill(self, slot, value):
+        self.set(slot, value)
 
 
 class MemoryJournal:
     """A journal that outlives whoever uses it."""
 
     def __init__(self):
+        self.path = Path("journals/memory")
         self.records = []
         self.bytes_used = 0
         self.compactions = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, strategies as st
 
 from core.lmq.consumer_offsets import ConsumerOffsets
+from core.store.places import Places
 from tests.support.stores import MemoryPlaces, MemoryTable
 
 names = st.sampled_from([b"g1", b"g2", b"%LMQ%g"])
@@ -49,3 +50,26 @@ def test_offsets_are_what_was_committed_last_also_after_reopening(actions):
         assert places.used_count == len(model)
     for (group, queue), offset in model.items():
         assert offsets.get(group, queue) == offset
+
+
+def test_group_whose_offset_is_lost_to_damage_is_named_and_goes_on_at_the_oldest_message(tmp_path, caplog):
+    table, path = MemoryTable(), tmp_path / "consumer_offsets"
+    places = Places.open(path)
+    offsets = ConsumerOffsets(table, places)
+    for group in (b"GID_a", b"GID_b", b"GID_c"):
+        for offset in (3_000_000_000, 3_000_000_032):
+            offsets.commit(group, b"orders/0", offset)
+    places.close()
+    data = bytearray(path.read_bytes())
+    data[16 + 16] ^= 1  # the newer word of the second
+    data[16 + 32 : 16 + 48] = bytes(16)  # all of the third
+    path.write_bytes(data)
+    places = Places.open(path)
+    offsets = ConsumerOffsets(table, places)
+    assert "group=GID_c queue=orders/0" in caplog.text
+    assert "GID_a" not in caplog.text
+    assert places.damaged_count == 2
+    assert offsets.get(b"GID_a", b"orders/0") == 3_000_000_032
+    assert offsets.get(b"GID_b", b"orders/0") == 3_000_000_000
+    assert offsets.get(b"GID_c", b"orders/0") == 0
+    places.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from core.errors import DataFolderUnusableError
 from core.pop.changes import ACK, DROP, FLOOR, TAKE
 from core.pop.journal import COMPACT_BYTES_MIN, QUEUE_WORK, STEP_WORK_MAX, PopJournal
 from tests.support.stores import FullJournal, MemoryJournal
@@ -181,3 +182,11 @@ def test_compaction_that_a_full_disk_ended_is_not_begun_again_at_once():
     grow(journal)
     while not journal.compactions:
         write_one(pops, 4)
+
+
+@pytest.mark.parametrize("record", [b"x", bytes(8), bytes(16), bytes(24), b"\0" * 4 + b"\x0a" + bytes(19), bytes(64)])
+def test_record_of_another_journal_is_refused_by_its_path(record):
+    journal = MemoryJournal()
+    journal.append_many(record, len(record))
+    with pytest.raises(DataFolderUnusableError, match="journals/memory: no journal of pop queues"):
+        replay(journal)

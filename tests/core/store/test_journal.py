@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import zlib
 from itertools import accumulate
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from core.errors import DiskFullError
+from core.errors import DataFolderUnusableError, DiskFullError
 from core.store.journal import RECORD_BYTES_MAX, Journal, check_record, write_records
 from core.store.sync_plan import SyncPlan, sync_now
 from tests.support.crashes import crash_everywhere
 from tests.support.files import file_size_limit, fresh_folder
 
 records_lists = st.lists(st.binary(min_size=1, max_size=RECORD_BYTES_MAX), max_size=30)
-HEADER_BYTES = 36
+HEADER_BYTES = 64
 
 
 def write(path, records) -> int:
@@ -57,8 +59,9 @@ def test_records_come_back_in_order(tmp_path):
 def test_a_journal_that_was_not_closed_comes_back_whole(tmp_path):
     journal = Journal.open(tmp_path / "j")
     journal.append(b"kept")
-    shutil.copy(tmp_path / "j", tmp_path / "copy")
-    assert read(tmp_path / "copy") == [b"kept"]
+    copy = fresh_folder(tmp_path)
+    shutil.copy(tmp_path / "j", copy / "j")
+    assert read(copy / "j") == [b"kept"]
     journal.close()
 
 
@@ -288,12 +291,62 @@ def test_a_full_disk_while_compacting_changes_nothing(tmp_path):
     assert read(path) == [b"kept", b"more"]
 
 
-def test_a_file_that_is_no_journal_holds_no_records(tmp_path):
-    (tmp_path / "j").write_bytes(b"nonsense" * 1_000)
-    journal = Journal.open(tmp_path / "j")
+def test_a_file_that_is_no_journal_is_set_aside_and_an_empty_one_begun(tmp_path, caplog):
+    path = tmp_path / "j"
+    path.write_bytes(b"nonsense" * 1_000)
+    journal = Journal.open(path)
     assert list(journal.replay()) == []
-    assert journal.lost_bytes > 0
+    assert journal.lost_bytes == 8_000
+    assert journal.is_damaged
+    assert f"path={path} kept={tmp_path / 'j.damaged'} bytes=8000" in caplog.text
+    journal.append(b"new")
     journal.close()
+    assert (tmp_path / "j.damaged").read_bytes().rstrip(b"\0") == b"nonsense" * 1_000
+    journal = Journal.open(path)
+    assert list(journal.replay()) == [b"new"]
+    assert not journal.is_damaged
+    journal.close()
+
+
+def test_another_journal_is_refused_by_the_names_of_both_and_left_as_it_is(tmp_path):
+    write(tmp_path / "mqtt_retained", [bytes(16)] * 3)
+    shutil.copy(tmp_path / "mqtt_retained", tmp_path / "pop")
+    before = (tmp_path / "pop").read_bytes()
+    with pytest.raises(DataFolderUnusableError, match="pop: it is the journal 'mqtt_retained', not 'pop'"):
+        Journal.open(tmp_path / "pop")
+    assert (tmp_path / "pop").read_bytes() == before
+
+
+@pytest.mark.parametrize("at", [*range(0, 64, 3), 63])
+def test_a_damaged_head_costs_no_record_and_is_told(tmp_path, at, caplog):
+    path = tmp_path / "j"
+    write(path, [b"one", b"two"])
+    whole = bytearray(path.read_bytes())
+    whole[at] ^= 4
+    path.write_bytes(whole)
+    journal = Journal.open(path)
+    assert list(journal.replay()) == [b"one", b"two"]
+    assert journal.is_damaged
+    assert f"path={path}" in caplog.text
+    journal.close()
+    journal = Journal.open(path)
+    assert not journal.is_damaged
+    journal.close()
+
+
+@given(records=records_lists, number=st.integers(0, 1 << 40), is_compacted=st.booleans())
+@settings(max_examples=30, deadline=None)
+def test_a_journal_of_the_version_before_becomes_one_of_this_version(tmp_path_factory, records, number, is_compacted):
+    path = tmp_path_factory.mktemp("journal") / "j"
+    used = write(path, records)
+    head = struct.pack(">8sIQQ", b"LMQJOURN", 1, number, used - 28 if is_compacted else 36)
+    old = head + (zlib.crc32(head) & 0x7FFFFFFF).to_bytes(4, "big") + path.read_bytes()[60:]
+    path.write_bytes(old[: 4 * (len(old) // 4)])
+    for _ in range(2):
+        journal = Journal.open(path)
+        assert list(journal.replay()) == records
+        assert not journal.is_damaged
+        journal.close()
 
 
 @given(st.binary(max_size=200), st.integers(0, 210))

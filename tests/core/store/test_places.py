@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+from array import array
 
 import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from core.errors import DataFolderUnusableError, DiskFullError
-from core.store.places import VALUE_MAX, VALUE_MIN, Places
+from core.store.places import OLD_HEADER, VALUE_MAX, VALUE_MIN, Places
 from core.store.sync_plan import sync_now
 from tests.support.files import file_size_limit
 
@@ -52,7 +53,7 @@ def test_numbers_over_48_bits_are_refused(tmp_path, value):
     places.close()
 
 
-@pytest.mark.parametrize("slot", [-1, 1, 8_189, 8_190, 1 << 40])
+@pytest.mark.parametrize("slot", [-1, 1, 4_094, 4_095, 1 << 40])
 def test_a_slot_without_an_owner_is_refused(tmp_path, slot):
     places = Places.open(tmp_path / "p")
     places.acquire()
@@ -66,24 +67,113 @@ def test_a_slot_without_an_owner_is_refused(tmp_path, slot):
     places.close()
 
 
-@given(number=values.filter(bool), bit=st.integers(0, 63))
-@settings(max_examples=80, deadline=None)
-def test_a_flipped_bit_reads_as_zero_and_is_counted(tmp_path_factory, number, bit):
+def flip(path, slot, *bits):
+    """Flip bits of a slot, counted from its first word's lowest."""
+    whole = bytearray(path.read_bytes())
+    for bit in bits:
+        whole[16 + 16 * slot + bit // 8] ^= 1 << bit % 8
+    path.write_bytes(whole)
+
+
+@given(numbers=st.lists(values, min_size=1, max_size=6), bit=st.integers(0, 127))
+@settings(max_examples=200, deadline=None)
+def test_after_a_flipped_bit_the_last_good_number_holds_and_is_told_once(tmp_path_factory, numbers, bit):
     path = tmp_path_factory.mktemp("places") / "p"
     places = Places.open(path)
-    places.set(places.acquire(), number)
+    slot = places.acquire(numbers[0])
+    for number in numbers[1:]:
+        places.set(slot, number)
     places.close()
-    whole = bytearray(path.read_bytes())
-    whole[16 + bit // 8] ^= 1 << bit % 8
-    path.write_bytes(whole)
+    flip(path, slot, bit)
     places = Places.open(path)
-    places.reserve([0])
+    places.reserve([slot])
     for _ in range(2):
-        assert places.get(0) == 0
+        assert places.find(slot) in {numbers[-1], min(numbers[-2:])}  # never one that is ahead
         assert places.damaged_count == 1  # it is told once
-    places.set(0, 5)
-    assert places.get(0) == 5
+    places.set(slot, 5)
+    assert places.get(slot) == 5
     places.close()
+
+
+@pytest.mark.parametrize("number", [0, 1, 41, -7, VALUE_MAX, VALUE_MIN])
+def test_every_flipped_bit_of_a_place_is_found(tmp_path, number, caplog):
+    places = Places.open(tmp_path / "p")
+    slot = places.acquire(max(number - 1, VALUE_MIN))
+    for bit in range(128):
+        places.set(slot, number)
+        flip(places.path, slot, bit)
+        caplog.clear()
+        assert places.find(slot) in {number, number - 1}
+        assert places.damaged_count == bit + 1
+        assert "last good number" in caplog.text
+    places.close()
+
+
+def test_a_place_of_which_nothing_is_known_is_zero_and_said_to_be(tmp_path, caplog):
+    path = tmp_path / "p"
+    places = Places.open(path)
+    slot = places.acquire(3_000_000)
+    places.set(slot, 3_000_007)
+    flip(path, slot, 3, 64 + 9)
+    assert places.find(slot) is None
+    assert f"path={path} slot=0" in caplog.text
+    assert "number=0" in caplog.text
+    assert places.find(slot) == 0
+    assert places.damaged_count == 1
+    places.close()
+
+
+def test_pages_that_are_lost_are_no_number(tmp_path):
+    path = tmp_path / "p"
+    places = Places.open(path)
+    slot = places.acquire(41)
+    places.close()
+    path.write_bytes(path.read_bytes()[:16].ljust(65_536, b"\0"))
+    places = Places.open(path)
+    places.reserve([slot])
+    assert places.find(slot) is None
+    places.close()
+
+
+def test_after_a_step_back_damage_brings_nothing_back_that_is_ahead(tmp_path):
+    for bit in range(128):
+        path = tmp_path / str(bit)
+        places = Places.open(path)
+        slot = places.acquire(0)
+        for number in (50, 100, 20):
+            places.set(slot, number)
+        flip(path, slot, bit)
+        assert places.get(slot) == 20
+        places.close()
+
+
+def test_what_is_filled_leaves_no_number_before_it(tmp_path):
+    for bit in range(128):
+        path = tmp_path / str(bit)
+        places = Places.open(path)
+        slot = places.acquire(0)
+        places.fill(slot, 772)
+        flip(path, slot, bit)
+        assert places.get(slot) == 772
+        places.close()
+
+
+@given(st.lists(st.tuples(values, st.booleans()), max_size=30))
+@settings(max_examples=20, deadline=None)
+def test_a_file_of_the_version_before_becomes_one_of_this_version(tmp_path_factory, numbers):
+    path = tmp_path_factory.mktemp("places") / "p"
+    words = [(number & ((1 << 48) - 1)) for number, _ in numbers]
+    words = [(word ^ word >> 16 ^ word >> 32) << 48 & (1 << 64) - 1 | word for word in words]
+    words = [word ^ is_damaged << 17 for word, (_, is_damaged) in zip(words, numbers, strict=True)]
+    path.write_bytes((OLD_HEADER + array("Q", words).tobytes()).ljust(65_536, b"\0"))
+    for _ in range(2):
+        places = Places.open(path)
+        places.reserve(range(len(numbers) + 1))
+        found = [places.find(slot) for slot in range(len(numbers))]
+        assert found == [None if is_damaged else number for number, is_damaged in numbers]
+        assert places.find(len(numbers)) == 0
+        places.close()
+        numbers = [(number if not is_damaged else 0, False) for number, is_damaged in numbers]
 
 
 def test_a_released_slot_is_given_again_only_after_its_end_is_durable(tmp_path):
@@ -129,7 +219,7 @@ def test_the_file_grows(tmp_path):
 
 def test_a_full_disk_refuses_a_new_slot_and_nothing_else(tmp_path):
     places = Places.open(tmp_path / "p")
-    slots = [places.acquire() for _ in range((65_536 - 16) // 8)]
+    slots = [places.acquire() for _ in range((65_536 - 16) // 16)]
     with file_size_limit(70_000):
         with pytest.raises(DiskFullError):
             places.acquire()

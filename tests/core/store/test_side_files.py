@@ -48,8 +48,8 @@ def test_damage_is_counted_and_told_with_its_file(folder, caplog):
         files.journal("j").append(b"record")
     assert files.damage() == {"place": 0, "journal": 0}
     close(files)
-    flip(folder / "places" / "p", 16 + 8 * slot)
-    flip(folder / "journals" / "j", 36 + 11 + 3)
+    flip(folder / "places" / "p", 16 + 16 * slot)
+    flip(folder / "journals" / "j", 64 + 11 + 3)
     caplog.set_level(logging.WARNING)
     files = SideFiles(folder)
     files.places("p").reserve([slot])
@@ -59,7 +59,7 @@ def test_damage_is_counted_and_told_with_its_file(folder, caplog):
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 2
     assert f"path={folder / 'places' / 'p'} slot={slot} " in told[0]
-    assert f"path={folder / 'journals' / 'j'} at=47 bytes=22" in told[1]
+    assert f"path={folder / 'journals' / 'j'} at=75 bytes=22" in told[1]
     close(files)
 
 
