@@ -26,6 +26,7 @@ def _check_parent(topic: str) -> str:
     return topic
 
 
+_Host = Annotated[str, AfterValidator(_check_address)]
 _ParentTopic = Annotated[str, Field(pattern=_TOPIC), AfterValidator(_check_parent)]
 
 
@@ -50,8 +51,8 @@ class StoreSettings(BaseModel, frozen=True, extra="forbid"):
     message_bytes_max: Annotated[int, Field(ge=1, le=256 * MIB)] = 4 * MIB  # of a body
     inline_dispatch_bytes: Annotated[int, Field(ge=0, le=32_000)] = 1024  # longer lists of queues are stored once
     parent_topic: _ParentTopic = "LMQ_PARENT"  # what MQTT and AMQP messages are stored on
-    store_host: Annotated[str, AfterValidator(_check_address)] = "127.0.0.1"  # stamped on records: RocketMQ asks there
-    store_port: Annotated[int, Field(ge=0, le=65_535)] = 10_911  # stamped on records, with store_host
+    store_host: _Host | None = None  # stamped on records: RocketMQ clients ask there; None: where they reach the broker
+    store_port: Annotated[int, Field(ge=0, le=65_535)] | None = None  # stamped with store_host; None: the broker's
     disk_free_bytes_min: Annotated[int, Field(ge=0)] = 256 * MIB  # less holds publishers back; 0: only a full disk
     segments_mapped_max: Annotated[int, Field(ge=2, le=4096)] = 64  # full segments kept mapped for readers
     flush: FlushSettings = FlushSettings()

@@ -29,6 +29,7 @@ from gateway.net.listener import Listener
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.net.transport import Endpoint
 from gateway.rocketmq.handler import RocketmqDoor
+from gateway.rocketmq.store_host import DEFAULT_ADDRESS, LOOPBACK, find_host, pack_address
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
 from gateway.settings import AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, find_address
 
@@ -40,6 +41,7 @@ TEND_INTERVAL_MS = 10_000
 EXPIRE_INTERVAL_MS = 10_000
 DEPARTED_INTERVAL_MS = 2_000
 LEASE_INTERVAL_MS = 1_000
+LISTENERS = ("mqtt", "amqp", "broker", "namesrv", "admin")  # in the order that they are told in
 DRAIN_S = 1.5  # what open connections get to take their last bytes when we stop
 FLUSH_STOP_S = 2.0  # what a sync under way gets then
 
@@ -164,13 +166,14 @@ class Gateway:
         self.timer.start(self._loop)
         self._watch_intervals(now_ms)
         settings = self.settings
-        await self._listen("mqtt", self._make_endpoint("mqtt", self.mqtt, settings.mqtt), settings.mqtt.listen)
-        await self._listen("amqp", self._make_endpoint("amqp", self.amqp, settings.amqp), settings.amqp.listen)
         rocketmq = self._make_endpoint("rocketmq", self.rocketmq, settings.rocketmq)
         await self._listen("broker", rocketmq, settings.rocketmq.broker)
         if "broker" in self.listening:
             self.rocketmq.broker_port = self.listening["broker"][1]
         await self._listen("namesrv", rocketmq, settings.rocketmq.namesrv)
+        await self._stamp_records()  # before the doors open that publish
+        await self._listen("mqtt", self._make_endpoint("mqtt", self.mqtt, settings.mqtt), settings.mqtt.listen)
+        await self._listen("amqp", self._make_endpoint("amqp", self.amqp, settings.amqp), settings.amqp.listen)
         await self._listen_admin()
         self.is_ready = True
 
@@ -189,6 +192,20 @@ class Gateway:
         self.listening[name] = await listener.start()
         self._listeners.append(listener)
 
+    async def _stamp_records(self) -> None:
+        """Stamp records with the address at which clients reach the broker: message ids send them there."""
+        store, rocketmq = self.settings.store, self.settings.rocketmq
+        host, port = self.listening.get("broker") or self.listening.get("namesrv") or DEFAULT_ADDRESS
+        named = store.store_host or rocketmq.advertised_host or host
+        found = await asyncio.to_thread(find_host, named)
+        if found is None:
+            LOGGER.warning(
+                "rocketmq.advertised_host is not known here, message ids carry another address host=%s", named
+            )
+            found = await asyncio.to_thread(find_host, host) or LOOPBACK
+        port = rocketmq.advertised_port or port if store.store_port is None else store.store_port
+        self.store.set_store_host(pack_address(found, port))
+
     async def _listen_admin(self) -> None:
         address = find_address(self.settings.admin.listen)
         if address is None:
@@ -199,7 +216,8 @@ class Gateway:
 
     def lines(self) -> list[str]:
         """Return one line for each address that is listened on."""
-        return [f"listening {name} {format_address(host, port)}" for name, (host, port) in self.listening.items()]
+        names = [name for name in LISTENERS if name in self.listening]
+        return [f"listening {name} {format_address(*self.listening[name])}" for name in names]
 
     # Work
 

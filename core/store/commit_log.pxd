@@ -25,7 +25,7 @@ cdef class CommitLog:
     cdef readonly object segments
     cdef readonly HeadIndex head
     cdef readonly object on_roll
-    cdef readonly bytes store_host
+    cdef public bytes store_host
     cdef readonly Py_ssize_t body_bytes_max
     cdef public long long entries_max
     cdef public Py_ssize_t set_again_bytes

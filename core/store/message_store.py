@@ -5,7 +5,6 @@ One thread owns it. What `begin_flush` returns and `prepare` alone may run on ot
 
 from __future__ import annotations
 
-import ipaddress
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +34,8 @@ from core.store.segments import Segments
 from core.store.side_files import SideFiles, unusable
 from core.store.sync_plan import FDS_MAX
 from core.store.table import Definitions, Table
+
+DEFAULT_STORE_HOST = b"\x7f\x00\x00\x01" + (10_911).to_bytes(4, "big")  # until it is known where we can be reached
 
 
 class Closable(Protocol):
@@ -73,7 +74,7 @@ class MessageStore:
         self._log = CommitLog(
             segments,
             self._head,
-            store_host=_host_bytes(settings.store_host, settings.store_port),
+            store_host=DEFAULT_STORE_HOST,
             body_bytes_max=settings.message_bytes_max,
             on_roll=self._on_roll,
         )
@@ -173,6 +174,15 @@ class MessageStore:
         return Route(topic, queue_id, topic_ref, prefix, self.make_dispatch(names))
 
     # Write
+
+    @property
+    def store_host(self) -> bytes:
+        """Address and port that records are stamped with: 4 or 16 bytes, then 4."""
+        return bytes(self._log.store_host)
+
+    def set_store_host(self, store_host: bytes) -> None:
+        """Stamp records from now on with this address and port."""
+        self._log.store_host = store_host
 
     def append_batch(self, batch: PublishBatch, now_ms: int) -> int:
         """Append every message of `batch` that has a route, in order, and index it; return the new end of the log.
@@ -398,7 +408,3 @@ class MessageStore:
         self._index.close()
         self._segments.close()
         self._lock.release()
-
-
-def _host_bytes(host: str, port: int) -> bytes:
-    return ipaddress.ip_address(host).packed + port.to_bytes(4, "big")

@@ -9,7 +9,6 @@ import calendar
 import datetime as dt
 import logging
 import os
-import socket
 from collections.abc import Callable
 
 from core.broker import Broker
@@ -30,6 +29,7 @@ from gateway.rocketmq.request_codes import RequestCode
 from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.send import Sender, SendService
 from gateway.rocketmq.send_run import SendRun
+from gateway.rocketmq.store_host import plain_host
 from gateway.rocketmq.topic_route import TopicRoute
 from gateway.rocketmq.topic_table import TopicTable
 from gateway.settings import RocketmqSettings
@@ -37,8 +37,6 @@ from gateway.settings import RocketmqSettings
 LOGGER = logging.getLogger(__name__)
 
 PROPERTIES_BYTES_MAX = 32_767 - 128  # of a message's own: room for what the log adds
-IPV6_HOST_BYTES = 20
-MAPPED_PREFIX = bytes(10) + b"\xff\xff"  # an IPv4 address in IPv6's form
 
 
 class RocketmqDoor:
@@ -253,8 +251,8 @@ class RocketmqHandler(ConnectionHandler):
 
     def _get_sender(self) -> Sender:
         if self._sender is None:
-            host, port = self._door.address_for(self.transport)
-            self._sender = Sender(self.write, self.may_publish, pack_address(host, port).hex().upper().encode())
+            host = self._door.broker.store.store_host
+            self._sender = Sender(self.write, self.may_publish, host.hex().upper().encode())
         return self._sender
 
     def _handle(self, request: Command, now_ms: int) -> None:
@@ -302,18 +300,3 @@ class RocketmqHandler(ConnectionHandler):
 Function = Callable[[RocketmqHandler, Command, int], Command]
 PULLS = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
 SENDS = frozenset((RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE))
-
-
-def plain_host(host: bytes) -> bytes:
-    """Return an address and port, an IPv4 address in IPv6's form as the four bytes that every client can read."""
-    return host[12:] if len(host) == IPV6_HOST_BYTES and host.startswith(MAPPED_PREFIX) else host
-
-
-def pack_address(host: str, port: int) -> bytes:
-    """Return an address and port as message ids carry them; a name that is no address as 127.0.0.1."""
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        packed = socket.inet_pton(family, host)
-    except OSError:
-        packed = b"\x7f\x00\x00\x01"
-    return plain_host(packed + port.to_bytes(4, "big"))
