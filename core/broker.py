@@ -103,9 +103,12 @@ class Broker:
         """Return a route on the parent topic to `queues`, with encoded properties of its own; the caller keeps it."""
         return self.store.make_route(self.parent_topic, 0, prefix, queues)
 
-    def route_rocketmq(self, topic: bytes, queue_id: int, dispatch: Sequence[bytes]) -> Route:
-        """Return a route to queue `queue_id` of a RocketMQ topic and to the light queues `dispatch`."""
-        return self.store.make_route(topic, queue_id, b"", dispatch)
+    def route_rocketmq(self, topic: bytes, queue_id: int, dispatch: Sequence[bytes], prefix: bytes = b"") -> Route:
+        """Return a route to queue `queue_id` of a RocketMQ topic and to the light queues `dispatch`.
+
+        `prefix` holds encoded properties that its messages begin with.
+        """
+        return self.store.make_route(topic, queue_id, prefix, dispatch)
 
     def _make_topic_route(self, topic: bytes, queues: Sequence[bytes]) -> Route:
         return self.route_queues(encode_properties([(TOPIC, topic)]), queues)

@@ -30,7 +30,7 @@ from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.net.transport import Endpoint
 from gateway.rocketmq.handler import RocketmqDoor
 from gateway.rocketmq.store_host import DEFAULT_ADDRESS, LOOPBACK, find_host, pack_address
-from gateway.runtime import Clock, CoarseTimer, TurnRunner
+from gateway.runtime import TICK_MS, Clock, CoarseTimer, TurnRunner
 from gateway.settings import AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, find_address
 
 ConnectionSettings = MqttSettings | AmqpSettings | RocketmqSettings
@@ -41,6 +41,7 @@ TEND_INTERVAL_MS = 10_000
 EXPIRE_INTERVAL_MS = 10_000
 DEPARTED_INTERVAL_MS = 2_000
 LEASE_INTERVAL_MS = 1_000
+DELAY_INTERVAL_MS = TICK_MS  # delayed messages come no earlier than they are due, and so much later at most
 LISTENERS = ("mqtt", "amqp", "broker", "namesrv", "admin")  # in the order that they are told in
 DRAIN_S = 1.5  # what open connections get to take their last bytes when we stop
 FLUSH_STOP_S = 2.0  # what a sync under way gets then
@@ -183,6 +184,7 @@ class Gateway:
         self.timer.watch(Every(EXPIRE_INTERVAL_MS, self.mqtt.expire_sessions, now_ms))
         self.timer.watch(Every(DEPARTED_INTERVAL_MS, self._read_departed, now_ms))
         self.timer.watch(Every(LEASE_INTERVAL_MS, self.amqp.remove_unused, now_ms))
+        self.timer.watch(Every(DELAY_INTERVAL_MS, self.rocketmq.delays.deliver_due, now_ms))
 
     async def _listen(self, name: str, endpoint: Endpoint, listen: str) -> None:
         address = find_address(listen)

@@ -105,6 +105,7 @@ class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
     broker_name: Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]+$")] = "lmq"  # in routes; clients keep it with offsets
     cluster_name: Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]+$")] = "DefaultCluster"  # in routes
     auto_create_topics: bool = True  # a send to an unknown topic makes it
+    auto_topic_queues: Annotated[int, Field(ge=1, le=65_535)] = 8  # of such a topic at most, whatever the client says
     topics_max: Annotated[int, Field(ge=0)] = 100_000  # topics that clients can make
     body_bytes_max: Annotated[int, Field(ge=1, le=16_000_000)] = 4_194_304  # of one message
     frame_bytes_max: Annotated[int, Field(ge=1024, le=16_777_216)] = 16_777_216  # of one request

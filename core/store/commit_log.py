@@ -17,6 +17,7 @@ from core.store.head_index import HeadIndex
 from core.store.layout import (
     BLANK_BYTES,
     CRC_PROPERTY_BYTES,
+    DEFAULT_STORE_HOST,
     MAGIC_BLANK,
     PAGE_BYTES,
     RECORD_BYTES_MIN,
@@ -65,7 +66,7 @@ class CommitLog:
         segments: Segments,
         head: HeadIndex,
         *,
-        store_host: bytes,
+        store_host: bytes = DEFAULT_STORE_HOST,
         body_bytes_max: int,
         on_roll: Callable[[int], None],
     ) -> None:

@@ -18,6 +18,7 @@ STORE_MS_AT = 56  # + 12 with an IPv6 born host
 RECORD_BYTES_MIN = 91  # no body, topic or properties
 BLANK_BYTES = 8  # size and magic; a record leaves at least as much behind it in its segment
 
+DEFAULT_STORE_HOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"  # 127.0.0.1:10911, until it is known where we are
 HOST_V4_BYTES = 8
 HOST_V6_BYTES = 20
 SYS_BORN_V6 = 0x10

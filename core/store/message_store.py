@@ -35,8 +35,6 @@ from core.store.side_files import SideFiles, unusable
 from core.store.sync_plan import FDS_MAX
 from core.store.table import Definitions, Table
 
-DEFAULT_STORE_HOST = b"\x7f\x00\x00\x01" + (10_911).to_bytes(4, "big")  # until it is known where we can be reached
-
 
 class Closable(Protocol):
     """A part that holds a file."""
@@ -71,13 +69,7 @@ class MessageStore:
         self._is_open = True
         self._puncher = Puncher(recovered.names, data_dir / INDEX_FOLDER)
         self.retention = Retention(segments, self._index, self._puncher, settings.retention)
-        self._log = CommitLog(
-            segments,
-            self._head,
-            store_host=DEFAULT_STORE_HOST,
-            body_bytes_max=settings.message_bytes_max,
-            on_roll=self._on_roll,
-        )
+        self._log = CommitLog(segments, self._head, body_bytes_max=settings.message_bytes_max, on_roll=self._on_roll)
         if segments.newest is not None:
             self._log.go_on_at(recovered.position, recovered.store_ms)
         self._pages_ahead = PagesAhead(segments, self._log)

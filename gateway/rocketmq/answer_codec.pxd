@@ -2,7 +2,7 @@ import cython
 
 from core cimport octets
 from core.message cimport PublishBatch, Route, StoredBatch
-from gateway.rocketmq.send_run cimport SendRun
+from gateway.rocketmq.send_run cimport SendRun, SendTarget
 
 cdef unsigned int _BINARY
 cdef unsigned int _LANGUAGE_JAVA
@@ -37,8 +37,8 @@ cdef const unsigned char[::1] _BINARY_TRANSACTION_ID
 )
 cpdef bytes encode_send_answers(SendRun run, bytes host_hex, Py_ssize_t first, Py_ssize_t end)
 
-@cython.locals(route=Route)
-cdef int _queue_id_of(PublishBatch batch, Py_ssize_t i) except? -1
+@cython.locals(index=int, target=SendTarget, route=Route)
+cdef int _queue_id_of(SendRun run, Py_ssize_t i) except? -1
 
 @cython.locals(batch=PublishBatch)
 cdef Py_ssize_t _write_json(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 
 from core import octets
-from core.message import PublishBatch, Route, StoredBatch
+from core.message import Route, StoredBatch
 from core.properties import (
     CRC,
     DISPATCH_SET,
@@ -17,7 +17,7 @@ from core.properties import (
     PROPERTIES_BYTES_MAX,
 )
 from gateway.rocketmq.commands import VERSION
-from gateway.rocketmq.send_run import SendRun
+from gateway.rocketmq.send_run import SendRun, SendTarget
 
 REGION = b"DefaultRegion"
 _BINARY = 1
@@ -82,8 +82,13 @@ def encode_send_answers(run: SendRun, host_hex: bytes, first: int, end: int) -> 
     return octets.read_bytes(view, 0, pos)
 
 
-def _queue_id_of(batch: PublishBatch, i: int) -> int:
-    route: Route | None = batch.routes[batch.route_index[i]]
+def _queue_id_of(run: SendRun, i: int) -> int:
+    """Return the queue of the message's topic, which of a delayed one is not the queue that its record lies in yet."""
+    index = run.batch.route_index[i]
+    target: SendTarget = run.targets[index]
+    if target.answer_queue >= 0:
+        return target.answer_queue
+    route: Route | None = run.batch.routes[index]
     assert route is not None
     return route.queue_id
 
@@ -91,7 +96,7 @@ def _queue_id_of(batch: PublishBatch, i: int) -> int:
 def _write_json(out: bytearray | memoryview, pos: int, run: SendRun, i: int, host: bytes | memoryview) -> int:
     batch = run.batch
     pos = _put(out, pos, _QUEUE_ID)
-    pos = octets.write_decimal(out, pos, _queue_id_of(batch, i))
+    pos = octets.write_decimal(out, pos, _queue_id_of(run, i))
     pos = _put(out, pos, _MSG_ID)
     pos = _put(out, pos, host)
     pos = _write_hex(out, pos, batch.physical_offset[i])
@@ -115,7 +120,7 @@ def _write_binary(out: bytearray | memoryview, pos: int, run: SendRun, i: int, h
     octets.write_u32(out, pos + 13, 0)
     pos = _put(out, pos + _BINARY_START_BYTES, _BINARY_FIXED)
     pos = _put(out, pos, _BINARY_QUEUE_ID)
-    pos = _write_sized_decimal(out, pos, _queue_id_of(batch, i))
+    pos = _write_sized_decimal(out, pos, _queue_id_of(run, i))
     pos = _put(out, pos, _BINARY_MSG_ID)
     octets.write_u32(out, pos, len(host) + 16)
     pos = _put(out, pos + 4, host)

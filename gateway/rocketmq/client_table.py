@@ -58,10 +58,10 @@ class ClientTable:
         on_group: Called with each consumer group of a heartbeat.
     """
 
-    def __init__(self, on_group: Callable[[bytes], None]) -> None:
+    def __init__(self, on_group: Callable[[bytes], object]) -> None:
         self._on_group = on_group
         self._groups: dict[str, ConsumerGroup] = {}
-        self._locks: dict[tuple[str, str, int], tuple[str, int]] = {}  # (group, topic, queue) -> client, until
+        self._locks: dict[str, dict[tuple[str, int], tuple[str, int]]] = {}  # group -> topic, queue -> client, until
 
     def find_subscription(self, group: str, topic: str) -> Subscription:
         """Return what the group wants of the topic, by its members' heartbeats.
@@ -168,11 +168,12 @@ class ClientTable:
         group, client_id = str(said.get("consumerGroup", "")), str(said.get("clientId", ""))
         held = []
         self._forget_old_locks(now_ms)
+        locks = self._locks.setdefault(group, {})
         for queue in _objects(said, "mqSet")[:SUBSCRIPTIONS_MAX]:
-            key = _lock_key(group, queue)
-            holder, until_ms = self._locks.get(key, (client_id, 0))
+            key = _lock_key(queue)
+            holder, until_ms = locks.get(key, (client_id, 0))
             if holder == client_id or until_ms <= now_ms:
-                self._locks[key] = (client_id, now_ms + LOCK_MS)
+                locks[key] = (client_id, now_ms + LOCK_MS)
                 held.append(queue)
         return answer(request, ResponseCode.SUCCESS, body=encode_json({"lockOKMQSet": held}))
 
@@ -180,15 +181,27 @@ class ClientTable:
         """Give locks back."""
         said = read_object(request)
         group, client_id = str(said.get("consumerGroup", "")), str(said.get("clientId", ""))
+        locks = self._locks.get(group, {})
         for queue in _objects(said, "mqSet"):
-            key = _lock_key(group, queue)
-            if self._locks.get(key, ("", 0))[0] == client_id:
-                del self._locks[key]
+            key = _lock_key(queue)
+            if locks.get(key, ("", 0))[0] == client_id:
+                del locks[key]
+        if not locks:
+            self._locks.pop(group, None)
         return answer(request, ResponseCode.SUCCESS)
 
+    def holds_locks(self, group: str, now_ms: int) -> bool:
+        """Return whether a member of the group has a queue locked: the group consumes in order."""
+        return any(until_ms > now_ms for _, until_ms in self._locks.get(group, {}).values())
+
     def _forget_old_locks(self, now_ms: int) -> None:
-        if len(self._locks) > SUBSCRIPTIONS_MAX:
-            self._locks = {key: lock for key, lock in self._locks.items() if lock[1] > now_ms}
+        if sum(map(len, self._locks.values())) <= SUBSCRIPTIONS_MAX:
+            return
+        for group, locks in list(self._locks.items()):
+            kept = {key: lock for key, lock in locks.items() if lock[1] > now_ms}
+            self._locks[group] = kept
+            if not kept:
+                del self._locks[group]
 
 
 def read_object(request: Command) -> dict[str, Any]:
@@ -222,6 +235,6 @@ def _read_subscriptions(data: dict[str, Any]) -> dict[str, Subscription]:
     return found
 
 
-def _lock_key(group: str, queue: dict[str, Any]) -> tuple[str, str, int]:
+def _lock_key(queue: dict[str, Any]) -> tuple[str, int]:
     queue_id = queue.get("queueId")
-    return (group, str(queue.get("topic", "")), queue_id if isinstance(queue_id, int) else 0)
+    return (str(queue.get("topic", "")), queue_id if isinstance(queue_id, int) else 0)

@@ -23,11 +23,14 @@ from gateway.rocketmq.codec import Frames
 from gateway.rocketmq.commands import Command, answer, encode_command
 from gateway.rocketmq.connection import Connection
 from gateway.rocketmq.consumer_manage import ConsumerManage
+from gateway.rocketmq.delay import DelayService
 from gateway.rocketmq.errors import CommandRefusedError, FrameError, response_code_of
+from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.pull import HeldPull, PullService
 from gateway.rocketmq.request_codes import RequestCode
 from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.send import Sender, SendService
+from gateway.rocketmq.send_back import SendBack
 from gateway.rocketmq.send_run import SendRun
 from gateway.rocketmq.store_host import plain_host
 from gateway.rocketmq.topic_route import TopicRoute
@@ -60,10 +63,14 @@ class RocketmqDoor:
             broker.parent_topic,
             topics_max=settings.topics_max,
             makes_topics=settings.auto_create_topics,
+            queues=settings.auto_topic_queues,
         )
-        self.clients = ClientTable(on_group=topics.open_retry)
+        groups = GroupTable(broker.table("rocketmq_groups"))
+        self.clients = ClientTable(lambda name: topics.open_retry(name, max(1, groups.get(name).retryQueueNums)))
         self.routes = TopicRoute(topics, settings.broker_name, settings.cluster_name)
-        self.sends = SendService(broker, topics, self.metrics)
+        self.sends = SendService(broker, topics, groups, self.clients, self.metrics)
+        self.backs = SendBack(broker, topics, groups, self.sends)
+        self.delays = DelayService(broker, self.metrics)
         self.pulls = PullService(broker, topics, self.clients, self.metrics)
         self.offsets = ConsumerManage(broker, topics)
         self.functions = self._list_functions()
@@ -72,7 +79,7 @@ class RocketmqDoor:
 
     def _list_functions(self) -> dict[int, Function]:
         """Return what answers each request code, but for sends, pulls and heartbeats."""
-        offsets, clients, routes = self.offsets, self.clients, self.routes
+        offsets, clients, routes, backs = self.offsets, self.clients, self.routes, self.backs
         return {
             RequestCode.GET_ROUTEINFO_BY_TOPIC: lambda peer, request, _: routes.get_route(
                 request, self.address_text(peer.transport)
@@ -91,6 +98,9 @@ class RocketmqDoor:
             RequestCode.GET_MAX_OFFSET: lambda _peer, request, _: offsets.max_offset(request),
             RequestCode.GET_MIN_OFFSET: lambda _peer, request, _: offsets.min_offset(request),
             RequestCode.GET_EARLIEST_MSG_STORETIME: lambda _peer, request, _: offsets.earliest_store_time(request),
+            RequestCode.CONSUMER_SEND_MSG_BACK: lambda peer, request, now_ms: backs.send_back(
+                request, peer.may_read, peer.write, now_ms
+            ),
             RequestCode.VIEW_MESSAGE_BY_ID: lambda peer, request, _: offsets.view_message(request, peer.may_read),
         }
 
@@ -297,6 +307,7 @@ class RocketmqHandler(ConnectionHandler):
         self._connection.origin = encode_origin(b"rocketmq", self.client.client_id.encode(), user.encode())
 
 
-Function = Callable[[RocketmqHandler, Command, int], Command]
+Function = Callable[[RocketmqHandler, Command, int], Command | None]
+"""Answers a request, or sees to it that it is answered later and returns None."""
 PULLS = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
 SENDS = frozenset((RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE))

@@ -40,7 +40,7 @@ _U64 = struct.Struct(">q")
 
 @dataclass(slots=True)
 class Record:
-    """One message as the broker stored it; `body` is inflated."""
+    """One message as the broker stored it; `body` is inflated, unless it was asked for as stored."""
 
     topic: bytes
     queue_id: int
@@ -90,7 +90,18 @@ def _read(kind: struct.Struct, view: memoryview, at: int, pos: int) -> int:
     return value
 
 
-def _decode_record(view: memoryview, pos: int) -> Record:
+def decode_stored(data: bytes) -> Record:
+    """Return the one record that is `data`, with its body as stored: a compressed one stays so.
+
+    Raises:
+        RecordError: It is malformed.
+    """
+    if len(data) < RECORD_BYTES_MIN:
+        raise RecordError("impossible size", 0)
+    return _decode_record(memoryview(data), 0, inflates=False)
+
+
+def _decode_record(view: memoryview, pos: int, *, inflates: bool = True) -> Record:
     size, magic, crc, queue_id, flag, queue_offset, physical_offset, sys_flag, born_ms = _START.unpack_from(view)
     if magic not in {MAGIC, MAGIC_LONG_TOPIC}:
         raise RecordError("no such magic number", pos)
@@ -121,7 +132,7 @@ def _decode_record(view: memoryview, pos: int) -> Record:
         store_ms=_read(_U64, view, born_end, pos),
         store_host=bytes(view[store_host:store_end]),
         reconsume_times=_read(_U32, view, store_end, pos),
-        body=inflate_body(stored, sys_flag, BODY_BYTES_MAX, pos) if sys_flag & SYS_COMPRESSED else stored,
+        body=inflate_body(stored, sys_flag, BODY_BYTES_MAX, pos) if inflates and sys_flag & SYS_COMPRESSED else stored,
         properties=decode_properties(view[topic_end + 2 : properties_end]),
     )
 

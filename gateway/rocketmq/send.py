@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
+from typing import Protocol
 
 from core.broker import Broker
 from core.errors import LmqError, MessageTooLargeError
@@ -16,22 +17,25 @@ from core.metrics import DoorMetrics
 from gateway.rocketmq.answer_codec import count_stored, encode_send_answers, sum_stored
 from gateway.rocketmq.codec import FIELD_NAMES, Frames, cut_frames
 from gateway.rocketmq.commands import FLAG_RESPONSE, HEADER_BINARY, Command, answer, encode_command
+from gateway.rocketmq.delay import schedule_route
 from gateway.rocketmq.errors import CommandRefusedError, RecordError, response_code_of
+from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.message_codec import SYS_COMPRESSED, decode_batch, inflate_body
 from gateway.rocketmq.request_codes import RequestCode
 from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_run import (
     REFUSED_BODY,
+    REFUSED_DELAY,
     REFUSED_HALF,
-    REFUSED_LATER,
     REFUSED_PROPERTIES,
     REFUSED_TEXT,
+    REFUSED_TIMED,
     RUN_MAX,
     SendRun,
     SendTarget,
 )
-from gateway.rocketmq.topic_table import TopicTable, check_topic_name, is_topic_name
+from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, TopicTable, check_topic_name, is_topic_name
 
 LOW_ROOM = "[REJECTREQUEST]system busy, start flow control for a while: low on disk"  # as official brokers begin it
 ROUTES_MAX = 65_536  # remembered, about 0.8 KB each
@@ -42,12 +46,20 @@ QOS_1 = 1
 LETTERS = {name.decode(): chr(ord("a") + number) for name, number in FIELD_NAMES.items()}
 
 _REFUSALS = {
-    REFUSED_LATER: "delayed and timed messages are not supported",
+    REFUSED_TIMED: "timed messages (TIMER_DELIVER_MS and the like) are not supported, delay levels are",
     REFUSED_HALF: "transactions are not supported",
     REFUSED_TEXT: "the message properties are not UTF-8",
     REFUSED_PROPERTIES: "the message properties exceed the maximum length",
     REFUSED_BODY: "the message body exceeds the maximum size",
+    REFUSED_DELAY: "the delay level is no number",
 }
+
+
+class GroupLocks(Protocol):
+    """Which groups consume in order: the client table."""
+
+    def holds_locks(self, group: str, now_ms: int) -> bool:
+        """Return whether a member of the group has a queue locked."""
 
 
 class Sender:
@@ -64,6 +76,7 @@ class Sender:
         self.host_hex = host_hex  # our own address, for message ids
 
 
+GROUP_PREFIXES = (RETRY_PREFIX, DEAD_PREFIX)
 Decision = Route | CommandRefusedError
 """Where a target's messages go, or why they go nowhere."""
 
@@ -71,11 +84,16 @@ Decision = Route | CommandRefusedError
 class SendService:
     """Stores runs of sends and answers them once they are durable."""
 
-    def __init__(self, broker: Broker, topics: TopicTable, metrics: DoorMetrics) -> None:
+    def __init__(
+        self, broker: Broker, topics: TopicTable, groups: GroupTable, locks: GroupLocks, metrics: DoorMetrics
+    ) -> None:
         self._broker = broker
         self._topics = topics
+        self._groups = groups
+        self._locks = locks
         self._metrics = metrics
-        self._routes: dict[tuple[bytes, int, bytes], Route] = {}
+        self._routes: dict[tuple[bytes, int, bytes, int], Route] = {}
+        topics.on_changed.append(self._routes.clear)
         self._next_queue = 0
         self._kept_count = 0  # of the topics that were made, so many are written down for certain
 
@@ -84,10 +102,10 @@ class SendService:
         if self._broker.room.is_low:
             self._send_away(sender, run)
             return
-        decisions = self._decide_all(sender, run)
+        decisions = self._decide_all(sender, run, now_ms)
         pieces = [self._encode_refusals(run, decisions)]
         self._append(sender, run, now_ms, pieces)
-        self._answer(sender, b"".join(pieces))
+        self.answer_when_safe(sender.write, b"".join(pieces))
 
     def _send_away(self, sender: Sender, run: SendRun) -> None:
         """Answer that the gateway is busy; who did not ask for an answer gets none, and its messages are dropped."""
@@ -98,25 +116,25 @@ class SendService:
         if len(asked) < run.count:
             self._metrics.drop("low_on_disk", run.count - len(asked))
 
-    def _answer(self, sender: Sender, data: bytes) -> None:
+    def answer_when_safe(self, write: Callable[[bytes], None], data: bytes) -> None:
         """Answer when the messages are safe, and the topics that were made for them are written down."""
         if not data:
             return
         durability = self._broker.durability
         made_count = self._topics.made_count
         if made_count > self._kept_count:
-            durability.when_kept(lambda: self._answer_kept(sender, data, made_count))
+            durability.when_kept(lambda: self._answer_kept(write, data, made_count))
         else:
-            durability.when_stored(lambda: sender.write(data))
+            durability.when_stored(lambda: write(data))
 
-    def _answer_kept(self, sender: Sender, data: bytes, made_count: int) -> None:
+    def _answer_kept(self, write: Callable[[bytes], None], data: bytes, made_count: int) -> None:
         self._kept_count = max(self._kept_count, made_count)
-        sender.write(data)
+        write(data)
 
-    def _decide_all(self, sender: Sender, run: SendRun) -> list[Decision]:
+    def _decide_all(self, sender: Sender, run: SendRun, now_ms: int) -> list[Decision]:
         """Fill the batch's routes; return what was decided for each target."""
         batch = run.batch
-        decisions = [self._decide(sender, target) for target in run.targets]
+        decisions = [self._decide(sender, target, now_ms) for target in run.targets]
         batch.topics = [target.space_topic or target.topic for target in run.targets]
         batch.routes = [decision if isinstance(decision, Route) else None for decision in decisions]
         if any(target.space_topic or target.dispatch for target in run.targets):
@@ -148,11 +166,28 @@ class SendService:
 
     # Where to
 
-    def _decide(self, sender: Sender, target: SendTarget) -> Decision:
+    def _decide(self, sender: Sender, target: SendTarget, now_ms: int) -> Decision:
         try:
+            if target.topic.startswith(GROUP_PREFIXES):
+                self._see_to_retry(target, now_ms)
             return self._route(sender, target)
         except CommandRefusedError as refusal:
             return refusal
+
+    def _see_to_retry(self, target: SendTarget, now_ms: int) -> None:
+        """Let a message that a consumer sends to its retry topic go to its group alone, or to the dead letters.
+
+        A group that consumes in order has tried it on the spot, as often as it wanted to.
+        """
+        target.dispatch = b""
+        group = target.topic.removeprefix(RETRY_PREFIX)
+        if group == target.topic:
+            return
+        limit = target.reconsumes_max if target.reconsumes_max >= 0 else self._groups.get(group).retryMaxTimes
+        if target.reconsumes > limit or self._locks.holds_locks(group.decode(errors="replace"), now_ms):
+            target.topic = DEAD_PREFIX + group
+            target.queue_id = 0
+            target.delay_level = 0
 
     def _route(self, sender: Sender, target: SendTarget) -> Route:
         if target.refusal:
@@ -161,7 +196,9 @@ class SendService:
             target.space_topic = b""
         elif target.space_topic:
             return self._route_space(sender, target)
-        key = (target.topic, target.queue_id, target.dispatch)
+        if target.delay_level:
+            target.answer_queue = max(target.queue_id, 0)
+        key = (target.topic, target.queue_id, target.dispatch, target.delay_level)
         route = self._routes.get(key)
         if route is None:
             check_topic_name(target.topic)
@@ -173,7 +210,7 @@ class SendService:
                 self._remember(key, route)
         return route
 
-    def _remember(self, key: tuple[bytes, int, bytes], route: Route) -> None:
+    def _remember(self, key: tuple[bytes, int, bytes, int], route: Route) -> None:
         if len(self._routes) >= ROUTES_MAX:
             for oldest in list(islice(self._routes, ROUTES_EVICTED)):
                 del self._routes[oldest]
@@ -182,6 +219,8 @@ class SendService:
     def _route_space(self, sender: Sender, target: SendTarget) -> Route:
         """Return the route of a message that was sent into the topic space that MQTT and AMQP share."""
         topic = target.space_topic
+        if target.delay_level:
+            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "a message with LMQ_TOPIC cannot be delayed")
         if target.dispatch:
             raise CommandRefusedError(
                 ResponseCode.MESSAGE_ILLEGAL, "LMQ_TOPIC and INNER_MULTI_DISPATCH exclude each other"
@@ -198,6 +237,10 @@ class SendService:
             raise CommandRefusedError(
                 ResponseCode.NO_PERMISSION, "no permission to send to a light queue of the dispatch"
             )
+        level = target.delay_level
+        if is_light(target.topic) and level:
+            target.answer_queue = 0
+            return schedule_route(self._broker, level, target.topic, 0, names)
         if is_light(target.topic):
             return self._broker.route_rocketmq(self._broker.parent_topic, 0, [target.topic, *names])
         topic = self._topics.open_for_send(target.topic, target.default_topic, target.default_queues)
@@ -208,7 +251,10 @@ class SendService:
             )
         if queue_id < 0:
             self._next_queue += 1
-            queue_id = self._next_queue % topic.write_queues
+            queue_id = self._next_queue % max(topic.write_queues, 1)
+        if level:
+            target.answer_queue = queue_id
+            return schedule_route(self._broker, level, target.topic, queue_id, names)
         return self._broker.route_rocketmq(target.topic, queue_id, names)
 
     def _prepare_for_other_doors(self, run: SendRun, decisions: list[Decision]) -> None:
@@ -287,7 +333,9 @@ class SendService:
         common = fields | {"m": "false"}
         sends = [(common | {"h": str(item.flag), "i": _decoded(item.properties)}, item.body) for item in items]
         self._read_again(run, sends, request)
-        decisions = self._decide_all(sender, run)
+        if any(target.delay_level for target in run.targets):
+            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "messages of a batch cannot be delayed")
+        decisions = self._decide_all(sender, run, now_ms)
         for decision in decisions:
             if isinstance(decision, CommandRefusedError):
                 raise decision
@@ -296,7 +344,7 @@ class SendService:
         if min(offsets) < 0:
             raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "not all messages of the batch could be stored")
         if not request.is_one_way:
-            self._answer(sender, encode_command(_batch_answer(sender, run, request)))
+            self.answer_when_safe(sender.write, encode_command(_batch_answer(sender, run, request)))
 
     def _read_again(self, run: SendRun, sends: list[tuple[dict[str, str], bytes]], request: Command) -> None:
         """Fill the run with sends that are written anew in the shape that the data path reads."""

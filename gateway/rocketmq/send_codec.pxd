@@ -12,12 +12,14 @@ cdef int _SEND_V2
 cdef int _ONE_WAY
 cdef Py_ssize_t _UNIQ_PREFIX_BYTES
 cdef Py_ssize_t _GROWTH_BYTES
-cdef int _REFUSED_LATER
+cdef int _REFUSED_TIMED
+cdef int _REFUSED_DELAY
 cdef int _REFUSED_HALF
 cdef int _REFUSED_TEXT
 cdef int _REFUSED_PROPERTIES
 cdef int _REFUSED_BODY
 cdef int _HALF_BITS
+cdef long long _LEVEL_MAX
 cdef int _KEPT_BITS
 cdef int _TOPIC
 cdef int _DEFAULT_TOPIC
@@ -28,6 +30,7 @@ cdef int _BORN_MS
 cdef int _FLAG
 cdef int _PROPERTIES
 cdef int _RECONSUMES
+cdef int _RECONSUMES_MAX
 cdef int _BATCH
 cdef const unsigned char[::1] _NAMES
 cdef Py_ssize_t _WAIT_AT
@@ -40,6 +43,8 @@ cdef Py_ssize_t _LMQ_TOPIC_AT
 cdef Py_ssize_t _DELAY_AT
 cdef Py_ssize_t _TIMER_AT
 cdef Py_ssize_t _TRAN_AT
+cdef Py_ssize_t _REAL_TOPIC_AT
+cdef Py_ssize_t _REAL_QID_AT
 cdef int _PLAIN
 cdef int _DROP
 cdef int _IS_DISPATCH
@@ -48,6 +53,7 @@ cdef int _IS_SPACE_TOPIC
 cdef int _IS_DELAY
 cdef int _IS_TIMER
 cdef int _IS_TRAN
+cdef bytes _RETRY_PREFIX
 
 
 @cython.locals(buf="const unsigned char[::1]", header=SendHeader, i=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
@@ -81,7 +87,7 @@ cdef int _copy_properties(
     const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t end, SendRun run, Py_ssize_t i
 ) except -1
 
-@cython.locals(kind=int, start=Py_ssize_t)
+@cython.locals(kind=int, start=Py_ssize_t, level="long long")
 cdef bint _keep(
     const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t name_end, Py_ssize_t close, SendRun run
 ) except *
@@ -108,6 +114,8 @@ cdef Py_ssize_t _write_uniq(SendRun run, unsigned char[::1] extra, Py_ssize_t us
 
 @cython.locals(
     header=SendHeader, start=Py_ssize_t, end=Py_ssize_t, topic=bytes, key=tuple, index=int, plain=bint,
-    default_topic=bytes,
+    default_topic=bytes, is_retry=bint, reconsumes_max=int, target=SendTarget,
 )
-cdef int _find_target(const unsigned char[::1] buf, SendRun run, int queue_id, int queues) except -1
+cdef int _find_target(
+    const unsigned char[::1] buf, SendRun run, int queue_id, int queues, int reconsumes
+) except -1

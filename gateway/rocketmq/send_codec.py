@@ -2,7 +2,7 @@
 
 What sends ask for beyond storing (topic, queue, dispatch) is kept once for each distinct target of a run, so that the
 front decides once for each. A message's own properties are copied as sent, less those that are not the producer's to
-say: `WAIT`, `POP_CK`, the log's own names, and all that begin with `LMQ_`.
+say: `WAIT`, `POP_CK`, `REAL_TOPIC`, `REAL_QID`, the log's own names, and all that begin with `LMQ_`.
 
 Source: docs/protocols/rocketmq.md, "Sends".
 """
@@ -14,10 +14,11 @@ from gateway.rocketmq import codec
 from gateway.rocketmq.codec import NO_INTEGER, Frames, SendHeader
 from gateway.rocketmq.send_run import (
     REFUSED_BODY,
+    REFUSED_DELAY,
     REFUSED_HALF,
-    REFUSED_LATER,
     REFUSED_PROPERTIES,
     REFUSED_TEXT,
+    REFUSED_TIMED,
     UNIQ_PREFIX_BYTES,
     SendRun,
     SendTarget,
@@ -29,12 +30,14 @@ _SEND_V2 = 310
 _ONE_WAY = 0x2
 _UNIQ_PREFIX_BYTES = UNIQ_PREFIX_BYTES
 _GROWTH_BYTES = 64  # UNIQ_KEY, where we add it
-_REFUSED_LATER = REFUSED_LATER
+_REFUSED_TIMED = REFUSED_TIMED
+_REFUSED_DELAY = REFUSED_DELAY
 _REFUSED_HALF = REFUSED_HALF
 _REFUSED_TEXT = REFUSED_TEXT
 _REFUSED_PROPERTIES = REFUSED_PROPERTIES
 _REFUSED_BODY = REFUSED_BODY
 _HALF_BITS = 0xC  # sysFlag: prepared, commit, rollback
+_LEVEL_MAX = 0xFF  # of delay levels; what is over the highest one is the highest one
 _KEPT_BITS = 0x703  # sysFlag: whether and how the body is compressed; the store says what its hosts are
 
 # numbers of the header's fields: the letters of the second version, from `a`
@@ -47,10 +50,14 @@ _BORN_MS = 6
 _FLAG = 7
 _PROPERTIES = 8
 _RECONSUMES = 9
+_RECONSUMES_MAX = 11
 _BATCH = 12
 
 # names of properties, compared in place: where each begins in the text
-_NAMES = b"WAITPOP_CKINNER_MULTI_DISPATCHINNER_MULTI_QUEUE_OFFSET__CRC32#UNIQ_KEYLMQ_TOPICDELAYTIMER_DETRAN_MSG"
+_NAMES = (
+    b"WAITPOP_CKINNER_MULTI_DISPATCHINNER_MULTI_QUEUE_OFFSET__CRC32#UNIQ_KEYLMQ_TOPICDELAYTIMER_DETRAN_MSG"
+    b"REAL_TOPICREAL_QID"
+)
 _WAIT_AT = 0
 _POP_CK_AT = 4
 _DISPATCH_AT = 10
@@ -61,6 +68,8 @@ _LMQ_TOPIC_AT = 70
 _DELAY_AT = 79
 _TIMER_AT = 84
 _TRAN_AT = 92
+_REAL_TOPIC_AT = 100
+_REAL_QID_AT = 110
 _PLAIN = 0
 _DROP = 1
 _IS_DISPATCH = 2
@@ -69,6 +78,7 @@ _IS_SPACE_TOPIC = 4
 _IS_DELAY = 5
 _IS_TIMER = 6
 _IS_TRAN = 7
+_RETRY_PREFIX = b"%RETRY%"
 
 
 def read_sends(frames: Frames, first: int, run: SendRun) -> int:
@@ -134,7 +144,7 @@ def _add_message(buf: bytes | bytearray | memoryview, body_start: int, body_end:
         run.refusal = _REFUSED_PROPERTIES
     if body_end - body_start > run.body_bytes_max:
         run.refusal = _REFUSED_BODY
-    batch.route_index[i] = _find_target(buf, run, queue_id, queues)
+    batch.route_index[i] = _find_target(buf, run, queue_id, queues, reconsumes)
     batch.extra_end[i] = run.extra_used
     batch.body_start[i] = body_start
     batch.body_end[i] = body_end
@@ -178,6 +188,7 @@ def _take_properties(buf: bytes | bytearray | memoryview, run: SendRun, i: int) 
     header = run.header
     run.dispatch = b""
     run.space_topic = b""
+    run.delay_level = 0
     run.refusal = 0
     run.uniq_start[i] = 0
     run.uniq_end[i] = 0
@@ -228,8 +239,13 @@ def _keep(text: bytes | bytearray | memoryview, pos: int, name_end: int, close: 
         run.dispatch = octets.read_bytes(text, start, close)
     elif kind == _IS_SPACE_TOPIC:
         run.space_topic = octets.read_bytes(text, start, close)
-    elif kind == _IS_TIMER or (kind == _IS_DELAY and not (close - start == 1 and text[start] == 0x30)):
-        run.refusal = _REFUSED_LATER
+    elif kind == _IS_DELAY:
+        level = codec.read_integer(text, start, close)
+        run.delay_level = max(0, min(level, _LEVEL_MAX))
+        if level == _NO_INTEGER:
+            run.refusal = _REFUSED_DELAY
+    elif kind == _IS_TIMER:
+        run.refusal = _REFUSED_TIMED
     elif kind == _IS_TRAN and close > start and text[start] in {0x74, 0x54}:  # t(rue)
         run.refusal = _REFUSED_HALF
     return kind not in {_DROP, _IS_DISPATCH, _IS_SPACE_TOPIC}
@@ -249,7 +265,7 @@ def _kind_of(text: bytes | bytearray | memoryview, pos: int, end: int) -> int:
         return _IS_DISPATCH
     if first in {0x44, 0x54}:
         return _kind_of_later(text, pos, size)
-    return _DROP if first in {0x49, 0x50, 0x57, 0x5F} and _is_ours(text, pos, size) else _PLAIN
+    return _DROP if first in {0x49, 0x50, 0x52, 0x57, 0x5F} and _is_ours(text, pos, size) else _PLAIN
 
 
 def _kind_of_later(text: bytes | bytearray | memoryview, pos: int, size: int) -> int:
@@ -268,6 +284,8 @@ def _is_ours(text: bytes | bytearray | memoryview, pos: int, size: int) -> bool:
         or _is_name(text, pos, size, _OFFSETS_AT, 24)
         or _is_name(text, pos, size, _POP_CK_AT, 6)
         or _is_name(text, pos, size, _CRC_AT, 8)
+        or _is_name(text, pos, size, _REAL_TOPIC_AT, 10)
+        or _is_name(text, pos, size, _REAL_QID_AT, 8)
     )
 
 
@@ -317,7 +335,7 @@ def _write_uniq(run: SendRun, extra: bytearray | memoryview, used: int) -> int:
     return used
 
 
-def _find_target(buf: bytes | bytearray | memoryview, run: SendRun, queue_id: int, queues: int) -> int:
+def _find_target(buf: bytes | bytearray | memoryview, run: SendRun, queue_id: int, queues: int, reconsumes: int) -> int:
     """Return the number of the message's target among the run's, made when it is the first that wants it."""
     header = run.header
     start = header.start[_TOPIC]
@@ -326,6 +344,7 @@ def _find_target(buf: bytes | bytearray | memoryview, run: SendRun, queue_id: in
         run.last_index >= 0
         and queue_id == run.last_queue_id
         and not run.refusal
+        and not run.delay_level
         and not run.dispatch
         and not run.space_topic
         and end - start == run.last_end - run.last_start
@@ -333,16 +352,22 @@ def _find_target(buf: bytes | bytearray | memoryview, run: SendRun, queue_id: in
     ):
         return run.last_index
     topic = octets.read_bytes(buf, start, end)
-    key = (topic, queue_id, run.dispatch, run.space_topic, run.refusal)
+    is_retry = topic.startswith(_RETRY_PREFIX)
+    reconsumes_max = max(-1, _number(buf, header, _RECONSUMES_MAX, -1)) if is_retry else -1
+    if not is_retry:
+        reconsumes = 0
+    key = (topic, queue_id, run.dispatch, run.space_topic, run.refusal, run.delay_level, reconsumes, reconsumes_max)
     index = run.by_key.get(key, -1)
     if index < 0:
         index = len(run.targets)
         run.by_key[key] = index
         default_topic = octets.read_bytes(buf, header.start[_DEFAULT_TOPIC], header.end[_DEFAULT_TOPIC])
-        run.targets.append(
-            SendTarget(topic, queue_id, run.dispatch, run.space_topic, default_topic, queues, run.refusal)
-        )
-    plain = not (run.refusal or run.dispatch or run.space_topic)
+        target = SendTarget(topic, queue_id, run.dispatch, run.space_topic, default_topic, queues, run.refusal)
+        target.delay_level = run.delay_level
+        target.reconsumes = reconsumes
+        target.reconsumes_max = reconsumes_max
+        run.targets.append(target)
+    plain = not (run.refusal or run.delay_level or run.dispatch or run.space_topic or is_retry)
     run.last_start = start
     run.last_end = end
     run.last_queue_id = queue_id

@@ -13,6 +13,10 @@ cdef class SendTarget:
     cdef public bytes default_topic
     cdef public int default_queues
     cdef public int refusal
+    cdef public int delay_level
+    cdef public int reconsumes
+    cdef public int reconsumes_max
+    cdef public int answer_queue
 
 
 cdef class SendRun:
@@ -36,6 +40,7 @@ cdef class SendRun:
     cdef public int kind
     cdef public bytes dispatch
     cdef public bytes space_topic
+    cdef public int delay_level
     cdef public int refusal
     cdef public Py_ssize_t last_start
     cdef public Py_ssize_t last_end

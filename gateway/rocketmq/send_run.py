@@ -12,11 +12,12 @@ ORIGIN_BYTES_MAX = 1024
 UNIQ_PREFIX_BYTES = 28  # address, process, hash and time of a key that we give, in hexadecimal digits
 BUFFER_BYTES_KEPT = 1 << 22  # what one run of huge headers made is not kept for ever
 
-REFUSED_LATER = 1  # a delayed or timed message
+REFUSED_TIMED = 1  # a message for a moment of its own
 REFUSED_HALF = 2  # a half message of a transaction
 REFUSED_TEXT = 3  # properties that are not UTF-8
 REFUSED_PROPERTIES = 4  # properties over the limit
 REFUSED_BODY = 5  # a body over the limit
+REFUSED_DELAY = 6  # a delay level that is no number
 
 
 class SendTarget:
@@ -39,6 +40,10 @@ class SendTarget:
         self.default_topic = default_topic  # the topic whose settings a new topic takes over
         self.default_queues = default_queues
         self.refusal = refusal
+        self.delay_level = 0  # 0: at once
+        self.reconsumes = 0  # of a message to a retry topic: how often it was given to its group
+        self.reconsumes_max = -1  # how often at most, as its sender says; -1: it does not
+        self.answer_queue = -1  # the queue to answer with, where the record lies in another
 
 
 class SendRun:
@@ -57,7 +62,7 @@ class SendRun:
         self.uniq_prefix: bytes | memoryview = b"0" * UNIQ_PREFIX_BYTES
         self.uniq_counter = 0
         self.targets: list[SendTarget] = []
-        self.by_key: dict[tuple[bytes, int, bytes, bytes, int], int] = {}
+        self.by_key: dict[tuple[bytes, int, bytes, bytes, int, int, int, int], int] = {}
         self.header = SendHeader()
         self.header_type = array("i", bytes(4 * RUN_MAX))
         self.is_one_way = array("i", bytes(4 * RUN_MAX))
@@ -70,6 +75,7 @@ class SendRun:
         self.kind = 0
         self.dispatch = b""
         self.space_topic = b""
+        self.delay_level = 0
         self.refusal = 0
         # of the message before: most go where it went
         self.last_start = 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from core.lmq.queue_name import is_light
@@ -23,10 +24,11 @@ RETRY_PREFIX = b"%RETRY%"
 DEAD_PREFIX = b"%DLQ%"
 TOPIC_BYTES_MAX = 127
 RETRY_TOPIC_BYTES_MAX = 255
-QUEUES_MAX = 1024
+QUEUES_MAX = 65_535  # of one topic
+SCHEDULE_TOPIC = b"SCHEDULE_TOPIC_XXXX"  # what delayed messages wait on
 NOT_SENDABLE = RESERVED_TOPICS.union(
     (
-        b"SCHEDULE_TOPIC_XXXX",
+        SCHEDULE_TOPIC,
         b"RMQ_SYS_TRANS_HALF_TOPIC",
         b"RMQ_SYS_TRANS_OP_HALF_TOPIC",
         b"TRANS_CHECK_MAX_TIME_TOPIC",
@@ -37,6 +39,7 @@ NOT_SENDABLE = RESERVED_TOPICS.union(
 
 _NAME = re.compile(rb"[%|a-zA-Z0-9_-]+")
 _ROW = struct.Struct(">HHB")
+_MORE = struct.Struct(">?i")
 
 
 class TopicRows(Protocol):
@@ -48,18 +51,48 @@ class TopicRows(Protocol):
     def put(self, key: bytes, value: bytes) -> None:
         """Set the value of `key`."""
 
+    def delete(self, key: bytes) -> None:
+        """Remove `key`, where it is there."""
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Give all keys with their values."""
+
     def __len__(self) -> int: ...
 
 
 class Topic:
-    """How many queues a topic has, and what clients may do with them."""
+    """How many queues a topic has, and what clients may do with them.
 
-    __slots__ = ("perm", "read_queues", "write_queues")
+    `is_order` and `sys_flag` are what its maker said, for those who ask.
+    """
 
-    def __init__(self, read_queues: int, write_queues: int, perm: int = PERM_READ | PERM_WRITE) -> None:
+    __slots__ = ("is_order", "perm", "read_queues", "sys_flag", "write_queues")
+
+    def __init__(
+        self,
+        read_queues: int,
+        write_queues: int,
+        perm: int = PERM_READ | PERM_WRITE,
+        *,
+        is_order: bool = False,
+        sys_flag: int = 0,
+    ) -> None:
         self.read_queues = read_queues
         self.write_queues = write_queues
         self.perm = perm
+        self.is_order = is_order
+        self.sys_flag = sys_flag
+
+    def encode(self) -> bytes:
+        """Return the topic as its row has it."""
+        return _ROW.pack(self.read_queues, self.write_queues, self.perm) + _MORE.pack(self.is_order, self.sys_flag)
+
+    @classmethod
+    def decode(cls, row: bytes) -> Topic:
+        """Return the topic of a row, which of older gateways has only its queues and permissions."""
+        read_queues, write_queues, perm = _ROW.unpack_from(row)
+        is_order, sys_flag = _MORE.unpack_from(row, _ROW.size) if len(row) > _ROW.size else (False, 0)
+        return cls(read_queues, write_queues, perm, is_order=is_order, sys_flag=sys_flag)
 
 
 LIGHT_TOPIC = Topic(1, 1)
@@ -73,15 +106,20 @@ class TopicTable:
         parent_topic: The topic that MQTT and AMQP messages are stored on; built in, of one queue.
         topics_max: No more than these are made by clients.
         makes_topics: Whether a send to an unknown topic makes it.
+        queues: How many queues such a topic has at most.
     """
 
-    def __init__(self, rows: TopicRows, parent_topic: bytes, *, topics_max: int, makes_topics: bool) -> None:
+    def __init__(
+        self, rows: TopicRows, parent_topic: bytes, *, topics_max: int, makes_topics: bool, queues: int = 8
+    ) -> None:
         self._rows = rows
         self._topics_max = topics_max
         self._makes_topics = makes_topics
         template = PERM_READ | PERM_WRITE | (PERM_INHERIT if makes_topics else 0)
         self.made_count = 0  # rows put since the start
-        self._known: dict[bytes, Topic] = {TEMPLATE: Topic(8, 8, template), parent_topic: Topic(1, 1)}
+        self.on_changed: list[Callable[[], None]] = []  # called when what was known of a topic is no longer true
+        self._known: dict[bytes, Topic] = {TEMPLATE: Topic(queues, queues, template), parent_topic: Topic(1, 1)}
+        self._built_in = frozenset(self._known) | NOT_SENDABLE
 
     def find(self, name: bytes) -> Topic | None:
         """Return the topic of that name, or None; what is the log's own is no topic."""
@@ -93,7 +131,7 @@ class TopicTable:
         if topic is None:
             row = self._rows.get(name)
             if row is not None:
-                topic = self._known[name] = Topic(*_ROW.unpack(row))
+                topic = self._known[name] = Topic.decode(row)
         return topic
 
     def get(self, name: bytes) -> Topic:
@@ -127,11 +165,54 @@ class TopicTable:
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"the topic[{name.decode()}] is not writable")
         return topic
 
-    def open_retry(self, group: bytes) -> None:
-        """Make the retry topic of a group, unless it is there or its name is impossible."""
-        name = RETRY_PREFIX + group
-        if self.find(name) is None and is_topic_name(name) and len(self._rows) < self._topics_max:
-            self._put(name, Topic(1, 1))
+    def open_retry(self, group: bytes, queues: int = 1) -> Topic | None:
+        """Return the retry topic of a group, made where it is not there; None where its name is impossible."""
+        return self._open_of_group(RETRY_PREFIX + group, queues)
+
+    def open_dead(self, group: bytes) -> Topic | None:
+        """Return the dead-letter topic of a group, made where it is not there; None where its name is impossible."""
+        return self._open_of_group(DEAD_PREFIX + group, 1)
+
+    def _open_of_group(self, name: bytes, queues: int) -> Topic | None:
+        topic = self.find(name)
+        if topic is None and is_topic_name(name) and len(self._rows) < self._topics_max:
+            topic = Topic(queues, queues)
+            self._put(name, topic)
+        return topic
+
+    def set(self, name: bytes, topic: Topic) -> None:
+        """Make a topic, or change it; messages in queues that it has no more are read again when it has them again.
+
+        Raises:
+            CommandRefusedError: The name or a number is impossible, or there are too many topics.
+        """
+        check_topic_name(name)
+        if name in self._built_in or is_light(name):
+            remark = f"The topic[{name.decode()}] is conflict with system topic."
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark)
+        if not (0 <= topic.read_queues <= QUEUES_MAX and 0 <= topic.write_queues <= QUEUES_MAX):
+            remark = f"a topic has at most {QUEUES_MAX} queues"
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark)
+        if self.find(name) is None and len(self._rows) >= self._topics_max:
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, f"there are {self._topics_max} topics already")
+        self._known[name] = topic
+        self._put(name, topic)
+        self._tell_changed()
+
+    def delete(self, name: bytes) -> None:
+        """Forget a topic; its messages stay in the log for as long as others of their age."""
+        if self._rows.get(name) is not None:
+            self._known.pop(name, None)
+            self._rows.delete(name)
+            self._tell_changed()
+
+    def names(self) -> list[bytes]:
+        """Return the names of all topics that were made."""
+        return [name for name, _row in self._rows.items()]  # noqa: PERF102 - a table has no `keys`
+
+    def _tell_changed(self) -> None:
+        for tell in self.on_changed:
+            tell()
 
     def _make(self, name: bytes, default_topic: bytes, default_queues: int) -> Topic:
         template = self.find(default_topic)
@@ -151,12 +232,12 @@ class TopicTable:
 
     def _put(self, name: bytes, topic: Topic) -> None:
         self.made_count += 1
-        self._rows.put(name, _ROW.pack(topic.read_queues, topic.write_queues, topic.perm))
+        self._rows.put(name, topic.encode())
 
 
 def is_topic_name(name: bytes) -> bool:
     """Return whether `name` keeps to RocketMQ's alphabet and length."""
-    limit = RETRY_TOPIC_BYTES_MAX if name.startswith(RETRY_PREFIX) else TOPIC_BYTES_MAX
+    limit = RETRY_TOPIC_BYTES_MAX if name.startswith((RETRY_PREFIX, DEAD_PREFIX)) else TOPIC_BYTES_MAX
     return len(name) <= limit and _NAME.fullmatch(name) is not None
 
 

@@ -75,6 +75,22 @@ async def test_topics_and_committed_offsets_outlive_a_killed_gateway(tmp_path):
             assert await read_all(consumer, "T", 3) == [b"x"]
 
 
+async def test_delayed_messages_come_though_the_gateway_is_killed_again_and_again(tmp_path):
+    sent = [b"%d" % number for number in range(300)]
+    with GatewayProcess(tmp_path / "data") as gateway:
+        for part in (sent[:100], sent[100:200], sent[200:]):
+            async with Producer(namesrv_of(gateway)) as producer:
+                await producer.send_many(
+                    [OutMessage("T", body, queue_id=0, properties={"DELAY": "1"}) for body in part]
+                )
+            gateway.restart()
+        came: list[bytes] = []
+        async with PullConsumer(namesrv_of(gateway)) as consumer:
+            while not set(sent) <= set(came):
+                came += [message.body for message in (await consumer.pull("T", len(came), wait_s=5)).messages]
+        assert list(dict.fromkeys(came)) == sent
+
+
 @needs_official
 async def test_the_sdk_works_with_an_official_broker():
     async with Producer(OFFICIAL) as producer, PullConsumer(OFFICIAL, "sdk-try") as consumer:

@@ -160,6 +160,7 @@ class DoorSite:
 
     def turn(self) -> None:
         """Run the readers, and a flush."""
+        self.door.delays.deliver_due(self.now_ms)
         self.broker.run_turn(self.now_ms)
         self.broker.durability.begin_flush()
         self.store.flush()

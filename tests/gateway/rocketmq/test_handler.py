@@ -13,7 +13,7 @@ from tests.support.rocketmq import request_frame, send_frame
 from tests.support.rocketmq_door import NOW_MS, DoorSite, records_of
 
 
-@pytest.mark.parametrize("code", [0, -1, 3, 36, 37, 12, 200_050, 3442, 2**31 - 1])
+@pytest.mark.parametrize("code", [0, -1, 3, 37, 12, 200_050, 3442, 2**31 - 1])
 def test_an_unknown_request_is_answered_3_and_the_connection_goes_on(peer, code):
     assert peer.ask(code).code == 3
     assert not peer.transport.is_closed

@@ -9,10 +9,11 @@ from gateway.rocketmq.commands import HEADER_BINARY, HEADER_JSON, Command, encod
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_run import (
     REFUSED_BODY,
+    REFUSED_DELAY,
     REFUSED_HALF,
-    REFUSED_LATER,
     REFUSED_PROPERTIES,
     REFUSED_TEXT,
+    REFUSED_TIMED,
     RUN_MAX,
     SendRun,
 )
@@ -99,10 +100,13 @@ def test_who_published_is_added_where_a_message_goes_beyond_its_topic():
 @pytest.mark.parametrize(
     ("changes", "refusal"),
     [
-        ({"properties": props(DELAY="3")}, REFUSED_LATER),
         ({"properties": props(DELAY="0")}, 0),
-        ({"properties": props(TIMER_DELAY_SEC="3")}, REFUSED_LATER),
-        ({"properties": props(TIMER_DELIVER_MS="3")}, REFUSED_LATER),
+        ({"properties": props(DELAY="-1")}, 0),
+        ({"properties": props(DELAY="3")}, 0),
+        ({"properties": props(DELAY="")}, REFUSED_DELAY),
+        ({"properties": props(DELAY="1.5")}, REFUSED_DELAY),
+        ({"properties": props(TIMER_DELAY_SEC="3")}, REFUSED_TIMED),
+        ({"properties": props(TIMER_DELIVER_MS="3")}, REFUSED_TIMED),
         ({"properties": props(TRAN_MSG="true")}, REFUSED_HALF),
         ({"properties": props(TRAN_MSG="false")}, 0),
         ({"f": "4"}, REFUSED_HALF),
@@ -115,6 +119,25 @@ def test_who_published_is_added_where_a_message_goes_beyond_its_topic():
 def test_what_cannot_be_stored_is_marked(changes, refusal):
     run = read_run(send_frame(**changes), body_bytes_max=100)
     assert run.targets[run.batch.route_index[0]].refusal == refusal
+
+
+def test_targets_differ_by_delay_level_and_by_how_often_a_retry_was_tried():
+    run = read_run(
+        b"".join(send_frame(properties=props(DELAY=level)) for level in ("1", "1", "0", "999999999999", "-1"))
+        + send_frame(topic="%RETRY%g", j="3", l="16")
+        + send_frame(topic="%RETRY%g", j="4", l="99999999999")
+        + send_frame(topic="%RETRY%g", j="4", l="16")
+        + send_frame(j="4")
+    )
+    assert [run.targets[run.batch.route_index[i]].delay_level for i in range(5)] == [1, 1, 0, 255, 0]
+    retries = [run.targets[run.batch.route_index[i]] for i in range(5, 9)]
+    assert [(to.reconsumes, to.reconsumes_max) for to in retries] == [(3, 16), (4, -1), (4, 16), (0, -1)]
+    assert retries[3] is run.targets[run.batch.route_index[4]]
+
+
+def test_what_the_broker_says_of_a_delayed_message_is_not_the_producers_to_say():
+    run = read_run(send_frame(properties=props(UNIQ_KEY="u", REAL_TOPIC="X", REAL_QID="1", RETRY_TOPIC="T", REAL="r")))
+    assert extra_of(run, 0) == props(UNIQ_KEY="u", RETRY_TOPIC="T", REAL="r").encode()
 
 
 def test_properties_that_are_no_text_are_refused():

@@ -1,0 +1,118 @@
+"""Messages that consumers send back because they failed: to their group's retry topic, then to its dead letters.
+
+Source: docs/protocols/rocketmq.md, "Retries and dead letters".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from core.broker import Broker
+from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, PublishBatch, Route, StoredBatch
+from core.properties import CRC, DISPATCH_SET, INNER_MULTI_DISPATCH, INNER_MULTI_QUEUE_OFFSET, encode_properties
+from gateway.rocketmq.commands import Command, answer, encode_command
+from gateway.rocketmq.delay import LATER_DISPATCH, REAL_QUEUE, REAL_TOPIC, schedule_route
+from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.fields import integer_field, text_field
+from gateway.rocketmq.group_table import GroupTable
+from gateway.rocketmq.message_codec import Record, decode_stored
+from gateway.rocketmq.response_codes import ResponseCode
+from gateway.rocketmq.send import LOW_ROOM, SendService
+from gateway.rocketmq.topic_table import DEAD_PREFIX, PERM_WRITE, RETRY_PREFIX, TopicTable, is_topic_name
+
+LEVEL_FIRST = 3  # of a message that failed for the first time, where the client leaves it to us: 10 s
+VERSION_WITH_LIMIT = 121  # clients from 3.4.9 on say how often they want a message
+RETRY_TOPIC = b"RETRY_TOPIC"
+ORIGIN_ID = b"ORIGIN_MESSAGE_ID"
+KEPT_BITS = 0x703  # sysFlag: whether and how the body is compressed
+OURS = (CRC, DISPATCH_SET, INNER_MULTI_DISPATCH, INNER_MULTI_QUEUE_OFFSET, LATER_DISPATCH, REAL_TOPIC, REAL_QUEUE)
+
+
+class SendBack:
+    """Answers CONSUMER_SEND_MSG_BACK, when the message is as safe as the settings say."""
+
+    def __init__(self, broker: Broker, topics: TopicTable, groups: GroupTable, sends: SendService) -> None:
+        self._broker = broker
+        self._topics = topics
+        self._groups = groups
+        self._sends = sends
+        self._one = StoredBatch(1)
+        self._batch = PublishBatch(1)
+        self._next_queue = 0
+
+    def send_back(
+        self, request: Command, may_read: Callable[[bytes], bool], write: Callable[[bytes], None], now_ms: int
+    ) -> None:
+        """Store a copy of the message at a physical offset for another try.
+
+        Raises:
+            CommandRefusedError: There is no such message, or the group's name is impossible.
+        """
+        name = text_field(request, "group").encode()
+        if not name or not is_topic_name(RETRY_PREFIX + name):
+            remark = f"subscription group not exist, {name.decode(errors='replace')}"
+            raise CommandRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+        if self._broker.room.is_low:
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, LOW_ROOM)
+        level = integer_field(request, "delayLevel")
+        group = self._groups.get(name)
+        if group.retryQueueNums:
+            record = self._read(integer_field(request, "offset"), may_read)
+            limit = group.retryMaxTimes
+            if request.version >= VERSION_WITH_LIMIT:
+                limit = integer_field(request, "maxReconsumeTimes", limit)
+            is_spent = level < 0 or record.reconsume_times >= limit
+            level = 0 if is_spent else level or LEVEL_FIRST + record.reconsume_times
+            route = self._dead_route(name) if is_spent else self._retry_route(name, group.retryQueueNums, level)
+            self._store(record, route, level, now_ms)
+        if not request.is_one_way:
+            self._sends.answer_when_safe(write, encode_command(answer(request, ResponseCode.SUCCESS)))
+
+    def _read(self, offset: int, may_read: Callable[[bytes], bool]) -> Record:
+        one = self._one
+        if offset < 0 or not self._broker.read_at(offset, one):
+            raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {offset}")
+        record = decode_stored(bytes(one.buf[one.record_start[0] : one.record_end[0]]))
+        topic = bytes(one.buf[one.topic_start[0] : one.topic_end[0]])
+        one.clear()
+        if not may_read(topic):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to read this message")
+        return record
+
+    def _retry_route(self, group: bytes, queues: int, level: int) -> Route:
+        topic = self._topics.open_retry(group, queues)
+        name = RETRY_PREFIX + group
+        if topic is None or not topic.perm & PERM_WRITE:
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"the topic[{name.decode()}] cannot be sent to")
+        self._next_queue += 1
+        return schedule_route(self._broker, level, name, self._next_queue % max(min(queues, topic.write_queues), 1), ())
+
+    def _dead_route(self, group: bytes) -> Route:
+        name = DEAD_PREFIX + group
+        if self._topics.open_dead(group) is None:
+            raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"topic[{name.decode()}] not exist")
+        return self._broker.route_rocketmq(name, 0, ())
+
+    def _store(self, record: Record, route: Route, level: int, now_ms: int) -> None:
+        """Store a copy of the record that says where it comes from, and that it failed once more."""
+        said = {name: value for name, value in record.properties.items() if name not in OURS}
+        said.setdefault(RETRY_TOPIC, record.topic)
+        said.setdefault(ORIGIN_ID, b"%b%016X" % (record.store_host.hex().upper().encode(), record.physical_offset))
+        said |= {b"WAIT": b"false", b"DELAY": b"%d" % level}
+        extra = encode_properties(said)
+        batch = self._batch
+        batch.clear()
+        batch.buf, batch.extra, batch.born_host = record.body, extra, record.born_host
+        batch.topics.append(route.topic)
+        batch.routes.append(route)
+        batch.route_index[0] = 0
+        batch.body_start[0], batch.body_end[0] = 0, len(record.body)
+        batch.extra_start[0], batch.extra_end[0] = 0, len(extra)
+        is_marked = record.flag & FLAG_MARK_MASK == FLAG_MARK
+        batch.flag[0] = record.flag & ~FLAG_RETAIN if is_marked else record.flag  # a copy is no retained message
+        batch.sys_flag[0] = record.sys_flag & KEPT_BITS
+        batch.reconsume_times[0] = record.reconsume_times + 1
+        batch.born_ms[0] = record.born_ms
+        batch.count = 1
+        self._broker.publish_batch(batch, now_ms)
+        batch.clear()
