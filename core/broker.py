@@ -123,9 +123,10 @@ class Broker:
 
     def explain(self, topic: bytes) -> list[ExplainedQueue]:
         """Return the light queues that a publish to `topic` would reach now, sorted by name."""
-        return [self._explain_queue(name, filters) for name, filters in self.router.explain(topic).items()]
+        return [self.explain_queue(name, filters) for name, filters in self.router.explain(topic).items()]
 
-    def _explain_queue(self, name: bytes, filters: dict[bytes, int]) -> ExplainedQueue:
+    def explain_queue(self, name: bytes, filters: dict[bytes, int]) -> ExplainedQueue:
+        """Return a light queue, which these filters lead to, with its readers and where it goes on."""
         queue_ref = self.store.find_queue(name)
         if queue_ref < 0:
             return ExplainedQueue(name, filters, 0, 0)

@@ -212,7 +212,7 @@ class Gateway:
         address = find_address(self.settings.admin.listen)
         if address is None:
             return
-        view = AdminView(self.broker, is_ready=self._takes_work, uptime_ms=self._uptime_ms)
+        view = AdminView(self.broker, self.amqp.vhost, is_ready=self._takes_work, uptime_ms=self._uptime_ms)
         self._admin = AdminServer(make_api(view), *address)
         self.listening["admin"] = await self._admin.start()
 

@@ -1,49 +1,39 @@
-"""The command `lmq`. Each command is thin, and turns errors into one line and an exit code."""
+"""The command `lmq`. Each command is thin, and turns errors into one line and an exit code.
+
+What a command needs is imported where it is used: `lmq --help` answers in the time that typer takes to load.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
-import signal
 import sys
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
-import uvloop
 
-from core.errors import LmqError
-from gateway.app import Gateway
-from gateway.auth.authenticator import make_users
-from gateway.auth.users import hash_password
-from gateway.collector import Collector
-from gateway.logs import set_up_logs
-from gateway.net.listener import ListenError
-from gateway.settings import GatewaySettings, SettingsError, load_settings
-from gateway.settings_doc import settings_page
 from gateway.version import VERSION
 
-EXIT_FAILED = 1
 EXIT_WRONG_USE = 2
 ADD_SPARK = "pip install 'lmq-gateway[spark]'"
 
-cli = typer.Typer(name="lmq", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-config_cli = typer.Typer(no_args_is_help=True, help="Look at the settings.")
-explain_cli = typer.Typer(no_args_is_help=True, help="Say where things go, and why.")
-report_cli = typer.Typer(no_args_is_help=True, help="Spark reports over the log.")
+PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # rich takes longer to load than all else
+cli = typer.Typer(name="lmq", add_completion=False, pretty_exceptions_enable=False, **PLAIN)
+config_cli = typer.Typer(**PLAIN, help="Look at the settings.")
+explain_cli = typer.Typer(**PLAIN, help="Say where things go, and why.")
+report_cli = typer.Typer(**PLAIN, help="Spark reports over the log.")
 cli.add_typer(config_cli, name="config")
 cli.add_typer(explain_cli, name="explain")
 cli.add_typer(report_cli, name="report")
 
 ConfigOption = Annotated[Path | None, typer.Option("--config", envvar="LMQ_CONFIG", help="TOML file of settings.")]
 DataDirOption = Annotated[str | None, typer.Option("--data-dir", help="Folder that holds everything.")]
+AdminOption = Annotated[str, typer.Option("--admin", help="HOST:PORT of the gateway's admin API, or its URL.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the API's answer.")]
+ADMIN = "127.0.0.1:15672"
 
 
 def main() -> None:
@@ -52,13 +42,17 @@ def main() -> None:
 
 
 @contextmanager
-def _plain_errors() -> Iterator[None]:
-    """Turn what an operator can put right into one line on stderr and exit code 2."""
+def _plain_errors(*kinds: type[Exception]) -> Iterator[None]:
+    """Turn what an operator can put right, errors of these kinds, into one line on stderr and exit code 2."""
     try:
         yield
-    except (SettingsError, ListenError, LmqError) as error:
-        print(f"lmq: {error}", file=sys.stderr)
-        raise typer.Exit(EXIT_WRONG_USE) from error
+    except kinds as error:
+        _refuse(str(error), error)
+
+
+def _refuse(text: str, error: Exception | None = None) -> NoReturn:
+    print(f"lmq: {text}", file=sys.stderr)
+    raise typer.Exit(EXIT_WRONG_USE) from error
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
@@ -90,6 +84,8 @@ def serve(
     log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
 ) -> None:
     """Run the gateway until SIGTERM or SIGINT."""
+    from gateway.serving import USE_ERRORS, run_gateway
+
     flags = _tree(
         {
             "data_dir": data_dir,
@@ -103,10 +99,8 @@ def serve(
             "log.format": log_format,
         }
     )
-    with _plain_errors():
-        settings = load_settings(config, flags)
-        set_up_logs(settings.log.level, settings.log.format)
-        code = uvloop.run(_serve(settings))
+    with _plain_errors(*USE_ERRORS):
+        code = run_gateway(config, flags)
     raise typer.Exit(code)
 
 
@@ -122,87 +116,147 @@ def _tree(flags: dict[str, object]) -> dict[str, Any]:
     return tree
 
 
-async def _serve(settings: GatewaySettings) -> int:
-    wanted = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, wanted.set)
-    gateway = Gateway(settings)
-    collector = Collector()
-    try:
-        await gateway.start()
-        collector.start()
-        print("\n".join([*gateway.lines(), "ready"]), flush=True)
-        waits = [asyncio.create_task(event.wait()) for event in (wanted, gateway.stopped)]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
-    finally:
-        await gateway.stop()
-        collector.stop()
-    return EXIT_FAILED if gateway.stopped.is_set() else 0
-
-
 @config_cli.command("check")
 def config_check(*, config: ConfigOption = None) -> None:
     """Read the settings as `serve` would, and say what is wrong with them."""
-    with _plain_errors():
+    from gateway.auth.authenticator import make_users
+    from gateway.settings import SettingsError, load_settings
+
+    with _plain_errors(SettingsError):
         make_users(load_settings(config, {}).auth, os.environ)
     print("settings are fine")
 
 
 @config_cli.command("show")
-def config_show(*, config: ConfigOption = None) -> None:
-    """Print the settings that `serve` would use, as JSON."""
-    with _plain_errors():
-        settings = load_settings(config, {})
-    print(settings.model_dump_json(indent=2))
+def config_show(
+    *,
+    config: ConfigOption = None,
+    secrets: Annotated[bool, typer.Option("--secrets", help="Print password hashes too.")] = False,
+) -> None:
+    """Print the settings that `serve` would use, as a file that `--config` takes."""
+    from gateway.settings import SettingsError, load_settings
+    from gateway.settings_text import settings_text
+
+    with _plain_errors(SettingsError):
+        print(settings_text(load_settings(config, {}), with_secrets=secrets), end="")
 
 
 @config_cli.command("doc")
 def config_doc() -> None:
     """Print docs/settings.md."""
+    from gateway.settings_doc import settings_page
+
     print(settings_page(), end="")
 
 
 @cli.command("hash-password")
 def hash_password_command(
-    *, password: Annotated[str, typer.Option(prompt=True, hide_input=True, confirmation_prompt=True)]
+    *,
+    password: Annotated[str | None, typer.Option(help="Ask for none; other users of the machine can see it.")] = None,
 ) -> None:
-    """Ask for a password and print what `auth.users.NAME.password_hash` takes."""
-    print(hash_password(password))
+    """Print the hash of a password, for the settings.
+
+    It is asked for, or read as a line where stdin is a pipe, and goes into `auth.users.NAME.password_hash`.
+    """
+    from gateway.auth.users import hash_password
+
+    print(hash_password(_ask_password() if password is None else password))
+
+
+def _ask_password() -> str:
+    """Return a password from the terminal, asked twice, or from the pipe that stands in its place.
+
+    All that is said goes to stderr: stdout is the hash alone.
+    """
+    if not sys.stdin.isatty():
+        password = sys.stdin.readline().rstrip("\r\n")
+    else:
+        from getpass import getpass
+
+        password = getpass("Password: ", sys.stderr)
+        if password != getpass("Again: ", sys.stderr):
+            _refuse("the two passwords differ")
+    if not password:
+        _refuse("the password is empty")
+    return password
 
 
 @explain_cli.command("topic")
 def explain_topic(
     topic: Annotated[str, typer.Argument(help="A topic in MQTT's form, such as a/b/c.")],
     *,
-    admin: Annotated[str, typer.Option(help="HOST:PORT of the gateway's admin API, or its URL.")] = "127.0.0.1:15672",
-    as_json: Annotated[bool, typer.Option("--json", help="Print the API's answer.")] = False,
+    admin: AdminOption = ADMIN,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the light queues that a publish to TOPIC would reach now, with filters, bindings and readers."""
+    _explain(admin, {"topic": topic}, as_json=as_json)
+
+
+@explain_cli.command("exchange")
+def explain_exchange(
+    exchange: Annotated[str, typer.Argument(help="An AMQP exchange; '' is the default one, whose keys are queues.")],
+    routing_key: Annotated[str, typer.Argument(help="The routing key, such as a.b.c.")] = "",
+    *,
+    admin: AdminOption = ADMIN,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the light queues that a publish to EXCHANGE with ROUTING_KEY would reach now."""
+    _explain(admin, {"exchange": exchange, "routing_key": routing_key}, as_json=as_json)
+
+
+def _explain(admin: str, question: dict[str, str], *, as_json: bool) -> None:
+    import json
+
+    found = _ask_gateway(admin, question)
+    print(json.dumps(found, indent=2) if as_json else "\n".join(_explained(found)))
+
+
+def _ask_gateway(admin: str, question: dict[str, str]) -> dict[str, Any]:
+    """Return what the gateway's admin API answers, or end with its reason, or with why it cannot be asked."""
+    import json
+    import urllib.error
+    import urllib.parse
+    import urllib.request
+    from http.client import HTTPException
+
     base = admin if "://" in admin else f"http://{admin}"
-    url = f"{base.rstrip('/')}/api/explain?{urllib.parse.urlencode({'topic': topic})}"
+    url = f"{base.rstrip('/')}/api/explain?{urllib.parse.urlencode(question)}"
     if not url.startswith(("http://", "https://")):
-        print(f"lmq: {admin} is not an http address", file=sys.stderr)
-        raise typer.Exit(EXIT_WRONG_USE)
+        _refuse(f"{admin} is not an http address")
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310 - http and https only, checked above
-            found = json.load(answer)
+            found: dict[str, Any] = json.load(answer)
     except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)
-        print(f"lmq: cannot ask the gateway at {admin}: {reason}", file=sys.stderr)
-        raise typer.Exit(EXIT_WRONG_USE) from error
-    print(json.dumps(found, indent=2) if as_json else "\n".join(_explained(found)))
+        said = f"cannot ask the gateway at {admin}: {reason}"
+        if isinstance(error, urllib.error.HTTPError):
+            said = _refusal(error.read()) or said
+        _refuse(said, error)
+    return found
+
+
+def _refusal(body: bytes) -> str:
+    """Return the reason in an API's answer that refuses the question, empty where it gives none in words."""
+    import json
+
+    try:
+        detail = json.loads(body)["detail"]
+    except (ValueError, LookupError, TypeError):
+        return ""
+    return detail if isinstance(detail, str) else ""
 
 
 def _explained(found: dict[str, Any]) -> list[str]:
     queues = found["queues"]
     reached = f"{len(queues)} light queue{'' if len(queues) == 1 else 's'}"
-    lines = [f"{found['topic']} is stored once on {found['parent_topic']} and reaches {reached}"]
+    what = found["topic"]
+    if "exchange" in found:
+        what = f"routing key {found['routing_key']!r} on {found['kind']} exchange {found['exchange']!r}"
+    lines = [f"{what} is stored once on {found['parent_topic']} and reaches {reached}"]
     for queue in queues:
         lines.append(f"  {queue['name']}")
-        lines.append(f"    filters: {', '.join(queue['filters'])}")
+        if queue["filters"]:
+            lines.append(f"    filters: {', '.join(queue['filters'])}")
         if queue["bindings"]:
             lines.append(f"    bindings: {', '.join(queue['bindings'])}")
         lines.append(
@@ -220,8 +274,7 @@ def report_fan_out(
 ) -> None:
     """Count for each device what was stored once and what a copy in each queue would have cost."""
     if find_spec("pyspark") is None:
-        print(f"lmq: reports need Spark; add it with: {ADD_SPARK}", file=sys.stderr)
-        raise typer.Exit(EXIT_WRONG_USE)
+        _refuse(f"reports need Spark; add it with: {ADD_SPARK}")
     # A process of its own: the JVM's, and the analytics stand beside the gateway, not under it.
     arguments = ["fan-out", "--data-dir", data_dir, "--out", out]
     arguments += ["--skip-bad-records"] if skip_bad_records else []

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 from pydantic_settings.sources import EnvSettingsSource
 
@@ -63,6 +64,22 @@ def _check_folder(path: object) -> object:
 
 Folder = Annotated[Path, BeforeValidator(_check_folder)]
 Address = Annotated[str, AfterValidator(_check_address)]
+
+
+def _check_shown(text: str) -> str:
+    if text == HIDDEN:
+        raise ValueError("is hidden, as lmq config show prints it; put it in, or use lmq config show --secrets")
+    return text
+
+
+HIDDEN = "(hidden)"  # what stands for a secret where settings are shown
+Secret = Annotated[str, Field(json_schema_extra={"secret": True}), AfterValidator(_check_shown)]
+
+
+def is_secret(field: FieldInfo) -> bool:
+    """Return whether a setting's value is for nobody's eyes."""
+    extra = field.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("secret"))
 
 
 class MqttSettings(BaseModel, frozen=True, extra="forbid"):
@@ -121,7 +138,7 @@ class AdminSettings(BaseModel, frozen=True, extra="forbid"):
 class UserSettings(BaseModel, frozen=True, extra="forbid"):
     """One user, under `auth.users.NAME`; one of the two ways to give the password."""
 
-    password_hash: str = ""  # as `lmq hash-password` prints it
+    password_hash: Secret = ""  # as `lmq hash-password` prints it
     password_env: str = ""  # the environment variable that holds the password
     may_publish: bool = True  # may send messages
     may_subscribe: bool = True  # may read messages

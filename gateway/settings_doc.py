@@ -20,8 +20,8 @@ HEAD = """# Settings
 
 One precedence: defaults, then the TOML file (`lmq serve --config FILE` or `LMQ_CONFIG`), then the environment, then
 flags. A name that is not known is refused, with the nearest one that is. `lmq config check` reads the settings as
-`serve` would;
-`lmq config show` prints what came of them.
+`serve` would; `lmq config show` prints what came of them, as a file that `--config` takes. Password hashes stand there
+as `(hidden)`, which is refused when it is read; with `--secrets` they are printed, and the file loads back as it is.
 
 In the file, `mqtt.listen` is `listen` under `[mqtt]`; in the environment it is `LMQ_MQTT__LISTEN`.
 """

@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from fastapi import FastAPI, Query, Response
+from fastapi import FastAPI, HTTPException, Query, Response
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from core.broker import Broker, ExplainedQueue as ReachedQueue
-from core.lmq.queue_name import is_amqp
-from core.lmq.topic_space import binding_key_from_filter
+from core.broker import Broker
 from core.metrics import DoorMetrics
+from gateway.admin.explain import QuestionError, explain_exchange, explain_topic
 from gateway.admin.metrics import GatewayCollector
-from gateway.admin.schemas import DoorOverview, ExplainedQueue, Explanation, Health, Overview, Readiness
-from gateway.amqp.exchanges import AMQ_TOPIC
+from gateway.admin.schemas import DoorOverview, ExchangeExplanation, Explanation, Health, Overview, Readiness
+from gateway.amqp.queues import VirtualHost
 from gateway.version import VERSION
 
 
 class AdminView:
     """What the API may look at."""
 
-    def __init__(self, broker: Broker, *, is_ready: Callable[[], bool], uptime_ms: Callable[[], int]) -> None:
+    def __init__(
+        self, broker: Broker, vhost: VirtualHost, *, is_ready: Callable[[], bool], uptime_ms: Callable[[], int]
+    ) -> None:
         self.broker = broker
+        self.vhost = vhost
         self.is_ready = is_ready
         self.uptime_ms = uptime_ms
 
@@ -79,9 +81,23 @@ def _add_questions(api: FastAPI, view: AdminView) -> None:
         return describe_gateway(view)
 
     @api.get("/api/explain")
-    async def explain(topic: str = Query(min_length=1, max_length=65_535)) -> Explanation:
-        """The light queues that a publish to `topic` would reach now, with their filters and readers."""
-        return explain_topic(view.broker, topic)
+    async def explain(
+        topic: str | None = Query(None, min_length=1, max_length=65_535),
+        exchange: str | None = Query(None, max_length=255),
+        routing_key: str = Query("", max_length=255),
+    ) -> Explanation | ExchangeExplanation:
+        """The light queues that a publish to `topic`, or to `exchange` with `routing_key`, would reach now.
+
+        They are given with their filters, bindings and readers. 400: the question has no answer, and why.
+        """
+        if (topic is None) == (exchange is None):
+            raise HTTPException(400, "ask for a topic, or for an exchange and a routing key")
+        try:
+            if topic is not None:
+                return explain_topic(view.broker, topic)
+            return explain_exchange(view.broker, view.vhost, exchange or "", routing_key)
+        except QuestionError as error:
+            raise HTTPException(400, str(error)) from error
 
 
 def describe_gateway(view: AdminView) -> Overview:
@@ -105,25 +121,3 @@ def describe_gateway(view: AdminView) -> Overview:
 
 def _describe_door(door: DoorMetrics) -> DoorOverview:
     return DoorOverview(**{name: getattr(door, name) for name in DoorOverview.model_fields})
-
-
-def explain_topic(broker: Broker, topic: str) -> Explanation:
-    """Return where a publish to `topic` would go."""
-    queues = [_explain_queue(queue) for queue in broker.explain(topic.encode())]
-    return Explanation(topic=topic, parent_topic=_text(broker.parent_topic), queues=queues)
-
-
-def _explain_queue(queue: ReachedQueue) -> ExplainedQueue:
-    bindings = queue.filters if is_amqp(queue.name) else ()
-    return ExplainedQueue(
-        name=_text(queue.name),
-        filters=[_text(topic_filter) for topic_filter in queue.filters],
-        bindings=[f"{AMQ_TOPIC} {_text(binding_key_from_filter(topic_filter))}" for topic_filter in bindings],
-        subscriptions=sum(queue.filters.values()),
-        readers=queue.readers,
-        max_offset=queue.max_offset,
-    )
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")

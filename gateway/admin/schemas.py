@@ -40,7 +40,7 @@ class Overview(BaseModel):
 class ExplainedQueue(BaseModel):
     """One light queue that a publish to the topic would reach.
 
-    `filters` are in MQTT's form; `bindings` are those of an AMQP queue, in AMQP's form: exchange and binding key.
+    `filters` are those of the topic space, in MQTT's form; `bindings` are those of an AMQP queue: exchange and key.
     `subscriptions` are sessions with such a filter or bindings of the queue, connected or not; `readers` are connected.
     """
 
@@ -58,6 +58,14 @@ class Explanation(BaseModel):
     topic: str
     parent_topic: str
     queues: list[ExplainedQueue]
+
+
+class ExchangeExplanation(Explanation):
+    """Where a publish to an exchange would go; `topic` is its routing key in MQTT's form."""
+
+    exchange: str
+    kind: str
+    routing_key: str
 
 
 class Health(BaseModel):

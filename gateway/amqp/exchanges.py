@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
+from core.lmq.topic_space import binding_key_from_filter, filter_from_binding_key, topic_from_routing_key
 from core.lmq.topic_trie import TopicTrie
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.reply_codes import ReplyCode
@@ -68,6 +68,18 @@ class Exchange:
         found: list[object] = []
         self._trie.match(topic_from_routing_key(key.encode()), found)
         return [str(queue) for queue in found]
+
+    def reaching(self, key: str) -> list[tuple[str, str]]:
+        """Return the bindings, pairs of queue and key, that lead a message with this routing key to a queue."""
+        if self.kind == DIRECT:
+            return [(queue, key) for queue in self._by_key.get(key, ())]
+        if self.kind == FANOUT:
+            return list(self.bindings)
+        found = self._trie.explain(topic_from_routing_key(key.encode()))
+        bindings = [
+            (queue, binding_key_from_filter(name).decode()) for name, queues in found.items() for queue in queues
+        ]
+        return [(str(queue), binding_key) for queue, binding_key in bindings]
 
 
 class ExchangeTable:

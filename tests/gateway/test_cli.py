@@ -1,19 +1,24 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import re
 import signal
 import socket
 import subprocess
 import sys
+import tomllib
 
 import paho.mqtt.publish
+import pika
 import pytest
 from typer.testing import CliRunner
 
-from gateway.auth.users import check_password
+from gateway.auth.users import check_password, hash_password
 from gateway.cli import _explained, cli
+from gateway.settings import load_settings
 from gateway.settings_doc import settings_page
 from gateway.version import VERSION
 from tests.support.gateway import GatewayProcess
@@ -23,9 +28,9 @@ DOORS = ("mqtt", "amqp", "namesrv", "broker", "admin")
 PORTS = [part for door in DOORS for part in (f"--{door}", "127.0.0.1:0")]
 
 
-def _lmq(*arguments, env=None, **options):
+def _python(*arguments, env=None, **options):
     return subprocess.run(
-        [sys.executable, "-m", "gateway", *arguments],
+        [sys.executable, *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -34,6 +39,10 @@ def _lmq(*arguments, env=None, **options):
         check=False,
         **options,
     )
+
+
+def _lmq(*arguments, **options):
+    return _python("-m", "gateway", *arguments, **options)
 
 
 def _publish(gateway, topic, body):
@@ -191,6 +200,43 @@ def test_explained_queues_are_listed_with_filters_and_readers():
     assert _explained({**found, "queues": [other]})[0].endswith("reaches 1 light queue")
 
 
+def test_explained_exchange_is_named_with_its_kind_and_the_key():
+    question = {"exchange": "jobs", "kind": "direct", "routing_key": "new", "topic": "new"}
+    queue = {"name": "%LMQ%amqp%|2f%q", "filters": [], "bindings": ["jobs new"], "subscriptions": 1, "readers": 0}
+    found = {**question, "parent_topic": "LMQ_PARENT", "queues": [{**queue, "max_offset": 7}]}
+    assert _explained(found) == [
+        "routing key 'new' on direct exchange 'jobs' is stored once on LMQ_PARENT and reaches 1 light queue",
+        "  %LMQ%amqp%|2f%q",
+        "    bindings: jobs new",
+        "    subscriptions: 1  readers: 0  next: 7",
+    ]
+
+
+@pytest.mark.slow
+def test_explain_asks_for_an_exchange(running):
+    url = "amqp://guest:guest@{}:{}/".format(*running.address("amqp"))
+    with pika.BlockingConnection(pika.URLParameters(url)) as connection:
+        channel = connection.channel()
+        channel.exchange_declare("jobs")
+        channel.queue_declare("work")
+        channel.queue_bind("work", "jobs", "new")
+    admin = f"127.0.0.1:{running.port('admin')}"
+    assert "    bindings: jobs new" in _call("explain", "exchange", "jobs", "new", "--admin", admin).stdout.splitlines()
+    result = _call("explain", "exchange", "", "work", "--admin", admin)
+    assert result.stdout.startswith(
+        "routing key 'work' on direct exchange '' is stored once on LMQ_PARENT and reaches 1"
+    )
+    _check_told(_call("explain", "exchange", "none", "--admin", admin), "^lmq: no exchange 'none' in vhost '/'$")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topic", ["a/+/b", "a/#", "#"])
+def test_explain_refuses_a_filter_in_one_line(running, topic):
+    result = _call("explain", "topic", topic, "--admin", f"127.0.0.1:{running.port('admin')}")
+    _check_told(result, f"^lmq: {re.escape(topic)} is a filter, with \\+ or #: a message has a topic without them")
+    assert result.stdout == ""
+
+
 def test_explain_without_a_gateway_says_so():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -203,7 +249,7 @@ def test_explain_without_a_gateway_says_so():
 def test_config_is_shown_as_it_would_be_used(tmp_path):
     config = tmp_path / "lmq.toml"
     config.write_text("[amqp]\nlisten = 'off'\n")
-    shown = json.loads(_call("config", "show", "--config", str(config)).stdout)
+    shown = tomllib.loads(_call("config", "show", "--config", str(config)).stdout)
     assert shown["amqp"]["listen"] == "off"
     assert shown["store"]["flush"]["mode"] == "sync"
     assert _call("config", "check").stdout == "settings are fine\n"
@@ -215,10 +261,93 @@ def test_config_is_shown_as_it_would_be_used(tmp_path):
     )
 
 
+def test_shown_config_is_a_config_and_its_secrets_are_shown_only_where_they_are_asked_for(tmp_path):
+    kept = hash_password("secret")
+    config, shown = tmp_path / "lmq.toml", tmp_path / "shown.toml"
+    config.write_text(f"[auth.users.alice]\npassword_hash = '{kept}'\n")
+    shown.write_text(_call("config", "show", "--config", str(config)).stdout)
+    assert kept not in shown.read_text()
+    _check_told(
+        _call("config", "check", "--config", str(shown)),
+        r"wrong setting auth\.users\.alice\.password_hash in .*: is hidden, .* use lmq config show --secrets",
+    )
+    shown.write_text(_call("config", "show", "--secrets", "--config", str(config)).stdout)
+    assert kept in shown.read_text()
+    assert _call("config", "check", "--config", str(shown)).stdout == "settings are fine\n"
+    assert load_settings(shown, {}) == load_settings(config, {})
+
+
+def test_shown_config_without_secrets_loads_back(tmp_path):
+    shown = tmp_path / "shown.toml"
+    shown.write_text(_call("config", "show").stdout)
+    assert _call("config", "check", "--config", str(shown)).stdout == "settings are fine\n"
+
+
 def test_small_commands():
     assert _call("--version").stdout == f"lmq-gateway {VERSION}\n"
     assert _call("config", "doc").stdout == settings_page()
     assert check_password(b"secret", _call("hash-password", "--password", "secret").stdout.strip())
+
+
+@pytest.mark.slow
+def test_hash_of_a_password_from_a_pipe_stands_alone_on_stdout():
+    result = _lmq("hash-password", input="secret\n")
+    assert (result.returncode, result.stderr) == (0, "")
+    (line,) = result.stdout.splitlines()
+    assert check_password(b"secret", line)
+    _check_refused(_lmq("hash-password", input=""), "the password is empty")
+
+
+def _type_passwords(*passwords):
+    """Return what `lmq hash-password` says on stdout and on its terminal, and its exit code."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gateway", "hash-password"],
+        cwd=ROOT,
+        stdin=theirs,
+        stderr=theirs,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # no terminal but this one
+    )
+    os.close(theirs)
+    said = b""
+    with os.fdopen(ours, "r+b", buffering=0) as terminal:
+        for number, password in enumerate(passwords, 1):
+            while said.count(b": ") < number:
+                said += terminal.read(1)
+            terminal.write(password + b"\n")
+        out, _ = process.communicate(timeout=30)
+        with contextlib.suppress(OSError):  # EIO: nobody has the other end any more
+            while more := terminal.read(1024):
+                said += more
+    return out, said.decode(), process.returncode
+
+
+@pytest.mark.slow
+def test_hash_of_a_password_that_is_asked_for_stands_alone_on_stdout():
+    out, said, code = _type_passwords(b"secret", b"secret")
+    assert code == 0, said
+    (line,) = out.splitlines()
+    assert check_password(b"secret", line)
+    assert "secret" not in said
+    out, said, code = _type_passwords(b"secret", b"sacred")
+    assert (out, code) == ("", 2)
+    assert "lmq: the two passwords differ" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["--help", "explain --help", "explain topic a --admin ftp://"])
+def test_small_commands_load_none_of_the_gateway(line):
+    program = f"import sys; sys.argv[1:] = {line.split()!r}\nfrom gateway.cli import main\n"
+    program += "try: main()\nexcept SystemExit: pass\nprint(*sys.modules, file=sys.stderr)"
+    loaded = set(_python("-c", program).stderr.split())
+    heavy = {"asyncio", "fastapi", "rich", "uvicorn", "uvloop", "sqlite3", "prometheus_client", "pamqp"}
+    if line == "--help":
+        heavy.add("pydantic")  # which typer takes for a command's own options
+    assert not heavy & loaded
+    ours = {name for name in loaded if name.partition(".")[0] in {"core", "gateway", "spark_analytics"}}
+    assert ours == {"gateway", "gateway.cli", "gateway.version"}
 
 
 def test_report_without_spark_names_the_line_that_adds_it(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from gateway.settings import GatewaySettings, UserSettings, walk_settings
+from gateway.settings import GatewaySettings, UserSettings, is_secret, walk_settings
 from tests.support.sources import PRODUCT_SOURCES, ROOT
 
 NAMES = [name for model in (GatewaySettings, UserSettings) for name, _ in walk_settings(model)]
@@ -16,3 +16,13 @@ TEXT = "\n".join((ROOT / path).read_text() for path in PRODUCT_SOURCES if not pa
 @pytest.mark.parametrize("name", NAMES)
 def test_setting_is_used_by_the_product(name):
     assert re.search(rf"\.{name.rpartition('.')[2]}\b", TEXT)
+
+
+def test_secrets_are_marked_so_that_nothing_shows_them():
+    fields = {
+        name: model.model_fields[name.rpartition(".")[2]]
+        for kind in (GatewaySettings, UserSettings)
+        for name, model in walk_settings(kind)
+    }
+    secret = {name for name in fields if re.search(r"(password|secret|token|hash)(_hash)?$", name)}
+    assert secret == {name for name, field in fields.items() if is_secret(field)}

@@ -1,0 +1,96 @@
+"""Where a publish would go now, and why: to a topic of the one topic space, or to an exchange of AMQP."""
+
+from __future__ import annotations
+
+from core.broker import Broker, ExplainedQueue as ReachedQueue
+from core.lmq.queue_name import is_amqp
+from core.lmq.topic_space import binding_key_from_filter, topic_from_routing_key
+from core.lmq.topic_trie import is_wildcard
+from gateway.admin.schemas import ExchangeExplanation, ExplainedQueue, Explanation
+from gateway.amqp.exchanges import AMQ_TOPIC, DEFAULT
+from gateway.amqp.queues import VirtualHost
+
+
+class QuestionError(Exception):
+    """A question that has no answer; the text is for who asked."""
+
+
+def explain_topic(broker: Broker, topic: str) -> Explanation:
+    """Return where a publish to `topic` would go.
+
+    Raises:
+        QuestionError: It is a filter, and no topic.
+    """
+    if is_wildcard(topic.encode()):
+        raise QuestionError(f"{topic} is a filter, with + or #: a message has a topic without them, such as a/b/c")
+    return Explanation(topic=topic, parent_topic=_text(broker.parent_topic), queues=_explain_space(broker, topic))
+
+
+def explain_exchange(broker: Broker, vhost: VirtualHost, name: str, key: str) -> ExchangeExplanation:
+    """Return where a publish to an exchange would go.
+
+    Raises:
+        QuestionError: There is no such exchange, or clients may not publish to it.
+    """
+    exchange = vhost.exchanges.find(name)
+    if exchange is None:
+        raise QuestionError(f"no exchange '{name}' in vhost '{vhost.name}'")
+    if exchange.is_internal:
+        raise QuestionError(f"exchange '{name}' in vhost '{vhost.name}' is internal: clients cannot publish to it")
+    topic = _text(topic_from_routing_key(key.encode()))
+    if name == AMQ_TOPIC and topic:
+        queues = _explain_space(broker, topic)
+    else:
+        bindings = exchange.reaching(key) if name != DEFAULT else [(key, key)] if vhost.find(key) else []
+        queues = _explain_bindings(broker, vhost, name, bindings)
+    return ExchangeExplanation(
+        exchange=name,
+        kind=exchange.kind,
+        routing_key=key,
+        topic=topic,
+        parent_topic=_text(broker.parent_topic),
+        queues=queues,
+    )
+
+
+def _explain_bindings(
+    broker: Broker, vhost: VirtualHost, exchange: str, bindings: list[tuple[str, str]]
+) -> list[ExplainedQueue]:
+    keys: dict[str, list[str]] = {}
+    for queue, key in bindings:
+        keys.setdefault(queue, []).append(key)
+    explained = []
+    for queue, found in sorted(keys.items()):
+        reached = broker.explain_queue(vhost.light_name(queue), {})
+        shown = [f"{exchange} {key}".strip() for key in sorted(found)] if exchange != DEFAULT else []
+        explained.append(
+            ExplainedQueue(
+                name=_text(reached.name),
+                filters=[],
+                bindings=shown,
+                subscriptions=len(found),
+                readers=reached.readers,
+                max_offset=reached.max_offset,
+            )
+        )
+    return explained
+
+
+def _explain_space(broker: Broker, topic: str) -> list[ExplainedQueue]:
+    return [_explain_queue(queue) for queue in broker.explain(topic.encode())]
+
+
+def _explain_queue(queue: ReachedQueue) -> ExplainedQueue:
+    bindings = queue.filters if is_amqp(queue.name) else ()
+    return ExplainedQueue(
+        name=_text(queue.name),
+        filters=[_text(topic_filter) for topic_filter in queue.filters],
+        bindings=[f"{AMQ_TOPIC} {_text(binding_key_from_filter(topic_filter))}" for topic_filter in bindings],
+        subscriptions=sum(queue.filters.values()),
+        readers=queue.readers,
+        max_offset=queue.max_offset,
+    )
+
+
+def _text(name: bytes) -> str:
+    return name.decode("utf-8", "backslashreplace")

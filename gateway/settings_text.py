@@ -1,0 +1,69 @@
+"""Settings as a TOML file that `--config` takes, with secrets hidden unless they are asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from gateway.settings import HIDDEN, GatewaySettings, is_secret
+
+HIDDEN_HEAD = f"# Secrets are {HIDDEN}: lmq config show --secrets prints them.\n\n"
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def settings_text(settings: GatewaySettings, *, with_secrets: bool = False) -> str:
+    """Return all settings; what is not set, and has no value that says so, stands in a comment."""
+    text = "\n".join(_table("", _as_table(settings, with_secrets=with_secrets))).lstrip("\n") + "\n"
+    return text if with_secrets or HIDDEN not in text else HIDDEN_HEAD + text
+
+
+def _as_table(model: BaseModel, *, with_secrets: bool) -> dict[str, Any]:
+    return {
+        name: HIDDEN
+        if is_secret(field) and not with_secrets and getattr(model, name)
+        else _plain(getattr(model, name), with_secrets=with_secrets)
+        for name, field in type(model).model_fields.items()
+    }
+
+
+def _plain(value: object, *, with_secrets: bool) -> object:
+    if isinstance(value, BaseModel):
+        return _as_table(value, with_secrets=with_secrets)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner, with_secrets=with_secrets) for name, inner in value.items()}
+    return value
+
+
+def _table(path: str, table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of a table: its values first, then the tables in it."""
+    values = {name: value for name, value in table.items() if not isinstance(value, Mapping)}
+    if path and values:
+        yield f"\n[{path}]"
+    for name, value in values.items():
+        yield f"# {_key(name)} is not set" if value is None else f"{_key(name)} = {_value(value)}"
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _table(f"{path}.{_key(name)}" if path else _key(name), value)
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _string(name)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return _string(str(value))
+
+
+def _string(text: str) -> str:
+    """Return a basic string: JSON's escapes are TOML's too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import aio_pika
+import aiomqtt
+import pytest
+
+from gateway.admin.explain import QuestionError, explain_exchange, explain_topic
+from tests.support.gateway import running_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+async def _take(message):
+    await message.ack()
+
+
+async def test_explain_names_filters_bindings_and_readers_of_each_door(tmp_path):
+    async with running_gateway(tmp_path) as gateway, AsyncExitStack() as clients:
+        host, port = gateway.listening["mqtt"]
+        for name in ("one", "two"):
+            client = await clients.enter_async_context(aiomqtt.Client(host, port, identifier=name))
+            await client.subscribe("a/+/c")
+        async with aiomqtt.Client(host, port, identifier="away", clean_session=False) as client:
+            await client.subscribe("a/+/c", qos=1)
+        url = "amqp://guest:guest@{}:{}/".format(*gateway.listening["amqp"])
+        channel = await (await clients.enter_async_context(await aio_pika.connect(url))).channel()
+        queue = await channel.declare_queue("work.shared", durable=True)
+        for key in ("a.*.c", "#.c"):
+            await queue.bind("amq.topic", key)
+        await queue.consume(_take)
+        found = explain_topic(gateway.broker, "a/b/c")
+        assert [queue.model_dump() for queue in found.queues] == [
+            {
+                "name": "%LMQ%amqp%|2f%work|2eshared",
+                "filters": ["#/c", "a/+/c"],
+                "bindings": ["amq.topic #.c", "amq.topic a.*.c"],
+                "subscriptions": 2,
+                "readers": 1,
+                "max_offset": 0,
+            },
+            {
+                "name": "%LMQ%mqtt%a%|p%c",
+                "filters": ["a/+/c"],
+                "bindings": [],
+                "subscriptions": 3,
+                "readers": 2,
+                "max_offset": 0,
+            },
+        ]
+        assert [queue.bindings for queue in explain_topic(gateway.broker, "x/c").queues] == [["amq.topic #.c"]]
+        assert explain_topic(gateway.broker, "a/b").queues == []
+
+
+@asynccontextmanager
+async def _channel(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        url = "amqp://guest:guest@{}:{}/".format(*gateway.listening["amqp"])
+        async with await aio_pika.connect(url) as connection:
+            yield gateway, await connection.channel()
+
+
+def _reached(gateway, exchange, key):
+    found = explain_exchange(gateway.broker, gateway.amqp.vhost, exchange, key)
+    return [(queue.name.rpartition("%")[2], queue.bindings, queue.subscriptions) for queue in found.queues]
+
+
+async def test_explain_names_the_bindings_that_lead_a_message_on(tmp_path):
+    async with _channel(tmp_path) as (gateway, channel):
+        first, second = [await channel.declare_queue(name) for name in ("first", "second")]
+        direct = await channel.declare_exchange("jobs", "direct")
+        fanout = await channel.declare_exchange("all", "fanout")
+        topic = await channel.declare_exchange("events", "topic")
+        await first.bind(direct, "new")
+        await second.bind(direct, "old")
+        for queue in (first, second):
+            await queue.bind(fanout, "ignored")
+        for key in ("a.*", "a.#", "b.*"):
+            await first.bind(topic, key)
+        await second.bind("amq.topic", "a.#")
+        await first.consume(_take)
+        assert _reached(gateway, "jobs", "new") == [("first", ["jobs new"], 1)]
+        assert _reached(gateway, "jobs", "none") == []
+        assert _reached(gateway, "all", "x") == [("first", ["all ignored"], 1), ("second", ["all ignored"], 1)]
+        assert _reached(gateway, "events", "a.b") == [("first", ["events a.#", "events a.*"], 2)]
+        assert _reached(gateway, "amq.topic", "a.b") == [("second", ["amq.topic a.#"], 1)]
+        found = explain_exchange(gateway.broker, gateway.amqp.vhost, "jobs", "new")
+        assert (found.kind, found.topic, found.queues[0].readers) == ("direct", "new", 1)
+
+
+async def test_default_exchange_leads_to_the_queue_that_the_key_names(tmp_path):
+    async with _channel(tmp_path) as (gateway, channel):
+        await channel.declare_queue("work")
+        assert _reached(gateway, "", "work") == [("work", [], 1)]
+        assert _reached(gateway, "", "none") == []
+
+
+async def test_questions_without_an_answer_are_refused_with_a_reason(tmp_path):
+    async with _channel(tmp_path) as (gateway, channel):
+        await channel.declare_exchange("inside", "direct", internal=True)
+        for name, text in (("none", "no exchange 'none' in vhost '/'"), ("inside", "internal: clients cannot publish")):
+            with pytest.raises(QuestionError, match=text):
+                explain_exchange(gateway.broker, gateway.amqp.vhost, name, "")
+        for topic in ("a/+/b", "+", "a/#"):
+            with pytest.raises(QuestionError, match="is a filter"):
+                explain_topic(gateway.broker, topic)
+        assert explain_topic(gateway.broker, "a+/b").queues == []
