@@ -35,6 +35,7 @@ cdef class Dispatcher:
     cdef set unsure
     cdef readonly long long records
     cdef readonly long long lost
+    cdef readonly dict unplaced
     cdef readonly long long store_ms
 
     @cython.locals(size=Py_ssize_t)
@@ -80,8 +81,16 @@ cdef class Dispatcher:
 
     cdef _learn_list(self, bytes text)
 
-    @cython.locals(columns=StoredBatch, k=Py_ssize_t, ref=int)
+    @cython.locals(columns=StoredBatch)
     cdef _learn_set(self, const unsigned char[::1] buf, long long physical_offset)
+
+    @cython.locals(k=Py_ssize_t, ref=int)
+    cpdef take_set(self, long long physical_offset, list names, offsets)
+
+    @cython.locals(k=Py_ssize_t, ref=int)
+    cpdef offsets_of(self, list names)
+
+    cdef _note_unplaced(self, long long place, int pos)
 
     @cython.locals(start=Py_ssize_t)
     cdef _pass_gap(self, const unsigned char[::1] buf, long long base)

@@ -61,6 +61,7 @@ class Dispatcher:
         self.unsure: set[int] = set()  # refs with entries that are in doubt
         self.records = 0
         self.lost = 0
+        self.unplaced: dict[int, list[int]] = {}  # sets that nobody knows -> their messages: count, first and last
         self.store_ms = 0  # of the last record
 
     def run(self, buf: bytes | bytearray | memoryview, base: int, pos: int) -> int:
@@ -84,6 +85,17 @@ class Dispatcher:
         """End a segment: what is still in doubt leaves as many places as records may have taken."""
         for ref in self.unsure - self.sure:
             self._skip_to(ref, self.head.next_offset(ref) + self.doubts)
+
+    def offsets_of(self, names: list[bytes]) -> array[int] | None:
+        """Return where queues stand now, 0 for those of which nothing came; None where one is in doubt."""
+        offsets = array("q", bytes(8 * len(names)))
+        for k in range(len(names)):
+            ref = self.names.find(names[k])
+            if 0 <= ref < self.head.queue_count:
+                if self.is_punched or (self.doubts and ref not in self.sure):
+                    return None
+                offsets[k] = self.head.next_offset(ref)
+        return offsets
 
     def _doubt(self, records: int) -> None:
         self.doubts += records
@@ -245,6 +257,10 @@ class Dispatcher:
         except CorruptRecordError:
             self.lost += 1
             return
+        self.take_set(physical_offset, names, offsets)
+
+    def take_set(self, physical_offset: int, names: list[bytes], offsets: array[int]) -> None:
+        """Take in a set, which was written at `physical_offset`, where its queues stood at `offsets`."""
         refs = array("i", [self._intern(name) for name in names])
         self.sets[physical_offset] = refs
         self.set_offsets[physical_offset] = offsets
@@ -273,6 +289,7 @@ class Dispatcher:
         refs = self.sets.get(place)
         if refs is None:
             self.lost += 1
+            self._note_unplaced(place, pos)
             self._doubt(1)
         elif self.is_punched:
             self._dispatch_use(place, refs, pos, entry)
@@ -280,6 +297,11 @@ class Dispatcher:
             self._dispatch_doubtful(refs, entry)
         else:
             self.head.add_set(refs, len(refs), entry)
+
+    def _note_unplaced(self, place: int, pos: int) -> None:
+        noted = self.unplaced.setdefault(place, [0, pos, pos])
+        noted[0] += 1
+        noted[2] = pos
 
     def _dispatch_doubtful(self, refs: array[int], entry: int) -> None:
         """Add `entry` to those queues of a set whose offset is sure, and a hole to the others."""

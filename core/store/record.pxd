@@ -84,7 +84,7 @@ cdef bint has_row(
 ) except -1
 
 
-@cython.locals(size=Py_ssize_t)
+@cython.locals(after=Py_ssize_t)
 cpdef Py_ssize_t find_sound(
     StoredBatch into, const unsigned char[::1] buf, long long base, Py_ssize_t pos, Py_ssize_t end
 ) except -2

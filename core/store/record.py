@@ -304,12 +304,14 @@ def has_row(into: StoredBatch, i: int, buf: Buffer, physical_offset: int) -> boo
 def find_sound(into: StoredBatch, buf: Buffer, base: int, pos: int, end: int) -> int:
     """Return where the next sound record starts in [pos, end) of a damaged segment, or -1; `into` is scratch.
 
-    Where the record at `pos` has a size that leads to a sound one, that is it. Else every place is tried that holds a
-    record's magic number; a record names its own place and is checked whole, so a body is hardly taken for one.
+    Where the record at `pos` has lengths that add up to its size, and that leads to a sound one, that is it. Else every
+    place is tried that holds a record's magic number; a record names its own place and is checked whole, so a body is
+    hardly taken for one.
     """
-    size = record_size(buf, pos)
-    if size > 0 and pos + size < end and fill_columns(into, 0, buf, pos + size, base) and is_intact(into, 0, buf):
-        return pos + size
+    if fill_columns(into, 0, buf, pos, base):
+        after = into.record_end[0]
+        if after < end and fill_columns(into, 0, buf, after, base) and is_intact(into, 0, buf):
+            return after
     pos += 1
     while pos + 8 <= end:
         pos = octets.find_byte(buf, 0xDA, pos + 4, end) - 4

@@ -23,6 +23,8 @@ from core.store.queue_names import QueueNames
 from core.store.record import BLANK, find_sound, record_size
 from core.store.sealed_index import SealedIndex
 from core.store.segments import Segment, Segments
+from core.store.set_lookup import SetLookup
+from core.store.set_rescue import SetRescue
 
 LOGGER = logging.getLogger(__name__)
 _CHUNK_BYTES = 1 << 16
@@ -35,6 +37,10 @@ class RecoveryReport:
         self.records_scanned = 0
         self.damaged_at: list[int] = []  # physical offsets of records that are skipped
         self.entries_lost = 0
+        self.sets_restored_at: list[int] = []  # physical offsets of damaged dispatch sets that nothing was lost with
+        self.unplaced: dict[
+            int, list[int]
+        ] = {}  # damaged sets -> their messages: count, first and last physical offset
         self.tail_bytes_cut = 0
         self.indexes_rebuilt = 0
         self.names_damaged = 0  # files of queue names that were made good, or set aside
@@ -195,7 +201,8 @@ def rebuild_index(segments: Segments, names: QueueNames, base: int, result: Reco
     assert segment is not None
     dispatcher = Dispatcher(names, HeadIndex(names.count))
     report = result.report if result is not None else RecoveryReport()
-    scan_segment(dispatcher, MappedFile.open(segment.path, is_writable=False), base, report)
+    lookup = SetLookup(dispatcher, base, segments, result.index.parts if result is not None else ())
+    scan_segment(dispatcher, MappedFile.open(segment.path, is_writable=False), base, report, lookup)
     if result is not None:
         _add_up(result, dispatcher)
     return dispatcher.head
@@ -207,13 +214,17 @@ def _add_up(result: Recovered, dispatcher: Dispatcher) -> None:
     result.store_ms = max(result.store_ms, dispatcher.store_ms)
 
 
-def scan_segment(dispatcher: Dispatcher, file: MappedFile, base: int, report: RecoveryReport) -> int:
+def scan_segment(
+    dispatcher: Dispatcher, file: MappedFile, base: int, report: RecoveryReport, lookup: SetLookup | None = None
+) -> int:
     """Index the sound records of a segment; return the position after the last of them.
 
-    A damaged record with sound ones after it is passed over and reported.
+    A damaged record with sound ones after it is passed over and reported; what a dispatch set held is restored as far
+    as that can be found out, by `lookup` from elsewhere too.
     """
     scratch = StoredBatch(1)
     view = file.view
+    rescue = SetRescue(view, base, lookup)
     ranges = file.data_ranges(0)
     data_end = ranges[-1][1] if ranges else 0
     pos = dispatcher.run(view, base, 0)
@@ -223,10 +234,32 @@ def scan_segment(dispatcher: Dispatcher, file: MappedFile, base: int, report: Re
             break
         LOGGER.warning("damaged record is skipped physical_offset=%d bytes=%d", base + pos, found - pos)
         report.damaged_at.append(base + pos)
-        dispatcher.lose(view, base, pos, found)
+        lost_from = pos
+        restored = rescue.restore(pos, found)
+        if restored is not None:
+            LOGGER.warning("its dispatch set is restored physical_offset=%d queues=%d", base + pos, len(restored.names))
+            report.sets_restored_at.append(base + pos)
+            dispatcher.take_set(base + pos, restored.names, restored.offsets)
+            lost_from += restored.size
+        if lost_from < found:
+            dispatcher.lose(view, base, lost_from, found)
         pos = dispatcher.run(view, base, found)
     dispatcher.settle()
+    _report_unplaced(dispatcher, base, report)
     return pos
+
+
+def _report_unplaced(dispatcher: Dispatcher, base: int, report: RecoveryReport) -> None:
+    """Say which messages are not in the queues of their set, because nothing tells which queues those are."""
+    for place, (count, first, last) in dispatcher.unplaced.items():
+        report.unplaced[place] = [count, base + first, base + last]
+        LOGGER.warning(
+            "messages are not in the queues of a damaged dispatch set physical_offset=%d messages=%d first=%d last=%d",
+            place,
+            count,
+            base + first,
+            base + last,
+        )
 
 
 def _scan_newest(result: Recovered, segments: Segments) -> None:
@@ -234,7 +267,8 @@ def _scan_newest(result: Recovered, segments: Segments) -> None:
     file = segments.open_newest()
     assert file is not None
     dispatcher = Dispatcher(result.names, result.index.head)
-    result.position = scan_segment(dispatcher, file, segment.base, result.report)
+    lookup = SetLookup(dispatcher, segment.base, segments, result.index.parts)
+    result.position = scan_segment(dispatcher, file, segment.base, result.report, lookup)
     _add_up(result, dispatcher)
     result.index.head_base = segment.base
     result.report.tail_bytes_cut = cut_tail(file, result.position)
