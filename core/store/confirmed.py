@@ -32,11 +32,12 @@ class Confirmed:
 
     @classmethod
     def open(cls, data_dir: Path) -> Confirmed | None:
-        """Open the file for reading; None where there is none."""
+        """Open the file for reading; None where there is none, or one of another size."""
         try:
-            return cls(MappedFile.open(data_dir / CONFIRMED_FILE, is_writable=False))
+            file = MappedFile.open(data_dir / CONFIRMED_FILE, is_writable=False)
         except DataFolderUnusableError:
             return None
+        return cls(file) if file.size == FILE_BYTES else None
 
     def set(self, end: int, store_ms: int) -> None:
         """Say that the log is on disk up to `end`, where the last record has that store time."""

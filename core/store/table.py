@@ -96,7 +96,7 @@ class Definitions:
             raise _translate(error, path) from error
         if verdict != "ok":
             connection.close()
-            raise DataFolderUnusableError(str(path), f"damaged database: {verdict}")
+            raise DataFolderUnusableError(str(path), f"damaged database: {' '.join(str(verdict).split())}")
         try:
             return cls(path, connection)
         except StoreError:

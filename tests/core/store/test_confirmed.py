@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from core.store.confirmed import Confirmed
+import pytest
+
+from core.store.confirmed import FILE_BYTES, Confirmed
 
 
 def test_reader_sees_what_the_writer_set(tmp_path):
@@ -22,3 +24,9 @@ def test_file_that_says_nothing_sound_says_nothing(tmp_path):
     path.write_bytes(b"x")
     Confirmed.create(tmp_path).set(5, 6)
     assert Confirmed.open(tmp_path).get() == (5, 6)
+
+
+@pytest.mark.parametrize("size", [0, 1, 19, 20, FILE_BYTES - 1, FILE_BYTES + 1])
+def test_a_file_of_another_size_is_none(tmp_path, size):
+    (tmp_path / "confirmed").write_bytes(bytes(size))
+    assert Confirmed.open(tmp_path) is None
