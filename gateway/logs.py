@@ -8,6 +8,8 @@ import re
 import sys
 from datetime import UTC, datetime
 
+SAID_BYTES_MAX = 128  # of what a peer says of itself
+
 _FIELD = re.compile(r"\s*(\w+)=(%[sdrx]|%\.\d+f)")
 _PLACE = re.compile(r"%(?=[sdrx.])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
@@ -22,6 +24,13 @@ def set_up_logs(level: str, style: str) -> None:
     root.setLevel(level.upper())
     for chatty in ("asyncio", "uvicorn.error", "uvicorn.access"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))
+
+
+def said(text: bytes | str) -> str:
+    """Return what a peer says of itself as the log takes it: the first SAID_BYTES_MAX bytes."""
+    raw = text.encode(errors="replace") if isinstance(text, str) else text
+    cut = raw[:SAID_BYTES_MAX].decode(errors="ignore" if len(raw) > SAID_BYTES_MAX else "replace")
+    return cut if len(raw) <= SAID_BYTES_MAX else f"{cut}..."
 
 
 def _moment(record: logging.LogRecord) -> str:

@@ -10,6 +10,7 @@ class OpenConnection(Protocol):
     """What the table needs of a connection."""
 
     conn_id: int
+    end_reason: str
 
     @property
     def door(self) -> str:
@@ -60,6 +61,7 @@ class ConnectionTable:
     def close_all(self) -> None:
         """Close every connection, sending first what was written."""
         for connection in self:
+            connection.end_reason = connection.end_reason or "the gateway stops"
             connection.close()
 
     def abort_all(self) -> None:

@@ -4,6 +4,7 @@ cdef class ConnectionHandler:
 
 cdef class Transport:
     cdef public long long conn_id
+    cdef public str end_reason
     cdef public str peer
     cdef public bytes peer_host
     cdef public bint is_writable

@@ -43,13 +43,14 @@ class Transport:
 
     `peer_host` is the address (4 or 16 bytes) and the port (4 bytes, big endian), as a record stores it. While
     more than 256 KiB wait to be sent `is_writable` is False: a front reads nothing more for this connection until
-    `on_writable`.
+    `on_writable`. `end_reason` is for the log: a front that closes says why, and nothing where the peer did.
     """
 
-    __slots__ = ("conn_id", "is_writable", "peer", "peer_host")
+    __slots__ = ("conn_id", "end_reason", "is_writable", "peer", "peer_host")
 
     def __init__(self) -> None:
         self.conn_id = 0
+        self.end_reason = ""
         self.peer = ""
         self.peer_host = b""
         self.is_writable = True

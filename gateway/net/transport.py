@@ -127,6 +127,7 @@ class SocketTransport(Transport):
         self._fd = self.fileno()
         sock.set_write_buffer_limits(HIGH_WATER_BYTES, LOW_WATER_BYTES)
         endpoint.table.add(self)
+        LOGGER.info("connected conn=%d door=%s peer=%s", self.conn_id, self.door, self.peer)
         try:
             self._handler = endpoint.connect(self)
         except Exception as error:
@@ -185,8 +186,7 @@ class SocketTransport(Transport):
         """Tell the handler, once, and forget the connection."""
         if self._socket is None:
             return
-        if exc is not None:
-            LOGGER.debug("connection lost conn=%d peer=%s cause=%s", self.conn_id, self.peer, exc)
+        reason = self.end_reason or (f"connection lost: {exc}" if exc is not None else "closed by the peer")
         endpoint = self._endpoint
         handler, self._handler, self._socket, self._write = self._handler, None, None, None
         self._fd = -1
@@ -198,6 +198,7 @@ class SocketTransport(Transport):
                 handler.on_closed(endpoint.clock.now_ms())
             except Exception:
                 LOGGER.exception("closing failed conn=%d peer=%s", self.conn_id, self.peer)
+        LOGGER.info("disconnected conn=%d door=%s peer=%s reason=%s", self.conn_id, self.door, self.peer, reason)
 
     def pause_writing(self) -> None:
         """The output passed the high water mark."""
@@ -316,6 +317,7 @@ class SocketTransport(Transport):
             self.peer,
             exc_info=error,
         )
+        self.end_reason = "its handler failed"
         self.abort()
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gateway.logs import JsonFormatter, TextFormatter, set_up_logs
+from gateway.logs import JsonFormatter, TextFormatter, said, set_up_logs
 
 
 def _record(text, *args, exc_info=None):
@@ -61,3 +61,10 @@ def test_records_under_the_level_are_not_written(capsys):
     logging.getLogger("gateway.x").warning("loud n=%d", 1)
     (line,) = capsys.readouterr().err.splitlines()
     assert json.loads(line)["n"] == 1
+
+
+def test_what_a_peer_says_of_itself_is_cut():
+    assert said(b"alice") == said("alice") == "alice"
+    assert said("x" * 129) == "x" * 128 + "..."
+    assert said("é" * 100) == "é" * 64 + "..."
+    assert said(b"\xff") == "\N{REPLACEMENT CHARACTER}"

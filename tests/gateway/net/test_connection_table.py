@@ -9,6 +9,7 @@ class Connection:
     def __init__(self, table):
         self.table = table
         self.conn_id = table.next_id()
+        self.end_reason = ""
         self.ends = []
         table.add(self)
 

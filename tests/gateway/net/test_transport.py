@@ -79,6 +79,31 @@ async def test_newcomer_that_is_gone_before_its_turn_is_not_heard():
         writer.close()
 
 
+async def test_connection_is_logged_when_it_comes_and_when_it_goes_with_the_reason(caplog):
+    caplog.set_level(logging.INFO, "gateway.net.transport")
+    async with open_site() as site:
+        site.prepare = lambda handler: setattr(handler, "echoes", False)
+        _, writer = await site.connect()
+        writer.write(b"x")
+        writer.close()
+        while not site.handlers:
+            await asyncio.sleep(0)
+        await site.handlers[0].until("closed")
+        client, handler = await site.connect_socket()
+        handler.transport.end_reason = "enough"
+        handler.transport.close()
+        await handler.until("closed")
+        client.close()
+    said = [record.getMessage() for record in caplog.records]
+    first, second = (f"door=test peer={handler.transport.peer}" for handler in site.handlers)
+    assert said == [
+        f"connected conn=1 {first}",
+        f"disconnected conn=1 {first} reason=closed by the peer",
+        f"connected conn=2 {second}",
+        f"disconnected conn=2 {second} reason=enough",
+    ]
+
+
 async def test_handler_that_fails_costs_its_own_connection_only(caplog):
     caplog.set_level(logging.CRITICAL, "gateway.net.transport")
     async with open_site() as site:
