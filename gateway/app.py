@@ -19,6 +19,7 @@ from gateway.admin.api import AdminView, make_api
 from gateway.admin.server import AdminServer
 from gateway.amqp.handler import AmqpDoor
 from gateway.auth.authenticator import Authenticator
+from gateway.auth.check_threads import CheckThreads
 from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.flush_thread import FlushThread
 from gateway.mqtt.handler import MqttDoor
@@ -100,7 +101,8 @@ class Gateway:
         loop = asyncio.get_running_loop()
         self._loop = loop
         self._started_ms = self.clock.now_ms()
-        self.authenticator = Authenticator(settings.auth, os.environ, self.clock)
+        self.check_threads = CheckThreads(loop)
+        self.authenticator = Authenticator(settings.auth, os.environ, self.clock, self.check_threads)
         self.store = MessageStore.open(settings.data_dir, settings.store, now_ms=self._started_ms)
         self._damaged_told = self.store.damaged_count  # recovery has said what it met
         self.broker = self._make_broker()
@@ -156,7 +158,7 @@ class Gateway:
         """
         now_ms = self.clock.now_ms()
         for line in self.authenticator.describe():
-            LOGGER.info(line)
+            LOGGER.warning(line)
         if str(core.message.__file__).endswith(".py"):
             LOGGER.warning("running uncompiled, several times slower: no C compiler was found at the set-up")
         for door in self.doors:
@@ -300,6 +302,7 @@ class Gateway:
         now_ms = self.clock.now_ms()
         for door in self.doors:
             door.stop(now_ms)
+        self.check_threads.stop()
         self.connections.close_all()
         await self._drain()
         self.timer.stop()

@@ -148,9 +148,10 @@ class UserSettings(BaseModel, frozen=True, extra="forbid"):
 class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     """Who may come in."""
 
-    mqtt_anonymous: bool = True  # let MQTT clients in that give no user name
+    mqtt_anonymous: bool = True  # let MQTT clients in that give no user name, or one that is not in `users`
     rocketmq_anonymous: bool = True  # let RocketMQ clients in; they give no user name
     amqp_guest: bool = True  # user guest, password guest, for AMQP clients on this machine only
+    behind_proxy: bool = False  # a proxy stands in front, so that nobody counts as being on this machine
     users: dict[str, UserSettings] = {}  # by name; in the file as `[auth.users.NAME]`
 
 

@@ -7,6 +7,7 @@ from gateway.amqp.heartbeat cimport Heartbeat
 from gateway.amqp.unacked cimport is_settle
 
 cdef int _HEADER
+cdef int _LOGIN
 cdef int _OPEN
 cdef int _CLOSED
 cdef int _FRAME_METHOD

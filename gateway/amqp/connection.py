@@ -41,6 +41,7 @@ CLOSE_WAIT_MS = 5_000  # how long the answer to connection.close is waited for
 
 
 _HEADER = int(State.HEADER)
+_LOGIN = int(State.LOGIN)
 _OPEN = int(State.OPEN)
 _CLOSED = int(State.CLOSED)
 _FRAME_METHOD = FRAME_METHOD
@@ -113,7 +114,7 @@ class AmqpConnection:
 
     def __next__(self) -> Event:
         """Return what came next."""
-        if self.state != _CLOSED:
+        if self.state not in {_CLOSED, _LOGIN}:  # what comes after a login waits for its answer
             try:
                 event = self._next_event()
             except AmqpError as error:
@@ -325,13 +326,9 @@ class AmqpConnection:
         self.send_method(0, Method.Tune(limits.channel_max, limits.frame_max, limits.heartbeat_s))
         self.state = State.TUNE_OK
 
-    def refuse_login(self, mechanism: str) -> None:
+    def refuse_login(self, error: AmqpError) -> None:
         """Turn the user away: a client that can be told is told, any other finds the connection closed."""
         if self.client_capabilities.get("authentication_failure_close"):
-            reason = (
-                f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."
-            )
-            error = AmqpError(ReplyCode.ACCESS_REFUSED, reason)
             self.send_method(0, Method.Close(error.code, error.reply_text, 0, 0))
         self.state = State.CLOSED
 

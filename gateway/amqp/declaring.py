@@ -267,7 +267,7 @@ class Declarer:
     def refused(self, what: str, name: str) -> AmqpError:
         """Return the error of a user who may not."""
         reason = f"access to {what} '{name}' in vhost '{self._vhost.name}' refused for user '{self._identity.user}'"
-        return AmqpError(ReplyCode.ACCESS_REFUSED, reason)
+        return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=f"{what} '{name}'")
 
 
 def _refuse_arguments(arguments: Mapping[str, object] | None, what: str, *more: str) -> None:

@@ -31,13 +31,17 @@ class AmqpError(Exception):
         reason: The text after the code's name, as RabbitMQ words it.
         method_index: Class and method (16 bits each) that the error is about, 0 for none.
         is_fatal: Whether the whole connection ends; by default that is in the code.
+        denied: What the user may not do, for the log; empty where it is no matter of rights.
     """
 
-    def __init__(self, code: ReplyCode, reason: str, method_index: int = 0, *, is_fatal: bool | None = None) -> None:
+    def __init__(
+        self, code: ReplyCode, reason: str, method_index: int = 0, *, is_fatal: bool | None = None, denied: str = ""
+    ) -> None:
         super().__init__(f"{code.name} - {reason}")
         self.code = code
         self.reason = reason
         self.method_index = method_index
+        self.denied = denied
         self.is_fatal = code not in SOFT if is_fatal is None else is_fatal
 
     @property

@@ -21,6 +21,9 @@ cdef class AmqpHandler(ConnectionHandler):
     cdef object _answers
     cdef dict _to_confirm
     cdef Blocking _blocking
+    cdef object _attempt
+    cdef bint _has_ended
+    cdef object _denials
     cdef bytes _origin
     cdef object _identity
     cdef Publisher _publisher

@@ -33,14 +33,17 @@ from gateway.amqp.events import (
     PublishRun,
     SettleRun,
 )
-from gateway.amqp.handshake import ConnectionLimits, State
+from gateway.amqp.handshake import ConnectionLimits, State, login_refused
 from gateway.amqp.methods import encode_ack, method_name
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.pace import Pace
 from gateway.amqp.publishing import Publisher
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
-from gateway.auth.authenticator import Authenticator, Identity
+from gateway.auth.authenticator import Authenticator, Credentials, Identity, LoginAnswer, Refusal
+from gateway.auth.denials import Denials
+from gateway.auth.login_log import log_login, log_refusal
+from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions
 from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import ConnectionHandler, Transport
@@ -120,6 +123,9 @@ class AmqpHandler(ConnectionHandler):
         self._answers = Answers(door.broker.durability, self.output)
         self._to_confirm: dict[Channel, int] = {}
         self._blocking = Blocking(door.held, self.output)
+        self._attempt: Attempt | None = None  # a login under way
+        self._has_ended = False  # the peer sends no more, and its login is under way
+        self._denials: Denials | None = None  # made when something is denied
         self._login("", NOBODY)
 
     def _login(self, client: str, identity: Identity) -> None:
@@ -148,6 +154,9 @@ class AmqpHandler(ConnectionHandler):
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
+        if self._attempt is not None:
+            self._has_ended = True
+            return
         self.output.is_ending = True
         self._answers.when_done(partial(self._hang_up, self._begin(now_ms)))
 
@@ -164,6 +173,8 @@ class AmqpHandler(ConnectionHandler):
         """Give back everything."""
         self._begin(now_ms).receive_eof()
         self._release()
+        if self._denials is not None:
+            self._denials.end()
         self._pace.end()
         self._blocking.end()
         self._door.forget(self)
@@ -196,6 +207,7 @@ class AmqpHandler(ConnectionHandler):
         if connection.state == State.OPEN:
             reason = "broker forced connection closure with reason 'shutdown'"
             connection.close(AmqpError(ReplyCode.CONNECTION_FORCED, reason))
+        self._note_end("the gateway stops")
         self._hang_up(connection)
 
     # Events
@@ -213,7 +225,12 @@ class AmqpHandler(ConnectionHandler):
         if isinstance(event, MethodCame):
             error.method_index = error.method_index or event.method.index
         self._door.metrics.refuse(error.code.name.lower())
-        LOGGER.info("refused conn=%d channel=%s error=%s", self._transport.conn_id, channel and channel.number, error)
+        if error.denied:
+            self._note_denied(event, error.denied)
+        else:
+            LOGGER.info(
+                "refused conn=%d channel=%s error=%s", self._transport.conn_id, channel and channel.number, error
+            )
         for ended in self._begin(now_ms).fail(error, channel):
             self._do_event(ended, now_ms)
 
@@ -233,17 +250,44 @@ class AmqpHandler(ConnectionHandler):
         else:
             self._end(event)
 
+    def _note_denied(self, event: Event, name: str) -> None:
+        if self._denials is None:
+            self._denials = Denials(self._transport.conn_id, self._identity.user)
+        self._denials.note("publish" if isinstance(event, PublishRun) else "operation", name)
+
     def _do_login(self, event: LoginAsked, connection: AmqpConnection) -> None:
-        door = self._door
-        peer = self._transport.peer
-        identity = door.authenticator.authenticate("amqp", event.user, event.password, peer)
-        if identity is None:
-            door.metrics.refuse("login")
-            LOGGER.warning("login refused conn=%d peer=%s user=%s", self._transport.conn_id, peer, event.user)
-            connection.refuse_login(event.mechanism)
+        credentials = Credentials("amqp", event.user, event.password, self._transport.peer)
+        attempt = self._door.authenticator.begin(credentials, partial(self._finish_login, event))
+        if connection.state == State.LOGIN:
+            self._attempt = attempt
+            self._transport.pause_reading()
+
+    def _finish_login(self, event: LoginAsked, answer: LoginAnswer, now_ms: int) -> None:
+        """Let the user in or not; then go on with what came after its credentials, where that had to wait."""
+        attempt, self._attempt = self._attempt, None
+        if isinstance(answer, Identity):
+            self._accept(event, answer, now_ms)
+        else:
+            self._refuse(event, answer, now_ms)
+        if attempt is None:
             return
+        self._transport.resume_reading()
+        self.on_data(b"", now_ms)
+        if self._has_ended:
+            self.on_eof(now_ms)
+
+    def _accept(self, event: LoginAsked, identity: Identity, now_ms: int) -> None:
+        transport = self._transport
+        log_login(transport.conn_id, transport.peer, event.client, event.user, is_known=True)
         self._login(event.client, identity)
-        connection.accept_login(identity.user.encode())
+        self._begin(now_ms).accept_login(identity.user.encode())
+
+    def _refuse(self, event: LoginAsked, refusal: Refusal, now_ms: int) -> None:
+        transport = self._transport
+        log_refusal(transport.conn_id, transport.peer, event.client, event.user, refusal.value)
+        self._door.metrics.refuse("login")
+        self._note_end(f"refused: {refusal.value}")
+        self._begin(now_ms).refuse_login(login_refused(event.mechanism, is_busy=refusal is Refusal.BUSY))
 
     def _do_open(self, event: OpenAsked, connection: AmqpConnection) -> None:
         if event.vhost != self._door.vhost.name:
@@ -273,13 +317,20 @@ class AmqpHandler(ConnectionHandler):
     def _end(self, event: ConnectionEnded) -> None:
         if event.reason:
             LOGGER.warning("closing connection conn=%d reason=%s", self._transport.conn_id, event.reason)
+        self._note_end(event.reason or "connection.close")
         self._release()
+
+    def _note_end(self, why: str) -> None:
+        self._transport.end_reason = self._transport.end_reason or why
 
     def _release(self) -> None:
         """Give back what the connection has: unacknowledged messages, consumers, exclusive queues."""
         if self.output.is_released:
             return
         self.output.is_released = True
+        attempt, self._attempt = self._attempt, None
+        if attempt is not None:
+            self._door.authenticator.cancel(attempt)
         if self.output.connection is not None:
             for channel in self.output.connection.channels.values():
                 self.reading.release(channel)

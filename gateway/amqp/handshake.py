@@ -92,6 +92,14 @@ class Login:
         self.client = name if isinstance(name, str) else ""
 
 
+def login_refused(mechanism: str, *, is_busy: bool) -> AmqpError:
+    """Return what a client is told that does not come in; `is_busy`: it may come again."""
+    if is_busy:
+        return AmqpError(ReplyCode.CONNECTION_FORCED, "too many logins wait, try again later")
+    reason = f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."
+    return AmqpError(ReplyCode.ACCESS_REFUSED, reason)
+
+
 def agreed_frame_max(method: Method.TuneOk, limits: ConnectionLimits) -> int:
     """Return the largest frame that both sides take.
 

@@ -136,7 +136,8 @@ class Publisher:
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
         if not self._identity.may.may_publish(topic if _is_topic_space(name, topic) else f"{name}/".encode() + topic):
             reason = f"write access to exchange '{name}' in vhost '{self._vhost.name}' refused for user"
-            raise AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} '{self._identity.user}'")
+            denied = f"exchange '{name}' key '{key}'"
+            raise AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} '{self._identity.user}'", denied=denied)
         return topic
 
     def _light_names(self, exchange: Exchange, key: str, topic: bytes) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Credentials in, identity out."""
+"""Credentials in, identity out; at once where that is quick, later where a password is to be checked."""
 
 from __future__ import annotations
 
@@ -6,21 +6,38 @@ import hashlib
 import hmac
 import ipaddress
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import partial
+from typing import NamedTuple
 
+from gateway.auth.check_threads import SlowWork
+from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.permissions import ALL, Permissions
-from gateway.auth.users import PasswordHashError, User, parse_hash
+from gateway.auth.users import PasswordHashError, User, hash_password, make_decoy, parse_hash
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings, SettingsError, UserSettings
 
 GUEST = "guest"
-REMEMBERED_MAX = 100_000  # right passwords that need no slow check again, about 100 bytes each
-WINDOW_MS = 10_000
-SLOW_CHECKS_MAX = 20  # wrong passwords from one address in a window; each costs the loop about 40 ms
+PROXY_NOTE = "with a proxy in front set auth.behind_proxy, or everybody is"
+PASSWORD_BYTES_MAX = 8_192  # a longer one is wrong; those that wait for a check stay in memory
+
+
+class Credentials(NamedTuple):
+    """What a peer says of itself.
+
+    `protocol` is `mqtt`, `amqp` or `rocketmq`, `peer` where it comes from by its socket: `HOST:PORT`; `user` and
+    `password` are None where it gave none.
+    """
+
+    protocol: str
+    user: str | None
+    password: bytes | None
+    peer: str
 
 
 class Identity:
-    """Who is on a connection, and what they may do. An anonymous one has an empty name."""
+    """Who is on a connection, and what they may do. An anonymous one has an empty name, whatever name it gave."""
 
     __slots__ = ("may", "user")
 
@@ -29,77 +46,130 @@ class Identity:
         self.may = may
 
 
+class Refusal(Enum):
+    """Why somebody does not come in; the text is for the log."""
+
+    NAMELESS = "anonymous clients are not let in"
+    WRONG = "wrong user name or password"
+    BUSY = "too many logins wait"
+
+
+LoginAnswer = Identity | Refusal
+Then = Callable[[LoginAnswer, int], None]  # with the moment, in ms
+
+
 class Authenticator:
     """Users of the settings, anonymous clients, and AMQP's guest.
 
-    A right password is checked slowly once and then remembered as a keyed digest; wrong ones are limited by address,
-    so that neither a fleet that reconnects nor a guesser holds up the loop.
+    A right password is checked slowly once and then remembered as a keyed digest. Whether a name is known does not
+    show in the time that a refusal takes: a name that is not has its password checked against a decoy.
+
+    Args:
+        settings: Who may come in.
+        environment: Holds the passwords that the settings name variables for.
+        clock: The gateway's.
+        work: Runs what is slow.
 
     Raises:
         SettingsError: As `make_users`.
     """
 
-    def __init__(self, settings: AuthSettings, environment: Mapping[str, str], clock: Clock) -> None:
+    def __init__(self, settings: AuthSettings, environment: Mapping[str, str], clock: Clock, work: SlowWork) -> None:
         self._settings = settings
         self._clock = clock
         self._users = make_users(settings, environment)
+        self._decoys = [make_decoy(user.kept) for user in self._users.values()] or [hash_password(os.urandom(16).hex())]
         self._key = os.urandom(32)
-        self._remembered: set[bytes] = set()
-        self._wrong_by_host: dict[str, int] = {}
-        self._window_until_ms = 0
+        self._checks = PasswordChecks(work, clock)
 
-    def authenticate(self, protocol: str, user: str | None, password: bytes | None, peer: str) -> Identity | None:
-        """Return who this is, or None when they may not come in.
+    def begin(self, credentials: Credentials, then: Then) -> Attempt | None:
+        """Find out who this is, and call `then` on the loop: before this returns, or later.
 
-        Args:
-            protocol: `mqtt`, `amqp` or `rocketmq`.
-            user: The user name, None if it gave none.
-            password: The password, None if it gave none.
-            peer: Where from: `HOST:PORT`.
+        Returns:
+            What waits for its turn or its answer; `cancel` it where the peer goes away meanwhile.
         """
-        if user is None:
-            return self._anonymous(protocol)
-        known = self._users.get(user)
-        if known is not None:
-            return Identity(user, known.may) if self._is_right(known, password or b"", peer) else None
-        if protocol == "amqp" and self._settings.amqp_guest and user == GUEST and is_loopback(peer):
-            return Identity(GUEST, ALL) if hmac.compare_digest(password or b"", b"guest") else None
+        user = credentials.user
+        if self._is_guest(credentials):
+            self._answer(then, Identity(GUEST, ALL))
+        elif user in self._users:
+            return self._check(credentials, self._users[user], then)
+        elif self._lets_anonymous_in(credentials.protocol):
+            self._answer(then, Identity("", ALL))
+        elif user is None:
+            self._answer(then, Refusal.NAMELESS)
+        else:
+            return self._check(credentials, self._make_stranger(user), then)
         return None
 
-    def _anonymous(self, protocol: str) -> Identity | None:
-        settings = self._settings
-        is_let_in = {"mqtt": settings.mqtt_anonymous, "rocketmq": settings.rocketmq_anonymous}.get(protocol, False)
-        return Identity("", ALL) if is_let_in else None
+    def cancel(self, attempt: Attempt) -> None:
+        """Forget an attempt: its `then` is not called any more."""
+        self._checks.cancel(attempt)
 
-    def _is_right(self, user: User, password: bytes, peer: str) -> bool:
-        digest = hmac.new(self._key, user.name.encode() + b"\x00" + password, hashlib.sha256).digest()
-        if digest in self._remembered:
-            return True
-        host = peer.rpartition(":")[0]
-        now_ms = self._clock.now_ms()
-        if now_ms >= self._window_until_ms:
-            self._window_until_ms = now_ms + WINDOW_MS
-            self._wrong_by_host.clear()
-        wrong = self._wrong_by_host.get(host, 0)
-        if wrong >= SLOW_CHECKS_MAX:
-            return False
-        if not user.check(password):
-            self._wrong_by_host[host] = wrong + 1
-            return False
-        if len(self._remembered) >= REMEMBERED_MAX:
-            self._remembered.clear()
-        self._remembered.add(digest)
-        return True
+    def find_rights(self, protocol: str, user: str) -> Permissions | None:
+        """Return what a user may do now, None where nobody of that name comes in by `protocol`; empty: anonymous."""
+        if not user:
+            return ALL if self._lets_anonymous_in(protocol) else None
+        known = self._users.get(user)
+        return None if known is None else known.may
 
     def describe(self) -> list[str]:
         """Return one line for each way in that asks for no secret; logged at the start."""
         settings = self._settings
         ways = (
-            (settings.mqtt_anonymous, "MQTT clients without a user name are let in setting=auth.mqtt_anonymous"),
+            (settings.mqtt_anonymous, "MQTT clients are let in without a login setting=auth.mqtt_anonymous"),
             (settings.rocketmq_anonymous, "RocketMQ clients are let in unasked setting=auth.rocketmq_anonymous"),
-            (settings.amqp_guest, "AMQP user guest is let in from this machine setting=auth.amqp_guest"),
+            (
+                settings.amqp_guest and not settings.behind_proxy,
+                f"AMQP user guest is let in from this machine; {PROXY_NOTE} setting=auth.amqp_guest",
+            ),
         )
         return [text for is_open, text in ways if is_open]
+
+    # Ways in
+
+    def _is_guest(self, credentials: Credentials) -> bool:
+        protocol, user, password, peer = credentials
+        settings = self._settings
+        is_open = settings.amqp_guest and not settings.behind_proxy and GUEST not in self._users
+        return is_open and (protocol, user, password) == ("amqp", GUEST, b"guest") and is_loopback(peer)
+
+    def _lets_anonymous_in(self, protocol: str) -> bool:
+        settings = self._settings
+        return {"mqtt": settings.mqtt_anonymous, "rocketmq": settings.rocketmq_anonymous}.get(protocol, False)
+
+    def _make_stranger(self, name: str) -> User:
+        """Return what stands in for an unknown name: the same decoy each time, as costly as that of some user."""
+        number = int.from_bytes(self._digest(b"decoy", name.encode())[:8])
+        return User(name, ALL, self._decoys[number % len(self._decoys)])
+
+    def _check(self, credentials: Credentials, user: User, then: Then) -> Attempt | None:
+        password = credentials.password or b""
+        if len(password) > PASSWORD_BYTES_MAX:
+            self._answer(then, Refusal.WRONG)
+            return None
+        name = user.name.encode()
+        digest = self._digest(b"password", len(name).to_bytes(4), name, user.kept.encode(), b"\x00", password)
+        if self._checks.right.knows(digest):
+            self._answer(then, Identity(user.name, user.may))
+            return None
+        host = credentials.peer.rpartition(":")[0]
+        check = partial(user.check, password)
+        found = partial(self._found, user, then)
+        return self._checks.add(host, self._digest(b"name", name)[:16], digest, check, found)
+
+    def _found(self, user: User, then: Then, is_right: bool | None) -> None:  # noqa: FBT001  # called so by the checks
+        if is_right is None:
+            self._answer(then, Refusal.BUSY)
+        elif is_right and self._users.get(user.name) is user:
+            self._answer(then, Identity(user.name, user.may))
+        else:
+            self._answer(then, Refusal.WRONG)
+
+    def _answer(self, then: Then, answer: LoginAnswer) -> None:
+        then(answer, self._clock.now_ms())
+
+    def _digest(self, *parts: bytes) -> bytes:
+        return hmac.new(self._key, b"".join(parts), hashlib.sha256).digest()
 
 
 def is_loopback(peer: str) -> bool:
@@ -114,25 +184,28 @@ def is_loopback(peer: str) -> bool:
 
 
 def make_users(settings: AuthSettings, environment: Mapping[str, str]) -> dict[str, User]:
-    """Return the users of the settings, by name.
+    """Return the users of the settings, by name. A password from the environment is hashed, which takes 40 ms.
 
     Raises:
-        SettingsError: A user without a password, one whose environment variable is not set, or one whose hash is none.
+        SettingsError: A user without a name or password, one whose environment variable is not set, or one whose hash
+            is none.
     """
     return {name: _make_user(name, user, environment) for name, user in settings.users.items()}
 
 
 def _make_user(name: str, settings: UserSettings, environment: Mapping[str, str]) -> User:
+    if not name:
+        raise SettingsError("auth.users needs a name for each user: the empty one is that of anonymous clients")
     may = Permissions(publish=settings.may_publish, subscribe=settings.may_subscribe, configure=settings.may_configure)
     if settings.password_env:
         plain = environment.get(settings.password_env)
         if plain is None:
             raise SettingsError(f"auth.users.{name}.password_env: {settings.password_env} is not set")
-        return User(name, may, plain=plain.encode())
+        return User(name, may, hash_password(plain))
     if not settings.password_hash:
         raise SettingsError(f"auth.users.{name} needs password_hash or password_env")
     try:
         parse_hash(settings.password_hash)
     except PasswordHashError as error:
         raise SettingsError(f"wrong setting auth.users.{name}.password_hash: {error}") from error
-    return User(name, may, kept=settings.password_hash)
+    return User(name, may, settings.password_hash)

@@ -94,19 +94,23 @@ def _decode(text: str) -> bytes:
     return raw
 
 
+def make_decoy(kept: str) -> str:
+    """Return a hash that no password is known for, and that takes as long to check as `kept` does."""
+    kind, numbers, salt, key = parse_hash(kept)
+    parts = [kind, *(str(number) for number in numbers), _encode(os.urandom(len(salt))), _encode(os.urandom(len(key)))]
+    return "$".join(parts)
+
+
 class User:
-    """One user: how the password is checked, and what the user may do."""
+    """One user: how the password is kept, and what the user may do."""
 
-    __slots__ = ("kept", "may", "name", "plain")
+    __slots__ = ("kept", "may", "name")
 
-    def __init__(self, name: str, may: Permissions, *, kept: str = "", plain: bytes | None = None) -> None:
+    def __init__(self, name: str, may: Permissions, kept: str) -> None:
         self.name = name
         self.may = may
         self.kept = kept  # a password hash
-        self.plain = plain  # or the password, from the process's environment
 
     def check(self, password: bytes) -> bool:
-        """Return whether `password` is this user's."""
-        if self.plain is not None:
-            return hmac.compare_digest(self.plain, password)
+        """Return whether `password` is this user's; slow on purpose."""
         return check_password(password, self.kept)

@@ -12,8 +12,10 @@ cdef long long _NEVER
 cdef class MqttConnection:
     cdef public int level
     cdef public bint is_connected
+    cdef public bint is_waiting
     cdef readonly PacketReader _reader
     cdef Py_ssize_t _packet_bytes_max
+    cdef long long _keep_alive_s
     cdef long long _connect_timeout_ms
     cdef long long _deadline_ms
     cdef long long _patience_ms
@@ -25,6 +27,8 @@ cdef class MqttConnection:
     cpdef receive_data(self, data, long long now_ms)
 
     cpdef stop(self)
+
+    cpdef accept(self, long long now_ms)
 
     @cython.locals(found=int)
     cpdef next_event(self)

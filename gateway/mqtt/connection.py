@@ -28,19 +28,22 @@ class MqttConnection:
     """One socket, from its first byte to its last.
 
     After each `receive_data`, ask `next_event` until it says None. An error ends the connection; `data_to_send` may
-    still hold its last words. After `stop` and after a DISCONNECT nothing more comes.
+    still hold its last words. After `stop` and after a DISCONNECT nothing more comes. After a CONNECT nothing comes
+    until `accept`, and no data may be given; what came with it waits.
 
     Args:
         columns: Where runs are decoded; shared by all connections of a door.
         packet_bytes_max: Largest packet once connected.
-        connect_timeout_ms: How long the peer may take to send its CONNECT, from the first call that tells the time.
+        connect_timeout_ms: How long it may take until the peer is let in, from the first call that tells the time.
     """
 
     def __init__(self, columns: RunColumns, packet_bytes_max: int, connect_timeout_ms: int) -> None:
         self.level = 0
-        self.is_connected = False  # a CONNECT came
+        self.is_connected = False  # the client is let in
+        self.is_waiting = False  # a CONNECT came, and the client is not let in yet
         self._reader = PacketReader(columns, CONNECT_BYTES_MAX + 5)
         self._packet_bytes_max = packet_bytes_max
+        self._keep_alive_s = 0
         self._connect_timeout_ms = connect_timeout_ms
         self._deadline_ms = 0  # at once: then it is known what time it is
         self._patience_ms = 0  # one and a half times the keep-alive, 0 for none
@@ -69,6 +72,7 @@ class MqttConnection:
     def stop(self) -> None:
         """Take nothing more from the peer and run no deadline."""
         self._is_stopped = True
+        self.is_waiting = False
         self._deadline_ms = _NEVER
         self._patience_ms = 0
 
@@ -87,7 +91,7 @@ class MqttConnection:
         Raises:
             MqttError: The peer broke a rule; the events before have been returned.
         """
-        while not self._is_stopped:
+        while not (self._is_stopped or self.is_waiting):
             found = self._reader.read_next()
             if found == _MORE:
                 return None
@@ -117,12 +121,19 @@ class MqttConnection:
         if not connect.level:
             self._out += encode_connack(ConnectCode.UNACCEPTABLE_PROTOCOL, session_present=False)
             raise ProtocolViolationError("MQTT-3.1.2-2", "a protocol level that is not spoken here")
-        self.is_connected = True
+        self.is_waiting = True
         self.level = connect.level
-        self._reader.is_old = connect.level == OLD_LEVEL
+        self._keep_alive_s = connect.keep_alive_s
+
+    def accept(self, now_ms: int) -> None:
+        """The client is let in: its packets are taken, and its keep-alive begins."""
+        self.is_waiting = False
+        self.is_connected = True
+        self._reader.is_old = self.level == OLD_LEVEL
         self._reader.packet_bytes_max = self._packet_bytes_max
         self._deadline_ms = _NEVER
-        self._patience_ms = connect.keep_alive_s * 1500
+        self._last_data_ms = now_ms
+        self._patience_ms = self._keep_alive_s * 1500
 
     def data_to_send(self) -> bytes:
         """Return what the connection itself has to say, each byte once."""
@@ -149,4 +160,7 @@ class MqttConnection:
             return
         if self.is_connected:
             raise KeepAliveTimeoutError("MQTT-3.1.2-24", f"nothing heard for {now_ms - self._last_data_ms} ms")
+        if self.is_waiting:
+            self._out += encode_connack(ConnectCode.SERVER_UNAVAILABLE, session_present=False)
+            raise ConnectTimeoutError("MQTT-3.1.4-1", "the login takes too long")
         raise ConnectTimeoutError("MQTT-3.1.4-1", "no CONNECT in time")

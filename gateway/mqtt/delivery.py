@@ -13,6 +13,7 @@ from core.broker import Broker
 from core.lmq.retained import filter_matches
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
+from gateway.auth.permissions import Permissions
 from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk
 from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.codec import RunColumns
@@ -103,6 +104,28 @@ class Delivery(Desk):
         for subscription in session.subscriptions.values():
             self.stop(subscription)
         session.rest()
+
+    def revoke(self, session: Session, may: Permissions) -> None:
+        """Take as acknowledged what is in flight for filters that may not be read: it is not sent again."""
+        window = session.window
+        if window is None:
+            return
+        number = window.next_unacked(window.tail)
+        while number < window.head:
+            topic_filter = self._filter_of(session, window, number)
+            if topic_filter and not may.may_subscribe(topic_filter):
+                window.drop(number)
+                self._note_left(session, window)
+            number = window.next_unacked(number + 1)
+
+    @staticmethod
+    def _filter_of(session: Session, window: InflightWindow, number: int) -> bytes:
+        """Return the filter that a message in flight was sent for; empty for a retained one that nobody is owed."""
+        subscription = session.sources[window.source_of(number)]
+        if subscription is not None:
+            return subscription.topic_filter
+        catch_up = (session.retained_inflight or {}).get(number)
+        return b"" if catch_up is None else catch_up.topic_filter
 
     def position_of(self, subscription: Subscription) -> int:
         """Return the next offset to send."""

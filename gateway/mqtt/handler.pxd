@@ -18,12 +18,19 @@ cdef class MqttHandler(ConnectionHandler):
     cdef MqttDoor _door
     cdef readonly MqttConnection _connection
     cdef Permissions _may
+    cdef str _user
+    cdef object _attempt
+    cdef bint _has_ended
+    cdef object _denials
     cdef bytes _origin
     cdef object _will
     cdef Py_ssize_t _unkept
 
-    @cython.locals(connection=MqttConnection, out=bytes)
+    @cython.locals(connection=MqttConnection)
     cpdef on_data(self, bytes data, long long now_ms)
+
+    @cython.locals(connection=MqttConnection, out=bytes)
+    cdef _go_on(self, long long now_ms)
 
     cpdef next_deadline_ms(self)
 
@@ -47,7 +54,8 @@ cdef class MqttDoor:
     cdef public Delivery delivery
     cdef public object subscribing
     cdef public Publishing publishing
-    cdef object _settings
-    cdef object _authenticator
-    cdef dict _handlers
-    cdef set _strangers
+    cdef public object authenticator
+    cdef public object attachments
+    cdef public set strangers
+    cdef public object settings
+    cdef public object wills

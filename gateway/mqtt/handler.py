@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from functools import partial
-from typing import Protocol
 
 from core.broker import Broker
 from core.errors import LmqError
 from core.properties import encode_origin
-from gateway.auth.authenticator import Authenticator, Identity
+from gateway.auth.authenticator import Authenticator, Identity, LoginAnswer
+from gateway.auth.denials import Denials
+from gateway.auth.login_log import log_login, log_refusal
+from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions
+from gateway.logs import said
+from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.codec import RunColumns
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.errors import MqttError, reason_code
 from gateway.mqtt.events import ACKS, PUBLISHES, Event
+from gateway.mqtt.login import CODES, check_client_id, credentials_of
 from gateway.mqtt.packets import (
-    OLD_LEVEL,
     Connect,
     Disconnect,
     Subscribe,
@@ -33,50 +36,31 @@ from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ConnectCode
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import SessionTable, StoredWill
 from gateway.mqtt.subscribing import Subscribing
+from gateway.mqtt.wills import Wills
 from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import ConnectionHandler, Transport
+from gateway.settings import MqttSettings
 
 LOGGER = logging.getLogger(__name__)
-
-LOGGED_BYTES_MAX = 128  # of what a client that is not let in says of itself
-
-
-class Settings(Protocol):
-    """What the door is told; `MqttSettings` has it."""
-
-    @property
-    def connect_timeout_ms(self) -> int:
-        """How long a connection may take to send its CONNECT."""
-
-    @property
-    def packet_bytes_max(self) -> int:
-        """Size of the largest packet."""
-
-    @property
-    def inflight_max(self) -> int:
-        """Messages at QoS 1 sent and not acknowledged."""
-
-    @property
-    def lag_count_max(self) -> int:
-        """Messages that a slow subscriber at QoS 0 may be behind."""
-
-    @property
-    def subscription_count_max(self) -> int:
-        """Subscriptions of one session."""
-
-    @property
-    def client_id_bytes_max(self) -> int:
-        """Size of the longest client identifier."""
-
-    @property
-    def session_expiry_s(self) -> int:
-        """How long a session lives without a connection, 0 for ever."""
 
 
 class MqttHandler(ConnectionHandler):
     """One connection of the door."""
 
-    __slots__ = ("_connection", "_door", "_may", "_origin", "_unkept", "_will", "session", "transport")
+    __slots__ = (
+        "_attempt",
+        "_connection",
+        "_denials",
+        "_door",
+        "_has_ended",
+        "_may",
+        "_origin",
+        "_unkept",
+        "_user",
+        "_will",
+        "session",
+        "transport",
+    )
 
     def __init__(self, door: MqttDoor, transport: Transport, connection: MqttConnection) -> None:
         self.transport = transport
@@ -84,6 +68,10 @@ class MqttHandler(ConnectionHandler):
         self._door = door
         self._connection = connection
         self._may: Permissions | None = None  # of who is connected
+        self._user = ""
+        self._attempt: Attempt | None = None  # a login under way
+        self._has_ended = False  # the peer sends no more, and its login is under way
+        self._denials: Denials | None = None  # made when something is denied
         self._origin = b""
         self._will: StoredWill | None = None
         self._unkept = 0  # answers that wait until a change is written down
@@ -95,6 +83,14 @@ class MqttHandler(ConnectionHandler):
         connection = self._connection
         try:
             connection.receive_data(data, now_ms)
+        except MqttError as error:
+            self._close_for(error.kind, str(error), now_ms)
+        self._go_on(now_ms)
+
+    def _go_on(self, now_ms: int) -> None:
+        """Act on what came, up to a login that is under way."""
+        connection = self._connection
+        try:
             while (event := connection.next_event()) is not None:
                 if event is PUBLISHES:
                     self._publish(now_ms)
@@ -112,6 +108,9 @@ class MqttHandler(ConnectionHandler):
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: its connection ends, and not by a DISCONNECT. What came is answered."""
+        if self._connection.is_waiting:
+            self._has_ended = True
+            return
         self._connection.receive_eof()
         if self._unkept:
             self._door.durability.when_kept(self.transport.close)
@@ -130,6 +129,8 @@ class MqttHandler(ConnectionHandler):
         """Let go of the session."""
         self._connection.stop()
         self._leave(now_ms)
+        if self._denials is not None:
+            self._denials.end()
         self._door.forget(self)
 
     def on_timer(self, now_ms: int) -> None:
@@ -159,6 +160,8 @@ class MqttHandler(ConnectionHandler):
         door = self._door
         assert self._may is not None
         acks = door.publishing.publish_run(self._origin, self.transport.peer_host, self._may, now_ms)
+        if door.publishing.denied:
+            self._note_denied("publish", door.publishing.denied)
         if acks:
             door.durability.when_stored(partial(self._send_acks, acks))
         if door.room.is_low:
@@ -186,41 +189,69 @@ class MqttHandler(ConnectionHandler):
         elif isinstance(event, Disconnect):
             self._forget_will()
             self._leave(now_ms)
-            self.transport.close()
+            self._hang_up("disconnect")
 
     def _connect(self, connect: Connect, now_ms: int) -> None:
-        code, client_id = self._door.check_client_id(connect)
-        identity = None
-        if code is ConnectCode.ACCEPTED:
-            identity = self._door.authenticate(connect, self.transport.peer)
-            if identity is None:
-                code = ConnectCode.NOT_AUTHORIZED if connect.user is None else ConnectCode.BAD_CREDENTIALS
-        if identity is None:
-            self._refuse(connect, code)
+        door = self._door
+        code, client_id = check_client_id(connect, door.settings.client_id_bytes_max)
+        if code is not ConnectCode.ACCEPTED:
+            self._refuse(connect, code, "client identifier", now_ms)
             return
+        credentials = credentials_of(connect, self.transport.peer)
+        attempt = door.authenticator.begin(credentials, partial(self._finish_login, connect, client_id))
+        if self._connection.is_waiting:
+            self._attempt = attempt
+            self.transport.pause_reading()
+
+    def _finish_login(self, connect: Connect, client_id: bytes, answer: LoginAnswer, now_ms: int) -> None:
+        """Let the client in or not; then go on with what came with its CONNECT, where that had to wait."""
+        attempt, self._attempt = self._attempt, None
+        if isinstance(answer, Identity):
+            self._enter(connect, client_id, answer, now_ms)
+        else:
+            self._refuse(connect, CODES[answer], answer.value, now_ms)
+        if attempt is None:
+            return
+        self.transport.resume_reading()
+        self._go_on(now_ms)
+        if self._has_ended:
+            self.on_eof(now_ms)
+
+    def _enter(self, connect: Connect, client_id: bytes, identity: Identity, now_ms: int) -> None:
+        door = self._door
+        self._user = identity.user
+        found = door.attachments.attach(self, client_id, identity, is_clean=connect.is_clean, now_ms=now_ms)
+        if found is None:
+            why = f"the session belongs to another user: {said(door.sessions.owner_of(client_id))}"
+            self._refuse(connect, ConnectCode.NOT_AUTHORIZED, why, now_ms)
+            return
+        door.strangers.discard(self)
+        self._connection.accept(now_ms)
         self._may = identity.may
         user = identity.user.encode()
         self._origin = encode_origin(PROTOCOL, client_id, user)
-        self.session, is_present = self._door.attach(self, client_id, is_clean=connect.is_clean, now_ms=now_ms)
+        self.session = found.session
+        transport = self.transport
+        is_known = bool(identity.user)
+        log_login(transport.conn_id, transport.peer, client_id, connect.user or b"", is_known=is_known)
+        if found.denied:
+            self._note_denied("subscription", found.denied)
+            door.metrics.refuse("subscription", len(found.denied))
         if connect.will is not None:
             self._will = StoredWill(client_id, user, self.transport.peer_host, connect.will)
-            self._door.sessions.keep_will(self._will)
-        self.transport.write(encode_connack(ConnectCode.ACCEPTED, session_present=is_present))
+            door.wills.keep(self._will)
+        self.transport.write(encode_connack(ConnectCode.ACCEPTED, session_present=found.is_present))
         self.session.outlet = self.transport
-        self._door.delivery.resume(self.session)
+        door.delivery.resume(self.session)
 
-    def _refuse(self, connect: Connect, code: ConnectCode) -> None:
-        LOGGER.info(
-            "refused client conn=%d peer=%s client=%r code=%d",
-            self.transport.conn_id,
-            self.transport.peer,
-            connect.client_id[:LOGGED_BYTES_MAX],
-            code,
-        )
+    def _refuse(self, connect: Connect, code: ConnectCode, why: str, now_ms: int) -> None:
+        transport = self.transport
+        log_refusal(transport.conn_id, transport.peer, connect.client_id, connect.user or b"", why)
         self._door.metrics.refuse(code.name.lower())
         self.transport.write(encode_connack(code, session_present=False))
         self._connection.stop()
-        self.transport.close()
+        self._leave(now_ms)
+        self._hang_up(f"refused: {why}")
 
     def _subscribe(self, packet: Subscribe) -> None:
         assert self.session is not None
@@ -229,6 +260,7 @@ class MqttHandler(ConnectionHandler):
         codes = door.subscribing.subscribe(self.session, packet, self._may)
         if SUBSCRIBE_FAILURE in codes:
             door.metrics.refuse("subscription", codes.count(SUBSCRIBE_FAILURE))
+            self._note_denied("subscription", [name for name, _ in packet.filters if not self._may.may_subscribe(name)])
         self._when_kept(partial(self._subscribed, self.session, packet, codes))
 
     def _subscribed(self, session: Session, packet: Subscribe, codes: list[int]) -> None:
@@ -257,16 +289,25 @@ class MqttHandler(ConnectionHandler):
 
     def take_over(self, now_ms: int) -> None:
         """Give way to a newer connection of the same client."""
-        LOGGER.info("taken over by a new connection conn=%d peer=%s", self.transport.conn_id, self.transport.peer)
         self._connection.stop()
         self._leave(now_ms)
-        self.transport.close()
+        self._hang_up("taken over by a new connection")
 
     def shut_down(self, now_ms: int) -> None:
         """Close because the gateway stops."""
         self._connection.stop()
         self._leave(now_ms)
+        self._hang_up("the gateway stops")
+
+    def _hang_up(self, why: str) -> None:
+        self.transport.end_reason = self.transport.end_reason or why
         self.transport.close()
+
+    def _note_denied(self, action: str, names: list[bytes]) -> None:
+        if self._denials is None:
+            self._denials = Denials(self.transport.conn_id, self._user)
+        for name in names:
+            self._denials.note(action, name)
 
     def _close_for(self, kind: str, text: str, now_ms: int) -> None:
         LOGGER.warning(
@@ -276,28 +317,31 @@ class MqttHandler(ConnectionHandler):
         self._connection.stop()
         self.transport.write(self._connection.data_to_send())
         self._leave(now_ms)
-        self.transport.close()
+        self._hang_up(kind)
 
     def _leave(self, now_ms: int) -> None:
         """Publish the will, if it is still wanted, and let go of the session; harmless when done before."""
+        attempt, self._attempt = self._attempt, None
+        if attempt is not None:
+            self._door.authenticator.cancel(attempt)
         session, self.session = self.session, None
         if session is not None:
-            self._door.detach(session, now_ms)
+            self._door.attachments.detach(session, now_ms)
         will = self._will
         if will is not None:
             self._forget_will()
-            self._door.publish_will(will, self._may, now_ms)
+            self._door.wills.publish(will, self._may, now_ms)
 
     def _forget_will(self) -> None:
         if self._will is not None:
-            self._door.sessions.forget_will(self._will.client_id)
+            self._door.wills.forget(self._will)
             self._will = None
 
 
 class MqttDoor:
     """All MQTT connections and sessions of the gateway."""
 
-    def __init__(self, broker: Broker, settings: Settings, authenticator: Authenticator) -> None:
+    def __init__(self, broker: Broker, settings: MqttSettings, authenticator: Authenticator) -> None:
         self.broker = broker
         self.durability = broker.durability
         self.metrics = broker.metrics.door("mqtt")
@@ -310,10 +354,11 @@ class MqttDoor:
         self.delivery = Delivery(broker, settings, places, catch_ups, self.metrics)
         self.subscribing = Subscribing(broker, self.sessions, self.delivery, settings.subscription_count_max)
         self.publishing = Publishing(broker, self.columns, self.metrics)
-        self._settings = settings
-        self._authenticator = authenticator
-        self._handlers: dict[bytes, MqttHandler] = {}  # by client identifier
-        self._strangers: set[MqttHandler] = set()  # no CONNECT yet
+        self.wills = Wills(self.sessions, self.publishing, authenticator, self.metrics)
+        self.authenticator = authenticator
+        self.attachments = Attachments(self.sessions, self.subscribing, self.delivery, authenticator, self.metrics)
+        self.strangers: set[MqttHandler] = set()  # not let in yet
+        self.settings = settings
         broker.hold(self.sessions.held_positions)
 
     def start(self, now_ms: int) -> None:
@@ -322,91 +367,33 @@ class MqttDoor:
         for session in self.sessions:
             self.delivery.restore(session)
         self.metrics.sessions = len(self.sessions)
-        for stored in self.sessions.wills():
-            self.sessions.forget_will(stored.client_id)
-            self.publish_will(stored, None, now_ms)
+        self.wills.publish_left(now_ms)
 
     def stop(self, now_ms: int) -> None:
         """Close all connections; their wills are published."""
-        for handler in [*self._handlers.values(), *self._strangers]:
+        for handler in [*self.attachments, *self.strangers]:
             handler.shut_down(now_ms)
 
     def expire_sessions(self, now_ms: int) -> None:
         """End durable sessions that nobody has come back to in time."""
-        if self._settings.session_expiry_s:
-            for session in self.sessions.find_idle(now_ms - 1000 * self._settings.session_expiry_s):
+        if self.settings.session_expiry_s:
+            for session in self.sessions.find_idle(now_ms - 1000 * self.settings.session_expiry_s):
                 LOGGER.info("session expired client=%r", session.client_id)
                 self.subscribing.end_session(session)
             self.metrics.sessions = len(self.sessions)
 
     def connect(self, transport: Transport) -> MqttHandler:
         """Return the handler of a new connection."""
-        settings = self._settings
+        settings = self.settings
         connection = MqttConnection(self.columns, settings.packet_bytes_max, settings.connect_timeout_ms)
         self.metrics.connections += 1
         self.metrics.connections_total += 1
         handler = MqttHandler(self, transport, connection)
-        self._strangers.add(handler)
+        self.strangers.add(handler)
         return handler
 
     def forget(self, handler: MqttHandler) -> None:
         """A connection is closed."""
-        self._strangers.discard(handler)
+        self.strangers.discard(handler)
         self.held.forget(handler)
         self.metrics.connections -= 1
-
-    # What connections ask for
-
-    def check_client_id(self, connect: Connect) -> tuple[ConnectCode, bytes]:
-        """Return whether the client identifier is taken, and the one that the client has from now on."""
-        client_id = connect.client_id
-        if not client_id:
-            if not connect.is_clean or connect.level == OLD_LEVEL:  # MQTT-3.1.3-8
-                return ConnectCode.IDENTIFIER_REJECTED, client_id
-            return ConnectCode.ACCEPTED, b"lmq-" + secrets.token_hex(8).encode()
-        if len(client_id) > self._settings.client_id_bytes_max:
-            return ConnectCode.IDENTIFIER_REJECTED, client_id
-        return ConnectCode.ACCEPTED, client_id
-
-    def authenticate(self, connect: Connect, peer: str) -> Identity | None:
-        """Return who a client is, or None where it may not come in."""
-        user = None if connect.user is None else connect.user.decode()
-        return self._authenticator.authenticate("mqtt", user, connect.password, peer)
-
-    def attach(self, handler: MqttHandler, client_id: bytes, *, is_clean: bool, now_ms: int) -> tuple[Session, bool]:
-        """Return the session of a client for its new connection, and whether it was there before."""
-        self._strangers.discard(handler)
-        older = self._handlers.get(client_id)
-        if older is not None:  # MQTT-3.1.4-2
-            older.take_over(now_ms)
-        self._handlers[client_id] = handler
-        session = self.sessions.find(client_id)
-        if session is not None and is_clean:  # MQTT-3.1.2-6
-            self.subscribing.end_session(session)
-            session = None
-        is_present = session is not None
-        if session is None:
-            session = self.sessions.create(client_id, is_persistent=not is_clean)
-        else:
-            self.sessions.note_online(session)
-        self.metrics.sessions = len(self.sessions)
-        return session, is_present
-
-    def detach(self, session: Session, now_ms: int) -> None:
-        """Take a session from its connection: a clean one ends, a durable one waits."""
-        del self._handlers[session.client_id]
-        self.delivery.pause(session)
-        session.outlet = None
-        if session.is_persistent:
-            self.sessions.note_idle(session, now_ms)
-        else:
-            self.subscribing.end_session(session)
-        self.metrics.sessions = len(self.sessions)
-
-    def publish_will(self, stored: StoredWill, may: Permissions | None, now_ms: int) -> None:
-        """Publish a will; one that cannot be published is logged, its client is gone."""
-        try:
-            self.publishing.publish_will(stored, may, now_ms)
-        except LmqError as error:
-            LOGGER.warning("will not published client=%r cause=%s", stored.client_id, error)
-            self.metrics.drop("will")

@@ -9,6 +9,7 @@ from gateway.mqtt.codec cimport RunColumns, encode_pubacks
 
 @cython.final
 cdef class Publishing:
+    cdef readonly list denied
     cdef Broker _broker
     cdef RunColumns _columns
     cdef DoorMetrics _metrics
@@ -33,4 +34,4 @@ cdef class Publishing:
     cpdef _check(self, bytes topic)
 
     @cython.locals(batch=PublishBatch)
-    cpdef publish_will(self, stored, may, long long now_ms)
+    cpdef publish_will(self, stored, long long now_ms)

@@ -21,6 +21,7 @@ class Publishing:
 
     def __init__(self, broker: Broker, columns: RunColumns, metrics: DoorMetrics) -> None:
         self._broker = broker
+        self.denied: list[bytes] = []  # topics that the last run was not allowed to go to
         self._columns = columns
         self._metrics = metrics
         self._checked: set[bytes] = set()
@@ -32,7 +33,8 @@ class Publishing:
     def publish_run(self, origin: bytes, host: bytes, may: Permissions, now_ms: int) -> bytes:
         """Publish the run in the columns; return the PUBACKs that are due when it is durable.
 
-        A message that the client may not publish is acknowledged and counted, MQTT-3.3.5-2.
+        A message that the client may not publish is acknowledged and counted, MQTT-3.3.5-2, and its topic is in
+        `denied` until the next run.
 
         Raises:
             MalformedPacketError: A topic is none; the messages before it are published, the others are not.
@@ -53,6 +55,8 @@ class Publishing:
     def _route(self, batch: PublishBatch, may: Permissions) -> MalformedPacketError | None:
         """Give each distinct topic its route; at a malformed one cut the batch before it and return the error."""
         routes = batch.routes
+        if self.denied:
+            self.denied = []
         for topic in batch.topics:
             if topic is not self._last_topic and topic not in self._checked:
                 try:
@@ -64,6 +68,7 @@ class Publishing:
                 routes.append(self._route_to(topic))
             else:
                 routes.append(None)
+                self.denied.append(topic)
                 self._metrics.refuse("publish_not_authorized")
         return None
 
@@ -92,12 +97,9 @@ class Publishing:
             self._checked.clear()
         self._checked.add(topic)
 
-    def publish_will(self, stored: StoredWill, may: Permissions | None, now_ms: int) -> None:
-        """Publish a will; `may` is None where its client's connection is of a process before."""
+    def publish_will(self, stored: StoredWill, now_ms: int) -> None:
+        """Publish a will that its client may publish."""
         will = stored.will
-        if may is not None and not may.may_publish(will.topic):
-            self._metrics.refuse("will_not_authorized")
-            return
         batch = self._will_batch
         batch.clear()
         batch.count = 1

@@ -23,6 +23,7 @@ cdef class Subscription:
 
 cdef class Session:
     cdef public bytes client_id
+    cdef public bytes owner
     cdef public bint is_persistent
     cdef public Transport outlet
     cdef public dict subscriptions

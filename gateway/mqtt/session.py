@@ -58,7 +58,10 @@ class Subscription:
 
 
 class Session:
-    """One client's session. `outlet` is its connection's, None while there is none."""
+    """One client's session. `outlet` is its connection's, None while there is none.
+
+    `owner` is the user it belongs to, empty for anonymous clients, None where that was not written down.
+    """
 
     __slots__ = (
         "blocked",
@@ -67,14 +70,16 @@ class Session:
         "free_sources",
         "is_persistent",
         "outlet",
+        "owner",
         "retained_inflight",
         "sources",
         "subscriptions",
         "window",
     )
 
-    def __init__(self, client_id: bytes, *, is_persistent: bool) -> None:
+    def __init__(self, client_id: bytes, owner: bytes | None, *, is_persistent: bool) -> None:
         self.client_id = client_id
+        self.owner = owner
         self.is_persistent = is_persistent
         self.outlet: Transport | None = None
         self.subscriptions: dict[bytes, Subscription] = {}

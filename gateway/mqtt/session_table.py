@@ -13,7 +13,9 @@ from gateway.mqtt.packets import Will
 from gateway.mqtt.session import NO_SLOT, Session, Subscription
 
 _SUBSCRIPTION = struct.Struct(">Bqqq")  # granted QoS, slots
-_SESSION = struct.Struct(">q")  # when its connection went, 0 while it has one
+_SESSION = struct.Struct(">qB")  # when its connection went, 0 while it has one; version; the owner's name follows
+_SESSION_VERSION = 1
+_OLD_SESSION = struct.Struct(">q")  # without an owner
 _WILL = struct.Struct(">BHHH")  # QoS and retain flag, sizes of topic, user and host
 _WILL_RETAIN = 0x04
 
@@ -114,8 +116,9 @@ class SessionTable:
             now_ms: When this is.
         """
         for client_id, row in self._session_rows.items():
-            session = self._sessions[client_id] = Session(client_id, is_persistent=True)
-            self._idle_since_ms[session] = _SESSION.unpack(row)[0] or now_ms
+            idle_since_ms, user = _parse_session(row)
+            session = self._sessions[client_id] = Session(client_id, user, is_persistent=True)
+            self._idle_since_ms[session] = idle_since_ms or now_ms
         rows = list(self._subscription_rows.items())
         self._places.reserve([slot for _, row in rows for slot in _SUBSCRIPTION.unpack(row)[1:] if slot != NO_SLOT])
         self._catch_ups.load()
@@ -151,22 +154,32 @@ class SessionTable:
         """Return the session of a client, or None."""
         return self._sessions.get(client_id)
 
-    def create(self, client_id: bytes, *, is_persistent: bool) -> Session:
+    def owner_of(self, client_id: bytes) -> bytes:
+        """Return the user that the session of a client belongs to; empty: anonymous clients, or nobody."""
+        session = self._sessions.get(client_id)
+        return (session.owner if session is not None else None) or b""
+
+    def create(self, client_id: bytes, owner: bytes, *, is_persistent: bool) -> Session:
         """Make the session of a client that has none."""
-        session = self._sessions[client_id] = Session(client_id, is_persistent=is_persistent)
+        session = self._sessions[client_id] = Session(client_id, owner, is_persistent=is_persistent)
         if is_persistent:
-            self._session_rows.put(client_id, _SESSION.pack(0))
+            self._write(session, 0)
         return session
 
-    def note_online(self, session: Session) -> None:
-        """Write down that a session has a connection again."""
+    def note_online(self, session: Session, owner: bytes) -> None:
+        """Write down that a session has a connection again, and whose it is from now on."""
+        session.owner = owner
         if self._idle_since_ms.pop(session, None) is not None:
-            self._session_rows.put(session.client_id, _SESSION.pack(0))
+            self._write(session, 0)
 
     def note_idle(self, session: Session, now_ms: int) -> None:
         """Write down since when a durable session has no connection."""
         self._idle_since_ms[session] = now_ms
-        self._session_rows.put(session.client_id, _SESSION.pack(now_ms))
+        self._write(session, now_ms)
+
+    def _write(self, session: Session, idle_since_ms: int) -> None:
+        assert session.owner is not None
+        self._session_rows.put(session.client_id, _SESSION.pack(idle_since_ms, _SESSION_VERSION) + session.owner)
 
     def find_idle(self, until_ms: int) -> list[Session]:
         """Return the durable sessions that have had no connection since `until_ms` or longer."""
@@ -260,6 +273,13 @@ class SessionTable:
     def wills(self) -> list[StoredWill]:
         """Return all wills that were written down."""
         return [_parse_will(client_id, row) for client_id, row in list(self._will_rows.items())]
+
+
+def _parse_session(row: bytes) -> tuple[int, bytes | None]:
+    """Return since when a session is idle, 0 for not, and whose it is, None where the row does not say."""
+    if len(row) == _OLD_SESSION.size:
+        return int(_OLD_SESSION.unpack(row)[0]), None
+    return int(_SESSION.unpack_from(row)[0]), row[_SESSION.size :]
 
 
 def _parse_will(client_id: bytes, row: bytes) -> StoredWill:

@@ -74,6 +74,17 @@ class Subscribing:
             if subscription is not None:
                 self._end(subscription)
 
+    def end_denied(self, session: Session, may: Permissions) -> list[bytes]:
+        """End what a session without a connection subscribed to and its user may not read any more; return the filters.
+
+        What is in flight of them is not sent again.
+        """
+        self._delivery.revoke(session, may)
+        denied = [one for one in session.subscriptions.values() if not may.may_subscribe(one.topic_filter)]
+        for subscription in denied:
+            self._end(subscription)
+        return [subscription.topic_filter for subscription in denied]
+
     def _end(self, subscription: Subscription) -> None:
         self._delivery.stop(subscription)
         self._sessions.forget_subscription(subscription)

@@ -14,6 +14,7 @@ cdef class RocketmqHandler(ConnectionHandler):
     cdef Connection _connection
     cdef object _sender
     cdef object _identity
+    cdef object _denials
     cdef long long _idle_until_ms
     cdef long long _held_until_ms
 

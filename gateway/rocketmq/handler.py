@@ -16,7 +16,9 @@ from core.errors import LmqError
 from core.metrics import DoorMetrics
 from core.properties import encode_origin
 from gateway.address import format_address
-from gateway.auth.authenticator import Authenticator, Identity
+from gateway.auth.authenticator import Authenticator, Credentials, Identity, LoginAnswer
+from gateway.auth.denials import Denials
+from gateway.auth.login_log import log_refusal
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.rocketmq.client_table import Client, ClientTable
 from gateway.rocketmq.codec import Frames
@@ -162,12 +164,22 @@ class RocketmqHandler(ConnectionHandler):
             door.frames, door.run, door.settings.frame_bytes_max, plain_host(transport.peer_host)
         )
         self._sender: Sender | None = None
-        self._identity: Identity | None = door.authenticator.authenticate("rocketmq", None, None, transport.peer)
+        self._identity: Identity | None = None
+        self._denials: Denials | None = None  # made when something is denied
         self._idle_until_ms = 0  # the first call of the timer, at once, sets it
         self._held_until_ms = 0  # the first deadline of the held pulls, or one before it
         door.metrics.connections += 1
         door.metrics.connections_total += 1
         self._name_origin()
+        door.authenticator.begin(Credentials("rocketmq", None, None, transport.peer), self._finish_login)
+
+    def _finish_login(self, answer: LoginAnswer, now_ms: int) -> None:
+        del now_ms
+        if isinstance(answer, Identity):
+            self._identity = answer
+            self._name_origin()
+        else:
+            log_refusal(self.transport.conn_id, self.transport.peer, b"", b"", answer.value)
 
     # The transport calls these.
 
@@ -190,7 +202,7 @@ class RocketmqHandler(ConnectionHandler):
                 self.transport.peer,
                 error.reason,
             )
-            self.transport.close()
+            self._hang_up("malformed_frame")
             return
         if not self.transport.is_writable:
             self.transport.pause_reading()
@@ -211,6 +223,8 @@ class RocketmqHandler(ConnectionHandler):
             self._door.pulls.forget(pull)
         self._door.clients.drop(self.client)
         self._door.metrics.connections -= 1
+        if self._denials is not None:
+            self._denials.end()
         self._sender = None  # refers back here: what is closed is not to wait for the collector of cycles
 
     def on_timer(self, now_ms: int) -> None:
@@ -223,7 +237,11 @@ class RocketmqHandler(ConnectionHandler):
         elif not self._idle_until_ms:
             self._idle_until_ms = now_ms + self._door.settings.idle_timeout_ms
         elif self._idle_until_ms <= now_ms:
-            self.transport.close()
+            self._hang_up("idle for too long")
+
+    def _hang_up(self, why: str) -> None:
+        self.transport.end_reason = why
+        self.transport.close()
 
     def next_deadline_ms(self) -> int | None:
         """Return when the next held pull, or the connection's patience, ends."""
@@ -242,11 +260,22 @@ class RocketmqHandler(ConnectionHandler):
 
     def may_read(self, queue: bytes) -> bool:
         """Whether this client may read the queue or topic."""
-        return self._identity is not None and self._identity.may.may_subscribe(queue)
+        is_allowed = self._identity is not None and self._identity.may.may_subscribe(queue)
+        if not is_allowed:
+            self._note_denied("read", queue)
+        return is_allowed
 
     def may_publish(self, topic: bytes) -> bool:
         """Whether this client may send to the topic."""
-        return self._identity is not None and self._identity.may.may_publish(topic)
+        is_allowed = self._identity is not None and self._identity.may.may_publish(topic)
+        if not is_allowed:
+            self._note_denied("publish", topic)
+        return is_allowed
+
+    def _note_denied(self, action: str, name: bytes) -> None:
+        if self._denials is None:
+            self._denials = Denials(self.transport.conn_id, self._identity.user if self._identity is not None else "")
+        self._denials.note(action, name)
 
     def hold(self, pull: HeldPull) -> None:
         """Keep a pull that waits."""

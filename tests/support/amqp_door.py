@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from array import array
 
 from pamqp import body, commands, header
@@ -11,8 +10,6 @@ from pamqp.commands import Basic, Confirm, Connection, Queue
 from core.message import StoredBatch
 from core.properties import decode_properties
 from gateway.amqp.handler import AmqpDoor
-from gateway.auth.authenticator import Authenticator
-from gateway.runtime import Clock
 from gateway.settings import AmqpSettings
 from tests.support import amqp, mqtt
 from tests.support.mqtt_door import STORE, DoorPeer, MemoryTransport, World
@@ -97,7 +94,7 @@ class AmqpWorld(World):
 
     def open(self):
         super().open()
-        self.amqp = AmqpDoor(self.broker, self.amqp_settings, Authenticator(self.auth, os.environ, Clock()))
+        self.amqp = AmqpDoor(self.broker, self.amqp_settings, self.authenticator)
         self.amqp.start(self.now_ms)
         self.amqp_counts = self.metrics.door("amqp")
         self.turn()

@@ -11,9 +11,9 @@ from core.store.message_store import MessageStore
 from gateway.auth.authenticator import Authenticator
 from gateway.mqtt.handler import MqttDoor
 from gateway.net.protocol import Transport
-from gateway.runtime import Clock
 from gateway.settings import AuthSettings, MqttSettings
 from tests.support import mqtt
+from tests.support.logins import HandClock, HandWork
 
 NOW_MS = 1_790_000_000_000
 STORE = StoreSettings(segment_bytes=1024 * 1024)
@@ -142,7 +142,10 @@ class World:
         self.is_turn_due = self.is_flush_due = False
         self.broker.schedule = self._schedule
         self.broker.durability.request_flush = self._request_flush
-        self.door = MqttDoor(self.broker, self.settings, Authenticator(self.auth, os.environ, Clock()))
+        self.checks = HandWork()
+        clock = HandClock(lambda: self.now_ms)
+        self.authenticator = Authenticator(self.auth, os.environ, clock, self.checks)
+        self.door = MqttDoor(self.broker, self.settings, self.authenticator)
         self.door.start(self.now_ms)
         self.counts = self.metrics.door("mqtt")
         self.turn()

@@ -16,6 +16,7 @@ from gateway.rocketmq.handler import RocketmqDoor, RocketmqHandler
 from gateway.rocketmq.message_codec import Record, decode_records
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings, RocketmqSettings
+from tests.support.logins import HandWork
 from tests.support.rocketmq import LOCALHOST, request_frame, send_frame
 
 NOW_MS = 1_790_000_000_000
@@ -145,7 +146,7 @@ class DoorSite:
         self.now_ms = NOW_MS
         self.store = MessageStore.open(folder, StoreSettings(segment_bytes=1 << 20), now_ms=self.now_ms)
         self.broker = Broker(self.store, parent_topic=b"LMQ_PARENT", is_sync=True, metrics=Metrics())
-        authenticator = Authenticator(AuthSettings(rocketmq_anonymous=anonymous), {}, Clock())
+        authenticator = Authenticator(AuthSettings(rocketmq_anonymous=anonymous), {}, Clock(), HandWork())
         self.door = RocketmqDoor(self.broker, settings or RocketmqSettings(), authenticator)
         self._count = 0
 

@@ -2,86 +2,201 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.auth.authenticator import SLOW_CHECKS_MAX, Authenticator, is_loopback
-from gateway.auth.users import hash_password
+from gateway.auth import users
+from gateway.auth.authenticator import PASSWORD_BYTES_MAX, Authenticator, Credentials, Identity, Refusal, is_loopback
+from gateway.auth.password_checks import REST_MS_MAX
 from gateway.settings import AuthSettings, SettingsError
+from tests.support.logins import HandClock, HandWork, quick_hash
 
 HERE = "127.0.0.1:40000"
 FAR = "192.0.2.7:40000"
+CHEAP = "scrypt$16$1$1$c2FsdA==$"
 
 
-class Clock:
-    def __init__(self):
-        self.ms = 1_000_000
+class Site:
+    """An authenticator whose checks run at once, or when the test says so."""
 
-    def now_ms(self):
-        return self.ms
+    def __init__(self, environment=None, **settings):
+        self.work = HandWork()
+        clock = HandClock(lambda: 1_000_000)
+        self.auth = Authenticator(AuthSettings.model_validate(settings), environment or {}, clock, self.work)
 
+    def ask(self, protocol, user, password, peer):
+        """Return the list that the answer comes into."""
+        answers = []
+        self.auth.begin(Credentials(protocol, user, password, peer), lambda answer, _: answers.append(answer))
+        return answers
 
-def _authenticator(environment=None, **settings):
-    return Authenticator(AuthSettings.model_validate(settings), environment or {}, Clock())
+    def answer(self, *credentials):
+        (answer,) = self.ask(*credentials)
+        return answer
+
+    def user(self, *credentials):
+        """Return the name of the user that comes in, None where none does."""
+        answer = self.answer(*credentials)
+        return answer.user if isinstance(answer, Identity) else None
 
 
 @pytest.fixture(scope="module")
 def kept():
-    return hash_password("secret")
+    return quick_hash("secret")
 
 
 def test_anonymous_clients_come_in_where_the_settings_say_so():
-    auth = _authenticator()
-    assert auth.authenticate("mqtt", None, None, FAR).user == ""
-    assert auth.authenticate("rocketmq", None, None, FAR).user == ""
-    assert auth.authenticate("amqp", None, None, HERE) is None
-    closed = _authenticator(mqtt_anonymous=False, rocketmq_anonymous=False)
-    assert closed.authenticate("mqtt", None, None, HERE) is None
-    assert closed.authenticate("rocketmq", None, None, HERE) is None
+    site = Site()
+    assert site.user("mqtt", None, None, FAR) == ""
+    assert site.user("rocketmq", None, None, FAR) == ""
+    assert site.answer("amqp", None, None, HERE) is Refusal.NAMELESS
+    closed = Site(mqtt_anonymous=False, rocketmq_anonymous=False)
+    assert closed.answer("mqtt", None, None, HERE) is Refusal.NAMELESS
+    assert closed.answer("rocketmq", None, None, HERE) is Refusal.NAMELESS
+
+
+def test_name_that_is_not_known_comes_in_as_anonymous_where_anonymous_clients_do(kept):
+    site = Site(users={"alice": {"password_hash": kept}})
+    assert site.user("mqtt", "bob", b"anything", FAR) == ""
+    assert site.user("mqtt", "guest", b"guest", FAR) == ""
+    assert site.work.count == 0
+    assert site.answer("mqtt", "alice", b"anything", FAR) is Refusal.WRONG
+    assert site.answer("amqp", "bob", b"anything", FAR) is Refusal.WRONG
+    closed = Site(mqtt_anonymous=False)
+    assert closed.answer("mqtt", "bob", b"anything", FAR) is Refusal.WRONG
 
 
 def test_guest_comes_in_by_amqp_from_this_machine_only():
-    auth = _authenticator()
-    assert auth.authenticate("amqp", "guest", b"guest", HERE).user == "guest"
-    assert auth.authenticate("amqp", "guest", b"guest", "[::1]:5") is not None
-    assert auth.authenticate("amqp", "guest", b"other", HERE) is None
-    assert auth.authenticate("amqp", "guest", b"guest", FAR) is None
-    assert auth.authenticate("mqtt", "guest", b"guest", HERE) is None
-    assert _authenticator(amqp_guest=False).authenticate("amqp", "guest", b"guest", HERE) is None
+    site = Site()
+    assert site.user("amqp", "guest", b"guest", HERE) == "guest"
+    assert site.user("amqp", "guest", b"guest", "[::1]:5") == "guest"
+    assert site.answer("amqp", "guest", b"other", HERE) is Refusal.WRONG
+    assert site.answer("amqp", "guest", b"guest", FAR) is Refusal.WRONG
+    assert Site(amqp_guest=False).answer("amqp", "guest", b"guest", HERE) is Refusal.WRONG
+
+
+def test_guest_does_not_come_in_where_a_proxy_stands_in_front(kept):
+    assert Site(behind_proxy=True).answer("amqp", "guest", b"guest", HERE) is Refusal.WRONG
+    named = Site(behind_proxy=True, users={"guest": {"password_hash": kept}})
+    assert named.user("amqp", "guest", b"secret", HERE) == "guest"
+
+
+def test_guest_of_the_settings_has_the_password_of_the_settings(kept):
+    site = Site(users={"guest": {"password_hash": kept}})
+    assert site.answer("amqp", "guest", b"guest", HERE) is Refusal.WRONG
+    assert site.user("amqp", "guest", b"secret", FAR) == "guest"
 
 
 def test_user_of_the_settings_comes_in_with_the_right_password_and_its_rights(kept):
-    auth = _authenticator(users={"alice": {"password_hash": kept, "may_publish": False}})
-    identity = auth.authenticate("mqtt", "alice", b"secret", FAR)
+    site = Site(users={"alice": {"password_hash": kept, "may_publish": False}})
+    identity = site.answer("mqtt", "alice", b"secret", FAR)
     assert identity.user == "alice"
     assert not identity.may.may_publish(b"a")
-    assert auth.authenticate("mqtt", "alice", b"wrong", FAR) is None
-    assert auth.authenticate("mqtt", "alice", None, FAR) is None
-    assert auth.authenticate("mqtt", "bob", b"secret", FAR) is None
+    assert site.answer("mqtt", "alice", b"wrong", FAR) is Refusal.WRONG
+    assert site.answer("mqtt", "alice", None, FAR) is Refusal.WRONG
 
 
 def test_password_may_stand_in_the_environment():
-    auth = _authenticator({"PASSWORD": "secret"}, users={"alice": {"password_env": "PASSWORD"}})
-    assert auth.authenticate("amqp", "alice", b"secret", FAR) is not None
+    site = Site({"PASSWORD": "secret"}, users={"alice": {"password_env": "PASSWORD"}})
+    assert site.user("amqp", "alice", b"secret", FAR) == "alice"
 
 
 @pytest.mark.parametrize("user", [{}, {"password_env": "NOT_THERE"}, {"password_hash": "secret"}])
 def test_user_without_a_password_that_can_be_checked_is_a_wrong_setting(user):
     with pytest.raises(SettingsError, match=r"auth\.users\.alice"):
-        _authenticator(users={"alice": user})
+        Site(users={"alice": user})
 
 
-def test_guesser_is_held_off_by_address_and_others_are_not():
-    auth = _authenticator({"PASSWORD": "secret"}, users={"alice": {"password_env": "PASSWORD"}})
-    for number in range(SLOW_CHECKS_MAX):
-        assert auth.authenticate("mqtt", "alice", b"%d" % number, FAR) is None
-    assert auth.authenticate("mqtt", "alice", b"secret", FAR) is None
-    assert auth.authenticate("mqtt", "alice", b"secret", HERE) is not None
-    assert auth.authenticate("mqtt", "alice", b"secret", FAR) is not None  # right, and known by now
-    auth._clock.ms += 60_000
-    assert auth.authenticate("mqtt", "alice", b"wrong", FAR) is None
+def test_user_without_a_name_is_a_wrong_setting(kept):
+    with pytest.raises(SettingsError, match=r"auth\.users needs a name"):
+        Site(users={"": {"password_hash": kept}})
+
+
+def test_answer_waits_for_the_check_and_a_remembered_password_does_not(kept):
+    site = Site(users={"alice": {"password_hash": kept}})
+    site.work.holds = True
+    first = site.ask("mqtt", "alice", b"secret", FAR)
+    assert first == []
+    site.work.finish()
+    assert [one.user for one in first] == ["alice"]
+    assert site.user("mqtt", "alice", b"secret", HERE) == "alice"
+    assert site.work.count == 1
+
+
+def test_wrong_passwords_do_not_lock_out_a_right_one_from_the_same_address(kept):
+    site = Site(users={"alice": {"password_hash": kept}})
+    guesses = [site.ask("mqtt", "alice", b"%d" % number, FAR) for number in range(30)]
+    site.work.pass_time(REST_MS_MAX)
+    right = site.ask("mqtt", "alice", b"secret", FAR)
+    site.work.pass_time(REST_MS_MAX)
+    assert [one.user for one in right] == ["alice"]
+    assert [] in guesses  # they wait
+
+
+@pytest.mark.parametrize("protocol", ["mqtt", "amqp"])
+def test_name_that_is_not_known_is_checked_as_slowly_as_one_that_is(protocol, monkeypatch):
+    checked = []
+    monkeypatch.setattr(users, "check_password", lambda password, kept: bool(checked.append((password, kept))))
+    known = {
+        "alice": {"password_hash": CHEAP + "YWxpY2U="},
+        "bob": {"password_hash": "pbkdf2-sha256$7$c2FsdA==$Ym9i"},
+        "eve": {"password_env": "EVE"},
+    }
+    site = Site({"EVE": "secret"}, users=known, mqtt_anonymous=False)
+    for name in (*known, *(f"stranger {number}" for number in range(40)), "guest"):
+        assert site.answer(protocol, name, b"wrong", FAR) is Refusal.WRONG
+    costs = [kept.split("$")[:-2] for _, kept in checked]
+    assert len(costs) == len(known) + 41
+    assert [cost for cost in costs if cost not in costs[:3]] == []
+    assert all(costs[:3].count(cost) == 1 for cost in costs[:3])
+    assert {cost[0] for cost in costs[3:]} == {"scrypt", "pbkdf2-sha256"}
+    again = Site({"EVE": "secret"}, users=known, mqtt_anonymous=False)
+    again.answer(protocol, "stranger", b"1", FAR)
+    again.answer(protocol, "stranger", b"2", FAR)
+    assert checked[-1][1] == checked[-2][1]
+
+
+def test_name_is_checked_slowly_also_where_there_is_no_user(monkeypatch):
+    checked = []
+    monkeypatch.setattr(users, "check_password", lambda password, kept: bool(checked.append(kept)))
+    assert Site(mqtt_anonymous=False).answer("mqtt", "bob", b"x", FAR) is Refusal.WRONG
+    assert [kept.split("$")[:4] for kept in checked] == [["scrypt", "16384", "8", "1"]]
+
+
+def test_right_password_of_a_decoy_lets_nobody_in(monkeypatch):
+    monkeypatch.setattr(users, "check_password", lambda _password, _kept: True)
+    assert Site(mqtt_anonymous=False).answer("mqtt", "bob", b"x", FAR) is Refusal.WRONG
+
+
+def test_very_long_password_is_wrong_and_not_kept(kept):
+    site = Site(users={"alice": {"password_hash": kept}}, mqtt_anonymous=False)
+    for name in ("alice", "bob"):
+        assert site.answer("mqtt", name, b"x" * (PASSWORD_BYTES_MAX + 1), FAR) is Refusal.WRONG
+    assert site.work.count == 0
+
+
+def test_login_that_is_cancelled_is_not_answered(kept):
+    site = Site(users={"alice": {"password_hash": kept}})
+    site.work.holds = True
+    answers = []
+    attempt = site.auth.begin(Credentials("mqtt", "alice", b"secret", FAR), lambda answer, _: answers.append(answer))
+    site.auth.cancel(attempt)
+    site.work.finish_all()
+    assert answers == []
+
+
+def test_rights_are_known_of_those_who_may_come_in_now(kept):
+    site = Site(users={"alice": {"password_hash": kept, "may_subscribe": False}})
+    assert not site.auth.find_rights("mqtt", "alice").may_subscribe(b"t")
+    assert site.auth.find_rights("mqtt", "").may_subscribe(b"t")
+    assert site.auth.find_rights("mqtt", "bob") is None
+    assert site.auth.find_rights("amqp", "") is None
+    assert Site(mqtt_anonymous=False).auth.find_rights("mqtt", "") is None
 
 
 def test_open_ways_in_are_said():
-    assert len(_authenticator().describe()) == 3
-    assert _authenticator(mqtt_anonymous=False, rocketmq_anonymous=False, amqp_guest=False).describe() == []
+    said = Site().auth.describe()
+    assert len(said) == 3
+    assert "behind_proxy" in said[2]
+    assert len(Site(behind_proxy=True).auth.describe()) == 2
+    assert Site(mqtt_anonymous=False, rocketmq_anonymous=False, amqp_guest=False).auth.describe() == []
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import hashlib
 import pytest
 
 from gateway.auth.permissions import ALL
-from gateway.auth.users import PasswordHashError, User, check_password, hash_password
+from gateway.auth.users import PasswordHashError, User, check_password, hash_password, make_decoy, parse_hash
 
 
 def test_password_is_right_against_its_own_hash_only():
@@ -55,7 +55,16 @@ def test_what_is_taken_for_a_hash_can_be_checked(numbers):
     assert not check_password(b"secret", f"scrypt${numbers}$c2FsdA==$c2FsdA==")
 
 
-def test_user_with_a_plain_password_is_checked_against_it():
-    user = User("a", ALL, plain=b"secret")
+def test_user_is_checked_against_the_hash():
+    user = User("a", ALL, hash_password("secret"))
     assert user.check(b"secret")
     assert not user.check(b"secre")
+
+
+@pytest.mark.parametrize("kept", ["scrypt$1024$4$2$c2FsdA==$c2FsdGtleQ==", "pbkdf2-sha512$77$c2FsdA==$c2FsdA=="])
+def test_decoy_is_as_dear_as_the_hash_and_holds_nothing_of_it(kept):
+    decoy, true = parse_hash(make_decoy(kept)), parse_hash(kept)
+    assert (decoy.kind, decoy.numbers) == (true.kind, true.numbers)
+    assert (len(decoy.salt), len(decoy.key)) == (len(true.salt), len(true.key))
+    assert decoy.salt != true.salt
+    assert decoy.key != true.key

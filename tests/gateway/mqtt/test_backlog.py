@@ -6,7 +6,7 @@ from gateway.mqtt.session import GONE, Session, Subscription
 
 
 def make_subscription():
-    return Subscription(Session(b"c", is_persistent=True), b"t/#", 1, 0, 0)
+    return Subscription(Session(b"c", b"", is_persistent=True), b"t/#", 1, 0, 0)
 
 
 def test_backlog_is_done_when_nothing_is_left():

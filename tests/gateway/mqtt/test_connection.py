@@ -26,6 +26,8 @@ def feed(connection, data, now_ms=0):
     events = []
     connection.receive_data(data, now_ms)
     while (event := connection.next_event()) is not None:
+        if isinstance(event, Connect):
+            connection.accept(now_ms)
         if event is Run.PUBLISHES:
             for topic in connection._reader.columns.batch.topics:
                 check_topic(topic)

@@ -19,12 +19,12 @@ def push(session, one, count):
 
 
 def test_sources_are_numbered_from_1_because_0_is_for_retained_messages():
-    session = Session(b"c", is_persistent=False)
+    session = Session(b"c", b"", is_persistent=False)
     assert [subscription(session, name).source for name in (b"a", b"b")] == [1, 2]
 
 
 def test_source_of_an_ended_subscription_is_used_again():
-    session = Session(b"c", is_persistent=False)
+    session = Session(b"c", b"", is_persistent=False)
     first = subscription(session, b"a")
     subscription(session, b"b")
     session.drop_subscription(first)
@@ -34,7 +34,7 @@ def test_source_of_an_ended_subscription_is_used_again():
 
 
 def test_source_with_messages_in_flight_is_kept_until_they_are_acknowledged():
-    session = Session(b"c", is_persistent=False)
+    session = Session(b"c", b"", is_persistent=False)
     first = subscription(session, b"a")
     push(session, first, 2)
     session.drop_subscription(first)
@@ -47,7 +47,7 @@ def test_source_with_messages_in_flight_is_kept_until_they_are_acknowledged():
 
 
 def test_window_is_made_when_it_is_needed_and_knows_all_sources():
-    session = Session(b"c", is_persistent=False)
+    session = Session(b"c", b"", is_persistent=False)
     one, two = subscription(session, b"a"), subscription(session, b"b")
     assert session.window is None
     assert session.room(10) == 10
@@ -59,7 +59,7 @@ def test_window_is_made_when_it_is_needed_and_knows_all_sources():
 
 
 def test_resting_session_waits_for_nothing():
-    session = Session(b"c", is_persistent=True)
+    session = Session(b"c", b"", is_persistent=True)
     session.blocked.append(subscription(session, b"a"))
     session.rest()
     assert session.blocked == []

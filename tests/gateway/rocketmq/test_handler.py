@@ -148,11 +148,19 @@ def test_locks_and_configs_are_answered(peer):
     assert peer.ask(35, clientID="c", consumerGroup="g").code == 0
 
 
-def test_a_client_without_a_name_is_refused_where_the_settings_say_so(tmp_path):
+def test_a_client_without_a_name_is_refused_where_the_settings_say_so(tmp_path, caplog):
     site = DoorSite(tmp_path / "d", anonymous=False)
     peer = site.connect()
     assert peer.send(b"x").code == 16
     assert peer.ask(105, topic="TBW102").code == 16
+    peer.send(b"x")
+    peer.close()
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [
+        "login refused conn=1 peer=127.0.0.1:10911 client= user= reason=anonymous clients are not let in",
+        "denied publish conn=1 user= name=T",
+        "denied more conn=1 user= count=1",
+    ]
     site.close()
 
 

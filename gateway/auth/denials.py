@@ -1,0 +1,38 @@
+"""What a connection may not do and tries to: said in the log, a few times."""
+
+from __future__ import annotations
+
+import logging
+
+from gateway.logs import said
+
+LOGGER = logging.getLogger(__name__)
+
+SAID_MAX = 16  # lines of one connection; what is denied after them is counted
+
+
+class Denials:
+    """What one connection was denied: a line for each action and name, SAID_MAX at most, and a count at the end."""
+
+    __slots__ = ("_conn_id", "_told", "_unsaid", "_user")
+
+    def __init__(self, conn_id: int, user: str) -> None:
+        self._conn_id = conn_id
+        self._user = user
+        self._told: set[tuple[str, str]] = set()
+        self._unsaid = 0
+
+    def note(self, action: str, name: bytes | str) -> None:
+        """Note that an action on `name` was denied."""
+        key = (action, said(name))
+        if key not in self._told and len(self._told) < SAID_MAX:
+            self._told.add(key)
+            LOGGER.warning("denied %s conn=%d user=%s name=%s", action, self._conn_id, said(self._user), key[1])
+        else:
+            self._unsaid += 1
+
+    def end(self) -> None:
+        """Say how often something was denied beside the lines; harmless when done before."""
+        if self._unsaid:
+            LOGGER.warning("denied more conn=%d user=%s count=%d", self._conn_id, said(self._user), self._unsaid)
+            self._unsaid = 0

@@ -1,0 +1,113 @@
+"""Which connection has which session: to resume, to take over, to leave; and whose a session is.
+
+Source: docs/protocols/mqtt.md, "Whose a session is".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from core.metrics import DoorMetrics
+from gateway.auth.authenticator import Authenticator, Identity
+from gateway.mqtt.delivery import Delivery
+from gateway.mqtt.login import PROTOCOL
+from gateway.mqtt.session import Session
+from gateway.mqtt.session_table import SessionTable
+from gateway.mqtt.subscribing import Subscribing
+
+
+class Attached(Protocol):
+    """A connection with a session."""
+
+    def take_over(self, now_ms: int) -> None:
+        """Give way to a newer connection of the same client."""
+
+    def shut_down(self, now_ms: int) -> None:
+        """Close because the gateway stops."""
+
+
+class Attachment(NamedTuple):
+    """What a connection got: a session, whether that was there before, and the filters that its user may not read."""
+
+    session: Session
+    is_present: bool
+    denied: list[bytes]
+
+
+class Attachments:
+    """The sessions that have a connection.
+
+    Args:
+        sessions: All sessions.
+        subscribing: Ends them, and their subscriptions.
+        delivery: What sends to them.
+        authenticator: Knows who may come in now.
+        metrics: The door's.
+    """
+
+    def __init__(
+        self,
+        sessions: SessionTable,
+        subscribing: Subscribing,
+        delivery: Delivery,
+        authenticator: Authenticator,
+        metrics: DoorMetrics,
+    ) -> None:
+        self._sessions = sessions
+        self._subscribing = subscribing
+        self._delivery = delivery
+        self._authenticator = authenticator
+        self._metrics = metrics
+        self._connections: dict[bytes, Attached] = {}  # by client identifier
+
+    def __iter__(self) -> Iterator[Attached]:
+        """Give all connections that have a session."""
+        return iter(list(self._connections.values()))
+
+    def attach(
+        self, connection: Attached, client_id: bytes, identity: Identity, *, is_clean: bool, now_ms: int
+    ) -> Attachment | None:
+        """Give a new connection the session of its client, None where that belongs to another user.
+
+        An older connection of the client gives way. A subscription that the user may not have any more is ended.
+        """
+        user = identity.user.encode()
+        session = self._sessions.find(client_id)
+        if session is not None and self._is_foreign(session, user):
+            return None
+        older = self._connections.get(client_id)
+        if older is not None:  # MQTT-3.1.4-2
+            older.take_over(now_ms)
+        self._connections[client_id] = connection
+        session = self._sessions.find(client_id)
+        if session is not None and (is_clean or session.owner not in {None, b"", user}):  # MQTT-3.1.2-6
+            self._subscribing.end_session(session)
+            session = None
+        is_present = session is not None
+        denied: list[bytes] = []
+        if session is None:
+            session = self._sessions.create(client_id, user, is_persistent=not is_clean)
+        else:
+            self._sessions.note_online(session, user)
+            denied = self._subscribing.end_denied(session, identity.may)
+        self._metrics.sessions = len(self._sessions)
+        return Attachment(session, is_present, denied)
+
+    def _is_foreign(self, session: Session, user: bytes) -> bool:
+        """Return whether a session belongs to another user, one who can come back to it."""
+        owner = session.owner
+        if owner is None or owner == user:
+            return False
+        return self._authenticator.find_rights(PROTOCOL, owner.decode()) is not None
+
+    def detach(self, session: Session, now_ms: int) -> None:
+        """Take a session from its connection: a clean one ends, a durable one waits."""
+        del self._connections[session.client_id]
+        self._delivery.pause(session)
+        session.outlet = None
+        if session.is_persistent:
+            self._sessions.note_idle(session, now_ms)
+        else:
+            self._subscribing.end_session(session)
+        self._metrics.sessions = len(self._sessions)

@@ -1,0 +1,33 @@
+"""What a CONNECT says of its client: the client identifier, the credentials; and how a refusal is answered."""
+
+from __future__ import annotations
+
+import secrets
+
+from gateway.auth.authenticator import Credentials, Refusal
+from gateway.mqtt.packets import OLD_LEVEL, Connect
+from gateway.mqtt.reason_codes import ConnectCode
+
+PROTOCOL = "mqtt"
+CODES = {
+    Refusal.NAMELESS: ConnectCode.NOT_AUTHORIZED,
+    Refusal.WRONG: ConnectCode.BAD_CREDENTIALS,
+    Refusal.BUSY: ConnectCode.SERVER_UNAVAILABLE,
+}
+
+
+def check_client_id(connect: Connect, bytes_max: int) -> tuple[ConnectCode, bytes]:
+    """Return whether the client identifier is taken, and the one that the client has from now on."""
+    client_id = connect.client_id
+    if not client_id:
+        if not connect.is_clean or connect.level == OLD_LEVEL:  # MQTT-3.1.3-8
+            return ConnectCode.IDENTIFIER_REJECTED, client_id
+        return ConnectCode.ACCEPTED, b"lmq-" + secrets.token_hex(8).encode()
+    if len(client_id) > bytes_max:
+        return ConnectCode.IDENTIFIER_REJECTED, client_id
+    return ConnectCode.ACCEPTED, client_id
+
+
+def credentials_of(connect: Connect, peer: str) -> Credentials:
+    """Return what a client says of itself."""
+    return Credentials(PROTOCOL, None if connect.user is None else connect.user.decode(), connect.password, peer)

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from gateway.auth.login_log import log_login, log_refusal
+
+
+def test_logins_and_refusals_bear_connection_and_name(caplog):
+    caplog.set_level("INFO")
+    log_login(3, "192.0.2.7:5", b"dev", b"alice", is_known=True)
+    log_login(4, "192.0.2.7:6", b"dev", "bob", is_known=False)
+    log_refusal(5, "192.0.2.7:7", "dev", b"x" * 1_000, "wrong user name or password")
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "logged in conn=3 peer=192.0.2.7:5 client=dev user=alice"),
+        ("INFO", "let in without a login conn=4 peer=192.0.2.7:6 client=dev user=bob"),
+        (
+            "WARNING",
+            f"login refused conn=5 peer=192.0.2.7:7 client=dev user={'x' * 128}... reason=wrong user name or password",
+        ),
+    ]

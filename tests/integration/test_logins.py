@@ -1,0 +1,134 @@
+"""Logins over real sockets and threads, and what the log says of a connection from its first line to its last."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+
+import aio_pika
+import aiomqtt
+import aiormq
+import pytest
+
+from gateway.auth.users import hash_password
+from gateway.sdk.producer import Producer
+from gateway.settings import AuthSettings
+from tests.support import mqtt
+from tests.support.gateway import running_gateway
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
+
+WAIT_S = 20
+KEPT = hash_password("secret")  # as dear as those of the settings
+GUESSERS = 24
+
+
+def auth(**settings):
+    users = {"alice": {"password_hash": KEPT}, "bob": {"password_hash": KEPT, "may_publish": False}}
+    return AuthSettings.model_validate({"users": users, **settings})
+
+
+def client(gateway, user, password="secret", **options):
+    host, port = gateway.listening["mqtt"]
+    return aiomqtt.Client(host, port, username=user, password=password, timeout=WAIT_S, **options)
+
+
+async def guess(gateway, number):
+    """Try one wrong password after the other, from this address, for ever."""
+    tried = 0
+    while True:
+        reader, writer = await asyncio.open_connection(*gateway.listening["mqtt"])
+        try:
+            password = b"%d-%d" % (number, tried)
+            writer.write(mqtt.connect(b"guesser-%d" % number, user=b"alice", password=password))
+            await reader.read()
+        finally:
+            writer.close()
+        tried += 1
+
+
+async def test_right_password_gets_in_beside_guessers_from_its_address_and_nobody_else_waits(tmp_path):
+    async with running_gateway(tmp_path, auth=auth()) as gateway:
+        guessers = [asyncio.create_task(guess(gateway, number)) for number in range(GUESSERS)]
+        async with client(gateway, None, None, identifier="live") as live:
+            await live.subscribe("t")
+            while gateway.authenticator._checks._waiting_count < GUESSERS // 2:
+                await asyncio.sleep(0.01)
+            slowest_s = 0.0
+            for _ in range(20):
+                began_s = time.monotonic()
+                await live.publish("t", b"x")
+                await asyncio.wait_for(anext(live.messages), WAIT_S)
+                slowest_s = max(slowest_s, time.monotonic() - began_s)
+            async with client(gateway, "alice", identifier="mine"):
+                pass
+            connection = await aio_pika.connect(
+                "amqp://bob:secret@{}:{}/".format(*gateway.listening["amqp"]), timeout=WAIT_S
+            )
+            await connection.close()
+        for guesser in guessers:
+            guesser.cancel()
+        await asyncio.gather(*guessers, return_exceptions=True)
+        assert slowest_s < 0.5
+
+
+async def test_session_is_not_for_another_user(tmp_path):
+    async with running_gateway(tmp_path, auth=auth()) as gateway:
+        durable = {"identifier": "device-1", "clean_session": False}
+        async with client(gateway, "alice", **durable) as owner:
+            await owner.subscribe("t", qos=1)
+        async with client(gateway, "alice", identifier="p") as publisher:
+            await publisher.publish("t", b"secret", qos=1)
+        for user in ("bob", "stranger", None):
+            with pytest.raises(aiomqtt.MqttError, match=r"(?i)not authori[sz]ed"):
+                await client(gateway, user, "secret" if user else None, **durable).__aenter__()
+        async with client(gateway, "alice", **durable) as owner:
+            message = await asyncio.wait_for(anext(owner.messages), WAIT_S)
+            assert message.payload == b"secret"
+
+
+async def test_every_connection_is_logged_from_its_first_to_its_last_under_one_number(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    async with running_gateway(tmp_path, auth=auth(mqtt_anonymous=False)) as gateway:
+        async with client(gateway, "bob", identifier="dev") as device:
+            for _ in range(3):
+                await device.publish("t", b"x", qos=1)
+        with pytest.raises(aiomqtt.MqttError):
+            await client(gateway, "mallory", identifier="dev").__aenter__()
+        host, port = gateway.listening["amqp"]
+        connection = await aiormq.connect(f"amqp://alice:secret@{host}:{port}/")
+        await connection.close()
+        with pytest.raises(aiormq.exceptions.AMQPError):
+            await aiormq.connect(f"amqp://alice:wrong@{host}:{port}/")
+        async with Producer("{}:{}".format(*gateway.listening["namesrv"]), "makers") as producer:
+            await producer.send("T", b"x")
+        while len(gateway.connections):
+            await asyncio.sleep(0.01)
+    said = lives(caplog)
+    ends = {
+        ("connected mqtt", "logged in bob", "denied publish bob", "denied more bob", "disconnected disconnect"),
+        ("connected mqtt", "login refused mallory", "disconnected refused"),
+        ("connected amqp", "logged in alice", "disconnected connection.close"),
+        ("connected amqp", "login refused alice", "disconnected refused"),
+        ("connected rocketmq", "disconnected closed"),
+    }
+    assert set(said) == ends
+
+
+def lives(caplog):
+    """Return what was said of each connection, in order, without what differs between two runs."""
+    found = {}
+    for record in caplog.records:
+        line = record.getMessage()
+        number = re.search(r"conn=(\d+)", line)
+        if number:
+            words = line.partition(" conn=")[0]
+            detail = re.search(
+                r"(?:reason=|user=|door=)([\w.]+)", line if "reason=" not in line else line[line.index("reason=") :]
+            )
+            if "login refused" in words:
+                detail = re.search(r"user=(\w+)", line)
+            found.setdefault(number[1], []).append(f"{words} {detail[1]}")
+    return [tuple(lines) for lines in found.values()]
