@@ -39,7 +39,6 @@ HEARTBEAT_FRAME = encode_frame(FRAME_HEARTBEAT, 0, b"")
 FRAME_MAX_AT_FIRST = 8_192  # before both sides agreed; room for a token as password
 CLOSE_WAIT_MS = 5_000  # how long the answer to connection.close is waited for
 
-
 _HEADER = int(State.HEADER)
 _LOGIN = int(State.LOGIN)
 _OPEN = int(State.OPEN)
@@ -99,6 +98,10 @@ class AmqpConnection:
             self._tail.clear()
         self._buf = self._view = data
         self._pos = 0
+
+    def has_more(self) -> bool:
+        """Return whether something waits for the login, or for the rest of its frame."""
+        return bool(self._tail)
 
     def receive_eof(self) -> None:
         """The peer is gone: nothing is cut or sent any more."""

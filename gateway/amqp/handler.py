@@ -142,6 +142,8 @@ class AmqpHandler(ConnectionHandler):
     def on_data(self, data: bytes, now_ms: int) -> None:
         """Do what the bytes say; answers go out in one write."""
         connection = self._begin(now_ms)
+        if self._attempt is not None:  # this much is kept, and no more is read
+            self._transport.pause_reading()
         connection.receive_data(data, now_ms)
         for event in connection.events():
             self._do(event, now_ms)
@@ -154,8 +156,8 @@ class AmqpHandler(ConnectionHandler):
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
-        if self._attempt is not None:
-            self._has_ended = True
+        if self._attempt is not None and self._begin(now_ms).has_more():
+            self._has_ended = True  # what came is done after the login
             return
         self.output.is_ending = True
         self._answers.when_done(partial(self._hang_up, self._begin(now_ms)))
@@ -260,7 +262,6 @@ class AmqpHandler(ConnectionHandler):
         attempt = self._door.authenticator.begin(credentials, partial(self._finish_login, event))
         if connection.state == State.LOGIN:
             self._attempt = attempt
-            self._transport.pause_reading()
 
     def _finish_login(self, event: LoginAsked, answer: LoginAnswer, now_ms: int) -> None:
         """Let the user in or not; then go on with what came after its credentials, where that had to wait."""
@@ -273,6 +274,7 @@ class AmqpHandler(ConnectionHandler):
             return
         self._transport.resume_reading()
         self.on_data(b"", now_ms)
+        self._transport.deadline_changed()
         if self._has_ended:
             self.on_eof(now_ms)
 

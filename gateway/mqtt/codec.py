@@ -88,6 +88,11 @@ class PacketReader:
         self._packet_end = 0
         self._topic = b""  # of the message before: devices tend to stay with one
 
+    @property
+    def has_more(self) -> bool:
+        """Whether there are bytes after the packet that was read last."""
+        return self._pos < self._end or self._rest is not None or self._tail is not None
+
     def receive_data(self, data: bytes) -> None:
         """Take what was read; everything before it has been asked for with `read_next`.
 

@@ -22,6 +22,7 @@ cdef class MqttConnection:
     cdef long long _last_data_ms
     cdef bint _is_stopped
     cdef bint _is_held
+    cdef bytes _late
     cdef bytes _out
 
     cpdef receive_data(self, data, long long now_ms)

@@ -29,7 +29,7 @@ class MqttConnection:
 
     After each `receive_data`, ask `next_event` until it says None. An error ends the connection; `data_to_send` may
     still hold its last words. After `stop` and after a DISCONNECT nothing more comes. After a CONNECT nothing comes
-    until `accept`, and no data may be given; what came with it waits.
+    until `accept`: what came with it and after it waits.
 
     Args:
         columns: Where runs are decoded; shared by all connections of a door.
@@ -50,6 +50,7 @@ class MqttConnection:
         self._last_data_ms = 0
         self._is_stopped = False
         self._is_held = False
+        self._late = b""  # came while the login was waited for
         self._out = b""
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
@@ -63,7 +64,15 @@ class MqttConnection:
         self._last_data_ms = now_ms
         if self._deadline_ms == 0:
             self._deadline_ms = now_ms + self._connect_timeout_ms
-        self._reader.receive_data(data)
+        if self.is_waiting:
+            self._late += data
+        else:
+            self._reader.receive_data(data)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is something that waits for the login."""
+        return bool(self._late) or self._reader.has_more
 
     def receive_eof(self) -> None:
         """Take note that the peer sends no more."""
@@ -94,7 +103,10 @@ class MqttConnection:
         while not (self._is_stopped or self.is_waiting):
             found = self._reader.read_next()
             if found == _MORE:
-                return None
+                if not self._late:
+                    return None
+                self._take_late()
+                continue
             if found != _PACKET and self.is_connected:
                 return PUBLISHES if found == _PUBLISH_RUN else ACKS
             event = self._take_packet(found)
@@ -102,6 +114,10 @@ class MqttConnection:
                 return event
             self._out += PINGRESP_BYTES
         return None
+
+    def _take_late(self) -> None:
+        late, self._late = self._late, b""
+        self._reader.receive_data(late)
 
     def _take_packet(self, found: int) -> Event:
         reader = self._reader

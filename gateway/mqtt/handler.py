@@ -81,6 +81,8 @@ class MqttHandler(ConnectionHandler):
     def on_data(self, data: bytes, now_ms: int) -> None:
         """Decode what came and act on it."""
         connection = self._connection
+        if connection.is_waiting:  # this much is kept, and no more is read
+            self.transport.pause_reading()
         try:
             connection.receive_data(data, now_ms)
         except MqttError as error:
@@ -108,8 +110,8 @@ class MqttHandler(ConnectionHandler):
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: its connection ends, and not by a DISCONNECT. What came is answered."""
-        if self._connection.is_waiting:
-            self._has_ended = True
+        if self._connection.is_waiting and self._connection.has_more:
+            self._has_ended = True  # what came is done after the login
             return
         self._connection.receive_eof()
         if self._unkept:
@@ -201,7 +203,6 @@ class MqttHandler(ConnectionHandler):
         attempt = door.authenticator.begin(credentials, partial(self._finish_login, connect, client_id))
         if self._connection.is_waiting:
             self._attempt = attempt
-            self.transport.pause_reading()
 
     def _finish_login(self, connect: Connect, client_id: bytes, answer: LoginAnswer, now_ms: int) -> None:
         """Let the client in or not; then go on with what came with its CONNECT, where that had to wait."""
@@ -214,6 +215,7 @@ class MqttHandler(ConnectionHandler):
             return
         self.transport.resume_reading()
         self._go_on(now_ms)
+        self.transport.deadline_changed()
         if self._has_ended:
             self.on_eof(now_ms)
 

@@ -45,22 +45,23 @@ def ask(world, password="secret", *more):
 def test_client_waits_for_its_login_and_the_others_do_not(world):
     waiting = ask(world)
     assert waiting.take() == []
-    assert not waiting.transport.is_reading
     other = world.client()
     other.declare("q")
     assert other.publish(b"x", key="q").consume("q").bodies() == [b"x"]
     world.checks.finish()
     (tune,) = waiting.take()
     assert isinstance(tune, Connection.Tune)
-    assert waiting.transport.is_reading
 
 
 def test_what_came_with_the_credentials_is_done_after_the_login_in_order(world):
     peer = ask(world, "secret", Connection.TuneOk(2_047, 131_072, 0), Connection.Open("/"))
+    assert peer.transport.is_reading
     peer.send(Channel.Open()).send(Queue.Declare(queue="q"))
+    assert not peer.transport.is_reading
     assert peer.take() == []
     world.checks.finish()
     world.turn()
+    assert peer.transport.is_reading
     kinds = [Connection.Tune, Connection.OpenOk, Channel.OpenOk, Queue.DeclareOk]
     assert [type(one) for one in peer.take()] == kinds
 
@@ -98,6 +99,16 @@ def test_client_that_sends_no_more_during_its_login_is_served_and_closed(world):
     world.turn()
     assert isinstance(peer.take()[-1], Channel.OpenOk)
     assert peer.is_closed
+
+
+def test_client_that_closes_during_its_login_is_not_checked(world):
+    ask(world, "1")
+    peer = ask(world, "2").end()
+    world.turn()
+    assert peer.is_closed
+    world.checks.finish_all()
+    assert world.checks.count == 1
+    assert peer.take() == []
 
 
 def test_client_is_told_to_come_again_where_too_many_wait(world):

@@ -25,13 +25,11 @@ def world(make_world):
 def test_client_waits_for_its_login_and_the_others_do_not(world):
     waiting = world.connect(b"a", **ALICE)
     assert waiting.take() == []
-    assert not waiting.transport.is_reading
     subscriber = world.client(b"s", (b"t", 0))
     world.client(b"p").send(publish(b"t", b"x"))
     assert subscriber.bodies() == [b"x"]
     world.checks.finish()
     assert waiting.take() == [connack()]
-    assert waiting.transport.is_reading
     waiting.send(publish(b"t", b"mine", qos=1, packet_id=5))
     assert waiting.take() == [puback(5)]
     assert subscriber.bodies() == [b"mine"]
@@ -52,6 +50,31 @@ def test_what_came_with_the_connect_is_done_after_the_login_in_order(world):
     assert peer.take() == [connack(), suback(1, 0), publish(b"t", b"1"), puback(2)]
     peer.send(b"2")
     assert peer.take() == [publish(b"t", b"2"), puback(3)]
+
+
+def test_what_comes_during_the_login_is_done_after_it_and_no_more_is_read(world):
+    peer = world.dial().send(mqtt.connect(b"a", **ALICE), subscribe(1, (b"t", 0))[:3])
+    assert peer.transport.is_reading
+    peer.send(subscribe(1, (b"t", 0))[3:], publish(b"t", b"1", qos=1, packet_id=2)[:4])
+    assert not peer.transport.is_reading
+    assert peer.take() == []
+    world.checks.finish()
+    world.turn()
+    assert peer.transport.is_reading
+    assert peer.take() == [connack(), suback(1, 0)]
+    peer.send(publish(b"t", b"1", qos=1, packet_id=2)[4:])
+    assert peer.take() == [publish(b"t", b"1"), puback(2)]
+
+
+def test_client_that_closes_during_its_login_is_not_checked(world):
+    first = world.connect(b"a", user=b"alice", password=b"1")
+    second = world.connect(b"b", user=b"alice", password=b"2").end()
+    assert second.is_closed
+    second.handler.on_closed(world.now_ms)
+    first.end()
+    world.checks.finish_all()
+    assert world.checks.count == 1
+    assert first.take() == second.take() == []
 
 
 def test_what_came_with_a_refused_connect_is_not_done(world):  # MQTT-3.1.4-5
