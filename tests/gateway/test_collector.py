@@ -8,12 +8,15 @@ from collections import Counter
 import aiormq
 import pytest
 import pytest_asyncio
+from pamqp.commands import Connection
 
 from core.message import DispatchSet, RefRoom, Route
 from gateway.collector import NEVER, NEW_MIDDLE_COUNT, Collector
 from gateway.rocketmq.request_codes import RequestCode
-from tests.support import mqtt
+from gateway.settings import AuthSettings
+from tests.support import amqp, mqtt
 from tests.support.gateway import running_gateway
+from tests.support.logins import quick_hash
 from tests.support.rocketmq import request_frame, send_frame
 
 ROUNDS = 5
@@ -23,7 +26,8 @@ pytestmark = pytest.mark.asyncio
 
 @pytest_asyncio.fixture
 async def gateway(tmp_path):
-    async with running_gateway(tmp_path) as gateway:
+    users = {"alice": {"password_hash": quick_hash("secret")}}
+    async with running_gateway(tmp_path, auth=AuthSettings.model_validate({"users": users})) as gateway:
         yield gateway
 
 
@@ -73,6 +77,19 @@ async def test_mqtt_connections_leave_nothing(gateway):
                     mqtt.unsubscribe(2, b"a/#"),
                     last,
                 )
+
+
+async def test_logins_leave_nothing(gateway):
+    start_ok = {
+        password: Connection.StartOk({}, "PLAIN", f"\0alice\0{password}", "en_US") for password in ("secret", "x")
+    }
+    async with nothing_left_to_collect(gateway):
+        for number in range(ROUNDS):
+            for password in (b"secret", b"%d" % number):
+                await talk(gateway, "mqtt", mqtt.connect(b"c", user=b"alice", password=password))
+                await talk(gateway, "mqtt", unanswered=mqtt.connect(b"c", user=b"alice", password=password))
+            for method in start_ok.values():
+                await talk(gateway, "amqp", amqp.PROTOCOL_HEADER, amqp.method(0, method))
 
 
 async def use_amqp(gateway):
