@@ -18,6 +18,7 @@ from setuptools.errors import BaseError, CCompilerError
 
 # Plain Python modules with a .pxd beside them, in the order of the layers.
 COMPILED = [
+    "core/cache_budget.py",
     "core/message.py",
     "core/metrics.py",
     "core/room.py",

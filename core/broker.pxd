@@ -1,5 +1,6 @@
 import cython
 
+from core.cache_budget cimport CacheBudget
 from core.durability cimport Durability
 from core.lmq.router cimport Router
 from core.lmq.waiters cimport Reader, Waiters
@@ -11,6 +12,7 @@ from core.store.message_store cimport MessageStore
 
 cdef class Broker:
     cdef public MessageStore store
+    cdef readonly CacheBudget caches
     cdef public bytes parent_topic
     cdef public Metrics metrics
     cdef readonly Durability durability

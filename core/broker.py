@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
+from core.cache_budget import CacheBudget
 from core.durability import Durability
 from core.errors import StoreClosedError
 from core.lmq.consumer_offsets import ConsumerOffsets
@@ -30,7 +31,6 @@ from core.store.table import Table
 LOGGER = logging.getLogger(__name__)
 
 CAUGHT_UP_COUNT = 1_024  # records looked at in one go at the start, of the end of the log that no table covers
-ROUTE_CACHE_MAX = 100_000  # routes of about 500 bytes each
 ROUNDS_MAX = 8  # so often a reader with more to do is run in one turn, before others have theirs
 _ROUNDS_MAX = ROUNDS_MAX
 
@@ -68,10 +68,20 @@ class Broker:
         parent_topic: The topic that MQTT and AMQP messages are stored on.
         is_sync: Whether a message is safe when it is on disk, and not when it is in a mapped file.
         metrics: Counters to add to.
+        caches: Bounds what is kept only to be quick, here and in the fronts; None for the usual bound.
     """
 
-    def __init__(self, store: MessageStore, *, parent_topic: bytes, is_sync: bool, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        store: MessageStore,
+        *,
+        parent_topic: bytes,
+        is_sync: bool,
+        metrics: Metrics,
+        caches: CacheBudget | None = None,
+    ) -> None:
         self.store = store
+        self.caches = CacheBudget() if caches is None else caches
         self.parent_topic = parent_topic
         self.metrics = metrics
         self.durability = Durability(store, is_sync=is_sync)
@@ -79,7 +89,7 @@ class Broker:
         self.schedule: Callable[[], None] = _nothing
         self.request_pages: Callable[[], None] = _nothing
         self.on_reader_error: Callable[[Reader, Exception], None] = _raise
-        self.router = Router(self._make_topic_route, ROUTE_CACHE_MAX)
+        self.router = Router(self._make_topic_route, self.caches)
         self.retained = RetainedMessages(store.table("retained"), record_offset)
         self.consumer_offsets = ConsumerOffsets(store.table("consumer_offsets"), store.places("consumer_offsets"))
         self.pop = PopService(store, store.journal("pop"), self._on_shown)

@@ -24,6 +24,7 @@ cdef class DispatchSet:
     cdef public bint is_interned
     cdef public long long written_at
     cdef public long long again_at
+    cdef public long long counted_in
 
     cdef _put_refs(self, list refs, RefRoom room)
 
@@ -36,6 +37,9 @@ cdef class Route:
     cdef public int topic_ref
     cdef public bytes prefix
     cdef public DispatchSet dispatch
+
+    @cython.locals(size="long long", dispatch=DispatchSet)
+    cpdef long long measure(self, long long generation) except -1
 
 
 @cython.final

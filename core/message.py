@@ -15,6 +15,10 @@ FLAG_RETAIN = 0x4
 FLAG_EXPIRES = 0x8  # the properties say how long the message lives
 _NOTHING = b""
 REF_BLOCK = 64  # refs in one piece of room: one that lives keeps all of it
+# Measured, compiled and not, with the place in the store's table of sets that are in use (tests/core/test_message.py).
+DISPATCH_BYTES = 500  # of a set without names
+NAME_BYTES = 56  # of a name in a set, besides its letters: the object, its place in two lists, its ref
+ROUTE_BYTES = 160  # of a route without its set, besides its letters
 
 
 def _ints(capacity: int) -> array[int]:
@@ -64,6 +68,7 @@ class DispatchSet:
         self.is_interned = is_interned
         self.written_at = -1  # physical offset of this set's newest record, or -1
         self.again_at = -1  # physical offset from which on it is written again
+        self.counted_in = 0  # the generation of the caches in which it was counted last
 
     def _put_refs(self, refs: list[int], room: RefRoom) -> None:
         self.queue_refs = room.put(refs)
@@ -78,6 +83,15 @@ class Route:
         self.topic_ref = topic_ref  # the store's number for (topic, queue_id)
         self.prefix = prefix  # encoded properties that each message of the route starts with
         self.dispatch = dispatch
+
+    def measure(self, generation: int) -> int:
+        """Return about how many bytes it takes; its set, which others may share, counts once in a generation."""
+        size = ROUTE_BYTES + len(self.topic) + len(self.prefix)
+        dispatch = self.dispatch
+        if dispatch.counted_in != generation:
+            dispatch.counted_in = generation
+            size += DISPATCH_BYTES + len(dispatch.text) + NAME_BYTES * dispatch.count + sum(map(len, dispatch.names))
+        return size
 
 
 class PublishBatch:

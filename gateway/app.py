@@ -11,6 +11,7 @@ from typing import Protocol
 
 import core.message
 from core.broker import Broker
+from core.cache_budget import CacheBudget
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.message_store import MessageStore
@@ -128,7 +129,13 @@ class Gateway:
     def _make_broker(self) -> Broker:
         store = self.settings.store
         is_sync = store.flush.mode == "sync"
-        broker = Broker(self.store, parent_topic=store.parent_topic.encode(), is_sync=is_sync, metrics=Metrics())
+        broker = Broker(
+            self.store,
+            parent_topic=store.parent_topic.encode(),
+            is_sync=is_sync,
+            metrics=Metrics(),
+            caches=CacheBudget(self.settings.cache.bytes_max),
+        )
         self.turns = TurnRunner(self._loop, self.clock, broker)
         broker.schedule = self.turns.schedule
         broker.request_pages = self.turns.request_pages

@@ -17,7 +17,8 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 from pydantic_settings.sources import EnvSettingsSource
 
-from core.settings import StoreSettings
+from core.cache_budget import CACHE_BYTES_MAX
+from core.settings import MIB, StoreSettings
 from gateway.address import PORT_MAX, parse_address
 
 ENV_PREFIX = "LMQ_"
@@ -155,6 +156,12 @@ class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     users: dict[str, UserSettings] = {}  # by name; in the file as `[auth.users.NAME]`
 
 
+class CacheSettings(BaseModel, frozen=True, extra="forbid"):
+    """What is kept in memory only to be quick: routes of topics, checked topics, targets of publishers."""
+
+    bytes_max: Annotated[int, Field(ge=MIB)] = CACHE_BYTES_MAX  # of all caches together; what nobody asked for goes
+
+
 class LogSettings(BaseModel, frozen=True, extra="forbid"):
     """What the gateway writes on stderr."""
 
@@ -172,6 +179,7 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
     rocketmq: RocketmqSettings = RocketmqSettings()
     admin: AdminSettings = AdminSettings()
     auth: AuthSettings = AuthSettings()
+    cache: CacheSettings = CacheSettings()
     log: LogSettings = LogSettings()
 
     @model_validator(mode="after")

@@ -1,5 +1,6 @@
 import cython
 
+from core.cache_budget cimport Cache, CacheBudget
 from core.lmq.topic_trie cimport TopicTrie
 
 
@@ -7,9 +8,9 @@ from core.lmq.topic_trie cimport TopicTrie
 cdef class Router:
     cdef public long long generation
     cdef object _make_route
-    cdef Py_ssize_t _cache_max
     cdef TopicTrie _trie
-    cdef dict _routes
+    cdef CacheBudget _caches
+    cdef Cache _routes
     cdef TopicTrie _changes
     cdef long long _change_number
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
+from core.cache_budget import Cache, CacheBudget
 from core.lmq.topic_trie import TopicTrie, is_wildcard
 from core.message import Route
 
 CHANGES_MAX = 4096  # changed wildcard filters that cached routes are checked against, before all are dropped instead
-EVICTED_AT_ONCE = 16  # one in so many routes goes when the cache is full
+LEVEL_BYTES = 208  # of a changed filter's level in a trie, besides its letters: a node, and the way to it
+PAIR_BYTES = 56  # of a route and a number
 
 
 class Router:
@@ -20,15 +22,15 @@ class Router:
 
     Args:
         make_route: Makes the route of a topic to the light queues of these names, which are distinct and sorted.
-        cache_max: Routes that are kept; the oldest go first.
+        caches: Bounds the routes that are kept, by their topics.
     """
 
-    def __init__(self, make_route: Callable[[bytes, Sequence[bytes]], Route], cache_max: int) -> None:
+    def __init__(self, make_route: Callable[[bytes, Sequence[bytes]], Route], caches: CacheBudget) -> None:
         self.generation = 0  # counts changes: a front that keeps routes drops them when it is another
         self._make_route = make_route
-        self._cache_max = cache_max
         self._trie = TopicTrie()
-        self._routes: dict[bytes, tuple[Route, int]] = {}  # with the change that it was last checked against
+        self._caches = caches
+        self._routes = Cache(caches, "routes", _measure)  # each with the change that it was last checked against
         self._changes = TopicTrie()  # wildcard filter -> number of the change
         self._change_number = 0
 
@@ -54,13 +56,13 @@ class Router:
 
     def route(self, topic: bytes) -> Route:
         """Return the route of `topic`, the same object until a binding changes what it says."""
-        cached = self._routes.get(topic)
+        cached: tuple[Route, int] | None = self._routes.young.get(topic)
+        if cached is None:
+            cached = cast("tuple[Route, int] | None", self._routes.get(topic))
         if cached is not None and (cached[1] == self._change_number or self._is_still_right(topic, cached)):
             return cached[0]
         route = self._make_route(topic, self.matches(topic))
-        if len(self._routes) >= self._cache_max:
-            self._evict()
-        self._routes[topic] = (route, self._change_number)
+        self._routes.put(topic, (route, self._change_number))
         return route
 
     def matches(self, topic: bytes) -> list[bytes]:
@@ -83,27 +85,34 @@ class Router:
     def _note_change(self, topic_filter: bytes) -> None:
         self.generation += 1
         if not is_wildcard(topic_filter):
-            self._routes.pop(topic_filter, None)
+            self._routes.drop(topic_filter)
             return
-        if not self._routes:
+        if self._routes.is_empty():
+            self._forget_changes()
             return
-        if len(self._changes) >= CHANGES_MAX:
+        size = len(topic_filter) + LEVEL_BYTES * (topic_filter.count(b"/") + 1)
+        if len(self._changes) >= CHANGES_MAX or self._routes.aside_bytes + size > self._caches.aside_bytes:
             self._routes.clear()
-            self._changes = TopicTrie()
+            self._forget_changes()
             return
+        self._routes.aside_bytes += size
         self._change_number += 1
         self._changes.insert(topic_filter, self._change_number)
+
+    def _forget_changes(self) -> None:
+        """No route is left that is older than they are."""
+        if self._routes.aside_bytes:
+            self._routes.aside_bytes = 0
+            self._changes = TopicTrie()
 
     def _is_still_right(self, topic: bytes, cached: tuple[Route, int]) -> bool:
         numbers: list[object] = []
         self._changes.match(topic, numbers)
         if any(cast("int", number) > cached[1] for number in numbers):
             return False
-        self._routes[topic] = (cached[0], self._change_number)
+        self._routes.put(topic, (cached[0], self._change_number))
         return True
 
-    def _evict(self) -> None:
-        """Drop the oldest routes, many at once, so that a full cache costs little for each new topic."""
-        count = max(1, self._cache_max // EVICTED_AT_ONCE)
-        for topic in list(self._routes)[:count]:
-            del self._routes[topic]
+
+def _measure(cached: tuple[Route, int], generation: int) -> int:
+    return PAIR_BYTES + cached[0].measure(generation)

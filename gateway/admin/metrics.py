@@ -9,6 +9,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from core.broker import Broker
+from core.cache_budget import CacheBudget
 from core.metrics import SYNC_BUCKETS_MS, DoorMetrics, SyncMetrics
 from core.room import Room
 
@@ -42,6 +43,7 @@ class GatewayCollector(Collector):
         )
         yield GaugeMetricFamily("lmq_light_queues", "Queues that have an index.", store.queue_count())
         yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", store.log_bytes())
+        yield from cache_families(self._broker.caches)
         yield from room_families(self._broker.room)
         yield GaugeMetricFamily(
             "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.durability.is_failed)
@@ -89,6 +91,18 @@ def reason_families(doors: list[DoorMetrics]) -> Iterator[Metric]:
                 family.add_metric([door.name, reason], count)
     yield refused
     yield dropped
+
+
+def cache_families(caches: CacheBudget) -> Iterator[Metric]:
+    """Yield what caches have, their bound, and what went to keep it, by cache."""
+    used = GaugeMetricFamily("lmq_cache_bytes", "Bytes of what is kept only to be quick, about.", labels=["cache"])
+    evicted = CounterMetricFamily("lmq_cache_evictions", "Entries let go of, to keep the bound.", labels=["cache"])
+    for name, size in sorted(caches.bytes_used().items()):
+        used.add_metric([name], size)
+        evicted.add_metric([name], caches.evicted[name])
+    yield used
+    yield GaugeMetricFamily("lmq_cache_bytes_max", "What all caches may have together.", caches.bytes_max)
+    yield evicted
 
 
 def room_families(room: Room) -> Iterator[Metric]:

@@ -337,6 +337,7 @@ class AmqpHandler(ConnectionHandler):
             for channel in self.output.connection.channels.values():
                 self.reading.release(channel)
         self.declarer.remove_owned()
+        self._publisher.end()
 
     # Methods
 

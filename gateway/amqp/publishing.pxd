@@ -1,6 +1,7 @@
 import cython
 
 from core.broker cimport Broker
+from core.cache_budget cimport Cache
 from core.message cimport PublishBatch, Route
 from core.metrics cimport DoorMetrics
 from gateway.amqp.events cimport PublishRun
@@ -13,13 +14,15 @@ cdef class Target:
     cdef public Route route
     cdef public object error
 
+    cpdef long long measure(self, long long generation) except -1
+
 
 cdef class Publisher:
     cdef Broker _broker
     cdef object _vhost
     cdef object _identity
     cdef DoorMetrics _metrics
-    cdef dict _targets
+    cdef Cache _targets
     cdef long long _version
 
     @cython.locals(batch=PublishBatch)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from binascii import a2b_base64
+from typing import cast
 
 from pamqp.commands import Basic
 
 from core.broker import Broker
+from core.cache_budget import Cache
 from core.errors import DiskFullError, LmqError
 from core.lmq.topic_space import topic_from_routing_key
 from core.message import PublishBatch, Route
@@ -21,7 +23,8 @@ from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.auth.authenticator import Identity
 
-TARGETS_MAX = 10_000  # kept by a connection, about 300 bytes each
+TARGET_BYTES = 120  # of a target, besides what it holds
+ERROR_BYTES = 1_024  # of an error, with its text
 _MANDATORY = MANDATORY
 
 
@@ -36,6 +39,13 @@ class Target:
         self.topic = topic
         self.route = route
         self.error = error
+
+    def measure(self, generation: int) -> int:
+        """Return about how many bytes it takes."""
+        size = TARGET_BYTES if self.topic is None else TARGET_BYTES + len(self.topic)
+        if self.route is not None:
+            size += self.route.measure(generation)
+        return size if self.error is None else size + ERROR_BYTES
 
 
 class Publisher:
@@ -53,8 +63,12 @@ class Publisher:
         self._vhost = vhost
         self._identity = identity
         self._metrics = metrics
-        self._targets: dict[bytes, Target] = {}
+        self._targets = Cache(broker.caches, "amqp_targets", Target.measure)
         self._version = -1
+
+    def end(self) -> None:
+        """Let go of what is kept: the connection is gone."""
+        self._targets.clear()
 
     def publish(self, run: PublishRun, payload_max: int, now_ms: int) -> bytes:
         """Publish a run; return the frames that it is answered with at once: returned and refused messages.
@@ -80,18 +94,25 @@ class Publisher:
     def _resolve(self, batch: PublishBatch, copies: tuple[bytes, ...]) -> tuple[int, AmqpError] | None:
         """Fill the batch's routes; return index and error of the first target that may not be published to."""
         version = self._vhost.exchanges.version
-        if version != self._version or len(self._targets) > TARGETS_MAX:
+        if version != self._version:
             self._targets.clear()
             self._version = version
         fault = None
         for i, raw in enumerate(batch.topics):
-            target = self._targets.get(raw) if not copies else self._find_target(raw, copies)
+            target = self._targets.young.get(raw) if not copies else self._find_target(raw, copies)
             if target is None:
-                target = self._targets[raw] = self._find_target(raw, ())
+                target = self._keep_target(raw)
             if target.error is not None and fault is None:
                 fault = (i, target.error)
             batch.routes.append(target.route if target.topic is None else self._broker.route_topic(target.topic))
         return fault
+
+    def _keep_target(self, raw: bytes) -> Target:
+        target = cast("Target | None", self._targets.get(raw))
+        if target is None:
+            target = self._find_target(raw, ())
+            self._targets.put(raw, target)
+        return target
 
     @staticmethod
     def _first_of(batch: PublishBatch, index: int) -> int:

@@ -1,6 +1,7 @@
 import cython
 
 from core.broker cimport Broker
+from core.cache_budget cimport Cache
 from core.message cimport PublishBatch, Route
 from core.metrics cimport DoorMetrics
 from gateway.auth.permissions cimport Permissions
@@ -13,7 +14,7 @@ cdef class Publishing:
     cdef Broker _broker
     cdef RunColumns _columns
     cdef DoorMetrics _metrics
-    cdef readonly set _checked
+    cdef readonly Cache _checked
     cdef bytes _last_topic
     cdef Route _last_route
     cdef long long _last_generation

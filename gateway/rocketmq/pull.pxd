@@ -1,6 +1,7 @@
 import cython
 
 from core.broker cimport Broker
+from core.cache_budget cimport Cache
 from core.lmq.waiters cimport Reader
 from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
@@ -32,7 +33,7 @@ cdef class PullService:
     cdef object _topics
     cdef object _subscriptions
     cdef DoorMetrics _metrics
-    cdef dict _queues
+    cdef Cache _queues
     cdef StoredBatch _batch
     cdef int[::1] _picked
     cdef bytearray _out

@@ -9,9 +9,10 @@ Source: docs/protocols/rocketmq.md, "Pulls".
 from __future__ import annotations
 
 from array import array
-from typing import Protocol
+from typing import Protocol, cast
 
 from core.broker import Broker
+from core.cache_budget import Cache
 from core.lmq.queue_name import is_light
 from core.lmq.waiters import Reader
 from core.message import StoredBatch
@@ -45,7 +46,7 @@ COUNT_MAX = 1024  # of one answer, whatever the client asks for
 BYTES_MAX = 262_144  # of one answer's records, unless a single one is larger
 SCAN_MAX = 4096  # messages that one pull looks at for those its filter wants
 SUSPEND_MS_MAX = 600_000
-QUEUES_MAX = 100_000  # remembered, about 300 bytes each
+KNOWN_BYTES = 96  # of a key and a number, besides the key's letters
 HELD_MAX = 10_000  # of one connection; more are answered at once
 HEAD_BYTES = 512  # room for what stands before an answer's records: its prefix, its header of at most 360 bytes
 OUT_BYTES = HEAD_BYTES + BYTES_MAX
@@ -138,7 +139,7 @@ class PullService:
         self._topics = topics
         self._subscriptions = subscriptions
         self._metrics = metrics
-        self._queues: dict[tuple[str, str | None], tuple[bytes, int]] = {}  # as asked for -> key and number
+        self._queues = Cache(broker.caches, "rocketmq_queues", _measure)  # as asked for -> key and number
         self._batch = StoredBatch(COUNT_MAX)
         self._picked = array("i", bytes(4 * COUNT_MAX))
         self._out = bytearray(_OUT_BYTES)  # the answer under way: the same memory each time, which is in the caches
@@ -175,14 +176,12 @@ class PullService:
     def _find_queue(self, topic: str, request: Command) -> tuple[bytes, int]:
         """Return the key and number of the queue that is asked for; the number is -1 where it has nothing yet."""
         asked = (topic, request.ext.get("queueId"))
-        known = self._queues.get(asked)
+        known = cast("tuple[bytes, int] | None", self._queues.get(asked))
         if known is None:
             key = self._check_queue(topic.encode(), integer_field(request, "queueId"))
             known = (key, self._broker.find_queue(key))
             if known[1] >= 0:
-                if len(self._queues) >= QUEUES_MAX:
-                    self._queues.clear()
-                self._queues[asked] = known
+                self._queues.put(asked, known)
         return known
 
     def _check_queue(self, topic: bytes, queue_id: int) -> bytes:
@@ -338,6 +337,10 @@ def _judge(offset: int, min_offset: int, max_offset: int) -> tuple[ResponseCode,
     if offset > max_offset:
         return ResponseCode.PULL_OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY", max_offset
     return ResponseCode.SUCCESS, "FOUND", offset
+
+
+def _measure(known: tuple[bytes, int], generation: int) -> int:  # noqa: ARG001 - the interface says so
+    return KNOWN_BYTES + len(known[0])
 
 
 def _found_header(pull: HeldPull, min_offset: int, max_offset: int) -> bytes:

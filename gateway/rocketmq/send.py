@@ -6,10 +6,10 @@ Source: docs/protocols/rocketmq.md, "Sends".
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
-from typing import Protocol
+from typing import Protocol, cast
 
 from core.broker import Broker
+from core.cache_budget import Cache
 from core.errors import LmqError, MessageTooLargeError
 from core.lmq.queue_name import is_light
 from core.message import FLAG_MARK, Route
@@ -38,8 +38,6 @@ from gateway.rocketmq.send_run import (
 from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, TopicTable, check_topic_name, is_topic_name
 
 LOW_ROOM = "[REJECTREQUEST]system busy, start flow control for a while: low on disk"  # as official brokers begin it
-ROUTES_MAX = 65_536  # remembered, about 0.8 KB each
-ROUTES_EVICTED = ROUTES_MAX // 16  # at once, the oldest, so that a full memory costs little for each new one
 BATCH_SENDS_MAX = RUN_MAX
 SPACE_TOPIC_BYTES_MAX = 65_535  # MQTT's limit
 QOS_1 = 1
@@ -92,7 +90,7 @@ class SendService:
         self._groups = groups
         self._locks = locks
         self._metrics = metrics
-        self._routes: dict[tuple[bytes, int, bytes, int], Route] = {}
+        self._routes = Cache(broker.caches, "rocketmq_routes", Route.measure)  # by what a target says of the way
         topics.on_changed.append(self._routes.clear)
         self._next_queue = 0
         self._kept_count = 0  # of the topics that were made, so many are written down for certain
@@ -199,7 +197,7 @@ class SendService:
         if target.delay_level:
             target.answer_queue = max(target.queue_id, 0)
         key = (target.topic, target.queue_id, target.dispatch, target.delay_level)
-        route = self._routes.get(key)
+        route = cast("Route | None", self._routes.get(key))
         if route is None:
             check_topic_name(target.topic)
         if not sender.may_publish(target.topic):
@@ -207,14 +205,8 @@ class SendService:
         if route is None:
             route = self._make_route(sender, target)
             if target.queue_id >= 0:
-                self._remember(key, route)
+                self._routes.put(key, route)
         return route
-
-    def _remember(self, key: tuple[bytes, int, bytes, int], route: Route) -> None:
-        if len(self._routes) >= ROUTES_MAX:
-            for oldest in list(islice(self._routes, ROUTES_EVICTED)):
-                del self._routes[oldest]
-        self._routes[key] = route
 
     def _route_space(self, sender: Sender, target: SendTarget) -> Route:
         """Return the route of a message that was sent into the topic space that MQTT and AMQP share."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
+from core.cache_budget import CacheBudget
 from core.lmq import topic_trie
 from core.lmq.router import Router
 from core.message import DispatchSet, RefRoom, Route, StoredBatch
@@ -103,7 +104,7 @@ def make_route(topic, names):
 
 
 def bench_route():
-    router = Router(make_route, 100_000)
+    router = Router(make_route, CacheBudget())
     for number in range(WILDCARD_COUNT):
         router.bind(make_wildcard(number), b"q%d" % number, hides_dollar=True)
     topics = [b"site/1/dev/%d/up" % number for number in range(500)] * 40

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import uvloop
 
+from core.cache_budget import CacheBudget
 from core.lmq.router import Router
 from core.lmq.topic_trie import TopicTrie
 from core.message import DispatchSet, RefRoom, Route
@@ -62,7 +63,7 @@ def match(name: str, topic_filter: str, topic: str, size: int, rounds: int) -> S
 
 def bind(name: str, topic_filter: str, size: int) -> Samples:
     """Return the bytes of a filter that is bound to its light queue: filter and name with it."""
-    router = Router(_make_route, 1)
+    router = Router(_make_route, CacheBudget(1))
     before = own_private_bytes()
     for number in range(size):
         text = (topic_filter % number).encode()
@@ -72,7 +73,7 @@ def bind(name: str, topic_filter: str, size: int) -> Samples:
 
 def route(size: int, rounds: int) -> Samples:
     """Return ns to find the light queues of a topic where half of the filters are exact and half are wildcards."""
-    router = Router(_make_route, 1)
+    router = Router(_make_route, CacheBudget(1))
     for number in range(0, size, 2):
         router.bind((WILDCARD % number).encode(), b"w%07d" % number, hides_dollar=True)
         if number + 1 < size:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
+from core.cache_budget import CacheBudget
 from core.lmq.router import CHANGES_MAX, Router
 from core.message import DispatchSet, RefRoom, Route
 
@@ -43,7 +44,7 @@ def maker():
 
 @pytest.fixture
 def router(maker):
-    return Router(maker, 100)
+    return Router(maker, CacheBudget())
 
 
 def test_route_names_the_queues_of_all_matching_filters_sorted(router):
@@ -82,15 +83,26 @@ def test_unbinding_what_is_not_bound_raises_key_error(router):
         router.unbind(b"a", b"q")
 
 
-def test_full_cache_drops_the_oldest_routes(maker):
-    router = Router(maker, 32)
+def test_ever_new_topics_drop_routes_that_nobody_asks_for_and_no_others(maker):
+    router = Router(maker, CacheBudget(64_000))
     for number in range(1000):
         router.route(b"t/%d" % number)
         assert router.route(b"t/%d" % number).topic == b"t/%d" % number
+        assert router.route(b"t/0").topic == b"t/0"
     assert len(maker.made) == 1000
-    router.route(b"t/0")
-    router.route(b"t/999")
+    router.route(b"t/1")
     assert len(maker.made) == 1001
+
+
+def test_changed_filters_of_many_bytes_leave_right_routes_and_little_memory(maker):
+    caches = CacheBudget(1 << 20)
+    router = Router(maker, caches)
+    router.bind(b"a/b", b"q", hides_dollar=True)
+    for number in range(100):
+        router.route(b"a/b")
+        router.bind(b"x/%d/" % number + b"y/" * 100 + b"#", b"q", hides_dollar=True)
+        assert caches.bytes_used()["routes"] < caches.aside_bytes + 2_000
+        assert names_of(router.route(b"a/b")) == [b"q"]
 
 
 def test_very_many_changed_filters_leave_right_routes(router):
@@ -102,9 +114,9 @@ def test_very_many_changed_filters_leave_right_routes(router):
     assert names_of(router.route(b"a/b")) == [b"q"]
 
 
-@given(steps)
-def test_cached_routes_are_never_stale(actions):
-    router, fresh_bound = Router(Maker(), 4), []
+@given(steps, st.sampled_from([1, 4_000, 1 << 20]))
+def test_cached_routes_are_never_stale(actions, cache_bytes):
+    router, fresh_bound = Router(Maker(), CacheBudget(cache_bytes)), []
     for action, *arguments in actions:
         if action == "bind":
             router.bind(*arguments, hides_dollar=True)
@@ -112,7 +124,7 @@ def test_cached_routes_are_never_stale(actions):
         elif action == "unbind" and fresh_bound:
             router.unbind(*fresh_bound.pop(arguments[0] % len(fresh_bound)))
         elif action == "route":
-            fresh = Router(Maker(), 4)
+            fresh = Router(Maker(), CacheBudget(1))
             for topic_filter, queue in fresh_bound:
                 fresh.bind(topic_filter, queue, hides_dollar=True)
             assert names_of(router.route(arguments[0])) == names_of(fresh.route(arguments[0]))

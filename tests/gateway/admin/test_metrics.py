@@ -4,8 +4,16 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from core.cache_budget import Cache, CacheBudget
 from core.metrics import DoorMetrics, SyncMetrics
-from gateway.admin.metrics import GatewayCollector, damage_family, door_families, reason_families, sync_family
+from gateway.admin.metrics import (
+    GatewayCollector,
+    cache_families,
+    damage_family,
+    door_families,
+    reason_families,
+    sync_family,
+)
 from tests.support.gateway import running_gateway
 from tests.support.sources import ROOT
 
@@ -36,6 +44,23 @@ async def test_what_prometheus_reads_is_what_was_counted(tmp_path):
     assert samples["lmq_up",] == 1
     assert samples["lmq_log_bytes",] >= 0
     assert samples["lmq_damage_beside_log_total", ("kind", "journal")] == 0
+
+
+def test_caches_are_shown_with_their_bound_and_what_went():
+    caches = CacheBudget(1000)
+    routes, targets = (Cache(caches, name, lambda value, generation: 100) for name in ("routes", "targets"))
+    targets.put(b"kept", 1)
+    for number in range(20):
+        routes.put(b"%d" % number, 1)
+        assert targets.get(b"kept") == 1
+    used, bound, evicted = cache_families(caches)
+    assert {sample.labels["cache"]: sample.value for sample in used.samples} == caches.bytes_used()
+    assert 0 < caches.bytes_used()["targets"] < sum(caches.bytes_used().values()) <= 1000
+    assert [sample.value for sample in bound.samples] == [1000]
+    assert {sample.labels["cache"]: sample.value for sample in evicted.samples} == {
+        "routes": 20 - len(routes),
+        "targets": 0,
+    }
 
 
 def test_damage_beside_the_log_is_counted_by_kind():

@@ -157,12 +157,11 @@ def test_a_dispatch_reaches_each_light_queue_once(peer):
     assert record.properties[b"LMQ_PROTOCOL"] == b"rocketmq"
 
 
-def test_routes_are_remembered_up_to_a_limit(site, peer, monkeypatch):
-    monkeypatch.setattr("gateway.rocketmq.send.ROUTES_MAX", 8)
-    monkeypatch.setattr("gateway.rocketmq.send.ROUTES_EVICTED", 2)
+def test_routes_are_remembered_up_to_a_limit(site, peer):
+    site.broker.caches.limit(10_000)
     for number in [*range(20), 0, 19]:
         assert peer.send(topic=f"T{number}").code == 0
-    assert len(site.door.sends._routes) <= 8
+    assert 0 < site.broker.caches.bytes_used()["rocketmq_routes"] <= 10_000
     assert bodies_of(peer.pull("T0")) == [b"hello"] * 2
 
 
