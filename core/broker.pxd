@@ -30,6 +30,8 @@ cdef class Broker:
     cdef list _shown
     cdef list _grown
     cdef dict _requested
+    cdef object _awaited
+    cdef bint _is_awaited
     cdef public bint has_work
     cdef StoredBatch _one
 

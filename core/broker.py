@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from core.cache_budget import CacheBudget
 from core.durability import Durability
 from core.errors import StoreClosedError
+from core.lmq.awaited_queues import AwaitedQueues
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.retained import RetainedMessages
 from core.lmq.router import Router
@@ -100,6 +101,8 @@ class Broker:
         self._grown: list[int] = []
         self._shown: list[int] = []
         self._requested: dict[int, Reader] = {}
+        self._awaited = AwaitedQueues(store.queue_count, store.queue_key)
+        self._is_awaited = False  # some queue may be
         self.has_work = False  # readers have; `run_turn` is due
         self._one = StoredBatch(1)
 
@@ -266,6 +269,15 @@ class Broker:
         if not self._waiters.is_waited_for(queue_ref):
             self.store.watch(queue_ref, on=False)
 
+    def await_queue(self, key: bytes, reader: Reader) -> None:
+        """Call `reader.on_ready` once, after the queue `key`, which is not there, was made to publish to it."""
+        self._awaited.add(key, reader)
+        self._is_awaited = True
+
+    def forget_awaited(self, key: bytes, reader: Reader) -> None:
+        """Take back `await_queue`; harmless where the reader does not wait."""
+        self._awaited.discard(key, reader)
+
     def request_run(self, reader: Reader) -> None:
         """Call `reader.on_ready` in the next turn even if nothing grew."""
         self._requested[id(reader)] = reader
@@ -287,6 +299,9 @@ class Broker:
         side, and share what one of them has read.
         """
         self.has_work = False
+        if self._is_awaited:
+            self._requested.update(self._awaited.take_made())
+            self._is_awaited = len(self._awaited) > 0
         self._run_rounds(self._take_ready(), now_ms)
         if self.store.touch_ahead():
             self.request_pages()

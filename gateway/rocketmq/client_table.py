@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from gateway.rocketmq.commands import FLAG_ONE_WAY, Command, answer, encode_command, encode_json
@@ -52,14 +51,9 @@ class ConsumerGroup:
 
 
 class ClientTable:
-    """All clients that sent a heartbeat.
+    """All clients that sent a heartbeat."""
 
-    Args:
-        on_group: Called with each consumer group of a heartbeat.
-    """
-
-    def __init__(self, on_group: Callable[[bytes], object]) -> None:
-        self._on_group = on_group
+    def __init__(self) -> None:
         self._groups: dict[str, ConsumerGroup] = {}
         self._locks: dict[str, dict[tuple[str, int], tuple[str, int]]] = {}  # group -> topic, queue -> client, until
 
@@ -84,8 +78,8 @@ class ClientTable:
         said = read_object(request)
         client.client_id = str(said.get("clientID", ""))
         client.language, client.version = request.language, request.version
-        for data in _objects(said, "producerDataSet")[:GROUPS_MAX]:
-            client.producer_groups.add(str(data.get("groupName", "")))
+        producers = _objects(said, "producerDataSet")[:GROUPS_MAX]
+        client.producer_groups = {str(data.get("groupName", "")) for data in producers}  # a heartbeat names them all
         for data in _objects(said, "consumerDataSet")[:GROUPS_MAX]:
             self._join(client, data)
         return answer(
@@ -96,7 +90,6 @@ class ClientTable:
         name = str(data.get("groupName", ""))
         if not name or (name not in client.consumer_groups and len(client.consumer_groups) >= GROUPS_MAX):
             return
-        self._on_group(name.encode())
         group = self._groups.setdefault(name, ConsumerGroup())
         client.consumer_groups.add(name)
         is_new = client.output.conn_id not in group.members

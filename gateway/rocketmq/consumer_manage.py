@@ -11,7 +11,7 @@ from core.broker import Broker
 from core.message import StoredBatch
 from gateway.rocketmq.commands import Command, answer
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.fields import OFFSET_MAX, flag_field, integer_field, text_field
+from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, flag_field, integer_field, text_field
 from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.topic_table import TopicTable, queue_key
 
@@ -60,8 +60,8 @@ class ConsumerManage:
         group = text_field(request, "consumerGroup").encode()
         key = self._check_queue(request)
         offset = integer_field(request, "commitOffset")
-        if not group or offset > OFFSET_MAX:
-            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "the group is empty or the offset impossible")
+        if not 0 < len(group) <= GROUP_BYTES_MAX or offset > OFFSET_MAX:
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "the group or the offset is impossible")
         if offset >= 0:
             self._broker.consumer_offsets.commit(group, key, offset)
         return answer(request, ResponseCode.SUCCESS)

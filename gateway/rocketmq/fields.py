@@ -8,6 +8,7 @@ from gateway.rocketmq.response_codes import ResponseCode
 
 DIGITS_MAX = 20  # of 64 bits, with a sign
 OFFSET_MAX = (1 << 47) - 1  # what a place holds
+GROUP_BYTES_MAX = 255  # clients take no longer name of a group
 
 
 def text_field(request: Command, name: str) -> str:

@@ -68,7 +68,7 @@ class RocketmqDoor:
             queues=settings.auto_topic_queues,
         )
         groups = GroupTable(broker.table("rocketmq_groups"))
-        self.clients = ClientTable(lambda name: topics.open_retry(name, max(1, groups.get(name).retryQueueNums)))
+        self.clients = ClientTable()
         self.routes = TopicRoute(topics, settings.broker_name, settings.cluster_name)
         self.sends = SendService(broker, topics, groups, self.clients, self.metrics)
         self.backs = SendBack(broker, topics, groups, self.sends)

@@ -18,6 +18,7 @@ cdef class HeldPull(Reader):
     cdef public object puller
     cdef public long long opaque
     cdef public int header_type
+    cdef public bytes key
     cdef public int queue_ref
     cdef public bytes light_name
     cdef public long long offset

@@ -34,7 +34,7 @@ from gateway.rocketmq.commands import (
     encode_prefix,
 )
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.fields import OFFSET_MAX, integer_field, text_field
+from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, integer_field, text_field
 from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.tag_filter import TAG, Subscription, TagFilter, parse_tag_filter
 from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
@@ -98,6 +98,7 @@ class HeldPull(Reader):
         "deadline_ms",
         "header_type",
         "is_suspended",
+        "key",
         "light_name",
         "offset",
         "opaque",
@@ -112,14 +113,15 @@ class HeldPull(Reader):
         self.puller = puller
         self.opaque = request.opaque
         self.header_type = request.header_type
-        self.queue_ref = -1
+        self.key = b""  # of the queue
+        self.queue_ref = -1  # while nobody has sent anything there: pulls alone make no queue
         self.light_name = b""  # of the queue, where it is a light one
         self.offset = integer_field(request, "queueOffset")
         self.count_max = max(1, min(integer_field(request, "maxMsgNums"), COUNT_MAX))
         self.bytes_max = max(1, min(integer_field(request, "maxMsgBytes", BYTES_MAX), BYTES_MAX))
         self.tags: TagFilter = None
         self.deadline_ms = 0
-        self.is_suspended = False  # waits for its queue to grow, not only for room in the output
+        self.is_suspended = False  # waits for its queue to grow, not for it to be made or for room in the output
 
     def on_ready(self, now_ms: int) -> bool:
         """The queue grew, or the output has room again."""
@@ -154,6 +156,7 @@ class PullService:
         sys_flag = integer_field(request, "sysFlag")
         topic = text_field(request, "topic")
         key, pull.queue_ref = self._find_queue(topic, request)
+        pull.key = key
         if is_light(key):
             pull.light_name = key
         if not puller.may_read(key):
@@ -162,8 +165,6 @@ class PullService:
         if sys_flag & FLAG_COMMIT:
             self._commit(request, key)
         is_suspending = bool(sys_flag & FLAG_SUSPEND) and len(puller.held) < HELD_MAX
-        if is_suspending and pull.queue_ref < 0:
-            pull.queue_ref = self._broker.open_queue(key)
         if is_suspending:
             suspend_ms = integer_field(request, "suspendTimeoutMillis", 0)
             pull.deadline_ms = now_ms + max(0, min(suspend_ms, SUSPEND_MS_MAX))
@@ -212,14 +213,18 @@ class PullService:
 
     def _commit(self, request: Command, key: bytes) -> None:
         offset = integer_field(request, "commitOffset")
-        group = request.ext.get("consumerGroup", "")
-        if group and 0 <= offset <= OFFSET_MAX:
-            self._broker.consumer_offsets.commit(group.encode(), key, offset)
+        group = request.ext.get("consumerGroup", "").encode()
+        if 0 < len(group) <= GROUP_BYTES_MAX and 0 <= offset <= OFFSET_MAX:
+            self._broker.consumer_offsets.commit(group, key, offset)
 
     # Held pulls
 
     def _suspend(self, pull: HeldPull) -> None:
-        if not pull.is_suspended:
+        if pull.is_suspended:
+            return
+        if pull.queue_ref < 0:
+            self._broker.await_queue(pull.key, pull)
+        else:
             pull.is_suspended = True
             self._broker.park(pull.queue_ref, pull)
 
@@ -227,11 +232,13 @@ class PullService:
         """Try a held pull again; an answer ends it."""
         if not pull.puller.is_writable:
             return
+        if pull.queue_ref < 0:
+            pull.queue_ref = self._broker.find_queue(pull.key)
         if self._answer(pull, NOTHING if pull.deadline_ms <= now_ms else NOTHING_WANTED):
             self.forget(pull)
             return
         self._suspend(pull)
-        if pull.offset < self._broker.max_offset(pull.queue_ref):
+        if pull.queue_ref >= 0 and pull.offset < self._broker.max_offset(pull.queue_ref):
             self._broker.request_run(pull)  # more to look at than one turn allows
 
     def forget(self, pull: HeldPull) -> None:
@@ -240,6 +247,8 @@ class PullService:
         self._broker.cancel_run(pull)
         if pull.is_suspended:
             self._broker.unpark(pull.queue_ref, pull)
+        else:
+            self._broker.forget_awaited(pull.key, pull)
 
     # Answers
 

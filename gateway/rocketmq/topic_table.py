@@ -1,7 +1,7 @@
 """The topics of RocketMQ clients: their queues and permissions, durable, made on first use.
 
-Light queues (`%LMQ%…`) are topics of one queue that need no entry. The template topic TBW102 and the parent topic are
-built in.
+Light queues (`%LMQ%…`) and retry topics (`%RETRY%…`) are topics of one queue that need no entry: a group that comes,
+has nothing to try again and leaves, leaves nothing behind. The template topic TBW102 and the parent topic are built in.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ class Topic:
 
 
 LIGHT_TOPIC = Topic(1, 1)
+RETRY_TOPIC = Topic(1, 1)  # of a group that never was given another
 
 
 class TopicTable:
@@ -122,7 +123,7 @@ class TopicTable:
         self._built_in = frozenset(self._known) | NOT_SENDABLE
 
     def find(self, name: bytes) -> Topic | None:
-        """Return the topic of that name, or None; what is the log's own is no topic."""
+        """Return the topic of that name, or None. What is the log's own is none; each group has a retry topic."""
         if is_light(name):
             return LIGHT_TOPIC
         if name in RESERVED_TOPICS:
@@ -132,6 +133,8 @@ class TopicTable:
             row = self._rows.get(name)
             if row is not None:
                 topic = self._known[name] = Topic.decode(row)
+            elif name.startswith(RETRY_PREFIX) and is_topic_name(name):
+                topic = RETRY_TOPIC
         return topic
 
     def get(self, name: bytes) -> Topic:
@@ -166,17 +169,19 @@ class TopicTable:
         return topic
 
     def open_retry(self, group: bytes, queues: int = 1) -> Topic | None:
-        """Return the retry topic of a group, made where it is not there; None where its name is impossible."""
-        return self._open_of_group(RETRY_PREFIX + group, queues)
+        """Return the retry topic of a group, with an entry where it has several queues; None for an impossible name."""
+        topic = self.find(RETRY_PREFIX + group)
+        if topic is RETRY_TOPIC and queues > 1 and len(self._rows) < self._topics_max:
+            topic = Topic(queues, queues)
+            self._put(RETRY_PREFIX + group, topic)
+        return topic
 
     def open_dead(self, group: bytes) -> Topic | None:
         """Return the dead-letter topic of a group, made where it is not there; None where its name is impossible."""
-        return self._open_of_group(DEAD_PREFIX + group, 1)
-
-    def _open_of_group(self, name: bytes, queues: int) -> Topic | None:
+        name = DEAD_PREFIX + group
         topic = self.find(name)
         if topic is None and is_topic_name(name) and len(self._rows) < self._topics_max:
-            topic = Topic(queues, queues)
+            topic = Topic(1, 1)
             self._put(name, topic)
         return topic
 
@@ -193,7 +198,7 @@ class TopicTable:
         if not (0 <= topic.read_queues <= QUEUES_MAX and 0 <= topic.write_queues <= QUEUES_MAX):
             remark = f"a topic has at most {QUEUES_MAX} queues"
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark)
-        if self.find(name) is None and len(self._rows) >= self._topics_max:
+        if self._rows.get(name) is None and len(self._rows) >= self._topics_max:
             raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, f"there are {self._topics_max} topics already")
         self._known[name] = topic
         self._put(name, topic)

@@ -35,21 +35,15 @@ def members(table: ClientTable, group: str = "g") -> list[str]:
 
 
 @pytest.fixture
-def groups() -> list[bytes]:
-    return []
+def table() -> ClientTable:
+    return ClientTable()
 
 
-@pytest.fixture
-def table(groups) -> ClientTable:
-    return ClientTable(on_group=groups.append)
-
-
-def test_members_of_a_group_are_listed_until_they_go(table, groups):
+def test_members_of_a_group_are_listed_until_they_go(table):
     first, second = Client(Output(1)), Client(Output(2))
     assert table.heart_beat(first, heart_beat("b", subscription("T"))).ext["IS_SUB_CHANGE"] == "false"
     table.heart_beat(second, heart_beat("a", subscription("T")))
     assert members(table) == ["a", "b"]
-    assert groups == [b"g", b"g"]
     table.drop(first)
     assert members(table) == ["a"]
     table.unregister(second, Command(35, ext={"clientID": "a", "consumerGroup": "g"}))

@@ -102,3 +102,11 @@ def test_a_message_is_found_by_its_physical_offset(filled):
 def test_an_offset_without_a_record_is_answered_1(filled, offset):
     answer = filled.ask(33, topic="T", offset=offset)
     assert (answer.code, bytes(answer.body)) == (1, b"")
+
+
+@pytest.mark.parametrize("group", ["", "g" * 256])
+def test_a_group_that_no_client_can_have_commits_nothing(site, peer, group):
+    peer.send()
+    assert peer.ask(15, consumerGroup=group, topic="T", queueId=0, commitOffset=1).code == 29
+    peer.pull("T", consumerGroup=group, sysFlag=0x4 | 0x1, commitOffset=1)
+    assert list(site.broker.consumer_offsets.items()) == []

@@ -10,7 +10,7 @@ from gateway.rocketmq.handler import UniqPrefix
 from gateway.rocketmq.message_codec import decode_records
 from gateway.settings import RocketmqSettings
 from tests.support.rocketmq import request_frame, send_frame
-from tests.support.rocketmq_door import NOW_MS, DoorSite, records_of
+from tests.support.rocketmq_door import NOW_MS, SUBSCRIBED, SUSPENDED, DoorSite, records_of
 
 
 @pytest.mark.parametrize("code", [0, -1, 3, 37, 12, 200_050, 3442, 2**31 - 1])
@@ -136,8 +136,19 @@ def test_a_heartbeat_names_the_client_and_others_hear_when_it_goes(site, peer):
     assert json.loads(bytes(peer.ask(38, consumerGroup="g").body)) == {"consumerIdList": ["c1", "c2"]}
     other.close()
     assert [command.code for command in peer.take()] == [40]
-    assert b"%RETRY%g" in site.store.table("rocketmq_topics")
     assert site.door.metrics.connections == 1
+
+
+def test_a_group_that_comes_waits_and_leaves_leaves_nothing_behind(site, peer):
+    said = {"clientID": "c1", "consumerDataSet": [{"groupName": "g", "subscriptionDataSet": []}]}
+    peer.ask(34, json.dumps(said).encode())
+    assert peer.ask(105, topic="%RETRY%g").code == 0
+    peer.start_pull("%RETRY%g", sysFlag=SUBSCRIBED | SUSPENDED)
+    assert len(peer.handler.held) == 1
+    peer.close()
+    assert len(site.store.table("rocketmq_topics")) == 0
+    assert site.store.queue_count() == 0
+    assert len(site.broker._awaited) == 0
 
 
 def test_locks_and_configs_are_answered(peer):

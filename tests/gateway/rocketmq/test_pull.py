@@ -172,9 +172,24 @@ def test_a_held_pull_is_answered_once_when_a_message_comes(site, peer):
 def test_a_held_pull_of_a_light_queue_waits_for_its_first_message(site, peer):
     other = site.connect()
     other.start_pull("%LMQ%a", sysFlag=HELD)
+    other.start_pull("%LMQ%a", sysFlag=HELD, subscription="wanted")
+    site.turn()
+    assert site.broker.find_queue(b"%LMQ%a") == -1  # pulls make none
     peer.send(b"x", properties="INNER_MULTI_DISPATCH\x01%LMQ%a\x02")
     (answer,) = other.take()
     assert bodies_of(answer) == [b"x"]
+    peer.send(b"y", properties="TAGS\x01wanted\x02INNER_MULTI_DISPATCH\x01%LMQ%a\x02")
+    (answer,) = other.take()
+    assert bodies_of(answer) == [b"y"]
+
+
+def test_a_held_pull_of_a_queue_that_was_never_made_is_answered_when_its_time_is_over(peer):
+    peer.start_pull("%LMQ%a", sysFlag=HELD, suspendTimeoutMillis=5000)
+    assert peer.take() == []
+    peer.handler.on_timer(peer.handler.next_deadline_ms())
+    (answer,) = peer.take()
+    assert where(answer) == (19, 0, 0, 0)
+    assert peer.handler.held == {}
 
 
 def test_a_held_pull_is_answered_19_when_its_time_is_over(site, peer):

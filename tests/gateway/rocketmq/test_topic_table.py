@@ -30,11 +30,9 @@ def test_the_template_the_parent_and_light_queues_are_built_in():
     assert topics.get(b"%LMQ%whatever").read_queues == 1
 
 
-def test_retry_topics_are_made_of_one_queue():
-    topics = table()
-    topics.open_retry(b"g")
+def test_retry_topics_are_there_with_one_queue_and_without_an_entry():
+    topics = table(topics_max=0)
     assert topics.get(b"%RETRY%g").write_queues == 1
-    topics.open_retry(b"bad name")
     assert topics.find(b"%RETRY%bad name") is None
     assert topics.open_for_send(b"%RETRY%" + b"g" * 200, b"TBW102", 4).write_queues == 1
 
@@ -67,8 +65,7 @@ def test_topics_are_limited_in_number():
     with pytest.raises(CommandRefusedError) as caught:
         topics.open_for_send(b"B", b"TBW102", 4)
     assert caught.value.code == 2
-    topics.open_retry(b"g")
-    assert topics.find(b"%RETRY%g") is None
+    assert topics.find(b"C") is None
 
 
 def test_without_auto_creation_an_unknown_topic_stays_unknown():
