@@ -49,14 +49,10 @@ class Declarer:
         self._vhost = vhost
         self._owner = owner
         self._identity = identity
-        self._owned: dict[str, SharedQueue] = {}
 
     def remove_owned(self) -> None:
         """Delete the exclusive queues: their connection is gone."""
-        for queue in self._owned.values():
-            if not queue.is_deleted:
-                self._vhost.remove(queue)
-        self._owned.clear()
+        self._vhost.remove_owned(self._owner)
 
     # Exchanges
 
@@ -153,8 +149,6 @@ class Declarer:
             found = self._vhost.add(
                 name, durable=method.durable, auto_delete=method.auto_delete, owner=owner, arguments=arguments
             )
-            if owner is not None:
-                self._owned[name] = found
         channel.last_queue = name
         return self._declared(method, found, now_ms)
 

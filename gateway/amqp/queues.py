@@ -12,8 +12,9 @@ from core.lmq.topic_space import filter_from_binding_key
 from core.message import StoredBatch
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import PREDECLARED, Exchange, ExchangeTable
+from gateway.amqp.passing_names import PassingNames
 from gateway.amqp.reply_codes import ReplyCode
-from gateway.amqp.shared_queue import GROUP, TAKE_COUNT_MAX, SharedQueue
+from gateway.amqp.shared_queue import EXPIRES, GROUP, TAKE_COUNT_MAX, SharedQueue
 
 TABLE = "amqp"
 QUEUE = "q"
@@ -35,6 +36,8 @@ class VirtualHost:
         self._broker = broker
         self._table = broker.table(TABLE)
         self._queues: dict[str, SharedQueue] = {}
+        self._owned: dict[object, dict[str, SharedQueue]] = {}  # by connection: its exclusive queues
+        self._passing_names = PassingNames(name.encode())
         self._leases: dict[str, int] = {}  # of queues that go when unused: since when that is seen, or IN_USE
 
     def load(self) -> None:
@@ -46,11 +49,16 @@ class VirtualHost:
                                             internal=row["internal"]))  # fmt: skip
             elif key[0] == QUEUE and row["durable"]:
                 self._queues[key[1]] = self._make(
-                    key[1], durable=True, auto_delete=row["auto_delete"], owner=None, arguments=row["arguments"]
+                    key[1],
+                    self.light_name(key[1]),
+                    durable=True,
+                    auto_delete=row["auto_delete"],
+                    owner=None,
+                    arguments=row["arguments"],
                 )
                 self.use(self._queues[key[1]])
             elif key[0] == QUEUE:
-                self._broker.pop.drop(self.light_name(key[1]), GROUP)
+                self._broker.pop.drop(row["light"].encode() if "light" in row else self.light_name(key[1]), GROUP)
                 self._table.delete(_key(QUEUE, key[1]))
         for key, _ in rows:
             if key[0] == BINDING:
@@ -100,7 +108,8 @@ class VirtualHost:
 
     def light_name(self, queue: str) -> bytes:
         """Return the light queue of a queue."""
-        return amqp_queue_name(self.name.encode(), queue.encode())
+        found = self._queues.get(queue)
+        return amqp_queue_name(self.name.encode(), queue.encode()) if found is None else found.light_name
 
     def __len__(self) -> int:
         """Return how many queues there are."""
@@ -142,22 +151,40 @@ class VirtualHost:
         self, name: str, *, durable: bool, auto_delete: bool, owner: object | None, arguments: dict[str, object]
     ) -> SharedQueue:
         """Make a queue; it is empty whatever its light queue holds."""
-        queue = self._make(name, durable=durable, auto_delete=auto_delete, owner=owner, arguments=arguments)
+        is_passing = owner is not None or (not durable and (auto_delete or EXPIRES in arguments))
+        light_name = self._passing_names.take() if is_passing else self.light_name(name)
+        queue = self._make(name, light_name, durable=durable, auto_delete=auto_delete, owner=owner, arguments=arguments)
+        queue.is_passing = is_passing
         queue.start_empty()
         self._queues[name] = queue
+        if owner is not None:
+            self._owned.setdefault(owner, {})[name] = queue
         self.use(queue)
         self.exchanges.version += 1
-        row = {"durable": durable and owner is None, "auto_delete": auto_delete, "arguments": arguments}
+        row: dict[str, object] = {
+            "durable": durable and owner is None,
+            "auto_delete": auto_delete,
+            "arguments": arguments,
+        }
+        if is_passing:
+            row["light"] = light_name.decode()
         self._table.put(_key(QUEUE, name), json.dumps(row).encode())
         return queue
 
     def _make(
-        self, name: str, *, durable: bool, auto_delete: bool, owner: object | None, arguments: dict[str, object]
+        self,
+        name: str,
+        light_name: bytes,
+        *,
+        durable: bool,
+        auto_delete: bool,
+        owner: object | None,
+        arguments: dict[str, object],
     ) -> SharedQueue:
         return SharedQueue(
             self._broker,
             name,
-            self.light_name(name),
+            light_name,
             self.stored,
             durable=durable,
             auto_delete=auto_delete,
@@ -167,12 +194,23 @@ class VirtualHost:
 
     def remove(self, queue: SharedQueue) -> None:
         """Delete a queue with its bindings; exchanges that delete themselves without bindings go too."""
-        del self._queues[queue.name]
         for exchange, key in self.exchanges.unbind_queue(queue.name):
             self._forget_binding(exchange, queue, key)
             self._maybe_remove_exchange(exchange)
         self._table.delete(_key(QUEUE, queue.name))
+        self._leases.pop(queue.name, None)
+        del self._queues[queue.name]
+        if queue.owner is not None:
+            self._owned[queue.owner].pop(queue.name)
         queue.delete()
+        if queue.is_passing:
+            self._passing_names.give_back(queue.light_name)
+
+    def remove_owned(self, owner: object) -> None:
+        """Delete the exclusive queues of a connection that is gone."""
+        for queue in list(self._owned.get(owner, {}).values()):
+            self.remove(queue)
+        self._owned.pop(owner, None)
 
     # Exchanges and bindings
 

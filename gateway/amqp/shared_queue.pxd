@@ -21,6 +21,7 @@ cdef class SharedQueue(Reader):
     cdef public list consumers
     cdef public bint has_exclusive
     cdef public bint is_deleted
+    cdef public bint is_passing
     cdef Broker _broker
     cdef StoredBatch _stored
     cdef readonly object _pop

@@ -96,6 +96,7 @@ class SharedQueue(Reader):
         "is_auto_delete",
         "is_deleted",
         "is_durable",
+        "is_passing",
         "lease_ms",
         "light_name",
         "limit_ms",
@@ -126,6 +127,7 @@ class SharedQueue(Reader):
         self.consumers: list[QueueConsumer] = []
         self.has_exclusive = False  # one consumer has it to itself
         self.is_deleted = False
+        self.is_passing = False  # its light queue is another's when it is gone
         self._broker = broker
         self._stored = stored
         self._pop: Shared | None = None

@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 
 from core.lmq.queue_name import (
     NAME_BYTES_MAX,
+    amqp_passing_name,
     amqp_queue_name,
     is_amqp,
     is_hashed,
@@ -90,3 +91,14 @@ def test_longest_name_that_fits_is_not_hashed():
     assert is_hashed(mqtt_queue_name(b"x" * 118))
     assert mqtt_queue_name(b"x" * 118) != mqtt_queue_name(b"x" * 119)
     assert is_hashed(amqp_queue_name(b"/", b"x" * 200))
+
+
+@given(st.binary(min_size=1), st.binary(), st.integers(1, 10**9))
+def test_no_queue_has_the_name_of_a_light_queue_by_number(vhost, queue, number):
+    name = amqp_passing_name(vhost, number)
+    assert is_amqp(name)
+    assert len(name) <= 127
+    assert parse_queue_name(name) is None
+    assert name != amqp_queue_name(vhost, queue)
+    assert name != amqp_passing_name(vhost, number + 1)
+    assert amqp_passing_name(b"/", 7) == b"%LMQ%amqp%|2f%|t7"

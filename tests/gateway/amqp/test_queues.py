@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from pamqp.commands import Queue
 
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import Exchange
@@ -88,3 +89,64 @@ def test_queues_are_opened_when_they_are_used(world):
     assert len(vhost) == 20
     assert all(queue._pop is None for queue in vhost)
     assert isinstance(vhost, VirtualHost)
+
+
+PASSING = [
+    {"owner": object()},
+    {"owner": object(), "durable": False},
+    {"durable": False, "auto_delete": True},
+    {"durable": False, "arguments": {"x-expires": 1_000}},
+]
+STAYING = [{}, {"durable": False}, {"auto_delete": True}, {"arguments": {"x-expires": 1_000}}]
+
+
+@pytest.mark.parametrize("options", PASSING)
+def test_queues_that_end_with_their_users_share_a_light_queue_one_after_the_other(world, options):
+    vhost = world.amqp.vhost
+    names = set()
+    for i in range(20):
+        queue = add(vhost, f"q{i}", **options)
+        vhost.bind(vhost.exchanges.get("amq.topic"), queue, f"t.{i}")
+        names.add(queue.light_name)
+        assert [one.name for one in world.broker.explain(b"t/%d" % i)] == [queue.light_name]
+        vhost.remove(queue)
+        assert world.broker.explain(b"t/%d" % i) == []
+    assert len(names) == 1
+    assert world.store.queue_count() == 1
+
+
+@pytest.mark.parametrize("options", STAYING)
+def test_queues_that_stay_have_a_light_queue_of_their_own_name(world, options):
+    assert add(world.amqp.vhost, "work", **options).light_name == b"%LMQ%amqp%|2f%work"
+
+
+def test_a_light_queue_by_number_begins_empty_for_each_queue_also_after_a_crash(world):
+    peer = world.client()
+    for i in range(3):
+        assert peer.declare(f"q{i}", exclusive=True).message_count == 0
+        peer.publish(b"%d" % i, b"left", key=f"q{i}").consume(f"q{i}", "c")
+        assert peer.bodies() == [b"%d" % i, b"left"]
+        peer.send(Queue.Delete(queue=f"q{i}")).take()
+    peer.declare("q3", exclusive=True)
+    peer.publish(b"lost with its queue", key="q3")
+    world.close()  # without a word to connections: as a crash leaves the folder
+    world.open()
+    peer = world.client()
+    assert peer.declare("other", exclusive=True).message_count == 0
+    peer.publish(b"mine", key="other").publish(b"unroutable", key="q3").consume("other", no_ack=True)
+    assert peer.bodies() == [b"mine"]
+    assert world.store.find_queue(b"%LMQ%amqp%|2f%|t2") == -1
+
+
+def test_a_connection_that_deletes_its_exclusive_queues_keeps_nothing_of_them(world):
+    peer = world.client()
+    for i in range(5):
+        peer.declare(f"q{i}", exclusive=True)
+        peer.call(Queue.Delete(queue=f"q{i}"))
+    peer.declare("kept", exclusive=True)
+    vhost = world.amqp.vhost
+    assert [list(queues) for queues in vhost._owned.values()] == [["kept"]]
+    peer.vanish()
+    assert vhost._owned == {}
+    assert len(vhost) == 0
+    assert vhost._leases == {}
