@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.scale import connections, fan_out, light_queues, sessions, stored, subscriptions
+from tests.benchmarks.scale import churn, connections, fan_out, light_queues, sessions, stored, subscriptions
 from tests.benchmarks.scale.points import Bound, Samples
 from tests.benchmarks.scale.progress import Run
 
@@ -188,6 +188,29 @@ SCENARIOS = (
             Bound("cpu_us", 2, 1_000, base=1),
             Bound("cpu_more_us", 2, 1_000, base=1),
             Bound("lost", 0, 1_000),
+        ),
+    ),
+    Scenario(
+        "churn",
+        "Ever new names that come and go, with 4 MiB for all caches: private memory that each of the second half leaves",
+        "names",
+        (20_000,),
+        churn.measure,
+        (
+            Figure("topics_bytes", "a topic of 16 KB", "B"),
+            Figure("clients_bytes", "a client identifier of 900 B", "B"),
+            Figure("filters_bytes", "a filter with a message", "B"),
+            Figure("queues_bytes", "an exclusive queue with a message", "B"),
+            Figure("consumers_bytes", "a connection with a queue of its own", "B"),
+            Figure("groups_bytes", "a RocketMQ group", "B"),
+            Figure("private_mb", "private memory after the topics", "MB"),
+        ),
+        (
+            *(
+                Bound(f"{kind}_bytes", 100, 20_000, why="what a run differs from another")
+                for kind in ("topics", "clients", "queues", "consumers", "groups")
+            ),
+            Bound("filters_bytes", 250, 20_000, why="the name of a light queue, which stays"),
         ),
     ),
 )

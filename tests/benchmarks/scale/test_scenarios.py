@@ -19,6 +19,7 @@ SIZES = {
     "sessions": 20,
     "resume": 200,  # back no sooner than some messages of the live pair, 2 ms apart
     "connections": 3,
+    "churn": 40,
 }
 NOT_WHEN_SMALL = {  # what a few are too few to tell
     "further_ns",
