@@ -192,7 +192,7 @@ SCENARIOS = (
     ),
     Scenario(
         "churn",
-        "Ever new names that come and go, with 4 MiB for all caches: private memory that each of the second half leaves",
+        "Ever new names that come and go, 4 MiB for all caches: private memory that each of the second half leaves",
         "names",
         (20_000,),
         churn.measure,
