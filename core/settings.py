@@ -53,7 +53,7 @@ class StoreSettings(BaseModel, frozen=True, extra="forbid"):
     parent_topic: _ParentTopic = "LMQ_PARENT"  # what MQTT and AMQP messages are stored on
     store_host: _Host | None = None  # stamped on records: RocketMQ clients ask there; None: where they reach the broker
     store_port: Annotated[int, Field(ge=0, le=65_535)] | None = None  # stamped with store_host; None: the broker's
-    disk_free_bytes_min: Annotated[int, Field(ge=0)] = 256 * MIB  # less holds publishers back; 0: only a full disk
+    disk_free_bytes_min: Annotated[int, Field(ge=0, le=1 << 62)] = 256 * MIB  # less holds publishers back; 0: full
     segments_mapped_max: Annotated[int, Field(ge=2, le=4096)] = 64  # full segments kept mapped for readers
     flush: FlushSettings = FlushSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Protocol
 
 import core.message
@@ -21,8 +22,11 @@ from gateway.admin.server import AdminServer
 from gateway.amqp.handler import AmqpDoor
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.check_threads import CheckThreads
+from gateway.auth.recheck import Visitor, recheck
+from gateway.auth.users import User
 from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.flush_thread import FlushThread
+from gateway.logs import set_up_logs
 from gateway.mqtt.handler import MqttDoor
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
@@ -34,6 +38,7 @@ from gateway.rocketmq.handler import RocketmqDoor
 from gateway.rocketmq.store_host import DEFAULT_ADDRESS, LOOPBACK, find_host, pack_address
 from gateway.runtime import TICK_MS, Clock, CoarseTimer, TurnRunner
 from gateway.settings import AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, find_address
+from gateway.settings_changes import NEXT_START, find_changes, settings_in_force
 
 ConnectionSettings = MqttSettings | AmqpSettings | RocketmqSettings
 
@@ -61,6 +66,10 @@ class Door(Protocol):
     def stop(self, now_ms: int) -> None:
         """Say farewell to all connections."""
 
+    @property
+    def handlers(self) -> Iterable[Visitor]:
+        """The connections that somebody came in by."""
+
 
 class Every:
     """Calls `work(now_ms)` at an interval, on the coarse timer."""
@@ -74,6 +83,11 @@ class Every:
     def next_deadline_ms(self) -> int | None:
         """Return when the work is due again."""
         return self._at_ms
+
+    def change_interval(self, interval_ms: int, now_ms: int) -> None:
+        """Work at another interval, counted from now on; the timer is to watch anew."""
+        self._interval_ms = interval_ms
+        self._at_ms = now_ms + interval_ms
 
     def on_deadline(self, now_ms: int) -> None:
         """Work, and wait for the next time."""
@@ -122,7 +136,9 @@ class Gateway:
         self.mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
         self.amqp = AmqpDoor(self.broker, settings.amqp, self.authenticator)
         self.rocketmq = RocketmqDoor(self.broker, settings.rocketmq, self.authenticator)
-        self.doors: list[Door] = [self.mqtt, self.amqp, self.rocketmq]
+        self.doors: dict[str, Door] = {"mqtt": self.mqtt, "amqp": self.amqp, "rocketmq": self.rocketmq}
+        self._limits: dict[str, ConnectionLimits] = {}  # by door
+        self._quiet_flush = Every(settings.store.flush.interval_ms, self._flush_quietly, self._started_ms)
         self._listeners: list[Listener] = []
         self._admin: AdminServer | None = None
 
@@ -149,7 +165,9 @@ class Gateway:
             clock=self.clock,
             timer=self.timer,
             table=self.connections,
-            limits=ConnectionLimits(settings.connections_max, settings.host_connections_max),
+            limits=self._limits.setdefault(
+                name, ConnectionLimits(settings.connections_max, settings.host_connections_max)
+            ),
             refused=self.broker.metrics.door(name).refused,
             turns=self.turns,
             admission=self.admission,
@@ -168,7 +186,7 @@ class Gateway:
             LOGGER.warning(line)
         if str(core.message.__file__).endswith(".py"):
             LOGGER.warning("running uncompiled, several times slower: no C compiler was found at the set-up")
-        for door in self.doors:
+        for door in self.doors.values():
             door.start(now_ms)
         self.room_watch.look_first()
         self.flusher.start()
@@ -188,11 +206,11 @@ class Gateway:
         self.is_ready = True
 
     def _watch_intervals(self, now_ms: int) -> None:
-        self.timer.watch(Every(self.settings.store.flush.interval_ms, self._flush_quietly, now_ms))
+        self.timer.watch(self._quiet_flush)
         self.timer.watch(Every(TEND_INTERVAL_MS, self._tend, now_ms))
         self.timer.watch(Every(EXPIRE_INTERVAL_MS, self.mqtt.expire_sessions, now_ms))
         self.timer.watch(Every(DEPARTED_INTERVAL_MS, self._read_departed, now_ms))
-        self.timer.watch(Every(LEASE_INTERVAL_MS, self.amqp.remove_unused, now_ms))
+        self.timer.watch(Every(LEASE_INTERVAL_MS, self.amqp.vhost.remove_unused, now_ms))
         self.timer.watch(Every(DELAY_INTERVAL_MS, self.rocketmq.delays.deliver_due, now_ms))
 
     async def _listen(self, name: str, endpoint: Endpoint, listen: str) -> None:
@@ -230,6 +248,59 @@ class Gateway:
         names = [name for name in LISTENERS if name in self.listening]
         return [f"listening {name} {format_address(*self.listening[name])}" for name in names]
 
+    # Settings that are read again
+
+    async def reload(self, wanted: GatewaySettings) -> None:
+        """Go by other settings: by all of them that can change now, or, where they are wrong, by none.
+
+        There is a line in the log for each one that differs, also where it takes effect at the next start only.
+
+        Raises:
+            SettingsError: They cannot be used; nothing has changed.
+        """
+        settings = settings_in_force(self.settings, wanted)
+        users = await asyncio.to_thread(self.authenticator.make_users, settings.auth, os.environ)  # hashes passwords
+        changes = find_changes(self.settings, wanted)
+        for change in changes:
+            if change.takes_effect == NEXT_START:
+                text = "setting takes effect at the next start name=%s in_force=%s read=%s"
+                LOGGER.warning(text, change.name, change.before, change.after)
+            else:
+                text = "setting changed name=%s from=%s to=%s for=%s"
+                LOGGER.info(text, change.name, change.before, change.after, change.takes_effect)
+        LOGGER.info("settings were read again changes=%d", len(changes))
+        self._apply(settings, users, self.clock.now_ms())
+
+    def _apply(self, settings: GatewaySettings, users: dict[str, User], now_ms: int) -> None:
+        if settings.log != self.settings.log:
+            set_up_logs(settings.log.level, settings.log.format)
+        self.settings = settings
+        self._quiet_flush.change_interval(settings.store.flush.interval_ms, now_ms)
+        self.timer.watch(self._quiet_flush)
+        self.store.retention.reload(settings.store.retention)
+        self.broker.room.free_bytes_min = settings.store.disk_free_bytes_min
+        self.broker.caches.limit(settings.cache.bytes_max)
+        self.mqtt.reload(settings.mqtt)
+        self.amqp.reload(settings.amqp)
+        self.rocketmq.reload(settings.rocketmq)
+        doors: dict[str, ConnectionSettings] = {
+            "mqtt": settings.mqtt,
+            "amqp": settings.amqp,
+            "rocketmq": settings.rocketmq,
+        }
+        for name, limits in self._limits.items():
+            limits.reload(doors[name].connections_max, doors[name].host_connections_max)
+        self.authenticator.reload(settings.auth, users)
+        self.amqp.vhost.exchanges.version += 1  # what a user may publish to is found out anew
+        checks = [recheck(self.authenticator, name, list(door.handlers), now_ms) for name, door in self.doors.items()]
+        self._step(chain.from_iterable(checks))
+
+    def _step(self, steps: Iterator[None]) -> None:
+        """Take a step, and the next one after what else the loop has to do."""
+        for _ in steps:
+            self._loop.call_soon(self._step, steps)
+            return
+
     # Work
 
     def _flush_quietly(self, now_ms: int) -> None:
@@ -237,7 +308,7 @@ class Gateway:
         self.broker.durability.keep_all()
 
     def _tend(self, now_ms: int) -> None:
-        self.amqp.drop_expired(now_ms)
+        self.amqp.vhost.drop_expired(now_ms)
         self._tell_damage()
         count = self.broker.retire(now_ms)
         if count:
@@ -307,7 +378,7 @@ class Gateway:
         if self._admin is not None:
             await self._admin.stop()
         now_ms = self.clock.now_ms()
-        for door in self.doors:
+        for door in self.doors.values():
             door.stop(now_ms)
         self.check_threads.stop()
         self.connections.close_all()

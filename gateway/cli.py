@@ -83,7 +83,7 @@ def serve(
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
     log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
 ) -> None:
-    """Run the gateway until SIGTERM or SIGINT."""
+    """Run the gateway until SIGTERM or SIGINT; SIGHUP has it read its settings again."""
     from gateway.serving import USE_ERRORS, run_gateway
 
     flags = _tree(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from gateway.collector import Collector
 from gateway.logs import set_up_logs
 from gateway.net.listener import ListenError
 from gateway.settings import GatewaySettings, SettingsError, load_settings
+
+LOGGER = logging.getLogger(__name__)
 
 EXIT_FAILED = 1
 USE_ERRORS = (SettingsError, ListenError, LmqError)  # what an operator can put right
@@ -31,27 +34,47 @@ def run_gateway(config: Path | None, flags: Mapping[str, Any]) -> int:
     Raises:
         SettingsError, ListenError, LmqError: It cannot start; `USE_ERRORS` are these.
     """
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until `_serve` hears it: it never ends a gateway
     settings = load_settings(config, flags)
     set_up_logs(settings.log.level, settings.log.format)
-    return uvloop.run(_serve(settings))
+    return uvloop.run(_serve(settings, lambda: load_settings(config, flags)))
 
 
-async def _serve(settings: GatewaySettings) -> int:
-    wanted = asyncio.Event()
+async def _serve(settings: GatewaySettings, load: Callable[[], GatewaySettings]) -> int:
+    wanted, hung_up = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, hung_up.set)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, wanted.set)
     gateway = Gateway(settings)
+    reloader: asyncio.Task[None] | None = None
     collector = Collector()
     try:
         await gateway.start()
         collector.start()
         print("\n".join([*gateway.lines(), "ready"]), flush=True)
+        reloader = asyncio.create_task(_reload(gateway, load, hung_up))
         waits = [asyncio.create_task(event.wait()) for event in (wanted, gateway.stopped)]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
     finally:
+        if reloader is not None:
+            reloader.cancel()
         await gateway.stop()
         collector.stop()
     return EXIT_FAILED if gateway.stopped.is_set() else 0
+
+
+async def _reload(gateway: Gateway, load: Callable[[], GatewaySettings], hung_up: asyncio.Event) -> None:
+    """Have the settings read again each time that a SIGHUP came; two that come together are one."""
+    while True:
+        await hung_up.wait()
+        hung_up.clear()
+        try:
+            settings = await asyncio.to_thread(load)  # a file, perhaps of a network
+            await gateway.reload(settings)
+        except SettingsError as error:
+            LOGGER.error("settings cannot be read again, nothing changes: %s", error)  # noqa: TRY400 - one line
+        except Exception:
+            LOGGER.exception("settings cannot be read again")

@@ -92,7 +92,8 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     connect_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # from the first byte's chance to CONNECT
     packet_bytes_max: Annotated[int, Field(ge=1_024, le=268_435_460)] = 4_194_304  # largest packet that is taken
     inflight_max: Annotated[int, Field(ge=1, le=32_767)] = 2_048  # QoS 1 messages sent and not yet acknowledged
-    lag_count_max: Annotated[int, Field(ge=0)] = 1_000_000  # messages a slow QoS 0 subscriber may be behind, then drops
+    # messages a slow QoS 0 subscriber may be behind, then drops
+    lag_count_max: Annotated[int, Field(ge=0, le=1 << 62)] = 1_000_000
     subscription_count_max: Annotated[int, Field(ge=1)] = 10_000  # subscriptions of one session
     client_id_bytes_max: Annotated[int, Field(ge=23, le=16_384)] = 1_024  # longest client identifier that is taken
     session_expiry_s: Annotated[int, Field(ge=0)] = 0  # a persistent session without connection ends, 0 for never
@@ -204,8 +205,21 @@ def load_settings(config: Path | None, flags: Mapping[str, Any]) -> GatewaySetti
     merged: dict[str, Any] = {}
     for _, layer in reversed(layers):
         merged = _merge(merged, layer)
+    return _validate(merged, layers)
+
+
+def check_settings(tree: Mapping[str, Any], source: str) -> GatewaySettings:
+    """Return the settings of a tree, which came from `source`.
+
+    Raises:
+        SettingsError: A value is out of its range, or two do not go together.
+    """
+    return _validate(tree, [(source, tree)])
+
+
+def _validate(tree: Mapping[str, Any], layers: list[tuple[str, Mapping[str, Any]]]) -> GatewaySettings:
     try:
-        return GatewaySettings.model_validate(merged)
+        return GatewaySettings.model_validate(tree)
     except ValidationError as error:
         lines = [_describe(detail["loc"], detail["type"], detail["msg"], layers) for detail in error.errors()]
         raise SettingsError("; ".join(lines)) from error

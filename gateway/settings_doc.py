@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from gateway.settings import GatewaySettings, UserSettings
+from gateway.settings_changes import takes_effect
 
 HEAD = """# Settings
 
@@ -24,7 +25,11 @@ flags. A name that is not known is refused, with the nearest one that is. `lmq c
 as `(hidden)`, which is refused when it is read; with `--secrets` they are printed, and the file loads back as it is.
 
 In the file, `mqtt.listen` is `listen` under `[mqtt]`; in the environment it is `LMQ_MQTT__LISTEN`.
+
+SIGHUP has a running gateway read all of it again ([more](operations.md#settings-that-are-read-again)). The column
+"after SIGHUP" says who another value is for: all at once, new connections or sessions, or only the next start.
 """
+COLUMNS = "| setting | default | values | after SIGHUP | meaning |\n|---|---|---|---|---|"
 KINDS: dict[object, str] = {
     bool: "true or false",
     int: "number",
@@ -53,7 +58,7 @@ def _blocks(model: type[BaseModel], prefix: str, title: str) -> Iterator[str]:
         if _block(field) is None
     ]
     if rows:
-        head = f"## {title}\n\n{inspect.getdoc(model)}\n\n| setting | default | values | meaning |\n|---|---|---|---|"
+        head = f"## {title}\n\n{inspect.getdoc(model)}\n\n{COLUMNS}"
         yield "\n".join([head, *rows, ""])
     for name, field in model.model_fields.items():
         inner = _block(field)
@@ -69,7 +74,7 @@ def _block(field: FieldInfo) -> type[BaseModel] | None:
 def _row(path: str, field: FieldInfo, meaning: str) -> str:
     default = field.get_default(call_default_factory=True)
     shown = "none" if default is None else f"`{str(default).lower() if isinstance(default, bool) else default}`"
-    return f"| `{path}` | {shown} | {_values(field)} | {meaning.replace('|', '/')} |"
+    return f"| `{path}` | {shown} | {_values(field)} | {takes_effect(path)} | {meaning.replace('|', '/')} |"
 
 
 def _values(field: FieldInfo) -> str:

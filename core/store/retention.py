@@ -35,8 +35,7 @@ class Retention:
         self._segments = segments
         self._index = index
         self._puncher = puncher
-        self._age_ms = settings.age_hours * _HOUR_MS
-        self._bytes_max = settings.bytes_max
+        self.reload(settings)
         self._steps: Iterator[None] | None = None
         self._dropped = 0
         self._wishes: dict[int, Wish] = {}  # by base
@@ -46,6 +45,11 @@ class Retention:
         self._total_bytes = 0  # of the log, less what segments that were gone through may give back
         self._lookups = 0  # of this step
         self._looked_until = -1  # where the last round ran out of lookups
+
+    def reload(self, settings: RetentionSettings) -> None:
+        """Keep what nobody needs for as long, and for as much, as these settings say."""
+        self._age_ms = settings.age_hours * _HOUR_MS
+        self._bytes_max = settings.bytes_max
 
     @property
     def bytes_punched(self) -> int:

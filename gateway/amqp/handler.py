@@ -33,8 +33,9 @@ from gateway.amqp.events import (
     PublishRun,
     SettleRun,
 )
-from gateway.amqp.handshake import ConnectionLimits, State, login_refused
+from gateway.amqp.handshake import State, login_refused
 from gateway.amqp.methods import encode_ack, method_name
+from gateway.amqp.offer import limits_of
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.pace import Pace
 from gateway.amqp.publishing import Publisher
@@ -45,6 +46,7 @@ from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions
+from gateway.auth.recheck import TURNED_OUT
 from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.settings import AmqpSettings
@@ -69,14 +71,12 @@ class AmqpDoor:
         self.vhost = VirtualHost(broker, VHOST)
         self.cutter = PublishCutter(BATCH_MESSAGES_MAX)
         self.encoder = DeliveryEncoder(routing_key_from_topic)
-        self.limits = ConnectionLimits(
-            frame_max=settings.frame_bytes_max,
-            channel_max=settings.channels_max,
-            heartbeat_s=settings.heartbeat_s,
-            body_bytes_max=settings.body_bytes_max or broker.store.settings.message_bytes_max,
-            handshake_ms=settings.handshake_timeout_ms,
-        )
-        self._handlers: set[AmqpHandler] = set()
+        self.handlers: set[AmqpHandler] = set()
+        self.reload(settings)
+
+    def reload(self, settings: AmqpSettings) -> None:
+        """Offer to new connections what these settings say."""
+        self.limits = limits_of(settings, self.broker.store.settings.message_bytes_max)
 
     def start(self, now_ms: int) -> None:
         """Bring back what is durable; then connections may come."""
@@ -84,31 +84,23 @@ class AmqpDoor:
         self.vhost.load()
         self.broker.hold(self.vhost.floors)
 
-    def drop_expired(self, now_ms: int) -> None:
-        """Finish expired messages of queues that nobody reads, so that retention need not keep them."""
-        self.vhost.drop_expired(now_ms)
-
-    def remove_unused(self, now_ms: int) -> None:
-        """Delete queues that are to go when nobody uses them, and have been unused for so long."""
-        self.vhost.remove_unused(now_ms)
-
     def stop(self, now_ms: int) -> None:
         """Tell all clients that the gateway goes down."""
-        for handler in list(self._handlers):
+        for handler in list(self.handlers):
             handler.shut_down(now_ms)
 
     def connect(self, transport: Transport) -> AmqpHandler:
         """Return the handler of a new connection."""
         handler = AmqpHandler(self, transport)
-        self._handlers.add(handler)
+        self.handlers.add(handler)
         self.metrics.connections += 1
         self.metrics.connections_total += 1
         return handler
 
     def forget(self, handler: AmqpHandler) -> None:
         """Forget a connection that is gone."""
-        if handler in self._handlers:
-            self._handlers.remove(handler)
+        if handler in self.handlers:
+            self.handlers.remove(handler)
             self.metrics.connections -= 1
 
 
@@ -205,11 +197,23 @@ class AmqpHandler(ConnectionHandler):
 
     def shut_down(self, now_ms: int) -> None:
         """Tell the client that the gateway goes down, and close."""
+        self._force_out("the gateway stops", "broker forced connection closure with reason 'shutdown'", now_ms)
+
+    @property
+    def identity(self) -> Identity | None:
+        """Who the user is; None before the login."""
+        return None if self._identity is NOBODY else self._identity
+
+    def turn_out(self, now_ms: int) -> None:
+        """Close because the user may not come in any more."""
+        self._door.metrics.refuse("turned_out")
+        self._force_out(TURNED_OUT, f"user '{self._identity.user}' may not come in any more", now_ms)
+
+    def _force_out(self, why: str, reason: str, now_ms: int) -> None:
+        self._note_end(why)
         connection = self._begin(now_ms)
         if connection.state == State.OPEN:
-            reason = "broker forced connection closure with reason 'shutdown'"
             connection.close(AmqpError(ReplyCode.CONNECTION_FORCED, reason))
-        self._note_end("the gateway stops")
         self._hang_up(connection)
 
     # Events

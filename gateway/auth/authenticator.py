@@ -112,6 +112,46 @@ class Authenticator:
         known = self._users.get(user)
         return None if known is None else known.may
 
+    def reload(self, settings: AuthSettings, users: dict[str, User]) -> None:
+        """Go by other settings from now on, with the users that `make_users` made of them.
+
+        Who is connected keeps their rights as they are now, where the user could still come in in the same way:
+        `may_stay` says who could not.
+        """
+        for name, user in list(users.items()):
+            known = self._users.get(name)
+            if known is not None and known.kept == user.kept and not user.may.reads_less_than(known.may):
+                known.may.become(user.may)
+                users[name] = known
+        self._settings = settings
+        self._users = users
+        self._decoys = [make_decoy(user.kept) for user in users.values()] or self._decoys
+
+    def may_stay(self, protocol: str, identity: Identity) -> bool:
+        """Return whether who was let in as `identity` could still come in so, and read what it could read."""
+        known = self._users.get(identity.user)
+        if known is not None:
+            return known.may is identity.may
+        if identity.may is not ALL:
+            return False  # a user that is no more
+        return self._lets_guest_in() if identity.user == GUEST else self._lets_anonymous_in(protocol)
+
+    def make_users(self, settings: AuthSettings, environment: Mapping[str, str]) -> dict[str, User]:
+        """Return the users of other settings, to be given to `reload`; slow where one has a password to be hashed.
+
+        A password from the environment, which is the process's own, was hashed at the start: its hash stays.
+
+        Raises:
+            SettingsError: As the function `make_users`.
+        """
+        before, users = self._settings.users, self._users
+        made = {}
+        for name, user in settings.users.items():
+            known = before.get(name)
+            is_same = known is not None and user.password_env != "" and known.password_env == user.password_env
+            made[name] = _make_user(name, user, environment, users[name].kept if is_same else "")
+        return made
+
     def describe(self) -> list[str]:
         """Return one line for each way in that asks for no secret; logged at the start."""
         settings = self._settings
@@ -129,9 +169,11 @@ class Authenticator:
 
     def _is_guest(self, credentials: Credentials) -> bool:
         protocol, user, password, peer = credentials
-        settings = self._settings
-        is_open = settings.amqp_guest and not settings.behind_proxy and GUEST not in self._users
-        return is_open and (protocol, user, password) == ("amqp", GUEST, b"guest") and is_loopback(peer)
+        is_guest = (protocol, user, password) == ("amqp", GUEST, b"guest") and is_loopback(peer)
+        return is_guest and self._lets_guest_in()
+
+    def _lets_guest_in(self) -> bool:
+        return self._settings.amqp_guest and not self._settings.behind_proxy and GUEST not in self._users
 
     def _lets_anonymous_in(self, protocol: str) -> bool:
         settings = self._settings
@@ -193,7 +235,8 @@ def make_users(settings: AuthSettings, environment: Mapping[str, str]) -> dict[s
     return {name: _make_user(name, user, environment) for name, user in settings.users.items()}
 
 
-def _make_user(name: str, settings: UserSettings, environment: Mapping[str, str]) -> User:
+def _make_user(name: str, settings: UserSettings, environment: Mapping[str, str], kept: str = "") -> User:
+    """Return a user; `kept` is the hash of its password from the environment, where that was made before."""
     if not name:
         raise SettingsError("auth.users needs a name for each user: the empty one is that of anonymous clients")
     may = Permissions(publish=settings.may_publish, subscribe=settings.may_subscribe, configure=settings.may_configure)
@@ -201,7 +244,7 @@ def _make_user(name: str, settings: UserSettings, environment: Mapping[str, str]
         plain = environment.get(settings.password_env)
         if plain is None:
             raise SettingsError(f"auth.users.{name}.password_env: {settings.password_env} is not set")
-        return User(name, may, hash_password(plain))
+        return User(name, may, kept or hash_password(plain))
     if not settings.password_hash:
         raise SettingsError(f"auth.users.{name} needs password_hash or password_env")
     try:

@@ -3,4 +3,8 @@ cdef class Permissions:
     cdef bint _publish
     cdef bint _subscribe
 
+    cpdef become(self, Permissions other)
+
+    cpdef bint reads_less_than(self, Permissions other) except -1
+
     cpdef bint may_publish(self, bytes topic) except -1

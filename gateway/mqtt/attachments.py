@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from core.metrics import DoorMetrics
 from gateway.auth.authenticator import Authenticator, Identity
+from gateway.auth.recheck import Visitor
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.login import PROTOCOL
 from gateway.mqtt.session import Session
@@ -17,7 +18,7 @@ from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.subscribing import Subscribing
 
 
-class Attached(Protocol):
+class Attached(Visitor, Protocol):
     """A connection with a session."""
 
     def take_over(self, now_ms: int) -> None:

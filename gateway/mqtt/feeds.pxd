@@ -13,6 +13,7 @@ cdef Py_ssize_t _BATCH_COUNT_MAX
 cdef Py_ssize_t _READ_BYTES_MAX
 cdef long long _ROOM_MIN
 cdef long long _NO_SLOT
+cdef long long _NOT_KNOWN
 
 
 cdef class Desk(Reader):
@@ -35,7 +36,7 @@ cdef class FilterFeed(Reader):
     cdef list _abreast
     cdef list _ahead
     cdef list _slow
-    cdef long long _trim_at
+    cdef long long _slowest
 
     @cython.locals(has_more=bint, max_offset="long long")
     cpdef bint on_ready(self, long long now_ms) except -1

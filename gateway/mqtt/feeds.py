@@ -21,6 +21,7 @@ _BATCH_COUNT_MAX = BATCH_COUNT_MAX
 _READ_BYTES_MAX = READ_BYTES_MAX
 _ROOM_MIN = ROOM_MIN
 _NO_SLOT = NO_SLOT
+_NOT_KNOWN = -(2**62)  # further behind than any
 
 
 class PlacesLike(Protocol):
@@ -62,7 +63,7 @@ class Desk(Reader):
 class FilterFeed(Reader):
     """All live subscriptions of one filter; the broker's reader of its light queue."""
 
-    __slots__ = ("_abreast", "_ahead", "_desk", "_slow", "_trim_at", "position", "queue_ref", "subscription_count")
+    __slots__ = ("_abreast", "_ahead", "_desk", "_slow", "_slowest", "position", "queue_ref", "subscription_count")
 
     def __init__(self, desk: Desk, queue_ref: int) -> None:
         self.queue_ref = queue_ref
@@ -72,7 +73,7 @@ class FilterFeed(Reader):
         self._abreast: list[Subscription] = []
         self._ahead: list[Subscription] = []
         self._slow: list[Subscription] = []  # those behind at QoS 0: they may lose messages
-        self._trim_at = 0
+        self._slowest = _NOT_KNOWN  # where the slowest of them was, at the earliest
 
     def add(self, subscription: Subscription) -> None:
         """Take in a subscription, OFFLINE till now."""
@@ -147,7 +148,7 @@ class FilterFeed(Reader):
         """Send some of what is new to those abreast; called by the broker when the queue grew."""
         max_offset = self._desk.broker.max_offset(self.queue_ref)
         has_more = bool(self._abreast) and self.position < max_offset and self._advance()
-        if self._slow and max_offset >= self._trim_at:
+        if self._slow and max_offset - self._slowest > self._desk.lag_count_max:
             self._trim()
         return has_more
 
@@ -213,7 +214,7 @@ class FilterFeed(Reader):
             self._slow.remove(subscription)
         if not subscription.qos:
             self._slow.append(subscription)
-            self._trim_at = 0
+            self._slowest = _NOT_KNOWN
 
     def _meet(self) -> None:
         """Take in those ahead whom the feed has come to; where nobody is abreast, go to the next of them."""
@@ -270,7 +271,7 @@ class FilterFeed(Reader):
         for subscription in self._slow:
             if max_offset - subscription.position > lag_max:
                 self._drop(subscription, max_offset)
-        self._trim_at = min(subscription.position for subscription in self._slow) + lag_max + 1
+        self._slowest = min(subscription.position for subscription in self._slow)
 
     def _drop(self, subscription: Subscription, until: int) -> None:
         if until > subscription.position:

@@ -18,11 +18,11 @@ cdef class MqttHandler(ConnectionHandler):
     cdef MqttDoor _door
     cdef readonly MqttConnection _connection
     cdef Permissions _may
-    cdef str _user
     cdef object _attempt
     cdef bint _has_ended
     cdef object _denials
     cdef bytes _origin
+    cdef readonly object identity
     cdef object _will
     cdef Py_ssize_t _unkept
 

@@ -13,6 +13,7 @@ from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions
+from gateway.auth.recheck import TURNED_OUT
 from gateway.logs import said
 from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.catch_up import CatchUps
@@ -56,8 +57,8 @@ class MqttHandler(ConnectionHandler):
         "_may",
         "_origin",
         "_unkept",
-        "_user",
         "_will",
+        "identity",
         "session",
         "transport",
     )
@@ -68,7 +69,7 @@ class MqttHandler(ConnectionHandler):
         self._door = door
         self._connection = connection
         self._may: Permissions | None = None  # of who is connected
-        self._user = ""
+        self.identity: Identity | None = None
         self._attempt: Attempt | None = None  # a login under way
         self._has_ended = False  # the peer sends no more, and its login is under way
         self._denials: Denials | None = None  # made when something is denied
@@ -221,7 +222,7 @@ class MqttHandler(ConnectionHandler):
 
     def _enter(self, connect: Connect, client_id: bytes, identity: Identity, now_ms: int) -> None:
         door = self._door
-        self._user = identity.user
+        self.identity = identity
         found = door.attachments.attach(self, client_id, identity, is_clean=connect.is_clean, now_ms=now_ms)
         if found is None:
             why = f"the session belongs to another user: {said(door.sessions.owner_of(client_id))}"
@@ -291,23 +292,29 @@ class MqttHandler(ConnectionHandler):
 
     def take_over(self, now_ms: int) -> None:
         """Give way to a newer connection of the same client."""
-        self._connection.stop()
-        self._leave(now_ms)
-        self._hang_up("taken over by a new connection")
+        self._end("taken over by a new connection", now_ms)
 
     def shut_down(self, now_ms: int) -> None:
         """Close because the gateway stops."""
+        self._end("the gateway stops", now_ms)
+
+    def _end(self, why: str, now_ms: int) -> None:
         self._connection.stop()
         self._leave(now_ms)
-        self._hang_up("the gateway stops")
+        self._hang_up(why)
 
     def _hang_up(self, why: str) -> None:
         self.transport.end_reason = self.transport.end_reason or why
         self.transport.close()
 
+    def turn_out(self, now_ms: int) -> None:
+        """Close because the user may not come in any more."""
+        self._door.metrics.refuse("turned_out")
+        self._end(TURNED_OUT, now_ms)
+
     def _note_denied(self, action: str, names: list[bytes]) -> None:
         if self._denials is None:
-            self._denials = Denials(self.transport.conn_id, self._user)
+            self._denials = Denials(self.transport.conn_id, self.identity.user if self.identity is not None else "")
         for name in names:
             self._denials.note(action, name)
 
@@ -383,6 +390,18 @@ class MqttDoor:
                 LOGGER.info("session expired client=%r", session.client_id)
                 self.subscribing.end_session(session)
             self.metrics.sessions = len(self.sessions)
+
+    def reload(self, settings: MqttSettings) -> None:
+        """Go by other settings from now on."""
+        self.settings = settings
+        self.delivery.inflight_max = settings.inflight_max
+        self.delivery.lag_count_max = settings.lag_count_max
+        self.subscribing.count_max = settings.subscription_count_max
+
+    @property
+    def handlers(self) -> Attachments:
+        """The connections of clients that were let in."""
+        return self.attachments
 
     def connect(self, transport: Transport) -> MqttHandler:
         """Return the handler of a new connection."""

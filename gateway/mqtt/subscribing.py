@@ -29,7 +29,7 @@ class Subscribing:
         self._broker = broker
         self._sessions = sessions
         self._delivery = delivery
-        self._count_max = count_max
+        self.count_max = count_max
 
     def open_queue(self, topic_filter: bytes) -> int:
         """Bind a filter to its light queue, once more, and return the queue."""
@@ -43,7 +43,7 @@ class Subscribing:
 
     def _subscribe(self, session: Session, topic_filter: bytes, qos: int, may: Permissions) -> int:
         found = session.subscriptions.get(topic_filter)
-        is_full = found is None and len(session.subscriptions) >= self._count_max
+        is_full = found is None and len(session.subscriptions) >= self.count_max
         if is_full or topic_filter.startswith(SHARED_PREFIX) or not may.may_subscribe(topic_filter):
             return SUBSCRIBE_FAILURE
         granted = min(qos, GRANTED_QOS_MAX)

@@ -13,7 +13,7 @@ cdef class RocketmqHandler(ConnectionHandler):
     cdef public object client
     cdef Connection _connection
     cdef object _sender
-    cdef object _identity
+    cdef readonly object identity
     cdef object _denials
     cdef long long _idle_until_ms
     cdef long long _held_until_ms

@@ -19,6 +19,7 @@ from gateway.address import format_address
 from gateway.auth.authenticator import Authenticator, Credentials, Identity, LoginAnswer
 from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_refusal
+from gateway.auth.recheck import TURNED_OUT
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.rocketmq.client_table import Client, ClientTable
 from gateway.rocketmq.codec import Frames
@@ -60,7 +61,7 @@ class RocketmqDoor:
         self.metrics: DoorMetrics = broker.metrics.door("rocketmq")
         self.frames = Frames()
         self.run = SendRun(settings.body_bytes_max, PROPERTIES_BYTES_MAX)
-        topics = TopicTable(
+        self.topics = topics = TopicTable(
             broker.table("rocketmq_topics"),
             broker.parent_topic,
             topics_max=settings.topics_max,
@@ -78,6 +79,7 @@ class RocketmqDoor:
         self.functions = self._list_functions()
         self.broker_port = 0  # where the broker listens, once it is known
         self._uniq = UniqPrefix(os.getpid())
+        self.handlers: set[RocketmqHandler] = set()
 
     def _list_functions(self) -> dict[int, Function]:
         """Return what answers each request code, but for sends, pulls and heartbeats."""
@@ -106,9 +108,26 @@ class RocketmqDoor:
             RequestCode.VIEW_MESSAGE_BY_ID: lambda peer, request, _: offsets.view_message(request, peer.may_read),
         }
 
+    def reload(self, settings: RocketmqSettings) -> None:
+        """Go by other settings from now on; our names and addresses stay."""
+        self.settings = settings
+        self.run.body_bytes_max = settings.body_bytes_max
+        self.topics.reload(
+            topics_max=settings.topics_max,
+            makes_topics=settings.auto_create_topics,
+            queues=settings.auto_topic_queues,
+        )
+
     def connect(self, transport: Transport) -> RocketmqHandler:
         """Return the handler of a new connection."""
-        return RocketmqHandler(self, transport)
+        handler = RocketmqHandler(self, transport)
+        self.handlers.add(handler)
+        return handler
+
+    def forget(self, handler: RocketmqHandler) -> None:
+        """A connection is closed."""
+        self.handlers.discard(handler)
+        self.metrics.connections -= 1
 
     def start(self, now_ms: int) -> None:
         """Nothing to load: the tables are read when they are asked."""
@@ -164,7 +183,7 @@ class RocketmqHandler(ConnectionHandler):
             door.frames, door.run, door.settings.frame_bytes_max, plain_host(transport.peer_host)
         )
         self._sender: Sender | None = None
-        self._identity: Identity | None = None
+        self.identity: Identity | None = None
         self._denials: Denials | None = None  # made when something is denied
         self._idle_until_ms = 0  # the first call of the timer, at once, sets it
         self._held_until_ms = 0  # the first deadline of the held pulls, or one before it
@@ -176,7 +195,7 @@ class RocketmqHandler(ConnectionHandler):
     def _finish_login(self, answer: LoginAnswer, now_ms: int) -> None:
         del now_ms
         if isinstance(answer, Identity):
-            self._identity = answer
+            self.identity = answer
             self._name_origin()
         else:
             log_refusal(self.transport.conn_id, self.transport.peer, b"", b"", answer.value)
@@ -222,7 +241,7 @@ class RocketmqHandler(ConnectionHandler):
         for pull in list(self.held.values()):
             self._door.pulls.forget(pull)
         self._door.clients.drop(self.client)
-        self._door.metrics.connections -= 1
+        self._door.forget(self)
         if self._denials is not None:
             self._denials.end()
         self._sender = None  # refers back here: what is closed is not to wait for the collector of cycles
@@ -260,22 +279,27 @@ class RocketmqHandler(ConnectionHandler):
 
     def may_read(self, queue: bytes) -> bool:
         """Whether this client may read the queue or topic."""
-        is_allowed = self._identity is not None and self._identity.may.may_subscribe(queue)
+        is_allowed = self.identity is not None and self.identity.may.may_subscribe(queue)
         if not is_allowed:
             self._note_denied("read", queue)
         return is_allowed
 
     def may_publish(self, topic: bytes) -> bool:
         """Whether this client may send to the topic."""
-        is_allowed = self._identity is not None and self._identity.may.may_publish(topic)
+        is_allowed = self.identity is not None and self.identity.may.may_publish(topic)
         if not is_allowed:
             self._note_denied("publish", topic)
         return is_allowed
 
     def _note_denied(self, action: str, name: bytes) -> None:
         if self._denials is None:
-            self._denials = Denials(self.transport.conn_id, self._identity.user if self._identity is not None else "")
+            self._denials = Denials(self.transport.conn_id, self.identity.user if self.identity is not None else "")
         self._denials.note(action, name)
+
+    def turn_out(self, now_ms: int) -> None:  # noqa: ARG002 - as the other doors
+        """Close because clients may not come in any more as this one did."""
+        self._door.metrics.refuse("turned_out")
+        self._hang_up(TURNED_OUT)
 
     def hold(self, pull: HeldPull) -> None:
         """Keep a pull that waits."""
@@ -312,7 +336,7 @@ class RocketmqHandler(ConnectionHandler):
             self.transport.write(encode_command(response))
 
     def _ask(self, request: Command, now_ms: int) -> Command | None:
-        if self._identity is None:
+        if self.identity is None:
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "this gateway lets no client in without a name")
         code = request.code
         if code in PULLS:
@@ -332,7 +356,7 @@ class RocketmqHandler(ConnectionHandler):
         return function(self, request, now_ms)
 
     def _name_origin(self) -> None:
-        user = self._identity.user if self._identity is not None else ""
+        user = self.identity.user if self.identity is not None else ""
         self._connection.origin = encode_origin(b"rocketmq", self.client.client_id.encode(), user.encode())
 
 

@@ -114,13 +114,19 @@ class TopicTable:
         self, rows: TopicRows, parent_topic: bytes, *, topics_max: int, makes_topics: bool, queues: int = 8
     ) -> None:
         self._rows = rows
-        self._topics_max = topics_max
-        self._makes_topics = makes_topics
-        template = PERM_READ | PERM_WRITE | (PERM_INHERIT if makes_topics else 0)
         self.made_count = 0  # rows put since the start
         self.on_changed: list[Callable[[], None]] = []  # called when what was known of a topic is no longer true
-        self._known: dict[bytes, Topic] = {TEMPLATE: Topic(queues, queues, template), parent_topic: Topic(1, 1)}
+        self._known: dict[bytes, Topic] = {parent_topic: Topic(1, 1)}
+        self.reload(topics_max=topics_max, makes_topics=makes_topics, queues=queues)
         self._built_in = frozenset(self._known) | NOT_SENDABLE
+
+    def reload(self, *, topics_max: int, makes_topics: bool, queues: int = 8) -> None:
+        """Make so many topics from now on, or none; those that are there stay."""
+        self._topics_max = topics_max
+        self._makes_topics = makes_topics
+        self._known[TEMPLATE] = Topic(queues, queues, PERM_READ | PERM_WRITE | (PERM_INHERIT if makes_topics else 0))
+        for callback in self.on_changed:
+            callback()
 
     def find(self, name: bytes) -> Topic | None:
         """Return the topic of that name, or None. What is the log's own is none; each group has a retry topic."""

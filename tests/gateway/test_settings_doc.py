@@ -9,14 +9,20 @@ def _row(name):
 
 
 def test_row_has_default_values_and_meaning():
-    assert _row("mqtt.listen").startswith("| `mqtt.listen` | `127.0.0.1:1883` | text | HOST:PORT")
+    assert _row("mqtt.listen").startswith("| `mqtt.listen` | `127.0.0.1:1883` | text | the next start | HOST:PORT")
     assert "`sync` or `async`" in _row("store.flush.mode")
     assert "number, at least 1, at most 60000" in _row("store.flush.interval_ms")
-    assert "| `true` | true or false |" in _row("auth.mqtt_anonymous")
+    assert "| `true` | true or false | at once |" in _row("auth.mqtt_anonymous")
 
 
 def test_value_that_may_be_absent_says_so():
     assert "| none | number, at least 1048576 or none |" in _row("store.retention.bytes_max")
+
+
+def test_row_says_what_another_value_is_for_after_a_sighup():
+    assert "| the next start | HOST:PORT" in _row("mqtt.listen")
+    assert "| new connections |" in _row("mqtt.packet_bytes_max")
+    assert "| at once |" in _row("auth.users.NAME.may_publish")
 
 
 def test_users_have_a_table_of_their_own():

@@ -35,9 +35,10 @@ class GatewayProcess:
     Use as a context manager. `address("mqtt")` is the host and port of a door.
     """
 
-    def __init__(self, data_dir, *options, env=None):
+    def __init__(self, data_dir, *options, env=None, prefix=()):
         self.data_dir = Path(data_dir)
         self.options = options
+        self.prefix = prefix  # a command that becomes the gateway's, such as nohup
         self.env = {**os.environ, "LMQ_STORE__SEGMENT_BYTES": str(SEGMENT_BYTES), **(env or {})}
         self.listening = {}
         self.errors = []
@@ -55,7 +56,17 @@ class GatewayProcess:
         """Start, and wait until it is ready."""
         ports = [part for door in ("mqtt", "amqp", "namesrv", "broker", "admin") for part in (f"--{door}", ANY_PORT)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "gateway", "serve", "--data-dir", str(self.data_dir), *ports, *self.options],
+            [
+                *self.prefix,
+                sys.executable,
+                "-m",
+                "gateway",
+                "serve",
+                "--data-dir",
+                str(self.data_dir),
+                *ports,
+                *self.options,
+            ],
             cwd=ROOT,
             env=self.env,
             stdout=subprocess.PIPE,

@@ -93,6 +93,79 @@ def test_user_of_the_settings_comes_in_with_the_right_password_and_its_rights(ke
     assert site.answer("mqtt", "alice", None, FAR) is Refusal.WRONG
 
 
+def _reload(site, environment=None, **settings):
+    other = AuthSettings.model_validate(settings)
+    site.auth.reload(other, site.auth.make_users(other, environment or {}))
+
+
+def test_rights_that_are_read_again_hold_for_who_is_in_already(kept):
+    site = Site(users={"alice": {"password_hash": kept}})
+    identity = site.answer("mqtt", "alice", b"secret", FAR)
+    _reload(site, users={"alice": {"password_hash": kept, "may_publish": False, "may_configure": False}})
+    assert not identity.may.may_publish(b"a")
+    assert site.auth.may_stay("mqtt", identity)
+    _reload(site, users={"alice": {"password_hash": kept}})
+    assert identity.may.may_publish(b"a")
+    assert identity.may.may_configure(b"/", b"q")
+    assert site.auth.may_stay("mqtt", identity)
+
+
+CHANGES = {
+    "removed": {},
+    "with another password": {"alice": {"password_env": "OTHER"}},
+    "without the right to read": {"alice": {"password_env": "ALICE", "may_subscribe": False}},
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_user_may_not_stay_who_could_not_come_in_and_read_as_before(name):
+    environment = {"ALICE": "secret", "OTHER": "sacred"}
+    site = Site(environment, users={"alice": {"password_env": "ALICE"}})
+    identity = site.answer("mqtt", "alice", b"secret", FAR)
+    _reload(site, environment, users={"alice": {"password_env": "ALICE", "may_publish": False}})
+    assert site.auth.may_stay("mqtt", identity)  # its password is the same
+    _reload(site, environment, users=CHANGES[name])
+    assert not site.auth.may_stay("mqtt", identity)
+
+
+def test_password_that_was_right_before_is_wrong_after_a_change():
+    environment = {"ALICE": "secret", "OTHER": "sacred"}
+    site = Site(environment, users={"alice": {"password_env": "ALICE"}})
+    assert site.user("mqtt", "alice", b"secret", FAR) == "alice"
+    _reload(site, environment, users={"alice": {"password_env": "OTHER"}})
+    assert site.answer("mqtt", "alice", b"secret", FAR) is Refusal.WRONG
+    assert site.user("mqtt", "alice", b"sacred", FAR) == "alice"
+
+
+def test_login_that_is_under_way_ends_well_where_only_rights_change(kept):
+    site = Site(users={"alice": {"password_hash": kept}})
+    site.work.holds = True
+    answers = site.ask("mqtt", "alice", b"secret", FAR)
+    _reload(site, users={"alice": {"password_hash": kept, "may_publish": False}})
+    site.work.finish_all()
+    assert not answers[0].may.may_publish(b"a")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "user", "changes"),
+    [
+        ("mqtt", None, {"mqtt_anonymous": False}),
+        ("mqtt", "stranger", {"mqtt_anonymous": False}),
+        ("rocketmq", None, {"rocketmq_anonymous": False}),
+        ("amqp", "guest", {"amqp_guest": False}),
+        ("amqp", "guest", {"behind_proxy": True}),
+    ],
+)
+def test_way_in_that_is_closed_is_closed_for_who_is_in_already(protocol, user, changes):
+    site = Site()
+    identity = site.answer(protocol, user, b"guest", HERE)
+    assert site.auth.may_stay(protocol, identity)
+    _reload(site, **changes)
+    assert not site.auth.may_stay(protocol, identity)
+    _reload(site)
+    assert site.auth.may_stay(protocol, identity)
+
+
 def test_password_may_stand_in_the_environment():
     site = Site({"PASSWORD": "secret"}, users={"alice": {"password_env": "PASSWORD"}})
     assert site.user("amqp", "alice", b"secret", FAR) == "alice"

@@ -14,3 +14,18 @@ def test_each_right_can_be_taken_alone():
     assert not Permissions(subscribe=False).may_subscribe(b"a")
     assert not Permissions(configure=False).may_configure(b"/", b"q")
     assert Permissions(publish=False).may_subscribe(b"a")
+
+
+def test_permissions_become_others_for_who_holds_them():
+    held = Permissions()
+    held.become(Permissions(publish=False, subscribe=True, configure=False))
+    assert not held.may_publish(b"a")
+    assert held.may_subscribe(b"a")
+    assert not held.may_configure(b"/", b"q")
+
+
+def test_less_to_read_is_told_from_more():
+    reader, mute = Permissions(), Permissions(subscribe=False)
+    assert mute.reads_less_than(reader)
+    assert not reader.reads_less_than(mute)
+    assert not mute.reads_less_than(mute)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND
+from gateway.settings import MqttSettings
 from tests.support import mqtt
 from tests.support.store import retire
 
@@ -176,3 +177,16 @@ def test_disconnect_of_a_slow_one_counts_what_it_lost(world):
     world.client(b"p").send(*[mqtt.publish(b"t", b"x")] * 7)
     slow.vanish()
     assert world.counts.dropped == {"slow_subscriber": 7}
+
+
+def test_lag_that_gets_less_is_taken_from_who_is_further_behind(make_world):
+    world = make_world(lag_count_max=100)
+    slow = world.client(b"slow", (b"t", 0))
+    publisher = world.client(b"p")
+    slow.stall()
+    for i in range(30):
+        publisher.send(mqtt.publish(b"t", b"%d" % i, qos=1, packet_id=1))
+    assert world.counts.dropped == {}
+    world.door.reload(MqttSettings(lag_count_max=5))
+    publisher.send(mqtt.publish(b"t", b"30", qos=1, packet_id=1))
+    assert world.counts.dropped == {"slow_subscriber": 31}

@@ -22,3 +22,14 @@ def test_one_address_cannot_take_all_places():
     assert [limits.refusal(host) for host in "aab"] == ["", "host_connections_max", ""]
     limits.release("a")
     assert limits.refusal("a") == ""
+
+
+def test_maxima_that_are_set_later_count_who_is_in_already():
+    limits = ConnectionLimits()
+    assert [limits.refusal(host) for host in "aab"] == ["", "", ""]
+    limits.reload(0, 2)
+    assert [limits.refusal(host) for host in "ab"] == ["host_connections_max", ""]
+    limits.reload(4, 0)
+    assert limits.refusal("c") == "connections_max"
+    limits.reload(0, 0)
+    assert limits.refusal("a") == ""

@@ -79,3 +79,15 @@ def test_without_auto_creation_an_unknown_topic_stays_unknown():
 def test_queues_have_keys_and_light_queues_are_their_own():
     assert queue_key(b"T", 3) == b"T/3"
     assert queue_key(b"%LMQ%x", 0) == b"%LMQ%x"
+
+
+def test_topics_are_made_as_the_settings_say_now():
+    topics = table(makes_topics=False)
+    topics.reload(topics_max=1, makes_topics=True)
+    assert topics.get(b"TBW102").perm & PERM_INHERIT
+    topics.open_for_send(b"T", b"TBW102", 4)
+    with pytest.raises(CommandRefusedError, match="there are 1 topics already"):
+        topics.open_for_send(b"T2", b"TBW102", 4)
+    topics.reload(topics_max=10, makes_topics=False)
+    assert not topics.get(b"TBW102").perm & PERM_INHERIT
+    assert topics.open_for_send(b"T", b"TBW102", 4).write_queues == 4

@@ -1,0 +1,17 @@
+"""What the settings offer to a connection, as its handshake says it."""
+
+from __future__ import annotations
+
+from gateway.amqp.handshake import ConnectionLimits
+from gateway.settings import AmqpSettings
+
+
+def limits_of(settings: AmqpSettings, message_bytes_max: int) -> ConnectionLimits:
+    """Return what the settings offer to new connections; no message is larger than the store takes."""
+    return ConnectionLimits(
+        frame_max=settings.frame_bytes_max,
+        channel_max=settings.channels_max,
+        heartbeat_s=settings.heartbeat_s,
+        body_bytes_max=settings.body_bytes_max or message_bytes_max,
+        handshake_ms=settings.handshake_timeout_ms,
+    )

@@ -1,0 +1,33 @@
+"""Who may not come in any more after settings were read again has to leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from gateway.auth.authenticator import Authenticator, Identity
+
+TURNED_OUT = "settings were read again: its user may not come in as it did"  # why a connection ends
+LOOKS_A_STEP = 256  # about 0.3 us each
+
+
+class Visitor(Protocol):
+    """A connection that somebody came in by."""
+
+    @property
+    def identity(self) -> Identity | None:
+        """Who that is; None where nobody has come in yet."""
+
+    def turn_out(self, now_ms: int) -> None:
+        """Close the connection."""
+
+
+def recheck(authenticator: Authenticator, protocol: str, visitors: Sequence[Visitor], now_ms: int) -> Iterator[None]:
+    """Turn out, in steps, those who could not come in any more in the way that they did."""
+    for number, visitor in enumerate(visitors):
+        identity = visitor.identity
+        if identity is not None and not authenticator.may_stay(protocol, identity):
+            visitor.turn_out(now_ms)
+            yield
+        elif number % LOOKS_A_STEP == LOOKS_A_STEP - 1:
+            yield

@@ -1,0 +1,143 @@
+"""What changes when settings are read again: what may change while the gateway runs, and for who.
+
+Source: docs/decisions/0020-reload.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from gateway.settings import HIDDEN, GatewaySettings, check_settings, is_secret
+
+AT_ONCE = "at once"
+NEW_CONNECTIONS = "new connections"
+NEW_SESSIONS = "new sessions"
+NEXT_START = "the next start"
+
+# From when on another value counts; every setting is here, and what is made of it is in `Gateway.reload`.
+TAKES_EFFECT = {
+    "data_dir": NEXT_START,
+    "store.segment_bytes": NEXT_START,
+    "store.message_bytes_max": NEXT_START,
+    "store.inline_dispatch_bytes": NEXT_START,
+    "store.parent_topic": NEXT_START,
+    "store.store_host": NEXT_START,
+    "store.store_port": NEXT_START,
+    "store.disk_free_bytes_min": AT_ONCE,
+    "store.segments_mapped_max": NEXT_START,
+    "store.flush.mode": NEXT_START,
+    "store.flush.interval_ms": AT_ONCE,
+    "store.retention.age_hours": AT_ONCE,
+    "store.retention.bytes_max": AT_ONCE,
+    "mqtt.listen": NEXT_START,
+    "mqtt.connections_max": AT_ONCE,
+    "mqtt.host_connections_max": AT_ONCE,
+    "mqtt.connect_timeout_ms": NEW_CONNECTIONS,
+    "mqtt.packet_bytes_max": NEW_CONNECTIONS,
+    "mqtt.inflight_max": NEW_SESSIONS,
+    "mqtt.lag_count_max": AT_ONCE,
+    "mqtt.subscription_count_max": AT_ONCE,
+    "mqtt.client_id_bytes_max": NEW_CONNECTIONS,
+    "mqtt.session_expiry_s": AT_ONCE,
+    "amqp.listen": NEXT_START,
+    "amqp.connections_max": AT_ONCE,
+    "amqp.host_connections_max": AT_ONCE,
+    "amqp.heartbeat_s": NEW_CONNECTIONS,
+    "amqp.frame_bytes_max": NEW_CONNECTIONS,
+    "amqp.channels_max": NEW_CONNECTIONS,
+    "amqp.body_bytes_max": NEW_CONNECTIONS,
+    "amqp.handshake_timeout_ms": NEW_CONNECTIONS,
+    "rocketmq.namesrv": NEXT_START,
+    "rocketmq.broker": NEXT_START,
+    "rocketmq.connections_max": AT_ONCE,
+    "rocketmq.host_connections_max": AT_ONCE,
+    "rocketmq.advertised_host": NEXT_START,
+    "rocketmq.advertised_port": NEXT_START,
+    "rocketmq.broker_name": NEXT_START,
+    "rocketmq.cluster_name": NEXT_START,
+    "rocketmq.auto_create_topics": AT_ONCE,
+    "rocketmq.auto_topic_queues": AT_ONCE,
+    "rocketmq.topics_max": AT_ONCE,
+    "rocketmq.body_bytes_max": AT_ONCE,
+    "rocketmq.frame_bytes_max": NEW_CONNECTIONS,
+    "rocketmq.idle_timeout_ms": AT_ONCE,
+    "admin.listen": NEXT_START,
+    "auth.mqtt_anonymous": AT_ONCE,
+    "auth.rocketmq_anonymous": AT_ONCE,
+    "auth.amqp_guest": AT_ONCE,
+    "auth.behind_proxy": AT_ONCE,
+    "auth.users": AT_ONCE,
+    "cache.bytes_max": AT_ONCE,
+    "log.level": AT_ONCE,
+    "log.format": AT_ONCE,
+}
+
+
+class Change(NamedTuple):
+    """One setting that differs; `before` and `after` are fit to be shown."""
+
+    name: str
+    before: object
+    after: object
+    takes_effect: str
+
+
+def find_changes(before: GatewaySettings, after: GatewaySettings) -> list[Change]:
+    """Return what differs, each user's settings by themselves, in the order of the names."""
+    old, new = dict(_walk("", before)), dict(_walk("", after))
+    names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+    return [Change(name, _shown(old.get(name)), _shown(new.get(name)), takes_effect(name)) for name in names]
+
+
+def takes_effect(name: str) -> str:
+    """Return from when on a setting's other value counts; the setting may be one user's."""
+    return TAKES_EFFECT[name] if name in TAKES_EFFECT else takes_effect(name.rpartition(".")[0])
+
+
+def settings_in_force(before: GatewaySettings, after: GatewaySettings) -> GatewaySettings:
+    """Return what counts after settings were read again: `after`, but for what takes effect at the next start.
+
+    Raises:
+        SettingsError: What may change and what may not do not go together.
+    """
+    tree, kept = after.model_dump(), before.model_dump()
+    for name, moment in TAKES_EFFECT.items():
+        if moment == NEXT_START:
+            *blocks, last = name.split(".")
+            _descend(tree, blocks)[last] = _descend(kept, blocks)[last]
+    return check_settings(tree, "what was read, beside what takes effect at the next start only")
+
+
+def _descend(tree: dict[str, Any], blocks: list[str]) -> dict[str, Any]:
+    for block in blocks:
+        tree = tree[block]
+    return tree
+
+
+class _Secret(NamedTuple):
+    """A value that is compared and not shown."""
+
+    text: str
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, _Secret):
+        return HIDDEN if value.text else "none"
+    return "none" if value is None or value == "" else value
+
+
+def _walk(path: str, value: object) -> Iterator[tuple[str, object]]:
+    """Yield each value with its dotted name; those of a table as settings of their own."""
+    if isinstance(value, BaseModel):
+        for name, field in type(value).model_fields.items():
+            inner = getattr(value, name)
+            inner_path = f"{path}.{name}" if path else name
+            yield from [(inner_path, _Secret(inner))] if is_secret(field) else _walk(inner_path, inner)
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _walk(f"{path}.{name}", inner)
+    else:
+        yield path, value

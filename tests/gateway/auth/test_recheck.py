@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from gateway.auth.authenticator import Authenticator, Identity
+from gateway.auth.permissions import ALL
+from gateway.auth.recheck import LOOKS_A_STEP, recheck
+from gateway.runtime import Clock
+from gateway.settings import AuthSettings
+from tests.support.logins import HandWork
+
+
+class Visitor:
+    def __init__(self, identity):
+        self.identity = identity
+        self.left_at_ms = None
+
+    def turn_out(self, now_ms):
+        self.left_at_ms = now_ms
+
+
+def test_who_may_not_stay_is_turned_out_one_a_step():
+    auth = Authenticator(AuthSettings(mqtt_anonymous=False), {}, Clock(), HandWork())
+    guests = [Visitor(Identity("", ALL)) for _ in range(3)]
+    stranger = Visitor(None)
+    steps = recheck(auth, "mqtt", [guests[0], stranger, *guests[1:]], 7)
+    for turned_out in range(1, 4):
+        next(steps)
+        assert [guest.left_at_ms for guest in guests].count(7) == turned_out
+    assert list(steps) == []
+    assert stranger.left_at_ms is None
+
+
+def test_a_step_looks_at_some_of_many():
+    auth = Authenticator(AuthSettings(), {}, Clock(), HandWork())
+    visitors = [Visitor(Identity("", ALL)) for _ in range(3 * LOOKS_A_STEP)]
+    assert len(list(recheck(auth, "mqtt", visitors, 7))) == 3
+    assert all(visitor.left_at_ms is None for visitor in visitors)
