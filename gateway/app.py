@@ -15,6 +15,7 @@ from core.broker import Broker
 from core.cache_budget import CacheBudget
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
+from core.store.descriptors import descriptor_count_max
 from core.store.message_store import MessageStore
 from gateway.address import format_address
 from gateway.admin.api import AdminView, make_api
@@ -30,6 +31,7 @@ from gateway.logs import set_up_logs
 from gateway.mqtt.handler import MqttDoor
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
+from gateway.net.descriptors import LOOK_INTERVAL_MS, Capacity, descriptor_limit, find_connections_max
 from gateway.net.limits import ConnectionLimits
 from gateway.net.listener import Listener
 from gateway.net.protocol import ConnectionHandler, Transport
@@ -104,6 +106,7 @@ class Gateway:
 
     Raises:
         DataFolderInUseError, DataFolderUnusableError: The folder cannot be opened.
+        DescriptorsError: The process may open too few files.
         SettingsError: A user's password is missing.
     """
 
@@ -118,6 +121,8 @@ class Gateway:
         self._started_ms = self.clock.now_ms()
         self.check_threads = CheckThreads(loop)
         self.authenticator = Authenticator(settings.auth, os.environ, self.clock, self.check_threads)
+        store_max = descriptor_count_max(settings.store)
+        self.capacity = Capacity(find_connections_max(descriptor_limit(), store_max), loop.call_later)
         self.store = MessageStore.open(settings.data_dir, settings.store, now_ms=self._started_ms)
         self._damaged_told = self.store.damaged_count  # recovery has said what it met
         self.broker = self._make_broker()
@@ -166,7 +171,7 @@ class Gateway:
             timer=self.timer,
             table=self.connections,
             limits=self._limits.setdefault(
-                name, ConnectionLimits(settings.connections_max, settings.host_connections_max)
+                name, ConnectionLimits(settings.connections_max, settings.host_connections_max, self.capacity)
             ),
             refused=self.broker.metrics.door(name).refused,
             turns=self.turns,
@@ -182,6 +187,11 @@ class Gateway:
             ListenError: An address cannot be listened on.
         """
         now_ms = self.clock.now_ms()
+        LOGGER.info(
+            "files may be opened and connections let in descriptors=%d connections_max=%d",
+            descriptor_limit(),
+            self.capacity.connections_max,
+        )
         for line in self.authenticator.describe():
             LOGGER.warning(line)
         if str(core.message.__file__).endswith(".py"):
@@ -210,6 +220,7 @@ class Gateway:
         self.timer.watch(Every(TEND_INTERVAL_MS, self._tend, now_ms))
         self.timer.watch(Every(EXPIRE_INTERVAL_MS, self.mqtt.expire_sessions, now_ms))
         self.timer.watch(Every(DEPARTED_INTERVAL_MS, self._read_departed, now_ms))
+        self.timer.watch(Every(LOOK_INTERVAL_MS, self.capacity.look, now_ms))
         self.timer.watch(Every(LEASE_INTERVAL_MS, self.amqp.vhost.remove_unused, now_ms))
         self.timer.watch(Every(DELAY_INTERVAL_MS, self.rocketmq.delays.deliver_due, now_ms))
 
@@ -220,6 +231,7 @@ class Gateway:
         listener = Listener(name, endpoint, *address)
         self.listening[name] = await listener.start()
         self._listeners.append(listener)
+        self.capacity.add(listener)
 
     async def _stamp_records(self) -> None:
         """Stamp records with the address at which clients reach the broker: message ids send them there."""
@@ -239,7 +251,9 @@ class Gateway:
         address = find_address(self.settings.admin.listen)
         if address is None:
             return
-        view = AdminView(self.broker, self.amqp.vhost, is_ready=self._takes_work, uptime_ms=self._uptime_ms)
+        view = AdminView(
+            self.broker, self.amqp.vhost, self.capacity, is_ready=self._takes_work, uptime_ms=self._uptime_ms
+        )
         self._admin = AdminServer(make_api(view), *address)
         self.listening["admin"] = await self._admin.start()
 

@@ -15,13 +15,14 @@ from core.errors import LmqError
 from gateway.app import Gateway
 from gateway.collector import Collector
 from gateway.logs import set_up_logs
+from gateway.net.descriptors import DescriptorsError, raise_limit
 from gateway.net.listener import ListenError
 from gateway.settings import GatewaySettings, SettingsError, load_settings
 
 LOGGER = logging.getLogger(__name__)
 
 EXIT_FAILED = 1
-USE_ERRORS = (SettingsError, ListenError, LmqError)  # what an operator can put right
+USE_ERRORS = (SettingsError, ListenError, DescriptorsError, LmqError)  # what an operator can put right
 
 
 def run_gateway(config: Path | None, flags: Mapping[str, Any]) -> int:
@@ -32,11 +33,12 @@ def run_gateway(config: Path | None, flags: Mapping[str, Any]) -> int:
         flags: What the command line says, as `load_settings` takes it.
 
     Raises:
-        SettingsError, ListenError, LmqError: It cannot start; `USE_ERRORS` are these.
+        SettingsError, ListenError, DescriptorsError, LmqError: It cannot start; `USE_ERRORS` are these.
     """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until `_serve` hears it: it never ends a gateway
     settings = load_settings(config, flags)
     set_up_logs(settings.log.level, settings.log.format)
+    raise_limit()
     return uvloop.run(_serve(settings, lambda: load_settings(config, flags)))
 
 

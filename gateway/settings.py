@@ -87,7 +87,7 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     """The MQTT door."""
 
     listen: Address = "127.0.0.1:1883"  # HOST:PORT, port 0 picks one, `off` closes the door
-    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0 for no limit
+    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0: as many as descriptors allow
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
     connect_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # from the first byte's chance to CONNECT
     packet_bytes_max: Annotated[int, Field(ge=1_024, le=268_435_460)] = 4_194_304  # largest packet that is taken
@@ -103,7 +103,7 @@ class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
     """The AMQP 0-9-1 door."""
 
     listen: Address = "127.0.0.1:5672"  # HOST:PORT, port 0 picks one, `off` closes the door
-    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0 for no limit
+    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0: as many as descriptors allow
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
     heartbeat_s: Annotated[int, Field(ge=0, le=65_535)] = 60  # offered to clients; 0 for none
     frame_bytes_max: Annotated[int, Field(ge=4_096, le=1 << 20)] = 131_072  # largest frame, offered to clients
@@ -117,7 +117,7 @@ class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
 
     namesrv: Address = "127.0.0.1:9876"  # the name server's HOST:PORT, or `off`
     broker: Address = "127.0.0.1:10911"  # the broker's HOST:PORT, or `off`
-    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0 for no limit
+    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0: as many as descriptors allow
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
     advertised_host: str = ""  # our host in routes, as clients can reach it; empty: where each one reached us
     advertised_port: Annotated[int, Field(ge=0, le=PORT_MAX)] = 0  # our port in routes; 0: the broker's

@@ -20,6 +20,29 @@ _NO_HOLES = (errno.EOPNOTSUPP, errno.ENOSYS)
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
 _LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_MAP_FAILED = ctypes.c_void_p(-1).value
+_MEMORY = ctypes.c_char * (1 << 46)  # the type of any mapping, which ends before: a type for each size would be kept
+
+
+def map_read_only(fd: int, size: int) -> memoryview:
+    """Return the first `size` bytes of a file, shared; the mapping goes with the last view of it.
+
+    Python's own mapping keeps a descriptor open as long as it lives. There is an index for each segment of the log, and
+    no end to those: they are not to take the descriptors that connections need.
+
+    Raises:
+        OSError: It cannot be mapped.
+    """
+    address = _LIBC.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, fd, 0)
+    if address == _MAP_FAILED:
+        error = ctypes.get_errno()
+        raise OSError(error, os.strerror(error))
+    memory = _MEMORY.from_address(address)
+    weakref.finalize(memory, _LIBC.munmap, address, size).atexit = False  # who has a view then may still read it
+    return memoryview(memory).cast("B")[:size].toreadonly()
 
 
 def disk_bytes(status: os.stat_result) -> int:

@@ -9,7 +9,6 @@ Source: docs/storage-format.md, "Sealed index".
 
 from __future__ import annotations
 
-import mmap
 import struct
 import zlib
 from array import array
@@ -20,6 +19,7 @@ from core import octets
 from core.errors import CorruptRecordError
 from core.store.disk import new_file, write_all
 from core.store.head_index import HeadIndex
+from core.store.mapped_file import map_read_only
 from core.store.position_marks import PositionMarks
 
 _MAGIC = b"LMQINDEX"
@@ -141,7 +141,7 @@ class SealedIndex:
         with path.open("rb") as file:
             size = file.seek(0, 2)
             self.check(size >= _HEADER_BYTES, "too short")
-            self.map = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+            self.map = map_read_only(file.fileno(), size)
         self.read_header(size)
 
     @classmethod
@@ -160,7 +160,7 @@ class SealedIndex:
 
     def read_header(self, size: int) -> None:
         """Take the header's fields and views of the parts."""
-        whole = memoryview(self.map)
+        whole = self.map
         header = _HEADER.unpack_from(whole)
         self.check(header[:2] == (_MAGIC, _VERSION), "not an index of this version")
         self.check(zlib.crc32(whole[:_CRC_AT]) == header[9], "damaged header")
@@ -328,4 +328,4 @@ class SealedIndex:
         self.block_crcs = _EMPTY.cast("I")
         self.data = _EMPTY
         self.entries = _EMPTY.cast("i")
-        self.map.close()
+        self.map = _EMPTY

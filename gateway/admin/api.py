@@ -15,6 +15,7 @@ from gateway.admin.explain import QuestionError, explain_exchange, explain_topic
 from gateway.admin.metrics import GatewayCollector
 from gateway.admin.schemas import DoorOverview, ExchangeExplanation, Explanation, Health, Overview, Readiness
 from gateway.amqp.queues import VirtualHost
+from gateway.net.descriptors import Capacity
 from gateway.version import VERSION
 
 
@@ -22,10 +23,17 @@ class AdminView:
     """What the API may look at."""
 
     def __init__(
-        self, broker: Broker, vhost: VirtualHost, *, is_ready: Callable[[], bool], uptime_ms: Callable[[], int]
+        self,
+        broker: Broker,
+        vhost: VirtualHost,
+        capacity: Capacity,
+        *,
+        is_ready: Callable[[], bool],
+        uptime_ms: Callable[[], int],
     ) -> None:
         self.broker = broker
         self.vhost = vhost
+        self.capacity = capacity
         self.is_ready = is_ready
         self.uptime_ms = uptime_ms
 
@@ -66,7 +74,7 @@ def _add_health(api: FastAPI, view: AdminView) -> None:
 
 def _add_metrics(api: FastAPI, view: AdminView) -> None:
     registry = CollectorRegistry()
-    registry.register(GatewayCollector(view.broker))
+    registry.register(GatewayCollector(view.broker, view.capacity))
 
     @api.get("/metrics")
     async def metrics() -> Response:

@@ -12,13 +12,15 @@ from core.broker import Broker
 from core.cache_budget import CacheBudget
 from core.metrics import SYNC_BUCKETS_MS, DoorMetrics, SyncMetrics
 from core.room import Room
+from gateway.net.descriptors import Capacity, descriptor_limit, open_descriptors
 
 
 class GatewayCollector(Collector):
     """All metrics of one gateway."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, capacity: Capacity) -> None:
         self._broker = broker
+        self._capacity = capacity
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing: names are fixed and need no check against values at the start."""
@@ -45,6 +47,7 @@ class GatewayCollector(Collector):
         yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", store.log_bytes())
         yield from cache_families(self._broker.caches)
         yield from room_families(self._broker.room)
+        yield from descriptor_families(self._capacity)
         yield GaugeMetricFamily(
             "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.durability.is_failed)
         )
@@ -110,6 +113,17 @@ def room_families(room: Room) -> Iterator[Metric]:
     yield GaugeMetricFamily("lmq_disk_free_bytes", "Room on the data folder's disk.", room.free_bytes)
     yield GaugeMetricFamily("lmq_disk_free_bytes_min", "With less, publishers are held back.", room.free_bytes_min)
     yield GaugeMetricFamily("lmq_disk_low", "1 while publishers are held back for it, else 0.", int(room.is_low))
+
+
+def descriptor_families(capacity: Capacity) -> Iterator[Metric]:
+    """Yield the files that are open, under the names that all programs use, and the connections that they allow."""
+    yield GaugeMetricFamily("process_open_fds", "Number of open file descriptors.", open_descriptors())
+    yield GaugeMetricFamily("process_max_fds", "Maximum number of open file descriptors.", descriptor_limit())
+    yield GaugeMetricFamily(
+        "lmq_connections_max", "Connections of all doors that descriptors allow.", capacity.connections_max
+    )
+    yield GaugeMetricFamily("lmq_newcomers_wait", "1 while nobody is let in for it, else 0.", int(capacity.is_paused))
+    yield _counter("lmq_newcomers_held", "How often newcomers had to wait for it.", capacity.pauses)
 
 
 def damage_family(counts: dict[str, int]) -> Metric:

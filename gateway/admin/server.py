@@ -9,10 +9,12 @@ from collections.abc import Iterator
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gateway.address import format_address
 from gateway.net.listener import ListenError, reason_of
 
+CONNECTIONS_MAX = 64
 STOP_S = 1.0  # requests that take longer are dropped
 
 
@@ -32,6 +34,16 @@ class _Server(uvicorn.Server):
         yield
 
 
+class _Connection(H11Protocol):
+    """One connection; of too many, the newest are closed at once, so that the descriptors of the others are left."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
+        """Take the connection in."""
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS_MAX:
+            transport.abort()
+
+
 class AdminServer:
     """Serves one application on one address."""
 
@@ -39,7 +51,13 @@ class AdminServer:
         self._host = host
         self._port = port
         config = uvicorn.Config(
-            api, lifespan="off", log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1
+            api,
+            http=_Connection,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
         )
         self._server = _Server(config)
         self._task: asyncio.Task[None] | None = None

@@ -99,9 +99,8 @@ class AmqpDoor:
 
     def forget(self, handler: AmqpHandler) -> None:
         """Forget a connection that is gone."""
-        if handler in self.handlers:
-            self.handlers.remove(handler)
-            self.metrics.connections -= 1
+        self.handlers.discard(handler)
+        self.metrics.connections -= 1
 
 
 class AmqpHandler(ConnectionHandler):

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
+import os
+import socket
+import struct
 from typing import cast
 
 from gateway.address import format_address
 from gateway.net.transport import Endpoint, SocketTransport
 
+LOGGER = logging.getLogger(__name__)
+
+_UNACKED_AT = 24  # of Linux's struct tcp_info; of a socket that listens: who waits
+_TCP_INFO_BYTES = 28
+RETRY_S = 1.0
 BACKLOG = 4096  # a fleet that reconnects at once; the kernel's own limit applies too
 
 
@@ -30,7 +39,9 @@ class Listener:
         self._endpoint = endpoint
         self._host = host
         self._port = port
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
+        self._sockets: list[socket.socket] = []  # ours too: the kernel keeps who comes while no server listens
+        self._resuming: asyncio.Task[None] | None = None
 
     async def start(self) -> tuple[str, int]:
         """Bind and listen; return the host and port that were bound.
@@ -40,24 +51,65 @@ class Listener:
         """
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(
-                lambda: cast("asyncio.Protocol", SocketTransport(self._endpoint)),
-                self._host or None,
-                self._port,
-                backlog=BACKLOG,
-                reuse_address=True,
+            server = await loop.create_server(
+                self._connect, self._host or None, self._port, backlog=BACKLOG, reuse_address=True
             )
         except OSError as error:
             address = format_address(self._host, self._port)
             raise ListenError(self._name, address, reason_of(error)) from error
-        bound = self._server.sockets[0].getsockname()
+        self._servers.append(server)
+        self._sockets = [socket.socket(fileno=os.dup(listening.fileno())) for listening in server.sockets]
+        bound = self._sockets[0].getsockname()
         return str(bound[0]), int(bound[1])
+
+    def _connect(self) -> asyncio.Protocol:
+        return cast("asyncio.Protocol", SocketTransport(self._endpoint))
+
+    def pause(self) -> None:
+        """Accept no more until `resume`; who comes meanwhile waits."""
+        self._drop_resuming()
+        servers, self._servers = self._servers, []
+        for server in servers:
+            server.close()
+
+    def resume(self) -> None:
+        """Accept again, first those who wait."""
+        if self._resuming is None and not self._servers:
+            self._resuming = asyncio.create_task(self._resume(), name=f"listen {self._name}")
+
+    async def _resume(self) -> None:
+        loop = asyncio.get_running_loop()
+        while len(self._servers) < len(self._sockets):
+            try:
+                listening = self._sockets[len(self._servers)].dup()
+                self._servers.append(await loop.create_server(self._connect, sock=listening, backlog=BACKLOG))
+            except OSError as error:  # no descriptor again
+                LOGGER.warning("cannot accept again door=%s error=%s", self._name, reason_of(error))
+                await asyncio.sleep(RETRY_S)
+        self._resuming = None
+
+    def waiting_count(self) -> int:
+        """Return how many wait to be accepted."""
+        return sum(_backlog_of(listening) for listening in self._sockets)
+
+    def _drop_resuming(self) -> None:
+        if self._resuming is not None:
+            self._resuming.cancel()
+            self._resuming = None
 
     def stop(self) -> None:
         """Accept no more; open connections stay."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
+        self.pause()
+        sockets, self._sockets = self._sockets, []
+        for listening in sockets:
+            listening.close()
+
+
+def _backlog_of(listening: socket.socket) -> int:
+    """Return how many connections the kernel has ready for a socket that listens."""
+    info = listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+    (count,) = struct.unpack_from("=I", info, _UNACKED_AT)
+    return int(count)
 
 
 def reason_of(error: OSError) -> str:

@@ -126,7 +126,7 @@ async def test_damage_that_readers_meet_is_counted_and_told(tmp_path, caplog):
     await gateway.start()
     before = gateway.store.damaged_count
     assert len(read_queue(gateway.store, b"%LMQ%a")) == 99
-    families = {family.name: family for family in GatewayCollector(gateway.broker).collect()}
+    families = {family.name: family for family in GatewayCollector(gateway.broker, gateway.capacity).collect()}
     assert families["lmq_records_damaged"].samples[0].value == gateway.store.damaged_count == before + 1
     for _ in range(2):
         gateway._tend(gateway.clock.now_ms())

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
 from core.errors import DataFolderUnusableError, DiskFullError
 from core.store import mapped_file
-from core.store.mapped_file import MappedFile
+from core.store.mapped_file import MappedFile, map_read_only
 
 SIZE = 256 * 1024
 
@@ -97,3 +98,35 @@ def test_file_that_finds_too_little_room_takes_none_of_it(tmp_path, monkeypatch)
     with pytest.raises(DiskFullError):
         MappedFile.create(tmp_path / "f", SIZE)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_read_only_mapping_holds_no_descriptor_and_goes_with_its_last_view(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(bytes(range(256)) * 64)
+    with path.open("rb") as file:
+        view = map_read_only(file.fileno(), 256 * 64)
+    assert not [name for name in _open_names() if name == str(path)]
+    part = view[8:24].cast("q")
+    del view
+    assert part.tobytes() == bytes(range(8, 24))
+    with pytest.raises(TypeError):
+        part[0] = 1
+    assert str(path) in Path("/proc/self/maps").read_text()
+    del part
+    assert str(path) not in Path("/proc/self/maps").read_text()
+
+
+def test_what_cannot_be_mapped_says_so(tmp_path):
+    read, write = os.pipe()
+    with pytest.raises(OSError, match="No such device"):
+        map_read_only(read, 4096)
+    os.close(read)
+    os.close(write)
+
+
+def _open_names():
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            yield str(entry.readlink())
+        except FileNotFoundError:  # what lists them
+            continue

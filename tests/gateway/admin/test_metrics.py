@@ -35,7 +35,7 @@ async def test_what_prometheus_reads_is_what_was_counted(tmp_path):
         door.refuse("malformed")
         metrics.sync.add(0.3)
         registry = CollectorRegistry()
-        registry.register(GatewayCollector(gateway.broker))
+        registry.register(GatewayCollector(gateway.broker, gateway.capacity))
         samples = _samples(generate_latest(registry).decode())
     assert samples["lmq_messages_in_total", ("door", "mqtt")] == 5
     assert samples["lmq_bytes_out_total", ("door", "mqtt")] == 700
@@ -43,6 +43,9 @@ async def test_what_prometheus_reads_is_what_was_counted(tmp_path):
     assert samples["lmq_refused_total", ("door", "mqtt"), ("reason", "malformed")] == 1
     assert samples["lmq_up",] == 1
     assert samples["lmq_log_bytes",] >= 0
+    assert 0 < samples["process_open_fds",] < samples["process_max_fds",]
+    assert 0 < samples["lmq_connections_max",] < samples["process_max_fds",]
+    assert samples["lmq_newcomers_wait",] == samples["lmq_newcomers_held_total",] == 0
     assert samples["lmq_damage_beside_log_total", ("kind", "journal")] == 0
 
 
@@ -72,7 +75,7 @@ def test_damage_beside_the_log_is_counted_by_kind():
 async def test_every_metric_is_in_the_operators_manual(tmp_path):
     manual = (ROOT / "docs/operations.md").read_text()
     async with running_gateway(tmp_path) as gateway:
-        families = list(GatewayCollector(gateway.broker).collect())
+        families = list(GatewayCollector(gateway.broker, gateway.capacity).collect())
     names = [family.name + "_total" * (family.type == "counter") for family in families]
     assert [name for name in names if f"`{name}`" not in manual] == []
 
