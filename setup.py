@@ -114,6 +114,7 @@ CFLAGS = [
 SHARED = "core._cython_shared"  # what Cython writes for memory views, once for all modules
 SOURCES = {SHARED: SHARED.replace(".", "/") + ".c"} | {path[:-3].replace("/", "."): path for path in COMPILED}
 CHOICE = os.environ.get("LMQ_COMPILE", "")
+UNCOMPILED = "core/uncompiled.txt"  # read by gateway/compiled.py
 
 
 class AllOrNothing(build_ext):
@@ -121,18 +122,30 @@ class AllOrNothing(build_ext):
 
     def run(self) -> None:
         """Have Cython write the C of what changed, compile it, and remove compiled modules of other builds."""
+        reason = "LMQ_COMPILE=none was chosen" if CHOICE == "none" else ""
         try:
             self.write_c()
             super().run()
         except (ImportError, BaseError, CCompilerError, OSError) as error:
             if CHOICE:
                 raise
-            print(f"lmq-gateway: going on uncompiled, which is several times slower: {error}", file=sys.stderr)
+            reason = " ".join(str(error).split())
+            print(f"lmq-gateway: going on uncompiled, which is several times slower: {reason}", file=sys.stderr)
             self.extensions = []
+        self.note(reason)
         built = {Path(self.get_ext_filename(extension.name)) for extension in self.extensions}
         for package in {path.partition("/")[0] for path in COMPILED}:
             for other in set(Path(package).rglob("*.so")) - built:
                 other.unlink()
+
+    def note(self, reason: str) -> None:
+        """Write down why nothing is compiled, for the gateway to say at its start; empty where it is."""
+        record = Path("" if self.inplace else self.build_lib) / UNCOMPILED
+        record.parent.mkdir(parents=True, exist_ok=True)
+        if reason:
+            record.write_text(f"at the set-up: {reason}\n")
+        else:
+            record.unlink(missing_ok=True)
 
     def write_c(self) -> None:
         """Have Cython write the C of each module that is newer than its C."""

@@ -25,6 +25,7 @@ from gateway.auth.authenticator import Authenticator
 from gateway.auth.check_threads import CheckThreads
 from gateway.auth.recheck import Visitor, recheck
 from gateway.auth.users import User
+from gateway.compiled import find_warnings
 from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.flush_thread import FlushThread
 from gateway.logs import set_up_logs
@@ -192,10 +193,8 @@ class Gateway:
             descriptor_limit(),
             self.capacity.connections_max,
         )
-        for line in self.authenticator.describe():
+        for line in [*self.authenticator.describe(), *find_warnings(core.message)]:
             LOGGER.warning(line)
-        if str(core.message.__file__).endswith(".py"):
-            LOGGER.warning("running uncompiled, several times slower: no C compiler was found at the set-up")
         for door in self.doors.values():
             door.start(now_ms)
         self.room_watch.look_first()

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from gateway.compiled import RECORD
 from tests.support.sources import COMPILED_DECLARATIONS, ROOT, compiled_list
 
 # Declarations only: inline C in place of a Python module of the same name.
@@ -62,6 +63,18 @@ def test_what_cannot_be_compiled_is_said_and_fails_only_where_it_has_to_be(missi
     assert "going on uncompiled" in result.stderr
     assert {"Cython": "broken", "compiler": "no C compiler found"}[missing] in result.stderr
     assert not older.exists()  # it does not know the sources of today
+    record = (tmp_path / "core" / RECORD).read_text()
+    assert record.startswith("at the set-up: ")
+    assert {"Cython": "broken", "compiler": "no C compiler found"}[missing] in record
+
+
+def test_choice_of_no_compiled_modules_is_written_down_until_the_next_build(tmp_path):
+    (tmp_path / "setup.py").write_text((ROOT / "setup.py").read_text())
+    record = tmp_path / "core" / RECORD
+    assert _build(tmp_path, {**os.environ, "LMQ_COMPILE": "none"}).returncode == 0
+    assert record.read_text() == "at the set-up: LMQ_COMPILE=none was chosen\n"
+    assert _build(tmp_path, {**os.environ, "LMQ_COMPILE": "", "CC": "no-such-compiler"}).returncode == 0
+    assert record.read_text() == "at the set-up: no C compiler found\n"
 
 
 def test_the_whole_check_compiles_or_fails():
