@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from core.errors import CorruptRecordError
 from core.message import StoredBatch
+from core.store.log_survey import RECORD, Stretch
 from core.store.reader import StoreReader
 from spark_analytics.byte_ranges import Ints
 from spark_analytics.dispatch_groups import DispatchGroups
@@ -35,7 +36,7 @@ def read_batches(options: ReadOptions, part: LogRange) -> Iterator[pa.RecordBatc
     reader = StoreReader.open(Path(options.path))
     columns = columns_of(options)
     if options.view == "dispatches":
-        yield from _read_groups(_scan(reader, options, part), columns)
+        yield from _read_groups(reader, options, part, columns)
         return
     for rows in _scan(reader, options, part):
         yield from _cut_to_batches(rows, columns)
@@ -44,17 +45,28 @@ def read_batches(options: ReadOptions, part: LogRange) -> Iterator[pa.RecordBatc
 def _scan(reader: StoreReader, options: ReadOptions, part: LogRange) -> Iterator[MessageColumns]:
     batch = StoredBatch(_ROWS_A_SCAN)
     position = part.start
+    told = 0
 
-    def names_of(record: int) -> list[bytes]:
-        return reader.dispatch_names(batch, record)
+    def names_of(record: int) -> list[bytes] | None:
+        try:
+            return reader.dispatch_names(batch, record)
+        except CorruptRecordError:
+            return None  # a damaged set costs its messages their dispatches, not the report
 
     while position < part.end:
         position = reader.scan(part.base, position, part.end, batch)
-        if reader.damaged_at and not options.skip_bad_records:
-            raise CorruptRecordError(reader.damaged_at[0], "its bytes are damaged")
+        if not options.skip_bad_records:
+            _check(reader.damaged[told:])
+            told = len(reader.damaged)
         rows = _wanted_rows(batch, options)
         if rows:
             yield MessageColumns(batch, part.base, names_of, rows)
+
+
+def _check(damaged: Sequence[Stretch]) -> None:
+    for stretch in damaged:
+        if stretch.what == RECORD:
+            raise CorruptRecordError(stretch.start, f"the bytes up to {stretch.end} are damaged")
 
 
 def _wanted_rows(batch: StoredBatch, options: ReadOptions) -> range:
@@ -67,13 +79,17 @@ def _wanted_rows(batch: StoredBatch, options: ReadOptions) -> range:
     return range(first, int(np.searchsorted(stored, options.ending_ms)))
 
 
-def _read_groups(scanned: Iterator[MessageColumns], columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+def _read_groups(
+    reader: StoreReader, options: ReadOptions, part: LogRange, columns: Sequence[Column]
+) -> Iterator[pa.RecordBatch]:
     groups = DispatchGroups()
-    for rows in scanned:
+    for rows in _scan(reader, options, part):
         groups.add(rows)
         if groups.is_full:
             yield from groups.take_batches(columns)
     yield from groups.take_batches(columns)
+    if any(column.name == "damage" for column in columns):
+        yield from groups.damage_batches(reader.damaged, columns)
 
 
 def _cut_to_batches(rows: MessageColumns, columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:

@@ -6,6 +6,7 @@ row too, so that counting by queue costs what the distinct sets cost.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core import properties
+from core.store.log_survey import LOST_SET, Stretch
 from spark_analytics.byte_ranges import ints, longs, moments, text_lists
 from spark_analytics.message_columns import MessageColumns
 from spark_analytics.schema import Column, arrow_schema
@@ -32,6 +34,7 @@ class DispatchGroups:
         self._parts: list[pa.Table] = []
         self._row_count = 0
         self._names_by_set: dict[bytes, list[bytes]] = {}
+        self._lost: Counter[bytes] = Counter()  # messages of sets of which the queues are lost
 
     def add(self, rows: MessageColumns) -> None:
         """Count `rows`; afterwards their batch may be read into again."""
@@ -57,12 +60,26 @@ class DispatchGroups:
         for start, stop in _slices(self._queue_lists(table), _QUEUES_A_BATCH_MAX):
             yield self._to_batch(table.slice(start, stop - start), columns)
 
+    def damage_batches(self, damaged: Sequence[Stretch], columns: Sequence[Column]) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each stretch that was passed over, and for each set of which the queues are lost."""
+        rows = [{"damage": one.what, "damaged_from": one.start, "damaged_until": one.end} for one in damaged]
+        for key, count in self._lost.items():
+            rows.append({"damage": LOST_SET, "damaged_from": int(key), "messages": count})
+        if rows:
+            table = pa.Table.from_pylist(rows, arrow_schema(columns))
+            yield from table.combine_chunks().to_batches()
+
     def _remember_sets(self, rows: MessageColumns) -> None:
         keys = rows.property_ranges(properties.DISPATCH_SET)
         for row in rows.interned_rows():
             key = bytes(keys.buf[keys.starts[row] : keys.ends[row]])
             if key not in self._names_by_set:
-                self._names_by_set[key] = rows.names_of(row)
+                names = rows.names_of(row)
+                self._names_by_set[key] = names or []
+                if names is None:
+                    self._lost[key] = 0
+            if key in self._lost:
+                self._lost[key] += 1
 
     def _queue_lists(self, table: pa.Table) -> list[list[bytes]]:
         pairs = zip(table["dispatch"].to_pylist(), table["set"].to_pylist(), strict=True)
@@ -76,6 +93,9 @@ class DispatchGroups:
             "fanout": ints(np.array([len(names) for names in lists], np.int32)),
             "first_stored": moments(_numbers(table["first_ms"])),
             "last_stored": moments(_numbers(table["last_ms"])),
+            "damage": pa.nulls(len(lists), pa.string()),
+            "damaged_from": pa.nulls(len(lists), pa.int64()),
+            "damaged_until": pa.nulls(len(lists), pa.int64()),
         } | {name: longs(_numbers(table[name])) for name in _SUMS}
         return pa.RecordBatch.from_arrays([made[column.name] for column in columns], schema=arrow_schema(columns))
 

@@ -46,11 +46,13 @@ class MessageColumns:
     Args:
         batch: What the store's reader scanned; it must not change while a column is made.
         segment: Base offset of the segment that was scanned.
-        names_of: Gives the light queues of the batch's record i.
+        names_of: Gives the light queues of the batch's record i, None where they are lost.
         rows: Which of the batch's records.
     """
 
-    def __init__(self, batch: StoredBatch, segment: int, names_of: Callable[[int], list[bytes]], rows: range) -> None:
+    def __init__(
+        self, batch: StoredBatch, segment: int, names_of: Callable[[int], list[bytes] | None], rows: range
+    ) -> None:
         self._batch = batch
         self._segment_base = segment
         self._names_of = names_of
@@ -124,8 +126,8 @@ class MessageColumns:
         found = self.property_ranges(properties.DISPATCH_SET).found()
         return [int(row) for row in np.flatnonzero(found)]
 
-    def names_of(self, row: int) -> list[bytes]:
-        """Return the light queues of one row."""
+    def names_of(self, row: int) -> list[bytes] | None:
+        """Return the light queues of one row, None where they are lost."""
         return self._names_of(self._rows.start + row)
 
     def fanout(self) -> Ints:
@@ -136,7 +138,7 @@ class MessageColumns:
         for row in self.interned_rows():
             key = bytes(keys.buf[keys.starts[row] : keys.ends[row]])
             if key not in size_by_set:
-                size_by_set[key] = len(self.names_of(row))
+                size_by_set[key] = len(self.names_of(row) or ())
             counts[row] = size_by_set[key]
         return counts
 
@@ -156,7 +158,7 @@ class MessageColumns:
             return inline
         place = np.arange(len(self._rows), dtype=np.int64)
         place[interned] = len(self._rows) + np.arange(len(interned))
-        lists = text_lists([self.names_of(row) for row in interned])
+        lists = text_lists([self.names_of(row) or [] for row in interned])
         return pa.concat_arrays([inline, lists]).take(longs(place))
 
     def protocol(self) -> pa.StringArray:

@@ -11,8 +11,11 @@ OPTION_NAMES = (
     "columns",
     "startingTimestamp",
     "endingTimestamp",
+    "startingOffset",
+    "endingOffset",
     "onBadRecord",
     "includeBody",
+    "tasksPerSegment",
 )
 VIEWS = ("messages", "dispatches")
 BAD_RECORD_ACTIONS = ("fail", "skip")
@@ -27,13 +30,24 @@ class OptionError(ValueError):
         self.option = option
         self.reason = reason
 
-    def __reduce__(self) -> tuple[type[OptionError], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[OptionError], tuple[str, ...]]:
         return type(self), (self.option, self.reason)
+
+
+class StreamRefusedError(OptionError):
+    """`readStream` of the format `lmq`."""
+
+    def __init__(self) -> None:
+        reason = "the log is read in batches; use spark.read, with startingOffset for what is new since the last one"
+        super().__init__("readStream", reason)
+
+    def __reduce__(self) -> tuple[type[StreamRefusedError], tuple[()]]:
+        return type(self), ()
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """One read of a data folder; store times are milliseconds, half-open, None without a bound."""
+    """One read of a data folder; store times (ms) and physical offsets are half-open, None without a bound."""
 
     path: str
     view: str = "messages"
@@ -42,6 +56,9 @@ class ReadOptions:
     ending_ms: int | None = None
     skip_bad_records: bool = False
     include_body: bool = False  # whether a default set of columns holds the body
+    starting_offset: int | None = None
+    ending_offset: int | None = None
+    tasks_per_segment: int = 0  # at most; 0: as many as there are cores
 
 
 def parse_options(given: Mapping[str, str]) -> ReadOptions:
@@ -55,8 +72,11 @@ def parse_options(given: Mapping[str, str]) -> ReadOptions:
         path=_path(values),
         view=_choice(values, "view", VIEWS),
         columns=_columns(values.get("columns", "")),
-        starting_ms=_timestamp(values, "startingTimestamp"),
-        ending_ms=_timestamp(values, "endingTimestamp"),
+        starting_ms=_number(values, "startingTimestamp", "a time in milliseconds"),
+        ending_ms=_number(values, "endingTimestamp", "a time in milliseconds"),
+        starting_offset=_number(values, "startingOffset", "a physical offset"),
+        ending_offset=_number(values, "endingOffset", "a physical offset"),
+        tasks_per_segment=_number(values, "tasksPerSegment", "a number of tasks") or 0,
         skip_bad_records=_choice(values, "onBadRecord", BAD_RECORD_ACTIONS) == "skip",
         include_body=_truth(values, "includeBody"),
     )
@@ -94,10 +114,10 @@ def _columns(value: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
-def _timestamp(values: Mapping[str, str], name: str) -> int | None:
+def _number(values: Mapping[str, str], name: str, what: str) -> int | None:
     value = values.get(name)
     if value is None:
         return None
     if not value.isdecimal():
-        raise OptionError(name, f"{value!r} is not a time in milliseconds")
+        raise OptionError(name, f"{value!r} is not {what}")
     return int(value)

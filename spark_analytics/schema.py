@@ -62,8 +62,14 @@ DISPATCH_COLUMNS = (
     Column("dispatch_bytes", pa.int64()),
     Column("first_stored", _MOMENT),
     Column("last_stored", _MOMENT),
+    Column("damage", pa.string(), is_default=False),  # what is damaged; rows of messages have nothing here
+    Column("damaged_from", pa.int64(), is_default=False),
+    Column("damaged_until", pa.int64(), is_default=False),
 )
-"""One row for each topic and set of light queues that a part of the log holds: sums to add up."""
+"""One row for each topic and set of light queues that a part of the log holds: sums to add up.
+
+Where `damage` is asked for, also one for each stretch that was passed over, and for each dispatch set that is lost,
+with the number of messages of which the queues are not known."""
 
 _COLUMNS_BY_VIEW = {"messages": MESSAGE_COLUMNS, "dispatches": DISPATCH_COLUMNS}
 

@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from core.store.reader import StoreReader
 from spark_analytics.batch_reader import read_batches
-from spark_analytics.options import OptionError, ReadOptions, parse_options
-from spark_analytics.partitions import LogRange, plan_ranges
+from spark_analytics.options import OptionError, ReadOptions, StreamRefusedError, parse_options
+from spark_analytics.partitions import LogRange, plan_read
 from spark_analytics.schema import columns_of, spark_ddl
 
 
@@ -46,6 +46,10 @@ class LmqDataSource(DataSource):
         options = parse_options(self.options)
         return LogReader(replace(options, columns=tuple(schema.fieldNames())))
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's names
+        """Refuse to stream, where nobody has before: in a process that did not call `open_session`."""
+        raise StreamRefusedError
+
 
 class LogReader(DataSourceReader):
     """Plans the parts of a log, and reads each in its own task."""
@@ -55,12 +59,10 @@ class LogReader(DataSourceReader):
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return one partition for each segment, up to what is confirmed now."""
+        """Return the parts of the log, up to what is confirmed now."""
         if not Path(self._options.path).is_dir():
             raise OptionError("path", f"{self._options.path} is no folder")
-        segments = StoreReader.open(Path(self._options.path)).segments()
-        ranges = plan_ranges(segments, self._options.starting_ms, self._options.ending_ms)
-        return [LogPartition(part) for part in ranges]
+        return [LogPartition(part) for part in plan_read(StoreReader.open(Path(self._options.path)), self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of one part; nothing for the empty partition that Spark makes where there is none."""

@@ -8,10 +8,10 @@ from core.store.record_walk import fill_range, find_way_on
 
 
 class LogScan:
-    """Fills batches with sound messages, checked; `damaged_at` are physical offsets of what was passed over."""
+    """Fills batches with sound messages, checked; `damaged` are the stretches [start, end) that were passed over."""
 
     def __init__(self) -> None:
-        self.damaged_at: list[int] = []
+        self.damaged: list[tuple[int, int]] = []  # physical offsets
         self._scratch = StoredBatch(1)
 
     def fill(self, into: StoredBatch, view: memoryview, base: int, start: int, end: int) -> int:
@@ -22,7 +22,7 @@ class LogScan:
             view: The segment.
             base: Its first physical offset.
             start: `base`, or what an earlier call returned: a physical offset where a record starts.
-            end: Physical offset to stop at, at most the segment's end.
+            end: Physical offset to stop at, at most the segment's end; what lies before it was written once.
 
         Returns:
             Where to go on: `end` or more when all are read. `into` may hold fewer messages than fit, also none.
@@ -46,6 +46,6 @@ class LogScan:
         if way_on > pos:
             return way_on  # punched out since somebody was there, or while we read
         found = find_sound(self._scratch, view, base, pos, limit)
-        if found >= 0 or any(view[pos : pos + 8]):
-            self.damaged_at.append(base + pos)
-        return found if found >= 0 else limit
+        end = found if found >= 0 else limit
+        self.damaged.append((base + pos, base + end))
+        return end

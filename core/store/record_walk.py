@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from core import octets
 from core.message import StoredBatch
 from core.properties import DISPATCH_SET
+from core.store.layout import PHYSICAL_OFFSET_AT
 from core.store.record import (
     BLANK,
     Buffer,
@@ -18,6 +20,7 @@ from core.store.record import (
 )
 
 _SET = DISPATCH_SET
+_PLACE_AT = PHYSICAL_OFFSET_AT
 
 
 def fill_range(into: StoredBatch, buf: Buffer, base: int, pos: int, end: int, trusted_from: int) -> int:
@@ -63,6 +66,19 @@ def find_way_on(buf: Buffer, base: int, pos: int) -> int:
             return len(buf) if size == BLANK else -1
         at += size
     return -1
+
+
+def find_start(buf: Buffer, base: int, pos: int, target: int) -> int:
+    """Return where the first record starts at `target` or after it, or -1 where the records from `pos` on end before.
+
+    Sizes lead from one to the next; each must name its own place.
+    """
+    while pos < target:
+        size = record_size(buf, pos)
+        if size <= 0 or octets.read_i64(buf, pos + _PLACE_AT) != base + pos:
+            return -1
+        pos += size
+    return pos if record_size(buf, pos) > 0 else -1
 
 
 def find_sets(into: StoredBatch, buf: Buffer, base: int, pos: int, end: int, out: list[int]) -> int:

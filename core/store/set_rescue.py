@@ -88,7 +88,7 @@ class SetRescue:
         raw = octets.read_bytes(self._view, pos, end)
         place = self._base + pos
         found = restore_flipped_bit(raw, place) if _ends_like_a_set(raw) else None
-        if found is not None or place not in self._places_named():
+        if found is not None or not self.is_named(pos):
             return found
         tried: set[bytes] = set()
         for copy in self._all_copies():
@@ -99,11 +99,11 @@ class SetRescue:
                     return found
         return None
 
-    def _places_named(self) -> set[int]:
-        """Return what the segment's messages name as their sets."""
+    def is_named(self, pos: int) -> bool:
+        """Return whether messages of the segment have their set at `pos`."""
         if self._named is None:
             self._named = {int(match[1]) for match in _PLACE.finditer(self._view)}
-        return self._named
+        return self._base + pos in self._named
 
     def _own_copies(self) -> list[SetCopy]:
         if self._copies is None:

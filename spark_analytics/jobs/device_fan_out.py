@@ -14,6 +14,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from core.errors import DataFolderUnusableError
 from core.store.reader import StoreReader
 from spark_analytics.facts import (
     FACT_SOURCE_COLUMNS,
@@ -24,7 +25,8 @@ from spark_analytics.facts import (
 )
 from spark_analytics.options import OptionError
 from spark_analytics.report.page import write_page
-from spark_analytics.report.summary import LogExtent, Made, summarise, write_json
+from spark_analytics.report.summary import Damage, LogExtent, Made, summarise, write_json
+from spark_analytics.schema import DISPATCH_COLUMNS
 from spark_analytics.session import open_session
 
 _WINDOWS_MAX = 90  # points in the page's time series
@@ -68,7 +70,7 @@ def run(data_dir: Path | str, out_dir: Path | str, *, skip_bad_records: bool = F
 
     Raises:
         OptionError: `data_dir` is no folder.
-        StoreError: It is no data folder.
+        StoreError: It is no data folder, or part of its log is missing and may not be skipped.
         ReportFailedError: A record is damaged and may not be skipped, or Spark failed.
         JavaNotFoundError: There is no Java for Spark.
     """
@@ -76,10 +78,13 @@ def run(data_dir: Path | str, out_dir: Path | str, *, skip_bad_records: bool = F
     paths = report_paths(Path(out_dir))
     Path(out_dir).mkdir(parents=True, exist_ok=True)
     extent = read_extent(Path(data_dir))
+    if extent.missing and not skip_bad_records:
+        raise DataFolderUnusableError(str(data_dir), str(extent.missing[0]))
     window_ms = choose_window_ms(extent.first_store_ms, extent.last_store_ms)
     try:
         session = open_session("lmq fan-out report")
-        _write_tables(session, _source_options(data_dir, skip_bad_records), window_ms, paths)
+        options = _source_options(data_dir, extent, skip_bad_records)
+        damage = _write_tables(session, options, window_ms, paths)
     except (PySparkException, Py4JError) as error:
         raise ReportFailedError(error) from error
     made = Made(
@@ -89,23 +94,24 @@ def run(data_dir: Path | str, out_dir: Path | str, *, skip_bad_records: bool = F
         duration_s=round(time.monotonic() - started, 1),
         skips_bad_records=skip_bad_records,
     )
-    summary = summarise(paths.facts, paths.devices, paths.topics, paths.queues, extent, made)
+    summary = summarise(paths.facts, paths.devices, paths.topics, paths.queues, extent, made, damage)
     write_json(summary, paths.json)
     write_page(summary, paths.page)
     return paths
 
 
 def read_extent(data_dir: Path) -> LogExtent:
-    """Return which part of the log there is now.
+    """Return which part of the log there is now: the snapshot that all tables of a report are made of.
 
     Raises:
         OptionError: `data_dir` is no folder.
     """
     if not data_dir.is_dir():
         raise OptionError("path", f"{data_dir} is no folder")
-    segments = [found for found in StoreReader.open(data_dir).segments() if found.end > found.base]
+    survey = StoreReader.open(data_dir).survey()
+    segments = [found for found in survey.segments if found.end > found.base]
     if not segments:
-        return LogExtent(0, 0, 0, 0, 0, 0)
+        return LogExtent(0, 0, 0, 0, 0, 0, survey.missing)
     return LogExtent(
         segment_count=len(segments),
         start=segments[0].base,
@@ -113,6 +119,7 @@ def read_extent(data_dir: Path) -> LogExtent:
         log_bytes=sum(segment.end - segment.base for segment in segments),
         first_store_ms=segments[0].first_store_ms,
         last_store_ms=segments[-1].last_store_ms,
+        missing=survey.missing,
     )
 
 
@@ -124,21 +131,30 @@ def choose_window_ms(first_ms: int, last_ms: int) -> int:
     return _WINDOW_LENGTHS_S[-1] * _MS
 
 
-def _source_options(data_dir: Path | str, skip_bad_records: bool) -> dict[str, str]:  # noqa: FBT001
-    action = "skip" if skip_bad_records else "fail"
-    return {"path": str(Path(data_dir).resolve()), "onBadRecord": action}
+def _source_options(data_dir: Path | str, extent: LogExtent, skip_bad_records: bool) -> dict[str, str]:  # noqa: FBT001
+    return {
+        "path": str(Path(data_dir).resolve()),
+        "onBadRecord": "skip" if skip_bad_records else "fail",
+        "startingOffset": str(extent.start),
+        "endingOffset": str(extent.end),
+    }
 
 
-def _write_tables(session: SparkSession, options: dict[str, str], window_ms: int, paths: ReportPaths) -> None:
+def _write_tables(session: SparkSession, options: dict[str, str], window_ms: int, paths: ReportPaths) -> list[Damage]:
+    """Write the tables, all of the same part of the log; return what of it was damaged."""
     source = session.read.format("lmq").options(**options)
     messages = source.option("columns", FACT_SOURCE_COLUMNS).load()
     _write(make_facts(messages, window_ms), paths.facts)
     _write(describe_devices(session.read.parquet(str(paths.facts))), paths.devices)
-    dispatches = session.read.format("lmq").options(**options).option("view", "dispatches").load()
-    dispatches.persist()
+    columns = ",".join(column.name for column in DISPATCH_COLUMNS)
+    rows = session.read.format("lmq").options(**options).option("view", "dispatches").option("columns", columns).load()
+    rows.persist()
+    dispatches = rows.where("damage IS NULL")
     _write(describe_topics(dispatches), paths.topics)
     _write(describe_queues(dispatches), paths.queues)
-    dispatches.unpersist()
+    told = rows.where("damage IS NOT NULL").groupBy("damage", "damaged_from", "damaged_until").sum("messages").collect()
+    rows.unpersist()
+    return [Damage(what, start, end, messages or 0) for what, start, end, messages in told]
 
 
 def _write(table: DataFrame, path: Path) -> None:

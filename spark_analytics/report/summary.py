@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -13,11 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from core.store.log_survey import LOST_SET, RECORD, RESTORED_SET, Stretch
 from spark_analytics.schema import INDEX_ENTRY_BYTES
 
 JSON_VERSION = 1
 _TOP_ROWS = 20
 _CHANGED_ROWS = 10
+_STRETCHES_TOLD = 100
 _CHANGED_MESSAGES_MIN = 5  # in each half, or a single message would look like a jump
 
 Row = dict[str, Any]
@@ -33,6 +36,17 @@ class LogExtent:
     log_bytes: int
     first_store_ms: int
     last_store_ms: int
+    missing: Sequence[Stretch] = ()  # what was written, and is not there
+
+
+@dataclass(frozen=True)
+class Damage:
+    """One stretch that was passed over; or, without an end, a dispatch set that cost `messages` their queues."""
+
+    what: str
+    start: int
+    end: int | None
+    messages: int
 
 
 @dataclass(frozen=True)
@@ -71,6 +85,7 @@ def summarise(  # noqa: PLR0917 - one path a table
     queues_path: Path,
     extent: LogExtent,
     made: Made,
+    damage: Sequence[Damage] = (),
 ) -> Summary:
     """Return the numbers of a report from the tables at the paths."""
     facts = _with_dispatches(pq.read_table(facts_path))
@@ -93,7 +108,7 @@ def summarise(  # noqa: PLR0917 - one path a table
         top_queues=_top(queues, "messages", "queue"),
         changed_devices=_changed_devices(facts),
         device_dispatches=_thinned(devices["dispatches"]),
-        quality=_quality(facts, totals, extent),
+        quality=_quality(facts, totals, extent) | _left_out(damage, extent),
         extent=extent,
         made=made,
     )
@@ -238,4 +253,19 @@ def _quality(facts: pa.Table, totals: Row, extent: LogExtent) -> Row:
         "messages_without_device": _sum(no_device["messages"]),
         "messages_with_wrong_clock": _sum(facts["skewed"]),
         "other_log_bytes": max(0, extent.log_bytes - totals["record_bytes"]),
+    }
+
+
+def _left_out(damage: Sequence[Damage], extent: LogExtent) -> Row:
+    """Return what of the log the report does not tell, and where it is; a set that was restored costs nothing."""
+    stretches = [Stretch(one.start, one.end or one.start, one.what) for one in damage if one.what == RECORD]
+    stretches = sorted([*stretches, *extent.missing])
+    lost = [one for one in damage if one.what == LOST_SET and one.messages]
+    return {
+        "skipped_stretches": len(stretches),
+        "skipped_bytes": sum(stretch.end - stretch.start for stretch in stretches),
+        "skipped": [stretch._asdict() for stretch in stretches[:_STRETCHES_TOLD]],
+        "messages_with_lost_queues": sum(one.messages for one in lost),
+        "lost_sets": sorted({one.start for one in lost})[:_STRETCHES_TOLD],
+        "restored_sets": len({one.start for one in damage if one.what == RESTORED_SET}),
     }

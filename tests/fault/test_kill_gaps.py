@@ -80,7 +80,7 @@ def read_folder(data_dir):
             start = reader.scan(info.base, start, info.end, into)
             bodies += [bytes(into.buf[into.body_start[i] : into.body_end[i]]) for i in range(into.count)]
     into.clear()
-    damaged = list(reader.damaged_at)
+    damaged = [stretch.start for stretch in reader.damaged]
     reader.close()
     return bodies, damaged
 

@@ -118,7 +118,7 @@ class GapMachine(StoreMachine):
                     assert bytes(into.buf[into.body_start[i] : into.body_end[i]]) in bodies
                     assert reader.dispatch_count(into, i) <= len(QUEUES)
         into.clear()
-        assert reader.damaged_at == []
+        assert reader.damaged == []
         reader.close()
 
     def check(self):

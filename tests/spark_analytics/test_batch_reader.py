@@ -9,11 +9,12 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 
-from core.errors import CorruptRecordError
+from core.errors import CorruptRecordError, DataFolderUnusableError
 from core.store.reader import StoreReader
+from spark_analytics import partitions
 from spark_analytics.batch_reader import read_batches
 from spark_analytics.options import ReadOptions
-from spark_analytics.partitions import LogRange, plan_ranges
+from spark_analytics.partitions import LogRange, plan_read
 from spark_analytics.schema import MESSAGE_COLUMNS, arrow_schema, columns_of
 from tests.support.fan_out_oracle import Sent, count_queues, random_messages
 from tests.support.log_builder import read_plainly, sent_as_stored, small_settings, write_log
@@ -23,7 +24,7 @@ ALL = tuple(column.name for column in MESSAGE_COLUMNS)
 
 def read(folder, **options):
     wanted = ReadOptions(str(folder), **options)
-    ranges = plan_ranges(StoreReader.open(folder).segments(), wanted.starting_ms, wanted.ending_ms)
+    ranges = plan_read(StoreReader.open(folder), wanted)
     batches = [batch for part in ranges for batch in read_batches(wanted, part)]
     return pa.Table.from_batches(batches, arrow_schema(columns_of(wanted)))
 
@@ -115,10 +116,10 @@ def test_an_empty_log_has_no_rows(tmp_path):
     assert read(tmp_path).num_rows == 0
 
 
-def damage(folder, physical_offset):
+def damage(folder, physical_offset, mask=0xFF):
     path = min((folder / "commitlog").iterdir())
     data = bytearray(path.read_bytes())
-    data[physical_offset + 90] ^= 0xFF
+    data[physical_offset + 90] ^= mask
     path.write_bytes(data)
 
 
@@ -138,3 +139,94 @@ def test_a_part_of_a_segment_can_be_read_by_itself(folder):
     part = LogRange(0, phys[3], phys[9])
     (batch,) = read_batches(ReadOptions(str(folder), columns=("phys",)), part)
     assert batch["phys"].to_pylist() == phys[3:9]
+
+
+def test_a_segment_is_read_by_several_tasks_and_each_record_once(folder, monkeypatch):
+    whole = read(folder, columns=ALL)
+    monkeypatch.setattr(partitions, "TASK_BYTES_MIN", 5_000)
+    parts = plan_read(StoreReader.open(folder), ReadOptions(str(folder), tasks_per_segment=4))
+    segments = StoreReader.open(folder).segments()
+    assert len(parts) > 3 * len(segments)
+    assert read(folder, columns=ALL, tasks_per_segment=4).equals(whole)
+    sums = read(folder, view="dispatches", tasks_per_segment=4)
+    assert sum(sums["messages"].to_pylist()) == whole.num_rows
+
+
+def test_offsets_are_half_open_and_fix_what_is_read(folder):
+    phys = read(folder, columns=("phys",))["phys"].to_pylist()
+    part = read(folder, columns=("phys",), starting_offset=phys[20], ending_offset=phys[400])
+    assert part["phys"].to_pylist() == phys[20:400]
+
+
+def wipe(folder, start, end):
+    path = min((folder / "commitlog").iterdir())
+    data = bytearray(path.read_bytes())
+    data[start:end] = bytes(end - start)
+    path.write_bytes(data)
+
+
+DAMAGE = ("damage", "damaged_from", "damaged_until", "messages", "fanout")
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_damaged_set_costs_dispatches_at_most_and_not_the_read(tmp_path, is_known):
+    wide = tuple(f"%LMQ%wide{number:03d}" for number in range(40))
+    log = [Sent("d", "t", wide, 1_000 + number, 0, 30, 0, "mqtt") for number in range(9)]
+    write_log(tmp_path, log, small_settings(inline_dispatch_bytes=100))
+    first = next(read_plainly(tmp_path)).physical_offset
+    if is_known:
+        damage(tmp_path, 20, 0x04)
+    else:
+        wipe(tmp_path, 8, first)
+    assert read(tmp_path, columns=("fanout",))["fanout"].to_pylist() == [40 if is_known else 0] * 9
+    rows = read(tmp_path, view="dispatches", columns=DAMAGE).to_pylist()
+    told = [tuple(row.values()) for row in rows if row["damage"]]
+    if is_known:
+        assert told == [("dispatch set, restored", 0, first, None, None)]
+    else:
+        assert told == [("dispatch set", 0, first, None, None), ("dispatch set", 0, None, 9, None)]
+    assert sum(row["messages"] for row in rows if not row["damage"]) == 9
+
+
+def test_what_is_skipped_is_told(tmp_path):
+    write_log(tmp_path, random_messages(1, 30), small_settings())
+    records = list(read_plainly(tmp_path))
+    damage(tmp_path, records[7].physical_offset)
+    with pytest.raises(CorruptRecordError, match=f"up to {records[8].physical_offset} are damaged"):
+        read(tmp_path, view="dispatches")
+    rows = read(tmp_path, view="dispatches", columns=DAMAGE, skip_bad_records=True).to_pylist()
+    (told,) = [row for row in rows if row["damage"]]
+    assert told["damage"] == "record"
+    assert (told["damaged_from"], told["damaged_until"]) == (records[7].physical_offset, records[8].physical_offset)
+
+
+def test_a_missing_segment_fails_with_its_positions_or_is_left_out(tmp_path):
+    write_log(tmp_path, random_messages(9, 700), small_settings())
+    before = read(tmp_path, columns=("phys",))["phys"].to_pylist()
+    (tmp_path / "commitlog" / f"{65_536:020d}").unlink()
+    with pytest.raises(DataFolderUnusableError, match=f"{65_536:020d} is missing: positions 65536 to 131072"):
+        read(tmp_path)
+    found = read(tmp_path, columns=("phys",), skip_bad_records=True)["phys"].to_pylist()
+    assert found == [at for at in before if not 65_536 <= at < 131_072]
+    assert read(tmp_path, columns=("phys",), ending_offset=65_536)["phys"].to_pylist() == [
+        at for at in before if at < 65_536
+    ]
+
+
+def test_a_log_that_ends_before_what_was_confirmed_fails_with_its_positions(tmp_path):
+    write_log(tmp_path, random_messages(9, 700), small_settings())
+    info = StoreReader.open(tmp_path).segments()[-1]
+    path = max((tmp_path / "commitlog").iterdir())
+    with path.open("r+b") as file:
+        file.truncate(4_096)
+    with pytest.raises(DataFolderUnusableError, match=f"positions {info.base + 4096} to {info.end}"):
+        read(tmp_path)
+
+
+def test_positions_that_are_not_there_are_named(folder, tmp_path):
+    with pytest.raises(DataFolderUnusableError, match="the log ends before it: positions"):
+        read(folder, ending_offset=1 << 40)
+    write_log(tmp_path, random_messages(9, 700), small_settings())
+    (tmp_path / "commitlog" / ("0" * 20)).unlink()
+    with pytest.raises(DataFolderUnusableError, match="not kept any more: positions 100 to 65536"):
+        read(tmp_path, starting_offset=100)

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from spark_analytics.options import OptionError, ReadOptions, parse_options
+from spark_analytics.options import OptionError, ReadOptions, StreamRefusedError, parse_options
 
 
 def test_a_path_alone_reads_all_messages_and_fails_at_a_bad_record():
@@ -18,9 +18,19 @@ def test_names_may_come_in_any_case_as_spark_hands_them_down():
         "endingTimestamp": "9",
         "onbadrecord": "SKIP",
         "includebody": "True",
+        "startingOffset": "64",
+        "endingoffset": "128",
+        "taskspersegment": "3",
     }
     assert parse_options(given) == ReadOptions(
-        "/d", starting_ms=5, ending_ms=9, skip_bad_records=True, include_body=True
+        "/d",
+        starting_ms=5,
+        ending_ms=9,
+        skip_bad_records=True,
+        include_body=True,
+        starting_offset=64,
+        ending_offset=128,
+        tasks_per_segment=3,
     )
 
 
@@ -43,6 +53,8 @@ def test_a_file_address_is_a_path():
         ({"path": "d", "includeBody": "yes"}, "includeBody"),
         ({"path": "d", "startingTimestamp": "-1"}, "startingTimestamp"),
         ({"path": "d", "endingTimestamp": "2026-01-01"}, "endingTimestamp"),
+        ({"path": "d", "startingOffset": "earliest"}, "startingOffset"),
+        ({"path": "d", "tasksPerSegment": "-2"}, "tasksPerSegment"),
     ],
 )
 def test_a_wrong_option_is_named(given, option):
@@ -54,3 +66,4 @@ def test_a_wrong_option_is_named(given, option):
 def test_an_error_travels_between_processes():
     error = pickle.loads(pickle.dumps(OptionError("path", "why")))
     assert (error.option, error.reason) == ("path", "why")
+    assert pickle.loads(pickle.dumps(StreamRefusedError())).option == "readStream"

@@ -5,7 +5,8 @@ import pytest
 pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
-from spark_analytics.options import OptionError, ReadOptions
+from spark_analytics import partitions
+from spark_analytics.options import OptionError, ReadOptions, StreamRefusedError
 from spark_analytics.source import LmqDataSource, LogReader
 from tests.support.fan_out_oracle import random_messages
 from tests.support.log_builder import read_plainly, sent_as_stored, small_settings, write_log
@@ -32,9 +33,17 @@ def test_options_are_checked_before_anything_is_read(folder):
         LmqDataSource({"path": str(folder), "columns": "colour"}).schema()
 
 
-def test_each_segment_is_a_partition(folder):
-    partitions = LogReader(ReadOptions(str(folder))).partitions()
-    assert len(partitions) == len([path for path in (folder / "commitlog").iterdir() if path.stat().st_size])
+def test_each_segment_is_a_partition_or_several(folder, monkeypatch):
+    segments = [path for path in (folder / "commitlog").iterdir() if path.stat().st_size]
+    assert len(LogReader(ReadOptions(str(folder))).partitions()) == len(segments)
+    monkeypatch.setattr(partitions, "TASK_BYTES_MIN", 10_000)
+    parts = LogReader(ReadOptions(str(folder), tasks_per_segment=3)).partitions()
+    assert 2 * len(segments) < len(parts) <= 3 * len(segments)
+
+
+def test_a_stream_is_refused_by_who_did_not_open_the_session_too(folder):
+    with pytest.raises(StreamRefusedError):
+        LmqDataSource({"path": str(folder)}).streamReader(None)
 
 
 def test_spark_sees_each_record_once(spark, folder):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_analytics.report.summary import LogExtent, Made, Summary, summarise
+from core.store.log_survey import Stretch
+from spark_analytics.report.summary import Damage, LogExtent, Made, Summary, summarise
 from tests.support.fan_out_oracle import Sent, count_devices, count_queues, count_topics
 
 _MOMENT = pa.timestamp("us", tz="UTC")
@@ -26,7 +28,14 @@ _FACTS = pa.schema(
 )
 
 
-def made_summary(messages: list[Sent], folder: Path, window_ms: int = 1000) -> Summary:
+def made_summary(
+    messages: list[Sent],
+    folder: Path,
+    window_ms: int = 1000,
+    *,
+    missing: Sequence[Stretch] = (),
+    damage: Sequence[Damage] = (),
+) -> Summary:
     """Write the tables of `messages` to `folder`, and sum them up."""
     tables = {
         "facts": pa.Table.from_pylist([_fact(sent, window_ms) for sent in messages], _FACTS),
@@ -38,9 +47,9 @@ def made_summary(messages: list[Sent], folder: Path, window_ms: int = 1000) -> S
         pq.write_table(table, folder / f"{name}.parquet")
     size = sum(sent.record_bytes for sent in messages)
     first, last = (messages[0].stored_ms, messages[-1].stored_ms) if messages else (0, 0)
-    extent = LogExtent(1 if messages else 0, 0, size + 100, size + 100, first, last)
+    extent = LogExtent(1 if messages else 0, 0, size + 100, size + 100, first, last, missing)
     paths = [folder / f"{name}.parquet" for name in ("facts", "devices", "topics", "queues")]
-    return summarise(*paths, extent, Made("data", "4.3.0", window_ms, 1.5))
+    return summarise(*paths, extent, Made("data", "4.3.0", window_ms, 1.5), damage)
 
 
 def _fact(sent: Sent, window_ms: int) -> dict[str, object]:

@@ -63,7 +63,7 @@ def test_gap_is_not_read_as_a_message():
     scan = LogScan()
     scan.fill(into, memoryview(segment), BASE, BASE, BASE + len(segment))
     assert [bytes(segment[into.body_start[i] : into.body_end[i]]) for i in range(into.count)] == [b"one", b"two"]
-    assert scan.damaged_at == []
+    assert scan.damaged == []
 
 
 @pytest.mark.parametrize("at", [2, 30, 60, 78, 87, 91, 93, 97])

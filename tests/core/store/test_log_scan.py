@@ -33,15 +33,16 @@ def scan(view, start, end, capacity=4):
     while start < end:
         start = one.fill(into, view, BASE, start, end)
         found += [into.buf[into.body_start[i]] - 48 for i in range(into.count)]
-    return found, one.damaged_at
+    return found, one.damaged
 
 
 def test_messages_come_in_their_order_past_damage(segment):
     view, starts, end = segment
-    assert scan(view, BASE, BASE + end) == ([0, 1, 2, 4, 5, 6, 7, 8, 9], [BASE + starts[3]])
+    assert scan(view, BASE, BASE + end) == ([0, 1, 2, 4, 5, 6, 7, 8, 9], [(BASE + starts[3], BASE + starts[4])])
     assert scan(view, BASE + starts[6], BASE + end) == ([6, 7, 8, 9], [])
 
 
-def test_nothing_after_the_last_message_is_no_damage(segment):
-    view, starts, _ = segment
-    assert scan(view, BASE + starts[8], BASE + len(view), capacity=100) == ([8, 9], [])
+def test_nothing_where_something_was_written_is_damage(segment):
+    view, starts, end = segment
+    assert scan(view, BASE + starts[8], BASE + end, capacity=100) == ([8, 9], [])
+    assert scan(view, BASE + starts[8], BASE + len(view), capacity=100) == ([8, 9], [(BASE + end, BASE + len(view))])

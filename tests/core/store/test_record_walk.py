@@ -41,7 +41,7 @@ def test_reader_that_was_where_a_gap_is_now_goes_on_after_it(is_whole):
         assert find_way_on(segment, BASE, at) == end
         scan.fill(into, memoryview(segment), BASE, BASE + at, BASE + len(segment))
         assert list(into.record_start[: into.count]) == [end]
-        assert scan.damaged_at == []
+        assert scan.damaged == []
     assert find_way_on(segment, BASE, blank + 20) == len(segment)
     assert find_way_on(segment, BASE, 1) == -1
 

@@ -118,7 +118,7 @@ def test_reader_of_the_folder_meets_no_damage(store):
         while start < info.end:
             start = reader.scan(info.base, start, info.end, into)
             bodies += [bytes(into.buf[into.body_start[i] : into.body_end[i]]) for i in range(into.count)]
-    assert reader.damaged_at == []
+    assert reader.damaged == []
     assert [body for body in bodies if body in sent] == sent
     reader.close()
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from core.errors import DataFolderUnusableError
 from core.store.message_store import MessageStore
+from spark_analytics.jobs import device_fan_out
 from spark_analytics.jobs.device_fan_out import ReportFailedError, choose_window_ms, read_extent, run
 from spark_analytics.options import OptionError
 from tests.support.fan_out_oracle import count_devices, count_queues, count_topics, random_messages
@@ -98,7 +99,40 @@ def test_a_damaged_log_says_where_or_is_read_without_the_record(tmp_path):
     with pytest.raises(ReportFailedError, match=f"corrupt record at {records[9].physical_offset}"):
         run(tmp_path / "data", tmp_path / "out")
     paths = run(tmp_path / "data", tmp_path / "out", skip_bad_records=True)
-    assert json.loads(paths.json.read_text())["totals"]["messages"] == 49
+    told = json.loads(paths.json.read_text())
+    start, end = records[9].physical_offset, records[10].physical_offset
+    assert told["totals"]["messages"] == 49
+    assert told["quality"]["skipped"] == [{"start": start, "end": end, "what": "record"}]
+    assert told["quality"]["skipped_bytes"] == end - start
+    assert f"positions {start} to {end} (record)" in paths.page.read_text(encoding="utf-8")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.usefixtures("spark")
+def test_what_is_written_while_a_report_is_made_is_in_none_of_its_tables(tmp_path, monkeypatch):
+    messages = random_messages(6, 300)
+    write_log(tmp_path / "data", messages[:200], small_settings())
+    read_first = device_fan_out.read_extent
+
+    def read_and_write(data_dir):
+        extent = read_first(data_dir)
+        write_log(data_dir, messages[200:], small_settings())
+        return extent
+
+    monkeypatch.setattr(device_fan_out, "read_extent", read_and_write)
+    paths = run(tmp_path / "data", tmp_path / "out")
+    assert sum(row["messages"] for row in table_of(paths.devices, "device").values()) == 200
+    assert sum(row["messages"] for row in table_of(paths.topics, "topic").values()) == 200
+
+
+def test_a_log_of_which_a_part_is_missing_is_refused_before_spark_is_started(tmp_path):
+    write_log(tmp_path / "data", random_messages(6, 900), small_settings())
+    (tmp_path / "data" / "commitlog" / f"{65_536:020d}").unlink()
+    with pytest.raises(DataFolderUnusableError, match="positions 65536 to 131072"):
+        run(tmp_path / "data", tmp_path / "out")
+    assert [one.start for one in read_extent(tmp_path / "data").missing] == [65_536]
 
 
 @pytest.mark.timeout(300)

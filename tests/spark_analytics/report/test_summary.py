@@ -6,7 +6,8 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-from spark_analytics.report.summary import nearest_rank, write_json
+from core.store.log_survey import Stretch
+from spark_analytics.report.summary import Damage, nearest_rank, write_json
 from tests.support.fan_out_oracle import (
     Sent,
     count_devices,
@@ -71,7 +72,33 @@ def test_quality_counts_what_a_reader_should_doubt(tmp_path):
         "messages_without_device": sum(1 for sent in messages if sent.device is None),
         "messages_with_wrong_clock": 40,
         "other_log_bytes": 100,
+        "skipped_stretches": 0,
+        "skipped_bytes": 0,
+        "skipped": [],
+        "messages_with_lost_queues": 0,
+        "lost_sets": [],
+        "restored_sets": 0,
     }
+
+
+def test_what_was_left_out_is_counted_with_its_positions(tmp_path):
+    damage = [
+        Damage("record", 500, 700, 0),
+        Damage("dispatch set, restored", 100, 200, 0),
+        Damage("dispatch set", 300, 400, 0),
+        Damage("dispatch set", 300, None, 9),
+    ]
+    missing = [Stretch(64, 96, "segment 64 is missing")]
+    quality = made_summary(random_messages(5, 20), tmp_path, missing=missing, damage=damage).quality
+    assert quality["skipped_stretches"] == 2
+    assert quality["skipped_bytes"] == 232
+    assert quality["skipped"] == [
+        {"start": 64, "end": 96, "what": "segment 64 is missing"},
+        {"start": 500, "end": 700, "what": "record"},
+    ]
+    assert quality["messages_with_lost_queues"] == 9
+    assert quality["lost_sets"] == [300]
+    assert quality["restored_sets"] == 1
 
 
 def test_an_empty_log_gives_zeros(tmp_path):
