@@ -6,6 +6,7 @@ import pytest
 
 from core.message import StoredBatch
 from core.properties import decode_properties
+from gateway.auth.denials import SAID_MAX
 from gateway.auth.password_checks import WAITING_MAX
 from tests.support import mqtt
 from tests.support.logins import quick_hash
@@ -175,3 +176,47 @@ def _properties(world, queue_ref):
     batch = StoredBatch(1)
     world.broker.read(queue_ref, 0, batch, 1, 1 << 20)
     return decode_properties(batch.buf[batch.properties_start[0] : batch.properties_end[0]])
+
+
+def test_what_is_denied_is_said_a_few_times_and_counted(make_world, caplog):
+    joe = {"password_hash": KEPT, "may_publish": False, "may_subscribe": False}
+    world = make_world(auth={"users": {"joe": joe}})
+    peer = world.client(b"j", user=b"joe", password=b"secret")
+    conn_id = peer.transport.conn_id
+    peer.send(subscribe(1, (b"a", 0), (b"$share/g/a", 0)), publish(b"t", b"1"), publish(b"t", b"2"))
+    peer.send(publish(b"t", b"3"))
+    for number in range(1_000):
+        peer.send(publish(b"t/%d" % number, b"x"))
+    peer.vanish()
+    said = [one.getMessage() for one in caplog.records]
+    assert said[:3] == [
+        f"denied subscription conn={conn_id} user=joe name=a",
+        f"denied subscription conn={conn_id} user=joe name=$share/g/a",
+        f"denied publish conn={conn_id} user=joe name=t",
+    ]
+    assert len(said) == SAID_MAX + 1
+    assert said[-1] == f"denied more conn={conn_id} user=joe count={1_003 + 1 - SAID_MAX}"
+
+
+def test_each_end_has_its_reason(world):
+    by_itself = world.client(b"a").send(mqtt.DISCONNECT)
+    taken_over = world.client(b"b")
+    world.client(b"b")
+    wrong = world.client(b"c").send(b"\xff\xff")
+    refused = world.connect(b"", clean=False)
+    lost = world.client(b"d")
+    lost.vanish()
+    silent = world.client(b"e", keep_alive_s=1)
+    silent.handler.on_timer(world.now_ms + 1_500)
+    stopped = world.client(b"f")
+    world.door.stop(world.now_ms)
+    peers = (by_itself, taken_over, wrong, refused, lost, silent, stopped)
+    assert [peer.transport.end_reason for peer in peers] == [
+        "disconnect",
+        "taken over by a new connection",
+        "malformed_packet",
+        "refused: client identifier",
+        "",
+        "keep_alive_timeout",
+        "the gateway stops",
+    ]
