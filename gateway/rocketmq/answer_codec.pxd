@@ -69,6 +69,13 @@ cdef Py_ssize_t _write_escaped(
 @cython.locals(buf="const unsigned char[::1]", count=Py_ssize_t, i=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
 cpdef Py_ssize_t pick_tagged(StoredBatch batch, frozenset tags, int[::1] picked) except -1
 
+@cython.locals(
+    buf="const unsigned char[::1]", count=Py_ssize_t, i=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t, value=bytes
+)
+cpdef Py_ssize_t pick_keyed(
+    StoredBatch batch, const unsigned char[::1] name, bytes key, bint is_list, int[::1] picked
+) except -1
+
 @cython.locals(size=Py_ssize_t)
 cdef Py_ssize_t _value_at(
     const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, const unsigned char[::1] name

@@ -202,6 +202,38 @@ def pick_tagged(batch: StoredBatch, tags: frozenset[bytes], picked: array[int]) 
     return count
 
 
+def pick_keyed(
+    batch: StoredBatch,
+    name: bytes | memoryview,
+    key: bytes,
+    is_list: bool,  # noqa: FBT001 - as C has it
+    picked: array[int],
+) -> int:
+    """Put the numbers of the messages whose property `name` is `key` into `picked`; return how many.
+
+    Args:
+        batch: The messages.
+        name: The property's name, with the 0x01 that ends it.
+        key: What its value is to be.
+        is_list: Whether the value has words between spaces, of which one is to be `key`.
+        picked: Has room for all messages of `batch`.
+    """
+    buf = batch.buf
+    count = 0
+    for i in range(batch.count):
+        start = _value_at(buf, batch.properties_start[i], batch.properties_end[i], name)
+        if start < 0:
+            continue
+        end = octets.find_byte(buf, 0x02, start, batch.properties_end[i])
+        if end < 0:
+            end = batch.properties_end[i]
+        value = octets.read_bytes(buf, start, end)
+        if value == key if not is_list else key in value.split(b" "):
+            picked[count] = i
+            count += 1
+    return count
+
+
 def _value_at(buf: bytes | bytearray | memoryview, pos: int, end: int, name: bytes | memoryview) -> int:
     """Return where the value of the property `name`, which ends in 0x01, begins in [pos, end); -1 without it."""
     size = len(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from gateway.rocketmq.commands import FLAG_ONE_WAY, Command, answer, encode_command, encode_json
@@ -48,12 +49,18 @@ class ConsumerGroup:
     def __init__(self) -> None:
         self.members: dict[int, Client] = {}  # by connection
         self.subscriptions: dict[str, Subscription] = {}  # by topic
+        self.is_broadcast = False  # each member gets all messages
 
 
 class ClientTable:
-    """All clients that sent a heartbeat."""
+    """All clients that sent a heartbeat.
 
-    def __init__(self) -> None:
+    Args:
+        notifies: Whether the members of a group are told when they change.
+    """
+
+    def __init__(self, notifies: Callable[[bytes], bool] = lambda _name: True) -> None:
+        self._notifies = notifies
         self._groups: dict[str, ConsumerGroup] = {}
         self._locks: dict[str, dict[tuple[str, int], tuple[str, int]]] = {}  # group -> topic, queue -> client, until
 
@@ -70,6 +77,11 @@ class ClientTable:
         if subscription is None:
             raise CommandRefusedError(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist")
         return subscription
+
+    def is_broadcast(self, group: str) -> bool:
+        """Return whether each member of the group gets all messages, by the newest heartbeat."""
+        found = self._groups.get(group)
+        return found is not None and found.is_broadcast
 
     # Heartbeats
 
@@ -92,6 +104,7 @@ class ClientTable:
             return
         group = self._groups.setdefault(name, ConsumerGroup())
         client.consumer_groups.add(name)
+        group.is_broadcast = data.get("messageModel") == "BROADCASTING"
         is_new = client.output.conn_id not in group.members
         group.members[client.output.conn_id] = client
         subscriptions = _read_subscriptions(data)
@@ -105,6 +118,8 @@ class ClientTable:
             self._notify(name, group)
 
     def _notify(self, name: str, group: ConsumerGroup) -> None:
+        if not self._notifies(name.encode()):
+            return
         change = Command(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, flag=FLAG_ONE_WAY, ext={"consumerGroup": name})
         for member in list(group.members.values()):
             member.send(change)
@@ -135,13 +150,17 @@ class ClientTable:
 
     # Questions about groups
 
+    def members_of(self, group: str) -> list[str]:
+        """Return the client identifiers of a group, sorted."""
+        found = self._groups.get(group)
+        return sorted({member.client_id for member in found.members.values()}) if found is not None else []
+
     def list_members(self, request: Command) -> Command:
         """Answer with the client identifiers of a group, which share out its queues among themselves."""
         name = text_field(request, "consumerGroup")
-        group = self._groups.get(name)
-        if group is None:
+        ids = self.members_of(name)
+        if not ids:
             return answer(request, ResponseCode.SYSTEM_ERROR, f"no consumer for this group, {name}")
-        ids = sorted({member.client_id for member in group.members.values()})
         return answer(request, ResponseCode.SUCCESS, body=encode_json({"consumerIdList": ids}))
 
     def check_config(self, request: Command) -> Command:

@@ -48,6 +48,11 @@ class GroupTable:
         self._rows = rows
         self._known: dict[bytes, Group] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody set a group up."""
+        return len(self._rows) == 0
+
     def get(self, name: bytes) -> Group:
         """Return the settings of a group, the default ones where nobody set any."""
         group = self._known.get(name)

@@ -21,6 +21,7 @@ from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_refusal
 from gateway.auth.recheck import TURNED_OUT
 from gateway.net.protocol import ConnectionHandler, Transport
+from gateway.rocketmq.assignment import Assignment
 from gateway.rocketmq.client_table import Client, ClientTable
 from gateway.rocketmq.codec import Frames
 from gateway.rocketmq.commands import Command, answer, encode_command
@@ -29,13 +30,16 @@ from gateway.rocketmq.consumer_manage import ConsumerManage
 from gateway.rocketmq.delay import DelayService
 from gateway.rocketmq.errors import CommandRefusedError, FrameError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
+from gateway.rocketmq.message_query import MessageQueries
 from gateway.rocketmq.pull import HeldPull, PullService
-from gateway.rocketmq.request_codes import RequestCode
+from gateway.rocketmq.request_codes import NOT_BUILT, RequestCode
 from gateway.rocketmq.response_codes import ResponseCode
-from gateway.rocketmq.send import Sender, SendService
+from gateway.rocketmq.send import SendService
 from gateway.rocketmq.send_back import SendBack
+from gateway.rocketmq.send_route import Sender
 from gateway.rocketmq.send_run import SendRun
 from gateway.rocketmq.store_host import plain_host
+from gateway.rocketmq.topic_admin import TopicAdmin
 from gateway.rocketmq.topic_route import TopicRoute
 from gateway.rocketmq.topic_table import TopicTable
 from gateway.settings import RocketmqSettings
@@ -68,15 +72,18 @@ class RocketmqDoor:
             makes_topics=settings.auto_create_topics,
             queues=settings.auto_topic_queues,
         )
-        groups = GroupTable(broker.table("rocketmq_groups"))
-        self.clients = ClientTable()
+        self.groups = groups = GroupTable(broker.table("rocketmq_groups"))
+        self.clients = ClientTable(lambda name: groups.get(name).notifyConsumerIdsChangedEnable)
         self.routes = TopicRoute(topics, settings.broker_name, settings.cluster_name)
         self.sends = SendService(broker, topics, groups, self.clients, self.metrics)
         self.backs = SendBack(broker, topics, groups, self.sends)
         self.delays = DelayService(broker, self.metrics)
-        self.pulls = PullService(broker, topics, self.clients, self.metrics)
+        self.queries = MessageQueries(broker, topics)
+        self.admin = TopicAdmin(broker, topics, groups)
+        self.assignment = Assignment(topics, self.clients, settings.broker_name)
+        self.pulls = PullService(broker, topics, groups, self.clients, self.metrics)
         self.offsets = ConsumerManage(broker, topics)
-        self.functions = self._list_functions()
+        self.functions = self._list_functions() | self._list_admin_functions()
         self.broker_port = 0  # where the broker listens, once it is known
         self._uniq = UniqPrefix(os.getpid())
         self.handlers: set[RocketmqHandler] = set()
@@ -117,6 +124,26 @@ class RocketmqDoor:
             makes_topics=settings.auto_create_topics,
             queues=settings.auto_topic_queues,
         )
+
+    def _list_admin_functions(self) -> dict[int, Function]:
+        """Return what answers the requests of RocketMQ's tools."""
+        admin, queries, assignment = self.admin, self.queries, self.assignment
+        return {
+            RequestCode.QUERY_MESSAGE: lambda peer, request, now_ms: queries.query(
+                peer, peer.transport.conn_id, request, now_ms
+            ),
+            RequestCode.UPDATE_AND_CREATE_TOPIC: lambda peer, request, _: admin.set_topic(request, peer),
+            RequestCode.DELETE_TOPIC_IN_BROKER: lambda peer, request, _: admin.delete_topic(request, peer),
+            RequestCode.DELETE_TOPIC_IN_NAMESRV: lambda peer, request, _: admin.delete_topic(request, peer),
+            RequestCode.GET_TOPIC_CONFIG: lambda _peer, request, _: admin.get_topic(request),
+            RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _peer, request, _: admin.list_topics(request),
+            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: lambda peer, request, _: admin.set_group(request, peer),
+            RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: lambda _peer, request, _: admin.get_group(request),
+            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: lambda _peer, request, _: admin.list_groups(request),
+            RequestCode.DELETE_SUBSCRIPTIONGROUP: lambda peer, request, _: admin.delete_group(request, peer),
+            RequestCode.QUERY_ASSIGNMENT: lambda _peer, request, _: assignment.query(request),
+            RequestCode.SET_MESSAGE_REQUEST_MODE: lambda _peer, request, _: assignment.set_mode(request),
+        }
 
     def connect(self, transport: Transport) -> RocketmqHandler:
         """Return the handler of a new connection."""
@@ -242,6 +269,7 @@ class RocketmqHandler(ConnectionHandler):
             self._door.pulls.forget(pull)
         self._door.clients.drop(self.client)
         self._door.forget(self)
+        self._door.queries.forget(self.transport.conn_id)
         if self._denials is not None:
             self._denials.end()
         self._sender = None  # refers back here: what is closed is not to wait for the collector of cycles
@@ -295,6 +323,13 @@ class RocketmqHandler(ConnectionHandler):
         if self._denials is None:
             self._denials = Denials(self.transport.conn_id, self.identity.user if self.identity is not None else "")
         self._denials.note(action, name)
+
+    def may_configure(self, name: bytes) -> bool:
+        """Whether this client may make, change and remove the topic or group."""
+        is_allowed = self.identity is not None and self.identity.may.may_configure(b"/", name)
+        if not is_allowed:
+            self._note_denied("configure", name)
+        return is_allowed
 
     def turn_out(self, now_ms: int) -> None:  # noqa: ARG002 - as the other doors
         """Close because clients may not come in any more as this one did."""
@@ -351,6 +386,8 @@ class RocketmqHandler(ConnectionHandler):
             self._name_origin()
             return response
         function = self._door.functions.get(code)
+        if function is None and code in NOT_BUILT:
+            raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"{NOT_BUILT[code]}: not supported by this broker")
         if function is None:
             raise CommandRefusedError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {code} not supported")
         return function(self, request, now_ms)

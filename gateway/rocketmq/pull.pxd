@@ -32,6 +32,7 @@ cdef class HeldPull(Reader):
 cdef class PullService:
     cdef Broker _broker
     cdef object _topics
+    cdef object _groups
     cdef object _subscriptions
     cdef DoorMetrics _metrics
     cdef Cache _queues

@@ -35,6 +35,7 @@ from gateway.rocketmq.commands import (
 )
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, integer_field, text_field
+from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.tag_filter import TAG, Subscription, TagFilter, parse_tag_filter
 from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
@@ -88,6 +89,9 @@ class Subscriptions(Protocol):
     def find_subscription(self, group: str, topic: str) -> Subscription:
         """Return what the group wants of the topic, or refuse the request."""
 
+    def is_broadcast(self, group: str) -> bool:
+        """Return whether each member of the group gets all messages."""
+
 
 class HeldPull(Reader):
     """One pull; while it waits, parked on its queue and kept by its connection."""
@@ -136,14 +140,23 @@ class HeldPull(Reader):
 class PullService:
     """Answers PULL_MESSAGE and LITE_PULL_MESSAGE."""
 
-    def __init__(self, broker: Broker, topics: TopicTable, subscriptions: Subscriptions, metrics: DoorMetrics) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        topics: TopicTable,
+        groups: GroupTable,
+        subscriptions: Subscriptions,
+        metrics: DoorMetrics,
+    ) -> None:
         self._broker = broker
         self._topics = topics
+        self._groups = groups
         self._subscriptions = subscriptions
         self._metrics = metrics
         self._queues = Cache(broker.caches, "rocketmq_queues", _measure)  # as asked for -> key and number
         self._batch = StoredBatch(COUNT_MAX)
         self._picked = array("i", bytes(4 * COUNT_MAX))
+        topics.on_changed.append(self._queues.clear)
         self._out = bytearray(_OUT_BYTES)  # the answer under way: the same memory each time, which is in the caches
 
     def pull(self, puller: Puller, request: Command, now_ms: int) -> None:
@@ -161,6 +174,8 @@ class PullService:
             pull.light_name = key
         if not puller.may_read(key):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {topic}")
+        if not self._groups.is_empty:
+            self._check_group(request.ext.get("consumerGroup", ""))
         pull.tags = self._filter_of(request, topic, sys_flag)
         if sys_flag & FLAG_COMMIT:
             self._commit(request, key)
@@ -195,6 +210,14 @@ class PullService:
                 f"queueId[{queue_id}] is illegal, topic:[{topic.decode()}] has {found.read_queues} queues",
             )
         return queue_key(topic, queue_id)
+
+    def _check_group(self, name: str) -> None:
+        group = self._groups.get(name.encode())
+        if not group.consumeEnable:
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"subscription group no permission, {name}")
+        if not group.consumeBroadcastEnable and self._subscriptions.is_broadcast(name):
+            remark = f"the consumer group[{name}] can not consume by broadcast way"
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, remark)
 
     def _filter_of(self, request: Command, topic: str, sys_flag: int) -> TagFilter:
         if not sys_flag & FLAG_SUBSCRIPTION:

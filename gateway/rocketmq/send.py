@@ -6,77 +6,32 @@ Source: docs/protocols/rocketmq.md, "Sends".
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, cast
 
 from core.broker import Broker
-from core.cache_budget import Cache
 from core.errors import LmqError, MessageTooLargeError
-from core.lmq.queue_name import is_light
 from core.message import FLAG_MARK, Route
 from core.metrics import DoorMetrics
 from gateway.rocketmq.answer_codec import count_stored, encode_send_answers, sum_stored
 from gateway.rocketmq.codec import FIELD_NAMES, Frames, cut_frames
 from gateway.rocketmq.commands import FLAG_RESPONSE, HEADER_BINARY, Command, answer, encode_command
-from gateway.rocketmq.delay import schedule_route
 from gateway.rocketmq.errors import CommandRefusedError, RecordError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.message_codec import SYS_COMPRESSED, decode_batch, inflate_body
 from gateway.rocketmq.request_codes import RequestCode
 from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.send_codec import read_sends
+from gateway.rocketmq.send_route import REFUSALS, Decision, GroupLocks, Sender, SendRoutes
 from gateway.rocketmq.send_run import (
-    REFUSED_BODY,
-    REFUSED_DELAY,
-    REFUSED_HALF,
-    REFUSED_PROPERTIES,
     REFUSED_TEXT,
-    REFUSED_TIMED,
     RUN_MAX,
     SendRun,
-    SendTarget,
 )
-from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, TopicTable, check_topic_name, is_topic_name
+from gateway.rocketmq.topic_table import TopicTable
 
 LOW_ROOM = "[REJECTREQUEST]system busy, start flow control for a while: low on disk"  # as official brokers begin it
 BATCH_SENDS_MAX = RUN_MAX
-SPACE_TOPIC_BYTES_MAX = 65_535  # MQTT's limit
 QOS_1 = 1
 LETTERS = {name.decode(): chr(ord("a") + number) for name, number in FIELD_NAMES.items()}
-
-_REFUSALS = {
-    REFUSED_TIMED: "timed messages (TIMER_DELIVER_MS and the like) are not supported, delay levels are",
-    REFUSED_HALF: "transactions are not supported",
-    REFUSED_TEXT: "the message properties are not UTF-8",
-    REFUSED_PROPERTIES: "the message properties exceed the maximum length",
-    REFUSED_BODY: "the message body exceeds the maximum size",
-    REFUSED_DELAY: "the delay level is no number",
-}
-
-
-class GroupLocks(Protocol):
-    """Which groups consume in order: the client table."""
-
-    def holds_locks(self, group: str, now_ms: int) -> bool:
-        """Return whether a member of the group has a queue locked."""
-
-
-class Sender:
-    """What sends need to know of the connection that they came in by."""
-
-    def __init__(
-        self,
-        write: Callable[[bytes], None],
-        may_publish: Callable[[bytes], bool],
-        host_hex: bytes,
-    ) -> None:
-        self.write = write
-        self.may_publish = may_publish
-        self.host_hex = host_hex  # our own address, for message ids
-
-
-GROUP_PREFIXES = (RETRY_PREFIX, DEAD_PREFIX)
-Decision = Route | CommandRefusedError
-"""Where a target's messages go, or why they go nowhere."""
 
 
 class SendService:
@@ -87,12 +42,8 @@ class SendService:
     ) -> None:
         self._broker = broker
         self._topics = topics
-        self._groups = groups
-        self._locks = locks
         self._metrics = metrics
-        self._routes = Cache(broker.caches, "rocketmq_routes", Route.measure)  # by what a target says of the way
-        topics.on_changed.append(self._routes.clear)
-        self._next_queue = 0
+        self._routes = SendRoutes(broker, topics, groups, locks)
         self._kept_count = 0  # of the topics that were made, so many are written down for certain
 
     def store(self, sender: Sender, run: SendRun, now_ms: int) -> None:
@@ -132,7 +83,7 @@ class SendService:
     def _decide_all(self, sender: Sender, run: SendRun, now_ms: int) -> list[Decision]:
         """Fill the batch's routes; return what was decided for each target."""
         batch = run.batch
-        decisions = [self._decide(sender, target, now_ms) for target in run.targets]
+        decisions = [self._routes.decide(sender, target, now_ms) for target in run.targets]
         batch.topics = [target.space_topic or target.topic for target in run.targets]
         batch.routes = [decision if isinstance(decision, Route) else None for decision in decisions]
         if any(target.space_topic or target.dispatch for target in run.targets):
@@ -161,93 +112,6 @@ class SendService:
             for i in range(last):
                 batch.route_index[i] = len(batch.routes) - 1
             first = last
-
-    # Where to
-
-    def _decide(self, sender: Sender, target: SendTarget, now_ms: int) -> Decision:
-        try:
-            if target.topic.startswith(GROUP_PREFIXES):
-                self._see_to_retry(target, now_ms)
-            return self._route(sender, target)
-        except CommandRefusedError as refusal:
-            return refusal
-
-    def _see_to_retry(self, target: SendTarget, now_ms: int) -> None:
-        """Let a message that a consumer sends to its retry topic go to its group alone, or to the dead letters.
-
-        A group that consumes in order has tried it on the spot, as often as it wanted to.
-        """
-        target.dispatch = b""
-        group = target.topic.removeprefix(RETRY_PREFIX)
-        if group == target.topic:
-            return
-        limit = target.reconsumes_max if target.reconsumes_max >= 0 else self._groups.get(group).retryMaxTimes
-        if target.reconsumes > limit or self._locks.holds_locks(group.decode(errors="replace"), now_ms):
-            target.topic = DEAD_PREFIX + group
-            target.queue_id = 0
-            target.delay_level = 0
-
-    def _route(self, sender: Sender, target: SendTarget) -> Route:
-        if target.refusal:
-            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, _REFUSALS[target.refusal])
-        if target.topic != self._broker.parent_topic:
-            target.space_topic = b""
-        elif target.space_topic:
-            return self._route_space(sender, target)
-        if target.delay_level:
-            target.answer_queue = max(target.queue_id, 0)
-        key = (target.topic, target.queue_id, target.dispatch, target.delay_level)
-        route = cast("Route | None", self._routes.get(key))
-        if route is None:
-            check_topic_name(target.topic)
-        if not sender.may_publish(target.topic):
-            raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to send to this topic")
-        if route is None:
-            route = self._make_route(sender, target)
-            if target.queue_id >= 0:
-                self._routes.put(key, route)
-        return route
-
-    def _route_space(self, sender: Sender, target: SendTarget) -> Route:
-        """Return the route of a message that was sent into the topic space that MQTT and AMQP share."""
-        topic = target.space_topic
-        if target.delay_level:
-            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "a message with LMQ_TOPIC cannot be delayed")
-        if target.dispatch:
-            raise CommandRefusedError(
-                ResponseCode.MESSAGE_ILLEGAL, "LMQ_TOPIC and INNER_MULTI_DISPATCH exclude each other"
-            )
-        if not is_space_topic(topic):
-            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "LMQ_TOPIC is no topic that can be published to")
-        if not sender.may_publish(topic):
-            raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to send to this topic")
-        return self._broker.route_topic(topic)
-
-    def _make_route(self, sender: Sender, target: SendTarget) -> Route:
-        names = parse_dispatch(target.dispatch)
-        if not all(sender.may_publish(name) for name in names):
-            raise CommandRefusedError(
-                ResponseCode.NO_PERMISSION, "no permission to send to a light queue of the dispatch"
-            )
-        level = target.delay_level
-        if is_light(target.topic) and level:
-            target.answer_queue = 0
-            return schedule_route(self._broker, level, target.topic, 0, names)
-        if is_light(target.topic):
-            return self._broker.route_rocketmq(self._broker.parent_topic, 0, [target.topic, *names])
-        topic = self._topics.open_for_send(target.topic, target.default_topic, target.default_queues)
-        queue_id = target.queue_id
-        if queue_id >= max(topic.read_queues, topic.write_queues):
-            raise CommandRefusedError(
-                ResponseCode.INVALID_PARAMETER, f"request queueId[{queue_id}] is illegal, the topic has fewer queues"
-            )
-        if queue_id < 0:
-            self._next_queue += 1
-            queue_id = self._next_queue % max(topic.write_queues, 1)
-        if level:
-            target.answer_queue = queue_id
-            return schedule_route(self._broker, level, target.topic, queue_id, names)
-        return self._broker.route_rocketmq(target.topic, queue_id, names)
 
     def _prepare_for_other_doors(self, run: SendRun, decisions: list[Decision]) -> None:
         """Make messages that go beyond their own topic readable there: bodies inflated, our own flag bits."""
@@ -395,33 +259,4 @@ def _decoded(properties: bytes) -> str:
     try:
         return properties.decode()
     except UnicodeDecodeError as error:
-        raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, _REFUSALS[REFUSED_TEXT]) from error
-
-
-def parse_dispatch(text: bytes) -> list[bytes]:
-    """Return the names of light queues in an INNER_MULTI_DISPATCH, each once, in their order.
-
-    Raises:
-        CommandRefusedError: One of them is no light queue's name.
-    """
-    names = list(dict.fromkeys(text.split(b","))) if text else []
-    for name in names:
-        if not is_light(name) or not is_topic_name(name):
-            shown = name[:64].decode(errors="replace")
-            raise CommandRefusedError(
-                ResponseCode.MESSAGE_ILLEGAL, f"INNER_MULTI_DISPATCH names no light queue: {shown}"
-            )
-    return names
-
-
-def is_space_topic(topic: bytes) -> bool:
-    """Return whether a message may be published to `topic` in the topic space: MQTT's rules for topic names."""
-    if not topic or len(topic) > SPACE_TOPIC_BYTES_MAX or topic.startswith(b"$"):
-        return False
-    if any(byte in topic for byte in (b"+", b"#", b"\0")):
-        return False
-    try:
-        topic.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+        raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, REFUSALS[REFUSED_TEXT]) from error

@@ -9,9 +9,7 @@ from core.lmq.queue_name import mqtt_queue_name
 from core.message import FLAG_MARK
 from core.store.dispatch_set import encode_names
 from gateway.rocketmq.commands import HEADER_BINARY, HEADER_JSON
-from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.message_codec import BatchItem, encode_batch
-from gateway.rocketmq.send import is_space_topic, parse_dispatch
 from gateway.settings import RocketmqSettings
 from tests.support.rocketmq import send_ext, send_frame
 from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
@@ -278,22 +276,6 @@ def test_topics_that_sends_made_are_there_after_a_restart(tmp_path):
     assert b'"writeQueueNums":2' in bytes(peer.ask(105, topic="Kept").body)
     assert bodies_of(peer.pull("Kept")) == [b"x"]
     site.close()
-
-
-def test_dispatch_lists_are_light_queues_each_once():
-    assert parse_dispatch(b"") == []
-    assert parse_dispatch(b"%LMQ%a,%LMQ%b,%LMQ%a") == [b"%LMQ%a", b"%LMQ%b"]
-    with pytest.raises(CommandRefusedError):
-        parse_dispatch(b"%LMQ%" + b"x" * 200)
-
-
-@pytest.mark.parametrize(
-    ("topic", "allowed"),
-    [(b"a", True), (b"a//b", True), ("größe".encode(), True), (b"", False), (b"a/#", False), (b"+", False)]
-    + [(b"$SYS/x", False), (b"a\0", False), (b"\xff", False), (b"x" * 65_536, False)],
-)
-def test_topics_that_can_be_published_to(topic, allowed):
-    assert is_space_topic(topic) == allowed
 
 
 @BOTH

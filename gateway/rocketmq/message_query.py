@@ -1,0 +1,216 @@
+"""Messages by key: the topic's own queues are read, newest first, within the time that the query names.
+
+A query does a step a turn, as a reader among others, and is answered once: when it has as many messages as were asked
+for, when it has looked at all, or when it took too long.
+
+Source: docs/protocols/rocketmq.md, "Queries".
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Protocol
+
+from core.broker import Broker
+from core.lmq.waiters import Reader
+from core.message import StoredBatch
+from gateway.rocketmq.answer_codec import pick_keyed
+from gateway.rocketmq.commands import Command, answer, encode_command
+from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.fields import flag_field, integer_field, text_field
+from gateway.rocketmq.response_codes import ResponseCode
+from gateway.rocketmq.topic_table import TopicTable, queue_key
+
+STEP_COUNT = 4_096  # messages looked at in one step: about 1 ms compiled
+BATCH_COUNT = 1_024  # read at once
+QUERIES_MAX = 4  # of one connection at the same time
+ANSWER_COUNT_MAX = 1_024
+ANSWER_BYTES_MAX = 12 << 20  # of an answer's records; a frame takes 16 MiB
+UNIQUE_COUNT_MAX = 32  # as on official brokers, whatever the client says
+TIME_MAX_MS = 12_000  # then the query is answered with what it has; clients wait 9 to 18 s
+TIME_MS_MAX = 1 << 62
+NOT_FOUND = "can not find message, maybe time range not correct"
+PROPERTY_BY_TYPE = {"K": b"KEYS\x01", "U": b"UNIQ_KEY\x01", "T": b"TAGS\x01"}
+
+
+class Asker(Protocol):
+    """The connection that a query came in by."""
+
+    def write(self, data: bytes) -> None:
+        """Send `data`."""
+
+    def may_read(self, queue: bytes) -> bool:
+        """Whether this client may read the queue or topic."""
+
+
+class Stretch:
+    """Part of a queue that is to be looked at, from its end to its beginning."""
+
+    def __init__(self, queue_ref: int, first: int, end: int) -> None:
+        self.queue_ref = queue_ref
+        self.first = first
+        self.end = end
+        self.newest_ms = TIME_MS_MAX  # none of it was stored later
+
+
+class MessageQuery(Reader):
+    """One query."""
+
+    def __init__(self, service: MessageQueries, asker: Asker, conn_id: int, request: Command, until_ms: int) -> None:
+        self.service = service
+        self.asker = asker
+        self.conn_id = conn_id
+        self.request = request
+        self.until_ms = until_ms
+        self.name = b""  # of the property that is compared
+        self.key = b""
+        self.is_list = False
+        self.count_max = 0
+        self.stretches: list[Stretch] = []
+        self.found: list[tuple[int, int, bytes]] = []  # physical offset, store time, record
+        self.found_bytes = 0
+        self.looked_at = 0
+
+    def on_ready(self, now_ms: int) -> bool:
+        """Do a step."""
+        self.service.step(self, now_ms)
+        return False
+
+
+class MessageQueries:
+    """Answers QUERY_MESSAGE."""
+
+    def __init__(self, broker: Broker, topics: TopicTable) -> None:
+        self._broker = broker
+        self._topics = topics
+        self._batch = StoredBatch(BATCH_COUNT)
+        self._picked = array("i", bytes(4 * BATCH_COUNT))
+        self._open: dict[int, list[MessageQuery]] = {}  # by connection
+
+    def query(self, asker: Asker, conn_id: int, request: Command, now_ms: int) -> None:
+        """Begin a query.
+
+        Raises:
+            CommandRefusedError: It asks for what there is not, or the connection has too many under way.
+        """
+        topic = text_field(request, "topic").encode()
+        query = MessageQuery(self, asker, conn_id, request, now_ms + TIME_MAX_MS)
+        self._read_request(query)
+        if not asker.may_read(topic):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {topic.decode()}")
+        if len(self._open.get(conn_id, ())) >= QUERIES_MAX:
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, f"{QUERIES_MAX} queries are under way already")
+        begin_ms = integer_field(request, "beginTimestamp")
+        end_ms = min(integer_field(request, "endTimestamp"), TIME_MS_MAX)
+        query.stretches = self._stretches(topic, begin_ms, end_ms)
+        self._open.setdefault(conn_id, []).append(query)
+        self._broker.request_run(query)
+
+    def _read_request(self, query: MessageQuery) -> None:
+        request = query.request
+        kind = request.ext.get("indexType") or "K"
+        if flag_field(request, "_UNIQUE_KEY_QUERY", otherwise=False):
+            kind = "U"
+        name = PROPERTY_BY_TYPE.get(kind)
+        if name is None:
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, f"messages cannot be looked up by {kind!r}")
+        query.name, query.is_list = name, kind == "K"
+        query.key = text_field(request, "key").encode()
+        count_max = UNIQUE_COUNT_MAX if kind == "U" else integer_field(request, "maxNum")
+        query.count_max = max(1, min(count_max, ANSWER_COUNT_MAX))
+
+    def _stretches(self, topic: bytes, begin_ms: int, end_ms: int) -> list[Stretch]:
+        """Return what each queue of the topic has of this time."""
+        found = self._topics.get(topic)
+        stretches: list[Stretch] = []
+        for queue_id in range(max(found.read_queues, found.write_queues)):
+            ref = self._broker.find_queue(queue_key(topic, queue_id))
+            if ref >= 0 and begin_ms <= end_ms:
+                first = self._broker.offset_at_time(ref, begin_ms)
+                end = self._broker.offset_at_time(ref, end_ms + 1)
+                if first < end:
+                    stretches.append(Stretch(ref, first, end))
+        return stretches
+
+    def forget(self, conn_id: int) -> None:
+        """End the queries of a connection that is gone."""
+        for query in self._open.pop(conn_id, ()):
+            self._broker.cancel_run(query)
+
+    def step(self, query: MessageQuery, now_ms: int) -> None:
+        """Look at some more messages; answer where that was the last."""
+        left = STEP_COUNT
+        while left > 0 and query.stretches:
+            left -= self._look(query)
+            if _has_enough(query):
+                query.stretches = []
+        if not query.stretches:
+            self._answer(query, is_whole=True)
+        elif query.until_ms <= now_ms:
+            self._answer(query, is_whole=False)
+        else:
+            self._broker.request_run(query)
+
+    def _look(self, query: MessageQuery) -> int:
+        """Look at the newest messages of the stretch that may have the newest; return how many."""
+        stretch = max(query.stretches, key=lambda stretch: stretch.newest_ms)
+        start = max(stretch.first, stretch.end - BATCH_COUNT)
+        offset, end = start, stretch.end
+        while offset < end:
+            if not self._broker.read(stretch.queue_ref, offset, self._batch, end - offset, TIME_MS_MAX):
+                break
+            if offset == start:
+                stretch.newest_ms = self._batch.store_ms[0]
+            self._pick(query)
+            offset = self._batch.next_offset
+        self._batch.clear()
+        looked_at = end - start
+        query.looked_at += looked_at
+        stretch.end = start
+        if stretch.first == start:
+            query.stretches.remove(stretch)
+        return looked_at
+
+    def _pick(self, query: MessageQuery) -> None:
+        batch, picked = self._batch, self._picked
+        for k in range(pick_keyed(batch, query.name, query.key, query.is_list, picked)):
+            i = picked[k]
+            record = bytes(batch.buf[batch.record_start[i] : batch.record_end[i]])
+            query.found.append((batch.physical_offset[i], batch.store_ms[i], record))
+            query.found_bytes += len(record)
+
+    def _answer(self, query: MessageQuery, *, is_whole: bool) -> None:
+        self._end(query)
+        found = sorted(query.found, reverse=True)[: query.count_max]
+        size = 0
+        records: list[bytes] = []
+        for _, _, record in found:
+            size += len(record)
+            if records and size > ANSWER_BYTES_MAX:
+                break
+            records.append(record)
+        offset, store_ms = (found[0][0], found[0][1]) if found else (0, 0)
+        ext = {"indexLastUpdateTimestamp": str(store_ms), "indexLastUpdatePhyoffset": str(offset)}
+        code, remark = ResponseCode.SUCCESS, None
+        if not records and is_whole:
+            code, remark = ResponseCode.QUERY_NOT_FOUND, NOT_FOUND
+        elif not records:
+            code = ResponseCode.SYSTEM_BUSY
+            remark = f"not found among the newest {query.looked_at} messages in time: name a narrower range of time"
+        query.asker.write(encode_command(answer(query.request, code, remark, ext=ext, body=b"".join(records))))
+
+    def _end(self, query: MessageQuery) -> None:
+        queries = self._open[query.conn_id]
+        queries.remove(query)
+        if not queries:
+            del self._open[query.conn_id]
+
+
+def _has_enough(query: MessageQuery) -> bool:
+    """Return whether nothing that was not looked at can be among the newest that were asked for."""
+    if query.found_bytes >= ANSWER_BYTES_MAX:
+        return True
+    if len(query.found) < query.count_max:
+        return False
+    newest_ms = max((stretch.newest_ms for stretch in query.stretches), default=0)
+    return sum(store_ms >= newest_ms for _, store_ms, _ in query.found) >= query.count_max

@@ -1,0 +1,175 @@
+"""What RocketMQ's tools set up and ask for: topics and consumer groups.
+
+Source: docs/protocols/rocketmq.md, "Topics and groups".
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Protocol
+
+from core.broker import Broker
+from gateway.rocketmq.client_table import read_object
+from gateway.rocketmq.commands import Command, answer, encode_command, encode_json
+from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.fields import flag_field, integer_field, text_field
+from gateway.rocketmq.group_table import Group, GroupTable
+from gateway.rocketmq.response_codes import ResponseCode
+from gateway.rocketmq.topic_table import RETRY_PREFIX, Topic, TopicTable, is_topic_name
+
+PERM_MAX = 7  # read, write, inherit
+
+
+class AdminPeer(Protocol):
+    """The connection that a request came in by."""
+
+    def write(self, data: bytes) -> None:
+        """Send `data`."""
+
+    def may_configure(self, name: bytes) -> bool:
+        """Whether this client may make, change and remove a topic or group."""
+
+
+class TopicAdmin:
+    """Answers 17, 200, 201, 206, 207, 215, 216, 351 and 352; what changes something, when it is written down.
+
+    Args:
+        broker: Knows when a change is kept.
+        topics: The topics.
+        groups: The groups.
+    """
+
+    def __init__(self, broker: Broker, topics: TopicTable, groups: GroupTable) -> None:
+        self._broker = broker
+        self._topics = topics
+        self._groups = groups
+
+    # Topics
+
+    def set_topic(self, request: Command, peer: AdminPeer) -> None:
+        """Make a topic, or change its queues and permissions."""
+        name = _named(request, "topic", peer)
+        if request.ext.get("attributes"):
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "attributes of topics are not supported")
+        perm = integer_field(request, "perm")
+        if not 0 <= perm <= PERM_MAX:
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, f"the permission {perm} is none")
+        topic = Topic(
+            integer_field(request, "readQueueNums"),
+            integer_field(request, "writeQueueNums"),
+            perm,
+            is_order=flag_field(request, "order", otherwise=False),
+            sys_flag=integer_field(request, "topicSysFlag", 0) & 0x7FFFFFFF,
+        )
+        self._topics.set(name, topic)
+        self._answer_kept(request, peer)
+
+    def delete_topic(self, request: Command, peer: AdminPeer) -> None:
+        """Forget a topic."""
+        self._topics.delete(_named(request, "topic", peer))
+        self._answer_kept(request, peer)
+
+    def get_topic(self, request: Command) -> Command:
+        """Answer with what was set of a topic."""
+        name = text_field(request, "topic")
+        topic = self._topics.get(name.encode())
+        said = {
+            "attributes": {},
+            "order": topic.is_order,
+            "perm": topic.perm,
+            "readQueueNums": topic.read_queues,
+            "topicFilterType": "SINGLE_TAG",
+            "topicName": name,
+            "topicSysFlag": topic.sys_flag,
+            "writeQueueNums": topic.write_queues,
+        }
+        return answer(request, ResponseCode.SUCCESS, body=encode_json(said))
+
+    def list_topics(self, request: Command) -> Command:
+        """Answer with the names of all topics."""
+        names = sorted(name.decode() for name in self._topics.names())
+        return answer(request, ResponseCode.SUCCESS, body=encode_json({"topicList": names}))
+
+    # Groups
+
+    def set_group(self, request: Command, peer: AdminPeer) -> None:
+        """Set a consumer group up."""
+        said = read_object(request)
+        name = str(said.get("groupName", ""))
+        if not name or not is_topic_name(RETRY_PREFIX + name.encode()):
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "the group's name is empty or impossible")
+        if not peer.may_configure(name.encode()):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to set {name} up")
+        for unknown, plain in NOT_SUPPORTED.items():
+            if (said.get(unknown) or plain) != plain:
+                raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, f"{unknown} of groups is not supported")
+        self._groups.set(name.encode(), _read_group(said))
+        group = self._groups.get(name.encode())
+        self._set_retry_queues(name.encode(), group)
+        self._answer_kept(request, peer)
+
+    def _set_retry_queues(self, name: bytes, group: Group) -> None:
+        """Let the retry topic have the queues that the group was given."""
+        topic = self._topics.find(RETRY_PREFIX + name)
+        if topic is not None and 0 < group.retryQueueNums != topic.write_queues:
+            queues = group.retryQueueNums
+            self._topics.set(RETRY_PREFIX + name, Topic(max(queues, topic.read_queues), queues, topic.perm))
+
+    def get_group(self, request: Command) -> Command:
+        """Answer with what was set of a group."""
+        name = text_field(request, "group")
+        return answer(request, ResponseCode.SUCCESS, body=encode_json(self._groups.get(name.encode()).as_body(name)))
+
+    def list_groups(self, request: Command) -> Command:
+        """Answer with all groups that were set up."""
+        table = {name.decode(): group.as_body(name.decode()) for name, group in self._groups.items()}
+        said = {"subscriptionGroupTable": table, "forbiddenTable": {}, "dataVersion": {"counter": 0, "timestamp": 0}}
+        return answer(request, ResponseCode.SUCCESS, body=encode_json(said))
+
+    def delete_group(self, request: Command, peer: AdminPeer) -> None:
+        """Forget what was set of a group, and where it is on its queues if the request says so."""
+        name = _named(request, "groupName", peer)
+        self._groups.delete(name)
+        if flag_field(request, "cleanOffset", otherwise=False):
+            offsets = self._broker.consumer_offsets
+            for group, key, _ in [item for item in offsets.items() if item[0] == name]:
+                offsets.forget(group, key)
+        self._answer_kept(request, peer)
+
+    def _answer_kept(self, request: Command, peer: AdminPeer) -> None:
+        if not request.is_one_way:
+            data = encode_command(answer(request, ResponseCode.SUCCESS))
+            self._broker.durability.when_kept(lambda: peer.write(data))
+
+
+def _named(request: Command, field: str, peer: AdminPeer) -> bytes:
+    """Return what the request is about.
+
+    Raises:
+        CommandRefusedError: This client may not set it up.
+    """
+    name = text_field(request, field)
+    if not peer.may_configure(name.encode()):
+        raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to set {name} up")
+    return name.encode()
+
+
+NOT_SUPPORTED: dict[str, Any] = {"consumeMessageOrderly": False, "groupSysFlag": 0, "attributes": {}}
+"""What would change how a group consumes and is not built, each with what may be said of it all the same."""
+
+
+def _read_group(said: dict[str, Any]) -> Group:
+    """Return the group that a body describes.
+
+    Raises:
+        CommandRefusedError: A value is of another kind.
+    """
+    given: dict[str, Any] = {}
+    for field in fields(Group):
+        value = said.get(field.name)
+        if value is None:
+            continue
+        if type(value) is not type(field.default):
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, f"{field.name} is of another kind")
+        given[field.name] = value
+    return Group(**given)
