@@ -48,7 +48,7 @@ class StoreSettings(BaseModel, frozen=True, extra="forbid"):
     """The commit log and its indexes."""
 
     segment_bytes: Annotated[int, Field(ge=64 * KIB, le=GIB, multiple_of=4096)] = 256 * MIB  # of one file of the log
-    message_bytes_max: Annotated[int, Field(ge=1, le=256 * MIB)] = 4 * MIB  # of a body
+    message_bytes_max: Annotated[int, Field(ge=1, le=256 * MIB)] = 16 * MIB  # of a body; doors may take less
     inline_dispatch_bytes: Annotated[int, Field(ge=0, le=32_000)] = 1024  # longer lists of queues are stored once
     parent_topic: _ParentTopic = "LMQ_PARENT"  # what MQTT and AMQP messages are stored on
     store_host: _Host | None = None  # stamped on records: RocketMQ clients ask there; None: where they reach the broker

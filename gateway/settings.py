@@ -110,6 +110,7 @@ class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
     channels_max: Annotated[int, Field(ge=1, le=65_535)] = 2_047  # open at once on one connection
     body_bytes_max: Annotated[int, Field(ge=1)] | None = None  # largest message; None: `store.message_bytes_max`
     handshake_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # to log in and open the virtual host
+    product: Annotated[str, Field(min_length=1, max_length=255)] = "LMQ Gateway"  # what clients are told that this is
 
 
 class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):

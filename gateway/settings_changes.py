@@ -50,6 +50,7 @@ TAKES_EFFECT = {
     "amqp.channels_max": NEW_CONNECTIONS,
     "amqp.body_bytes_max": NEW_CONNECTIONS,
     "amqp.handshake_timeout_ms": NEW_CONNECTIONS,
+    "amqp.product": NEW_CONNECTIONS,
     "rocketmq.namesrv": NEXT_START,
     "rocketmq.broker": NEXT_START,
     "rocketmq.connections_max": AT_ONCE,

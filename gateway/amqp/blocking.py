@@ -53,7 +53,7 @@ class Blocking:
         connection = self._connection
         assert connection is not None
         connection.heartbeat.pause()
-        if connection.client_capabilities.get("connection.blocked"):
+        if "connection.blocked" in connection.client_capabilities:
             connection.send_method(0, Method.Blocked(REASON))
             self._output.flush()
 
@@ -62,6 +62,6 @@ class Blocking:
         connection, self._connection = self._connection, None
         assert connection is not None
         connection.heartbeat.resume(now_ms)
-        if connection.client_capabilities.get("connection.blocked"):
+        if "connection.blocked" in connection.client_capabilities:
             connection.send_method(0, Method.Unblocked())
             self._output.flush()

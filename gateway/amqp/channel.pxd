@@ -10,8 +10,14 @@ cdef class Content:
     cdef public object body_size
 
 
+cdef class Incomplete:
+    cdef public long long bytes_max
+    cdef public long long size
+
+
 cdef class Channel:
     cdef public int number
+    cdef public Incomplete incomplete
     cdef public bint is_closing
     cdef public Content content
     cdef public bint is_confirming
@@ -27,5 +33,7 @@ cdef class Channel:
     cdef public dict consumers
 
     cpdef long long count_published(self, Py_ssize_t count) except -1
+
+    cpdef drop_content(self)
 
     cpdef finish_content(self, PublishCutter cutter, bytes user)

@@ -7,13 +7,17 @@ from collections import deque
 from typing import Any
 
 from gateway.amqp.codec import PUBLISH, PublishCutter
-from gateway.amqp.errors import AmqpError, syntax_error
+from gateway.amqp.errors import AmqpError, frame_error, undecodable
+from gateway.amqp.frames import FRAME_HEADER
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.unacked import UnackedRing
 
 HEADER = struct.Struct(">HHQ")
 BASIC = 60
 IMMEDIATE = 2
+SIZE_MAX = 536_870_912  # RabbitMQ's own limit, whatever the settings say: what is larger costs the connection
+NO_HEADER = f"expected content header for class {BASIC}, got non content header frame instead"
+NO_BODY = "expected content body, got non content body frame instead"
 
 
 class Content:
@@ -28,6 +32,31 @@ class Content:
         self.body = bytearray()
         self.body_size = 0
 
+    def interrupted(self) -> AmqpError:
+        """Return the answer to a method that comes before the content is complete."""
+        return _unexpected(NO_HEADER if self.block is None else NO_BODY)
+
+
+class Incomplete:
+    """How many bytes a connection has of messages that further frames belong to, on all its channels together."""
+
+    __slots__ = ("bytes_max", "size")
+
+    def __init__(self, bytes_max: int) -> None:
+        self.bytes_max = bytes_max
+        self.size = 0
+
+    def add(self, size: int) -> None:
+        """Take note that `size` bytes came.
+
+        Raises:
+            AmqpError: RESOURCE_ERROR: that is too much.
+        """
+        self.size += size
+        if self.size > self.bytes_max:
+            reason = f"messages that are not complete have more than {self.bytes_max} bytes together"
+            raise AmqpError(ReplyCode.RESOURCE_ERROR, reason, PUBLISH)
+
 
 class Channel:
     """The protocol's side of a channel. `slots`, `consumers` and `starved` are the handler's."""
@@ -37,6 +66,7 @@ class Channel:
         "consumers",
         "content",
         "free_slots",
+        "incomplete",
         "is_closing",
         "is_confirming",
         "last_queue",
@@ -49,8 +79,9 @@ class Channel:
         "unacked",
     )
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, incomplete: Incomplete) -> None:
         self.number = number
+        self.incomplete = incomplete  # the connection's
         self.is_closing = False  # we sent channel.close: everything but the answer is ignored
         self.content: Content | None = None
         self.is_confirming = False
@@ -77,11 +108,11 @@ class Channel:
         """Take a `basic.publish` whose content comes in further frames.
 
         Raises:
-            AmqpError: SYNTAX_ERROR: not readable; NOT_IMPLEMENTED: it wants to be delivered at once.
+            AmqpError: FRAME_ERROR: not readable; NOT_IMPLEMENTED: it wants to be delivered at once.
         """
         raw_end = _short_end(payload, _short_end(payload, 6))
         if raw_end + 1 != len(payload):
-            raise syntax_error("malformed arguments of basic.publish", PUBLISH)
+            raise undecodable(payload[4:], PUBLISH)
         bits = payload[raw_end]
         if bits & IMMEDIATE:
             raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "immediate=true", PUBLISH)
@@ -91,22 +122,27 @@ class Channel:
         """Take a content header; return whether the content is complete.
 
         Raises:
-            AmqpError: UNEXPECTED_FRAME: none was due; SYNTAX_ERROR; PRECONDITION_FAILED: the body is too large.
+            AmqpError: UNEXPECTED_FRAME: none was due; FRAME_ERROR: it is none; PRECONDITION_FAILED: the body is too
+                large.
         """
         content = self.content
         if content is None:
-            raise _unexpected("method", "content header")
+            raise unexpected_content()
         if content.block is not None:
-            raise _unexpected("content body", "content header")
-        if len(payload) < HEADER.size + 2:
-            raise syntax_error("content header is too short", PUBLISH)
+            raise _unexpected(NO_BODY)
+        if len(payload) < HEADER.size:
+            raise frame_error(FRAME_HEADER, payload)
         class_id, weight, size = HEADER.unpack_from(payload)
-        if class_id != BASIC:
-            raise _unexpected("content header for class 60", f"content header for class {class_id}")
         if weight:
-            raise syntax_error(f"content header has weight {weight}", PUBLISH)
+            raise _unexpected(NO_HEADER)
+        if class_id != BASIC:
+            raise _unexpected(f"expected content header for class {BASIC}, got one for class {class_id} instead")
+        if size > SIZE_MAX:
+            reason = f"content body size {size} exceeds maximum allowed size {SIZE_MAX}"
+            raise AmqpError(ReplyCode.FRAME_ERROR, reason, PUBLISH)
         if size > body_max:
-            reason = f"message size {size} is larger than configured max size {body_max}"
+            configured = "configured " if body_max != SIZE_MAX else ""
+            reason = f"message size {size} is larger than {configured}max size {body_max}"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason, PUBLISH)
         content.block = payload[HEADER.size :]
         content.body_size = size
@@ -116,17 +152,25 @@ class Channel:
         """Take a content body frame; return whether the content is complete.
 
         Raises:
-            AmqpError: UNEXPECTED_FRAME: none was due; FRAME_ERROR: more than the header said.
+            AmqpError: UNEXPECTED_FRAME: none was due; FRAME_ERROR: more than the header said; RESOURCE_ERROR: the
+                connection has too much that is not complete.
         """
         content = self.content
         if content is None:
-            raise _unexpected("method", "content body")
+            raise unexpected_content()
         if content.block is None:
-            raise _unexpected("content header", "content body")
+            raise _unexpected(NO_HEADER)
         if len(content.body) + len(payload) > content.body_size:
-            raise AmqpError(ReplyCode.FRAME_ERROR, "content body is longer than its header says", PUBLISH)
+            raise AmqpError(ReplyCode.FRAME_ERROR, "content body frame exceeds remaining content size", PUBLISH)
+        self.incomplete.add(len(payload))
         content.body += payload
         return len(content.body) == content.body_size
+
+    def drop_content(self) -> None:
+        """Forget what is not complete, if anything."""
+        if self.content is not None:
+            self.incomplete.size -= len(self.content.body)
+            self.content = None
 
     def finish_content(self, cutter: PublishCutter, user: bytes) -> None:
         """Make the complete content the batch of `cutter`.
@@ -134,9 +178,10 @@ class Channel:
         Raises:
             AmqpError: Its properties are malformed or too large, or say what may not be.
         """
-        content, self.content = self.content, None
+        content = self.content
         assert content is not None
         assert content.block is not None
+        self.drop_content()
         try:
             cutter.add(content.raw, content.bits, content.block, content.body, user)
         except AmqpError as error:
@@ -148,5 +193,10 @@ def _short_end(payload: bytes, pos: int) -> int:
     return pos + 1 + payload[pos] if pos < len(payload) else len(payload)
 
 
-def _unexpected(wanted: str, got: str) -> AmqpError:
-    return AmqpError(ReplyCode.UNEXPECTED_FRAME, f"expected {wanted} frame, got {got} frame instead", PUBLISH)
+def unexpected_content() -> AmqpError:
+    """Return the answer to content that no publish precedes."""
+    return AmqpError(ReplyCode.UNEXPECTED_FRAME, "expected method frame, got non method frame instead")
+
+
+def _unexpected(reason: str) -> AmqpError:
+    return AmqpError(ReplyCode.UNEXPECTED_FRAME, reason, PUBLISH)

@@ -12,13 +12,9 @@ from core import octets
 from core.message import FLAG_EXPIRES, FLAG_MARK, PublishBatch
 from gateway.amqp.copies import take_copies
 from gateway.amqp.errors import AmqpError, frame_error
+from gateway.amqp.frames import FRAME_BODY, FRAME_HEADER, FRAME_HEARTBEAT, FRAME_METHOD
 from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
 
-FRAME_METHOD = 1
-FRAME_HEADER = 2
-FRAME_BODY = 3
-FRAME_HEARTBEAT = 8
-FRAME_OVERHEAD = 8  # type, channel, size, end
 _FRAME_METHOD = FRAME_METHOD
 _FRAME_HEADER = FRAME_HEADER
 _FRAME_BODY = FRAME_BODY
@@ -46,17 +42,18 @@ def cut_frame(buf: bytes | bytearray | memoryview, pos: int, end: int, payload_m
         return 0
     kind = buf[pos]
     if kind not in (_FRAME_METHOD, _FRAME_HEADER, _FRAME_BODY, _FRAME_HEARTBEAT):
-        raise frame_error(f"unknown frame type {kind}")
+        raise frame_error(kind, b"")
     if pos + 7 > end:
         return 0
     channel = octets.read_u16(buf, pos + 1)
     size = octets.read_u32(buf, pos + 3)
     if size > payload_max:
-        raise frame_error(f"type {kind}: frame_too_large: {size} bytes, at most {payload_max}")
+        raise frame_error(kind, b"", f"{{frame_too_large,{size},{payload_max}}}")
     if pos + size + 8 > end:
         return 0
     if buf[pos + size + 7] != _FRAME_END:
-        raise frame_error(f"type {kind}: invalid frame end marker")
+        payload = octets.read_bytes(buf, pos + 7, pos + 7 + size)
+        raise frame_error(kind, payload, f"{{invalid_frame_end_marker,{buf[pos + size + 7]}}}")
     return (size << 24) | (channel << 8) | kind
 
 

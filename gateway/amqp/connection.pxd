@@ -1,6 +1,6 @@
 import cython
 
-from gateway.amqp.channel cimport Channel
+from gateway.amqp.channel cimport Channel, Incomplete
 from gateway.amqp.codec cimport PublishCutter, cut_frame
 from gateway.amqp.events cimport PublishRun, SettleRun
 from gateway.amqp.heartbeat cimport Heartbeat
@@ -20,7 +20,7 @@ cdef class AmqpConnection:
     cdef public int state
     cdef public dict channels
     cdef public bytes user
-    cdef public dict client_capabilities
+    cdef public frozenset client_capabilities
     cdef public Py_ssize_t payload_max
     cdef public Heartbeat heartbeat
     cdef long long _channel_max
@@ -32,6 +32,7 @@ cdef class AmqpConnection:
     cdef bytearray _tail
     cdef Py_ssize_t _need
     cdef bint _is_deaf
+    cdef Incomplete _incomplete
     cdef list _outbox
     cdef long long _give_up_at_ms
 

@@ -7,17 +7,9 @@ from collections.abc import Iterator
 from pamqp import base, commands
 from pamqp.commands import Basic, Connection as Method
 
-from gateway.amqp.channel import Channel
-from gateway.amqp.codec import (
-    FRAME_HEADER,
-    FRAME_HEARTBEAT,
-    FRAME_METHOD,
-    FRAME_OVERHEAD,
-    PUBLISH,
-    PublishCutter,
-    cut_frame,
-)
-from gateway.amqp.errors import AmqpError, frame_error, syntax_error
+from gateway.amqp.channel import Channel, Incomplete, unexpected_content
+from gateway.amqp.codec import PUBLISH, PublishCutter, cut_frame
+from gateway.amqp.errors import AmqpError, undecodable, unexpected_frame, unimplemented
 from gateway.amqp.events import (
     ChannelEnded,
     ConnectionEnded,
@@ -28,9 +20,10 @@ from gateway.amqp.events import (
     PublishRun,
     SettleRun,
 )
-from gateway.amqp.handshake import ConnectionLimits, Login, State, agreed_frame_max, start_method
-from gateway.amqp.heartbeat import Heartbeat
-from gateway.amqp.methods import decode_method, encode_frame, encode_method, method_name
+from gateway.amqp.frames import FRAME_HEADER, FRAME_HEARTBEAT, FRAME_METHOD, FRAME_OVERHEAD, encode_frame
+from gateway.amqp.handshake import STATE_NAMES, ConnectionLimits, Login, State, agreed_frame_max, start_method
+from gateway.amqp.heartbeat import Heartbeat, check_beat
+from gateway.amqp.methods import decode_method, encode_method
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.unacked import is_settle
 
@@ -63,7 +56,7 @@ class AmqpConnection:
         self.state = State.HEADER
         self.channels: dict[int, Channel] = {}
         self.user = b""
-        self.client_capabilities: dict[str, object] = {}
+        self.client_capabilities: frozenset[str] = frozenset()
         self.payload_max = FRAME_MAX_AT_FIRST - FRAME_OVERHEAD
         self.heartbeat = Heartbeat(now_ms)
         self._channel_max = limits.channel_max
@@ -75,6 +68,7 @@ class AmqpConnection:
         self._tail = bytearray()
         self._need = len(PROTOCOL_HEADER)
         self._is_deaf = False  # frames cannot be told apart any more
+        self._incomplete = Incomplete(limits.incomplete_bytes_max)
         self._outbox: list[bytes] = []
         self._give_up_at_ms = now_ms + limits.handshake_ms
 
@@ -201,7 +195,7 @@ class AmqpConnection:
             if kind == FRAME_METHOD:
                 return self._on_method(number, payload)
             if kind == FRAME_HEARTBEAT:
-                self._check_heartbeat(number, payload)
+                check_beat(number, payload)
                 return None
             return self._on_content(kind, number, payload)
         except AmqpError as error:
@@ -222,13 +216,12 @@ class AmqpConnection:
         elif index == commands.Channel.CloseOk.index:
             del self.channels[number]
 
-    @staticmethod
-    def _check_heartbeat(number: int, payload: bytes) -> None:
-        if number or payload:
-            raise frame_error("heartbeat on a channel, or with a payload")
-
     def _on_content(self, kind: int, number: int, payload: bytes) -> Event | None:
-        channel = self._get_channel(number)
+        channel = self.channels.get(number)
+        if number == 0 or self.state != State.OPEN:
+            raise unexpected_frame(kind, payload)
+        if channel is None:
+            raise unexpected_content()
         if kind == FRAME_HEADER:
             is_complete = channel.take_header(payload, self.limits.body_bytes_max)
         else:
@@ -238,26 +231,23 @@ class AmqpConnection:
         channel.finish_content(self._cutter, self.user)
         return self._publish_run(channel)
 
-    def _get_channel(self, number: int) -> Channel:
-        channel = self.channels.get(number)
-        if channel is None or self.state != State.OPEN:
-            raise AmqpError(ReplyCode.CHANNEL_ERROR, "expected 'channel.open'")
-        return channel
-
     def _on_method(self, number: int, payload: bytes) -> Event | None:
         index = int.from_bytes(payload[:4], "big")
         if number == 0:
             return self._on_connection_method(decode_method(payload))
         if self.state != State.OPEN:
-            raise AmqpError(ReplyCode.COMMAND_INVALID, f"{method_name(index)} before connection.open", index)
+            raise unexpected_frame(FRAME_METHOD, payload)
+        channel = self.channels.get(number)
+        if channel is not None and channel.content is not None:
+            raise channel.content.interrupted()
+        if index == commands.Channel.CloseOk.index:  # both sides closed at once: the channel was free by then
+            return None
         if index == commands.Channel.Open.index:
             decode_method(payload)
             self._open_channel(number)
             return None
-        channel = self._get_channel(number)
-        if channel.content is not None:
-            reason = "expected content header or body frame, got method frame instead"
-            raise AmqpError(ReplyCode.UNEXPECTED_FRAME, reason, index)
+        if channel is None:
+            raise AmqpError(ReplyCode.CHANNEL_ERROR, "expected 'channel.open'", index)
         if index == PUBLISH:
             channel.start_content(payload)
             return None
@@ -268,20 +258,20 @@ class AmqpConnection:
             del self.channels[channel.number]
             self.send_method(channel.number, commands.Channel.CloseOk())
             return ChannelEnded(channel)
-        if isinstance(method, Basic.Publish | Basic.Ack | Basic.Nack | Basic.Reject):  # runs take them
-            raise syntax_error(f"malformed {method.name}", method.index)
+        if isinstance(method, Basic.Ack | Basic.Nack | Basic.Reject):  # runs take them
+            raise undecodable(b"", method.index)
         if method.index >> 16 == Method.frame_id:
-            raise AmqpError(ReplyCode.COMMAND_INVALID, f"{method_name(method.index)} on a channel", method.index)
+            raise unimplemented(method.index)
         return MethodCame(channel, method)
 
     def _open_channel(self, number: int) -> None:
-        index = commands.Channel.Open.index
         if number in self.channels:
-            raise AmqpError(ReplyCode.CHANNEL_ERROR, "second 'channel.open' seen", index)
-        if number > self._channel_max:
-            reason = f"number of channels opened has reached the negotiated channel_max ({self._channel_max})"
-            raise AmqpError(ReplyCode.NOT_ALLOWED, reason, index)
-        self.channels[number] = Channel(number)
+            raise AmqpError(ReplyCode.CHANNEL_ERROR, "second 'channel.open' seen", commands.Channel.Open.index)
+        count = len(self.channels)
+        if count >= self._channel_max:
+            reason = f"number of channels opened ({count}) has reached the negotiated channel_max ({self._channel_max})"
+            raise AmqpError(ReplyCode.NOT_ALLOWED, reason)
+        self.channels[number] = Channel(number, self._incomplete)
         self.send_method(number, commands.Channel.OpenOk())
 
     # The handshake, and the end
@@ -295,7 +285,7 @@ class AmqpConnection:
         if len(got) < len(PROTOCOL_HEADER):
             return False
         self._pos = len(PROTOCOL_HEADER)
-        self.send_method(0, start_method(self._version))
+        self.send_method(0, start_method(self.limits.product, self._version))
         self.state = State.START_OK
         return True
 
@@ -312,9 +302,11 @@ class AmqpConnection:
         if isinstance(method, Method.Open) and self.state == State.OPEN_METHOD:
             self.state = State.OPENING
             return OpenAsked(method.virtual_host)
-        if isinstance(method, Method.UpdateSecret):
-            raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "connection.update-secret", method.index)
-        raise AmqpError(ReplyCode.COMMAND_INVALID, f"unexpected {method_name(method.index)}", method.index)
+        if isinstance(method, Method.UpdateSecret) and self.state == State.OPEN:
+            self.send_method(0, Method.UpdateSecretOk())  # a password does not run out: nothing hangs on it
+            return None
+        reason = f"unexpected method in connection state {STATE_NAMES[State(self.state)]}"
+        raise AmqpError(ReplyCode.CHANNEL_ERROR, reason, method.index)
 
     def _on_start_ok(self, method: Method.StartOk) -> Event:
         login = Login(method)
@@ -331,7 +323,7 @@ class AmqpConnection:
 
     def refuse_login(self, error: AmqpError) -> None:
         """Turn the user away: a client that can be told is told, any other finds the connection closed."""
-        if self.client_capabilities.get("authentication_failure_close"):
+        if "authentication_failure_close" in self.client_capabilities:
             self.send_method(0, Method.Close(error.code, error.reply_text, 0, 0))
         self.state = State.CLOSED
 
@@ -370,7 +362,7 @@ class AmqpConnection:
         if channel.is_closing or self.channels.get(channel.number) is not channel:
             return
         channel.is_closing = True
-        channel.content = None
+        channel.drop_content()
         index = error.method_index
         close = commands.Channel.Close(error.code, error.reply_text, index >> 16, index & 0xFFFF)
         self.send_method(channel.number, close)

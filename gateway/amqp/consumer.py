@@ -126,9 +126,12 @@ class Consumer:
         release_slot(self.channel, self.slot)
 
     def on_queue_deleted(self) -> None:
-        """The queue is no more: forget it, and tell the client."""
+        """The queue is no more: forget it."""
         self.channel.consumers.pop(self.tag, None)
         self.stop()
+
+    def tell_deleted(self) -> None:
+        """Tell the client that its consumer is no more."""
         self._output.notify_cancel(self.channel, self.tag)
 
 

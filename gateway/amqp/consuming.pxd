@@ -20,7 +20,7 @@ cdef class Reading:
     cdef DeliveryEncoder _encoder
     cdef DoorMetrics _metrics
 
-    @cython.locals(tag="long long")
+    @cython.locals(ring=UnackedRing)
     cpdef settle(self, Channel channel)
 
     @cython.locals(ring=UnackedRing, count=Py_ssize_t, slot=int, kind=int)

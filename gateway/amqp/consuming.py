@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from array import array
+from collections.abc import Mapping
 
 from pamqp.commands import Basic
 
@@ -14,13 +15,18 @@ from gateway.amqp.consumer import Consumer, Slot, release_slot, take_slot
 from gateway.amqp.declaring import Declarer
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.errors import AmqpError
+from gateway.amqp.field_table import Field
+from gateway.amqp.methods import arguments_of
 from gateway.amqp.output import ConnectionOutput
+from gateway.amqp.queue_arguments import check_integer, refuse_arguments
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.unacked import DROP, NO_TAG, REQUEUE
 
 GET_BYTES_MAX = 1  # one message is read in any case
+PRIORITY = "x-priority"
+STREAM_OFFSET = "x-stream-offset"
 _DROP = DROP
 _REQUEUE = REQUEUE
 _NO_TAG = NO_TAG
@@ -63,15 +69,11 @@ class Reading:
 
     def consume(self, channel: Channel, method: Basic.Consume) -> Consumer:
         """Make a consumer; it is handed nothing until it is added to its queue."""
-        queue = self._declarer.get_queue(channel, method.queue)
-        self._declarer.check_may_read(queue)
         tag = method.consumer_tag or f"amq.ctag-{secrets.token_urlsafe(16)}"
         if tag in channel.consumers:
             raise AmqpError(ReplyCode.NOT_ALLOWED, f"attempt to reuse consumer tag '{tag}'")
-        for name in method.arguments or {}:
-            if name.startswith("x-"):
-                reason = f"invalid arg '{name}' for consumer '{tag}' of queue '{queue.name}': not supported"
-                raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+        queue = self._declarer.get_readable(channel, method.queue)
+        self._check_arguments(arguments_of(method.arguments), f"queue '{queue.name}' in vhost '{self._vhost.name}'")
         if queue.has_exclusive or (method.exclusive and queue.consumers):
             reason = f"queue '{queue.name}' in vhost '{self._vhost.name}' in exclusive use"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
@@ -91,6 +93,15 @@ class Reading:
             queue.has_exclusive = True
         return consumer
 
+    @staticmethod
+    def _check_arguments(arguments: Mapping[str, Field], what: str) -> None:
+        if PRIORITY in arguments:
+            check_integer(arguments[PRIORITY], f"invalid arg '{PRIORITY}' for {what}")
+        if STREAM_OFFSET in arguments:
+            reason = f"invalid arg '{STREAM_OFFSET}' for {what} of queue type rabbit_classic_queue"
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+        refuse_arguments(list(arguments), what)
+
     def cancel(self, channel: Channel, tag: str) -> None:
         """Stop a consumer; harmless where there is none."""
         consumer = channel.consumers.pop(tag, None)
@@ -104,8 +115,7 @@ class Reading:
 
     def get(self, channel: Channel, method: Basic.Get, now_ms: int) -> bytes | None:
         """Return the frames of one message, or None where there is none."""
-        queue = self._declarer.get_queue(channel, method.queue)
-        self._declarer.check_may_read(queue)
+        queue = self._declarer.get_readable(channel, method.queue)
         stored = self._vhost.stored
         self._vhost.use(queue)
         pop = queue.pop
@@ -134,9 +144,10 @@ class Reading:
             AmqpError: PRECONDITION_FAILED: the run ended with a tag that is not unacknowledged.
         """
         self._apply(channel)
-        tag = channel.unacked.unknown_tag
-        if tag != _NO_TAG:
-            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"unknown delivery tag {tag % (1 << 64)}")
+        ring = channel.unacked
+        if ring.unknown_tag != _NO_TAG:
+            reason = f"unknown delivery tag {ring.unknown_tag % (1 << 64)}"
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason, ring.unknown_in)
 
     def recover(self, channel: Channel, *, requeue: bool) -> None:
         """Show everything unacknowledged again."""

@@ -6,32 +6,13 @@ Only what comes with such a header passes here; the blocks have been checked bef
 from __future__ import annotations
 
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.field_table import fixed_size
+from gateway.amqp.field_table import TYPE_NAMES, skip_value
 from gateway.amqp.reply_codes import ReplyCode
 
 CC = b"CC"
 BCC = b"BCC"  # is taken out: those who get the message do not see who else does
 _ARRAY = 0x41
 _LONG_TEXT = 0x53
-_TYPE_NAMES = {
-    0x74: "bool",
-    0x62: "byte",
-    0x42: "unsignedbyte",
-    0x73: "short",
-    0x75: "unsignedshort",
-    0x49: "signedint",
-    0x69: "unsignedint",
-    0x6C: "long",
-    0x4C: "long",
-    0x66: "float",
-    0x64: "double",
-    0x44: "decimal",
-    0x54: "timestamp",
-    0x56: "void",
-    0x53: "longstr",
-    0x78: "binary",
-    0x46: "table",
-}
 
 
 def take_copies(block: bytes, start: int, end: int) -> tuple[tuple[bytes, ...], bytes]:
@@ -62,7 +43,7 @@ def _find(block: bytes, start: int, end: int) -> dict[bytes, tuple[int, int]]:
     while pos < end:
         value = pos + 1 + block[pos]
         name = block[pos + 1 : value]
-        pos = _value_end(block, value)
+        pos = skip_value(block, value)
         if name in {CC, BCC}:
             spans.setdefault(name, (value, pos))
     return spans
@@ -71,18 +52,13 @@ def _find(block: bytes, start: int, end: int) -> dict[bytes, tuple[int, int]]:
 def _texts(block: bytes, name: bytes, span: tuple[int, int]) -> list[bytes]:
     pos, end = span
     if block[pos] != _ARRAY:
-        reason = f'{{unacceptable_type_in_header,"{name.decode()}",{_TYPE_NAMES[block[pos]]}}}'
+        reason = f'{{unacceptable_type_in_header,"{name.decode()}",{TYPE_NAMES[block[pos]]}}}'
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid message: {reason}")
     found: list[bytes] = []
     pos += 5
     while pos < end:
-        after = _value_end(block, pos)
+        after = skip_value(block, pos)
         if block[pos] == _LONG_TEXT:
             found.append(block[pos + 5 : after])
         pos = after
     return found
-
-
-def _value_end(block: bytes, pos: int) -> int:
-    size = fixed_size(block[pos])
-    return pos + 1 + size if size >= 0 else pos + 5 + int.from_bytes(block[pos + 1 : pos + 5], "big")

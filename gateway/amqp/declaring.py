@@ -6,19 +6,21 @@ Source: docs/protocols/amqp.md, "Declarations".
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
 
 from pamqp import base
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
 from core.lmq.topic_space import filter_from_binding_key
-from core.properties import TTL_MS_MAX
 from gateway.amqp.channel import Channel
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchanges import DEFAULT, DIRECT, FANOUT, PREDECLARED, TOPIC, Exchange
+from gateway.amqp.exchanges import DEFAULT, DIRECT, FANOUT, TOPIC, Exchange
+from gateway.amqp.methods import arguments_of
+from gateway.amqp.queue_arguments import check_arguments, check_same_arguments, inequivalent, refuse_arguments
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
-from gateway.amqp.shared_queue import EXPIRES, MESSAGE_TTL, SharedQueue
+from gateway.amqp.shared_queue import QueueConsumer, SharedQueue
 from gateway.auth.authenticator import Identity
 
 KINDS = (DIRECT, FANOUT, TOPIC)
@@ -27,13 +29,17 @@ RESERVED_PREFIX = "amq."
 
 
 class Answer:
-    """What a method is answered with; `is_durable`: not before it is safe on disk; `method` None: with nothing."""
+    """What a method is answered with; `is_durable`: not before it is safe on disk; `method` None: with nothing.
 
-    __slots__ = ("is_durable", "method")
+    `then` is called once it was sent.
+    """
 
-    def __init__(self, method: base.Frame | None, *, is_durable: bool) -> None:
+    __slots__ = ("is_durable", "method", "then")
+
+    def __init__(self, method: base.Frame | None, *, is_durable: bool, then: Callable[[], None] | None = None) -> None:
         self.method = method
         self.is_durable = is_durable
+        self.then = then
 
 
 class Declarer:
@@ -59,21 +65,21 @@ class Declarer:
     def declare_exchange(self, method: ExchangeMethod.Declare) -> Answer:
         """Make an exchange, or see that it is there as described."""
         name = method.exchange
-        found = self._vhost.exchanges.find(name)
         answer = None if method.nowait else ExchangeMethod.DeclareOk()
+        if not method.passive:
+            self._check_kind(method.exchange_type)
+        _check_not_default(name)
         if method.passive:
             return Answer(answer, is_durable=self._vhost.exchanges.get(name).is_durable)
-        if name == DEFAULT:
-            raise AmqpError(ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange")
-        self._check_kind(method.exchange_type)
         self._check_may_configure("exchange", name)
-        _refuse_arguments(method.arguments, f"exchange '{name}' in vhost '{self._vhost.name}'", "alternate-exchange")
+        found = self._vhost.exchanges.find(name)
         if found is not None:
             self._check_same_exchange(method, found)
             return Answer(answer, is_durable=found.is_durable)
         if name.startswith(RESERVED_PREFIX):
             reason = f"exchange name '{name}' contains reserved prefix 'amq.*'"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
+        self._refuse_exchange_arguments(method)
         made = Exchange(
             name,
             method.exchange_type,
@@ -89,7 +95,11 @@ class Declarer:
         if kind == HEADERS:
             raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "exchanges of type 'headers' are not supported")
         if kind not in KINDS:
-            raise AmqpError(ReplyCode.COMMAND_INVALID, f"unknown exchange type '{kind}'")
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"unknown exchange type '{kind}'")
+
+    def _refuse_exchange_arguments(self, method: ExchangeMethod.Declare) -> None:
+        what = f"exchange '{method.exchange}' in vhost '{self._vhost.name}'"
+        refuse_arguments(list(arguments_of(method.arguments)), what, "alternate-exchange")
 
     def _check_same_exchange(self, method: ExchangeMethod.Declare, found: Exchange) -> None:
         what = f"exchange '{found.name}' in vhost '{self._vhost.name}'"
@@ -97,18 +107,18 @@ class Declarer:
         _check_same("durable", method.durable, found.is_durable, what)
         _check_same("auto_delete", method.auto_delete, found.is_auto_delete, what)
         _check_same("internal", method.internal, found.is_internal, what)
+        self._refuse_exchange_arguments(method)
 
     def delete_exchange(self, method: ExchangeMethod.Delete) -> Answer:
         """Remove an exchange; harmless where there is none."""
         name = method.exchange
         answer = None if method.nowait else ExchangeMethod.DeleteOk()
-        found = self._vhost.exchanges.find(name)
-        if name in PREDECLARED:
-            reason = "operation not permitted on the default exchange"
-            if name:
-                reason = f"exchange name '{name}' contains reserved prefix 'amq.*'"
+        _check_not_default(name)
+        if name.startswith(RESERVED_PREFIX):
+            reason = f"deletion of system exchange '{name}' in vhost '{self._vhost.name}' not allowed"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
         self._check_may_configure("exchange", name)
+        found = self._vhost.exchanges.find(name)
         if found is None:
             return Answer(answer, is_durable=False)
         if method.if_unused and found.bindings:
@@ -119,36 +129,30 @@ class Declarer:
 
     # Queues
 
-    def get_queue(self, channel: Channel, name: str) -> SharedQueue:
-        """Return a queue by name; the empty name is the one declared last on the channel."""
-        if not name:
-            name = channel.last_queue
-            if not name:
-                raise AmqpError(ReplyCode.NOT_FOUND, "no previously declared queue")
-        return self._vhost.get(name, self._owner)
+    @staticmethod
+    def _expand(channel: Channel, name: str) -> str:
+        if not name and not channel.last_queue:
+            raise AmqpError(ReplyCode.NOT_FOUND, "no previously declared queue")
+        return name or channel.last_queue
 
     def declare_queue(self, channel: Channel, method: QueueMethod.Declare, now_ms: int) -> Answer:
         """Make a queue, or see that it is there as described."""
         if method.passive:
-            queue = self.get_queue(channel, method.queue)
+            queue = self._vhost.get(method.queue, self._owner)
             channel.last_queue = queue.name
             self._vhost.use(queue)
             return self._declared(method, queue, now_ms)
+        if method.queue.startswith(RESERVED_PREFIX):
+            reason = f"queue name '{method.queue}' contains reserved prefix 'amq.*'"
+            raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
         name = method.queue or f"amq.gen-{secrets.token_urlsafe(16)}"
-        arguments = self._check_queue_arguments(name, method.arguments)
         self._check_may_configure("queue", name)
         found = self._vhost.find(name)
         if found is not None:
-            self._check_same_queue(method, found, arguments)
+            self._check_same_queue(method, found)
             self._vhost.use(found)
-        elif method.queue.startswith(RESERVED_PREFIX):
-            reason = f"queue name '{name}' contains reserved prefix 'amq.*'"
-            raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
         else:
-            owner = self._owner if method.exclusive else None
-            found = self._vhost.add(
-                name, durable=method.durable, auto_delete=method.auto_delete, owner=owner, arguments=arguments
-            )
+            found = self._add_queue(name, method)
         channel.last_queue = name
         return self._declared(method, found, now_ms)
 
@@ -161,57 +165,49 @@ class Declarer:
         answer.queue = queue.name
         return Answer(answer, is_durable=is_durable)
 
-    def _check_queue_arguments(self, name: str, arguments: Mapping[str, object] | None) -> dict[str, object]:
-        kept = dict(arguments or {})
-        kind = kept.pop("x-queue-type", "classic")
-        what = f"queue '{name}' in vhost '{self._vhost.name}'"
-        if kind != "classic":
-            reason = f"invalid arg 'x-queue-type' for {what}: '{kind}' is not supported, only 'classic'"
-            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
-        mode = kept.pop("x-queue-mode", "default")
-        if mode not in {"default", "lazy"}:  # either way messages are on disk
-            raise AmqpError(
-                ReplyCode.PRECONDITION_FAILED, f"invalid arg 'x-queue-mode' for {what}: '{mode}' is unknown"
-            )
-        times: dict[str, object] = {}
-        for argument, least in ((MESSAGE_TTL, 0), (EXPIRES, 1)):
-            if argument in kept:
-                times[argument] = _check_time(argument, kept.pop(argument), least, what)
-        _refuse_arguments(kept, what)
-        return times
+    def _add_queue(self, name: str, method: QueueMethod.Declare) -> SharedQueue:
+        owner = self._owner if method.exclusive else None
+        arguments = check_arguments(arguments_of(method.arguments), self._describe_queue(name))
+        return self._vhost.add(
+            name, durable=method.durable, auto_delete=method.auto_delete, owner=owner, arguments=arguments
+        )
 
-    def _check_same_queue(self, method: QueueMethod.Declare, found: SharedQueue, arguments: dict[str, object]) -> None:
-        what = f"queue '{found.name}' in vhost '{self._vhost.name}'"
+    def _describe_queue(self, name: str) -> str:
+        return f"queue '{name}' in vhost '{self._vhost.name}'"
+
+    def _check_same_queue(self, method: QueueMethod.Declare, found: SharedQueue) -> None:
+        what = self._describe_queue(found.name)
         if found.owner is not None and found.owner is not self._owner:
             raise self._vhost.locked(found.name)
         if method.exclusive != (found.owner is not None):
             raise self._vhost.locked(found.name)
-        _check_same("durable", method.durable, found.is_durable, what)
+        if found.owner is None:  # else it is not durable whatever is said
+            _check_same("durable", method.durable, found.is_durable, what)
         _check_same("auto_delete", method.auto_delete, found.is_auto_delete, what)
-        for name in (MESSAGE_TTL, EXPIRES):
-            _check_same(name, arguments.get(name, "none"), found.arguments.get(name, "none"), what)
+        check_same_arguments(arguments_of(method.arguments), found.arguments, what)
 
     def delete_queue(self, channel: Channel, method: QueueMethod.Delete, now_ms: int) -> Answer:
         """Remove a queue, harmless where there is none; its consumers are told."""
-        name = method.queue or channel.last_queue
+        name = self._expand(channel, method.queue)
+        self._check_may_configure("queue", name)
         count = 0
-        queue = self._vhost.find(name) if name else self.get_queue(channel, name)
+        tell = None
+        queue = self._vhost.find(name)
         if queue is not None:
-            queue = self.get_queue(channel, name)
-            self._check_may_configure("queue", name)
-            where = f"queue '{name}' in vhost '{self._vhost.name}'"
+            queue = self._vhost.get(name, self._owner)
+            where = self._describe_queue(name)
             if method.if_unused and queue.consumers:
                 raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{where} in use")
             count = queue.ready_count(now_ms)
             if method.if_empty and count:
-                raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{where} is not empty")
-            self._vhost.remove(queue)
+                raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{where} not empty")
+            tell = partial(_tell, self._vhost.remove(queue, channel))
         answer = None if method.nowait else QueueMethod.DeleteOk(message_count=count)
-        return Answer(answer, is_durable=queue is not None and queue.is_durable)
+        return Answer(answer, is_durable=queue is not None and queue.is_durable, then=tell)
 
     def purge_queue(self, channel: Channel, method: QueueMethod.Purge, now_ms: int) -> Answer:
         """Drop all messages that no consumer has."""
-        queue = self.get_queue(channel, method.queue)
+        queue = self.get_readable(channel, method.queue)
         queue.drop_expired(now_ms)
         count = queue.pop.purge()
         return Answer(None if method.nowait else QueueMethod.PurgeOk(message_count=count), is_durable=False)
@@ -220,69 +216,65 @@ class Declarer:
 
     def bind_queue(self, channel: Channel, method: QueueMethod.Bind) -> Answer:
         """Bind a queue to an exchange."""
-        queue, exchange, key = self._check_binding(channel, method)
-        is_durable = self._vhost.bind(exchange, queue, key)
+        name, key = self._check_binding(channel, method)
+        exchange = self._vhost.exchanges.get(method.exchange)
+        is_durable = self._vhost.bind(exchange, self._vhost.get(name, self._owner), key)
         return Answer(None if method.nowait else QueueMethod.BindOk(), is_durable=is_durable)
 
     def unbind_queue(self, channel: Channel, method: QueueMethod.Unbind) -> Answer:
-        """Take a binding back; harmless where there is none."""
-        queue, exchange, key = self._check_binding(channel, method)
-        self._vhost.unbind(exchange, queue, key)
+        """Take a binding back; harmless where there is none, nor a queue or an exchange."""
+        name, key = self._check_binding(channel, method)
+        exchange, queue = self._vhost.exchanges.find(method.exchange), self._vhost.find(name)
+        if exchange is None or queue is None or (name, key) not in exchange.bindings:
+            return Answer(QueueMethod.UnbindOk(), is_durable=False)
+        self._vhost.unbind(exchange, self._vhost.get(name, self._owner), key)
         return Answer(QueueMethod.UnbindOk(), is_durable=exchange.is_durable and queue.is_durable)
 
-    def _check_binding(
-        self, channel: Channel, method: QueueMethod.Bind | QueueMethod.Unbind
-    ) -> tuple[SharedQueue, Exchange, str]:
-        queue = self.get_queue(channel, method.queue)
-        exchange = self._vhost.exchanges.get(method.exchange)
-        if exchange.name == DEFAULT:
-            raise AmqpError(ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange")
-        key = method.routing_key if method.queue or method.routing_key else queue.name
-        self._check_may_configure("queue", queue.name)
-        if not self._identity.may.may_subscribe(filter_from_binding_key(key.encode()) or queue.name.encode()):
-            raise self.refused("exchange", exchange.name)
-        return queue, exchange, key
+    def _check_binding(self, channel: Channel, method: QueueMethod.Bind | QueueMethod.Unbind) -> tuple[str, str]:
+        """Return the names of queue and key that a binding may have."""
+        name = self._expand(channel, method.queue)
+        key = method.routing_key if method.queue or method.routing_key else name
+        if not self._identity.may.may_configure(self._vhost.name.encode(), name.encode()):
+            raise self.refused("write", "queue", name)
+        _check_not_default(method.exchange)
+        if not self._identity.may.may_subscribe(filter_from_binding_key(key.encode()) or name.encode()):
+            raise self.refused("read", "exchange", method.exchange)
+        return name, key
 
     # Rights
 
     def _check_may_configure(self, what: str, name: str) -> None:
         if not self._identity.may.may_configure(self._vhost.name.encode(), name.encode()):
-            raise self.refused(what, name)
+            raise self.refused("configure", what, name)
 
-    def check_may_read(self, queue: SharedQueue) -> None:
-        """Check that the user may read this queue.
+    def get_readable(self, channel: Channel, name: str) -> SharedQueue:
+        """Return a queue by name that the user may read; the empty name is the one declared last on the channel.
 
         Raises:
             AmqpError: ACCESS_REFUSED.
         """
-        if not self._identity.may.may_subscribe(queue.name.encode()):
-            raise self.refused("queue", queue.name)
+        name = self._expand(channel, name)
+        if not self._identity.may.may_subscribe(name.encode()):
+            raise self.refused("read", "queue", name)
+        return self._vhost.get(name, self._owner)
 
-    def refused(self, what: str, name: str) -> AmqpError:
+    def refused(self, right: str, what: str, name: str) -> AmqpError:
         """Return the error of a user who may not."""
-        reason = f"access to {what} '{name}' in vhost '{self._vhost.name}' refused for user '{self._identity.user}'"
+        where = f"{what} '{name}' in vhost '{self._vhost.name}'"
+        reason = f"{right} access to {where} refused for user '{self._identity.user}'"
         return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=f"{what} '{name}'")
 
 
-def _refuse_arguments(arguments: Mapping[str, object] | None, what: str, *more: str) -> None:
-    for name in arguments or {}:
-        if name.startswith("x-") or name in more:
-            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{name}' for {what}: not supported")
+def _tell(consumers: list[QueueConsumer]) -> None:
+    for consumer in consumers:
+        consumer.tell_deleted()
 
 
-def _check_time(name: str, value: object, least: int, what: str) -> int:
-    """Return the milliseconds that an argument says."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
-        return min(value, TTL_MS_MAX)
-    why = "unacceptable_type"
-    if isinstance(value, int) and not isinstance(value, bool):
-        why = f"{{value_negative,{value}}}" if value < 0 else f"{{value_zero,{value}}}"
-    raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{name}' for {what}: {why}")
+def _check_not_default(exchange: str) -> None:
+    if exchange == DEFAULT:
+        raise AmqpError(ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange")
 
 
 def _check_same(name: str, received: object, current: object, what: str) -> None:
-    if received == current:
-        return
-    texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in (received, current)]
-    reason = f"inequivalent arg '{name}' for {what}: received '{texts[0]}' but current is '{texts[1]}'"
-    raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+    if received != current:
+        raise inequivalent(name, f"'{str(received).lower()}'", f"'{str(current).lower()}'", what)

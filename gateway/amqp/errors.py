@@ -21,6 +21,10 @@ from core.errors import (
 from gateway.amqp.reply_codes import SOFT, ReplyCode
 
 REPLY_TEXT_BYTES_MAX = 255  # a short string
+CUT = "..."  # at the end of a text that is longer
+SNIPPET_BYTES = 16  # of a frame, in texts
+PRINTED = range(0x20, 0x7F)  # octets of a frame that are written as text, if all are such
+OCTETS_MAX = 128  # written one by one: more would not fit into a text
 
 
 class AmqpError(Exception):
@@ -47,8 +51,10 @@ class AmqpError(Exception):
     @property
     def reply_text(self) -> str:
         """The text for the wire, cut to what a short string holds."""
-        text = str(self).encode()[:REPLY_TEXT_BYTES_MAX]
-        return text.decode("utf-8", "ignore")
+        text = str(self).encode()
+        if len(text) <= REPLY_TEXT_BYTES_MAX:
+            return str(self)
+        return text[: REPLY_TEXT_BYTES_MAX - len(CUT)].decode("utf-8", "ignore") + CUT
 
 
 REPLY_CODE_BY_ERROR: dict[type[LmqError], ReplyCode] = {
@@ -75,11 +81,47 @@ def error_from_core(error: LmqError, method_index: int = 0) -> AmqpError:
     return AmqpError(code, str(error), method_index)
 
 
-def frame_error(reason: str) -> AmqpError:
-    """Return the answer to a frame that cannot be one."""
-    return AmqpError(ReplyCode.FRAME_ERROR, reason)
+def octets_text(octets: bytes) -> str:
+    """Return octets as RabbitMQ writes them: `<<1,2,3>>`."""
+    shown = ",".join(map(str, octets[:OCTETS_MAX]))
+    return f"<<{shown}>>" if len(octets) <= OCTETS_MAX else f"<<{shown},{CUT}>>"
+
+
+def _describe_frame(kind: int, payload: bytes) -> str:
+    what = "all" if len(payload) <= SNIPPET_BYTES else f"first {SNIPPET_BYTES}"
+    snippet = payload[:SNIPPET_BYTES]
+    shown = octets_text(snippet)
+    if snippet and all(letter in PRINTED for letter in snippet):
+        text = snippet.decode().replace("\\", "\\\\").replace('"', '\\"')
+        shown = f'<<"{text}">>'
+    return f"type {kind}, {what} octets = {shown}"
+
+
+def frame_error(kind: int, payload: bytes, why: str = "unknown_frame") -> AmqpError:
+    """Return the answer to a frame that cannot be one; `payload` is as much of it as is there."""
+    return AmqpError(ReplyCode.FRAME_ERROR, f"{_describe_frame(kind, payload)}: {why}")
+
+
+def unexpected_frame(kind: int, payload: bytes) -> AmqpError:
+    """Return the answer to a frame that has no place where it came."""
+    return AmqpError(ReplyCode.UNEXPECTED_FRAME, _describe_frame(kind, payload))
+
+
+def undecodable(arguments: bytes, method_index: int) -> AmqpError:
+    """Return the answer to a method whose arguments are not what they must be."""
+    return AmqpError(ReplyCode.FRAME_ERROR, f"cannot decode {octets_text(arguments)}", method_index)
+
+
+def unimplemented(method_index: int) -> AmqpError:
+    """Return the answer to a method that no client may send, or that is not there."""
+    return AmqpError(ReplyCode.COMMAND_INVALID, "unimplemented method", method_index)
+
+
+def bad_text() -> AmqpError:
+    """Return the answer to a short string that is no UTF-8."""
+    return AmqpError(ReplyCode.FRAME_ERROR, "Malformed UTF-8 in shortstr")
 
 
 def syntax_error(reason: str, method_index: int = 0) -> AmqpError:
-    """Return the answer to a frame whose payload cannot be read."""
+    """Return the answer to contents that cannot be read."""
     return AmqpError(ReplyCode.SYNTAX_ERROR, reason, method_index)

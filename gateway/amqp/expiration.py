@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
-from core.properties import TTL_MS_MAX
 from gateway.amqp.errors import AmqpError
+from gateway.amqp.queue_arguments import TIME_MS_MAX
 from gateway.amqp.reply_codes import ReplyCode
 
 _INTEGER = re.compile(rb"[+-]?[0-9]+")
 
 
 def parse_expiration(text: bytes) -> int:
-    """Return the milliseconds that `text` says, at most `TTL_MS_MAX`.
+    """Return the milliseconds that `text` says.
 
     Raises:
-        AmqpError: PRECONDITION_FAILED: not a whole number, or a negative one.
+        AmqpError: PRECONDITION_FAILED: not a whole number, a negative one, or more than ten years.
     """
     found = _INTEGER.match(text)
     if found is None:
@@ -24,8 +24,8 @@ def parse_expiration(text: bytes) -> int:
         why = f'{{leftover_string,"{text[found.end() :].decode(errors="replace")}"}}'
     else:
         ttl_ms = int(text)
-        if ttl_ms >= 0:
-            return min(ttl_ms, TTL_MS_MAX)
-        why = f"{{value_negative,{ttl_ms}}}"
+        if 0 <= ttl_ms <= TIME_MS_MAX:
+            return ttl_ms
+        why = f"{{{'value_negative' if ttl_ms < 0 else 'value_too_large'},{ttl_ms}}}"
     reason = f"invalid expiration '{text.decode(errors='replace')}': {why}"
     raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)

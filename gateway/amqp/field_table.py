@@ -1,14 +1,61 @@
-"""Check a field table before anything is made of it: every length inside its parent, nesting bounded.
+"""Check a field table before anything is made of it: every length inside its parent, nesting and fields bounded.
 
 Source: docs/protocols/amqp.md, "Field tables" (the dialect that RabbitMQ and pamqp speak).
 """
 
 from __future__ import annotations
 
+import struct
+
 from core import octets
 
 TABLE_DEPTH_MAX = 16  # tables and arrays inside each other; RabbitMQ's own headers need 3
+TABLE_FIELDS_MAX = 256  # of a table that is read; RabbitMQ's own arguments are about twenty
 _TABLE_DEPTH_MAX = TABLE_DEPTH_MAX
+_TABLE_FIELDS_MAX = TABLE_FIELDS_MAX
+
+# RabbitMQ's names of the types, for its texts.
+TYPE_NAMES = {
+    0x74: "bool",
+    0x62: "byte",
+    0x42: "unsignedbyte",
+    0x73: "short",
+    0x75: "unsignedshort",
+    0x49: "signedint",
+    0x69: "unsignedint",
+    0x6C: "long",
+    0x4C: "long",
+    0x66: "float",
+    0x64: "double",
+    0x44: "decimal",
+    0x54: "timestamp",
+    0x56: "void",
+    0x53: "longstr",
+    0x78: "binary",
+    0x41: "array",
+    0x46: "table",
+}
+INTEGERS = frozenset(("byte", "unsignedbyte", "short", "unsignedshort", "signedint", "unsignedint", "long"))
+_FLOAT = struct.Struct(">f")
+_DOUBLE = struct.Struct(">d")
+
+
+class Field:
+    """One value of a table: the name of its type, and the value.
+
+    Texts, tables and arrays are the bytes that they came in, without their length; decimal and void are None.
+    """
+
+    __slots__ = ("kind", "value")
+
+    def __init__(self, kind: str, value: bool | float | bytes | None) -> None:
+        self.kind = kind
+        self.value = value
+
+    @property
+    def text(self) -> str | None:
+        """The text, None where it is none; what is no UTF-8 in it is replaced."""
+        return self.value.decode(errors="replace") if isinstance(self.value, bytes) and self.kind == "longstr" else None
 
 
 def fixed_size(kind: int) -> int:
@@ -81,3 +128,46 @@ def check_table(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
     if length > end - pos - 4:
         return -1
     return check_entries(buf, pos + 4, pos + 4 + length, 0)
+
+
+def skip_value(buf: bytes | bytearray | memoryview, pos: int) -> int:
+    """Return the position after the value at `pos`, which was checked."""
+    size = fixed_size(buf[pos])
+    return pos + 1 + size if size >= 0 else pos + 5 + octets.read_u32(buf, pos + 1)
+
+
+def has_many(buf: bytes | bytearray | memoryview, pos: int, end: int) -> bool:
+    """Return whether [pos, end), which was checked, holds more fields than are read."""
+    count = 0
+    while pos < end:
+        count += 1
+        if count > _TABLE_FIELDS_MAX:
+            return True
+        pos = skip_value(buf, pos + 1 + buf[pos])
+    return False
+
+
+def read_table(buf: bytes | bytearray | memoryview, pos: int, end: int) -> dict[str, Field]:
+    """Return the fields of [pos, end), which was checked; of equal names the first counts, as in RabbitMQ."""
+    found: dict[str, Field] = {}
+    while pos < end:
+        value = pos + 1 + buf[pos]
+        name = octets.read_bytes(buf, pos + 1, value).decode(errors="replace")
+        pos = skip_value(buf, value)
+        if name not in found:
+            found[name] = Field(TYPE_NAMES[buf[value]], _read_value(buf, value, pos))
+    return found
+
+
+def _read_value(buf: bytes | bytearray | memoryview, pos: int, end: int) -> bool | float | bytes | None:
+    kind = buf[pos]
+    if kind in {0x53, 0x78, 0x41, 0x46}:  # S x A F
+        return octets.read_bytes(buf, pos + 5, end)
+    if kind == 0x74:  # t
+        return buf[pos + 1] != 0
+    if kind in {0x66, 0x64}:  # f d
+        number: float = (_FLOAT if kind == 0x66 else _DOUBLE).unpack(octets.read_bytes(buf, pos + 1, end))[0]
+        return number
+    if kind in {0x44, 0x56}:  # D V
+        return None
+    return int.from_bytes(octets.read_bytes(buf, pos + 1, end), "big", signed=kind not in {0x42, 0x75, 0x69, 0x54})

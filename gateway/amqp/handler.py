@@ -22,7 +22,7 @@ from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
 from gateway.amqp.declaring import Answer, Declarer
 from gateway.amqp.delivery_codec import DeliveryEncoder
-from gateway.amqp.errors import AmqpError, error_from_core
+from gateway.amqp.errors import AmqpError, error_from_core, unimplemented
 from gateway.amqp.events import (
     ChannelEnded,
     ConnectionEnded,
@@ -192,7 +192,7 @@ class AmqpHandler(ConnectionHandler):
         self.output.flush()
         if self.output.connection is not None and self.output.connection.is_closed:
             self._release()
-            self._transport.close()
+            self._transport.finish()
 
     def shut_down(self, now_ms: int) -> None:
         """Tell the client that the gateway goes down, and close."""
@@ -349,12 +349,12 @@ class AmqpHandler(ConnectionHandler):
             raise AmqpError(ReplyCode.NOT_IMPLEMENTED, f"{method_name(method.index)} is not supported")
         do = METHODS.get(type(method))
         if do is None:
-            raise AmqpError(ReplyCode.COMMAND_INVALID, f"unexpected {method_name(method.index)}")
+            raise unimplemented(method.index)
         do(self, channel, method, now_ms)
 
     def do_declared(self, channel: Channel, answer: Answer) -> None:
         """Answer a declaration."""
-        self._answers.give(channel, answer.method, is_durable=answer.is_durable)
+        self._answers.give(channel, answer.method, is_durable=answer.is_durable, then=answer.then)
 
     def do_qos(self, channel: Channel, method: Basic.Qos) -> None:
         """Answer basic.qos."""
@@ -412,6 +412,7 @@ METHODS: dict[type[base.Frame], Callable[[AmqpHandler, Channel, Any, int], None]
     Basic.Qos: lambda h, channel, method, _: h.do_qos(channel, method),
     Basic.Consume: lambda h, channel, method, _: h.do_consume(channel, method),
     Basic.Cancel: lambda h, channel, method, _: h.do_cancel(channel, method),
+    Basic.CancelOk: lambda h, channel, method, _: h.reading.cancel(channel, method.consumer_tag),
     Basic.Get: lambda h, channel, method, now_ms: h.do_get(channel, method, now_ms),
     Basic.Recover: lambda h, channel, method, _: h.do_recover(channel, method),
     Basic.RecoverAsync: lambda h, channel, method, _: h.do_recover(channel, method),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import cast
 
-from pamqp import common, decode
+from pamqp import common
 from pamqp.commands import Connection as Method
 
 from gateway.amqp.errors import AmqpError, syntax_error
-from gateway.amqp.field_table import check_table
+from gateway.amqp.field_table import Field, check_table, has_many, read_table
+from gateway.amqp.methods import arguments_of
 from gateway.amqp.reply_codes import ReplyCode
 
 FRAME_MAX_LEAST = 4_096  # the protocol's own
+TEXTS = ("longstr", "binary")
 CAPABILITIES: common.FieldTable = {
     "publisher_confirms": True,
     "exchange_exchange_bindings": False,
@@ -39,25 +42,55 @@ class State(IntEnum):
     CLOSED = 8
 
 
+# RabbitMQ's names of the states in which a method can come.
+STATE_NAMES = {
+    State.START_OK: "starting",
+    State.LOGIN: "securing",
+    State.TUNE_OK: "tuning",
+    State.OPEN_METHOD: "opening",
+    State.OPENING: "opening",
+    State.OPEN: "running",
+}
+INCOMPLETE_BYTES_LEAST = 64 * 1_048_576
+INCOMPLETE_MESSAGES = 4  # of the largest that may come in pieces on several channels of a connection at once
+
+
 class ConnectionLimits:
     """What one side offers in connection.tune, and how much it takes; the settings' numbers, handed down."""
 
-    __slots__ = ("body_bytes_max", "channel_max", "frame_max", "handshake_ms", "heartbeat_s")
+    __slots__ = (
+        "body_bytes_max",
+        "channel_max",
+        "frame_max",
+        "handshake_ms",
+        "heartbeat_s",
+        "incomplete_bytes_max",
+        "product",
+    )
 
     def __init__(
-        self, *, frame_max: int, channel_max: int, heartbeat_s: int, body_bytes_max: int, handshake_ms: int
+        self,
+        *,
+        frame_max: int,
+        channel_max: int,
+        heartbeat_s: int,
+        body_bytes_max: int,
+        handshake_ms: int,
+        product: str,
     ) -> None:
         self.frame_max = frame_max
         self.channel_max = channel_max
         self.heartbeat_s = heartbeat_s
         self.body_bytes_max = body_bytes_max
         self.handshake_ms = handshake_ms
+        self.product = product
+        self.incomplete_bytes_max = max(INCOMPLETE_MESSAGES * body_bytes_max, INCOMPLETE_BYTES_LEAST)
 
 
-def start_method(version: str) -> Method.Start:
+def start_method(product: str, version: str) -> Method.Start:
     """Return what the server says first."""
     properties: common.FieldTable = {
-        "product": "LMQ Gateway",
+        "product": product,
         "version": version,
         "platform": "Python",
         "information": "AMQP 0-9-1 with RabbitMQ's extensions",
@@ -76,9 +109,8 @@ class Login:
     __slots__ = ("capabilities", "client", "password", "user")
 
     def __init__(self, method: Method.StartOk) -> None:
-        properties = method.client_properties or {}
-        capabilities = properties.get("capabilities")
-        self.capabilities: dict[str, object] = dict(capabilities) if isinstance(capabilities, dict) else {}
+        properties = arguments_of(method.client_properties)
+        self.capabilities = _read_capabilities(properties.get("capabilities"))
         given: object = method.response  # pamqp gives text where it is UTF-8
         response = given if isinstance(given, bytes) else str(given).encode()
         if method.mechanism == "PLAIN":
@@ -89,7 +121,7 @@ class Login:
             reason = f"unknown authentication mechanism '{method.mechanism}'"
             raise AmqpError(ReplyCode.COMMAND_INVALID, reason, method.index)
         name = properties.get("connection_name")
-        self.client = name if isinstance(name, str) else ""
+        self.client = (name.text or "") if name is not None else ""
 
 
 def login_refused(mechanism: str, *, is_busy: bool) -> AmqpError:
@@ -113,10 +145,10 @@ def agreed_frame_max(method: Method.TuneOk, limits: ConnectionLimits) -> int:
         if not is_high:
             bound, allowed = ("lower", "minimum"), FRAME_MAX_LEAST
         reason = f"negotiated frame_max = {frame_max} is {bound[0]} than the {bound[1]} allowed value ({allowed})"
-        raise AmqpError(ReplyCode.NOT_ALLOWED, reason, method.index)
+        raise AmqpError(ReplyCode.NOT_ALLOWED, reason, Method.Tune.index)
     if method.channel_max > limits.channel_max:
         reason = f"negotiated channel_max = {method.channel_max} is higher than the maximum allowed value"
-        raise AmqpError(ReplyCode.NOT_ALLOWED, f"{reason} ({limits.channel_max})", method.index)
+        raise AmqpError(ReplyCode.NOT_ALLOWED, f"{reason} ({limits.channel_max})", Method.Tune.index)
     return frame_max
 
 
@@ -130,11 +162,20 @@ def _parse_plain(response: bytes) -> tuple[str, bytes]:
 
 def _parse_amqplain(response: bytes) -> tuple[str, bytes]:
     table = len(response).to_bytes(4, "big") + response
-    try:
-        found = decode.field_table(table)[1] if check_table(table, 0, len(table)) == len(table) else {}
-    except (ValueError, OverflowError, OSError):
-        found = {}
+    end = check_table(table, 0, len(table))
+    found = read_table(table, 4, end) if end > 0 and not has_many(table, 4, end) else {}
     user, password = found.get("LOGIN"), found.get("PASSWORD")
-    if not isinstance(user, str) or not isinstance(password, str | bytes):
+    if user is None or password is None or user.text is None or password.kind not in TEXTS:
         raise syntax_error("malformed AMQPLAIN response", Method.StartOk.index)
-    return user, password.encode() if isinstance(password, str) else password
+    return user.text, cast("bytes", password.value)
+
+
+def _read_capabilities(given: Field | None) -> frozenset[str]:
+    """Return the names of what the client says that it can do, as far as they are known; of too many fields, none."""
+    if given is None or given.kind != "table":
+        return frozenset()
+    table = cast("bytes", given.value)
+    if has_many(table, 0, len(table)):
+        return frozenset()
+    said = read_table(table, 0, len(table))
+    return frozenset(name for name in CAPABILITIES if name in said and said[name].value is True)

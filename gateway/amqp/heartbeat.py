@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from gateway.amqp.errors import frame_error, unexpected_frame
+from gateway.amqp.frames import FRAME_HEARTBEAT
+
 MISSED_MAX = 2  # intervals without a byte from the peer
 
 
@@ -55,3 +58,15 @@ class Heartbeat:
         self._beat_at_ms = now_ms + self.interval_ms // 2
         is_due, self._has_sent = not self._has_sent, False
         return is_due
+
+
+def check_beat(channel: int, payload: bytes) -> None:
+    """Check a heartbeat frame.
+
+    Raises:
+        AmqpError: FRAME_ERROR: it has a payload; UNEXPECTED_FRAME: it is on a channel.
+    """
+    if payload:
+        raise frame_error(FRAME_HEARTBEAT, payload)
+    if channel:
+        raise unexpected_frame(FRAME_HEARTBEAT, payload)

@@ -6,16 +6,17 @@ pamqp names the methods, their arguments and types; its own decoder trusts lengt
 from __future__ import annotations
 
 import struct
+from typing import cast
 
 from pamqp import base, commands, decode, encode
 from pamqp.commands import Basic
 
-from gateway.amqp.errors import AmqpError, syntax_error
-from gateway.amqp.field_table import check_table
+from gateway.amqp.errors import AmqpError, bad_text, frame_error, syntax_error, undecodable
+from gateway.amqp.field_table import TABLE_FIELDS_MAX, Field, check_table, has_many, read_table
+from gateway.amqp.frames import FRAME_METHOD, encode_frame
 from gateway.amqp.reply_codes import ReplyCode
 
 FIXED_SIZES = {"octet": 1, "short": 2, "long": 4, "longlong": 8}
-FRAME_END = b"\xce"
 INDEX_SIZE = 4  # class and method
 
 
@@ -26,22 +27,25 @@ def method_name(index: int) -> str:
 
 
 def decode_method(payload: bytes) -> base.Frame:
-    """Return the method that a method frame's payload holds.
+    """Return the method that a method frame's payload holds; its tables are dicts of `Field`.
 
     Raises:
-        AmqpError: COMMAND_INVALID: no such method; SYNTAX_ERROR: its arguments are not what they must be.
+        AmqpError: FRAME_ERROR: no method, or its arguments are not what they must be; COMMAND_INVALID: an unknown one;
+            SYNTAX_ERROR: a table has too many fields.
     """
     index = int.from_bytes(payload[:INDEX_SIZE], "big")
+    if len(payload) < INDEX_SIZE:
+        raise frame_error(FRAME_METHOD, payload)
     known = commands.INDEX_MAPPING.get(index)
-    if known is None or len(payload) < INDEX_SIZE:
+    if known is None:
         raise AmqpError(ReplyCode.COMMAND_INVALID, f"unknown method {index >> 16}.{index & 0xFFFF}")
-    method: base.Frame = known()
+    method: base.Frame = object.__new__(known)  # its arguments are those that came, all of them
     try:
         end = _decode_arguments(method, payload)
-    except (ValueError, OverflowError, OSError, struct.error) as error:
-        raise syntax_error(f"malformed arguments of {method_name(index)}", index) from error
+    except (ValueError, IndexError, struct.error) as error:
+        raise undecodable(payload[INDEX_SIZE:], index) from error
     if end != len(payload):
-        raise syntax_error(f"{method_name(index)} has {len(payload) - end} bytes too many", index)
+        raise undecodable(payload[INDEX_SIZE:], index)
     return method
 
 
@@ -51,24 +55,34 @@ def _decode_arguments(method: base.Frame, payload: bytes) -> int:
     for argument in method.__slots__:
         kind = method.amqp_type(argument)
         if kind == "bit":
-            setattr(method, argument, bool(payload[pos : pos + 1][0] >> bit & 1) if pos < len(payload) else _short())
+            setattr(method, argument, bool(payload[pos] >> bit & 1))
             bit += 1
             continue
         if bit:
             pos, bit = pos + 1, 0
         end = _argument_end(kind, payload, pos)
-        setattr(method, argument, decode.by_type(payload[pos:end], kind)[1])
+        setattr(method, argument, _argument(kind, payload, pos, end, method))
         pos = end
     return pos + 1 if bit else pos
 
 
-def _short() -> bool:
-    raise ValueError("ends too early")
+def _argument(kind: str, payload: bytes, pos: int, end: int, method: base.Frame) -> object:
+    if kind == "table":
+        if has_many(payload, pos + 4, end):
+            reason = f"a table in {method_name(method.index)} has more than {TABLE_FIELDS_MAX} fields"
+            raise syntax_error(reason, method.index)
+        return read_table(payload, pos + 4, end)
+    if kind == "shortstr":
+        try:
+            return payload[pos + 1 : end].decode()
+        except UnicodeDecodeError as error:
+            raise bad_text() from error
+    return decode.by_type(payload[pos:end], kind)[1]
 
 
 def _argument_end(kind: str, payload: bytes, pos: int) -> int:
     if kind == "shortstr":
-        end = pos + 1 + payload[pos] if pos < len(payload) else -1
+        end = pos + 1 + payload[pos]
     elif kind == "longstr":
         end = pos + 4 + int.from_bytes(payload[pos : pos + 4], "big")
     elif kind == "table":
@@ -78,6 +92,11 @@ def _argument_end(kind: str, payload: bytes, pos: int) -> int:
     if end < 0 or end > len(payload):
         raise ValueError("ends too early")
     return end
+
+
+def arguments_of(table: object) -> dict[str, Field]:
+    """Return a table of a method that `decode_method` gave, as what it is: pamqp's types say otherwise."""
+    return cast("dict[str, Field]", table or {})
 
 
 def encode_method(method: base.Frame, channel: int) -> bytes:
@@ -99,11 +118,6 @@ def encode_method(method: base.Frame, channel: int) -> bytes:
     if bits >= 0:
         parts.append(bytes((bits,)))
     return encode_frame(1, channel, b"".join(parts))
-
-
-def encode_frame(kind: int, channel: int, payload: bytes) -> bytes:
-    """Return one frame."""
-    return struct.pack(">BHI", kind, channel, len(payload)) + payload + FRAME_END
 
 
 def encode_ack(channel: int, tag: int, *, multiple: bool) -> bytes:

@@ -14,4 +14,5 @@ def limits_of(settings: AmqpSettings, message_bytes_max: int) -> ConnectionLimit
         heartbeat_s=settings.heartbeat_s,
         body_bytes_max=settings.body_bytes_max or message_bytes_max,
         handshake_ms=settings.handshake_timeout_ms,
+        product=settings.product,
     )

@@ -67,6 +67,6 @@ class ConnectionOutput:
     def notify_cancel(self, channel: Channel, tag: str) -> None:
         """Tell the client, if it wants to know, that a consumer's queue is no more."""
         connection = self.connection
-        if connection is not None and connection.client_capabilities.get("consumer_cancel_notify"):
+        if connection is not None and "consumer_cancel_notify" in connection.client_capabilities:
             self.send_method(channel, Basic.Cancel(tag, nowait=True))
             self.flush()

@@ -2,7 +2,7 @@ import cython
 
 from core cimport octets
 
-from gateway.amqp.field_table cimport check_table, fixed_size
+from gateway.amqp.field_table cimport check_table, skip_value
 
 cdef int _EXTRA_BYTES_MAX
 
@@ -67,10 +67,6 @@ cdef Py_ssize_t _write_value(bytes value, unsigned char[::1] out, Py_ssize_t pos
 
 
 cdef Py_ssize_t _write_pair(bytes name, bytes value, unsigned char[::1] out, Py_ssize_t pos) except -1
-
-
-@cython.locals(size=Py_ssize_t)
-cdef Py_ssize_t _skip_value(const unsigned char[::1] buf, Py_ssize_t pos) except -1
 
 
 @cython.locals(kind=int, end=Py_ssize_t)

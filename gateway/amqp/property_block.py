@@ -14,7 +14,7 @@ from core import octets
 from core.properties import AMQP, CONTENT_TYPE, RESERVED, TTL_MS
 from gateway.amqp.errors import AmqpError, syntax_error
 from gateway.amqp.expiration import parse_expiration
-from gateway.amqp.field_table import check_table, fixed_size
+from gateway.amqp.field_table import check_table, skip_value
 from gateway.amqp.reply_codes import ReplyCode
 
 EXTRA_BYTES_MAX = 24_576  # of the 32,767 that a record's properties may have; the rest is for route and dispatch
@@ -138,7 +138,7 @@ def has_copies(buf: bytes | bytearray | memoryview, pos: int, end: int) -> bool:
         ends_so = size in (2, 3) and buf[pos + size] == 0x43 and buf[pos + size - 1] == 0x43
         if ends_so and (size == 2 or buf[pos + 1] == 0x42):
             return True
-        pos = _skip_value(buf, pos + 1 + size)
+        pos = skip_value(buf, pos + 1 + size)
     return False
 
 
@@ -149,7 +149,7 @@ def _write_headers(
     while pos < span[1]:
         name_start = pos + 1
         name_end = name_start + buf[pos]
-        pos = _skip_value(buf, name_end)
+        pos = skip_value(buf, name_end)
         if not is_storable(buf, name_start, name_end):
             continue
         value = simple_value(buf, name_end)
@@ -198,11 +198,6 @@ def _write_value(value: bytes, out: bytearray | memoryview, pos: int) -> int:
 def _write_pair(name: bytes, value: bytes, out: bytearray | memoryview, pos: int) -> int:
     octets.copy_bytes(out, pos, name, 0, len(name))
     return _write_value(value, out, pos + len(name))
-
-
-def _skip_value(buf: bytes | bytearray | memoryview, pos: int) -> int:
-    size = fixed_size(buf[pos])
-    return pos + 1 + size if size >= 0 else pos + 5 + octets.read_u32(buf, pos + 1)
 
 
 def simple_value(buf: bytes | bytearray | memoryview, pos: int) -> bytes | None:

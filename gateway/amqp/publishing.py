@@ -15,7 +15,7 @@ from core.message import PublishBatch, Route
 from core.metrics import DoorMetrics
 from core.properties import AMQP, EXCHANGE, ROUTING_KEY, TOPIC, decode_properties, encode_properties
 from gateway.amqp.codec import MANDATORY, PUBLISH
-from gateway.amqp.errors import AmqpError, error_from_core, syntax_error
+from gateway.amqp.errors import AmqpError, bad_text, error_from_core
 from gateway.amqp.events import PublishRun
 from gateway.amqp.exchanges import AMQ_TOPIC, Exchange
 from gateway.amqp.methods import encode_content, encode_method, encode_nack
@@ -124,7 +124,7 @@ class Publisher:
             exchange, key = raw[1:key_at].decode(), raw[key_at + 1 :].decode()
             further = [copy.decode() for copy in copies]
         except UnicodeDecodeError:
-            return Target(error=syntax_error("exchange or routing key is not UTF-8", PUBLISH))
+            return Target(error=bad_text())
         try:
             return self._target(exchange, key, further)
         except AmqpError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from core.broker import Broker
 from core.lmq.expiry import is_expired
@@ -12,9 +13,11 @@ from core.lmq.topic_space import filter_from_binding_key
 from core.message import StoredBatch
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import PREDECLARED, Exchange, ExchangeTable
+from gateway.amqp.field_table import Field
 from gateway.amqp.passing_names import PassingNames
+from gateway.amqp.queue_arguments import EXPIRES, KeptArguments
 from gateway.amqp.reply_codes import ReplyCode
-from gateway.amqp.shared_queue import EXPIRES, GROUP, TAKE_COUNT_MAX, SharedQueue
+from gateway.amqp.shared_queue import GROUP, TAKE_COUNT_MAX, QueueConsumer, SharedQueue
 
 TABLE = "amqp"
 QUEUE = "q"
@@ -54,7 +57,7 @@ class VirtualHost:
                     durable=True,
                     auto_delete=row["auto_delete"],
                     owner=None,
-                    arguments=row["arguments"],
+                    arguments=_load_arguments(row["arguments"]),
                 )
                 self.use(self._queues[key[1]])
             elif key[0] == QUEUE:
@@ -148,7 +151,7 @@ class VirtualHost:
         return AmqpError(ReplyCode.RESOURCE_LOCKED, reason)
 
     def add(
-        self, name: str, *, durable: bool, auto_delete: bool, owner: object | None, arguments: dict[str, object]
+        self, name: str, *, durable: bool, auto_delete: bool, owner: object | None, arguments: KeptArguments
     ) -> SharedQueue:
         """Make a queue; it is empty whatever its light queue holds."""
         is_passing = owner is not None or (not durable and (auto_delete or EXPIRES in arguments))
@@ -164,7 +167,7 @@ class VirtualHost:
         row: dict[str, object] = {
             "durable": durable and owner is None,
             "auto_delete": auto_delete,
-            "arguments": arguments,
+            "arguments": {argument: [field.kind, field.value] for argument, field in arguments.items()},
         }
         if is_passing:
             row["light"] = light_name.decode()
@@ -179,7 +182,7 @@ class VirtualHost:
         durable: bool,
         auto_delete: bool,
         owner: object | None,
-        arguments: dict[str, object],
+        arguments: KeptArguments,
     ) -> SharedQueue:
         return SharedQueue(
             self._broker,
@@ -192,8 +195,11 @@ class VirtualHost:
             arguments=arguments,
         )
 
-    def remove(self, queue: SharedQueue) -> None:
-        """Delete a queue with its bindings; exchanges that delete themselves without bindings go too."""
+    def remove(self, queue: SharedQueue, by: object = None) -> list[QueueConsumer]:
+        """Delete a queue with its bindings; exchanges that delete themselves without bindings go too.
+
+        Its consumers are told, but for those on the channel `by`, which are returned.
+        """
         for exchange, key in self.exchanges.unbind_queue(queue.name):
             self._forget_binding(exchange, queue, key)
             self._maybe_remove_exchange(exchange)
@@ -202,9 +208,10 @@ class VirtualHost:
         del self._queues[queue.name]
         if queue.owner is not None:
             self._owned[queue.owner].pop(queue.name)
-        queue.delete()
+        told_later = queue.delete(by)
         if queue.is_passing:
             self._passing_names.give_back(queue.light_name)
+        return told_later
 
     def remove_owned(self, owner: object) -> None:
         """Delete the exclusive queues of a connection that is gone."""
@@ -261,3 +268,9 @@ class VirtualHost:
 
 def _key(*parts: str) -> bytes:
     return json.dumps(parts).encode()
+
+
+def _load_arguments(row: dict[str, Any]) -> KeptArguments:
+    """Return arguments as they were kept: pairs of type and value, or numbers alone in a table of an older gateway."""
+    pairs = {name: found if isinstance(found, list) else ["long", found] for name, found in row.items()}
+    return {name: Field(kind, value) for name, (kind, value) in pairs.items()}

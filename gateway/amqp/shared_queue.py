@@ -9,10 +9,9 @@ from core.broker import Broker
 from core.lmq.expiry import count_expired, take_expired
 from core.lmq.waiters import Reader
 from core.message import StoredBatch
+from gateway.amqp.queue_arguments import EXPIRES, MESSAGE_TTL, KeptArguments
 
 GROUP = b"amqp"
-MESSAGE_TTL = "x-message-ttl"
-EXPIRES = "x-expires"
 TAKE_COUNT_MAX = 1_024
 TAKE_BYTES_MAX = 1 << 20
 HEAD_COUNT_MAX = 256  # messages looked at for expired ones in one go
@@ -34,8 +33,15 @@ class QueueConsumer(Protocol):
     def flush(self) -> None:
         """Write what was put together by `deliver`."""
 
+    @property
+    def channel(self) -> object:
+        """Where it is."""
+
     def on_queue_deleted(self) -> None:
-        """The queue is no more."""
+        """The queue is no more; `tell_deleted` follows."""
+
+    def tell_deleted(self) -> None:
+        """Tell the client so."""
 
 
 class Shared(Protocol):
@@ -80,7 +86,7 @@ class SharedQueue(Reader):
         durable: Whether it outlives the process.
         auto_delete: Whether it goes with its last consumer.
         owner: The connection that has it to itself, or None.
-        arguments: As they were declared.
+        arguments: What is kept of them, as it was declared.
     """
 
     __slots__ = (
@@ -114,7 +120,7 @@ class SharedQueue(Reader):
         durable: bool,
         auto_delete: bool,
         owner: object | None,
-        arguments: dict[str, object],
+        arguments: KeptArguments,
     ) -> None:
         self.name = name
         self.light_name = light_name
@@ -122,8 +128,8 @@ class SharedQueue(Reader):
         self.is_auto_delete = auto_delete
         self.owner = owner
         self.arguments = arguments
-        self.limit_ms = cast("int", arguments.get(MESSAGE_TTL, -1))  # how long messages live in it at most, or -1
-        self.lease_ms = cast("int", arguments.get(EXPIRES, -1))  # how long it stays when nobody uses it, or -1
+        self.limit_ms = _time_of(arguments, MESSAGE_TTL)  # how long messages live in it at most, or -1
+        self.lease_ms = _time_of(arguments, EXPIRES)  # how long it stays when nobody uses it, or -1
         self.consumers: list[QueueConsumer] = []
         self.has_exclusive = False  # one consumer has it to itself
         self.is_deleted = False
@@ -147,13 +153,22 @@ class SharedQueue(Reader):
         queue_ref = self._broker.open_queue(self.light_name)
         self._pop = self._broker.pop.open(self.light_name, GROUP, self._broker.max_offset(queue_ref))
 
-    def delete(self) -> None:
-        """Tell the consumers, and forget what was taken and done."""
+    def delete(self, by: object = None) -> list[QueueConsumer]:
+        """Tell the consumers, and forget what was taken and done.
+
+        Those on the channel `by` are returned instead: they are told after the answer to who deletes it.
+        """
         self.is_deleted = True
+        told_later: list[QueueConsumer] = []
         for consumer in list(self.consumers):
             consumer.on_queue_deleted()
+            if by is not None and consumer.channel is by:
+                told_later.append(consumer)
+            else:
+                consumer.tell_deleted()
         self.stop()
         self._broker.pop.drop(self.light_name, GROUP)
+        return told_later
 
     def add_consumer(self, consumer: QueueConsumer) -> None:
         """Hand messages to `consumer` too, from the next turn on."""
@@ -262,3 +277,7 @@ class SharedQueue(Reader):
             return consumers
         self._next %= len(consumers)
         return consumers[self._next :] + consumers[: self._next]
+
+
+def _time_of(arguments: KeptArguments, name: str) -> int:
+    return cast("int", arguments[name].value) if name in arguments else -1

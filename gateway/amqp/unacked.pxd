@@ -27,6 +27,7 @@ cdef class UnackedRing:
     cdef public int[::1] settled_kind
     cdef public long long[::1] settled_offset
     cdef public long long unknown_tag
+    cdef public long long unknown_in
     cdef int[::1] _slot
     cdef long long[::1] _offset
     cdef long long _mask

@@ -55,6 +55,7 @@ class UnackedRing:
         self.settled_kind = array("i", bytes(4 * ROOM_AT_FIRST))
         self.settled_offset = array("q", bytes(8 * ROOM_AT_FIRST))
         self.unknown_tag = _NO_TAG
+        self.unknown_in = 0  # class and method of the frame that had it
         self._slot = array("i", bytes(4 * ROOM_AT_FIRST))
         self._offset = array("q", bytes(8 * ROOM_AT_FIRST))
         self._mask = ROOM_AT_FIRST - 1  # the ring's room is a power of two
@@ -134,7 +135,8 @@ class UnackedRing:
     def cut_settles(self, buf: bytes | bytearray | memoryview, pos: int, end: int, channel: int) -> int:
         """Settle what the run of ack, nack and reject frames on `channel` at `pos` says; return the position after it.
 
-        A tag that is not unacknowledged ends the run: it stands in `unknown_tag`, else that is `NO_TAG`.
+        A tag that is not unacknowledged ends the run: it stands in `unknown_tag`, its method in `unknown_in`; else
+        the tag is `NO_TAG`.
         """
         self.settled_count = 0
         self.unknown_tag = _NO_TAG
@@ -153,6 +155,7 @@ class UnackedRing:
             is_multiple = index != _BASIC_REJECT and bits & 1 == 1
             if not self._settle(tag, kind, is_multiple):
                 self.unknown_tag = tag
+                self.unknown_in = index
                 break
         return pos
 

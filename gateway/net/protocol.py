@@ -71,6 +71,13 @@ class Transport:
         """Send what was written, for 5 s at most, then close; the handler gets no more data."""
         raise NotImplementedError
 
+    def finish(self) -> None:
+        """Send what was written and end our half; drop what comes until the peer ends its own, for 5 s at most.
+
+        Where the peer is still sending, `close` resets the connection and may lose what was written; this does not.
+        """
+        raise NotImplementedError
+
     def abort(self) -> None:
         """Close now and drop what was not sent."""
         raise NotImplementedError

@@ -262,6 +262,20 @@ class SocketTransport(Transport):
             self._socket.close()
             self._endpoint.timer.watch(self)
 
+    def finish(self) -> None:
+        """Send what was written and end our half; drop what comes until the peer ends its own, for 5 s at most."""
+        sock = self._socket
+        if sock is None or self._close_until_ms:
+            return
+        if self._end_until_ms or not sock.can_write_eof():
+            self.close()
+            return
+        if not self._is_reading or self._is_held_back:
+            sock.resume_reading()
+        self._close_until_ms = self._endpoint.clock.now_ms() + LINGER_MS
+        sock.write_eof()
+        self._endpoint.timer.watch(self)
+
     def abort(self) -> None:
         """Close now."""
         if self._socket is not None:

@@ -83,11 +83,11 @@ def test_wrong_file_is_said_in_one_line(config, text, message):
 
 def test_a_door_that_would_take_more_than_the_store_is_refused():
     with pytest.raises(SettingsError) as caught:
-        load_settings(None, {"amqp": {"body_bytes_max": 5_000_000}})
-    said = "wrong settings: amqp.body_bytes_max (5000000) is more than store.message_bytes_max (4194304)"
+        load_settings(None, {"amqp": {"body_bytes_max": 20_000_000}})
+    said = "wrong settings: amqp.body_bytes_max (20000000) is more than store.message_bytes_max (16777216)"
     assert str(caught.value) == said
-    flags = {"amqp": {"body_bytes_max": 5_000_000}, "store": {"message_bytes_max": 5_000_000}}
-    assert load_settings(None, flags).amqp.body_bytes_max == 5_000_000
+    flags = {"amqp": {"body_bytes_max": 20_000_000}, "store": {"message_bytes_max": 20_000_000}}
+    assert load_settings(None, flags).amqp.body_bytes_max == 20_000_000
 
 
 def test_file_that_is_not_there_is_said(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 
 import aio_pika
@@ -11,7 +12,9 @@ import pika
 import pika.exceptions
 import pytest
 import pytest_asyncio
+from pamqp.commands import Channel, Connection
 
+from tests.support import amqp
 from tests.support.gateway import running_gateway
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
@@ -22,6 +25,12 @@ WAIT_S = 10
 @pytest_asyncio.fixture
 async def gateway(tmp_path):
     async with running_gateway(tmp_path) as gateway:
+        yield gateway
+
+
+@pytest_asyncio.fixture
+async def gateway_of_large_segments(tmp_path):
+    async with running_gateway(tmp_path, store={"segment_bytes": 64 << 20}) as gateway:
         yield gateway
 
 
@@ -265,3 +274,76 @@ def pika_gets(gateway):
 
 async def test_pika_gets_one_by_one(gateway):
     assert await in_thread(pika_gets, gateway) == (b"1", b"1", True, 1)
+
+
+# Ends that cross
+
+
+def pika_closes_what_is_being_closed(gateway):
+    connection = open_pika(gateway)
+    for _ in range(20):
+        channel = connection.channel()
+        channel.basic_ack(99)  # an unknown tag: the gateway closes the channel
+        with contextlib.suppress(pika.exceptions.ChannelClosedByBroker):
+            channel.close()
+        number = channel.channel_number
+        channel = connection.channel(number)
+        channel.queue_declare("q", exclusive=True)
+        channel.close()
+    connection.close()
+
+
+async def test_pika_closes_channels_that_the_gateway_closes_too(gateway):
+    await in_thread(pika_closes_what_is_being_closed, gateway)
+
+
+async def test_aiormq_closes_channels_that_the_gateway_closes_too(gateway):
+    connection = await aiormq.connect(url(gateway))
+    for _ in range(20):
+        channel = await connection.channel()
+        await channel.basic_ack(99)
+        with contextlib.suppress(aiormq.exceptions.AMQPError):
+            await channel.close()
+    channel = await connection.channel()
+    assert (await channel.queue_declare("q", exclusive=True)).queue == "q"
+    await connection.close()
+
+
+async def test_a_client_that_goes_on_sending_reads_why_its_connection_was_closed(gateway):
+    reader, writer = await asyncio.open_connection(*gateway.listening["amqp"])
+    said = Connection.StartOk({}, "PLAIN", "\0guest\0guest", "en_US")
+    opening = [amqp.method(0, one) for one in (said, Connection.TuneOk(0, 0, 0), Connection.Open("/"))]
+    writer.write(b"".join([amqp.PROTOCOL_HEADER, *opening, amqp.method(1, Channel.Open())]))
+    writer.write(b"\x07")  # no frame: from here on nothing can be told apart
+    writer.write(bytes(8 << 20))
+    async with asyncio.timeout(WAIT_S):
+        await writer.drain()
+        data = b""
+        while b"unknown_frame" not in data:
+            data += await reader.read(1 << 16)
+    writer.close()
+
+
+async def test_a_client_that_closes_and_goes_on_sending_is_answered_and_not_reset(gateway):
+    reader, writer = await asyncio.open_connection(*gateway.listening["amqp"])
+    said = Connection.StartOk({}, "PLAIN", "\0guest\0guest", "en_US")
+    methods = (said, Connection.TuneOk(0, 0, 0), Connection.Open("/"), Connection.Close(200, "", 0, 0))
+    writer.write(b"".join([amqp.PROTOCOL_HEADER, *[amqp.method(0, one) for one in methods], bytes(8 << 20)]))
+    async with asyncio.timeout(WAIT_S):
+        await writer.drain()
+        *_, (_, last) = amqp.decode_frames(await reader.read())
+    assert isinstance(last, Connection.CloseOk)
+    writer.close()
+
+
+async def test_aio_pika_sends_and_gets_the_largest_message_that_rabbitmq_takes(gateway_of_large_segments):
+    async with await aio_pika.connect(url(gateway_of_large_segments)) as connection:
+        channel = await connection.channel()
+        queue = await channel.declare_queue("large")
+        body = bytes(16 << 20)
+        await channel.default_exchange.publish(aio_pika.Message(body), "large")
+        assert (await take(queue, 1)) == [body]
+        with pytest.raises(
+            aio_pika.exceptions.ChannelPreconditionFailed, match="16777217 is larger than configured max"
+        ):
+            await channel.default_exchange.publish(aio_pika.Message(body + b"x"), "large")

@@ -39,7 +39,7 @@ class MemoryTransport(Transport):
     def close(self):
         self.is_closed = True
 
-    abort = close
+    abort = finish = close
 
     def pause_reading(self):
         self.is_reading = False

@@ -4,7 +4,7 @@ import pytest
 from pamqp.commands import Basic, Queue
 
 from gateway.amqp.answers import Answers
-from gateway.amqp.channel import Channel
+from gateway.amqp.channel import Channel, Incomplete
 
 
 class Output:
@@ -47,23 +47,23 @@ def scene():
 
 def test_what_need_not_be_safe_is_answered_at_once(scene):
     answers, output, waiting = scene
-    answers.give(Channel(1), Basic.QosOk(), then=lambda: output.done.append("then"))
-    answers.give(Channel(1), None)
+    answers.give(Channel(1, Incomplete(0)), Basic.QosOk(), then=lambda: output.done.append("then"))
+    answers.give(Channel(1, Incomplete(0)), None)
     assert output.done == ["Basic.QosOk", "then"]
     assert waiting == []
 
 
 def test_what_follows_a_durable_answer_waits_for_it(scene):
     answers, output, waiting = scene
-    answers.give(Channel(1), Queue.BindOk(), is_durable=True)
-    answers.give(Channel(1), Basic.QosOk())
-    answers.give(Channel(1), None, then=lambda: output.done.append("then"))
+    answers.give(Channel(1, Incomplete(0)), Queue.BindOk(), is_durable=True)
+    answers.give(Channel(1, Incomplete(0)), Basic.QosOk())
+    answers.give(Channel(1, Incomplete(0)), None, then=lambda: output.done.append("then"))
     assert output.done == []
     for callback in waiting:
         callback()
     assert output.done == ["Queue.BindOk", "Basic.QosOk", "then"]
     assert output.flushes == 3
-    answers.give(Channel(1), Basic.QosOk())
+    answers.give(Channel(1, Incomplete(0)), Basic.QosOk())
     assert output.done[-1] == "Basic.QosOk"
     assert len(output.done) == 4
 
@@ -73,7 +73,7 @@ def test_a_confirm_waits_for_declarations_before_it_and_holds_up_none_after_them
     note = output.done.append
     answers.when_safe(lambda: note("first"))
     assert output.done == ["first"]
-    answers.give(Channel(1), None, is_durable=True)
+    answers.give(Channel(1, Incomplete(0)), None, is_durable=True)
     answers.when_safe(lambda: note("second"))
     answers.when_done(lambda: note("done"))
     assert output.done == ["first"]
@@ -87,7 +87,7 @@ def test_a_confirm_waits_for_declarations_before_it_and_holds_up_none_after_them
 
 def test_an_answer_for_a_channel_that_is_gone_is_dropped(scene):
     answers, output, waiting = scene
-    answers.give(Channel(1), Queue.BindOk(), is_durable=True, then=lambda: output.done.append("then"))
+    answers.give(Channel(1, Incomplete(0)), Queue.BindOk(), is_durable=True, then=lambda: output.done.append("then"))
     output.is_channel_open = False
     waiting[0]()
     assert output.done == []

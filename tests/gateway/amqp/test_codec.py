@@ -140,10 +140,10 @@ def test_a_frame_is_told_when_it_is_all_there():
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"\x07", "unknown frame type 7"),
-        (b"\x01\x00\x01\x7f\xff\xff\xff", "frame_too_large"),
+        (b"\x07", "FRAME_ERROR - type 7, all octets = <<>>: unknown_frame"),
+        (b"\x01\x00\x01\x7f\xff\xff\xff", "{frame_too_large,2147483647,"),
         (b"\x03\x00\x01\xff\xff\xff\xff", "frame_too_large"),
-        (b"\x08\x00\x00\x00\x00\x00\x00\x00", "invalid frame end"),
+        (b"\x08\x00\x00\x00\x00\x00\x00\x00", "FRAME_ERROR - type 8, all octets = <<>>: {invalid_frame_end_marker,0}"),
     ],
 )
 def test_what_cannot_be_a_frame_is_refused_before_it_is_all_there(data, text):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+
 import pytest
 from hypothesis import given, settings, strategies as st
 from pamqp import commands
@@ -23,7 +25,7 @@ from tests.support import amqp
 
 NOW = 1_000_000
 LIMITS = ConnectionLimits(
-    frame_max=131_072, channel_max=2_047, heartbeat_s=60, body_bytes_max=100_000, handshake_ms=10_000
+    frame_max=131_072, channel_max=2_047, heartbeat_s=60, body_bytes_max=100_000, handshake_ms=10_000, product="p"
 )
 HANDSHAKE = b"".join(
     [
@@ -159,20 +161,20 @@ HARD = {
     "frame larger than agreed": (b"\x01\x00\x01\x00\x01\x00\x00", 501),
     "frame of no type": (b"\x05\x00\x01\x00\x00\x00\x00\xce", 501),
     "frame without its end": (amqp.method(1, Basic.Qos())[:-1] + b"\x00", 501),
-    "heartbeat on a channel": (amqp.raw_frame(8, 1, b""), 501),
+    "heartbeat on a channel": (amqp.raw_frame(8, 1, b""), 505),
     "heartbeat with a payload": (amqp.raw_frame(8, 0, b"x"), 501),
     "unknown method": (amqp.raw_frame(1, 1, b"\x00\x3c\x03\xe7"), 503),
-    "method too short": (amqp.raw_frame(1, 1, b"\x00\x3c"), 503),
-    "arguments cut short": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x0a\x00"), 502),
-    "publish cut short": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x28\x00\x00\x05a"), 502),
-    "publish too long": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x28\x00\x00\x00\x00\x00\x00"), 502),
-    "publish of nothing": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x28"), 502),
-    "acknowledgement of odd size": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x50" + bytes(8)), 502),
+    "method too short": (amqp.raw_frame(1, 1, b"\x00\x3c"), 501),
+    "arguments cut short": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x0a\x00"), 501),
+    "publish cut short": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x28\x00\x00\x05a"), 501),
+    "publish too long": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x28\x00\x00\x00\x00\x00\x00"), 501),
+    "publish of nothing": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x28"), 501),
+    "acknowledgement of odd size": (amqp.raw_frame(1, 1, b"\x00\x3c\x00\x50" + bytes(8)), 501),
     "channel that is not open": (amqp.method(2, Basic.Qos()), 504),
     "publish on a channel that is not open": (amqp.publish(2, b"x"), 504),
-    "content on a channel that is not open": (amqp.publish(2, b"x")[18:], 504),
+    "content on a channel that is not open": (amqp.publish(2, b"x")[18:], 505),
     "channel that is open": (OPEN_1, 504),
-    "channel above the agreed number": (amqp.method(11, Channel.Open()), 530),
+    "more channels than agreed": (b"".join(amqp.method(i, Channel.Open()) for i in range(60_000, 60_010)), 530),
     "content header without a publish": (amqp.raw_frame(2, 1, b"\x00\x3c" + bytes(12)), 505),
     "content body without a publish": (amqp.raw_frame(3, 1, b"x"), 505),
     "content body instead of a header": (amqp.publish(1, b"x")[:18] + amqp.raw_frame(3, 1, b"x"), 505),
@@ -185,9 +187,9 @@ HARD = {
     ),
     "header with a weight": (
         amqp.publish(1, b"x")[:18] + amqp.raw_frame(2, 1, b"\x00\x3c\x00\x01" + bytes(10)),
-        502,
+        505,
     ),
-    "header too short": (amqp.publish(1, b"x")[:18] + amqp.raw_frame(2, 1, b"\x00\x3c"), 502),
+    "header too short": (amqp.publish(1, b"x")[:18] + amqp.raw_frame(2, 1, b"\x00\x3c"), 501),
     "properties that are none": (
         amqp.publish(1, b"")[:18] + amqp.raw_frame(2, 1, b"\x00\x3c" + bytes(10) + b"\xff\xfc\x05"),
         502,
@@ -200,9 +202,9 @@ HARD = {
     "body longer than its header says": (amqp.publish(1, b"xxxx")[:-12] + amqp.raw_frame(3, 1, b"12345"), 501),
     "immediate publish": (amqp.publish(1, b"x", immediate=True), 540),
     "connection method on a channel": (amqp.method(1, Connection.Unblocked()), 503),
-    "channel method on channel 0": (amqp.method(0, Basic.Qos()), 503),
-    "start-ok again": (amqp.method(0, Connection.StartOk({}, "PLAIN", "\0a\0b", "en_US")), 503),
-    "update-secret": (amqp.method(0, Connection.UpdateSecret("x", "y")), 540),
+    "channel method on channel 0": (amqp.method(0, Basic.Qos()), 504),
+    "start-ok again": (amqp.method(0, Connection.StartOk({}, "PLAIN", "\0a\0b", "en_US")), 504),
+    "content on channel 0": (amqp.raw_frame(3, 0, b"x"), 505),
 }  # fmt: skip
 
 
@@ -251,7 +253,7 @@ BEFORE_OPEN = {
     "frame larger than at first allowed": (HANDSHAKE[:8] + b"\x01\x00\x00\x00\x00\x40\x00", None),
     "unknown mechanism": (HANDSHAKE[:8] + amqp.method(0, Connection.StartOk({}, "EXTERNAL", "", "en_US")), None),
     "malformed response": (HANDSHAKE[:8] + amqp.method(0, Connection.StartOk({}, "PLAIN", "guest", "en_US")), None),
-    "no tune-ok": (HANDSHAKE[: HANDSHAKE.index(b"\x00\x0a\x00\x1f") - 7] + amqp.method(0, Connection.Open("/")), 503),
+    "no tune-ok": (HANDSHAKE[: HANDSHAKE.index(b"\x00\x0a\x00\x1f") - 7] + amqp.method(0, Connection.Open("/")), 504),
     "frame_max too large": (
         HANDSHAKE[: HANDSHAKE.index(b"\x00\x0a\x00\x1f") - 7] + amqp.method(0, Connection.TuneOk(0, 131_073, 0)),
         530,
@@ -264,7 +266,7 @@ BEFORE_OPEN = {
         HANDSHAKE[: HANDSHAKE.index(b"\x00\x0a\x00\x1f") - 7] + amqp.method(0, Connection.TuneOk(2_048, 0, 0)),
         530,
     ),
-    "channel before open": (HANDSHAKE[: HANDSHAKE.index(b"\x00\x0a\x00\x28") - 7] + OPEN_1, 503),
+    "channel before open": (HANDSHAKE[: HANDSHAKE.index(b"\x00\x0a\x00\x28") - 7] + OPEN_1, 505),
 }
 
 
@@ -299,6 +301,48 @@ def test_both_sides_may_close_a_channel_at_once():
     feed(connection, amqp.method(1, Channel.Close(200, "", 0, 0)))
     assert [type(frame) for frame in sent(connection)] == [Channel.Close, Channel.CloseOk]
     assert connection.channels == {}
+
+
+def test_what_is_late_for_a_channel_that_is_closed_is_ignored():
+    connection = ready()
+    close = amqp.method(1, Channel.Close(200, "", 0, 0))
+    feed(connection, close + amqp.method(1, Channel.CloseOk()) + OPEN_1 + amqp.method(1, Channel.CloseOk()))
+    assert [type(frame) for frame in sent(connection)] == [Channel.CloseOk, Channel.OpenOk]
+    assert feed(connection, amqp.publish(1, b"x")) == [(1, b"\x00\x01q", b"x")]
+
+
+def test_channels_are_counted_and_may_have_any_number():
+    connection = ready(b"")
+    numbers = [1, 3, 65_535, 40_000, *range(60_000, 60_006)]
+    feed(connection, b"".join(amqp.method(number, Channel.Open()) for number in numbers))
+    assert len(sent(connection)) == len(numbers) == 10
+    feed(connection, amqp.method(3, Channel.Close(200, "", 0, 0)) + amqp.method(50_000, Channel.Open()))
+    assert [type(frame) for frame in sent(connection)] == [Channel.CloseOk, Channel.OpenOk]
+    close = refuse(amqp.method(2, Channel.Open()), connection)
+    said = "NOT_ALLOWED - number of channels opened (10) has reached the negotiated channel_max (10)"
+    assert (close.reply_text, close.class_id, close.method_id) == (said, 0, 0)
+
+
+def test_a_connection_has_only_so_much_that_is_not_complete():
+    limits = copy.copy(LIMITS)
+    limits.incomplete_bytes_max = 12_000
+    connection = AmqpConnection(limits, PublishCutter(64), NOW, "1.0")
+    feed(connection, HANDSHAKE + b"".join(amqp.method(number, Channel.Open()) for number in (1, 2, 3)))
+    connection.data_to_send()
+    whole = {number: amqp.publish(number, b"x" * 8_000, piece=4_000) for number in (1, 2, 3)}
+    first = {number: data[:-4_008] for number, data in whole.items()}
+    assert feed(connection, first[1] + first[2]) == []
+    assert len(feed(connection, whole[1][-4_008:])) == 1
+    assert feed(connection, first[1] + first[3]) == []
+    close = refuse(whole[1][-4_008:], connection)
+    assert close.reply_text == "RESOURCE_ERROR - messages that are not complete have more than 12000 bytes together"
+
+
+def test_a_new_secret_is_taken():
+    connection = ready()
+    feed(connection, amqp.method(0, Connection.UpdateSecret("token", "it runs out")))
+    assert isinstance(sent(connection)[0], Connection.UpdateSecretOk)
+    assert connection.state == State.OPEN
 
 
 def test_confirms_are_numbered_from_the_select_on():

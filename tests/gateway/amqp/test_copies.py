@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pamqp.commands import Basic, Exchange, Queue
 
-from gateway.amqp.channel import Channel as AmqpChannel
+from gateway.amqp.channel import Channel as AmqpChannel, Incomplete
 from gateway.amqp.copies import take_copies
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.events import PublishRun
@@ -135,7 +135,7 @@ def test_the_user_must_be_allowed_to_publish_to_each_key(world):
     for key, is_allowed in (("open.b", True), ("secret", False)):
         block = amqp.block(headers={"BCC": [key]})
         cutter.add(b"\x09amq.topic\x06open.a", 0, block, b"x", b"bob")
-        run = PublishRun(AmqpChannel(1), cutter.batch, 0, 1, 0, cutter.copies)
+        run = PublishRun(AmqpChannel(1, Incomplete(0)), cutter.batch, 0, 1, 0, cutter.copies)
         if is_allowed:
             assert publisher.publish(run, 1_000, world.now_ms) == b""
             continue

@@ -62,7 +62,7 @@ def test_what_is_not_durable_does_not_survive(world):
 
 SOFT = [
     (Queue.Declare(queue="none", passive=True), 404, "NOT_FOUND - no queue 'none' in vhost '/'"),
-    (Queue.Declare(passive=True), 404, "NOT_FOUND - no previously declared queue"),
+    (Queue.Declare(passive=True), 404, "NOT_FOUND - no queue '' in vhost '/'"),
     (Exchange.Declare(exchange="none", passive=True), 404, "NOT_FOUND - no exchange 'none' in vhost '/'"),
     (Queue.Bind(queue="q", exchange="none"), 404, "NOT_FOUND - no exchange 'none' in vhost '/'"),
     (Queue.Bind(queue="none", exchange="amq.topic"), 404, "NOT_FOUND - no queue 'none' in vhost '/'"),
@@ -102,7 +102,7 @@ SOFT = [
     (
         Queue.Declare(queue="r", arguments={"x-queue-type": "quorum"}),
         406,
-        "PRECONDITION_FAILED - invalid arg 'x-queue-type' for queue 'r' in vhost '/': 'quorum' is not supported",
+        "PRECONDITION_FAILED - invalid arg 'x-queue-type' for queue 'r' in vhost '/': \"unsupported queue type ",
     ),
     (
         Exchange.Declare(exchange="r", arguments={"alternate-exchange": "x"}),
@@ -112,7 +112,7 @@ SOFT = [
     (
         Basic.Consume(queue="q", consumer_tag="t", arguments={"x-priority": 1}),
         406,
-        "PRECONDITION_FAILED - invalid arg 'x-priority' for consumer 't' of queue 'q': not supported",
+        "PRECONDITION_FAILED - invalid arg 'x-priority' for queue 'q' in vhost '/': not supported",
     ),
     (Queue.Declare(queue="amq.mine"), 403, "ACCESS_REFUSED - queue name 'amq.mine' contains reserved prefix 'amq.*'"),
     (
@@ -120,12 +120,13 @@ SOFT = [
         403,
         "ACCESS_REFUSED - exchange name 'amq.mine' contains reserved prefix 'amq.*'",
     ),
+    (Exchange.Declare(exchange="r", exchange_type="x-odd"), 406, "PRECONDITION_FAILED - unknown exchange type 'x-odd'"),
     (Exchange.Declare(exchange=""), 403, "ACCESS_REFUSED - operation not permitted on the default exchange"),
     (Exchange.Delete(exchange=""), 403, "ACCESS_REFUSED - operation not permitted on the default exchange"),
-    (Exchange.Delete(exchange="amq.fanout"), 403, "ACCESS_REFUSED - exchange name 'amq.fanout' contains reserved"),
+    (Exchange.Delete(exchange="amq.fanout"), 403, "ACCESS_REFUSED - deletion of system exchange 'amq.fanout' in vhost"),
     (Queue.Bind(queue="q", exchange=""), 403, "ACCESS_REFUSED - operation not permitted on the default exchange"),
     (Queue.Delete(queue="q", if_unused=True), 406, "PRECONDITION_FAILED - queue 'q' in vhost '/' in use"),
-    (Queue.Delete(queue="full", if_empty=True), 406, "PRECONDITION_FAILED - queue 'full' in vhost '/' is not empty"),
+    (Queue.Delete(queue="full", if_empty=True), 406, "PRECONDITION_FAILED - queue 'full' in vhost '/' not empty"),
     (Exchange.Delete(exchange="x", if_unused=True), 406, "PRECONDITION_FAILED - exchange 'x' in vhost '/' in use"),
     (Basic.Ack(1), 406, "PRECONDITION_FAILED - unknown delivery tag 1"),
     (Basic.Ack(-1), 406, f"PRECONDITION_FAILED - unknown delivery tag {2**64 - 1}"),
@@ -136,7 +137,6 @@ SOFT = [
 
 HARD = [
     (Exchange.Declare(exchange="r", exchange_type="headers"), 540, "NOT_IMPLEMENTED - exchanges of type 'headers'"),
-    (Exchange.Declare(exchange="r", exchange_type="x-odd"), 503, "COMMAND_INVALID - unknown exchange type 'x-odd'"),
     (Tx.Select(), 540, "NOT_IMPLEMENTED - tx.select is not supported"),
     (Exchange.Bind(destination="a", source="b"), 540, "NOT_IMPLEMENTED - exchange.bind is not supported"),
     (Basic.Recover(requeue=False), 540, "NOT_IMPLEMENTED - requeue=false"),
@@ -144,8 +144,8 @@ HARD = [
     (Channel.Flow(active=False), 540, "NOT_IMPLEMENTED - active=false"),
     (Basic.Consume(queue="q", consumer_tag="used"), 530, "NOT_ALLOWED - attempt to reuse consumer tag 'used'"),
     (Channel.Open(), 504, "CHANNEL_ERROR - second 'channel.open' seen"),
-    (Queue.PurgeOk(message_count=0), 503, "COMMAND_INVALID - unexpected queue.purgeok"),
-    (Connection.Blocked("x"), 503, "COMMAND_INVALID - connection.blocked on a channel"),
+    (Queue.PurgeOk(message_count=0), 503, "COMMAND_INVALID - unimplemented method"),
+    (Connection.Blocked("x"), 503, "COMMAND_INVALID - unimplemented method"),
 ]
 
 
@@ -173,9 +173,7 @@ def test_a_soft_error_costs_the_channel_only(world, method, code, text):
     assert isinstance(close, Channel.Close)
     assert close.reply_code == code
     assert close.reply_text.startswith(text)
-    assert (close.class_id << 16 | close.method_id) == method.index or isinstance(
-        method, Basic.Ack | Basic.Nack | Basic.Reject
-    )
+    assert (close.class_id << 16 | close.method_id) == method.index
     peer.send(method, channel=2)
     assert peer.take() == []
     peer.send(Channel.CloseOk(), channel=2)
@@ -202,5 +200,6 @@ def test_a_lazy_queue_is_a_queue(world):
     for mode in ("lazy", "default"):
         assert peer.declare("q", arguments={"x-queue-mode": mode}).queue == "q"
     close = peer.declare("q", arguments={"x-queue-mode": "brisk"})
-    said = "PRECONDITION_FAILED - invalid arg 'x-queue-mode' for queue 'q' in vhost '/': 'brisk' is unknown"
+    why = "\"unsupported queue mode 'brisk'\""
+    said = f"PRECONDITION_FAILED - invalid arg 'x-queue-mode' for queue 'q' in vhost '/': {why}"
     assert (close.reply_code, close.reply_text) == (406, said)

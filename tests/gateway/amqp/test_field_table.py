@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pamqp import decode, encode
 
-from gateway.amqp.field_table import TABLE_DEPTH_MAX, check_table
+from gateway.amqp.field_table import TABLE_DEPTH_MAX, TABLE_FIELDS_MAX, check_table, has_many, read_table, skip_value
 
 
 def table(entries):
@@ -65,6 +65,53 @@ def test_what_passes_can_be_decoded(noise):
     if check_table(data, 0, len(data)) == len(data):
         with contextlib.suppress(ValueError, OverflowError, OSError):  # no UTF-8, moments that no calendar has
             decode.field_table(data)
+
+
+def read(data):
+    assert check_table(data, 0, len(data)) == len(data)
+    return {name: (field.kind, field.value) for name, field in read_table(data, 4, len(data)).items()}
+
+
+def test_fields_are_read_with_the_names_of_their_types():
+    inner = entry(b"k", b"V")
+    values = [
+        (b"t\x01", "bool", True), (b"t\x00", "bool", False), (b"b\xff", "byte", -1), (b"B\xff", "unsignedbyte", 255),
+        (b"s\xff\xfe", "short", -2), (b"u\xff\xfe", "unsignedshort", 65_534), (b"I\xff\xff\xff\xff", "signedint", -1),
+        (b"i\xff\xff\xff\xff", "unsignedint", 2**32 - 1), (b"l" + b"\xff" * 8, "long", -1),
+        (b"L" + bytes(8), "long", 0),
+        (b"T" + b"\xff" * 8, "timestamp", 2**64 - 1), (b"f" + struct.pack(">f", 0.5), "float", 0.5),
+        (b"d" + struct.pack(">d", 1.25), "double", 1.25), (b"D.....", "decimal", None), (b"V", "void", None),
+        (b"S\0\0\0\2\xffa", "longstr", b"\xffa"), (b"x\0\0\0\1a", "binary", b"a"), (b"A" + table(b"V"), "array", b"V"),
+        (b"F" + table(inner), "table", inner),
+    ]  # fmt: skip
+    found = read(table(b"".join(entry(b"%d" % i, value) for i, (value, _, _) in enumerate(values))))
+    assert found == {str(i): (kind, value) for i, (_, kind, value) in enumerate(values)}
+    text, octets = (read_table(entry(b"a", value), 0, 8)["a"] for value in (b"S\0\0\0\1a", b"x\0\0\0\1a"))
+    assert (text.text, octets.text) == ("a", None)
+
+
+def test_of_equal_names_the_first_counts():
+    assert read(table(entry(b"a", b"t\1") + entry(b"a", b"V"))) == {"a": ("bool", True)}
+
+
+def test_many_fields_are_told_without_being_read():
+    fields = entry(b"a", b"V") * TABLE_FIELDS_MAX
+    assert not has_many(fields, 0, len(fields))
+    assert has_many(fields + entry(b"a", b"V"), 0, len(fields) + 3)
+    nest = entry(b"a", b"F" + table(fields * 100))
+    assert not has_many(nest, 0, len(nest))
+
+
+@given(st.binary(max_size=80))
+def test_what_passes_can_be_read(noise):
+    data = table(noise)
+    if check_table(data, 0, len(data)) == len(data):
+        found = read_table(data, 4, len(data))
+        pos, names = 4, []
+        while pos < len(data):
+            names.append(data[pos + 1 : pos + 1 + data[pos]].decode(errors="replace"))
+            pos = skip_value(data, pos + 1 + data[pos])
+        assert list(found) == list(dict.fromkeys(names))
 
 
 VALUES = st.recursive(

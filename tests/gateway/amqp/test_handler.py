@@ -79,8 +79,11 @@ def test_the_settings_are_offered_and_held_to(tmp_path):
         tune = peer.call(Connection.StartOk({}, "PLAIN", "\0guest\0guest", "en_US"), 0)
         assert (tune.channel_max, tune.frame_max, tune.heartbeat) == (2, 4_096, 7)
         peer.send(Connection.TuneOk(0, 0, 7), Connection.Open("/"), channel=0).take()
-        assert isinstance(peer.call(Channel.Open(), 2), Channel.OpenOk)
-    assert peers[0].call(Channel.Open(), 3).reply_code == 530
+        for number in (2, 65_535):
+            assert isinstance(peer.call(Channel.Open(), number), Channel.OpenOk)
+    close = peers[0].call(Channel.Open(), 3)
+    said = "NOT_ALLOWED - number of channels opened (2) has reached the negotiated channel_max (2)"
+    assert (close.reply_code, close.reply_text) == (530, said)
     peers[1].write(amqp.raw_frame(1, 2, bytes(4_096)))
     assert peers[1].take()[-1].reply_code == 501
     world.close()
@@ -283,6 +286,9 @@ def test_a_user_may_be_kept_from_things(tmp_path, monkeypatch):
         lambda peer: peer.send(Exchange.Declare(exchange="r")),
         lambda peer: peer.send(Basic.Consume(queue="q")),
         lambda peer: peer.send(Basic.Get(queue="q")),
+        lambda peer: peer.send(Queue.Purge(queue="q")),
+        lambda peer: peer.send(Queue.Delete(queue="q")),
+        lambda peer: peer.send(Queue.Bind(queue="q", exchange="amq.direct", routing_key="k")),
     ):
         peer = world.client(user="joe", password="secret")
         do(peer)

@@ -5,16 +5,23 @@ from pamqp.commands import Connection
 
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.handshake import ConnectionLimits, Login, agreed_frame_max, start_method
-from gateway.amqp.methods import encode_method
+from gateway.amqp.methods import decode_method, encode_method
 from tests.support import amqp
 
-LIMITS = ConnectionLimits(frame_max=131_072, channel_max=100, heartbeat_s=60, body_bytes_max=1, handshake_ms=1)
+LIMITS = ConnectionLimits(
+    frame_max=131_072, channel_max=100, heartbeat_s=60, body_bytes_max=1, handshake_ms=1, product="p"
+)
+
+
+def start_ok(said, mechanism, response):
+    """Return the method as it is read off the wire."""
+    return decode_method(amqp.method(0, Connection.StartOk(said, mechanism, response, "en_US"))[7:-1])
 
 
 def test_the_server_says_what_it_can():
-    ((_, start),) = amqp.decode_frames(encode_method(start_method("1.2"), 0))
+    ((_, start),) = amqp.decode_frames(encode_method(start_method("Product", "1.2"), 0))
     capabilities = start.server_properties["capabilities"]
-    assert start.server_properties["product"] == "LMQ Gateway"
+    assert (start.server_properties["product"], start.server_properties["version"]) == ("Product", "1.2")
     for name in (
         "publisher_confirms",
         "basic.nack",
@@ -27,7 +34,7 @@ def test_the_server_says_what_it_can():
 
 
 def test_plain_credentials_are_read():
-    login = Login(Connection.StartOk({"connection_name": "billing"}, "PLAIN", "\0joe\0pass word", "en_US"))
+    login = Login(start_ok({"connection_name": "billing"}, "PLAIN", "\0joe\0pass word"))
     assert (login.user, login.password, login.client) == ("joe", b"pass word", "billing")
 
 
@@ -43,13 +50,21 @@ def test_plain_credentials_are_read():
 )
 def test_other_credentials_are_refused(mechanism, response, text):
     with pytest.raises(AmqpError, match=text):
-        Login(Connection.StartOk({}, mechanism, response, "en_US"))
+        Login(start_ok({}, mechanism, response))
 
 
-@pytest.mark.parametrize("said", [{"capabilities": "odd"}, {"capabilities": {"a": 1}}, {}])
-def test_capabilities_may_be_anything(said):
-    login = Login(Connection.StartOk(said, "PLAIN", "\0a\0b", "en_US"))
-    assert login.capabilities == (said["capabilities"] if isinstance(said.get("capabilities"), dict) else {})
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ({"capabilities": "odd"}, set()),
+        ({"capabilities": {"a": True, "basic.nack": 1}}, set()),
+        ({"capabilities": {"basic.nack": True, "connection.blocked": False}}, {"basic.nack"}),
+        ({"capabilities": {f"n{i}": True for i in range(300)}}, set()),
+        ({}, set()),
+    ],
+)
+def test_capabilities_may_be_anything_and_those_that_are_known_are_kept(said, kept):
+    assert Login(start_ok(said, "PLAIN", "\0a\0b")).capabilities == kept
 
 
 @pytest.mark.parametrize(("asked", "agreed"), [(0, 131_072), (4_096, 4_096), (131_072, 131_072)])

@@ -1,6 +1,17 @@
 from __future__ import annotations
 
-from gateway.amqp.heartbeat import Heartbeat
+import pytest
+
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.heartbeat import Heartbeat, check_beat
+
+
+def test_a_beat_is_empty_and_on_channel_0():
+    check_beat(0, b"")
+    with pytest.raises(AmqpError, match='FRAME_ERROR - type 8, all octets = <<"x">>: unknown_frame'):
+        check_beat(0, b"x")
+    with pytest.raises(AmqpError, match="UNEXPECTED_FRAME - type 8, all octets = <<>>"):
+        check_beat(1, b"")
 
 
 def test_a_beat_is_due_when_nothing_was_sent_for_half_the_interval():

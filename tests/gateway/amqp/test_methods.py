@@ -8,6 +8,7 @@ from pamqp import commands, frame
 from pamqp.commands import Basic, Connection, Exchange, Queue
 
 from gateway.amqp.errors import AmqpError
+from gateway.amqp.field_table import TABLE_FIELDS_MAX
 from gateway.amqp.methods import decode_method, encode_ack, encode_content, encode_method, encode_nack, method_name
 from tests.support import amqp
 
@@ -29,7 +30,8 @@ METHODS = [
 
 
 def as_dict(method):
-    return dict(method)
+    """Return the arguments, tables as lists of their names."""
+    return {name: sorted(value) if isinstance(value, dict) else value for name, value in method}
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
@@ -44,22 +46,45 @@ def test_methods_are_read_as_pamqp_wrote_them(method):
 def test_a_method_cut_short_or_too_long_is_refused(method):
     payload = amqp.method(1, method)[7:-1]
     for size in range(4, len(payload)):
-        with pytest.raises(AmqpError, match="SYNTAX_ERROR"):
+        with pytest.raises(AmqpError, match="FRAME_ERROR - cannot decode <<"):
             decode_method(payload[:size])
-    with pytest.raises(AmqpError, match="bytes too many"):
+    with pytest.raises(AmqpError, match="FRAME_ERROR - cannot decode <<"):
         decode_method(payload + b"\0")
 
 
-@pytest.mark.parametrize("payload", [b"", b"\x00", b"\x00\x3c\x00", b"\x00\x3c\x03\xe7", b"\xff\xff\xff\xff"])
+@pytest.mark.parametrize("payload", [b"\x00\x3c\x03\xe7", b"\xff\xff\xff\xff"])
 def test_an_unknown_method_is_refused(payload):
     with pytest.raises(AmqpError, match="COMMAND_INVALID - unknown method"):
         decode_method(payload)
 
 
+@pytest.mark.parametrize("payload", [b"", b"\x00", b"\x00\x3c\x00"])
+def test_what_is_too_short_for_a_method_is_refused(payload):
+    with pytest.raises(AmqpError, match=r"FRAME_ERROR - type 1, all octets = <<.*>>: unknown_frame"):
+        decode_method(payload)
+
+
 def test_text_that_is_not_utf_8_is_refused():
     payload = b"\x00\x32\x00\x0a\x00\x00\x02\xc3\x28\x00\x00\x00\x00\x00"
-    with pytest.raises(AmqpError, match=r"malformed arguments of queue\.declare"):
+    with pytest.raises(AmqpError, match="FRAME_ERROR - Malformed UTF-8 in shortstr"):
         decode_method(payload)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda table: Queue.Declare(queue="q", arguments=table),
+        lambda table: Queue.Bind(queue="q", exchange="x", arguments=table),
+        lambda table: Exchange.Declare(exchange="x", arguments=table),
+        lambda table: Basic.Consume(queue="q", arguments=table),
+        lambda table: Connection.StartOk(table, "PLAIN", "\0a\0b", "en_US"),
+    ],
+)
+def test_a_table_of_more_fields_than_anybody_needs_is_refused(make):
+    fits = {f"n{i}": i for i in range(TABLE_FIELDS_MAX)}
+    decode_method(amqp.method(1, make(fits))[7:-1])
+    with pytest.raises(AmqpError, match=r"SYNTAX_ERROR - a table in \S+ has more than 256 fields"):
+        decode_method(amqp.method(1, make({**fits, "one": 1}))[7:-1])
 
 
 @given(st.sampled_from(METHODS), st.data())

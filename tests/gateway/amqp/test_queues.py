@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 from pamqp.commands import Queue
 
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import Exchange
+from gateway.amqp.field_table import Field
 from gateway.amqp.queues import VirtualHost
 
 
@@ -46,6 +49,19 @@ def test_what_was_removed_is_not_there_after_a_restart(world):
     assert list(vhost.exchanges.get("x").bindings) == []
     vhost.remove_exchange(vhost.exchanges.get("x"))
     assert reopen(world).exchanges.find("x") is None
+
+
+def test_arguments_are_kept_with_their_types_and_read_as_an_older_gateway_kept_them(world):
+    arguments = {"x-message-ttl": Field("byte", 10), "x-expires": Field("long", 100_000)}
+    add(world.amqp.vhost, "q", arguments=arguments)
+    add(world.amqp.vhost, "old")
+    row = {"durable": True, "auto_delete": False, "arguments": {"x-message-ttl": 7}}
+    world.broker.table("amqp").put(json.dumps(["q", "old"]).encode(), json.dumps(row).encode())
+    vhost = reopen(world)
+    found = {name: (field.kind, field.value) for name, field in vhost.find("q").arguments.items()}
+    assert found == {"x-message-ttl": ("byte", 10), "x-expires": ("long", 100_000)}
+    assert (vhost.find("q").limit_ms, vhost.find("q").lease_ms) == (10, 100_000)
+    assert (vhost.find("old").limit_ms, vhost.find("old").arguments["x-message-ttl"].kind) == (7, "long")
 
 
 def test_an_exchange_that_deletes_itself_goes_with_its_last_binding(world):
@@ -95,9 +111,9 @@ PASSING = [
     {"owner": object()},
     {"owner": object(), "durable": False},
     {"durable": False, "auto_delete": True},
-    {"durable": False, "arguments": {"x-expires": 1_000}},
+    {"durable": False, "arguments": {"x-expires": Field("long", 1_000)}},
 ]
-STAYING = [{}, {"durable": False}, {"auto_delete": True}, {"arguments": {"x-expires": 1_000}}]
+STAYING = [{}, {"durable": False}, {"auto_delete": True}, {"arguments": {"x-expires": Field("long", 1_000)}}]
 
 
 @pytest.mark.parametrize("options", PASSING)

@@ -24,7 +24,12 @@ class Taker:
     def flush(self):
         self.flushes += 1
 
+    channel = None
+
     def on_queue_deleted(self):
+        pass
+
+    def tell_deleted(self):
         self.is_told = True
 
 

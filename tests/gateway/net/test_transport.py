@@ -104,6 +104,57 @@ async def test_connection_is_logged_when_it_comes_and_when_it_goes_with_the_reas
     ]
 
 
+async def until_lost(site):
+    async with asyncio.timeout(5):
+        while len(site.table):
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+async def test_last_words_reach_a_peer_that_is_still_sending(is_paused):
+    async with open_site() as site:
+        site.prepare = lambda handler: setattr(handler, "echoes", False)
+        client, handler = await site.connect_socket()
+        loop = asyncio.get_running_loop()
+        if is_paused:
+            handler.transport.pause_reading()
+        more = loop.create_task(loop.sock_sendall(client, bytes(8 << 20)))
+        await asyncio.sleep(0)
+        handler.transport.write(b"bye")
+        handler.transport.finish()
+        count = handler.calls.count("data")
+        await asyncio.wait_for(more, 5)
+        assert await loop.sock_recv(client, 10) == b"bye"
+        assert await loop.sock_recv(client, 10) == b""
+        assert handler.calls.count("data") == count
+        assert len(site.table) == 1
+        client.close()
+        await until_lost(site)
+
+
+async def test_a_peer_that_does_not_end_is_waited_for_only_so_long():
+    async with open_site() as site:
+        client, handler = await site.connect_socket()
+        handler.transport.finish()
+        handler.transport.finish()
+        assert handler.transport.next_deadline_ms() is not None
+        handler.transport.on_deadline(handler.transport.next_deadline_ms())
+        await until_lost(site)
+        assert handler.calls.count("closed") == 1
+        client.close()
+
+
+async def test_nobody_waits_for_a_peer_that_has_ended():
+    async with open_site() as site:
+        site.prepare = lambda handler: setattr(handler, "closes_at_eof", False)
+        client, handler = await site.connect_socket()
+        client.shutdown(socket.SHUT_WR)
+        await handler.until("eof")
+        handler.transport.finish()
+        await until_lost(site)
+        client.close()
+
+
 async def test_handler_that_fails_costs_its_own_connection_only(caplog):
     caplog.set_level(logging.CRITICAL, "gateway.net.transport")
     async with open_site() as site:

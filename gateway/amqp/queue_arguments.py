@@ -1,0 +1,118 @@
+"""The arguments of a queue: which mean something here, whether they are right, and whether two declarations agree.
+
+Texts and their order are RabbitMQ's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.field_table import INTEGERS, Field
+from gateway.amqp.reply_codes import ReplyCode
+
+EXPIRES = "x-expires"
+MESSAGE_TTL = "x-message-ttl"
+QUEUE_TYPE = "x-queue-type"
+QUEUE_MODE = "x-queue-mode"
+KEPT = (EXPIRES, MESSAGE_TTL)
+CLASSIC = "classic"
+MODES = ("default", "lazy")  # either way messages are on disk
+TIME_MS_MAX = 315_360_000_000  # ten years, RabbitMQ's bound
+
+KeptArguments = dict[str, Field]
+
+
+def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
+    """Return what a new queue keeps of its arguments; `what` says in texts which queue.
+
+    Raises:
+        AmqpError: PRECONDITION_FAILED: an argument is wrong, or not supported.
+    """
+    _check_choice(arguments, QUEUE_TYPE, (CLASSIC,), "type", what)
+    for name, least in ((EXPIRES, 1), (MESSAGE_TTL, 0)):
+        if name in arguments:
+            _check_time(arguments[name], least, f"invalid arg '{name}' for {what}")
+    _check_choice(arguments, QUEUE_MODE, MODES, "mode", what)
+    refuse_arguments([name for name in arguments if name not in {*KEPT, QUEUE_TYPE, QUEUE_MODE}], what)
+    return {name: arguments[name] for name in KEPT if name in arguments}
+
+
+def check_same_arguments(received: Mapping[str, Field], current: Mapping[str, Field], what: str) -> None:
+    """Check that a queue that is there is declared with the arguments that it has.
+
+    Raises:
+        AmqpError: PRECONDITION_FAILED.
+    """
+    _check_choice(received, QUEUE_TYPE, (CLASSIC,), "type", what)
+    _check_choice(received, QUEUE_MODE, MODES, "mode", what)
+    more = [name for name in received if name.startswith("x-") and name not in {*KEPT, QUEUE_TYPE, QUEUE_MODE}]
+    for name in (*KEPT, *more):
+        said, is_so = received.get(name), current.get(name)
+        if said is None or is_so is None:
+            if said is not is_so:
+                raise inequivalent(name, _describe(said), _describe(is_so), what)
+        elif said.value != is_so.value or _class_of(said) != _class_of(is_so):
+            raise inequivalent(name, f"'{_text(said)}'", f"'{_text(is_so)}'", what)
+
+
+def refuse_arguments(names: list[str], what: str, *more: str) -> None:
+    """Refuse what is an extension and not supported: it would not do what it says.
+
+    Raises:
+        AmqpError: PRECONDITION_FAILED.
+    """
+    for name in names:
+        if name.startswith("x-") or name in more:
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{name}' for {what}: not supported")
+
+
+def inequivalent(name: str, received: str, current: str, what: str) -> AmqpError:
+    """Return the answer to a declaration that says something else than what is there."""
+    reason = f"inequivalent arg '{name}' for {what}: received {received} but current is {current}"
+    return AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+
+
+def check_integer(field: Field, start: str) -> int:
+    """Return a whole number; `start` begins the text otherwise.
+
+    Raises:
+        AmqpError: PRECONDITION_FAILED.
+    """
+    if field.kind not in INTEGERS or not isinstance(field.value, int):
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f'{start}: "expected integer, got {field.kind}"')
+    return field.value
+
+
+def _check_time(field: Field, least: int, start: str) -> None:
+    time_ms = check_integer(field, start)
+    if time_ms > TIME_MS_MAX:
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{start}: {{value_too_large,{time_ms}}}")
+    if time_ms < least:
+        why = "value_negative" if time_ms < 0 else "value_zero"
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{start}: {{{why},{time_ms}}}")
+
+
+def _check_choice(arguments: Mapping[str, Field], name: str, choices: tuple[str, ...], noun: str, what: str) -> None:
+    field = arguments.get(name)
+    if field is None or field.text in choices:
+        return
+    why = f"{{unacceptable_type,{field.kind}}}"
+    if field.text is not None:
+        why = f"\"unsupported queue {noun} '{field.text}'\""
+    raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{name}' for {what}: {why}")
+
+
+def _class_of(field: Field) -> str:
+    return "int" if field.kind in INTEGERS else field.kind
+
+
+def _describe(field: Field | None) -> str:
+    return "none" if field is None else f"the value '{_text(field)}' of type '{field.kind}'"
+
+
+def _text(field: Field) -> str:
+    value = field.value
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return str(value).lower()  # as Erlang writes booleans

@@ -1,0 +1,353 @@
+"""What is said to an AMQP server, exchange by exchange, and how its replies are written down.
+
+The same exchanges are had with RabbitMQ (`record_rabbitmq.py`) and with the door (`test_rabbitmq_replies.py`). Each
+begins with a new connection that has channel 1 open, and with neither a queue `q` nor an exchange `x`.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from pamqp import base, commands, header
+from pamqp.commands import Basic, Confirm, Connection, Exchange, Queue, Tx
+
+from tests.support import amqp
+
+Channel = commands.Channel
+RECOVER_ASYNC = 0x003C0064  # pamqp warns of it
+CAPABILITIES = {"consumer_cancel_notify": True, "authentication_failure_close": True}
+
+
+class Step:
+    """One method (or frames made by hand) on a channel of the first connection, or of the other."""
+
+    def __init__(self, said, channel=1, *, by_other=False):
+        self.data = said if isinstance(said, bytes) else amqp.method(channel, said)
+        self.by_other = by_other
+
+
+def at(channel, method):
+    return Step(method, channel)
+
+
+def other(method):
+    return Step(method, by_other=True)
+
+
+def steps_of(exchange):
+    return [step if isinstance(step, Step) else Step(step) for step in exchange]
+
+
+def show(channel, frame):
+    """Return a frame that the server sent as one line."""
+    if isinstance(frame, Channel.Close | Connection.Close):
+        ids = f"{frame.class_id}/{frame.method_id}"
+        return f"{channel} {frame.name.lower()} {frame.reply_code} {ids} {frame.reply_text}"
+    if isinstance(frame, base.Frame):
+        values = [str(getattr(frame, name)) for name in frame.__slots__ if name != "channel_id"]  # means nothing
+        return " ".join([str(channel), frame.name.lower(), *values])
+    return f"{channel} header {frame.body_size}" if isinstance(frame, header.ContentHeader) else f"{channel} body"
+
+
+def raw(index, arguments, channel=1):
+    return amqp.raw_frame(1, channel, struct.pack(">I", index) + arguments)
+
+
+def table(*fields):
+    data = b"".join(bytes([len(name)]) + name + value for name, value in fields)
+    return struct.pack(">I", len(data)) + data
+
+
+def nested(depth):
+    data = table()
+    for _ in range(depth):
+        data = table((b"a", b"F" + data))
+    return data
+
+
+def number(value):
+    return b"I" + struct.pack(">i", value)
+
+
+def long(value):
+    return b"l" + struct.pack(">q", value)
+
+
+def text(value):
+    return b"S" + struct.pack(">I", len(value)) + value
+
+
+def declare_raw(arguments, name=b"q", bits=4):
+    return raw(Queue.Declare.index, b"\0\0" + bytes([len(name)]) + name + bytes([bits]) + arguments)
+
+
+def declare_with(**arguments):
+    named = {"x-" + name.replace("_", "-"): value for name, value in arguments.items()}
+    return Queue.Declare(queue="q", exclusive=True, arguments=named)
+
+
+def ttl(value):
+    return declare_raw(table((b"x-message-ttl", value)))
+
+
+def content_header(size, class_id=60, weight=0):
+    return amqp.raw_frame(2, 1, struct.pack(">HHQH", class_id, weight, size, 0))
+
+
+DECLARE = Queue.Declare(queue="q", exclusive=True)
+CONSUME = Basic.Consume(queue="q", consumer_tag="c")
+MESSAGE = amqp.publish(1, b"1", key="q")
+PUBLISH = amqp.method(1, Basic.Publish(routing_key="q"))
+CLOSE = Channel.Close(200, "", 0, 0)
+BIND = Queue.Bind(queue="q", exchange="amq.direct", routing_key="k")
+UNBIND = Queue.Unbind(queue="q", exchange="amq.direct", routing_key="k")
+DIRECT = Exchange.Declare(exchange="x", exchange_type="direct")
+UNKNOWN_TAG = Basic.Ack(5)
+
+EXCHANGES = {
+    # Queues
+    "passive declare of no queue": [Queue.Declare(queue="none", passive=True)],
+    "passive declare without a name": [Queue.Declare(passive=True)],
+    "passive declare after another": [DECLARE, Queue.Declare(passive=True)],
+    "declare of a reserved name": [Queue.Declare(queue="amq.mine")],
+    "declare of a made name": [Queue.Declare(queue="amq.gen-1")],
+    "declare again, durable": [Queue.Declare(queue="q"), Queue.Declare(queue="q", durable=True)],
+    "declare again, deleting itself": [Queue.Declare(queue="q"), Queue.Declare(queue="q", auto_delete=True)],
+    "declare again, exclusive": [Queue.Declare(queue="q"), DECLARE],
+    "declare again, exclusive no more": [DECLARE, Queue.Declare(queue="q")],
+    "declare again, exclusive and durable": [DECLARE, Queue.Declare(queue="q", exclusive=True, durable=True)],
+    "locked: declare": [DECLARE, other(Queue.Declare(queue="q"))],
+    "locked: passive declare": [DECLARE, other(Queue.Declare(queue="q", passive=True))],
+    "locked: get": [DECLARE, other(Basic.Get(queue="q"))],
+    "locked: consume": [DECLARE, other(Basic.Consume(queue="q"))],
+    "locked: purge": [DECLARE, other(Queue.Purge(queue="q"))],
+    "locked: delete": [DECLARE, other(Queue.Delete(queue="q"))],
+    "locked: bind": [DECLARE, other(BIND)],
+    "locked: unbind": [DECLARE, BIND, other(UNBIND)],
+    "locked: unbind what is not bound": [DECLARE, other(UNBIND)],
+    "delete of no queue": [Queue.Delete(queue="none")],
+    "delete without a name": [Queue.Delete()],
+    "delete if unused": [DECLARE, CONSUME, Queue.Delete(queue="q", if_unused=True)],
+    "delete if empty": [DECLARE, MESSAGE, Queue.Delete(queue="q", if_empty=True)],
+    "delete if unused and empty": [DECLARE, CONSUME, MESSAGE, Queue.Delete(queue="q", if_unused=True, if_empty=True)],
+    "delete with a consumer": [DECLARE, CONSUME, Queue.Delete(queue="q")],
+    "delete with a consumer, unanswered": [DECLARE, CONSUME, Queue.Delete(queue="q", nowait=True)],
+    "delete with a consumer elsewhere": [
+        Queue.Declare(queue="q"), at(2, Channel.Open()), at(2, CONSUME), Queue.Delete(queue="q")
+    ],
+    "delete of a durable one with a consumer": [
+        Queue.Declare(queue="q", durable=True), CONSUME, Queue.Delete(queue="q")
+    ],
+    "cancel-ok of a deleted consumer": [
+        DECLARE, CONSUME, Queue.Delete(queue="q"), Basic.CancelOk("c"), Basic.Qos(prefetch_count=1)
+    ],
+    "purge of no queue": [Queue.Purge(queue="none")],
+    "purge without a name": [Queue.Purge()],
+    "purge": [DECLARE, MESSAGE, Queue.Purge(queue="q")],
+    "text longer than a short string": [Queue.Declare(queue="n" * 250, passive=True)],
+    # Arguments
+    "time to live: text": [declare_with(message_ttl="10")],
+    "time to live: boolean": [declare_with(message_ttl=True)],
+    "time to live: negative": [declare_with(message_ttl=-1)],
+    "time to live: double": [ttl(b"d" + struct.pack(">d", 1.5))],
+    "time to live: float": [ttl(b"f" + struct.pack(">f", 1.5))],
+    "time to live: decimal": [ttl(b"D\0\0\0\0\5")],
+    "time to live: void": [ttl(b"V")],
+    "time to live: table": [ttl(b"F" + table())],
+    "time to live: array": [ttl(b"A\0\0\0\0")],
+    "time to live: octets": [ttl(b"x\0\0\0\0")],
+    "time to live: moment": [ttl(b"T" + struct.pack(">q", 5))],
+    "time to live: other width": [ttl(long(10)), ttl(number(10))],
+    "time to live: longest": [ttl(long(315_360_000_000))],
+    "time to live: too long": [ttl(long(315_360_000_001))],
+    "time to live: other": [declare_with(message_ttl=10), declare_with(message_ttl=20)],
+    "time to live: other type": [declare_with(message_ttl=10), declare_with(message_ttl="10")],
+    "time to live: gone": [declare_with(message_ttl=10), DECLARE],
+    "time to live: new": [DECLARE, ttl(long(10))],
+    "time to live: first of two": [
+        declare_raw(table((b"x-message-ttl", number(10)), (b"x-message-ttl", text(b"a")))),
+        declare_with(message_ttl=10),
+    ],
+    "expiry: zero": [declare_with(expires=0)],
+    "expiry: negative": [declare_with(expires=-5)],
+    "expiry: text": [declare_with(expires="abc")],
+    "expiry before time to live": [declare_with(message_ttl="a", expires="b")],
+    "queue type: unknown": [declare_with(queue_type="odd")],
+    "queue type: number": [declare_with(queue_type=1)],
+    "queue type: gone": [declare_with(queue_type="classic"), DECLARE],
+    "queue type: new": [DECLARE, declare_with(queue_type="classic")],
+    "queue mode: unknown": [declare_with(queue_mode="odd")],
+    "queue mode: number": [declare_with(queue_mode=1)],
+    "queue mode: gone": [declare_with(queue_mode="lazy"), DECLARE],
+    "length: new": [DECLARE, declare_with(max_length=1)],
+    "unknown argument": [declare_with(odd=1)],
+    "table of an unknown type": [declare_raw(table((b"a", b"Z\0")))],
+    "table cut short": [declare_raw(struct.pack(">I", 100) + b"abc")],
+    "table with a value that is longer": [declare_raw(table((b"a", b"S\0\0\0\xff")))],
+    "table 15 deep": [declare_raw(nested(14))],
+    "table 100 deep": [declare_raw(nested(100))],
+    "table of 256 fields": [declare_raw(table(*[(b"a", b"V")] * 256))],
+    "table of 40,000 fields": [declare_raw(table(*[(b"a", b"V")] * 40_000))],
+    # Bindings
+    "bind no queue": [Queue.Bind(queue="none", exchange="amq.direct", routing_key="k")],
+    "bind to no exchange": [DECLARE, Queue.Bind(queue="q", exchange="none", routing_key="k")],
+    "bind neither": [Queue.Bind(queue="none", exchange="nox", routing_key="k")],
+    "bind to the default exchange": [DECLARE, Queue.Bind(queue="q", exchange="", routing_key="k")],
+    "bind no queue to the default exchange": [Queue.Bind(queue="none", exchange="", routing_key="k")],
+    "bind without a name": [Queue.Bind(exchange="amq.direct")],
+    "bind twice": [DECLARE, BIND, BIND],
+    "bind the last by its name": [
+        DECLARE,
+        Queue.Bind(exchange="amq.direct"),
+        amqp.publish(1, b"1", exchange="amq.direct", key="q"),
+        Queue.Declare(queue="q", passive=True),
+    ],
+    "bind with an empty key": [
+        DECLARE,
+        Queue.Bind(queue="q", exchange="amq.direct"),
+        amqp.publish(1, b"1", exchange="amq.direct", key=""),
+        Queue.Declare(queue="q", passive=True),
+    ],
+    "unbind": [DECLARE, BIND, UNBIND, UNBIND],
+    "unbind what is not bound": [DECLARE, UNBIND],
+    "unbind no queue": [Queue.Unbind(queue="none", exchange="amq.direct", routing_key="k")],
+    "unbind from no exchange": [DECLARE, Queue.Unbind(queue="q", exchange="none", routing_key="k")],
+    "unbind neither": [Queue.Unbind(queue="none", exchange="nox", routing_key="k")],
+    "unbind from the default exchange": [DECLARE, Queue.Unbind(queue="q", exchange="", routing_key="q")],
+    "unbind no queue from the default exchange": [Queue.Unbind(queue="none", exchange="", routing_key="q")],
+    "unbind without a name": [Queue.Unbind(exchange="amq.direct")],
+    # Exchanges
+    "passive declare of the default exchange": [Exchange.Declare(exchange="", passive=True)],
+    "declare of the default exchange": [Exchange.Declare(exchange="")],
+    "passive declare of no exchange": [Exchange.Declare(exchange="none", passive=True)],
+    "declare of a reserved exchange": [Exchange.Declare(exchange="amq.mine")],
+    "passive declare of a reserved exchange": [Exchange.Declare(exchange="amq.mine", passive=True)],
+    "declare of a system exchange": [Exchange.Declare(exchange="amq.topic", exchange_type="topic", durable=True)],
+    "declare of a system exchange, other type": [
+        Exchange.Declare(exchange="amq.topic", exchange_type="direct", durable=True)
+    ],
+    "declare of an unknown type": [Exchange.Declare(exchange="x", exchange_type="x-odd")],
+    "declare again, durable exchange": [
+        DIRECT, Exchange.Declare(exchange="x", exchange_type="direct", durable=True)
+    ],
+    "declare again, exchange that deletes itself": [
+        DIRECT, Exchange.Declare(exchange="x", exchange_type="direct", auto_delete=True)
+    ],
+    "declare again, internal exchange": [
+        DIRECT, Exchange.Declare(exchange="x", exchange_type="direct", internal=True)
+    ],
+    "delete of the default exchange": [Exchange.Delete(exchange="")],
+    "delete of a system exchange": [Exchange.Delete(exchange="amq.topic")],
+    "delete of no reserved exchange": [Exchange.Delete(exchange="amq.none")],
+    "delete of no exchange": [Exchange.Delete(exchange="none")],
+    "delete of no exchange if unused": [Exchange.Delete(exchange="none", if_unused=True)],
+    "delete of a bound exchange if unused": [
+        DECLARE,
+        DIRECT,
+        Queue.Bind(queue="q", exchange="x", routing_key="k"),
+        Exchange.Delete(exchange="x", if_unused=True),
+    ],
+    # Messages
+    "unknown tag: ack": [UNKNOWN_TAG],
+    "unknown tag: ack of all up to it": [Basic.Ack(5, multiple=True)],
+    "unknown tag: ack of 0": [Basic.Ack(0)],
+    "ack of all": [Basic.Ack(0, multiple=True), Basic.Qos()],
+    "unknown tag: largest": [Basic.Ack(-1)],
+    "unknown tag: nack": [Basic.Nack(5)],
+    "unknown tag: nack of all up to it": [Basic.Nack(5, multiple=True)],
+    "unknown tag: reject": [Basic.Reject(5)],
+    "unknown tag: second ack": [DECLARE, MESSAGE, Basic.Get(queue="q"), Basic.Ack(1), Basic.Ack(1)],
+    "unknown tag: got without": [DECLARE, MESSAGE, Basic.Get(queue="q", no_ack=True), Basic.Ack(1)],
+    "get from no queue": [Basic.Get(queue="none")],
+    "get without a name": [Basic.Get()],
+    "get nothing": [DECLARE, Basic.Get(queue="q")],
+    "consume no queue": [Basic.Consume(queue="none")],
+    "consume without a name": [Basic.Consume()],
+    "consume with a tag in use": [DECLARE, CONSUME, CONSUME],
+    "consume alone what others consume": [
+        DECLARE, CONSUME, Basic.Consume(queue="q", consumer_tag="d", exclusive=True)
+    ],
+    "consume what another has alone": [
+        DECLARE,
+        Basic.Consume(queue="q", consumer_tag="c", exclusive=True),
+        Basic.Consume(queue="q", consumer_tag="d"),
+    ],
+    "consume with an unknown argument": [
+        DECLARE, Basic.Consume(queue="q", consumer_tag="c", arguments={"x-odd": 1})
+    ],
+    "consume with a priority that is text": [
+        DECLARE, Basic.Consume(queue="q", consumer_tag="c", arguments={"x-priority": "1"})
+    ],
+    "consume from an offset": [
+        DECLARE, Basic.Consume(queue="q", consumer_tag="c", arguments={"x-stream-offset": 1})
+    ],
+    "cancel nothing": [Basic.Cancel("none")],
+    "prefetch of bytes": [Basic.Qos(prefetch_size=1)],
+    "recover": [Basic.Recover(requeue=True)],
+    "recover to the same": [Basic.Recover(requeue=False)],
+    "recover unanswered": [raw(RECOVER_ASYNC, b"\1"), Basic.Qos()],
+    "recover unanswered to the same": [raw(RECOVER_ASYNC, b"\0")],
+    "publish to no exchange": [amqp.publish(1, b"1", exchange="none")],
+    "publish to an internal exchange": [
+        Exchange.Declare(exchange="x", exchange_type="direct", internal=True), amqp.publish(1, b"1", exchange="x")
+    ],
+    "publish at once": [amqp.publish(1, b"1", immediate=True)],
+    "publish to nobody": [amqp.publish(1, b"1", exchange="amq.direct", key="none", mandatory=True)],
+    "expiration with a unit": [amqp.publish(1, b"1", expiration="10s")],
+    "expiration that is negative": [amqp.publish(1, b"1", expiration="-1")],
+    "expiration that is too long": [amqp.publish(1, b"1", expiration="315360000001")],
+    "publish as another user": [amqp.publish(1, b"1", user_id="me")],
+    "copies that are no array": [amqp.publish(1, b"1", headers={"CC": "a"})],
+    "confirms": [Confirm.Select()],
+    "confirms unanswered": [Confirm.Select(nowait=True), Basic.Qos()],
+    "content of another class": [PUBLISH, content_header(1, class_id=50)],
+    "content with a weight": [PUBLISH, content_header(1, weight=1)],
+    "content without a size": [PUBLISH, amqp.raw_frame(2, 1, b"\0\x3c\0\0")],
+    "content larger than any": [PUBLISH, content_header(2**40)],
+    "content longer than its header says": [PUBLISH, content_header(1) + amqp.raw_frame(3, 1, b"xx")],
+    "method instead of a header": [PUBLISH, Basic.Qos()],
+    "body instead of a header": [PUBLISH, amqp.raw_frame(3, 1, b"x")],
+    "method instead of a body": [PUBLISH, content_header(5), Basic.Qos()],
+    "header instead of a body": [PUBLISH, content_header(5), content_header(5)],
+    "body alone": [amqp.raw_frame(3, 1, b"x")],
+    "header alone": [content_header(1)],
+    "body on channel 0": [amqp.raw_frame(3, 0, b"x")],
+    # Channels
+    "open twice": [Channel.Open()],
+    "method on no channel": [at(5, Basic.Qos())],
+    "body on no channel": [amqp.raw_frame(3, 5, b"x")],
+    "open the highest number": [at(65_535, Channel.Open()), at(65_535, Basic.Qos())],
+    "stop the flow": [Channel.Flow(active=False)],
+    "start the flow": [Channel.Flow(active=True)],
+    "close": [CLOSE, Channel.Open()],
+    "use after close": [CLOSE, Basic.Qos()],
+    "closed by us": [UNKNOWN_TAG, Channel.CloseOk(), Channel.Open()],
+    "closed by us, others go on": [at(2, Channel.Open()), UNKNOWN_TAG, at(2, Basic.Qos())],
+    "closed by both": [UNKNOWN_TAG, CLOSE, Channel.CloseOk(), Channel.Open(), Basic.Qos()],
+    "closed by both, late answer": [UNKNOWN_TAG, CLOSE, Channel.Open(), Channel.CloseOk(), Basic.Qos()],
+    "closed by us, used before the answer": [UNKNOWN_TAG, Basic.Qos(), MESSAGE, Channel.CloseOk(), Channel.Open()],
+    "close-ok late": [CLOSE, Channel.CloseOk(), at(2, Channel.Open())],
+    "close-ok twice": [UNKNOWN_TAG, Channel.CloseOk(), Channel.CloseOk(), Channel.Open()],
+    "close of no channel": [at(9, CLOSE)],
+    # Connection
+    "new secret": [at(0, Connection.UpdateSecret("guest", "why"))],
+    "new secret that is wrong": [at(0, Connection.UpdateSecret("odd", "why"))],
+    "new secret on a channel": [Connection.UpdateSecret("odd", "why")],
+    "close of the connection on a channel": [Connection.Close(200, "", 0, 0)],
+    "open of the connection again": [at(0, Connection.Open("/"))],
+    "channel method on channel 0": [at(0, Channel.Open())],
+    "basic method on channel 0": [at(0, Basic.Qos())],
+    "method of the server": [Queue.PurgeOk(message_count=0)],
+    "unknown method": [raw(0x003C00FF, b"")],
+    "octets too few for a method": [amqp.raw_frame(1, 1, b"\0\x32")],
+    "arguments cut short": [raw(Queue.Declare.index, b"\0")],
+    "arguments too long": [raw(Basic.Qos.index, bytes(7) + b"more")],
+    "name that is no text": [raw(Queue.Declare.index, b"\0\0\1\xff\4" + table())],
+    "key that is no text": [raw(Basic.Publish.index, b"\0\0\0\1\xff\0") + content_header(0)],
+    "heartbeat on a channel": [amqp.raw_frame(8, 1, b"")],
+    "heartbeat with a payload": [amqp.raw_frame(8, 0, b"x")],
+    "frame of an unknown type": [amqp.raw_frame(7, 1, b"")],
+    "frame without its end": [amqp.raw_frame(1, 1, struct.pack(">I", Basic.Qos.index) + bytes(7), 0)],
+    "long frame without its end": [amqp.raw_frame(3, 1, b"0123456789abcdefghi", 7)],
+    "transactions": [Tx.Select()],
+}  # fmt: skip

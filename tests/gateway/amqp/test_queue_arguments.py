@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.field_table import Field
+from gateway.amqp.queue_arguments import check_arguments, check_integer, check_same_arguments, refuse_arguments
+
+WHAT = "queue 'q' in vhost '/'"
+
+
+def number(value, kind="signedint"):
+    return Field(kind, value)
+
+
+def text(value):
+    return Field("longstr", value)
+
+
+def refused(call, *args):
+    with pytest.raises(AmqpError) as caught:
+        call(*args)
+    assert caught.value.code == 406
+    return caught.value.reason
+
+
+def test_what_means_something_is_kept():
+    given = {
+        "x-queue-type": text(b"classic"),
+        "x-queue-mode": text(b"lazy"),
+        "x-message-ttl": number(0),
+        "x-expires": number(1),
+        "odd": text(b"mine"),
+    }
+    assert list(check_arguments(given, WHAT)) == ["x-expires", "x-message-ttl"]
+    assert check_arguments({}, WHAT) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "why"),
+    [
+        ("x-queue-type", text(b"quorum"), "\"unsupported queue type 'quorum'\""),
+        ("x-queue-type", number(1), "{unacceptable_type,signedint}"),
+        ("x-queue-mode", text(b"brisk"), "\"unsupported queue mode 'brisk'\""),
+        ("x-message-ttl", number(-1), "{value_negative,-1}"),
+        ("x-message-ttl", number(315_360_000_001), "{value_too_large,315360000001}"),
+        ("x-message-ttl", Field("bool", value=True), '"expected integer, got bool"'),
+        ("x-expires", number(0), "{value_zero,0}"),
+        ("x-max-length", number(1), "not supported"),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_words_of_rabbitmq(name, field, why):
+    assert refused(check_arguments, {name: field}, WHAT) == f"invalid arg '{name}' for {WHAT}: {why}"
+
+
+def test_the_same_number_of_another_width_is_the_same():
+    check_same_arguments({"x-expires": number(5, "long")}, {"x-expires": number(5, "byte")}, WHAT)
+    check_same_arguments({"x-queue-type": text(b"classic"), "odd": number(1)}, {}, WHAT)
+
+
+@pytest.mark.parametrize(
+    ("received", "current", "said"),
+    [
+        (number(5), number(6), "received '5' but current is '6'"),
+        (text(b"5"), number(5), "received '5' but current is '5'"),
+        (None, number(5), "received none but current is the value '5' of type 'signedint'"),
+        (Field("bool", value=True), None, "received the value 'true' of type 'bool' but current is none"),
+        (text(b"\xffa"), None, "received the value '\ufffda' of type 'longstr' but current is none"),
+    ],
+)
+def test_what_differs_is_said(received, current, said):
+    both = [{"x-expires": one} if one else {} for one in (received, current)]
+    assert refused(check_same_arguments, *both, WHAT) == f"inequivalent arg 'x-expires' for {WHAT}: {said}"
+
+
+def test_extensions_are_refused_and_the_rest_passes():
+    refuse_arguments(["mine", "alternate-exchange"], WHAT)
+    assert refused(refuse_arguments, ["mine", "x-odd"], WHAT) == f"invalid arg 'x-odd' for {WHAT}: not supported"
+    assert "alternate" in refused(refuse_arguments, ["alternate-exchange"], WHAT, "alternate-exchange")
+
+
+def test_whole_numbers_are_told_from_others():
+    assert check_integer(number(7, "unsignedshort"), "a") == 7
+    assert refused(check_integer, Field("double", 1.0), "a") == 'a: "expected integer, got double"'
