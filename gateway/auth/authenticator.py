@@ -200,10 +200,11 @@ class Authenticator:
         return self._checks.add(host, self._digest(b"name", name)[:16], digest, check, found)
 
     def _found(self, user: User, then: Then, is_right: bool | None) -> None:  # noqa: FBT001  # called so by the checks
+        known = self._users.get(user.name)  # as it is now: settings may have been read again meanwhile
         if is_right is None:
             self._answer(then, Refusal.BUSY)
-        elif is_right and self._users.get(user.name) is user:
-            self._answer(then, Identity(user.name, user.may))
+        elif is_right and known is not None and known.kept == user.kept:
+            self._answer(then, Identity(known.name, known.may))
         else:
             self._answer(then, Refusal.WRONG)
 

@@ -286,3 +286,21 @@ def test_open_ways_in_are_said():
 )
 def test_loopback_peers_are_known(peer, is_here):
     assert is_loopback(peer) is is_here
+
+
+@pytest.mark.parametrize(
+    ("password", "may_come_in"), [("secret", True), ("other", False)], ids=["same password", "another password"]
+)
+def test_login_under_way_goes_by_the_settings_that_are_read_meanwhile(kept, password, may_come_in):
+    site = Site(users={"alice": {"password_hash": kept}})
+    site.work.holds = True
+    answers = site.ask("mqtt", "alice", b"secret", FAR)
+    alice = {"password_hash": quick_hash(password), "may_subscribe": False}
+    settings = AuthSettings.model_validate({"users": {"alice": alice}})
+    site.auth.reload(settings, site.auth.make_users(settings, {}))
+    site.work.finish()
+    (answer,) = answers
+    if may_come_in:
+        assert not answer.may.may_subscribe(b"t")
+    else:
+        assert answer is Refusal.WRONG
