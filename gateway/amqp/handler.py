@@ -256,8 +256,7 @@ class AmqpHandler(ConnectionHandler):
             self._end(event)
 
     def _note_denied(self, event: Event, name: str) -> None:
-        if self._denials is None:
-            self._denials = Denials(self._transport.conn_id, self._identity.user)
+        self._denials = self._denials or Denials(self._transport.conn_id, self._identity.user)
         self._denials.note("publish" if isinstance(event, PublishRun) else "operation", name)
 
     def _do_login(self, event: LoginAsked, connection: AmqpConnection) -> None:
