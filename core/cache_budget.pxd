@@ -49,7 +49,7 @@ cdef class Cache:
     cpdef put(self, key, value)
 
     @cython.locals(size="long long")
-    cdef long long _size_of(self, key, value) except -1
+    cdef _size_of(self, key, value)
 
     cpdef drop(self, key)
 

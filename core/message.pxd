@@ -38,9 +38,6 @@ cdef class Route:
     cdef public bytes prefix
     cdef public DispatchSet dispatch
 
-    @cython.locals(size="long long", dispatch=DispatchSet)
-    cpdef long long measure(self, long long generation) except -1
-
 
 @cython.final
 cdef class PublishBatch:

@@ -14,8 +14,6 @@ cdef class Target:
     cdef public Route route
     cdef public object error
 
-    cpdef long long measure(self, long long generation) except -1
-
 
 cdef class Publisher:
     cdef Broker _broker
