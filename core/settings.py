@@ -55,5 +55,6 @@ class StoreSettings(BaseModel, frozen=True, extra="forbid"):
     store_port: Annotated[int, Field(ge=0, le=65_535)] | None = None  # stamped with store_host; None: the broker's
     disk_free_bytes_min: Annotated[int, Field(ge=0, le=1 << 62)] = 256 * MIB  # less holds publishers back; 0: full
     segments_mapped_max: Annotated[int, Field(ge=2, le=4096)] = 64  # full segments kept mapped for readers
+    accept_loss: bool = False  # go on where the log lacks what was on disk before; else the start is refused
     flush: FlushSettings = FlushSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -28,6 +28,7 @@ TAKES_EFFECT = {
     "store.store_port": NEXT_START,
     "store.disk_free_bytes_min": AT_ONCE,
     "store.segments_mapped_max": NEXT_START,
+    "store.accept_loss": NEXT_START,
     "store.flush.mode": NEXT_START,
     "store.flush.interval_ms": AT_ONCE,
     "store.retention.age_hours": AT_ONCE,

@@ -9,6 +9,7 @@ from pathlib import Path
 from core.errors import DataFolderUnusableError
 from core.store.layout import CONFIRMED_FILE
 from core.store.mapped_file import MappedFile
+from core.store.sync_plan import SyncPlan
 
 FILE_BYTES = 4096
 _FIELDS = struct.Struct(">qqI")  # end of the log, store time of its last record, CRC over both
@@ -21,6 +22,7 @@ class Confirmed:
 
     def __init__(self, file: MappedFile) -> None:
         self._file = file
+        self._is_dirty = True
 
     @classmethod
     def create(cls, data_dir: Path) -> Confirmed:
@@ -43,6 +45,27 @@ class Confirmed:
         """Say that the log is on disk up to `end`, where the last record has that store time."""
         checked = struct.pack(">qq", end, store_ms)
         self._file.view[: _FIELDS.size] = checked + zlib.crc32(checked).to_bytes(4, "big")
+        self._is_dirty = True
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._file.path
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether the file says something that is not sound; one that was never set says nothing."""
+        return self.get() is None and any(self._file.view[: _FIELDS.size])
+
+    def begin_sync(self, plan: SyncPlan) -> None:
+        """Add to `plan` what forces what was set last to disk: never more than the flush before it covered."""
+        if self._is_dirty:
+            self._is_dirty = False
+            plan.add_file(self._file.fd, self)
+
+    def sync_failed(self) -> None:
+        """Let the next plan cover it again."""
+        self._is_dirty = True
 
     def get(self) -> tuple[int, int] | None:
         """Return the end of the log and the store time of its last record; None where the file does not say."""

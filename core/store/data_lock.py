@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from core.errors import DataFolderInUseError, DataFolderUnusableError, LmqError
-from core.store.disk import replace_file
+from core.store.disk import make_folder, replace_file
 
 FORMAT = "lmq-gateway 1"
 _DIGITS_MAX = 20
@@ -33,7 +33,7 @@ class DataLock:
         """
         fd = -1
         try:
-            data_dir.mkdir(parents=True, exist_ok=True)
+            make_folder(data_dir)
             fd = os.open(data_dir / "lock", os.O_RDWR | os.O_CREAT, 0o644)
             _lock(fd, data_dir)
             os.ftruncate(fd, 0)

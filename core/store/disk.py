@@ -89,6 +89,30 @@ def sync_folder(path: Path) -> None:
         os.close(fd)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it that are missing; when this returns their names are on disk.
+
+    Raises:
+        FlushFailedError: The disk refused.
+        OSError: It cannot be made.
+    """
+    if not path.is_dir():
+        make_folder(path.parent)
+        path.mkdir(exist_ok=True)
+    with suppress(PermissionError):  # somebody else's folder: who made it saw to it
+        sync_folder(path.parent)
+
+
+def make_durable(fd: int, path: Path) -> None:
+    """Force a file that is new, or has a new name, to disk: what it holds, then its name.
+
+    Raises:
+        FlushFailedError: The disk refused.
+    """
+    sync_file(fd)
+    sync_folder(path.parent)
+
+
 @contextmanager
 def new_file(path: Path, *, keep: Path | None = None) -> Iterator[int]:
     """Make or replace a file in one step: it is there whole and synced after the block, or as before it.

@@ -41,7 +41,7 @@ class Flusher:
         self._segments = segments
         self._definitions = definitions
         self._confirmed = confirmed
-        self._is_folder_synced = False
+        self._named: MappedFile | None = None  # the newest segment when the log's folder was synced last
         self._flush = Flush(0, 0)  # the one under way, or the last
         self.is_refused = False  # once the disk refused a sync: what it says of later ones proves nothing
         self.flushed_until = -1  # nothing is known before the first flush
@@ -55,6 +55,7 @@ class Flusher:
             return flush
         for other in others:
             other.begin_sync(flush)
+        self._confirmed.begin_sync(flush)
         snapshot = self._definitions.begin_commit()
         if not snapshot.is_done:
             flush.add_step(partial(self._definitions.commit, snapshot))
@@ -67,9 +68,9 @@ class Flusher:
             flush.add_file(file.fd)
         if segments.newest is not None:
             flush.add_file(segments.newest.fd)
-        if flush.full or not self._is_folder_synced:  # the log has another file since
+        if segments.newest is not self._named:  # the log has another file since
             flush.add_step(partial(sync_folder, segments.folder))
-            self._is_folder_synced = True
+            self._named = segments.newest
 
     def end(self) -> int:
         """Say that all of it is done; return the end of the log that is safe now."""
@@ -89,7 +90,7 @@ class Flusher:
         flush = self._flush
         flush.fail()
         self._segments.unsynced = flush.full + self._segments.unsynced
-        self._is_folder_synced = False
+        self._named = None
         self.is_refused |= is_refused
 
     def flush(self, others: Iterable[Syncable]) -> int:

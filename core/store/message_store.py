@@ -17,22 +17,23 @@ from core.settings import StoreSettings
 from core.store.commit_log import CommitLog
 from core.store.confirmed import Confirmed
 from core.store.data_lock import DataLock
-from core.store.disk import free_bytes
+from core.store.disk import free_bytes, sync_folder
 from core.store.dispatch_set import DispatchSets
 from core.store.flush import Flush, Flusher
 from core.store.journal import Journal
-from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER
+from core.store.layout import INDEX_FOLDER
 from core.store.log_scan import LogScan
+from core.store.opening import open_log
 from core.store.pages_ahead import PagesAhead
 from core.store.places import Places
 from core.store.puncher import Puncher
 from core.store.queue_index import QueueIndex
 from core.store.queue_reader import QueueReader
-from core.store.recovery import Recovered, recover
+from core.store.recovery import Recovered
 from core.store.retention import Retention
 from core.store.segments import Segments
 from core.store.side_files import SideFiles, unusable
-from core.store.sync_plan import FDS_MAX
+from core.store.sync_plan import FDS_MAX, Syncable, sync_now
 from core.store.table import Definitions, Table
 
 
@@ -101,16 +102,25 @@ class MessageStore:
 
     @classmethod
     def _open_locked(cls, data_dir: Path, settings: StoreSettings, lock: DataLock) -> MessageStore:
-        for name in (COMMIT_LOG_FOLDER, INDEX_FOLDER, "places", "journals"):
-            (data_dir / name).mkdir(exist_ok=True)
-        segments = Segments(
-            data_dir / COMMIT_LOG_FOLDER, data_dir, settings.segment_bytes, settings.segments_mapped_max
-        )
-        recovered = recover(segments, data_dir / INDEX_FOLDER)
         definitions = Definitions.open(data_dir / "definitions.db")
-        store = cls(data_dir, settings, lock, segments, recovered, definitions)
-        store.flush()
+        try:
+            segments, recovered = open_log(data_dir, settings, definitions.covered_until)
+            store = cls(data_dir, settings, lock, segments, recovered, definitions)
+            sync_folder(data_dir)
+            store.flush()
+            store.confirm()
+        except BaseException:
+            definitions.let_go()
+            raise
         return store
+
+    def confirm(self) -> None:
+        """Force to disk how far the log was flushed last.
+
+        Raises:
+            FlushFailedError: The disk refused.
+        """
+        sync_now(self._confirmed)
 
     def note_time(self, now_ms: int) -> None:
         """Let records from now on be stored no earlier than `now_ms`."""
@@ -301,7 +311,7 @@ class MessageStore:
 
     def needs_flush(self) -> bool:
         """Return whether anything was written that no flush has covered yet."""
-        return self.needs_log_flush() or self._definitions.dirty or self._side_files.dirty
+        return self.needs_log_flush() or self._definitions.dirty or self._side_files.dirty or self._names.dirty
 
     def begin_flush(self, *, is_all: bool = True, fds_max: int = FDS_MAX) -> Flush:
         """Return what forces all that was written so far to disk; any thread may do it, one flush at a time.
@@ -312,7 +322,7 @@ class MessageStore:
             is_all: Not the log alone.
             fds_max: How many files the flush may name; those after them are synced by its steps.
         """
-        return self._flusher.begin(self._side_files.all() if is_all else None, fds_max)
+        return self._flusher.begin(self._all() if is_all else None, fds_max)
 
     def end_flush(self) -> None:
         """Say that what `begin_flush` returned was done."""
@@ -329,7 +339,10 @@ class MessageStore:
             FlushFailedError: The disk refused; nothing after `flushed_until` may be promised.
             DiskFullError: No room for definitions.
         """
-        return self._flusher.flush(self._side_files.all())
+        return self._flusher.flush(self._all())
+
+    def _all(self) -> list[Syncable]:
+        return [*self._side_files.all(), self._names]
 
     def prepare(self) -> None:
         """Make room and pages ready ahead of the writer, write the index of full segments, give room back.
@@ -340,7 +353,8 @@ class MessageStore:
             DiskFullError: No room for the next segment; the writer is told when it needs it.
             FlushFailedError: The disk refused.
         """
-        self._index.write_full()
+        self._segments.delete_dropped()
+        self._index.write_full(self._flusher.flushed_until)
         self._segments.trim()
         if self._segments.newest is None and self.free_bytes() < self.settings.segment_bytes:
             raise DiskFullError(str(self.data_dir))
@@ -386,10 +400,11 @@ class MessageStore:
         self._is_open = False
         try:
             self._puncher.finish()
-            self._names.write_out()
-            self._index.write_full()
             if not self._flusher.is_refused:
                 self.flush()
+                self._segments.delete_dropped()
+                self._index.write_full(self.flushed_until)
+                self.confirm()
         finally:
             self._let_go()
 

@@ -152,8 +152,11 @@ class QueueIndex:
         count = self.names.count
         return IndexPart(base, entries, count, self.names.fingerprint(count), log_position)
 
-    def write_full(self) -> None:
+    def write_full(self, flushed_until: int) -> None:
         """Write the files of full segments that have none yet; may run on another thread.
+
+        Args:
+            flushed_until: So far the log is on disk. No file may say more than the log will after a power cut.
 
         Raises:
             DiskFullError: No room; the entries stay in memory.
@@ -161,7 +164,7 @@ class QueueIndex:
         """
         for part in self.parts:
             source = part.source
-            if isinstance(source, HeadIndex):
+            if isinstance(source, HeadIndex) and part.log_position <= flushed_until:
                 self.names.sync()
                 if part.log_position:
                     self.write_next_offsets(source, part.names_count, part.fingerprint, part.log_position)

@@ -17,7 +17,8 @@ cdef class QueueNames:
     cdef readonly int count
     cdef readonly long long top
     cdef public object restored_path
-    cdef bint is_dirty
+    cdef long long writes
+    cdef long long synced
     cdef bint is_named
     cdef object text_memory
     cdef object start_memory

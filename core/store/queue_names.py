@@ -11,12 +11,14 @@ Source: docs/storage-format.md, "Queue names".
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from core import octets
-from core.errors import CorruptRecordError, InvalidNameError
+from core.errors import CorruptRecordError, DiskFullError, FlushFailedError, InvalidNameError
 from core.store.arena import Arena
 from core.store.disk import sync_file, sync_folder, write_all
+from core.store.sync_plan import SyncPlan
 
 NAME_BYTES_MAX = 1_024
 _NAME_BYTES_MAX = NAME_BYTES_MAX
@@ -86,7 +88,8 @@ class QueueNames:
         self.files = files
         self.count = 0
         self.restored_path: Path | None = None  # which of the two files was damaged, and is made good by the other
-        self.is_dirty = True
+        self.writes = 1  # to the files, with what was there at the start
+        self.synced = 0  # so many of them are on disk
         self.is_named = False  # the folder that names the files was synced
         self.text_memory = Arena(4_096)
         self.start_memory = Arena(4_096)
@@ -281,28 +284,48 @@ class QueueNames:
                 try:
                     file.append(memoryview(self.text)[file.written : self.top])
                 finally:
-                    self.is_dirty = True  # after the write: a sync that began before it does not cover it
+                    self.writes += 1  # after the write: a sync that began before it does not cover it
 
     def sync(self) -> None:
-        """Force what was written out before the call to disk; may run on another thread.
+        """Force what was written out before the call to disk; may run on several threads.
 
         Raises:
             FlushFailedError: The disk refused.
         """
-        if not self.is_dirty:
+        writes = self.writes
+        if writes == self.synced:
             return
-        self.is_dirty = False
+        for file in self.files:
+            sync_file(file.fd)
+        if not self.is_named:
+            sync_folder(self.files[0].path.parent)
+            self.is_named = True
+        self.synced = max(self.synced, writes)
+
+    @property
+    def dirty(self) -> bool:
+        """Whether there are names that no sync has covered yet."""
+        return self.writes != self.synced or any(file.written < self.top for file in self.files)
+
+    def begin_sync(self, plan: SyncPlan) -> None:
+        """Add to `plan` what forces all names to disk; where there is no room for them, those that were written out."""
         try:
-            for file in self.files:
-                sync_file(file.fd)
-            if not self.is_named:
-                sync_folder(self.files[0].path.parent)
-                self.is_named = True
-        except BaseException:
-            self.is_dirty = True
-            raise
+            self.write_out()
+        except DiskFullError:
+            pass
+        except OSError as error:
+            plan.add_step(partial(_refuse, error))
+        if self.writes != self.synced:
+            plan.add_step(self.sync)
+
+    def sync_failed(self) -> None:
+        """Do nothing: `sync` counts what it covered."""
 
     def close(self) -> None:
         """Let go of the files, without writing; a second call does nothing."""
         for file in self.files:
             file.close()
+
+
+def _refuse(error: OSError) -> None:
+    raise FlushFailedError(error.strerror or str(error)) from error

@@ -15,8 +15,19 @@ from core.store.disk import new_file, write_all
 from core.store.dispatcher import Dispatcher
 from core.store.gap_file import finish_gaps
 from core.store.head_index import HeadIndex
-from core.store.layout import GAPS_SUFFIX, NAMES_FILE, NEXT_OFFSETS_FILE, segment_name
+from core.store.layout import (
+    BLANK_BYTES,
+    GAPS_SUFFIX,
+    NAMES_FILE,
+    NEXT_OFFSETS_FILE,
+    RECORD_BYTES_MIN,
+    segment_name,
+    segment_paths,
+)
+from core.store.log_check import LogCheck
+from core.store.log_survey import Stretch
 from core.store.mapped_file import MappedFile, disk_bytes
+from core.store.mend import fill_holes, next_base
 from core.store.next_offsets import read_next_offsets
 from core.store.queue_index import IndexPart, QueueIndex
 from core.store.queue_names import QueueNames
@@ -28,6 +39,7 @@ from core.store.set_rescue import SetRescue
 
 LOGGER = logging.getLogger(__name__)
 _CHUNK_BYTES = 1 << 16
+WHOLE = LogCheck([], [], -1)
 
 
 class RecoveryReport:
@@ -43,6 +55,7 @@ class RecoveryReport:
         ] = {}  # damaged sets -> their messages: count, first and last physical offset
         self.tail_bytes_cut = 0
         self.indexes_rebuilt = 0
+        self.losses: list[Stretch] = []  # what of the log was on disk before
         self.names_damaged = 0  # files of queue names that were made good, or set aside
 
 
@@ -57,8 +70,13 @@ class Recovered:
         self.report = report
 
 
-def recover(segments: Segments, index_folder: Path) -> Recovered:
+def recover(segments: Segments, index_folder: Path, check: LogCheck = WHOLE) -> Recovered:
     """Bring the indexes in `index_folder` to agree with the log, and cut what is torn off the log's end.
+
+    Args:
+        segments: The log.
+        index_folder: Has what is known of it.
+        check: What is missing of the log. Where that was on disk before, no offset of it is given again.
 
     Raises:
         DiskFullError: No room for an index file that has to be built.
@@ -70,18 +88,68 @@ def recover(segments: Segments, index_folder: Path) -> Recovered:
     head = HeadIndex(names.count)
     index = QueueIndex(index_folder, names, head, lambda base: rebuild_index(segments, names, base))
     result = Recovered(names, index, report)
-    _remove_strays(segments, index_folder)
     covered_until = _apply_next_offsets(index)
-    for segment in segments.segments[:-1]:
-        part = _take_full(result, segments, segment)
-        index.parts.append(part)
-        if segment.base >= covered_until:
-            _raise_next_offsets(head, part, names.count)
-    if segments.segments:
-        _cover(index, covered_until, segments.segments[-1].base)
+    if check.losses:
+        short = _learn_from_missing(result, segments, check)
+        _take_all(result, segments, segments.segments, covered_until, short)
+        _go_on_behind(result, segments, check, covered_until)
+    elif segments.segments:
+        fill_holes(segments, index_folder.parent)
+        _remove_strays(segments.segments[:-1], index_folder)
+        _take_all(result, segments, segments.segments[:-1], covered_until, set())
+        _cover(index, covered_until, segments.newest_base)
         _scan_newest(result, segments)
     _log_report(result.report)
     return result
+
+
+def _take_all(result: Recovered, segments: Segments, full: list[Segment], covered_until: int, short: set[int]) -> None:
+    """Take full segments in; the index files of those in `short`, by their bases, say more than there is."""
+    for segment in full:
+        part = _take_full(result, segments, segment, is_short=segment.base in short)
+        result.index.parts.append(part)
+        if segment.base >= covered_until:
+            _raise_next_offsets(result.index.head, part, result.names.count)
+
+
+def _learn_from_missing(result: Recovered, segments: Segments, check: LogCheck) -> set[int]:
+    """Let no queue go back behind what the indexes of missing and short segments say; return the bases of the short."""
+    cut_at = {stretch.start for stretch in (*check.holes, *check.losses)}
+    short = {segment.base for segment in segments.segments if segment.end in cut_at}
+    if segments.segments:
+        short.add(segments.newest_base)
+    whole = {segment.base for segment in segments.segments} - short
+    for base, _ in segment_paths(result.index.folder):
+        source = _open_sealed(result, base) if base not in whole else None
+        if source is not None:
+            part = IndexPart(base, source, source.names_count, source.names_fingerprint)
+            _raise_next_offsets(result.index.head, part, result.names.count)
+            source.close()
+    return short
+
+
+def _go_on_behind(result: Recovered, segments: Segments, check: LogCheck, covered_until: int) -> None:
+    """Begin a segment behind all that was ever on disk; no queue goes on with an offset that it may have given.
+
+    Where a queue stood when the log was lost is not known: a stretch of so many bytes held so many records at most.
+    """
+    index, names = result.index, result.names
+    head = index.head
+    head.ensure(names.count)
+    doubtful = sum(max(loss.end - max(loss.start, covered_until), 0) for loss in check.losses)
+    for ref in range(names.count if doubtful else 0):
+        head.set_next_offset(ref, head.next_offset(ref) + doubtful // RECORD_BYTES_MIN + 1)
+    base = next_base(segments, check.known_end)
+    names.write_out()
+    names.sync()
+    index.write_next_offsets(head, names.count, names.fingerprint(names.count), base)
+    _remove_strays(segments.segments, index.folder)  # only now: they knew more
+    fill_holes(segments, index.folder.parent, base)
+    _take_in_filled(result, segments)
+    segments.first_base = base
+    segments.roll(0)
+    index.head_base = base
+    result.report.losses = check.losses
 
 
 def _finish_gaps(segments: Segments, folder: Path) -> None:
@@ -118,9 +186,20 @@ def _open_names(folder: Path, report: RecoveryReport) -> QueueNames:
     return names
 
 
-def _remove_strays(segments: Segments, folder: Path) -> None:
+def _take_in_filled(result: Recovered, segments: Segments) -> None:
+    """Have a part of the index for each segment that stands in place of a missing one too, though nothing is in it."""
+    index = result.index
+    known = {part.base for part in index.parts}
+    for segment in segments.segments:
+        if segment.base not in known:
+            index.parts.append(_take_full(result, segments, segment, is_short=True))
+    index.parts.sort(key=lambda part: part.base)
+    index.write_full(segments.segments[-1].end if segments.segments else 0)
+
+
+def _remove_strays(full: list[Segment], folder: Path) -> None:
     """Delete index files of segments that are gone, or that may still grow."""
-    kept = {segment_name(segment.base) for segment in segments.segments[:-1]}
+    kept = {segment_name(segment.base) for segment in full}
     for path in folder.iterdir():
         if path.name.isdecimal() and path.name not in kept:
             path.unlink()
@@ -159,12 +238,12 @@ def _cover(index: QueueIndex, covered_until: int, newest_base: int) -> None:
         names = index.names
         names.write_out()
         names.sync()
-        index.write_full()
+        index.write_full(newest_base)
         index.write_next_offsets(index.head, names.count, names.fingerprint(names.count), newest_base)
 
 
-def _take_full(result: Recovered, segments: Segments, segment: Segment) -> IndexPart:
-    source = _open_sealed(result, segment)
+def _take_full(result: Recovered, segments: Segments, segment: Segment, *, is_short: bool) -> IndexPart:
+    source = _open_sealed(result, segment.base) if not is_short else None
     if source is not None:
         return IndexPart(segment.base, source, source.names_count, source.names_fingerprint)
     LOGGER.info("rebuilding the index of a segment base=%d", segment.base)
@@ -174,8 +253,8 @@ def _take_full(result: Recovered, segments: Segments, segment: Segment) -> Index
     return result.index.make_part(segment.base, entries)
 
 
-def _open_sealed(result: Recovered, segment: Segment) -> SealedIndex | None:
-    path = result.index.folder / segment_name(segment.base)
+def _open_sealed(result: Recovered, base: int) -> SealedIndex | None:
+    path = result.index.folder / segment_name(base)
     if not path.exists():
         return None
     try:
@@ -185,7 +264,7 @@ def _open_sealed(result: Recovered, segment: Segment) -> SealedIndex | None:
         return None
     names = result.names
     if (
-        index.segment_base == segment.base
+        index.segment_base == base
         and index.names_count <= names.count
         and index.names_fingerprint == names.fingerprint(index.names_count)
     ):
@@ -271,6 +350,11 @@ def _scan_newest(result: Recovered, segments: Segments) -> None:
     result.position = scan_segment(dispatcher, file, segment.base, result.report, lookup)
     _add_up(result, dispatcher)
     result.index.head_base = segment.base
+    if record_size(file.view, result.position) == BLANK:  # it was full, and the next one did not outlast a power cut
+        following = segments.roll(result.position + BLANK_BYTES)
+        result.index.seal_head(segment.base, following.base)
+        result.position = 0
+        return
     result.report.tail_bytes_cut = cut_tail(file, result.position)
 
 

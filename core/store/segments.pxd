@@ -21,7 +21,9 @@ cdef class Segments:
     cdef public object newest
     cdef public list unsynced
     cdef list _untrimmed
+    cdef object _dropped
     cdef readonly list segments
+    cdef public object first_base
 
     cdef Segment _last(self)
 

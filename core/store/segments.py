@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from pathlib import Path
 
 from core import octets
-from core.errors import DataFolderUnusableError, StoreError
+from core.errors import StoreError
+from core.store.disk import sync_file, sync_folder
 from core.store.layout import NEXT_SEGMENT_FILE, RECORD_BYTES_MIN, STORE_MS_AT, segment_name, segment_paths
 from core.store.mapped_file import MappedFile, disk_bytes
 from core.store.record import record_size
@@ -66,19 +67,20 @@ class Segments:
         self._mapped: OrderedDict[int, MappedFile] = OrderedDict()
         self.newest: MappedFile | None = None  # mapped for writing
         self.unsynced: list[MappedFile] = []  # full ones, until the next flush takes them
+        self._dropped: deque[Path] = deque()  # files that are to be deleted
         self._untrimmed: list[tuple[Segment, MappedFile, int]] = []  # full ones, and where their records end
-        self.segments = [_make_segment(base, path) for base, path in segment_paths(folder)]
-        self._check_order()
+        self.first_base = 0  # where an empty log begins
+        self.load()
         for path in spare.glob(f"{NEXT_SEGMENT_FILE}*"):  # left by a killed process
             path.unlink()
 
-    def _check_order(self) -> None:
-        while self.segments and self._last().size == 0:  # made, but its room was never taken
-            self.segments.pop().path.unlink()
-        for left, right in zip(self.segments, self.segments[1:], strict=False):
-            if left.end != right.base:
-                reason = f"segment {right.path.name} does not follow {left.path.name}: one is missing"
-                raise DataFolderUnusableError(str(self.folder), reason)
+    def load(self) -> None:
+        """Take the files that are there for the log; an empty one was made, but its room was never taken."""
+        found = [_make_segment(base, path) for base, path in segment_paths(self.folder)]
+        self.segments = [segment for segment in found if segment.size]
+        for segment in found:
+            if not segment.size:
+                segment.path.unlink()
 
     @property
     def first_offset(self) -> int:
@@ -176,7 +178,7 @@ class Segments:
         file, self._next = self._next, None
         if file is None:
             file = self._make_spare()
-        base = self._last().end if self.segments else 0
+        base = self._last().end if self.segments else self.first_base
         segment = Segment(base, file.size, self.folder / segment_name(base), file.size)
         file.path.rename(segment.path)
         file.path = segment.path
@@ -198,13 +200,43 @@ class Segments:
                 segment.disk_bytes = file.disk_bytes
 
     def drop_oldest(self) -> Segment:
-        """Delete the oldest segment; never the newest. Views that others hold stay good."""
+        """Take the oldest segment off the log; never the newest. Views that others hold stay good.
+
+        `delete_dropped` deletes its file.
+        """
         if len(self.segments) <= 1:
             raise StoreError("the newest segment is never dropped")
         segment = self.segments.pop(0)
         self._mapped.pop(segment.base, None)
-        segment.path.unlink()
+        self._dropped.append(segment.path)
         return segment
+
+    def delete_dropped(self) -> None:
+        """Delete the files of dropped segments, the oldest first; may run on another thread.
+
+        Each is gone for good before the next one goes: a power cut that brought back one without those after it would
+        leave a hole in the log.
+
+        Raises:
+            FlushFailedError: The disk refused.
+        """
+        while self._dropped:
+            self._dropped[0].unlink(missing_ok=True)
+            sync_folder(self.folder)
+            self._dropped.popleft()
+
+    def sync_from(self, position: int) -> None:
+        """Force what a process before this one wrote at or after `position` to disk, and the names of all segments.
+
+        Raises:
+            DataFolderUnusableError: A segment cannot be opened.
+            FlushFailedError: The disk refused.
+        """
+        for segment in self.segments:
+            if segment.end > position:
+                file = MappedFile.open(segment.path, is_writable=True)
+                sync_file(file.fd)
+        sync_folder(self.folder)
 
     def close(self) -> None:
         """Let go of all mappings, and of the prepared segment."""

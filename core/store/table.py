@@ -179,6 +179,10 @@ class Definitions:
             raise _translate(error, self.path) from error
         snapshot.is_done = True
 
+    def let_go(self) -> None:
+        """Let go of the database, without a commit."""
+        self._connection.close()
+
     def close(self) -> None:
         """Commit what is left and let go of the database."""
         try:

@@ -250,8 +250,8 @@ def test_segments_that_a_holder_needs_are_not_retired(store):
     broker.hold(lambda: asked.append(1) or [(queue_ref, needed[0])])
     for _ in range(8):
         publish(broker, b"t", *[b"x" * 1000] * 30)
+        store.flush()
         store.prepare()
-    store.flush()
     late_ms = NOW_MS + 30 * 24 * 3_600_000
     assert broker.retire(NOW_MS) == 0
     assert asked == []  # nothing is old enough, so nobody need say what it holds

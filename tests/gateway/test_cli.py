@@ -23,6 +23,7 @@ from gateway.settings_doc import settings_page
 from gateway.version import VERSION
 from tests.support.gateway import GatewayProcess
 from tests.support.sources import ROOT
+from tests.support.store import light, open_store, publish
 
 DOORS = ("mqtt", "amqp", "namesrv", "broker", "admin")
 PORTS = [part for door in DOORS for part in (f"--{door}", "127.0.0.1:0")]
@@ -57,6 +58,28 @@ def _check_refused(result, text):
     assert re.search(text, line), line
     assert "Traceback" not in result.stderr
     assert "ready" not in result.stdout
+
+
+def test_a_log_that_lacks_what_was_on_disk_stops_the_start_with_what_is_missing(tmp_path):
+    store = open_store(tmp_path)
+    publish(store, store.make_route(b"T", 0, b"", light("q")), *(b"x" * 9_000,) * 20)
+    store.close()
+    path = max((tmp_path / "commitlog").iterdir())
+    confirmed = store.written_until
+    path.unlink()
+    result = _lmq("serve", "--data-dir", str(tmp_path), *PORTS)
+    assert result.returncode == 2
+    lines = [line for line in result.stderr.splitlines() if not re.search("Z (info|warning) ", line)]
+    assert lines[0].startswith(f"lmq: cannot use data folder {tmp_path / 'commitlog'}: the log lacks ")
+    lost = confirmed - int(path.name)
+    assert f"segment {path.name} is missing: positions {int(path.name)} to {confirmed}, {lost} bytes" in lines[1]
+    assert "store.accept_loss = true" in lines[-1]
+    with GatewayProcess(tmp_path, env={"LMQ_STORE__ACCEPT_LOSS": "true"}) as gateway:
+        _publish(gateway, "t", b"next")
+        gateway.stop()
+        assert any(f"store.accept_loss: segment {path.name} is missing" in line for line in gateway.errors)
+    with GatewayProcess(tmp_path) as gateway:
+        assert gateway.stop() == 0
 
 
 def _call(*arguments):

@@ -133,6 +133,7 @@ def test_an_official_broker_walks_over_gaps_and_serves_what_is_left(tmp_path, of
     for number in range(3_000):
         route = held if number % 300 == 0 else (other, own, wide)[number % 3]
         publish(store, route, b"%d " % number + b"x" * 900)
+    store.flush()
     store.prepare()
     give_back(store, NOW_MS + 2 * 3_600_000, (store.find_queue(kept), 1))
     assert store.retention.bytes_punched > 0

@@ -79,6 +79,7 @@ class GapMachine(StoreMachine):
 
     @rule(steps=st.integers(1, 40))
     def prepare(self, steps):
+        self.store.flush()
         for _ in range(steps):
             self.store.prepare()
 

@@ -1,12 +1,13 @@
 """A process that publishes until it is killed: `python -m tests.support.writer DATA_DIR SEED`.
 
 Each message that the store has taken is acknowledged by a line on standard output: its number and its queue offset. A
-thread flushes and prepares meanwhile, as the gateway's does.
+thread flushes and prepares meanwhile, as the gateway's do.
 """
 
 from __future__ import annotations
 
 import os
+import queue
 import random
 import sys
 import threading
@@ -25,11 +26,12 @@ def body_of(number: int) -> bytes:
     return (b"%d:" % number) + b"x" * (number * 7919 % 3000)
 
 
-def flush_forever(store) -> None:
-    """Flush and prepare, one after the other, as long as the process lives."""
+def flush_forever(store, flushes: queue.SimpleQueue, done: queue.SimpleQueue) -> None:
+    """Carry flushes out, and prepare, one after the other, as long as the process lives."""
     while True:
         store.prepare()
-        store.flush()
+        flushes.get().run()
+        done.put(True)
 
 
 def main() -> None:
@@ -37,8 +39,15 @@ def main() -> None:
     store = open_store(Path(sys.argv[1]), SETTINGS)
     rng = random.Random(int(sys.argv[2]))
     queue_ref = store.intern_queue(ALL)
-    threading.Thread(target=flush_forever, args=(store,), daemon=True).start()
+    flushes = queue.SimpleQueue()
+    done = queue.SimpleQueue()
+    threading.Thread(target=flush_forever, args=(store, flushes, done), daemon=True).start()
+    flushes.put(store.begin_flush())
     while True:
+        if not done.empty():
+            done.get()
+            store.end_flush()
+            flushes.put(store.begin_flush())
         first = store.max_offset(queue_ref)
         numbers = range(first, first + rng.randint(1, 20))
         batch = make_batch(

@@ -31,6 +31,7 @@ TOPIC = b"site/01/dev/0000001/state"
 BATCH = 64
 TURN = 20  # batches to one store, then to the other
 TURNS = 40  # in a round
+FLUSHED_BYTES = 64 << 20
 FEW = 1_000  # queues that more are compared with
 
 
@@ -124,6 +125,8 @@ class Appender:
     def _append(self, queues: Sequence[int]) -> int:
         make_route = self._store.make_route
         self._batch.routes[:] = [make_route(b"LMQ_PARENT", 0, self._prefix, [NAME % queue]) for queue in queues]
+        if self._store.written_until - self._store.flushed_until > FLUSHED_BYTES:
+            self._store.flush()
         self._store.prepare()
         began = time.thread_time_ns()
         self._store.append_batch(self._batch, self._now_ms)

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
 from core.errors import DiskFullError, FlushFailedError
-from core.store.disk import allocate, free_bytes, new_file, replace_file, sync_file, sync_folder, write_all
+from core.store.disk import (
+    allocate,
+    free_bytes,
+    make_durable,
+    make_folder,
+    new_file,
+    replace_file,
+    sync_file,
+    sync_folder,
+    write_all,
+)
 from tests.support.crashes import crash_everywhere
 from tests.support.files import file_size_limit
 
@@ -118,3 +129,34 @@ def test_free_room_is_what_the_file_system_gives_to_us(tmp_path, monkeypatch):
     told = os.statvfs_result((4096, 4096, 0, 0, 0, 0, 0, 0, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda path: told)
     assert free_bytes(tmp_path) > 1 << 60
+
+
+def test_folders_are_made_with_those_above_them_and_their_names_synced(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(Path(f"/proc/self/fd/{fd}").readlink()))
+    make_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    assert synced[-2:] == [tmp_path, tmp_path / "a"]
+    make_folder(tmp_path / "a" / "b")  # by a process that was killed before it had synced it, for all we know
+    assert synced[-1] == tmp_path / "a"
+
+
+def test_a_folder_in_one_that_we_may_not_read_is_made(tmp_path, monkeypatch):
+    real = os.open
+
+    def refuse(path, flags, *args):
+        if flags & os.O_DIRECTORY:
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, flags, *args)
+
+    monkeypatch.setattr(os, "open", refuse)
+    make_folder(tmp_path / "data")
+    assert (tmp_path / "data").is_dir()
+
+
+def test_a_new_file_is_durable_with_its_name(tmp_path, fd, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fdatasync", lambda fd: synced.append(Path(f"/proc/self/fd/{fd}").readlink().name))
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(Path(f"/proc/self/fd/{fd}").readlink().name))
+    make_durable(fd, tmp_path / "file")
+    assert synced == ["file", tmp_path.name]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import queue
+import shutil
 import threading
 from pathlib import Path
 
@@ -43,6 +44,73 @@ def test_full_segments_are_synced_too_and_once(store, monkeypatch):
     assert len([path for path in synced if "commitlog" in path]) == 1
 
 
+def folder_syncs(monkeypatch):
+    """Return a list that gets the name of each folder that is synced from now on."""
+    synced = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(Path(f"/proc/self/fd/{fd}").readlink().name), real(fd)))
+    return synced
+
+
+def test_the_name_of_the_first_segment_is_synced_before_anything_in_it_is_safe(store, monkeypatch):
+    route = store.make_route(b"T", 0, b"", [])
+    synced = folder_syncs(monkeypatch)
+    publish(store, route, b"the first message since the log was begun")
+    flush = store.begin_flush(is_all=False)
+    flush.run()
+    assert "commitlog" in synced
+    store.end_flush()
+    synced.clear()
+    publish(store, route, b"the next")
+    assert not store.begin_flush(is_all=False).has_steps
+    store.fail_flush(is_refused=False)
+    assert store.begin_flush(is_all=False).has_steps
+
+
+def test_full_segments_of_a_killed_process_are_synced_before_their_messages_are_said_to_be_safe(tmp_path, monkeypatch):
+    store = open_store(tmp_path / "killed")
+    publish(store, store.make_route(b"T", 0, b"", []), *(b"x" * 30_000,) * 7)
+    shutil.copytree(tmp_path / "killed", tmp_path / "data")
+    store.close()
+    synced = []
+    real = os.fdatasync
+    monkeypatch.setattr(
+        os, "fdatasync", lambda fd: (synced.append(Path(f"/proc/self/fd/{fd}").readlink().name), real(fd))
+    )
+    store = open_store(tmp_path / "data")
+    assert {path.name for path in (tmp_path / "data" / "commitlog").iterdir()} <= set(synced)
+    store.close()
+
+
+def test_queue_names_are_on_disk_with_what_is_said_of_the_queues(store):
+    store.table("sessions").put(b"c", b"%LMQ%a")
+    store.intern_queue(b"%LMQ%a")
+    assert store.needs_flush()
+    store.flush()
+    assert not store.needs_flush()
+    assert b"%LMQ%a" in (store.data_dir / "index" / "queues").read_bytes()
+
+
+def test_what_was_confirmed_is_synced_with_everything_and_at_the_end(tmp_path, monkeypatch):
+    store = open_store(tmp_path)
+    synced = []
+    real = os.fdatasync
+    monkeypatch.setattr(
+        os, "fdatasync", lambda fd: (synced.append(Path(f"/proc/self/fd/{fd}").readlink().name), real(fd))
+    )
+    publish(store, store.make_route(b"T", 0, b"", []), b"x")
+    store.flush()
+    synced.clear()
+    store.flush()
+    assert synced == ["confirmed"]
+    synced.clear()
+    store.flush()
+    assert synced == []
+    publish(store, store.make_route(b"T", 0, b"", []), b"x")
+    store.close()
+    assert synced[-1] == "confirmed"
+
+
 def test_refused_sync_is_reported_and_promises_nothing(store, monkeypatch):
     publish(store, store.make_route(b"T", 0, b"", []), b"x")
 
@@ -68,6 +136,7 @@ def test_after_a_refused_sync_nothing_is_said_to_be_safe_any_more(tmp_path, monk
 
 
 def test_flush_of_the_log_alone_leaves_the_rest_to_the_next_one(store):
+    publish(store, store.make_route(b"T", 0, b"", []), b"first of its segment")
     places = store.places("p")
     slot = places.acquire()
     store.flush()

@@ -8,6 +8,8 @@ from core.store.head_index import HeadIndex
 from core.store.queue_index import QueueIndex
 from core.store.queue_names import QueueNames
 
+END = 200  # of the log when both segments were full
+
 
 @pytest.fixture
 def index(tmp_path):
@@ -46,7 +48,7 @@ def locate(index, ref, offset, count=10):
 @pytest.mark.parametrize("is_written", [False, True])
 def test_entries_are_found_in_whichever_part_holds_them(index, is_written):
     if is_written:
-        index.write_full()
+        index.write_full(END)
     assert locate(index, 0, 0) == (0, 0, [0, 10, 20, 30, 40])
     assert locate(index, 0, 8) == (100, 8, [30, 40])
     assert locate(index, 0, 3, 1) == (0, 3, [30])
@@ -58,7 +60,7 @@ def test_entries_are_found_in_whichever_part_holds_them(index, is_written):
 
 
 def test_what_is_gone_leads_to_what_is_kept(index):
-    index.write_full()
+    index.write_full(END)
     assert index.min_offset(0) == 0
     assert index.drop_oldest()
     assert index.min_offset(0) == 5
@@ -69,12 +71,21 @@ def test_what_is_gone_leads_to_what_is_kept(index):
     assert not index.drop_oldest()
 
 
+def test_file_of_a_segment_that_is_not_on_disk_yet_is_not_written(index, tmp_path):
+    index.write_full(END - 1)
+    assert index.sealed_part(0) is not None
+    assert index.sealed_part(100) is None
+    assert not (tmp_path / "00000000000000000100").exists()
+    index.write_full(END)
+    assert index.sealed_part(100) is not None
+
+
 def test_part_without_a_file_is_not_dropped(index):
     assert not index.drop_oldest()
 
 
 def test_damaged_file_is_replaced_from_the_log(index, tmp_path):
-    index.write_full()
+    index.write_full(END)
     path = tmp_path / "00000000000000000000"
     data = bytearray(path.read_bytes())
     data[-1] ^= 1  # the last entry: checked when it is read
@@ -84,14 +95,14 @@ def test_damaged_file_is_replaced_from_the_log(index, tmp_path):
         part.source = type(part.source).open(tmp_path / f"{part.base:020d}")
     assert locate(index, 0, 0) == (0, 0, [0, 10, 20, 30, 40])
     assert isinstance(index.parts[0].source, HeadIndex)
-    index.write_full()
+    index.write_full(END)
     assert locate(index, 0, 4) == (0, 4, [40])
 
 
 def test_what_a_damaged_file_had_and_the_log_has_lost_is_passed(index, tmp_path):
     index.rebuild = lambda base: HeadIndex(3)  # nothing in that segment is sound any more
     assert index.min_offset(0) == 0
-    index.write_full()
+    index.write_full(END)
     path = tmp_path / "00000000000000000000"
     data = bytearray(path.read_bytes())
     data[-1] ^= 1

@@ -73,6 +73,7 @@ def retired(tmp_path):
     store = open_store(tmp_path)
     publish(store, store.make_route(b"T", 0, b"", light("a")), *(b"x" * 900,) * 100)
     publish(store, store.make_route(b"U", 0, b"", []), *(b"x" * 900,) * 150)
+    store.flush()
     store.prepare()
     late_ms = NOW_MS + 1000 * 3_600_000
     assert retire(store, late_ms) > 1

@@ -25,7 +25,9 @@ def fill(data_dir, count=300):
     many = store.make_route(b"T", 1, b"", light(*(f"{k:03}" for k in range(500))))
     for k in range(count):
         publish(store, many if k % 10 == 0 else few, b"%d:" % k + b"x" * 700)
+    store.flush()
     store.prepare()
+    publish(store, few, b"not synced" * 70)
     shutil.copytree(data_dir / "killed", data_dir / "copy")
     queues = {key: read_queue(store, key) for key in KEYS}
     end = store.written_until
@@ -323,9 +325,10 @@ def test_power_cut_within_many_new_names_costs_no_queue_its_place(tmp_path):
     store = open_store(tmp_path / "a")
     publish(store, store.make_route(b"T", 0, b"", light("quiet")), b"gone")
     publish(store, store.make_route(b"T", 0, b"", []), *(b"x" * 900,) * 100)
+    store.flush()
     store.prepare()
     assert retire(store, NOW_MS + 1000 * 3_600_000) > 0
-    store.flush()
+    store.prepare()
     synced = (tmp_path / "a" / "index" / "queues").stat().st_size
     publish(store, store.make_route(b"T", 0, b"", light(*(f"new{k}" for k in range(20)))), b"1")
     publish(store, store.make_route(b"T", 0, b"", []), *(b"x" * 900,) * 100)  # the names are written with the roll

@@ -45,6 +45,7 @@ def fill(store, *names, segments=4, rare=b"rare", each=400, now_ms=NOW_MS):
         if number % each == 0:
             sent.append(body)
         number += 1
+    store.flush()
     store.prepare()
     return sent
 
@@ -53,6 +54,7 @@ def end(store):
     """Let the last filled segment be full and past its time."""
     publish(store, store.make_route(b"T", 0, b"", light("end")), b"x" * 900_000, now_ms=LATE_MS)
     publish(store, store.make_route(b"T", 0, b"", light("end")), b"x" * 900_000, now_ms=LATE_MS)
+    store.flush()
     store.prepare()
 
 

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
-from core.errors import DataFolderUnusableError, DiskFullError, StoreError
+from core.errors import DiskFullError, StoreError
 from core.store.layout import segment_name
 from core.store.record_codec import encode_record
 from core.store.segments import Segments, first_store_ms
@@ -87,17 +88,43 @@ def test_oldest_goes_and_the_newest_never(segments, tmp_path):
     segments.drop_oldest()
     assert segments.first_offset == SIZE
     assert segments.view(0) is None
+    segments.delete_dropped()
     assert view[0] == 0
     assert [path.name for path in (tmp_path / "log").iterdir()] == [segment_name(SIZE)]
 
 
-def test_log_with_a_hole_is_refused_and_an_empty_file_at_its_end_dropped(tmp_path):
-    for base in (0, 2 * SIZE):
-        (tmp_path / segment_name(base)).write_bytes(bytes(SIZE))
-    with pytest.raises(DataFolderUnusableError):
-        Segments(tmp_path, tmp_path, SIZE, 2)
-    (tmp_path / segment_name(2 * SIZE)).write_bytes(b"")
-    assert len(Segments(tmp_path, tmp_path, SIZE, 2).segments) == 1
+def test_an_empty_file_is_no_segment(tmp_path):
+    for base, size in ((0, SIZE), (SIZE, 0), (2 * SIZE, SIZE), (3 * SIZE, 0)):
+        (tmp_path / segment_name(base)).write_bytes(bytes(size))
+    assert [segment.base for segment in Segments(tmp_path, tmp_path, SIZE, 2).segments] == [0, 2 * SIZE]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_dropped_segments_are_deleted_the_oldest_first_and_each_for_good_before_the_next(segments, monkeypatch):
+    for _ in range(4):
+        segments.roll(SIZE)
+    left = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda fd: (left.append(len(list(segments.folder.iterdir()))), real(fd)))
+    for _ in range(3):
+        segments.drop_oldest()
+    segments.delete_dropped()
+    assert left == [3, 2, 1]
+
+
+def test_what_a_process_before_this_one_wrote_is_synced_from_a_position_on(segments, monkeypatch):
+    for _ in range(4):
+        segments.roll(SIZE)
+    synced = []
+    monkeypatch.setattr(os, "fdatasync", lambda fd: synced.append(Path(f"/proc/self/fd/{fd}").readlink().name))
+    segments.sync_from(2 * SIZE - 1)
+    assert synced == [segment_name(base * SIZE) for base in (1, 2, 3)]
+
+
+def test_an_empty_log_begins_where_it_is_told(segments):
+    segments.first_base = 5 * SIZE
+    assert segments.roll(0).base == 5 * SIZE
+    assert segments.roll(0).base == 6 * SIZE
 
 
 def test_room_after_the_records_of_a_full_segment_is_given_back(tmp_path):
