@@ -82,6 +82,7 @@ setup-test: setup $(VENV)/.test
 setup-check: setup-test $(VENV)/.check
 
 $(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.platform != "linux")' || { echo "lmq-gateway runs on Linux"; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "lmq-gateway needs Python 3.11 or later; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	@echo "setting up $(VENV)"

@@ -84,6 +84,8 @@ def serve(
     log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
 ) -> None:
     """Run the gateway until SIGTERM or SIGINT; SIGHUP has it read its settings again."""
+    if sys.platform != "linux":
+        _refuse(f"the gateway runs on Linux; this is {sys.platform}")
     from gateway.serving import USE_ERRORS, run_gateway
 
     flags = _tree(

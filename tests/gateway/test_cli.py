@@ -306,6 +306,11 @@ def test_shown_config_without_secrets_loads_back(tmp_path):
     assert _call("config", "check", "--config", str(shown)).stdout == "settings are fine\n"
 
 
+def test_other_systems_are_refused_in_one_line(monkeypatch):
+    monkeypatch.setattr("sys.platform", "darwin")
+    _check_told(_call("serve"), "^lmq: the gateway runs on Linux; this is darwin$")
+
+
 def test_small_commands():
     assert _call("--version").stdout == f"lmq-gateway {VERSION}\n"
     assert _call("config", "doc").stdout == settings_page()
