@@ -156,8 +156,11 @@ class PullService:
         self._queues = Cache(broker.caches, "rocketmq_queues", _measure)  # as asked for -> key and number
         self._batch = StoredBatch(COUNT_MAX)
         self._picked = array("i", bytes(4 * COUNT_MAX))
-        topics.on_changed.append(self._queues.clear)
+        topics.on_changed.append(self._forget_queues)  # a typed method is no value, as the cache's own would be
         self._out = bytearray(_OUT_BYTES)  # the answer under way: the same memory each time, which is in the caches
+
+    def _forget_queues(self) -> None:
+        self._queues.clear()
 
     def pull(self, puller: Puller, request: Command, now_ms: int) -> None:
         """Answer a pull, or hold it.
