@@ -53,8 +53,6 @@ cdef class Cache:
 
     cpdef drop(self, key)
 
-    cpdef clear(self)
-
     cdef dict age(self)
 
     cpdef bytes_used(self)
