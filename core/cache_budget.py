@@ -14,6 +14,7 @@ from typing import Any
 
 CACHE_BYTES_MAX = 64 << 20  # by default: some 100,000 routes of usual topics
 ASIDE_PART = 16  # one part in so many of the bound is for what owners keep beside their entries
+BYTES_BYTES = 40  # of a bytes object, besides what it holds
 ENTRY_BYTES = 72  # a dict's place for an entry: 24 bytes and an index of 4, of which a third to three quarters are free
 
 
@@ -142,7 +143,8 @@ class Cache:
         if key in young:
             young[key] = value
             return
-        self._old.pop(key, None)
+        if self._old:
+            self._old.pop(key, None)
         budget = self._budget
         size = self._size_of(key, value)
         if budget.make_room(size):
@@ -155,7 +157,10 @@ class Cache:
         budget.charge(size)
 
     def _size_of(self, key: object, value: object) -> int:
-        size = ENTRY_BYTES + getsizeof(key) + self._measure(value, self._budget.generation)
+        size = ENTRY_BYTES + self._measure(value, self._budget.generation)
+        if type(key) is bytes:
+            return size + BYTES_BYTES + len(key)
+        size += getsizeof(key)
         if type(key) is tuple:
             for part in key:
                 size += getsizeof(part)

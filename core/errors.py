@@ -90,6 +90,14 @@ class QueueNotFoundError(QueueError):
         self.queue = queue
 
 
+class QueueLimitError(QueueError):
+    """No more names of queues are taken; those that are there go on."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the limit of {limit} names of queues is reached (store.queues_max)")
+        self.limit = limit
+
+
 class OffsetOutOfRangeError(QueueError):
     """A queue offset that is not kept any more, or not given yet."""
 

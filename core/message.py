@@ -90,7 +90,8 @@ class Route:
         dispatch = self.dispatch
         if dispatch.counted_in != generation:
             dispatch.counted_in = generation
-            size += DISPATCH_BYTES + len(dispatch.text) + NAME_BYTES * dispatch.count + sum(map(len, dispatch.names))
+            letters = sum(map(len, dispatch.names)) if dispatch.is_interned else len(dispatch.text)
+            size += DISPATCH_BYTES + len(dispatch.text) + NAME_BYTES * dispatch.count + letters
         return size
 
 

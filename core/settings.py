@@ -54,6 +54,7 @@ class StoreSettings(BaseModel, frozen=True, extra="forbid"):
     store_host: _Host | None = None  # stamped on records: RocketMQ clients ask there; None: where they reach the broker
     store_port: Annotated[int, Field(ge=0, le=65_535)] | None = None  # stamped with store_host; None: the broker's
     disk_free_bytes_min: Annotated[int, Field(ge=0, le=1 << 62)] = 256 * MIB  # less holds publishers back; 0: full
+    queues_max: Annotated[int, Field(ge=1_000, le=100_000_000)] = 10_000_000  # names, kept for good: 160 B each
     segments_mapped_max: Annotated[int, Field(ge=2, le=4096)] = 64  # full segments kept mapped for readers
     accept_loss: bool = False  # go on where the log lacks what was on disk before; else the start is refused
     flush: FlushSettings = FlushSettings()

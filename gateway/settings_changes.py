@@ -27,6 +27,7 @@ TAKES_EFFECT = {
     "store.store_host": NEXT_START,
     "store.store_port": NEXT_START,
     "store.disk_free_bytes_min": AT_ONCE,
+    "store.queues_max": NEXT_START,
     "store.segments_mapped_max": NEXT_START,
     "store.accept_loss": NEXT_START,
     "store.flush.mode": NEXT_START,

@@ -62,6 +62,7 @@ class MessageStore:
         self._lock = lock
         self._segments = segments
         self._names = recovered.names
+        self._names.limit(settings.queues_max, spared=b"%b/0" % settings.parent_topic.encode())
         self._index: QueueIndex = recovered.index
         self._head = recovered.index.head
         self._definitions = definitions
@@ -160,9 +161,10 @@ class MessageStore:
         Raises:
             InvalidNameError: A name is no light queue's.
         """
-        dispatch = self._sets.make(names)
-        self._head.ensure(self._names.count)
-        return dispatch
+        try:
+            return self._sets.make(names)
+        finally:
+            self._head.ensure(self._names.count)
 
     def make_route(self, topic: bytes, queue_id: int, prefix: bytes, names: Sequence[bytes]) -> Route:
         """Return the route of messages to queue `queue_id` of `topic` and to the light queues `names`.

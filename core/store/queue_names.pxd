@@ -15,6 +15,8 @@ cdef long long _REF_MASK
 cdef class QueueNames:
     cdef readonly list files
     cdef readonly int count
+    cdef long long count_max
+    cdef bytes spared
     cdef readonly long long top
     cdef public object restored_path
     cdef long long writes

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from core import octets
-from core.errors import CorruptRecordError, DiskFullError, FlushFailedError, InvalidNameError
+from core.errors import CorruptRecordError, DiskFullError, FlushFailedError, InvalidNameError, QueueLimitError
 from core.store.arena import Arena
 from core.store.disk import sync_file, sync_folder, write_all
 from core.store.sync_plan import SyncPlan
@@ -87,6 +87,8 @@ class QueueNames:
     def __init__(self, files: list[NamesFile]) -> None:
         self.files = files
         self.count = 0
+        self.count_max = _TEXT_MAX
+        self.spared = b""
         self.restored_path: Path | None = None  # which of the two files was damaged, and is made good by the other
         self.writes = 1  # to the files, with what was there at the start
         self.synced = 0  # so many of them are on disk
@@ -228,11 +230,17 @@ class QueueNames:
             found = self.slots[slot]
         return -1
 
+    def limit(self, count_max: int, spared: bytes) -> None:
+        """Take no new names from now on where there are `count_max`, but for `spared`."""
+        self.count_max = count_max
+        self.spared = spared
+
     def intern(self, key: bytes) -> int:
         """Return the ref of a name, a new one where it has none yet.
 
         Raises:
             InvalidNameError: It is empty or longer than 1,024 bytes.
+            QueueLimitError: It is new, and there are too many.
         """
         ref = self.find(key)
         if ref >= 0:
@@ -240,6 +248,8 @@ class QueueNames:
         size = len(key)
         if size == 0 or size > _NAME_BYTES_MAX:
             raise InvalidNameError(key[:64].decode("utf-8", "replace"), "1 to 1,024 bytes")
+        if self.count >= self.count_max and key != self.spared:
+            raise QueueLimitError(self.count_max)
         start = self.top
         end = start + size + _OVERHEAD
         self.grow_text(end)

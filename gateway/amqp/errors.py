@@ -13,6 +13,7 @@ from core.errors import (
     MessageTooLargeError,
     OffsetOutOfRangeError,
     QueueError,
+    QueueLimitError,
     QueueNotFoundError,
     ReceiptError,
     StoreClosedError,
@@ -70,6 +71,7 @@ REPLY_CODE_BY_ERROR: dict[type[LmqError], ReplyCode] = {
     InvalidNameError: ReplyCode.PRECONDITION_FAILED,
     QueueError: ReplyCode.PRECONDITION_FAILED,
     QueueNotFoundError: ReplyCode.NOT_FOUND,
+    QueueLimitError: ReplyCode.PRECONDITION_FAILED,
     OffsetOutOfRangeError: ReplyCode.PRECONDITION_FAILED,
     ReceiptError: ReplyCode.PRECONDITION_FAILED,
 }

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from core.broker import Broker
+from core.errors import QueueLimitError
 from core.lmq.expiry import is_expired
 from core.lmq.queue_name import amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key
@@ -158,7 +159,12 @@ class VirtualHost:
         light_name = self._passing_names.take() if is_passing else self.light_name(name)
         queue = self._make(name, light_name, durable=durable, auto_delete=auto_delete, owner=owner, arguments=arguments)
         queue.is_passing = is_passing
-        queue.start_empty()
+        try:
+            queue.start_empty()
+        except QueueLimitError:
+            if is_passing:
+                self._passing_names.give_back(light_name)
+            raise
         self._queues[name] = queue
         if owner is not None:
             self._owned.setdefault(owner, {})[name] = queue

@@ -13,6 +13,7 @@ from core.errors import (
     MessageTooLargeError,
     OffsetOutOfRangeError,
     QueueError,
+    QueueLimitError,
     QueueNotFoundError,
     ReceiptError,
     StoreClosedError,
@@ -84,6 +85,7 @@ REASON_CODE_BY_ERROR: dict[type[LmqError], ReasonCode] = {
     InvalidNameError: ReasonCode.TOPIC_NAME_INVALID,
     QueueError: ReasonCode.UNSPECIFIED_ERROR,
     QueueNotFoundError: ReasonCode.UNSPECIFIED_ERROR,
+    QueueLimitError: ReasonCode.QUOTA_EXCEEDED,
     OffsetOutOfRangeError: ReasonCode.UNSPECIFIED_ERROR,
     ReceiptError: ReasonCode.UNSPECIFIED_ERROR,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.broker import Broker
+from core.errors import QueueLimitError
 from core.lmq.queue_name import mqtt_queue_name
 from gateway.auth.permissions import Permissions
 from gateway.mqtt.delivery import Delivery
@@ -32,10 +33,15 @@ class Subscribing:
         self.count_max = count_max
 
     def open_queue(self, topic_filter: bytes) -> int:
-        """Bind a filter to its light queue, once more, and return the queue."""
+        """Bind a filter to its light queue, once more, and return the queue.
+
+        Raises:
+            QueueLimitError: It is new, and there are too many.
+        """
         name = mqtt_queue_name(topic_filter)
+        queue_ref = self._broker.open_queue(name)
         self._broker.bind_filter(topic_filter, name, hides_dollar=True)
-        return self._broker.open_queue(name)
+        return queue_ref
 
     def subscribe(self, session: Session, packet: Subscribe, may: Permissions) -> list[int]:
         """Make or change subscriptions, to be started by `start`; return the code for each filter."""
@@ -48,7 +54,10 @@ class Subscribing:
             return SUBSCRIBE_FAILURE
         granted = min(qos, GRANTED_QOS_MAX)
         if found is None:
-            queue_ref = self.open_queue(topic_filter)
+            try:
+                queue_ref = self.open_queue(topic_filter)
+            except QueueLimitError:
+                return SUBSCRIBE_FAILURE
             position = self._broker.max_offset(queue_ref)
             found = session.subscriptions[topic_filter] = Subscription(
                 session, topic_filter, granted, queue_ref, position

@@ -13,6 +13,7 @@ from core.errors import (
     MessageTooLargeError,
     OffsetOutOfRangeError,
     QueueError,
+    QueueLimitError,
     QueueNotFoundError,
     ReceiptError,
     StoreClosedError,
@@ -65,6 +66,7 @@ RESPONSE_CODE_BY_ERROR: dict[type[LmqError], ResponseCode] = {
     InvalidNameError: ResponseCode.INVALID_PARAMETER,
     QueueError: ResponseCode.SYSTEM_ERROR,
     QueueNotFoundError: ResponseCode.TOPIC_NOT_EXIST,
+    QueueLimitError: ResponseCode.SYSTEM_BUSY,
     OffsetOutOfRangeError: ResponseCode.PULL_OFFSET_MOVED,
     ReceiptError: ResponseCode.SYSTEM_ERROR,
 }

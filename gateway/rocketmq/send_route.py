@@ -10,10 +10,11 @@ from typing import Protocol, cast
 
 from core.broker import Broker
 from core.cache_budget import Cache
+from core.errors import QueueError
 from core.lmq.queue_name import is_light
 from core.message import Route
 from gateway.rocketmq.delay import schedule_route
-from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.send_run import (
@@ -85,6 +86,8 @@ class SendRoutes:
             return self._route(sender, target)
         except CommandRefusedError as refusal:
             return refusal
+        except QueueError as error:
+            return CommandRefusedError(response_code_of(error), str(error))
 
     def _see_to_retry(self, target: SendTarget, now_ms: int) -> None:
         """Let a message that a consumer sends to its retry topic go to its group alone, or to the dead letters.

@@ -142,9 +142,11 @@ class Peer:
 class DoorSite:
     """A store, a broker and the door; `turn` stands for the end of the loop's turn, with its flush."""
 
-    def __init__(self, folder: Path, settings: RocketmqSettings | None = None, *, anonymous: bool = True) -> None:
+    def __init__(
+        self, folder: Path, settings: RocketmqSettings | None = None, *, anonymous: bool = True, **store: int
+    ) -> None:
         self.now_ms = NOW_MS
-        self.store = MessageStore.open(folder, StoreSettings(segment_bytes=1 << 20), now_ms=self.now_ms)
+        self.store = MessageStore.open(folder, StoreSettings(**{"segment_bytes": 1 << 20, **store}), now_ms=self.now_ms)
         self.broker = Broker(self.store, parent_topic=b"LMQ_PARENT", is_sync=True, metrics=Metrics())
         authenticator = Authenticator(AuthSettings(rocketmq_anonymous=anonymous), {}, Clock(), HandWork())
         self.door = RocketmqDoor(self.broker, settings or RocketmqSettings(), authenticator)

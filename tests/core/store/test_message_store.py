@@ -12,6 +12,7 @@ from core.errors import (
     DiskFullError,
     InvalidNameError,
     MessageTooLargeError,
+    QueueLimitError,
     StoreClosedError,
 )
 from core.message import StoredBatch
@@ -285,4 +286,24 @@ def test_empty_log_that_has_no_room_for_its_first_segment_says_so_ahead(tmp_path
     assert store.free_bytes() == 3 * 4096
     with pytest.raises(DiskFullError):
         store.prepare()
+    store.close()
+
+
+def test_names_of_queues_are_bounded_but_for_what_mqtt_and_amqp_are_stored_on(tmp_path):
+    settings = SMALL.model_copy(update={"queues_max": 1_000})
+    store = open_store(tmp_path / "data", settings)
+    for number in range(999):
+        store.intern_queue(b"%%LMQ%%%d" % number)
+    with pytest.raises(QueueLimitError):
+        store.make_dispatch(light("one", "two"))
+    assert store.max_offset(store.find_queue(b"%LMQ%one")) == 0  # the last that found room
+    assert store.make_dispatch(light("0", "998", "one")).count == 3
+    route = store.make_route(b"LMQ_PARENT", 0, b"", light("0"))
+    publish(store, route, b"body")
+    assert read_queue(store, b"%LMQ%0") == [(0, b"body")]
+    store.close()
+    store = open_store(tmp_path / "data", settings)
+    assert store.queue_count() == 1_001
+    with pytest.raises(QueueLimitError):
+        store.intern_queue(b"%LMQ%two")
     store.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from core.errors import CorruptRecordError, DiskFullError, InvalidNameError
+from core.errors import CorruptRecordError, DiskFullError, InvalidNameError, QueueLimitError
 from core.store.queue_names import HEADER, NAME_BYTES_MAX, QueueNames
 from tests.support.crashes import crash_everywhere
 from tests.support.files import file_size_limit, fresh_folder
@@ -270,3 +270,14 @@ def test_a_crash_at_any_step_keeps_the_names_that_were_synced(tmp_path, size):
         assert (folder / "queues.copy").read_bytes() == path.read_bytes()
     assert seen[0] == KEYS
     assert seen[-1] == [*KEYS, b"new-1", b"new-2"]
+
+
+def test_no_more_names_are_taken_than_the_limit_and_those_that_are_there_go_on(tmp_path):
+    names = QueueNames.open(tmp_path / "queues")
+    refs = [names.intern(b"%d" % number) for number in range(3)]
+    names.count_max = 3
+    with pytest.raises(QueueLimitError, match="the limit of 3 names of queues is reached"):
+        names.intern(b"new")
+    assert [names.intern(b"%d" % number) for number in range(3)] == refs
+    assert names.count == 3
+    names.close()
