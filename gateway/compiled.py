@@ -20,7 +20,7 @@ def find_warnings(core_module: ModuleType) -> list[str]:
     path = Path(str(core_module.__file__))
     if path.suffix == ".py":
         return [f"running uncompiled, several times slower: {_find_cause(path)}"]
-    outdated = sorted(name for name, module in list(sys.modules.items()) if _is_outdated(module))
+    outdated = sorted(name for name, module in list(sys.modules.items()) if _is_outdated(name, module))
     if outdated:
         first = f"{len(outdated)} compiled modules are older than their sources, which are not used: {outdated[0]}"
         return [f"{first}; make run compiles them again"]
@@ -38,9 +38,9 @@ def _find_cause(source: Path) -> str:
         return "there are no compiled modules beside the sources; make run compiles them where there is a C compiler"
 
 
-def _is_outdated(module: ModuleType) -> bool:
-    """Return whether a module of ours was compiled from an older source than the one beside it."""
-    if not module.__name__.startswith(("core.", "gateway.")):
+def _is_outdated(name: str, module: object) -> bool:
+    """Return whether a module of ours was compiled from an older source than the one beside it; others may be anything."""
+    if not name.startswith(("core.", "gateway.")):
         return False
     path = Path(str(getattr(module, "__file__", None) or ""))
     source = path.with_name(f"{path.name.partition('.')[0]}.py") if path.suffix == ".so" else path
