@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from core.message import StoredBatch
 from core.store.indexed_names import names_by_index
+from core.store.reader import StoreReader
 from tests.support.store import light, open_store, publish
 
 
@@ -19,10 +21,12 @@ def folder(tmp_path):
 
 
 def positions(folder):
-    store = open_store(folder)
-    found = [store._index.locate(store.find_queue(b"T/0"), 0, 4, store._reader._positions)]
-    found = list(store._reader._positions[: found[0]])
-    store.close()
+    """Return where the first four messages stand in the first segment."""
+    reader = StoreReader.open(folder)
+    into = StoredBatch(4)
+    reader.scan(0, 0, 60_000, into)
+    found = list(into.record_start[: into.count])
+    into.clear()
     return found
 
 
