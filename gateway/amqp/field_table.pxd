@@ -20,9 +20,11 @@ cpdef int fixed_size(int kind) noexcept
 cdef Py_ssize_t check_value(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, int depth) except? -2
 
 
+@cython.locals(size=int)
 cdef Py_ssize_t check_items(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, int depth) except? -2
 
 
+@cython.locals(size=int)
 cdef Py_ssize_t check_entries(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, int depth) except? -2
 
 

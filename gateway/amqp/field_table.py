@@ -102,6 +102,12 @@ def check_items(buf: bytes | bytearray | memoryview, pos: int, end: int, depth: 
     if depth >= _TABLE_DEPTH_MAX:
         return -1
     while pos < end:
+        size = fixed_size(buf[pos])
+        if size >= 0:  # here, as most are: a call for each costs ten times as much
+            pos += 1 + size
+            if pos > end:
+                return -1
+            continue
         pos = check_value(buf, pos, end, depth + 1)
         if pos < 0:
             return -1
@@ -114,6 +120,12 @@ def check_entries(buf: bytes | bytearray | memoryview, pos: int, end: int, depth
         return -1
     while pos < end:
         pos += 1 + buf[pos]
+        size = fixed_size(buf[pos]) if pos < end else -2
+        if size >= 0:  # as in `check_items`
+            pos += 1 + size
+            if pos > end:
+                return -1
+            continue
         pos = check_value(buf, pos, end, depth + 1)
         if pos < 0:
             return -1

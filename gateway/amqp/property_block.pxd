@@ -5,6 +5,7 @@ from core cimport octets
 from gateway.amqp.field_table cimport check_table, skip_value
 
 cdef int _EXTRA_BYTES_MAX
+cdef int _BLOCK_BYTES_MAX
 
 
 cdef class BlockReader:

@@ -18,7 +18,9 @@ from gateway.amqp.field_table import check_table, skip_value
 from gateway.amqp.reply_codes import ReplyCode
 
 EXTRA_BYTES_MAX = 24_576  # of the 32,767 that a record's properties may have; the rest is for route and dispatch
+BLOCK_BYTES_MAX = (EXTRA_BYTES_MAX - 48) // 4 * 3  # fits in base64, with the names of both and a time to live
 _EXTRA_BYTES_MAX = EXTRA_BYTES_MAX
+_BLOCK_BYTES_MAX = BLOCK_BYTES_MAX
 
 
 def _malformed() -> AmqpError:
@@ -44,8 +46,10 @@ class BlockReader:
 
         Raises:
             AmqpError: SYNTAX_ERROR: it does not end where its frame does, or has flags that mean nothing;
-                PRECONDITION_FAILED: `expiration` is no number of milliseconds.
+                PRECONDITION_FAILED: it is too large; `expiration` is no number of milliseconds.
         """
+        if end - pos > _BLOCK_BYTES_MAX:
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"content header of {end - pos} bytes is too large")
         self.delivery_mode = 0
         self.content_type_start = -1
         self.headers_start = -1
@@ -112,14 +116,9 @@ class BlockReader:
         """Write the block in [pos, block_end), which was read before, as a record's properties; return the end of them.
 
         `out` has room for `EXTRA_BYTES_MAX` from `out_pos`. Headers that do not fit beside the block travel in it only.
-
-        Raises:
-            AmqpError: PRECONDITION_FAILED: the block alone does not fit.
         """
         limit = out_pos + _EXTRA_BYTES_MAX
         block = b2a_base64(octets.read_bytes(buf, pos, block_end), newline=False)
-        if len(block) + 48 > _EXTRA_BYTES_MAX:  # with the names of both, and a time to live
-            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"content header of {block_end - pos} bytes is too large")
         if self.ttl_ms >= 0:
             out_pos = _write_pair(TTL_MS, b"%d" % self.ttl_ms, out, out_pos)
         out_pos = _write_pair(AMQP, block, out, out_pos)
