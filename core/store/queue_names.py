@@ -315,7 +315,7 @@ class QueueNames:
     @property
     def dirty(self) -> bool:
         """Whether there are names that no sync has covered yet."""
-        return self.writes != self.synced or any(file.written < self.top for file in self.files)
+        return self.writes != self.synced or self.files[len(self.files) - 1].written < self.top  # it is written last
 
     def begin_sync(self, plan: SyncPlan) -> None:
         """Add to `plan` what forces all names to disk; where there is no room for them, those that were written out."""

@@ -5,6 +5,7 @@ It runs where `make bench-peers` got the broker's archives (build/peers/rocketmq
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
@@ -156,3 +157,27 @@ def test_an_official_broker_walks_over_gaps_and_serves_what_is_left(tmp_path, of
     for topic, queue_id in (("LMQ_PARENT", 0), ("Mine", 3)):
         bodies = [record.body for record in left if (record.topic == "Mine") == (topic == "Mine")]
         assert pull_all(port, topic, queue_id) == bodies
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_rocketmq() is None, reason="the official broker was not fetched (make bench-peers)")
+def test_an_official_broker_walks_over_what_was_lost_and_accepted(tmp_path, official):
+    store = open_store(tmp_path / "ours", StoreSettings(segment_bytes=SEGMENT_BYTES))
+    (queue,) = light("mqtt%a")
+    route = store.make_route(b"LMQ_PARENT", 0, b"LMQ_TOPIC\x01a\x02", [queue])
+    for number in range(6_000):
+        publish(store, route, b"%d " % number + b"x" * 900)
+    store.close()
+    files = sorted((tmp_path / "ours" / "commitlog").iterdir())
+    assert len(files) > 5
+    files[1].unlink()
+    os.truncate(files[3], 400_000)
+    files[-1].unlink()
+    store = open_store(tmp_path / "ours", StoreSettings(segment_bytes=SEGMENT_BYTES, accept_loss=True))
+    left = [body for _, body in read_queue(store, queue)]
+    assert 2_000 < len(left) < 5_000
+    publish(store, route, b"after it")
+    store.close()
+    port = official(tmp_path / "ours" / "commitlog", ["LMQ_PARENT"])
+    assert pull_all(port, queue.decode(), 0) == [*left, b"after it"]
+    assert pull_all(port, "LMQ_PARENT", 0) == [*left, b"after it"]

@@ -46,6 +46,7 @@ class GapMachine(StoreMachine):
     @rule(messages=some_messages, others=some_messages, times=st.integers(5, 20), steps=st.integers(5, 40))
     def age(self, messages, others, times, steps):
         self.publish(messages * times + others * times + messages)
+        self.store.flush()
         self.retire(4, steps)
 
     @precondition(lambda self: QUEUES[0] in self.held and any(self.is_free(topic) for topic in TOPICS))
@@ -57,6 +58,7 @@ class GapMachine(StoreMachine):
         self.publish([(topic, [QUEUES[0]], 10)])
         self.publish([(topic, free, 2_500)] * times)
         self.publish([(topic, [QUEUES[0]], 10)])
+        self.store.flush()
         self.retire(4, steps)
 
     def is_free(self, key):
@@ -173,6 +175,7 @@ def test_segments_that_nobody_needs_between_two_that_somebody_needs_are_emptied(
     for _ in range(3):
         machine.fill_a_segment_that_nobody_needs(60, 40)
     machine.publish([(TOPICS[0], [QUEUES[0]], 10)])
+    machine.store.flush()
     machine.retire(6, 40)
     paths = sorted((machine.store.data_dir / "commitlog").iterdir())
     emptied = [path for path in paths if path.read_bytes()[GAP_BYTES_MIN + 4 :][:4] == MAGIC_BLANK.to_bytes(4, "big")]
