@@ -2,6 +2,9 @@ cimport cython
 
 
 cdef const unsigned char[::1] _NOTHING
+cdef int _FLAG_RETAIN
+cdef Py_ssize_t _STEP_DISPATCHES
+cdef Py_ssize_t _RETAINED_DISPATCHES
 
 
 @cython.final
@@ -63,6 +66,9 @@ cdef class PublishBatch:
     cdef public long long[::1] tag
     cdef public long long[::1] physical_offset
     cdef public long long[::1] queue_offset
+
+    @cython.locals(widest=Py_ssize_t, left=Py_ssize_t, route=Route, i=Py_ssize_t)
+    cpdef Py_ssize_t find_step(self) except -1
 
     cpdef clear(self)
 

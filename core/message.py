@@ -13,6 +13,11 @@ FLAG_MARK_MASK = 0x7FFF0000
 FLAG_QOS_MASK = 0x3  # the publisher's QoS: AMQP delivery mode 2 and RocketMQ count as 1
 FLAG_RETAIN = 0x4
 FLAG_EXPIRES = 0x8  # the properties say how long the message lives
+STEP_DISPATCHES = 50_000  # what one step of work writes into light queues: half a millisecond and more
+RETAINED_DISPATCHES = 500  # what a retained message costs besides, in entries of light queues
+_FLAG_RETAIN = FLAG_RETAIN
+_STEP_DISPATCHES = STEP_DISPATCHES
+_RETAINED_DISPATCHES = RETAINED_DISPATCHES
 _NOTHING = b""
 REF_BLOCK = 64  # refs in one piece of room: one that lives keeps all of it
 # Measured, compiled and not, with the place in the store's table of sets that are in use (tests/core/test_message.py).
@@ -128,6 +133,26 @@ class PublishBatch:
         self.tag = _longs(capacity)
         self.physical_offset = _longs(capacity)
         self.queue_offset = _longs(capacity)
+
+    def find_step(self) -> int:
+        """Return how many of the first messages make one step of work: at least one, mostly all.
+
+        Routes are filled in. A message costs by the queues that it goes to, and a retained one besides.
+        """
+        widest = 0
+        for route in self.routes:
+            if route is not None and route.dispatch.count > widest:
+                widest = route.dispatch.count
+        if self.retained_count == 0 and widest * self.count <= _STEP_DISPATCHES:
+            return self.count
+        left = _STEP_DISPATCHES
+        for i in range(self.count):
+            route = self.routes[self.route_index[i]]
+            left -= _RETAINED_DISPATCHES if self.flag[i] & _FLAG_RETAIN else 0
+            left -= route.dispatch.count if route is not None else 0
+            if left < 0 and i > 0:
+                return i
+        return self.count
 
     def clear(self) -> None:
         """Forget all messages and let go of the buffers."""

@@ -36,6 +36,7 @@ from gateway.net.descriptors import LOOK_INTERVAL_MS, Capacity, descriptor_limit
 from gateway.net.limits import ConnectionLimits
 from gateway.net.listener import Listener
 from gateway.net.protocol import ConnectionHandler, Transport
+from gateway.net.shares import Shares
 from gateway.net.transport import Endpoint
 from gateway.rocketmq.handler import RocketmqDoor
 from gateway.rocketmq.store_host import DEFAULT_ADDRESS, LOOPBACK, find_host, pack_address
@@ -129,6 +130,7 @@ class Gateway:
         self.broker = self._make_broker()
         self.connections = ConnectionTable()
         self.admission = Admission(loop.call_soon)
+        self.shares = Shares(loop.call_soon)
         self.timer = CoarseTimer(self.clock)
         self.flusher = FlushThread(self.store, self.broker.durability, loop, self._on_synced)
         self.broker.durability.request_flush = self.flusher.request
@@ -177,6 +179,7 @@ class Gateway:
             refused=self.broker.metrics.door(name).refused,
             turns=self.turns,
             admission=self.admission,
+            shares=self.shares,
         )
 
     # Start

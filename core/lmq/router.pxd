@@ -7,6 +7,7 @@ from core.lmq.topic_trie cimport TopicTrie
 @cython.final
 cdef class Router:
     cdef public long long generation
+    cdef public long long made_count
     cdef object _make_route
     cdef TopicTrie _trie
     cdef CacheBudget _caches

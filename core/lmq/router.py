@@ -27,6 +27,7 @@ class Router:
 
     def __init__(self, make_route: Callable[[bytes, Sequence[bytes]], Route], caches: CacheBudget) -> None:
         self.generation = 0  # counts changes: a front that keeps routes drops them when it is another
+        self.made_count = 0  # routes that were made: each is dear, and a front may want to stop after some
         self._make_route = make_route
         self._trie = TopicTrie()
         self._caches = caches
@@ -61,6 +62,7 @@ class Router:
             cached = cast("tuple[Route, int] | None", self._routes.get(topic))
         if cached is not None and (cached[1] == self._change_number or self._is_still_right(topic, cached)):
             return cached[0]
+        self.made_count += 1
         route = self._make_route(topic, self.matches(topic))
         self._routes.put(topic, (route, self._change_number))
         return route

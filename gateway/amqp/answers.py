@@ -49,11 +49,12 @@ class Answers:
         output: The connection.
     """
 
-    __slots__ = ("_durability", "_output", "_unconfirmed", "_waiting")
+    __slots__ = ("_durability", "_late", "_output", "_unconfirmed", "_waiting")
 
     def __init__(self, durability: Durability, output: AnswerOutput) -> None:
         self._durability = durability
         self._output = output
+        self._late: list[tuple[Channel, base.Frame | None, Callable[[], None] | None]] = []  # to be handed in
         self._waiting = 0
         self._unconfirmed = 0
 
@@ -68,14 +69,21 @@ class Answers:
         """Send `method`, then call `then`; either may be None. Dropped when the channel is gone by then."""
         if method is None and then is None and not is_durable:
             return
-        if not is_durable and not self._waiting:
+        if not is_durable and not self._waiting and not self._late:
             self._give_now(channel, method, then)
-            return
-        self._waiting += 1
-        self._durability.when_kept(partial(self._give_late, channel, method, then))
+        else:
+            self._late.append((channel, method, then))
+
+    def hand_in(self) -> None:
+        """Have what is to wait answered when all that was done so far is kept; after each piece of work."""
+        if self._late:
+            self._waiting += 1
+            late, self._late = self._late, []
+            self._durability.when_kept(partial(self._give_late, late))
 
     def when_safe(self, callback: Callable[[], None]) -> None:
         """Call back when what was published so far may be confirmed: declarations before it are kept by then."""
+        self.hand_in()
         if not self._waiting:
             self._durability.when_stored(callback)
             return
@@ -88,6 +96,7 @@ class Answers:
 
     def when_done(self, callback: Callable[[], None]) -> None:
         """Call back when all that came was answered, and what was published confirmed."""
+        self.hand_in()
         if self._waiting or self._unconfirmed:  # asked again then: an answer may bring another
             self._durability.when_kept(partial(self.when_done, callback))
         else:
@@ -99,8 +108,10 @@ class Answers:
         if then is not None:
             then()
 
-    def _give_late(self, channel: Channel, method: base.Frame | None, then: Callable[[], None] | None) -> None:
+    def _give_late(self, late: list[tuple[Channel, base.Frame | None, Callable[[], None] | None]]) -> None:
         self._waiting -= 1
-        if self._output.is_open(channel):
-            self._give_now(channel, method, then)
-            self._output.flush()
+        for channel, method, then in late:
+            if self._output.is_open(channel):
+                self._give_now(channel, method, then)
+        self._output.flush()
+        self.hand_in()

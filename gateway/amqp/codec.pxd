@@ -35,6 +35,7 @@ cdef Py_ssize_t frame_size(
 
 cdef class PublishCutter:
     cdef public PublishBatch batch
+    cdef public int[::1] ends
     cdef public Py_ssize_t mandatory_count
     cdef public Py_ssize_t body_bytes
     cdef public tuple copies

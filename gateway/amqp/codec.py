@@ -8,6 +8,8 @@ Source: docs/protocols/amqp.md, "Frames".
 
 from __future__ import annotations
 
+from array import array
+
 from core import octets
 from core.message import FLAG_EXPIRES, FLAG_MARK, PublishBatch
 from gateway.amqp.copies import take_copies
@@ -78,6 +80,7 @@ class PublishCutter:
 
     def __init__(self, capacity: int) -> None:
         self.batch = PublishBatch(capacity)
+        self.ends = array("i", bytes(4 * capacity))  # where each message of a cut run ends in its buffer
         self.mandatory_count = 0
         self.body_bytes = 0
         self.copies: tuple[bytes, ...] = ()  # routing keys that headers add to those of the one message in the batch
@@ -107,6 +110,7 @@ class PublishCutter:
             if after < 0:
                 break
             pos = after
+            self.ends[batch.count - 1] = after
         return pos
 
     def add(self, raw: bytes, bits: int, block: bytes, body: bytes | bytearray, user: bytes) -> None:

@@ -12,6 +12,7 @@ cdef int _OPEN
 cdef int _CLOSED
 cdef int _FRAME_METHOD
 cdef Py_ssize_t _FRAME_OVERHEAD
+cdef int _FRAMES_AT_ONCE
 cdef const unsigned char[::1] _NOTHING
 
 
@@ -38,12 +39,16 @@ cdef class AmqpConnection:
 
     cpdef receive_data(self, bytes data, long long now_ms)
 
+    cpdef take_up(self, long long now_ms)
+
+    cpdef unread_publishes(self, Channel channel, long long count)
+
     cpdef events(self)
 
     @cython.locals(rest=Py_ssize_t)
     cdef _keep_tail(self)
 
-    @cython.locals(end=Py_ssize_t, pos=Py_ssize_t, packed="long long", number=int, after=Py_ssize_t)
+    @cython.locals(end=Py_ssize_t, pos=Py_ssize_t, packed="long long", number=int, after=Py_ssize_t, _=int)
     cdef _next_event(self)
 
     cdef long long _cut(self, Py_ssize_t pos, Py_ssize_t end) except -1

@@ -14,6 +14,7 @@ from gateway.amqp.events import (
     ChannelEnded,
     ConnectionEnded,
     Event,
+    FramesTaken,
     LoginAsked,
     MethodCame,
     OpenAsked,
@@ -30,6 +31,7 @@ from gateway.amqp.unacked import is_settle
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 HEARTBEAT_FRAME = encode_frame(FRAME_HEARTBEAT, 0, b"")
 FRAME_MAX_AT_FIRST = 8_192  # before both sides agreed; room for a token as password
+FRAMES_AT_ONCE = 32  # without an event between them: a channel.open each, or parts of messages
 CLOSE_WAIT_MS = 5_000  # how long the answer to connection.close is waited for
 
 _HEADER = int(State.HEADER)
@@ -38,6 +40,8 @@ _OPEN = int(State.OPEN)
 _CLOSED = int(State.CLOSED)
 _FRAME_METHOD = FRAME_METHOD
 _FRAME_OVERHEAD = FRAME_OVERHEAD
+_FRAMES_AT_ONCE = FRAMES_AT_ONCE
+_FRAMES_TAKEN = FramesTaken()
 _NOTHING = b""
 
 
@@ -93,6 +97,18 @@ class AmqpConnection:
         self._buf = self._view = data
         self._pos = 0
 
+    def take_up(self, now_ms: int) -> None:
+        """Go on with what came before, which waited for a turn or for the login: the peer was not silent."""
+        self.heartbeat.received_ms = now_ms
+        if self._tail and not self._buf:
+            self.receive_data(b"", now_ms)
+
+    def unread_publishes(self, channel: Channel, count: int) -> None:
+        """Give back the last `count` messages of the run that came last; they come again as the next event."""
+        self._pos = self._cutter.ends[self._cutter.batch.count - 1]
+        if channel.is_confirming:
+            channel.published -= count
+
     def has_more(self) -> bool:
         """Return whether something waits for the login, or for the rest of its frame."""
         return bool(self._tail)
@@ -139,7 +155,7 @@ class AmqpConnection:
         if self.state == _HEADER and not self._take_protocol_header():
             return ConnectionEnded("not AMQP 0-9-1") if self.is_closed else None
         end = len(self._buf)
-        while True:
+        for _ in range(_FRAMES_AT_ONCE):
             pos = self._pos
             packed = self._cut(pos, end)
             if not packed:
@@ -152,6 +168,7 @@ class AmqpConnection:
                 event = self._take_frame(packed & 0xFF, number, self._buf[pos + 7 : after - 1])
             if event is not None:
                 return event
+        return _FRAMES_TAKEN
 
     def _cut(self, pos: int, end: int) -> int:
         if self._is_deaf or pos == end:

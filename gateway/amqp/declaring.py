@@ -6,7 +6,7 @@ Source: docs/protocols/amqp.md, "Declarations".
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from pamqp import base
@@ -56,9 +56,9 @@ class Declarer:
         self._owner = owner
         self._identity = identity
 
-    def remove_owned(self) -> None:
-        """Delete the exclusive queues: their connection is gone."""
-        self._vhost.remove_owned(self._owner)
+    def remove_owned(self) -> Iterator[None]:
+        """Delete the exclusive queues, one in each step: their connection is gone."""
+        return self._vhost.remove_owned(self._owner)
 
     # Exchanges
 
@@ -263,6 +263,16 @@ class Declarer:
         where = f"{what} '{name}' in vhost '{self._vhost.name}'"
         reason = f"{right} access to {where} refused for user '{self._identity.user}'"
         return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=f"{what} '{name}'")
+
+
+def release_all(
+    channels: Iterable[Channel], release: Callable[[Channel], None], owned: Iterator[None]
+) -> Iterator[None]:
+    """Give back what a connection had that is gone, in steps: what its channels hold, then its exclusive queues."""
+    for channel in channels:
+        release(channel)
+        yield
+    yield from owned
 
 
 def _tell(consumers: list[QueueConsumer]) -> None:

@@ -54,6 +54,11 @@ class SettleRun:
 
 
 @dataclass(frozen=True, slots=True)
+class FramesTaken:
+    """Some frames that say nothing by themselves: there may be more, but others may have their turn first."""
+
+
+@dataclass(frozen=True, slots=True)
 class MethodCame:
     """Any other method on an open channel."""
 
@@ -75,4 +80,4 @@ class ConnectionEnded:
     reason: str
 
 
-Event = LoginAsked | OpenAsked | PublishRun | SettleRun | MethodCame | ChannelEnded | ConnectionEnded
+Event = LoginAsked | OpenAsked | PublishRun | SettleRun | FramesTaken | MethodCame | ChannelEnded | ConnectionEnded

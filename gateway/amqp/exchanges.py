@@ -98,6 +98,7 @@ class ExchangeTable:
         self._vhost = vhost
         self._on_topic_bound = on_topic_bound
         self._on_topic_unbound = on_topic_unbound
+        self._by_queue: dict[str, dict[tuple[Exchange, str], None]] = {}  # the bindings of each queue
         self._exchanges = {
             name: Exchange(name, kind, durable=True, auto_delete=False, internal=False)
             for name, kind in PREDECLARED.items()
@@ -128,9 +129,7 @@ class ExchangeTable:
         self.version += 1
 
     def remove(self, exchange: Exchange) -> None:
-        """Take an exchange out, with its bindings."""
-        for queue, key in list(exchange.bindings):
-            self._unbind(exchange, queue, key)
+        """Take an exchange out; its bindings are to be taken back too."""
         del self._exchanges[exchange.name]
         self.version += 1
 
@@ -138,6 +137,7 @@ class ExchangeTable:
         """Bind a queue to an exchange; return whether that is new."""
         if not exchange.bind(queue, key):
             return False
+        self._by_queue.setdefault(queue, {})[exchange, key] = None
         if exchange.name == AMQ_TOPIC:
             self._on_topic_bound(key, queue)
         self.version += 1
@@ -145,21 +145,17 @@ class ExchangeTable:
 
     def unbind(self, exchange: Exchange, queue: str, key: str) -> bool:
         """Take a binding back; return whether it was there."""
-        found = self._unbind(exchange, queue, key)
         self.version += 1
-        return found
-
-    def _unbind(self, exchange: Exchange, queue: str, key: str) -> bool:
         if not exchange.unbind(queue, key):
             return False
+        bound = self._by_queue[queue]
+        del bound[exchange, key]
+        if not bound:
+            del self._by_queue[queue]
         if exchange.name == AMQ_TOPIC:
             self._on_topic_unbound(key, queue)
         return True
 
-    def unbind_queue(self, queue: str) -> list[tuple[Exchange, str]]:
-        """Take all bindings of a queue back; return exchange and key of each."""
-        gone = [(exchange, key) for exchange in self for bound, key in list(exchange.bindings) if bound == queue]
-        for exchange, key in gone:
-            self._unbind(exchange, queue, key)
-        self.version += 1
-        return gone
+    def bindings_of(self, queue: str) -> list[tuple[Exchange, str]]:
+        """Return exchange and key of each binding of a queue."""
+        return list(self._by_queue.get(queue, ()))

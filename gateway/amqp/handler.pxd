@@ -6,7 +6,6 @@ from gateway.amqp.connection cimport AmqpConnection
 from gateway.amqp.consuming cimport Reading
 from gateway.amqp.events cimport PublishRun, SettleRun
 from gateway.amqp.output cimport ConnectionOutput
-from gateway.amqp.pace cimport Pace
 from gateway.amqp.publishing cimport Publisher
 from gateway.net.protocol cimport ConnectionHandler, Transport
 
@@ -17,19 +16,30 @@ cdef class AmqpHandler(ConnectionHandler):
     cdef public Reading reading
     cdef object _door
     cdef Transport _transport
-    cdef Pace _pace
     cdef object _answers
     cdef dict _to_confirm
     cdef Blocking _blocking
     cdef object _attempt
     cdef bint _has_ended
     cdef object _denials
+    cdef object _again
     cdef bytes _origin
     cdef object _identity
     cdef Publisher _publisher
 
-    @cython.locals(connection=AmqpConnection, waiting=dict)
-    cpdef on_data(self, bytes data, long long now_ms)
+    @cython.locals(connection=AmqpConnection)
+    cpdef bint on_data(self, bytes data, long long now_ms) except -1
+
+    @cython.locals(connection=AmqpConnection, has_more=bint)
+    cpdef bint go_on(self, long long now_ms) except -1
+
+    @cython.locals(has_more=bint, waiting=dict)
+    cdef bint _work(self, AmqpConnection connection, long long now_ms) except -1
+
+    @cython.locals(transport=Transport)
+    cdef bint _act(self, AmqpConnection connection, long long now_ms) except -1
+
+    cdef _next_event(self, AmqpConnection connection)
 
     cpdef next_deadline_ms(self)
 
@@ -41,7 +51,7 @@ cdef class AmqpHandler(ConnectionHandler):
 
     cdef _do_event(self, event, long long now_ms)
 
-    @cython.locals(answer=bytes)
+    @cython.locals(answer=bytes, count=Py_ssize_t)
     cdef _publish(self, PublishRun event, long long now_ms)
 
     @cython.locals(channel=Channel, number="long long", data=bytes)

@@ -20,7 +20,7 @@ from gateway.amqp.channel import Channel
 from gateway.amqp.codec import PublishCutter
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
-from gateway.amqp.declaring import Answer, Declarer
+from gateway.amqp.declaring import Answer, Declarer, release_all
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.errors import AmqpError, error_from_core, unimplemented
 from gateway.amqp.events import (
@@ -37,7 +37,6 @@ from gateway.amqp.handshake import State, login_refused
 from gateway.amqp.methods import encode_ack, method_name
 from gateway.amqp.offer import limits_of
 from gateway.amqp.output import ConnectionOutput
-from gateway.amqp.pace import Pace
 from gateway.amqp.publishing import Publisher
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
@@ -88,6 +87,7 @@ class AmqpDoor:
         """Tell all clients that the gateway goes down."""
         for handler in list(self.handlers):
             handler.shut_down(now_ms)
+        self.vhost.chores.finish()
 
     def connect(self, transport: Transport) -> AmqpHandler:
         """Return the handler of a new connection."""
@@ -110,13 +110,13 @@ class AmqpHandler(ConnectionHandler):
         self.output = ConnectionOutput(transport)
         self._door = door
         self._transport = transport
-        self._pace = Pace(door.broker, transport)
         self._answers = Answers(door.broker.durability, self.output)
         self._to_confirm: dict[Channel, int] = {}
         self._blocking = Blocking(door.held, self.output)
         self._attempt: Attempt | None = None  # a login under way
         self._has_ended = False  # the peer sends no more, and its login is under way
         self._denials: Denials | None = None  # made when something is denied
+        self._again: MethodCame | None = None  # waits until what had the name before is gone
         self._login("", NOBODY)
 
     def _login(self, client: str, identity: Identity) -> None:
@@ -130,20 +130,51 @@ class AmqpHandler(ConnectionHandler):
 
     # The transport calls these.
 
-    def on_data(self, data: bytes, now_ms: int) -> None:
+    def on_data(self, data: bytes, now_ms: int) -> bool:
         """Do what the bytes say; answers go out in one write."""
         connection = self._begin(now_ms)
         if self._attempt is not None:  # this much is kept, and no more is read
             self._transport.pause_reading()
         connection.receive_data(data, now_ms)
-        for event in connection.events():
-            self._do(event, now_ms)
+        return self._work(connection, now_ms)
+
+    def go_on(self, now_ms: int) -> bool:
+        """Do some more of it."""
+        connection = self._begin(now_ms)
+        connection.take_up(now_ms)
+        has_more = self._work(connection, now_ms)
+        if self._has_ended and not has_more:
+            self._has_ended = False
+            self.on_eof(now_ms)
+        return has_more
+
+    def _work(self, connection: AmqpConnection, now_ms: int) -> bool:
+        has_more = self._act(connection, now_ms)
+        self._answers.hand_in()
         if self._to_confirm:
             waiting, self._to_confirm = self._to_confirm, {}
             self._answers.when_safe(partial(self._confirm, waiting))
         self._blocking.hold_if_low()
         self._finish()
-        self._pace.note_taken(len(data))
+        return has_more
+
+    def _act(self, connection: AmqpConnection, now_ms: int) -> bool:
+        """Do what came, event by event; return whether something is left because others are to have their turn."""
+        transport = self._transport
+        while True:
+            event = self._next_event(connection)
+            if event is None:
+                return False
+            self._do(event, now_ms)
+            if self._again is not None or transport.is_share_over():
+                return True
+            if not transport.is_writable and isinstance(event, MethodCame):
+                transport.pause_reading()  # whoever does not read answers gets no more to be answered
+                return True
+
+    def _next_event(self, connection: AmqpConnection) -> Event | None:
+        event, self._again = self._again, None
+        return next(connection, None) if event is None else event
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
@@ -158,7 +189,8 @@ class AmqpHandler(ConnectionHandler):
         self._finish()
 
     def on_writable(self, now_ms: int) -> None:
-        """Let consumers go on that waited for room."""
+        """Let consumers go on that waited for room, and methods."""
+        self._transport.resume_reading()
         for channel in self._begin(now_ms).channels.values():
             Reading.run_starved(channel)
 
@@ -168,7 +200,6 @@ class AmqpHandler(ConnectionHandler):
         self._release()
         if self._denials is not None:
             self._denials.end()
-        self._pace.end()
         self._blocking.end()
         self._door.forget(self)
 
@@ -252,7 +283,7 @@ class AmqpHandler(ConnectionHandler):
             self._do_login(event, self._begin(now_ms))
         elif isinstance(event, OpenAsked):
             self._do_open(event, self._begin(now_ms))
-        else:
+        elif isinstance(event, ConnectionEnded):
             self._end(event)
 
     def _note_denied(self, event: Event, name: str) -> None:
@@ -274,11 +305,9 @@ class AmqpHandler(ConnectionHandler):
             self._refuse(event, answer, now_ms)
         if attempt is None:
             return
+        self._finish()
         self._transport.resume_reading()
-        self.on_data(b"", now_ms)
-        self._transport.deadline_changed()
-        if self._has_ended:
-            self.on_eof(now_ms)
+        self._transport.request_turn()
 
     def _accept(self, event: LoginAsked, identity: Identity, now_ms: int) -> None:
         transport = self._transport
@@ -303,7 +332,10 @@ class AmqpHandler(ConnectionHandler):
         self._blocking.note_published(self._begin(now_ms))
         event.batch.origin = self._origin
         event.batch.born_host = self._transport.peer_host
-        answer = self._publisher.publish(event, self.output.payload_max, now_ms)
+        count = event.batch.count
+        answer = self._publisher.publish(event, self.output.payload_max, self._transport, now_ms)
+        if event.batch.count < count:
+            self._begin(now_ms).unread_publishes(event.channel, count - event.batch.count)
         if answer:
             self.output.put(answer)
         if event.first_number:
@@ -335,10 +367,8 @@ class AmqpHandler(ConnectionHandler):
         attempt, self._attempt = self._attempt, None
         if attempt is not None:
             self._door.authenticator.cancel(attempt)
-        if self.output.connection is not None:
-            for channel in self.output.connection.channels.values():
-                self.reading.release(channel)
-        self.declarer.remove_owned()
+        channels = [] if self.output.connection is None else list(self.output.connection.channels.values())
+        self._door.vhost.chores.start(release_all(channels, self.reading.release, self.declarer.remove_owned()))
         self._publisher.end()
 
     # Methods
@@ -346,6 +376,9 @@ class AmqpHandler(ConnectionHandler):
     def _do_method(self, channel: Channel, method: base.Frame, now_ms: int) -> None:
         if isinstance(method, NOT_SUPPORTED):
             raise AmqpError(ReplyCode.NOT_IMPLEMENTED, f"{method_name(method.index)} is not supported")
+        if self._door.vhost.is_going(method):
+            self._again = MethodCame(channel, method)
+            return
         do = METHODS.get(type(method))
         if do is None:
             raise unimplemented(method.index)

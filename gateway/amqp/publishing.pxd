@@ -2,9 +2,11 @@ import cython
 
 from core.broker cimport Broker
 from core.cache_budget cimport Cache
+from core.lmq.router cimport Router
 from core.message cimport PublishBatch, Route
 from core.metrics cimport DoorMetrics
 from gateway.amqp.events cimport PublishRun
+from gateway.net.protocol cimport Transport
 
 cdef int _MANDATORY
 
@@ -23,14 +25,20 @@ cdef class Publisher:
     cdef Cache _targets
     cdef long long _version
 
-    @cython.locals(batch=PublishBatch)
-    cpdef bytes publish(self, PublishRun run, Py_ssize_t payload_max, now_ms)
+    @cython.locals(batch=PublishBatch, step=Py_ssize_t)
+    cpdef bytes publish(self, PublishRun run, Py_ssize_t payload_max, Transport transport, now_ms)
 
-    @cython.locals(target=Target, raw=bytes, i=Py_ssize_t, version="long long")
-    cdef object _resolve(self, PublishBatch batch, tuple copies)
+    @cython.locals(
+        target=Target, raw=bytes, i=Py_ssize_t, version="long long", router=Router, made_count="long long"
+    )
+    cdef object _resolve(self, PublishBatch batch, tuple copies, Transport transport)
 
     @cython.locals(batch=PublishBatch, lost=set, route=Route, i=Py_ssize_t, index=int, dropped=Py_ssize_t)
     cdef bytes _return_unroutable(self, PublishRun run, Py_ssize_t payload_max)
 
     @cython.locals(batch=PublishBatch, count=Py_ssize_t)
     cdef bytes _append(self, PublishRun run, now_ms)
+
+
+@cython.locals(size=Py_ssize_t, i=Py_ssize_t)
+cdef Py_ssize_t _body_bytes(PublishBatch batch) except -1

@@ -22,6 +22,7 @@ from gateway.amqp.methods import encode_content, encode_method, encode_nack
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.auth.authenticator import Identity
+from gateway.net.protocol import Transport
 
 TARGET_BYTES = 120  # of a target, besides what it holds
 ERROR_BYTES = 1_024  # of an error, with its text
@@ -70,19 +71,24 @@ class Publisher:
         """Let go of what is kept: the connection is gone."""
         self._targets.clear()
 
-    def publish(self, run: PublishRun, payload_max: int, now_ms: int) -> bytes:
+    def publish(self, run: PublishRun, payload_max: int, transport: Transport, now_ms: int) -> bytes:
         """Publish a run; return the frames that it is answered with at once: returned and refused messages.
 
         What is confirmed is confirmed later, for all of the run. Before an error that the run ends with, everything
-        that precedes the fault is published.
+        that precedes the fault is published. Where all of it would be too much work, or the transport's share of the
+        turn is over, the batch is cut: the rest was not published.
 
         Raises:
             AmqpError: An exchange is missing, internal or not allowed; the core refused a message.
         """
         batch = run.batch
-        fault = self._resolve(batch, run.copies)
+        fault = self._resolve(batch, run.copies, transport)
         if fault is not None:
             batch.count = self._first_of(batch, fault[0])
+        step = batch.find_step()
+        if step < batch.count:
+            batch.count = step
+            fault = None
         answer = b""
         if batch.count:
             answer = self._return_unroutable(run, payload_max) + self._append(run, now_ms)
@@ -91,17 +97,30 @@ class Publisher:
             raise fault[1]
         return answer
 
-    def _resolve(self, batch: PublishBatch, copies: tuple[bytes, ...]) -> tuple[int, AmqpError] | None:
-        """Fill the batch's routes; return index and error of the first target that may not be published to."""
+    def _resolve(
+        self, batch: PublishBatch, copies: tuple[bytes, ...], transport: Transport
+    ) -> tuple[int, AmqpError] | None:
+        """Fill the batch's routes; return index and error of the first target that may not be published to.
+
+        The batch is cut where others are to have their turn before further routes are made.
+        """
         version = self._vhost.exchanges.version
         if version != self._version:
             self._targets.clear()
             self._version = version
         fault = None
+        router = self._broker.router
+        made_count = router.made_count
         for i, raw in enumerate(batch.topics):
+            if router.made_count != made_count:
+                if transport.is_share_over():
+                    batch.count = self._first_of(batch, i)
+                    break
+                made_count = router.made_count
             target = self._targets.young.get(raw) if not copies else self._find_target(raw, copies)
             if target is None:
                 target = self._keep_target(raw)
+                made_count -= 1
             if target.error is not None and fault is None:
                 fault = (i, target.error)
             batch.routes.append(target.route if target.topic is None else self._broker.route_topic(target.topic))
@@ -200,7 +219,7 @@ class Publisher:
         batch = run.batch
         count = batch.count
         self._metrics.messages_in += count
-        self._metrics.bytes_in += run.body_bytes
+        self._metrics.bytes_in += _body_bytes(batch)
         try:
             self._broker.publish_batch(batch, now_ms)
         except DiskFullError as error:
@@ -213,6 +232,13 @@ class Publisher:
             self._metrics.refuse("publish", count - batch.appended)
             raise error_from_core(error, PUBLISH) from error
         return b""
+
+
+def _body_bytes(batch: PublishBatch) -> int:
+    size = 0
+    for i in range(batch.count):
+        size += batch.body_end[i] - batch.body_start[i]
+    return size
 
 
 def _is_topic_space(exchange: str, topic: bytes) -> bool:

@@ -6,6 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from pamqp import base
+from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
+
 from core.broker import Broker
 from core.errors import QueueLimitError
 from core.lmq.expiry import is_expired
@@ -13,18 +16,22 @@ from core.lmq.queue_name import amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key
 from core.message import StoredBatch
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchanges import PREDECLARED, Exchange, ExchangeTable
+from gateway.amqp.exchanges import Exchange, ExchangeTable
 from gateway.amqp.field_table import Field
 from gateway.amqp.passing_names import PassingNames
 from gateway.amqp.queue_arguments import EXPIRES, KeptArguments
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import GROUP, TAKE_COUNT_MAX, QueueConsumer, SharedQueue
+from gateway.chores import Chores
 
 TABLE = "amqp"
 QUEUE = "q"
 EXCHANGE = "x"
 BINDING = "b"
 IN_USE = -1
+
+Binding = tuple[Exchange, str, str]
+"""An exchange, a queue's name and a key."""
 
 
 class VirtualHost:
@@ -41,6 +48,8 @@ class VirtualHost:
         self._table = broker.table(TABLE)
         self._queues: dict[str, SharedQueue] = {}
         self._owned: dict[object, dict[str, SharedQueue]] = {}  # by connection: its exclusive queues
+        self._going: dict[tuple[str, str], bytes] = {}  # queues (their light ones) and exchanges with bindings left
+        self.chores = Chores(broker)
         self._passing_names = PassingNames(name.encode())
         self._leases: dict[str, int] = {}  # of queues that go when unused: since when that is seen, or IN_USE
 
@@ -69,6 +78,8 @@ class VirtualHost:
                 exchange = self.exchanges.find(key[1])
                 if exchange is not None and key[2] in self._queues:
                     self.exchanges.bind(exchange, key[2], key[3])
+                else:  # a process was killed before all bindings of what was deleted were forgotten
+                    self._table.delete(_key(*key))
 
     def floors(self) -> Iterator[tuple[int, int]]:
         """Give each queue and its first offset that is still needed: what retention must keep."""
@@ -113,7 +124,9 @@ class VirtualHost:
     def light_name(self, queue: str) -> bytes:
         """Return the light queue of a queue."""
         found = self._queues.get(queue)
-        return amqp_queue_name(self.name.encode(), queue.encode()) if found is None else found.light_name
+        if found is not None:
+            return found.light_name
+        return self._going.get((QUEUE, queue)) or amqp_queue_name(self.name.encode(), queue.encode())
 
     def __len__(self) -> int:
         """Return how many queues there are."""
@@ -202,27 +215,51 @@ class VirtualHost:
         )
 
     def remove(self, queue: SharedQueue, by: object = None) -> list[QueueConsumer]:
-        """Delete a queue with its bindings; exchanges that delete themselves without bindings go too.
+        """Delete a queue, and its bindings in steps; exchanges that delete themselves without bindings go too.
 
         Its consumers are told, but for those on the channel `by`, which are returned.
         """
-        for exchange, key in self.exchanges.unbind_queue(queue.name):
-            self._forget_binding(exchange, queue, key)
-            self._maybe_remove_exchange(exchange)
         self._table.delete(_key(QUEUE, queue.name))
         self._leases.pop(queue.name, None)
         del self._queues[queue.name]
         if queue.owner is not None:
             self._owned[queue.owner].pop(queue.name)
         told_later = queue.delete(by)
-        if queue.is_passing:
-            self._passing_names.give_back(queue.light_name)
+        self.exchanges.version += 1
+        bindings = [(exchange, queue.name, key) for exchange, key in self.exchanges.bindings_of(queue.name)]
+        self._going[QUEUE, queue.name] = queue.light_name
+        self.chores.start(self._finish_removal(queue, bindings))
         return told_later
 
-    def remove_owned(self, owner: object) -> None:
-        """Delete the exclusive queues of a connection that is gone."""
-        for queue in list(self._owned.get(owner, {}).values()):
-            self.remove(queue)
+    def _finish_removal(self, queue: SharedQueue, bindings: list[Binding]) -> Iterator[None]:
+        """Take back the bindings of a deleted queue; until that is done nothing new may have its name."""
+        try:
+            yield from self._take_back(bindings)
+        finally:
+            del self._going[QUEUE, queue.name]
+            if queue.is_passing:
+                self._passing_names.give_back(queue.light_name)
+
+    def _take_back(self, bindings: list[Binding]) -> Iterator[None]:
+        for exchange, queue, key in bindings:
+            self.exchanges.unbind(exchange, queue, key)
+            if exchange.is_durable:
+                self._table.delete(_key(BINDING, exchange.name, queue, key))
+            self._maybe_remove_exchange(exchange)
+            yield
+
+    def is_going(self, method: base.Frame) -> bool:
+        """Return whether a method declares something while bindings of what had its name are still to be forgotten."""
+        if isinstance(method, QueueMethod.Declare):
+            return (QUEUE, method.queue) in self._going
+        return isinstance(method, ExchangeMethod.Declare) and (EXCHANGE, method.exchange) in self._going
+
+    def remove_owned(self, owner: object) -> Iterator[None]:
+        """Delete the exclusive queues of a connection that is gone, one in each step."""
+        owned = self._owned.get(owner, {})
+        while owned:
+            self.remove(next(iter(owned.values())))
+            yield
         self._owned.pop(owner, None)
 
     # Exchanges and bindings
@@ -235,14 +272,19 @@ class VirtualHost:
             self._table.put(_key(EXCHANGE, exchange.name), json.dumps(row).encode())
 
     def remove_exchange(self, exchange: Exchange) -> None:
-        """Delete an exchange with its bindings."""
-        for name, key in exchange.bindings:
-            queue = self._queues.get(name)
-            if queue is not None:
-                self._forget_binding(exchange, queue, key)
+        """Delete an exchange, and its bindings in steps."""
         self.exchanges.remove(exchange)
         if exchange.is_durable:
             self._table.delete(_key(EXCHANGE, exchange.name))
+        self._going[EXCHANGE, exchange.name] = b""
+        bindings = [(exchange, queue, key) for queue, key in exchange.bindings]
+        self.chores.start(self._finish_exchange(exchange, bindings))
+
+    def _finish_exchange(self, exchange: Exchange, bindings: list[Binding]) -> Iterator[None]:
+        try:
+            yield from self._take_back(bindings)
+        finally:
+            del self._going[EXCHANGE, exchange.name]
 
     def bind(self, exchange: Exchange, queue: SharedQueue, key: str) -> bool:
         """Bind a queue; return whether the binding is to be durable."""
@@ -254,15 +296,12 @@ class VirtualHost:
     def unbind(self, exchange: Exchange, queue: SharedQueue, key: str) -> None:
         """Take a binding back; harmless where there is none."""
         if self.exchanges.unbind(exchange, queue.name, key):
-            self._forget_binding(exchange, queue, key)
+            if exchange.is_durable and queue.is_durable and queue.owner is None:
+                self._table.delete(_key(BINDING, exchange.name, queue.name, key))
             self._maybe_remove_exchange(exchange)
 
-    def _forget_binding(self, exchange: Exchange, queue: SharedQueue, key: str) -> None:
-        if exchange.is_durable and queue.is_durable and queue.owner is None:
-            self._table.delete(_key(BINDING, exchange.name, queue.name, key))
-
     def _maybe_remove_exchange(self, exchange: Exchange) -> None:
-        if exchange.is_auto_delete and not exchange.bindings and exchange.name not in PREDECLARED:
+        if exchange.is_auto_delete and not exchange.bindings and self.exchanges.find(exchange.name) is exchange:
             self.remove_exchange(exchange)
 
     def _bind_topic(self, key: str, queue: str) -> None:

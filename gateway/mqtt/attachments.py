@@ -11,7 +11,6 @@ from typing import NamedTuple, Protocol
 from core.metrics import DoorMetrics
 from gateway.auth.authenticator import Authenticator, Identity
 from gateway.auth.recheck import Visitor
-from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.login import PROTOCOL
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import SessionTable
@@ -42,7 +41,6 @@ class Attachments:
     Args:
         sessions: All sessions.
         subscribing: Ends them, and their subscriptions.
-        delivery: What sends to them.
         authenticator: Knows who may come in now.
         metrics: The door's.
     """
@@ -51,13 +49,11 @@ class Attachments:
         self,
         sessions: SessionTable,
         subscribing: Subscribing,
-        delivery: Delivery,
         authenticator: Authenticator,
         metrics: DoorMetrics,
     ) -> None:
         self._sessions = sessions
         self._subscribing = subscribing
-        self._delivery = delivery
         self._authenticator = authenticator
         self._metrics = metrics
         self._connections: dict[bytes, Attached] = {}  # by client identifier
@@ -66,25 +62,35 @@ class Attachments:
         """Give all connections that have a session."""
         return iter(list(self._connections.values()))
 
-    def attach(
-        self, connection: Attached, client_id: bytes, identity: Identity, *, is_clean: bool, now_ms: int
-    ) -> Attachment | None:
-        """Give a new connection the session of its client, None where that belongs to another user.
-
-        An older connection of the client gives way. A subscription that the user may not have any more is ended.
-        """
-        user = identity.user.encode()
+    def is_foreign(self, client_id: bytes, identity: Identity) -> bool:
+        """Return whether the client's session belongs to another user, one who can come back to it."""
         session = self._sessions.find(client_id)
-        if session is not None and self._is_foreign(session, user):
-            return None
+        return session is not None and self._is_foreign(session, identity.user.encode())
+
+    def make_way(self, client_id: bytes, identity: Identity, *, is_clean: bool, now_ms: int) -> bool:
+        """End the client's older connection, and its session where it may not have it or wants a clean one.
+
+        Returns:
+            Whether all of that is done; else ask again in a later turn.
+        """
         older = self._connections.get(client_id)
         if older is not None:  # MQTT-3.1.4-2
             older.take_over(now_ms)
+        if self._subscribing.is_leaving(client_id):
+            return False
+        session = self._sessions.find(client_id)
+        if session is not None and (is_clean or session.owner not in {None, b"", identity.user.encode()}):
+            self._subscribing.end_session(session)  # MQTT-3.1.2-6
+        return not self._subscribing.is_leaving(client_id)
+
+    def attach(self, connection: Attached, client_id: bytes, identity: Identity, *, is_clean: bool) -> Attachment:
+        """Give a new connection the session of its client, after `make_way`.
+
+        A subscription that the user may not have any more is ended.
+        """
+        user = identity.user.encode()
         self._connections[client_id] = connection
         session = self._sessions.find(client_id)
-        if session is not None and (is_clean or session.owner not in {None, b"", user}):  # MQTT-3.1.2-6
-            self._subscribing.end_session(session)
-            session = None
         is_present = session is not None
         denied: list[bytes] = []
         if session is None:
@@ -105,10 +111,8 @@ class Attachments:
     def detach(self, session: Session, now_ms: int) -> None:
         """Take a session from its connection: a clean one ends, a durable one waits."""
         del self._connections[session.client_id]
-        self._delivery.pause(session)
-        session.outlet = None
         if session.is_persistent:
             self._sessions.note_idle(session, now_ms)
+            self._subscribing.pause(session)
         else:
             self._subscribing.end_session(session)
-        self._metrics.sessions = len(self._sessions)

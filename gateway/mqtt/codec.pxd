@@ -7,10 +7,13 @@ cdef int _MORE
 cdef int _PUBLISHES
 cdef int _ACKS
 cdef int _PACKET
+cdef int _PINGS
 cdef Py_ssize_t _JOIN_BYTES_MAX
 cdef Py_ssize_t _TOPIC_KEPT_BYTES_MAX
 cdef Py_ssize_t _HEADER_BYTES_MAX
 cdef Py_ssize_t _NEAR_BYTES_MAX
+cdef int _PINGREQ
+cdef Py_ssize_t _PINGS_MAX
 cdef int _FLAG_MARK
 cdef int _FLAG_RETAIN
 cdef int[::1] _FLAGS
@@ -28,6 +31,7 @@ cdef class RunColumns:
     cdef public PublishBatch batch
     cdef public int[::1] packet_ids
     cdef public Py_ssize_t ack_count
+    cdef public Py_ssize_t ping_count
     cdef public Py_ssize_t body_bytes
     cdef public dict topic_index
     cdef unsigned char[::1] near

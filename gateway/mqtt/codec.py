@@ -17,16 +17,20 @@ MORE = 0  # nothing whole is left
 PUBLISHES = 1  # a run of PUBLISH packets, in `RunColumns.batch`
 ACKS = 2  # a run of PUBACK packets, in `RunColumns.packet_ids`
 PACKET = 3  # one other packet: `packet_type`, and `take_body`
+PINGS = 4  # a run of PINGREQ packets, `RunColumns.ping_count` of them
 _MORE = MORE
 _PUBLISHES = PUBLISHES
 _ACKS = ACKS
 _PACKET = PACKET
+_PINGS = PINGS
 
 RUN_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
 _TOPIC_KEPT_BYTES_MAX = 256
 _JOIN_BYTES_MAX = 16_384  # a read up to this size is joined to the unfinished packet before it: one batch, not two
 _HEADER_BYTES_MAX = 5
 _NEAR_BYTES_MAX = 2048  # a read up to this size is decoded from a copy: a view of it would cost more
+_PINGREQ = 0xC0
+_PINGS_MAX = 32_768  # 64 KiB of answers
 _FLAG_MARK = FLAG_MARK
 _FLAG_RETAIN = FLAG_RETAIN
 
@@ -58,6 +62,7 @@ class RunColumns:
         self.batch = PublishBatch(capacity)
         self.packet_ids = array("i", bytes(4 * capacity))
         self.ack_count = 0
+        self.ping_count = 0
         self.body_bytes = 0  # of all messages of the batch
         self.topic_index: dict[bytes, int] = {}
         self.near: bytearray | memoryview = memoryview(bytearray(_NEAR_BYTES_MAX))
@@ -143,7 +148,7 @@ class PacketReader:
         return 0
 
     def read_next(self) -> int:
-        """Return what comes next: MORE, PUBLISHES, ACKS or PACKET.
+        """Return what comes next: MORE, PUBLISHES, ACKS, PINGS or PACKET.
 
         Raises:
             MqttError: The next packet breaks the protocol; all before it have been returned.
@@ -188,6 +193,8 @@ class PacketReader:
             return self._cut_publishes(buf, end)
         if first >> 4 == 4:
             return self._cut_acks(buf, end)
+        if first == _PINGREQ and self._packet_end == self._pos + 2:
+            return self._cut_pings(buf, end)
         self.packet_type = first >> 4
         self._pos = self._packet_end
         return _PACKET
@@ -332,6 +339,25 @@ class PacketReader:
         self.columns.ack_count = count
         self._pos = pos
         return _ACKS
+
+    def _cut_pings(self, buf: bytes | bytearray | memoryview, end: int) -> int:
+        """Take PINGREQ packets up to the first other one, or as many as are answered in one write."""
+        pos = self._pos
+        count = 0
+        while count < _PINGS_MAX and pos + 2 <= end and buf[pos] == _PINGREQ and buf[pos + 1] == 0:
+            count += 1
+            pos += 2
+        self.columns.ping_count = count
+        self._pos = pos
+        return _PINGS
+
+    def unread_publishes(self) -> None:
+        """Give back what the batch has no more, because it was cut: it is read again, in another turn.
+
+        Right after a run of PUBLISH packets; the batch has at least one message still.
+        """
+        batch = self.columns.batch
+        self._pos = batch.body_end[batch.count - 1]
 
 
 def encode_pubacks(columns: RunColumns, count: int) -> bytes:

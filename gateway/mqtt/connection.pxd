@@ -5,6 +5,7 @@ from gateway.mqtt.codec cimport PacketReader
 cdef int _MORE
 cdef int _PACKET
 cdef int _PUBLISH_RUN
+cdef int _PING_RUN
 cdef long long _NEVER
 
 
@@ -23,9 +24,13 @@ cdef class MqttConnection:
     cdef bint _is_stopped
     cdef bint _is_held
     cdef bytes _late
-    cdef bytes _out
+    cdef bytearray _out
 
     cpdef receive_data(self, data, long long now_ms)
+
+    cpdef note_heard(self, long long now_ms)
+
+    cpdef unread_publishes(self)
 
     cpdef stop(self)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gateway.mqtt.codec import MORE, PACKET, PUBLISHES as PUBLISH_RUN, PacketReader, RunColumns
+from gateway.mqtt.codec import MORE, PACKET, PINGS as PING_RUN, PUBLISHES as PUBLISH_RUN, PacketReader, RunColumns
 from gateway.mqtt.errors import ConnectTimeoutError, KeepAliveTimeoutError, ProtocolViolationError
-from gateway.mqtt.events import ACKS, PUBLISHES, Event
+from gateway.mqtt.events import ACKS, PINGS, PUBLISHES, Event
 from gateway.mqtt.packets import (
     CONNECT,
     CONNECT_BYTES_MAX,
@@ -12,7 +12,6 @@ from gateway.mqtt.packets import (
     PINGRESP_BYTES,
     Connect,
     Disconnect,
-    Ping,
     decode_packet,
     encode_connack,
 )
@@ -21,6 +20,7 @@ from gateway.mqtt.reason_codes import ConnectCode
 _MORE = MORE
 _PACKET = PACKET
 _PUBLISH_RUN = PUBLISH_RUN
+_PING_RUN = PING_RUN
 _NEVER = -1
 
 
@@ -51,7 +51,7 @@ class MqttConnection:
         self._is_stopped = False
         self._is_held = False
         self._late = b""  # came while the login was waited for
-        self._out = b""
+        self._out = bytearray()
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Take what the socket gave.
@@ -73,6 +73,10 @@ class MqttConnection:
     def has_more(self) -> bool:
         """Whether there is something that waits for the login."""
         return bool(self._late) or self._reader.has_more
+
+    def note_heard(self, now_ms: int) -> None:
+        """What the peer sent before waited here until now: it is not silent."""
+        self._last_data_ms = now_ms
 
     def receive_eof(self) -> None:
         """Take note that the peer sends no more."""
@@ -107,13 +111,17 @@ class MqttConnection:
                     return None
                 self._take_late()
                 continue
-            if found != _PACKET and self.is_connected:
-                return PUBLISHES if found == _PUBLISH_RUN else ACKS
-            event = self._take_packet(found)
-            if not isinstance(event, Ping):
-                return event
-            self._out += PINGRESP_BYTES
+            if found == _PACKET or not self.is_connected:
+                return self._take_packet(found)
+            if found == _PING_RUN:
+                self._out += PINGRESP_BYTES * self._reader.columns.ping_count
+                return PINGS
+            return PUBLISHES if found == _PUBLISH_RUN else ACKS
         return None
+
+    def unread_publishes(self) -> None:
+        """Give back what the batch has no more, because it was cut."""
+        self._reader.unread_publishes()
 
     def _take_late(self) -> None:
         late, self._late = self._late, b""
@@ -153,7 +161,9 @@ class MqttConnection:
 
     def data_to_send(self) -> bytes:
         """Return what the connection itself has to say, each byte once."""
-        out, self._out = self._out, b""
+        if not self._out:
+            return b""
+        out, self._out = bytes(self._out), bytearray()
         return out
 
     def next_deadline_ms(self) -> int | None:

@@ -24,6 +24,7 @@ from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, RETAINED_SOURCE
 
 TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
 TURN_RUNS_MAX = 256
+STARTED_AT_ONCE = 64  # subscriptions of a session that comes back
 RETAINED_RUN_MAX = 64  # retained messages that one session is sent before others have their turn
 _ALL = 2**62  # above any queue offset
 
@@ -67,9 +68,13 @@ class Delivery(Desk):
                 self.send_retained(session.subscriptions[catch_up.topic_filter], 1)
 
     def _start_all(self, session: Session) -> None:
-        for subscription in session.subscriptions.values():
+        """Begin with all subscriptions: with the first at once, with the rest in turn, as there may be thousands."""
+        for number, subscription in enumerate(session.subscriptions.values()):
             if subscription.state == OFFLINE:
-                self._add(subscription)
+                if number < STARTED_AT_ONCE:
+                    self._add(subscription)
+                else:
+                    self.want(subscription)
 
     def _add(self, subscription: Subscription) -> None:
         feed = self._feeds.get(subscription.queue_ref)
@@ -99,11 +104,9 @@ class Delivery(Desk):
                 del self._feeds[subscription.queue_ref]
 
     def pause(self, session: Session) -> None:
-        """Send no more to a session: its outlet is gone."""
+        """Send no more to a session, whose outlet is gone; each subscription that is still live is to be stopped."""
+        session.outlet = None
         self._backlogs.pop(session, None)
-        for subscription in session.subscriptions.values():
-            self.stop(subscription)
-        session.rest()
 
     def revoke(self, session: Session, may: Permissions) -> None:
         """Take as acknowledged what is in flight for filters that may not be read: it is not sent again."""
@@ -200,7 +203,7 @@ class Delivery(Desk):
     # Turns
 
     def want(self, subscription: Subscription) -> None:
-        """Let a subscription that is BEHIND read on, in turn."""
+        """Let a subscription that is BEHIND read on, or one that is OFFLINE begin, in turn."""
         if not subscription.is_queued:
             subscription.is_queued = True
             self._waiting.append(subscription)
@@ -234,7 +237,9 @@ class Delivery(Desk):
     def _run_behind(self, subscription: Subscription) -> int:
         """Send a subscription that is behind what it can take now; return how many bytes."""
         session = subscription.session
-        if subscription.state != BEHIND or session.outlet is None:
+        if subscription.state == OFFLINE and session.outlet is not None:
+            self.start(subscription)
+        if subscription.state != BEHIND or session.outlet is None or subscription.is_queued:
             return 0
         limit = BATCH_COUNT_MAX
         if subscription.qos:

@@ -12,9 +12,11 @@ class Run(Enum):
 
     PUBLISHES = 1  # in `RunColumns.batch`
     ACKS = 2  # the first `ack_count` of `RunColumns.packet_ids`
+    PINGS = 3  # `RunColumns.ping_count` of them; the connection has the answers
 
 
 PUBLISHES = Run.PUBLISHES  # what the data path compares with: an enumeration's members are slow to look up
 ACKS = Run.ACKS
+PINGS = Run.PINGS
 
 Event = Packet | Run

@@ -1,6 +1,7 @@
 import cython
 
 from core.durability cimport Durability
+from core.message cimport PublishBatch
 from core.metrics cimport DoorMetrics
 from core.room cimport Room
 from gateway.auth.permissions cimport Permissions
@@ -24,17 +25,25 @@ cdef class MqttHandler(ConnectionHandler):
     cdef bytes _origin
     cdef readonly object identity
     cdef object _will
+    cdef object _entering
+    cdef object _steps
+    cdef list _answers
     cdef Py_ssize_t _unkept
 
-    @cython.locals(connection=MqttConnection)
-    cpdef on_data(self, bytes data, long long now_ms)
+    cpdef bint on_data(self, bytes data, long long now_ms) except -1
 
-    @cython.locals(connection=MqttConnection, out=bytes)
-    cdef _go_on(self, long long now_ms)
+    @cython.locals(has_more=bint)
+    cpdef bint go_on(self, long long now_ms) except -1
+
+    @cython.locals(connection=MqttConnection, has_more=bint, out=bytes)
+    cdef bint _work(self, bytes data, long long now_ms) except -1
+
+    @cython.locals(connection=MqttConnection, transport=Transport)
+    cdef bint _act(self, long long now_ms) except -1
 
     cpdef next_deadline_ms(self)
 
-    @cython.locals(door=MqttDoor, acks=bytes)
+    @cython.locals(door=MqttDoor, batch=PublishBatch, count=Py_ssize_t, acks=bytes)
     cdef _publish(self, long long now_ms)
 
     cpdef _send_acks(self, bytes acks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from functools import partial
 
 from core.broker import Broker
@@ -21,7 +22,7 @@ from gateway.mqtt.codec import RunColumns
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.errors import MqttError, reason_code
-from gateway.mqtt.events import ACKS, PUBLISHES, Event
+from gateway.mqtt.events import ACKS, PINGS, PUBLISHES, Event
 from gateway.mqtt.login import CODES, check_client_id, credentials_of
 from gateway.mqtt.packets import (
     Connect,
@@ -35,8 +36,8 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.publishing import PROTOCOL, Publishing
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ConnectCode
 from gateway.mqtt.session import Session
-from gateway.mqtt.session_table import SessionTable, StoredWill
-from gateway.mqtt.subscribing import Subscribing
+from gateway.mqtt.session_table import Entering, SessionTable, StoredWill
+from gateway.mqtt.subscribing import Answer, Granted, Subscribing
 from gateway.mqtt.wills import Wills
 from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import ConnectionHandler, Transport
@@ -44,18 +45,23 @@ from gateway.settings import MqttSettings
 
 LOGGER = logging.getLogger(__name__)
 
+_END = object()
+
 
 class MqttHandler(ConnectionHandler):
     """One connection of the door."""
 
     __slots__ = (
+        "_answers",
         "_attempt",
         "_connection",
         "_denials",
         "_door",
+        "_entering",
         "_has_ended",
         "_may",
         "_origin",
+        "_steps",
         "_unkept",
         "_will",
         "identity",
@@ -75,39 +81,77 @@ class MqttHandler(ConnectionHandler):
         self._denials: Denials | None = None  # made when something is denied
         self._origin = b""
         self._will: StoredWill | None = None
-        self._unkept = 0  # answers that wait until a change is written down
+        self._entering: Entering | None = None  # a client that waits until its last session is let go of
+        self._steps: Iterator[None] | None = None  # what is left of a packet that goes on in further turns
+        self._answers: list[Answer] = []  # to what was done in this turn
+        self._unkept = 0  # calls that wait until a change is written down
 
     # The transport calls these.
 
-    def on_data(self, data: bytes, now_ms: int) -> None:
+    def on_data(self, data: bytes, now_ms: int) -> bool:
         """Decode what came and act on it."""
-        connection = self._connection
-        if connection.is_waiting:  # this much is kept, and no more is read
+        if self._connection.is_waiting:  # this much is kept, and no more is read
             self.transport.pause_reading()
-        try:
-            connection.receive_data(data, now_ms)
-        except MqttError as error:
-            self._close_for(error.kind, str(error), now_ms)
-        self._go_on(now_ms)
+        return self._work(data, now_ms)
 
-    def _go_on(self, now_ms: int) -> None:
-        """Act on what came, up to a login that is under way."""
+    def go_on(self, now_ms: int) -> bool:
+        """Act on what is left of what came."""
+        self._connection.note_heard(now_ms)
+        has_more = self._work(b"", now_ms)
+        if self._has_ended and not has_more:
+            self._has_ended = False
+            self.on_eof(now_ms)
+        return has_more
+
+    def _work(self, data: bytes, now_ms: int) -> bool:
         connection = self._connection
+        has_more = False
         try:
-            while (event := connection.next_event()) is not None:
-                if event is PUBLISHES:
-                    self._publish(now_ms)
-                elif event is ACKS:
-                    self._acknowledge()
-                else:
-                    self._take(event, now_ms)
+            if data:
+                connection.receive_data(data, now_ms)
+            has_more = self._act(now_ms)
         except MqttError as error:
             self._close_for(error.kind, str(error), now_ms)
         except LmqError as error:
             self._close_for(reason_code(error).name.lower(), str(error), now_ms)
+        if self._answers:
+            self._give_answers()
         out = connection.data_to_send()
         if out:
             self.transport.write(out)
+        return has_more
+
+    def _act(self, now_ms: int) -> bool:
+        """Act on what came, step by step, up to a login that is under way.
+
+        Returns:
+            Whether something is left because others are to have their turn.
+        """
+        connection = self._connection
+        transport = self.transport
+        while True:
+            if self._entering is not None:
+                if not self._enter(self._entering, now_ms):
+                    return True
+            elif self._steps is not None:
+                self._step(self._steps)
+            else:
+                event = connection.next_event()
+                if event is None:
+                    return False
+                if event is PUBLISHES:
+                    self._publish(now_ms)
+                elif event is ACKS:
+                    self._acknowledge()
+                elif event is not PINGS:
+                    self._take(event, now_ms)
+                    continue
+            if transport.is_share_over():
+                return True
+
+    def _step(self, steps: Iterator[None]) -> None:
+        if next(steps, _END) is _END and self._steps is steps:
+            self._steps = None
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: its connection ends, and not by a DISCONNECT. What came is answered."""
@@ -162,7 +206,11 @@ class MqttHandler(ConnectionHandler):
     def _publish(self, now_ms: int) -> None:
         door = self._door
         assert self._may is not None
-        acks = door.publishing.publish_run(self._origin, self.transport.peer_host, self._may, now_ms)
+        batch = door.columns.batch
+        count = batch.count
+        acks = door.publishing.publish_run(self._origin, self.transport, self._may, now_ms)
+        if batch.count < count:
+            self._connection.unread_publishes()
         if door.publishing.denied:
             self._note_denied("publish", door.publishing.denied)
         if acks:
@@ -202,32 +250,35 @@ class MqttHandler(ConnectionHandler):
             return
         credentials = credentials_of(connect, self.transport.peer)
         attempt = door.authenticator.begin(credentials, partial(self._finish_login, connect, client_id))
-        if self._connection.is_waiting:
+        if self._entering is None and self._connection.is_waiting:
             self._attempt = attempt
 
     def _finish_login(self, connect: Connect, client_id: bytes, answer: LoginAnswer, now_ms: int) -> None:
         """Let the client in or not; then go on with what came with its CONNECT, where that had to wait."""
         attempt, self._attempt = self._attempt, None
         if isinstance(answer, Identity):
-            self._enter(connect, client_id, answer, now_ms)
+            self.identity = answer
+            self._entering = Entering(connect, client_id, answer)
         else:
             self._refuse(connect, CODES[answer], answer.value, now_ms)
-        if attempt is None:
-            return
-        self.transport.resume_reading()
-        self._go_on(now_ms)
-        self.transport.deadline_changed()
-        if self._has_ended:
-            self.on_eof(now_ms)
+        if attempt is not None:
+            if self._entering is not None:
+                self._enter(self._entering, now_ms)
+            self.transport.resume_reading()
+            self.transport.request_turn()
 
-    def _enter(self, connect: Connect, client_id: bytes, identity: Identity, now_ms: int) -> None:
+    def _enter(self, entering: Entering, now_ms: int) -> bool:
+        """Take up the client's session, or a new one; False where the last one is still being let go of."""
+        connect, client_id, identity = entering.connect, entering.client_id, entering.identity
         door = self._door
-        self.identity = identity
-        found = door.attachments.attach(self, client_id, identity, is_clean=connect.is_clean, now_ms=now_ms)
-        if found is None:
+        if door.attachments.is_foreign(client_id, identity):
             why = f"the session belongs to another user: {said(door.sessions.owner_of(client_id))}"
             self._refuse(connect, ConnectCode.NOT_AUTHORIZED, why, now_ms)
-            return
+            return True
+        if not door.attachments.make_way(client_id, identity, is_clean=connect.is_clean, now_ms=now_ms):
+            return False
+        self._entering = None
+        found = door.attachments.attach(self, client_id, identity, is_clean=connect.is_clean)
         door.strangers.discard(self)
         self._connection.accept(now_ms)
         self._may = identity.may
@@ -246,6 +297,7 @@ class MqttHandler(ConnectionHandler):
         self.transport.write(encode_connack(ConnectCode.ACCEPTED, session_present=found.is_present))
         self.session.outlet = self.transport
         door.delivery.resume(self.session)
+        return True
 
     def _refuse(self, connect: Connect, code: ConnectCode, why: str, now_ms: int) -> None:
         transport = self.transport
@@ -259,34 +311,44 @@ class MqttHandler(ConnectionHandler):
     def _subscribe(self, packet: Subscribe) -> None:
         assert self.session is not None
         assert self._may is not None
-        door = self._door
-        codes = door.subscribing.subscribe(self.session, packet, self._may)
-        if SUBSCRIBE_FAILURE in codes:
-            door.metrics.refuse("subscription", codes.count(SUBSCRIBE_FAILURE))
-            self._note_denied("subscription", [name for name, _ in packet.filters if not self._may.may_subscribe(name)])
-        self._when_kept(partial(self._subscribed, self.session, packet, codes))
+        self._steps = self._door.subscribing.subscribe(self.session, packet, self._may, self._note_subscribed)
 
-    def _subscribed(self, session: Session, packet: Subscribe, codes: list[int]) -> None:
-        self.transport.write(encode_suback(packet.packet_id, codes))
-        if self.session is session:
-            self._door.subscribing.start(session, packet, codes)
+    def _note_subscribed(self, packet_id: int, granted: Granted) -> None:
+        assert self._may is not None
+        failed = [topic_filter for topic_filter, code in granted if code == SUBSCRIBE_FAILURE]
+        if failed:
+            self._door.metrics.refuse("subscription", len(failed))
+            self._note_denied("subscription", [name for name in failed if not self._may.may_subscribe(name)])
+        self._answers.append(Answer(encode_suback(packet_id, [code for _, code in granted]), granted))
 
     def _unsubscribe(self, packet: Unsubscribe) -> None:
         assert self.session is not None
-        self._door.subscribing.unsubscribe(self.session, packet)
-        self._when_kept(partial(self._send_acks, encode_unsuback(packet.packet_id)))
+        self._steps = self._door.subscribing.unsubscribe(self.session, packet, self._note_unsubscribed)
 
-    def _when_kept(self, callback: partial[None]) -> None:
-        """Call back when a durable session's change is written down, at once for any other session."""
-        if self.session is not None and self.session.is_persistent:
+    def _note_unsubscribed(self, packet_id: int) -> None:
+        self._answers.append(Answer(encode_unsuback(packet_id), []))
+
+    def _give_answers(self) -> None:
+        """Answer when a durable session's changes are written down, at once for any other session."""
+        answers, self._answers = self._answers, []
+        session = self.session
+        if session is not None and session.is_persistent:
             self._unkept += 1
-            self._door.durability.when_kept(partial(self._kept, callback))
+            self._door.durability.when_kept(partial(self._give_kept, session, answers))
         else:
-            callback()
+            self._answer(session, answers)
 
-    def _kept(self, callback: partial[None]) -> None:
+    def _give_kept(self, session: Session, answers: list[Answer]) -> None:
         self._unkept -= 1
-        callback()
+        self._answer(session, answers)
+
+    def _answer(self, session: Session | None, answers: list[Answer]) -> None:
+        """Answer in one write, and begin to send for what was subscribed."""
+        self._send_acks(b"".join([answer.data for answer in answers]))
+        if session is not None and self.session is session:
+            granted = [each for answer in answers for each in answer.granted]
+            if granted:
+                self._door.subscribing.start(session, granted)
 
     # The end
 
@@ -333,6 +395,7 @@ class MqttHandler(ConnectionHandler):
         attempt, self._attempt = self._attempt, None
         if attempt is not None:
             self._door.authenticator.cancel(attempt)
+        self._entering = self._steps = None
         session, self.session = self.session, None
         if session is not None:
             self._door.attachments.detach(session, now_ms)
@@ -361,11 +424,13 @@ class MqttDoor:
         catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
         self.sessions = SessionTable(broker.table, places, catch_ups, broker.durability.when_kept)
         self.delivery = Delivery(broker, settings, places, catch_ups, self.metrics)
-        self.subscribing = Subscribing(broker, self.sessions, self.delivery, settings.subscription_count_max)
+        self.subscribing = Subscribing(
+            broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max
+        )
         self.publishing = Publishing(broker, self.columns, self.metrics)
         self.wills = Wills(self.sessions, self.publishing, authenticator, self.metrics)
         self.authenticator = authenticator
-        self.attachments = Attachments(self.sessions, self.subscribing, self.delivery, authenticator, self.metrics)
+        self.attachments = Attachments(self.sessions, self.subscribing, authenticator, self.metrics)
         self.strangers: set[MqttHandler] = set()  # not let in yet
         self.settings = settings
         broker.hold(self.sessions.held_positions)
@@ -382,6 +447,7 @@ class MqttDoor:
         """Close all connections; their wills are published."""
         for handler in [*self.attachments, *self.strangers]:
             handler.shut_down(now_ms)
+        self.subscribing.chores.finish()
 
     def expire_sessions(self, now_ms: int) -> None:
         """End durable sessions that nobody has come back to in time."""
@@ -389,7 +455,6 @@ class MqttDoor:
             for session in self.sessions.find_idle(now_ms - 1000 * self.settings.session_expiry_s):
                 LOGGER.info("session expired client=%r", session.client_id)
                 self.subscribing.end_session(session)
-            self.metrics.sessions = len(self.sessions)
 
     def reload(self, settings: MqttSettings) -> None:
         """Go by other settings from now on."""

@@ -5,6 +5,7 @@ Bodies are what follows the fixed header. PUBLISH and PUBACK are the codec's.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from core import octets
@@ -32,6 +33,7 @@ CONNECT_BYTES_MAX = 2 + 6 + 4 + 5 * 65_537  # protocol name, flags and keep-aliv
 OLD_LEVEL = 3  # MQTT 3.1
 LEVEL_BY_PROTOCOL = {b"MQTT": 4, b"MQIsdp": OLD_LEVEL}  # the levels that are spoken here
 
+_PACKET_ID_BYTES = 2
 _RESERVED_FLAG = 0x01
 _CLEAN_FLAG = 0x02
 _WILL_FLAG = 0x04
@@ -65,23 +67,21 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Subscribe:
-    """A client asks for filters; pairs of filter and the highest QoS it wants."""
+    """A client asks for filters: pairs of filter and the highest QoS it wants.
+
+    They are decoded as they are asked for, as there may be thousands; a malformed one raises MalformedPacketError then.
+    """
 
     packet_id: int
-    filters: list[tuple[bytes, int]]
+    filters: Iterator[tuple[bytes, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """A client gives filters up."""
+    """A client gives filters up, which are decoded as those of `Subscribe`."""
 
     packet_id: int
-    filters: list[bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Ping:
-    """A client shows that it lives."""
+    filters: Iterator[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Disconnect:
     """A client takes its leave; its will is not wanted any more."""
 
 
-Packet = Connect | Subscribe | Unsubscribe | Ping | Disconnect
+Packet = Connect | Subscribe | Unsubscribe | Disconnect
 
 _UNKNOWN_LEVEL = Connect(0, b"", is_clean=True, keep_alive_s=0, will=None, user=None, password=None)
 
@@ -170,43 +170,47 @@ def decode_subscribe(body: bytes) -> Subscribe:
     """Return what a SUBSCRIBE asks for.
 
     Raises:
-        MalformedPacketError: Bytes that break a rule of SUBSCRIBE.
+        MalformedPacketError: It has no packet identifier, or no filter.
     """
     packet_id = _read_packet_id(body)
-    filters = []
-    pos = 2
+    if len(body) == _PACKET_ID_BYTES:
+        raise MalformedPacketError("MQTT-3.8.3-3", "a SUBSCRIBE without a filter")
+    return Subscribe(packet_id, _read_wanted(body))
+
+
+def _read_wanted(body: bytes) -> Iterator[tuple[bytes, int]]:
+    pos = _PACKET_ID_BYTES
     while pos < len(body):
         topic_filter, pos = _read_field(body, pos)
         check_topic_filter(topic_filter)
         if pos == len(body) or body[pos] > 2:
             raise MalformedPacketError("MQTT-3.8.3-4", "a requested QoS is missing or none of 0, 1, 2")
-        filters.append((topic_filter, body[pos]))
+        yield topic_filter, body[pos]
         pos += 1
-    if not filters:
-        raise MalformedPacketError("MQTT-3.8.3-3", "a SUBSCRIBE without a filter")
-    return Subscribe(packet_id, filters)
 
 
 def decode_unsubscribe(body: bytes) -> Unsubscribe:
     """Return what an UNSUBSCRIBE gives up.
 
     Raises:
-        MalformedPacketError: Bytes that break a rule of UNSUBSCRIBE.
+        MalformedPacketError: It has no packet identifier, or no filter.
     """
     packet_id = _read_packet_id(body)
-    filters = []
-    pos = 2
+    if len(body) == _PACKET_ID_BYTES:
+        raise MalformedPacketError("MQTT-3.10.3-2", "an UNSUBSCRIBE without a filter")
+    return Unsubscribe(packet_id, _read_filters(body))
+
+
+def _read_filters(body: bytes) -> Iterator[bytes]:
+    pos = _PACKET_ID_BYTES
     while pos < len(body):
         topic_filter, pos = _read_field(body, pos)
         check_topic_filter(topic_filter)
-        filters.append(topic_filter)
-    if not filters:
-        raise MalformedPacketError("MQTT-3.10.3-2", "an UNSUBSCRIBE without a filter")
-    return Unsubscribe(packet_id, filters)
+        yield topic_filter
 
 
 def decode_packet(packet_type: int, body: bytes) -> Packet:
-    """Return a control packet other than PUBLISH and PUBACK.
+    """Return a control packet other than PUBLISH, PUBACK and PINGREQ.
 
     Raises:
         MalformedPacketError: The bytes break a rule of their packet.
@@ -218,11 +222,11 @@ def decode_packet(packet_type: int, body: bytes) -> Packet:
         return decode_unsubscribe(body)
     if packet_type == CONNECT:
         return decode_connect(body)
-    if packet_type not in {PINGREQ, DISCONNECT}:
+    if packet_type not in {PINGREQ, DISCONNECT}:  # a PINGREQ that comes here has a body
         raise ProtocolViolationError("MQTT-4.8.0-1", f"a client may not send a packet of type {packet_type} here")
-    if body:
+    if body or packet_type == PINGREQ:
         raise MalformedPacketError("MQTT-4.8.0-1", "a PINGREQ or DISCONNECT has a body")
-    return Ping() if packet_type == PINGREQ else Disconnect()
+    return Disconnect()
 
 
 def encode_connack(code: int, *, session_present: bool) -> bytes:

@@ -2,10 +2,12 @@ import cython
 
 from core.broker cimport Broker
 from core.cache_budget cimport Cache
+from core.lmq.router cimport Router
 from core.message cimport PublishBatch, Route
 from core.metrics cimport DoorMetrics
 from gateway.auth.permissions cimport Permissions
 from gateway.mqtt.codec cimport RunColumns, encode_pubacks
+from gateway.net.protocol cimport Transport
 
 
 @cython.final
@@ -20,19 +22,23 @@ cdef class Publishing:
     cdef long long _last_generation
     cdef PublishBatch _will_batch
 
-    @cython.locals(columns=RunColumns, batch=PublishBatch)
-    cpdef bytes publish_run(self, bytes origin, bytes host, Permissions may, long long now_ms)
+    @cython.locals(columns=RunColumns, batch=PublishBatch, step=Py_ssize_t)
+    cpdef bytes publish_run(self, bytes origin, Transport transport, Permissions may, long long now_ms)
 
-    @cython.locals(routes=list, topic=bytes)
-    cdef _route(self, PublishBatch batch, Permissions may)
+    @cython.locals(routes=list, topic=bytes, router=Router, made_count="long long")
+    cdef _route(self, PublishBatch batch, Permissions may, Transport transport)
 
     @cython.locals(generation="long long")
     cdef Route _route_to(self, bytes topic)
 
-    @cython.locals(count=Py_ssize_t, retained_count=Py_ssize_t, body_bytes=Py_ssize_t)
-    cdef void _cut_batch(self, PublishBatch batch, Py_ssize_t topic_index) except *
+    @cython.locals(i=Py_ssize_t, retained_count=Py_ssize_t, body_bytes=Py_ssize_t)
+    cdef void _cut_batch(self, PublishBatch batch, Py_ssize_t count) except *
 
     cpdef _check(self, bytes topic)
 
     @cython.locals(batch=PublishBatch)
     cpdef publish_will(self, stored, long long now_ms)
+
+
+@cython.locals(count=Py_ssize_t)
+cdef Py_ssize_t _first_of(PublishBatch batch, Py_ssize_t topic_index) except -1

@@ -12,6 +12,7 @@ from gateway.mqtt.codec import RunColumns, encode_pubacks
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.session_table import StoredWill
 from gateway.mqtt.topics import check_topic
+from gateway.net.protocol import Transport
 
 PROTOCOL = b"mqtt"
 
@@ -30,20 +31,25 @@ class Publishing:
         self._last_generation = -1  # of the bindings that it followed from
         self._will_batch = PublishBatch(1)
 
-    def publish_run(self, origin: bytes, host: bytes, may: Permissions, now_ms: int) -> bytes:
+    def publish_run(self, origin: bytes, transport: Transport, may: Permissions, now_ms: int) -> bytes:
         """Publish the run in the columns; return the PUBACKs that are due when it is durable.
 
         A message that the client may not publish is acknowledged and counted, MQTT-3.3.5-2, and its topic is in
-        `denied` until the next run.
+        `denied` until the next run. Where all of it would be too much work, or the transport's share of the turn is
+        over, the batch is cut: the rest was not published.
 
         Raises:
             MalformedPacketError: A topic is none; the messages before it are published, the others are not.
             DiskFullError, MessageTooLargeError, StoreClosedError: The rest of the batch was not taken.
         """
         batch = self._columns.batch
-        fault = self._route(batch, may)
+        fault = self._route(batch, may, transport)
+        step = batch.find_step()
+        if step < batch.count:
+            self._cut_batch(batch, step)
+            fault = None
         batch.origin = origin
-        batch.born_host = host
+        batch.born_host = transport.peer_host
         self._broker.publish_batch(batch, now_ms)
         metrics = self._metrics
         metrics.messages_in += batch.count
@@ -52,17 +58,27 @@ class Publishing:
             raise fault
         return encode_pubacks(self._columns, batch.count)
 
-    def _route(self, batch: PublishBatch, may: Permissions) -> MalformedPacketError | None:
-        """Give each distinct topic its route; at a malformed one cut the batch before it and return the error."""
+    def _route(self, batch: PublishBatch, may: Permissions, transport: Transport) -> MalformedPacketError | None:
+        """Give each distinct topic its route, and cut the batch before the first that gets none.
+
+        That is a malformed one, of which the error is returned, or any if others are to have their turn.
+        """
         routes = batch.routes
+        router = self._broker.router
+        made_count = router.made_count
         if self.denied:
             self.denied = []
         for topic in batch.topics:
+            if router.made_count != made_count:
+                if transport.is_share_over():
+                    self._cut_batch(batch, _first_of(batch, len(routes)))
+                    return None
+                made_count = router.made_count
             if topic is not self._last_topic and topic not in self._checked.young:
                 try:
                     self._check(topic)
                 except MalformedPacketError as error:
-                    self._cut_batch(batch, len(routes))
+                    self._cut_batch(batch, _first_of(batch, len(routes)))
                     return error
             if may.may_publish(topic):
                 routes.append(self._route_to(topic))
@@ -80,13 +96,12 @@ class Publishing:
             self._last_generation = generation
         return self._last_route
 
-    def _cut_batch(self, batch: PublishBatch, topic_index: int) -> None:
-        """End the batch before the first message of a topic; the topics before it come before it."""
-        count = retained_count = body_bytes = 0
-        while count < batch.count and batch.route_index[count] < topic_index:
-            retained_count += bool(batch.flag[count] & FLAG_RETAIN)
-            body_bytes += batch.body_end[count] - batch.body_start[count]
-            count += 1
+    def _cut_batch(self, batch: PublishBatch, count: int) -> None:
+        """End the batch after its first `count` messages."""
+        retained_count = body_bytes = 0
+        for i in range(count):
+            retained_count += bool(batch.flag[i] & FLAG_RETAIN)
+            body_bytes += batch.body_end[i] - batch.body_start[i]
         batch.count = count
         batch.retained_count = retained_count
         self._columns.body_bytes = body_bytes
@@ -118,3 +133,11 @@ class Publishing:
 
 def _measure(value: bool, generation: int) -> int:  # noqa: ARG001, FBT001 - the interface says so
     return 0
+
+
+def _first_of(batch: PublishBatch, topic_index: int) -> int:
+    """Return the first message of a topic; the topics before it come before it."""
+    count = 0
+    while count < batch.count and batch.route_index[count] < topic_index:
+        count += 1
+    return count

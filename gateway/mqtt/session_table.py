@@ -8,8 +8,9 @@ from functools import partial
 from itertools import pairwise
 from typing import Protocol
 
+from gateway.auth.authenticator import Identity
 from gateway.mqtt.catch_up import CatchUps
-from gateway.mqtt.packets import Will
+from gateway.mqtt.packets import Connect, Will
 from gateway.mqtt.session import NO_SLOT, Session, Subscription
 
 _SUBSCRIPTION = struct.Struct(">Bqqq")  # granted QoS, slots
@@ -65,6 +66,17 @@ class StoredWill:
         self.user = user
         self.host = host
         self.will = will
+
+
+class Entering:
+    """A client that was let in and has no session yet."""
+
+    __slots__ = ("client_id", "connect", "identity")
+
+    def __init__(self, connect: Connect, client_id: bytes, identity: Identity) -> None:
+        self.connect = connect
+        self.client_id = client_id
+        self.identity = identity
 
 
 class SessionTable:

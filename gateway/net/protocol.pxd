@@ -1,5 +1,7 @@
 cdef class ConnectionHandler:
-    cpdef on_data(self, bytes data, long long now_ms)
+    cpdef bint on_data(self, bytes data, long long now_ms) except -1
+
+    cpdef bint go_on(self, long long now_ms) except -1
 
 
 cdef class Transport:
@@ -10,3 +12,5 @@ cdef class Transport:
     cdef public bint is_writable
 
     cpdef write(self, data)
+
+    cpdef bint is_share_over(self) except -1

@@ -13,8 +13,16 @@ class ConnectionHandler:
 
     __slots__ = ()
 
-    def on_data(self, data: bytes, now_ms: int) -> None:
-        """Bytes arrived; `data` belongs to the handler from now on."""
+    def on_data(self, data: bytes, now_ms: int) -> bool:
+        """Bytes arrived; `data` belongs to the handler from now on.
+
+        Returns:
+            Whether work is left, because the transport's share of the turn is over: `go_on` comes before more bytes.
+        """
+        raise NotImplementedError
+
+    def go_on(self, now_ms: int) -> bool:
+        """Go on with what `on_data` left; return the same. The peer is not silent: what it sent waited here."""
         raise NotImplementedError
 
     def on_eof(self, now_ms: int) -> None:
@@ -82,8 +90,16 @@ class Transport:
         """Close now and drop what was not sent."""
         raise NotImplementedError
 
+    def is_share_over(self) -> bool:
+        """Return whether others are to have their turn: then the handler leaves the rest of its work for `go_on`."""
+        return False
+
+    def request_turn(self) -> None:
+        """Have the handler `go_on` in a turn: there is work for the connection though nothing came."""
+        raise NotImplementedError
+
     def pause_reading(self) -> None:
-        """Take no more bytes from the peer until `resume_reading`."""
+        """Take no more bytes from the peer, and do not `go_on`, until `resume_reading`."""
         raise NotImplementedError
 
     def resume_reading(self) -> None:

@@ -2,6 +2,7 @@ import cython
 
 from gateway.net cimport socket_calls
 from gateway.net.protocol cimport ConnectionHandler, Transport
+from gateway.net.shares cimport Shares
 from gateway.runtime cimport Clock, CoarseTimer, TurnRunner
 
 
@@ -16,6 +17,7 @@ cdef class Endpoint:
     cdef public dict refused
     cdef public TurnRunner turns
     cdef public object admission
+    cdef public Shares shares
 
 
 cdef class SocketTransport(Transport):
@@ -30,13 +32,31 @@ cdef class SocketTransport(Transport):
     cdef long long _end_until_ms
     cdef bytes _held
     cdef bint _is_known
+    cdef bytes _untaken
+    cdef bint _has_more
+    cdef bint _is_waiting
     cdef bint _is_reading
-    cdef long long _watched_at
     cdef bint _is_held_back
+    cdef bint _is_read
+    cdef long long _watched_at
     cdef public long long timer_slot
 
-    @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, timer=CoarseTimer, now_ms="long long")
+    @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, timer=CoarseTimer)
     cpdef data_received(self, bytes data)
+
+    @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, shares=Shares, now_ms="long long")
+    cdef _work(self, bytes data)
+
+    cdef _wait(self)
+
+    cpdef go_on(self)
+
+    @cython.locals(is_read=bint)
+    cdef _set_read(self)
+
+    cdef bint _has_left(self) except -1
+
+    cdef bint _is_ending(self) except -1
 
     cpdef next_deadline_ms(self)
 

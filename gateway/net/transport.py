@@ -15,6 +15,7 @@ from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
 from gateway.net.protocol import ConnectionHandler, HandlerFactory, Transport
+from gateway.net.shares import Shares
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
 
 LOGGER = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ UNKNOWN_HOST = b"\x00" * 8
 class Endpoint:
     """What all connections of one door share."""
 
-    __slots__ = ("admission", "clock", "connect", "limits", "name", "refused", "table", "timer", "turns")
+    __slots__ = ("admission", "clock", "connect", "limits", "name", "refused", "shares", "table", "timer", "turns")
 
     def __init__(
         self,
@@ -42,6 +43,7 @@ class Endpoint:
         refused: dict[str, int],
         turns: TurnRunner,
         admission: Admission,
+        shares: Shares,
     ) -> None:
         self.name = name
         self.connect = connect
@@ -52,6 +54,7 @@ class Endpoint:
         self.refused = refused  # connections that were turned away, by reason
         self.turns = turns
         self.admission = admission
+        self.shares = shares
 
 
 class SocketTransport(Transport):
@@ -63,13 +66,17 @@ class SocketTransport(Transport):
         "_endpoint",
         "_fd",
         "_handler",
+        "_has_more",
         "_has_written",
         "_held",
         "_is_behind",
         "_is_held_back",
         "_is_known",
+        "_is_read",
         "_is_reading",
+        "_is_waiting",
         "_socket",
+        "_untaken",
         "_watched_at",
         "_write",
         "timer_slot",
@@ -88,9 +95,13 @@ class SocketTransport(Transport):
         self._end_until_ms = 0  # not 0: the peer sends no more; the handler has until then to close
         self._held = b""  # what a newcomer said first, until it is admitted
         self._is_known = False  # it has said something
-        self._is_reading = True
+        self._untaken = b""  # what was read and the handler was not given yet
+        self._has_more = False  # the handler left some of what it was given
+        self._is_waiting = False  # for its share of a turn
+        self._is_reading = True  # the handler takes bytes
+        self._is_held_back = False  # nothing is taken, paused or not
+        self._is_read = True  # the loop reads the socket
         self._watched_at = -1  # the timer's tick at which it was told of us
-        self._is_held_back = False  # nothing is read, paused or not
         self.peer_host = UNKNOWN_HOST
         self.timer_slot = -1
 
@@ -147,11 +158,11 @@ class SocketTransport(Transport):
                 self._held = data
                 self.pause_reading()
                 return
-        now_ms = endpoint.turns.begin_read(len(data))
-        try:
-            handler.on_data(data, now_ms)
-        except Exception as error:
-            self._fail(error)
+        if self._is_waiting or not endpoint.shares.may_read():
+            self._untaken += data
+            self._wait()
+            return
+        self._work(data)
         if self._has_written:
             self._has_written = False  # TCP acknowledges with what is sent
         elif self._fd >= 0 and not self._close_until_ms:
@@ -160,6 +171,58 @@ class SocketTransport(Transport):
         if self._watched_at != timer.tick:
             self._watched_at = timer.tick
             timer.watch_soon(self)
+
+    def _work(self, data: bytes) -> None:
+        """Let the handler work for a share: with `data`, or without any go on with what it left."""
+        handler = self._handler
+        assert handler is not None
+        endpoint = self._endpoint
+        shares = endpoint.shares
+        now_ms = endpoint.turns.begin_read(len(data))
+        shares.begin(self)
+        try:
+            self._has_more = handler.on_data(data, now_ms) if data else handler.go_on(now_ms)
+        except Exception as error:
+            self._has_more = False
+            self._fail(error)
+        if shares.end(self) or self._has_more:
+            self._wait()
+
+    def _wait(self) -> None:
+        """Go on in another turn, and read nothing before."""
+        if not self._is_waiting and self._handler is not None and not self._close_until_ms:
+            self._is_waiting = True
+            self._endpoint.shares.wait(self)
+        self._set_read()
+
+    def go_on(self) -> None:
+        """Work for a share of this turn; called by the loop's `Shares`."""
+        self._is_waiting = False
+        if self._handler is None or self._close_until_ms:
+            return
+        if self._is_reading and not self._is_held_back:  # else it goes on when that ends
+            if self._has_more:
+                self._work(b"")
+            elif self._untaken:
+                data, self._untaken = self._untaken, b""
+                self._work(data)
+        self._set_read()
+
+    def _set_read(self) -> None:
+        """Have the loop read the socket or not: not while anything of it still waits for the handler."""
+        if self._socket is None or self._is_ending():
+            return
+        is_read = self._is_reading and not self._is_held_back and not self._is_waiting and not self._has_left()
+        if is_read != self._is_read:
+            self._is_read = is_read
+            if is_read:
+                self._socket.resume_reading()
+            else:
+                self._socket.pause_reading()
+
+    def _has_left(self) -> bool:
+        """Return whether the handler is not through with what was read."""
+        return self._has_more or len(self._untaken) > 0
 
     def admit(self) -> None:
         """Handle what was held; nothing more was read meanwhile."""
@@ -282,33 +345,45 @@ class SocketTransport(Transport):
             self._close_until_ms = self._close_until_ms or self._endpoint.clock.now_ms()
             self._socket.abort()
 
+    def is_share_over(self) -> bool:
+        """Return whether others are to have their turn."""
+        return self._endpoint.shares.is_over()
+
+    def request_turn(self) -> None:
+        """Have the handler go on in a turn, though nothing came."""
+        self._has_more = True
+        self._wait()
+
     def pause_reading(self) -> None:
         """Take no more bytes until `resume_reading`."""
-        if self._is_reading and self._socket is not None and not self._is_ending():
+        if not self._is_ending():
             self._is_reading = False
-            if not self._is_held_back:
-                self._socket.pause_reading()
+            self._set_read()
 
     def resume_reading(self) -> None:
         """Take bytes again."""
-        if not self._is_reading and self._socket is not None and not self._is_ending():
+        if not self._is_ending():
             self._is_reading = True
-            if not self._is_held_back:
-                self._socket.resume_reading()
+            self._read_on()
 
     def hold_reading(self) -> None:
         """Take no more bytes until `release_reading`."""
-        if not self._is_held_back and self._socket is not None and not self._is_ending():
+        if not self._is_ending():
             self._is_held_back = True
-            if self._is_reading:
-                self._socket.pause_reading()
+            self._set_read()
 
     def release_reading(self) -> None:
         """Take bytes again, unless reading is paused."""
-        if self._is_held_back and self._socket is not None and not self._is_ending():
+        if not self._is_ending():
             self._is_held_back = False
-            if self._is_reading:
-                self._socket.resume_reading()
+            self._read_on()
+
+    def _read_on(self) -> None:
+        """Go on with what was read before, then read again; neither while something else is against it."""
+        if self._has_left() and self._is_reading and not self._is_held_back:
+            self._wait()
+        else:
+            self._set_read()
 
     def _is_ending(self) -> bool:
         """Return whether nothing more may be read: a socket that is read again after its end ends again."""

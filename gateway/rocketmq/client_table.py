@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from gateway.rocketmq.commands import FLAG_ONE_WAY, Command, answer, encode_command, encode_json
@@ -16,6 +16,7 @@ from gateway.rocketmq.tag_filter import TAG, Subscription, parse_tag_filter
 LOCK_MS = 60_000  # a lock that is not renewed for so long may be taken by another client
 GROUPS_MAX = 256  # of one client, as producer and consumer each
 SUBSCRIPTIONS_MAX = 1024  # of one client in one group
+OBJECT_BYTES_MAX = 1 << 20  # thousands of subscriptions, which take some 10 ms to parse
 
 
 class Output(Protocol):
@@ -85,29 +86,35 @@ class ClientTable:
 
     # Heartbeats
 
-    def heart_beat(self, client: Client, request: Command) -> Command:
-        """Note the client and its groups; tell the others of a group that changed."""
-        said = read_object(request)
+    def heart_beat(self, client: Client, request: Command) -> Iterator[None]:
+        """Return the steps that note the client and its groups, and tell the others of a group that changed.
+
+        Raises:
+            CommandRefusedError: The body is no JSON object.
+        """
+        return self._heart_beat(client, request, read_object(request))
+
+    def _heart_beat(self, client: Client, request: Command, said: dict[str, Any]) -> Iterator[None]:
         client.client_id = str(said.get("clientID", ""))
         client.language, client.version = request.language, request.version
         producers = _objects(said, "producerDataSet")[:GROUPS_MAX]
         client.producer_groups = {str(data.get("groupName", "")) for data in producers}  # a heartbeat names them all
         for data in _objects(said, "consumerDataSet")[:GROUPS_MAX]:
-            self._join(client, data)
-        return answer(
-            request, ResponseCode.SUCCESS, ext={"IS_SUPPORT_HEART_BEAT_V2": "false", "IS_SUB_CHANGE": "false"}
-        )
+            yield from self._join(client, data)
 
-    def _join(self, client: Client, data: dict[str, Any]) -> None:
+    def _join(self, client: Client, data: dict[str, Any]) -> Iterator[None]:
         name = str(data.get("groupName", ""))
         if not name or (name not in client.consumer_groups and len(client.consumer_groups) >= GROUPS_MAX):
             return
+        subscriptions: dict[str, Subscription] = {}
+        for topic, wanted in _read_subscriptions(data):
+            subscriptions[topic] = wanted
+            yield
         group = self._groups.setdefault(name, ConsumerGroup())
         client.consumer_groups.add(name)
         group.is_broadcast = data.get("messageModel") == "BROADCASTING"
         is_new = client.output.conn_id not in group.members
         group.members[client.output.conn_id] = client
-        subscriptions = _read_subscriptions(data)
         is_changed = subscriptions.keys() != group.subscriptions.keys()
         for topic, subscription in subscriptions.items():
             known = group.subscriptions.get(topic)
@@ -116,6 +123,7 @@ class ClientTable:
         group.subscriptions = subscriptions
         if is_new or is_changed:
             self._notify(name, group)
+        yield
 
     def _notify(self, name: str, group: ConsumerGroup) -> None:
         if not self._notifies(name.encode()):
@@ -220,8 +228,10 @@ def read_object(request: Command) -> dict[str, Any]:
     """Return the JSON object that is the request's body.
 
     Raises:
-        CommandRefusedError: The body is anything else.
+        CommandRefusedError: The body is anything else, or too large.
     """
+    if len(request.body) > OBJECT_BYTES_MAX:
+        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"the body has more than {OBJECT_BYTES_MAX} bytes")
     try:
         said = json.loads(bytes(request.body).decode(), strict=False)
     except (ValueError, RecursionError):
@@ -236,15 +246,13 @@ def _objects(said: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _read_subscriptions(data: dict[str, Any]) -> dict[str, Subscription]:
-    found: dict[str, Subscription] = {}
+def _read_subscriptions(data: dict[str, Any]) -> Iterator[tuple[str, Subscription]]:
     for item in _objects(data, "subscriptionDataSet")[:SUBSCRIPTIONS_MAX]:
         if item.get("expressionType") not in {None, "", TAG}:
             continue  # a pull of it is answered with 24; check_config has told the client why
         version = item.get("subVersion")
         tags = parse_tag_filter(str(item.get("subString") or "*"))
-        found[str(item.get("topic", ""))] = Subscription(tags, version if isinstance(version, int) else 0)
-    return found
+        yield str(item.get("topic", "")), Subscription(tags, version if isinstance(version, int) else 0)
 
 
 def _lock_key(queue: dict[str, Any]) -> tuple[str, int]:

@@ -16,6 +16,8 @@ cdef class FrameInput:
 
     cpdef bint cut(self) except -1
 
+    cpdef unread(self, Py_ssize_t i)
+
     @cython.locals(frames=Frames, start=Py_ssize_t, body=Py_ssize_t)
     cpdef Command decode(self, Py_ssize_t i)
 
@@ -25,5 +27,8 @@ cdef class Connection:
     cdef FrameInput _input
     cdef object _run
     cdef bytes _born_host
+    cdef Py_ssize_t _at
 
     cpdef receive_data(self, bytes data)
+
+    cpdef unread(self, event)

@@ -71,6 +71,11 @@ class FrameInput:
         if len(self._tail) >= FRAME_PREFIX_BYTES:
             self._wanted = 4 + int.from_bytes(self._tail[:4], "big")
 
+    def unread(self, i: int) -> None:
+        """Give back the frames from the `i`th of those that were cut last on: they are cut again."""
+        if i < self.frames.count:
+            self._pos = self.frames.header_start[i] - FRAME_PREFIX_BYTES
+
     def decode(self, i: int) -> Command:
         """Return the command of frame `i`.
 
@@ -98,6 +103,7 @@ class Connection:
         self._input = FrameInput(frames, frame_bytes_max)
         self._run = run
         self._born_host = born_host
+        self._at = 0  # the first frame of the event that came last
 
     def receive_data(self, data: bytes) -> None:
         """Take bytes of the peer; `events` then tells what they say."""
@@ -110,6 +116,8 @@ class Connection:
     def events(self, uniq_prefix: bytes) -> Iterator[Command | SendRun]:
         """Yield the commands and runs of sends that came, in their order. A run is valid until the next event.
 
+        Whoever stops before the end calls `unread`.
+
         Args:
             uniq_prefix: The first 28 digits of the keys that we give to messages without one.
 
@@ -119,16 +127,21 @@ class Connection:
         while self._input.cut():
             yield from self._read_frames(uniq_prefix)
 
+    def unread(self, event: Command | SendRun) -> None:
+        """Give back what follows the event that came last, and what a run was cut by; `events` begins with it again."""
+        self._input.unread(self._at + (event.count if isinstance(event, SendRun) else 1))
+
     def _read_frames(self, uniq_prefix: bytes) -> Iterator[Command | SendRun]:
         frames, run = self._input.frames, self._run
         i = 0
         while i < frames.count:
             if frames.code[i] in MAYBE_SENDS:
                 run.begin(frames.buf, origin=self.origin, born_host=self._born_host, uniq_prefix=uniq_prefix)
-                after = read_sends(frames, i, run)
-                if after > i:
+                if read_sends(frames, i, run) > i:
+                    self._at = i
                     yield run
-                    i = after
+                    i += run.count  # which is fewer where it was cut
                     continue
+            self._at = i
             yield self._input.decode(i)
             i += 1

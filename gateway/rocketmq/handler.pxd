@@ -15,10 +15,16 @@ cdef class RocketmqHandler(ConnectionHandler):
     cdef object _sender
     cdef readonly object identity
     cdef object _denials
+    cdef object _beat
     cdef long long _idle_until_ms
     cdef long long _held_until_ms
 
-    cpdef on_data(self, bytes data, long long now_ms)
+    cpdef bint on_data(self, bytes data, long long now_ms) except -1
+
+    cpdef bint go_on(self, long long now_ms) except -1
+
+    @cython.locals(connection=Connection, transport=Transport, is_beating=bint)
+    cdef bint _act(self, long long now_ms) except -1
 
     cpdef next_deadline_ms(self)
 

@@ -9,7 +9,7 @@ import calendar
 import datetime as dt
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from core.broker import Broker
 from core.errors import LmqError
@@ -198,6 +198,19 @@ class UniqPrefix:
         self._month_until_ms = self._month_ms + days * 86_400_000
 
 
+class Beat:
+    """A heartbeat, which may name thousands of subscriptions, and what is left of taking it in."""
+
+    __slots__ = ("answer", "request", "steps")
+
+    def __init__(self, request: Command, steps: Iterator[None]) -> None:
+        self.request = request
+        self.answer = answer(
+            request, ResponseCode.SUCCESS, ext={"IS_SUPPORT_HEART_BEAT_V2": "false", "IS_SUB_CHANGE": "false"}
+        )
+        self.steps = steps
+
+
 class RocketmqHandler(ConnectionHandler):
     """One connection: requests in, answers out, pulls held in between."""
 
@@ -212,6 +225,7 @@ class RocketmqHandler(ConnectionHandler):
         self._sender: Sender | None = None
         self.identity: Identity | None = None
         self._denials: Denials | None = None  # made when something is denied
+        self._beat: Beat | None = None  # a heartbeat that is not all taken in
         self._idle_until_ms = 0  # the first call of the timer, at once, sets it
         self._held_until_ms = 0  # the first deadline of the held pulls, or one before it
         door.metrics.connections += 1
@@ -229,19 +243,19 @@ class RocketmqHandler(ConnectionHandler):
 
     # The transport calls these.
 
-    def on_data(self, data: bytes, now_ms: int) -> None:
+    def on_data(self, data: bytes, now_ms: int) -> bool:
         """Answer what came; a peer that sends no frames is closed."""
-        door = self._door
-        self._idle_until_ms = now_ms + door.settings.idle_timeout_ms
         self._connection.receive_data(data)
+        return self.go_on(now_ms)
+
+    def go_on(self, now_ms: int) -> bool:
+        """Answer some more of it."""
+        self._idle_until_ms = now_ms + self._door.settings.idle_timeout_ms
+        has_more = False
         try:
-            for event in self._connection.events(door.uniq_prefix(now_ms)):
-                if isinstance(event, SendRun):
-                    self._store(event, now_ms)
-                else:
-                    self._handle(event, now_ms)
+            has_more = self._act(now_ms)
         except FrameError as error:
-            door.metrics.refuse("malformed_frame")
+            self._door.metrics.refuse("malformed_frame")
             LOGGER.warning(
                 "closing connection: malformed frame conn=%d peer=%s reason=%s",
                 self.transport.conn_id,
@@ -249,9 +263,42 @@ class RocketmqHandler(ConnectionHandler):
                 error.reason,
             )
             self._hang_up("malformed_frame")
-            return
+            return False
         if not self.transport.is_writable:
             self.transport.pause_reading()
+        return has_more
+
+    def _act(self, now_ms: int) -> bool:
+        """Answer what came, event by event; return whether something is left because others are to have their turn.
+
+        Something is also left where the peer does not read its answers.
+        """
+        if self._beat is not None and not self._go_on_with_beat(self._beat):
+            return True
+        connection = self._connection
+        transport = self.transport
+        for event in connection.events(self._door.uniq_prefix(now_ms)):
+            if isinstance(event, SendRun):
+                self._store(event, now_ms)
+            else:
+                self._handle(event, now_ms)
+            is_beating = self._beat is not None and not self._go_on_with_beat(self._beat)
+            if is_beating or transport.is_share_over() or not transport.is_writable:
+                connection.unread(event)
+                return True
+        return False
+
+    def _go_on_with_beat(self, beat: Beat) -> bool:
+        """Take in some more of a heartbeat; answer and return True once that is all."""
+        while not self.transport.is_share_over():
+            try:
+                next(beat.steps)
+            except StopIteration:
+                self._beat = None
+                self._name_origin()
+                self._answer(beat.request, beat.answer)
+                return True
+        return False
 
     def on_eof(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """The peer sends no more: what it sent is answered when it is durable, a pull that waits is not."""
@@ -272,7 +319,7 @@ class RocketmqHandler(ConnectionHandler):
         self._door.queries.forget(self.transport.conn_id)
         if self._denials is not None:
             self._denials.end()
-        self._sender = None  # refers back here: what is closed is not to wait for the collector of cycles
+        self._sender = self._beat = None  # refer back here: what is closed is not to wait for the collector of cycles
 
     def on_timer(self, now_ms: int) -> None:
         """Answer the pulls whose time is over; close a connection that was silent for too long."""
@@ -304,6 +351,10 @@ class RocketmqHandler(ConnectionHandler):
     def write(self, data: bytes | memoryview) -> None:
         """Send `data`, which may be used again after the call where it is not `bytes`."""
         self.transport.write(data)
+
+    def is_share_over(self) -> bool:
+        """Whether others are to have their turn."""
+        return self.transport.is_share_over()
 
     def may_read(self, queue: bytes) -> bool:
         """Whether this client may read the queue or topic."""
@@ -350,7 +401,8 @@ class RocketmqHandler(ConnectionHandler):
     def _get_sender(self) -> Sender:
         if self._sender is None:
             host = self._door.broker.store.store_host
-            self._sender = Sender(self.write, self.may_publish, host.hex().upper().encode())
+            host_hex = host.hex().upper().encode()
+            self._sender = Sender(self.write, self.may_publish, host_hex, self.is_share_over)
         return self._sender
 
     def _handle(self, request: Command, now_ms: int) -> None:
@@ -363,8 +415,10 @@ class RocketmqHandler(ConnectionHandler):
             response = answer(request, refusal.code, refusal.remark)
         except LmqError as error:
             response = answer(request, response_code_of(error), str(error))
-        if response is None:
-            return
+        if response is not None:
+            self._answer(request, response)
+
+    def _answer(self, request: Command, response: Command) -> None:
         if response.code != ResponseCode.SUCCESS:
             self._door.metrics.refuse(f"code_{response.code}")
         if not request.is_one_way:
@@ -382,9 +436,8 @@ class RocketmqHandler(ConnectionHandler):
             self._door.sends.send_one(self._get_sender(), self._door.run, request, now_ms)
             return None
         if code == RequestCode.HEART_BEAT:
-            response = self._door.clients.heart_beat(self.client, request)
-            self._name_origin()
-            return response
+            self._beat = Beat(request, self._door.clients.heart_beat(self.client, request))
+            return None
         function = self._door.functions.get(code)
         if function is None and code in NOT_BUILT:
             raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"{NOT_BUILT[code]}: not supported by this broker")

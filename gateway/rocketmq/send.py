@@ -47,11 +47,14 @@ class SendService:
         self._kept_count = 0  # of the topics that were made, so many are written down for certain
 
     def store(self, sender: Sender, run: SendRun, now_ms: int) -> None:
-        """Store a run; its answers follow when it is durable. While the disk is low on room nothing is stored."""
+        """Store a run; its answers follow when it is durable. While the disk is low on room nothing is stored.
+
+        Where all of it would be too much work, or the connection's share of the turn is over, the run is cut.
+        """
         if self._broker.room.is_low:
             self._send_away(sender, run)
             return
-        decisions = self._decide_all(sender, run, now_ms)
+        decisions = self._decide_all(sender, run, now_ms, may_cut=True)
         pieces = [self._encode_refusals(run, decisions)]
         self._append(sender, run, now_ms, pieces)
         self.answer_when_safe(sender.write, b"".join(pieces))
@@ -80,12 +83,23 @@ class SendService:
         self._kept_count = max(self._kept_count, made_count)
         write(data)
 
-    def _decide_all(self, sender: Sender, run: SendRun, now_ms: int) -> list[Decision]:
+    def _decide_all(self, sender: Sender, run: SendRun, now_ms: int, *, may_cut: bool) -> list[Decision]:
         """Fill the batch's routes; return what was decided for each target."""
         batch = run.batch
-        decisions = [self._routes.decide(sender, target, now_ms) for target in run.targets]
+        routes = self._routes
+        decisions: list[Decision] = []
+        made_count = routes.made_count
+        for target in run.targets:
+            if may_cut and routes.made_count != made_count:
+                if sender.is_share_over():
+                    run.cut(_first_of(run, len(decisions)))
+                    break
+                made_count = routes.made_count
+            decisions.append(routes.decide(sender, target, now_ms))
         batch.topics = [target.space_topic or target.topic for target in run.targets]
         batch.routes = [decision if isinstance(decision, Route) else None for decision in decisions]
+        if may_cut:
+            run.cut(batch.find_step())
         if any(target.space_topic or target.dispatch for target in run.targets):
             self._prepare_for_other_doors(run, decisions)
         return decisions
@@ -191,7 +205,7 @@ class SendService:
         self._read_again(run, sends, request)
         if any(target.delay_level for target in run.targets):
             raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "messages of a batch cannot be delayed")
-        decisions = self._decide_all(sender, run, now_ms)
+        decisions = self._decide_all(sender, run, now_ms, may_cut=False)
         for decision in decisions:
             if isinstance(decision, CommandRefusedError):
                 raise decision
@@ -246,6 +260,11 @@ def _batch_answer(sender: Sender, run: SendRun, request: Command) -> Command:
 
 def _encode_refusal(run: SendRun, i: int, code: int, remark: str) -> bytes:
     return encode_command(Command(code, run.batch.tag[i], FLAG_RESPONSE, remark=remark, header_type=run.header_type[i]))
+
+
+def _first_of(run: SendRun, target_index: int) -> int:
+    """Return the first send to a target; those before it in the list come before it."""
+    return next(i for i in range(run.count) if run.batch.route_index[i] >= target_index)
 
 
 def _short_fields(request: Command) -> dict[str, str]:

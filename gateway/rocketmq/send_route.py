@@ -49,8 +49,10 @@ class Sender:
         write: Callable[[bytes], None],
         may_publish: Callable[[bytes], bool],
         host_hex: bytes,
+        is_share_over: Callable[[], bool],
     ) -> None:
         self.write = write
+        self.is_share_over = is_share_over  # whether others are to have their turn
         self.may_publish = may_publish
         self.host_hex = host_hex  # our own address, for message ids
 
@@ -75,8 +77,14 @@ class SendRoutes:
         self._groups = groups
         self._locks = locks
         self._routes = Cache(broker.caches, "rocketmq_routes", Route.measure)  # by what a target says of the way
+        self._made_count = 0
         self._next_queue = 0
         topics.on_changed.append(self._routes.clear)
+
+    @property
+    def made_count(self) -> int:
+        """How many routes were made so far: each is dear."""
+        return self._made_count + self._broker.router.made_count
 
     def decide(self, sender: Sender, target: SendTarget, now_ms: int) -> Decision:
         """Return where messages go that want to go to `target`, which is changed where they go elsewhere."""
@@ -141,6 +149,7 @@ class SendRoutes:
         return self._broker.route_topic(topic)
 
     def _make_route(self, sender: Sender, target: SendTarget) -> Route:
+        self._made_count += 1
         names = parse_dispatch(target.dispatch)
         if not all(sender.may_publish(name) for name in names):
             raise CommandRefusedError(

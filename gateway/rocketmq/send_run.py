@@ -83,6 +83,10 @@ class SendRun:
         self.last_queue_id = 0
         self.last_index = -1
 
+    def cut(self, count: int) -> None:
+        """End the run after its first `count` sends."""
+        self.count = self.batch.count = count
+
     def begin(
         self,
         buf: bytes | bytearray | memoryview,

@@ -15,6 +15,7 @@ from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
 from gateway.net.listener import Listener
 from gateway.net.protocol import ConnectionHandler
+from gateway.net.shares import Shares
 from gateway.net.transport import Endpoint
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
 
@@ -65,6 +66,7 @@ class RecordingHandler(ConnectionHandler):
         self.heard = asyncio.Event()
         self.look = None  # called at each read
         self.seen = []  # what it returned
+        self.steps = 0  # of work that each read makes, one for each share
 
     def _note(self, name):
         self.calls.append(name)
@@ -79,6 +81,13 @@ class RecordingHandler(ConnectionHandler):
         self._note("data")
         if self.echoes:
             self.transport.write(data)
+        self.left = self.steps
+        return self.left > 0
+
+    def go_on(self, now_ms):
+        self._note("on")
+        self.left -= 1
+        return self.left > 0
 
     def on_eof(self, now_ms):
         self._note("eof")
@@ -132,6 +141,7 @@ class Site:
             refused=self.refused,
             turns=TurnRunner(asyncio.get_running_loop(), self.clock, Idle()),
             admission=Admission(asyncio.get_running_loop().call_soon),
+            shares=Shares(asyncio.get_running_loop().call_soon),
         )
         self.address = ("", 0)
 

@@ -31,6 +31,16 @@ class MemoryTransport(Transport):
         self.is_held = False
         self.is_closed = False
         self.sent = bytearray()
+        self.share = None  # steps of work that it may do in a turn, None for any number
+        self.steps = 0  # of them
+        self.wants_turn = False
+
+    def request_turn(self):
+        self.wants_turn = True
+
+    def is_share_over(self):
+        self.steps += 1
+        return self.share is not None and self.steps >= self.share
 
     def write(self, data):
         if not self.is_closed:
@@ -64,16 +74,31 @@ class DoorPeer:
         self.world = world
         self.transport = transport
         self.handler = handler
+        world.peers.append(self)
 
     def write(self, *data):
         """Send bytes in one piece, and let the door work them off."""
-        self.handler.on_data(b"".join(data), self.world.now_ms)
+        self.begin(*data)
         self.world.turn()
         return self
 
+    def begin(self, *data):
+        """Send bytes in one piece, of which the door works off what its share of a turn is enough for."""
+        self.transport.steps = 0
+        if self.handler.on_data(b"".join(data), self.world.now_ms):
+            self.world.waiting.append(self)
+
+    def go_on(self):
+        """Let the door go on for another share."""
+        self.transport.steps = 0
+        if not self.is_closed and self.handler.go_on(self.world.now_ms):
+            self.world.waiting.append(self)
+
     def end(self, *data):
         """Send bytes and then no more, reading on."""
-        self.handler.on_data(b"".join(data), self.world.now_ms)
+        self.begin(*data)
+        while self in self.world.waiting:
+            self.world.step()
         self.handler.on_eof(self.world.now_ms)
         self.world.turn()
         return self
@@ -140,6 +165,8 @@ class World:
             metrics=self.metrics,
         )
         self.is_turn_due = self.is_flush_due = False
+        self.waiting = []  # peers whose input waits for their share of a turn
+        self.peers = []  # all
         self.broker.schedule = self._schedule
         self.broker.durability.request_flush = self._request_flush
         self.checks = HandWork()
@@ -163,12 +190,26 @@ class World:
 
     def turn(self):
         """Run turns and flushes until nothing is due."""
-        while self.is_turn_due or (self.is_flush_due and self.flushes_by_itself):
-            if self.is_turn_due:
-                self.is_turn_due = False
-                self.broker.run_turn(self.now_ms)
-            if self.is_flush_due and self.flushes_by_itself:
-                self.flush()
+        while (
+            self.waiting
+            or self.is_turn_due
+            or (self.is_flush_due and self.flushes_by_itself)
+            or any(peer.transport.wants_turn for peer in self.peers)
+        ):
+            self.step()
+
+    def step(self):
+        """Do what is due in one turn: a share for each peer that waits, the broker's turn, a flush."""
+        waiting, self.waiting = self.waiting, []
+        waiting += [peer for peer in self.peers if peer.transport.wants_turn and peer not in waiting]
+        for peer in waiting:
+            peer.transport.wants_turn = False
+            peer.go_on()
+        if self.is_turn_due:
+            self.is_turn_due = False
+            self.broker.run_turn(self.now_ms)
+        if self.is_flush_due and self.flushes_by_itself:
+            self.flush()
 
     def flush(self):
         self.is_flush_due = False

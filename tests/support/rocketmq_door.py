@@ -38,6 +38,12 @@ class MemoryTransport(Transport):
         self.is_reading = True
         self.is_closed = False
         self.written = bytearray()
+        self.share: int | None = None  # steps of work that it may do in a turn, None for any number
+        self.steps = 0  # of them
+
+    def is_share_over(self) -> bool:
+        self.steps += 1
+        return self.share is not None and self.steps >= self.share
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
@@ -65,11 +71,24 @@ class Peer:
         self.site = site
         self.transport = MemoryTransport(conn_id)
         self.handler: RocketmqHandler = site.door.connect(self.transport)
+        self.has_more = False
         self._opaque = 0
 
     def give(self, data: bytes) -> None:
-        """Let bytes arrive."""
-        self.handler.on_data(data, self.site.now_ms)
+        """Let bytes arrive, and the door work them off."""
+        self.begin(data)
+        while self.has_more:
+            self.go_on()
+
+    def begin(self, data: bytes) -> None:
+        """Let bytes arrive, of which the door works off what its share of a turn is enough for."""
+        self.transport.steps = 0
+        self.has_more = bool(self.handler.on_data(data, self.site.now_ms))
+
+    def go_on(self) -> None:
+        """Let the door go on for another share."""
+        self.transport.steps = 0
+        self.has_more = bool(self.handler.go_on(self.site.now_ms))
 
     def end(self) -> None:
         """Let no more arrive; the peer reads on."""

@@ -59,10 +59,11 @@ def test_what_follows_a_durable_answer_waits_for_it(scene):
     answers.give(Channel(1, Incomplete(0)), Basic.QosOk())
     answers.give(Channel(1, Incomplete(0)), None, then=lambda: output.done.append("then"))
     assert output.done == []
-    for callback in waiting:
-        callback()
+    answers.hand_in()
+    waiting.pop()()
     assert output.done == ["Queue.BindOk", "Basic.QosOk", "then"]
-    assert output.flushes == 3
+    assert output.flushes == 1
+    assert not waiting
     answers.give(Channel(1, Incomplete(0)), Basic.QosOk())
     assert output.done[-1] == "Basic.QosOk"
     assert len(output.done) == 4
@@ -88,6 +89,7 @@ def test_a_confirm_waits_for_declarations_before_it_and_holds_up_none_after_them
 def test_an_answer_for_a_channel_that_is_gone_is_dropped(scene):
     answers, output, waiting = scene
     answers.give(Channel(1, Incomplete(0)), Queue.BindOk(), is_durable=True, then=lambda: output.done.append("then"))
+    answers.hand_in()
     output.is_channel_open = False
     waiting[0]()
     assert output.done == []

@@ -12,6 +12,7 @@ from gateway.amqp.publishing import Publisher
 from gateway.auth.authenticator import Identity
 from gateway.auth.permissions import Permissions
 from tests.support import amqp
+from tests.support.mqtt_door import MemoryTransport
 
 
 def taken(block):
@@ -137,10 +138,10 @@ def test_the_user_must_be_allowed_to_publish_to_each_key(world):
         cutter.add(b"\x09amq.topic\x06open.a", 0, block, b"x", b"bob")
         run = PublishRun(AmqpChannel(1, Incomplete(0)), cutter.batch, 0, 1, 0, cutter.copies)
         if is_allowed:
-            assert publisher.publish(run, 1_000, world.now_ms) == b""
+            assert publisher.publish(run, 1_000, MemoryTransport(1), world.now_ms) == b""
             continue
         with pytest.raises(AmqpError) as caught:
-            publisher.publish(run, 1_000, world.now_ms)
+            publisher.publish(run, 1_000, MemoryTransport(1), world.now_ms)
         assert caught.value.code == 403
 
 

@@ -71,7 +71,11 @@ def test_bindings_of_the_topic_space_are_told():
     table.bind(exchange, "q", "a.#")
     table.bind(table.get("amq.direct"), "q", "k")
     assert bound == [("+", "a.#", "q")]
-    assert {(gone.name, key) for gone, key in table.unbind_queue("q")} == {("amq.topic", "a.#"), ("amq.direct", "k")}
+    bindings = table.bindings_of("q")
+    assert {(exchange.name, key) for exchange, key in bindings} == {("amq.topic", "a.#"), ("amq.direct", "k")}
+    for exchange, key in bindings:
+        assert table.unbind(exchange, "q", key)
+    assert not table.bindings_of("q")
     assert bound == [("+", "a.#", "q"), ("-", "a.#", "q")]
 
 

@@ -325,21 +325,6 @@ def test_flow_may_be_asked_for_what_is_so_anyway(world):
     assert isinstance(peer.call(Channel.Flow(active=True)), Channel.FlowOk)
 
 
-def test_a_fast_publisher_is_not_read_on_before_the_others_had_their_turn(world):
-    peer, reader = world.client(), world.client()
-    peer.declare("q")
-    reader.consume("q").take()
-    data = amqp.publish(1, b"x" * 100_000, key="q")
-    for _ in range(5):
-        peer.handler.on_data(data, world.now_ms)
-    assert peer.transport.is_reading
-    peer.handler.on_data(data, world.now_ms)
-    assert not peer.transport.is_reading
-    world.turn()
-    assert peer.transport.is_reading
-    assert len(reader.messages()) == 6
-
-
 NAMES = st.sampled_from(["", "q", "amq.topic", "x", "none", "amq.gen-1"])
 TABLES = st.sampled_from([{}, {"x-queue-type": "classic"}, {"x-odd": 1}, {"a": {"b": [1, None]}}])
 METHODS = st.one_of(

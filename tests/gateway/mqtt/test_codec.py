@@ -27,6 +27,8 @@ def read_all(pieces, *, columns=None, limit=LIMIT):
                 found += messages(columns.batch)
             elif kind == codec.ACKS:
                 found += [("ack", columns.packet_ids[i]) for i in range(columns.ack_count)]
+            elif kind == codec.PINGS:
+                found += ["ping"] * columns.ping_count
             else:
                 found.append((reader.packet_type, reader.take_body()))
     return found
@@ -64,7 +66,7 @@ FOUND = [
     ("ack", 1),
     ("ack", 65535),
     (8, b"\0\x03\0\x03a/#\x01"),
-    (12, b""),
+    "ping",
     (b"d", b"last", 0, False, 0),
 ]
 
@@ -143,6 +145,34 @@ def test_packet_over_the_limit_is_refused_before_it_arrives():
     assert read_all([mqtt.publish(b"t", b"x" * 95)], limit=100) == [(b"t", b"x" * 95, 0, False, 0)]
 
 
+def test_pings_that_come_together_are_one_run():
+    columns = RunColumns(8)
+    reader = PacketReader(columns, LIMIT)
+    reader.receive_data(mqtt.PINGREQ * 1_000 + mqtt.puback(1) + mqtt.PINGREQ)
+    runs = []
+    while kind := reader.read_next():
+        runs.append((kind, columns.ping_count))
+    assert runs == [(codec.PINGS, 1_000), (codec.ACKS, 1_000), (codec.PINGS, 1)]
+
+
+@pytest.mark.parametrize("size", [100, 3_000, 70_000])
+def test_messages_that_a_batch_was_cut_by_are_read_again(size):
+    columns = RunColumns(8)
+    reader = PacketReader(columns, LIMIT)
+    stream = [mqtt.publish(b"t%d" % (i % 3), b"x" * size, qos=1, packet_id=1 + i) for i in range(20)] + [mqtt.PINGREQ]
+    reader.receive_data(b"".join(stream) + stream[0][:50])
+    ids, pings = [], 0
+    while kind := reader.read_next():
+        pings += kind == codec.PINGS
+        if kind == codec.PUBLISHES:
+            columns.batch.count = min(columns.batch.count, 3)
+            ids += [columns.batch.tag[i] for i in range(columns.batch.count)]
+            reader.unread_publishes()
+    assert (ids, pings) == ([*range(1, 21)], 1)
+    reader.receive_data(stream[0][50:])
+    assert reader.read_next() == codec.PUBLISHES
+
+
 def test_idle_reader_holds_no_bytes():
     columns = RunColumns(4)
     reader = PacketReader(columns, LIMIT)
@@ -188,6 +218,8 @@ def outcome(pieces):
                     found += messages(columns.batch)
                 elif kind == codec.ACKS:
                     found += list(columns.packet_ids[: columns.ack_count])
+                elif kind == codec.PINGS:
+                    found += ["ping"] * columns.ping_count
                 else:
                     found.append((reader.packet_type, reader.take_body()))
     except MqttError as error:

@@ -1,0 +1,33 @@
+import cython
+
+cdef long long _SHARE_NS
+cdef long long _READS_NS
+cdef long long _WAITING_NS
+cdef long long _DEAR_NS
+
+
+@cython.final
+cdef class Shares:
+    cdef public long long longest_ns
+    cdef object _call_soon
+    cdef object _now_ns
+    cdef object _waiting
+    cdef dict _spent_ns
+    cdef bint _is_called
+    cdef long long _used_ns
+    cdef long long _began_ns
+    cdef long long _until_ns
+
+    cpdef bint may_read(self) except -1
+
+    @cython.locals(spent_ns="long long")
+    cpdef begin(self, sharer)
+
+    cpdef bint is_over(self) except -1
+
+    @cython.locals(took_ns="long long", spent_ns="long long")
+    cpdef bint end(self, sharer) except -1
+
+    cpdef wait(self, sharer)
+
+    cdef _call_next(self)
