@@ -32,6 +32,7 @@ cdef class Broker:
     cdef dict _requested
     cdef object _awaited
     cdef bint _is_awaited
+    cdef dict _put_off
     cdef public bint has_work
     cdef StoredBatch _one
 
@@ -53,6 +54,8 @@ cdef class Broker:
 
     @cython.locals(grown=list, ready=dict)
     cdef list _take_ready(self)
+
+    cdef dict _put_some_off(self, dict ready)
 
     @cython.locals(reader=Reader, _=int)
     cdef _run_rounds(self, list readers, long long now_ms)

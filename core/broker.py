@@ -33,7 +33,9 @@ LOGGER = logging.getLogger(__name__)
 
 CAUGHT_UP_COUNT = 1_024  # records looked at in one go at the start, of the end of the log that no table covers
 ROUNDS_MAX = 8  # so often a reader with more to do is run in one turn, before others have theirs
+READERS_MAX = 512  # that run in one turn; the rest come first in the next
 _ROUNDS_MAX = ROUNDS_MAX
+_READERS_MAX = READERS_MAX
 
 
 class ExplainedQueue:
@@ -103,6 +105,7 @@ class Broker:
         self._requested: dict[int, Reader] = {}
         self._awaited = AwaitedQueues(store.queue_count, store.queue_key)
         self._is_awaited = False  # some queue may be
+        self._put_off: dict[int, Reader] = {}  # by the last turn, which had more to do than fits one
         self.has_work = False  # readers have; `run_turn` is due
         self._one = StoredBatch(1)
 
@@ -284,8 +287,9 @@ class Broker:
         self._wake_up()
 
     def cancel_run(self, reader: Reader) -> None:
-        """Forget a `request_run` that was not met yet."""
+        """Forget a `request_run` that was not met yet, and that its queue grew."""
         self._requested.pop(id(reader), None)
+        self._put_off.pop(id(reader), None)
 
     def _wake_up(self) -> None:
         if not self.has_work:
@@ -317,7 +321,17 @@ class Broker:
         ready.update(self._requested)
         self._requested.clear()
         grown.clear()
+        if self._put_off or len(ready) > _READERS_MAX:
+            ready = self._put_some_off({**self._put_off, **ready})
         return list(ready.values())
+
+    def _put_some_off(self, ready: dict[int, Reader]) -> dict[int, Reader]:
+        """Return those of `ready` that fit one turn; the others run in the next, before any that come then."""
+        items = list(ready.items())
+        self._put_off = dict(items[_READERS_MAX:])
+        if self._put_off:
+            self._wake_up()
+        return dict(items[:_READERS_MAX])
 
     def _run_rounds(self, readers: list[Reader], now_ms: int) -> None:
         """Run each of `readers` eight times at most; one that has even more to do runs in the next turn."""

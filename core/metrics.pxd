@@ -1,3 +1,6 @@
+import cython
+
+
 cdef class DoorMetrics:
     cdef public str name
     cdef public long long messages_in
@@ -13,6 +16,13 @@ cdef class DoorMetrics:
     cdef public dict dropped
 
 
+@cython.final
+cdef class LoopMetrics:
+    cdef public long long share_ns_max
+    cdef public long long turn_ns_max
+
+
 cdef class Metrics:
     cdef public dict doors
     cdef public object sync
+    cdef public LoopMetrics loop

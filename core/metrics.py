@@ -68,12 +68,26 @@ class SyncMetrics:
         self.total_ms += took_ms
 
 
+class LoopMetrics:
+    """How long the loop was held at most since the start, in nanoseconds.
+
+    `share_ns_max`: by one connection, before the others had their turn; `turn_ns_max`: by all readers together.
+    """
+
+    __slots__ = ("share_ns_max", "turn_ns_max")
+
+    def __init__(self) -> None:
+        self.share_ns_max = 0
+        self.turn_ns_max = 0
+
+
 class Metrics:
     """What doors and syncs count; the store counts for itself. Doors are made on first use."""
 
     def __init__(self) -> None:
         self.doors: dict[str, DoorMetrics] = {}
         self.sync = SyncMetrics()
+        self.loop = LoopMetrics()
 
     def holds(self) -> int:
         """Return how often publishers were held back, of all doors."""

@@ -130,7 +130,7 @@ class Gateway:
         self.broker = self._make_broker()
         self.connections = ConnectionTable()
         self.admission = Admission(loop.call_soon)
-        self.shares = Shares(loop.call_soon)
+        self.shares = Shares(loop.call_soon, self.broker.metrics.loop)
         self.timer = CoarseTimer(self.clock)
         self.flusher = FlushThread(self.store, self.broker.durability, loop, self._on_synced)
         self.broker.durability.request_flush = self.flusher.request

@@ -1,6 +1,7 @@
 import cython
 
 from core.broker cimport Broker
+from core.metrics cimport LoopMetrics
 
 cdef Py_ssize_t _TURN_BYTES
 
@@ -44,4 +45,5 @@ cdef class TurnRunner:
 
     cpdef long long begin_read(self, Py_ssize_t size) except -1
 
+    @cython.locals(began_ns="long long", took_ns="long long", metrics=LoopMetrics)
     cdef _turn(self, long long now_ms)

@@ -176,4 +176,8 @@ class TurnRunner:
 
     def _turn(self, now_ms: int) -> None:
         self._arrived_bytes = 0
+        began_ns = time.monotonic_ns()
         self._broker.run_turn(now_ms)
+        metrics = self._broker.metrics.loop
+        took_ns = time.monotonic_ns() - began_ns
+        metrics.turn_ns_max = max(metrics.turn_ns_max, took_ns)

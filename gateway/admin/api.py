@@ -88,12 +88,12 @@ def _add_questions(api: FastAPI, view: AdminView) -> None:
         """The whole gateway on one page."""
         return describe_gateway(view)
 
-    @api.get("/api/explain")
+    @api.get("/api/explain", response_model=Explanation | ExchangeExplanation)
     async def explain(
         topic: str | None = Query(None, min_length=1, max_length=65_535),
         exchange: str | None = Query(None, max_length=255),
         routing_key: str = Query("", max_length=255),
-    ) -> Explanation | ExchangeExplanation:
+    ) -> Response:
         """The light queues that a publish to `topic`, or to `exchange` with `routing_key`, would reach now.
 
         They are given with their filters, bindings and readers. 400: the question has no answer, and why.
@@ -102,10 +102,12 @@ def _add_questions(api: FastAPI, view: AdminView) -> None:
             raise HTTPException(400, "ask for a topic, or for an exchange and a routing key")
         try:
             if topic is not None:
-                return explain_topic(view.broker, topic)
-            return explain_exchange(view.broker, view.vhost, exchange or "", routing_key)
+                found = await explain_topic(view.broker, topic)
+            else:
+                found = await explain_exchange(view.broker, view.vhost, exchange or "", routing_key)
         except QuestionError as error:
             raise HTTPException(400, str(error)) from error
+        return Response(found.model_dump_json(), media_type="application/json")
 
 
 def describe_gateway(view: AdminView) -> Overview:

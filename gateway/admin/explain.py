@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from core.broker import Broker, ExplainedQueue as ReachedQueue
 from core.lmq.queue_name import is_amqp
 from core.lmq.topic_space import binding_key_from_filter, topic_from_routing_key
@@ -10,12 +12,14 @@ from gateway.admin.schemas import ExchangeExplanation, ExplainedQueue, Explanati
 from gateway.amqp.exchanges import AMQ_TOPIC, DEFAULT
 from gateway.amqp.queues import VirtualHost
 
+QUEUES_AT_ONCE = 128  # about a millisecond
+
 
 class QuestionError(Exception):
     """A question that has no answer; the text is for who asked."""
 
 
-def explain_topic(broker: Broker, topic: str) -> Explanation:
+async def explain_topic(broker: Broker, topic: str) -> Explanation:
     """Return where a publish to `topic` would go.
 
     Raises:
@@ -23,10 +27,11 @@ def explain_topic(broker: Broker, topic: str) -> Explanation:
     """
     if is_wildcard(topic.encode()):
         raise QuestionError(f"{topic} is a filter, with + or #: a message has a topic without them, such as a/b/c")
-    return Explanation(topic=topic, parent_topic=_text(broker.parent_topic), queues=_explain_space(broker, topic))
+    queues = await _explain_space(broker, topic)
+    return Explanation(topic=topic, parent_topic=_text(broker.parent_topic), queues=queues)
 
 
-def explain_exchange(broker: Broker, vhost: VirtualHost, name: str, key: str) -> ExchangeExplanation:
+async def explain_exchange(broker: Broker, vhost: VirtualHost, name: str, key: str) -> ExchangeExplanation:
     """Return where a publish to an exchange would go.
 
     Raises:
@@ -39,10 +44,10 @@ def explain_exchange(broker: Broker, vhost: VirtualHost, name: str, key: str) ->
         raise QuestionError(f"exchange '{name}' in vhost '{vhost.name}' is internal: clients cannot publish to it")
     topic = _text(topic_from_routing_key(key.encode()))
     if name == AMQ_TOPIC and topic:
-        queues = _explain_space(broker, topic)
+        queues = await _explain_space(broker, topic)
     else:
         bindings = exchange.reaching(key) if name != DEFAULT else [(key, key)] if vhost.find(key) else []
-        queues = _explain_bindings(broker, vhost, name, bindings)
+        queues = await _explain_bindings(broker, vhost, name, bindings)
     return ExchangeExplanation(
         exchange=name,
         kind=exchange.kind,
@@ -53,14 +58,15 @@ def explain_exchange(broker: Broker, vhost: VirtualHost, name: str, key: str) ->
     )
 
 
-def _explain_bindings(
+async def _explain_bindings(
     broker: Broker, vhost: VirtualHost, exchange: str, bindings: list[tuple[str, str]]
 ) -> list[ExplainedQueue]:
     keys: dict[str, list[str]] = {}
     for queue, key in bindings:
         keys.setdefault(queue, []).append(key)
-    explained = []
+    explained: list[ExplainedQueue] = []
     for queue, found in sorted(keys.items()):
+        await _pause(len(explained))
         reached = broker.explain_queue(vhost.light_name(queue), {})
         shown = [f"{exchange} {key}".strip() for key in sorted(found)] if exchange != DEFAULT else []
         explained.append(
@@ -76,8 +82,18 @@ def _explain_bindings(
     return explained
 
 
-def _explain_space(broker: Broker, topic: str) -> list[ExplainedQueue]:
-    return [_explain_queue(queue) for queue in broker.explain(topic.encode())]
+async def _explain_space(broker: Broker, topic: str) -> list[ExplainedQueue]:
+    explained: list[ExplainedQueue] = []
+    for queue in broker.explain(topic.encode()):
+        await _pause(len(explained))
+        explained.append(_explain_queue(queue))
+    return explained
+
+
+async def _pause(done_count: int) -> None:
+    """Let others have their turn after every so many queues."""
+    if done_count % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1:
+        await asyncio.sleep(0)
 
 
 def _explain_queue(queue: ReachedQueue) -> ExplainedQueue:

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from core.broker import Broker
 from core.cache_budget import CacheBudget
-from core.metrics import SYNC_BUCKETS_MS, DoorMetrics, SyncMetrics
+from core.metrics import SYNC_BUCKETS_MS, DoorMetrics, LoopMetrics, SyncMetrics
 from core.room import Room
 from gateway.net.descriptors import Capacity, descriptor_limit, open_descriptors
 
@@ -48,6 +48,7 @@ class GatewayCollector(Collector):
         yield from cache_families(self._broker.caches)
         yield from room_families(self._broker.room)
         yield from descriptor_families(self._capacity)
+        yield from loop_families(metrics.loop)
         yield GaugeMetricFamily(
             "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.durability.is_failed)
         )
@@ -124,6 +125,13 @@ def descriptor_families(capacity: Capacity) -> Iterator[Metric]:
     )
     yield GaugeMetricFamily("lmq_newcomers_wait", "1 while nobody is let in for it, else 0.", int(capacity.is_paused))
     yield _counter("lmq_newcomers_held", "How often newcomers had to wait for it.", capacity.pauses)
+
+
+def loop_families(loop: LoopMetrics) -> Iterator[Metric]:
+    """Yield how long the loop was held at most, in seconds."""
+    share_s, turn_s = loop.share_ns_max / 1e9, loop.turn_ns_max / 1e9
+    yield GaugeMetricFamily("lmq_share_seconds_max", "The longest that one connection held all others up.", share_s)
+    yield GaugeMetricFamily("lmq_turn_seconds_max", "The longest that one turn of all readers took.", turn_s)
 
 
 def damage_family(counts: dict[str, int]) -> Metric:

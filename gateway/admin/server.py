@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gateway.address import format_address
+from gateway.admin.turnstile import Turnstile
 from gateway.net.listener import ListenError, reason_of
 
 CONNECTIONS_MAX = 64
@@ -51,7 +52,7 @@ class AdminServer:
         self._host = host
         self._port = port
         config = uvicorn.Config(
-            api,
+            Turnstile(api),
             http=_Connection,
             lifespan="off",
             log_config=None,

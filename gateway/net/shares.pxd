@@ -1,5 +1,7 @@
 import cython
 
+from core.metrics cimport LoopMetrics
+
 cdef long long _SHARE_NS
 cdef long long _READS_NS
 cdef long long _WAITING_NS
@@ -8,7 +10,7 @@ cdef long long _DEAR_NS
 
 @cython.final
 cdef class Shares:
-    cdef public long long longest_ns
+    cdef LoopMetrics _metrics
     cdef object _call_soon
     cdef object _now_ns
     cdef object _waiting

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from core.broker import ROUNDS_MAX
+from core.broker import READERS_MAX, ROUNDS_MAX
 from core.errors import FlushFailedError, StoreClosedError
 from core.lmq.waiters import Reader
 from core.message import FLAG_MARK, FLAG_RETAIN, PublishBatch, StoredBatch
@@ -100,6 +100,26 @@ def test_a_reader_that_asks_runs_in_the_next_turn_unless_it_takes_it_back(store)
     assert turns.turns == 1
     broker.run_turn(NOW_MS)
     assert (reader.runs, other.runs) == (1, 0)
+
+
+def test_no_more_readers_run_in_a_turn_than_fit_and_the_rest_comes_first_in_the_next(store):
+    broker, _ = make_broker(store)
+    broker.bind_filter(b"t", b"%LMQ%q", hides_dollar=True)
+    readers = [CountingReader() for _ in range(2 * READERS_MAX + 1)]
+    for reader in readers[1:]:
+        broker.park(broker.open_queue(b"%LMQ%q"), reader)
+    broker.request_run(readers[0])
+    publish(broker, b"t", b"1")
+    broker.run_turn(NOW_MS)
+    assert sum(reader.runs for reader in readers) == READERS_MAX
+    left = [reader for reader in readers if not reader.runs]
+    broker.cancel_run(left[-1])
+    publish(broker, b"t", b"2")
+    broker.run_turn(NOW_MS)
+    assert [reader.runs for reader in left] == [1] * READERS_MAX + [0]
+    while broker.has_work:
+        broker.run_turn(NOW_MS)
+    assert all(reader.runs for reader in readers)
 
 
 def test_readers_with_more_to_do_go_round_and_the_rest_waits_for_the_next_turn(store):

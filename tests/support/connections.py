@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from core.broker import Broker
+from core.metrics import LoopMetrics
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits
@@ -141,7 +142,7 @@ class Site:
             refused=self.refused,
             turns=TurnRunner(asyncio.get_running_loop(), self.clock, Idle()),
             admission=Admission(asyncio.get_running_loop().call_soon),
-            shares=Shares(asyncio.get_running_loop().call_soon),
+            shares=Shares(asyncio.get_running_loop().call_soon, LoopMetrics()),
         )
         self.address = ("", 0)
 

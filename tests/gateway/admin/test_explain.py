@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import aio_pika
 import aiomqtt
 import pytest
 
-from gateway.admin.explain import QuestionError, explain_exchange, explain_topic
+from gateway.admin.explain import QUEUES_AT_ONCE, QuestionError, explain_exchange, explain_topic
 from tests.support.gateway import running_gateway
 
 pytestmark = pytest.mark.asyncio
@@ -30,7 +31,7 @@ async def test_explain_names_filters_bindings_and_readers_of_each_door(tmp_path)
         for key in ("a.*.c", "#.c"):
             await queue.bind("amq.topic", key)
         await queue.consume(_take)
-        found = explain_topic(gateway.broker, "a/b/c")
+        found = await explain_topic(gateway.broker, "a/b/c")
         assert [queue.model_dump() for queue in found.queues] == [
             {
                 "name": "%LMQ%amqp%|2f%work|2eshared",
@@ -49,8 +50,8 @@ async def test_explain_names_filters_bindings_and_readers_of_each_door(tmp_path)
                 "max_offset": 0,
             },
         ]
-        assert [queue.bindings for queue in explain_topic(gateway.broker, "x/c").queues] == [["amq.topic #.c"]]
-        assert explain_topic(gateway.broker, "a/b").queues == []
+        assert [queue.bindings for queue in (await explain_topic(gateway.broker, "x/c")).queues] == [["amq.topic #.c"]]
+        assert (await explain_topic(gateway.broker, "a/b")).queues == []
 
 
 @asynccontextmanager
@@ -61,8 +62,8 @@ async def _channel(tmp_path):
             yield gateway, await connection.channel()
 
 
-def _reached(gateway, exchange, key):
-    found = explain_exchange(gateway.broker, gateway.amqp.vhost, exchange, key)
+async def _reached(gateway, exchange, key):
+    found = await explain_exchange(gateway.broker, gateway.amqp.vhost, exchange, key)
     return [(queue.name.rpartition("%")[2], queue.bindings, queue.subscriptions) for queue in found.queues]
 
 
@@ -80,20 +81,20 @@ async def test_explain_names_the_bindings_that_lead_a_message_on(tmp_path):
             await first.bind(topic, key)
         await second.bind("amq.topic", "a.#")
         await first.consume(_take)
-        assert _reached(gateway, "jobs", "new") == [("first", ["jobs new"], 1)]
-        assert _reached(gateway, "jobs", "none") == []
-        assert _reached(gateway, "all", "x") == [("first", ["all ignored"], 1), ("second", ["all ignored"], 1)]
-        assert _reached(gateway, "events", "a.b") == [("first", ["events a.#", "events a.*"], 2)]
-        assert _reached(gateway, "amq.topic", "a.b") == [("second", ["amq.topic a.#"], 1)]
-        found = explain_exchange(gateway.broker, gateway.amqp.vhost, "jobs", "new")
+        assert await _reached(gateway, "jobs", "new") == [("first", ["jobs new"], 1)]
+        assert await _reached(gateway, "jobs", "none") == []
+        assert await _reached(gateway, "all", "x") == [("first", ["all ignored"], 1), ("second", ["all ignored"], 1)]
+        assert await _reached(gateway, "events", "a.b") == [("first", ["events a.#", "events a.*"], 2)]
+        assert await _reached(gateway, "amq.topic", "a.b") == [("second", ["amq.topic a.#"], 1)]
+        found = await explain_exchange(gateway.broker, gateway.amqp.vhost, "jobs", "new")
         assert (found.kind, found.topic, found.queues[0].readers) == ("direct", "new", 1)
 
 
 async def test_default_exchange_leads_to_the_queue_that_the_key_names(tmp_path):
     async with _channel(tmp_path) as (gateway, channel):
         await channel.declare_queue("work")
-        assert _reached(gateway, "", "work") == [("work", [], 1)]
-        assert _reached(gateway, "", "none") == []
+        assert await _reached(gateway, "", "work") == [("work", [], 1)]
+        assert await _reached(gateway, "", "none") == []
 
 
 async def test_questions_without_an_answer_are_refused_with_a_reason(tmp_path):
@@ -101,8 +102,22 @@ async def test_questions_without_an_answer_are_refused_with_a_reason(tmp_path):
         await channel.declare_exchange("inside", "direct", internal=True)
         for name, text in (("none", "no exchange 'none' in vhost '/'"), ("inside", "internal: clients cannot publish")):
             with pytest.raises(QuestionError, match=text):
-                explain_exchange(gateway.broker, gateway.amqp.vhost, name, "")
+                await explain_exchange(gateway.broker, gateway.amqp.vhost, name, "")
         for topic in ("a/+/b", "+", "a/#"):
             with pytest.raises(QuestionError, match="is a filter"):
-                explain_topic(gateway.broker, topic)
-        assert explain_topic(gateway.broker, "a+/b").queues == []
+                await explain_topic(gateway.broker, topic)
+        assert (await explain_topic(gateway.broker, "a+/b")).queues == []
+
+
+async def test_explaining_thousands_of_queues_leaves_turns_to_others(tmp_path):
+    count = 4 * QUEUES_AT_ONCE
+    async with running_gateway(tmp_path) as gateway:
+        for number in range(count):
+            gateway.broker.bind_filter(b"t", b"%%LMQ%%q%d" % number, hides_dollar=False)
+        asked = asyncio.create_task(explain_topic(gateway.broker, "t"))
+        turns = 0
+        while not asked.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert len((await asked).queues) == count
+        assert turns >= 4

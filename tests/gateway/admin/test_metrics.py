@@ -34,6 +34,7 @@ async def test_what_prometheus_reads_is_what_was_counted(tmp_path):
         door.messages_in, door.bytes_out, door.connections_total = 5, 700, 2
         door.refuse("malformed")
         metrics.sync.add(0.3)
+        metrics.loop.share_ns_max = 1_500_000
         registry = CollectorRegistry()
         registry.register(GatewayCollector(gateway.broker, gateway.capacity))
         samples = _samples(generate_latest(registry).decode())
@@ -42,6 +43,8 @@ async def test_what_prometheus_reads_is_what_was_counted(tmp_path):
     assert samples["lmq_connections_opened_total", ("door", "mqtt")] == 2
     assert samples["lmq_refused_total", ("door", "mqtt"), ("reason", "malformed")] == 1
     assert samples["lmq_up",] == 1
+    assert samples["lmq_share_seconds_max",] == 0.0015
+    assert samples["lmq_turn_seconds_max",] < 60
     assert samples["lmq_log_bytes",] >= 0
     assert 0 < samples["process_open_fds",] < samples["process_max_fds",]
     assert 0 < samples["lmq_connections_max",] < samples["process_max_fds",]

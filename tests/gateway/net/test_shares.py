@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from core.metrics import LoopMetrics
 from gateway.net.shares import DEAR_NS, READS_NS, SHARE_NS, WAITING_NS, Shares
 
 
@@ -11,7 +12,8 @@ class Loop:
     def __init__(self):
         self.now_ns = 10**15
         self.calls = []
-        self.shares = Shares(self.calls.append, lambda: self.now_ns)
+        self.metrics = LoopMetrics()
+        self.shares = Shares(self.calls.append, self.metrics, lambda: self.now_ns)
         self.worked = []
 
     def turn(self):
@@ -107,4 +109,4 @@ def test_cheap_reads_are_not_counted_and_call_nobody():
 def test_the_longest_share_is_known():
     loop = Loop()
     Worker(loop, "a", STEP, 7 * SHARE_NS, STEP).go_on()
-    assert loop.shares.longest_ns == STEP + 7 * SHARE_NS
+    assert loop.metrics.share_ns_max == STEP + 7 * SHARE_NS

@@ -9,6 +9,7 @@ import struct
 
 import pytest
 
+from core.metrics import LoopMetrics
 from gateway.net.limits import ConnectionLimits
 from gateway.net.shares import READS_NS, Shares
 from gateway.net.transport import HIGH_WATER_BYTES, UNKNOWN_HOST, pack_host
@@ -471,7 +472,7 @@ async def test_work_that_is_left_waits_while_reading_is_paused_or_held(name):
 async def test_what_is_read_when_the_turn_is_full_is_handled_in_the_next_and_in_order():
     async with open_site() as site:
         moments = itertools.count(0, READS_NS)  # each share fills a turn
-        site.endpoint.shares = Shares(asyncio.get_running_loop().call_soon, moments.__next__)
+        site.endpoint.shares = Shares(asyncio.get_running_loop().call_soon, LoopMetrics(), moments.__next__)
         clients = [await site.connect() for _ in range(5)]
         for word in (b"hello ", b"again"):
             for _, writer in clients:
