@@ -145,10 +145,10 @@ class Delivery(Desk):
         walk: RetainedWalk | CatchUpWalk
         if catch_up is not None:
             walk = CatchUpWalk(retained.match_offsets(topic_filter), retained.find, subscription, catch_up)
-        elif subscription.floor_slot == NO_SLOT:
+        elif subscription.floor_slot == NO_SLOT and len(retained):
             walk = RetainedWalk(retained.match(topic_filter), qos, subscription)
         else:
-            return  # there was none at the SUBSCRIBE; what came since comes by the queue
+            return  # there is none, or was none at the SUBSCRIBE: what came since comes by the queue
         backlog = self._backlog_of(subscription.session)
         backlog.retained.append(walk)
         self._want_backlog(backlog)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.benchmarks.figure import Figure
-from tests.benchmarks.scale import churn, connections, fan_out, light_queues, sessions, stored, subscriptions
+from tests.benchmarks.scale import churn, connections, fan_out, floods, light_queues, sessions, stored, subscriptions
 from tests.benchmarks.scale.points import Bound, Samples
 from tests.benchmarks.scale.progress import Run
 
@@ -212,6 +212,28 @@ SCENARIOS = (
             ),
             Bound("filters_bytes", 250, 20_000, why="the name of a light queue, which stays"),
         ),
+    ),
+    *(
+        Scenario(
+            f"floods-{flood.name}",
+            f"A flood of one client, {flood.title}, beside a live pair at MQTT QoS 0",
+            flood.title,
+            (flood.size,),
+            floods.measure_of(flood),
+            (
+                Figure("p50_ms", "live pair, p50", "ms"),
+                Figure("p99_ms", "p99", "ms"),
+                Figure("max_ms", "longest", "ms"),
+                Figure("took_s", "the flood took", "s"),
+                Figure("share_ms", "longest share of one", "ms"),
+                Figure("turn_ms", "longest turn of readers", "ms"),
+                Figure("peer_p99_ms", f"{flood.peer or 'peer'}, p99", "ms"),
+                Figure("peer_max_ms", "longest", "ms"),
+                Figure("peer_took_s", "the flood took", "s"),
+            ),
+            (Bound("p99_ms", 20, flood.size), Bound("max_ms", 100, flood.size)),
+        )
+        for flood in floods.FLOODS
     ),
 )
 
