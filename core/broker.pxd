@@ -30,7 +30,7 @@ cdef class Broker:
     cdef list _shown
     cdef list _grown
     cdef dict _requested
-    cdef object _awaited
+    cdef readonly object _awaited
     cdef bint _is_awaited
     cdef dict _put_off
     cdef public bint has_work

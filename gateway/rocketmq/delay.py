@@ -82,6 +82,7 @@ class DelayService(Reader):
         self._found = StoredBatch(COUNT_MAX)
         self._batch = PublishBatch(COUNT_MAX)
         self._routes: dict[bytes, Route] = {}
+        self._next_level = 0  # which of them is the first to be looked at
         for level in self._levels:
             level.offset = level.kept_offset = broker.consumer_offsets.get(PLACES_GROUP, level.key) or 0
         broker.hold(self.positions)
@@ -94,18 +95,22 @@ class DelayService(Reader):
 
     def deliver_due(self, now_ms: int) -> None:
         """Hand on what is due; what is more than a bit of work goes on in the turns that follow."""
-        if self.on_ready(now_ms):
-            self._broker.request_run(self)
+        self.on_ready(now_ms)
 
     def on_ready(self, now_ms: int) -> bool:
-        """Hand on a batch of each level at most; return whether more is due."""
+        """Hand on one batch, the levels in turn; ask for the next turn where more is due."""
         if self._broker.room.is_low or self._broker.durability.is_failed:
             return False
-        is_more = False
-        for level in self._levels:
+        left = COUNT_MAX
+        for _ in range(LEVEL_MAX):
+            level = self._levels[self._next_level]
+            self._next_level = (self._next_level + 1) % LEVEL_MAX
             if self._has_next(level) and level.due_ms <= now_ms:
-                is_more |= self._deliver(level, now_ms)
-        return is_more
+                left -= self._deliver(level, left, now_ms)
+                if left <= 0:
+                    self._broker.request_run(self)
+                    break
+        return False
 
     def _has_next(self, level: Level) -> bool:
         if level.queue_ref < 0:
@@ -114,11 +119,11 @@ class DelayService(Reader):
                 level.offset = min(level.offset, self._broker.max_offset(level.queue_ref))
         return level.queue_ref >= 0 and level.offset < self._broker.max_offset(level.queue_ref)
 
-    def _deliver(self, level: Level, now_ms: int) -> bool:
-        """Hand on a batch of one level; return whether there may be more that is due."""
+    def _deliver(self, level: Level, count_max: int, now_ms: int) -> int:
+        """Hand on some messages of one level; return how much of `count_max` that is, all where more may be due."""
         found = self._found
         level.see(self._broker.max_offset(level.queue_ref), now_ms)
-        count = self._broker.read(level.queue_ref, level.offset, found, COUNT_MAX, BYTES_MAX)
+        count = self._broker.read(level.queue_ref, level.offset, found, count_max, BYTES_MAX)
         due = 0
         while due < count and level.due_at(found.queue_offset[due], found.store_ms[due]) <= now_ms:
             due += 1
@@ -131,7 +136,7 @@ class DelayService(Reader):
         if offset > level.offset:
             level.offset = offset
             self._broker.durability.when_stored(partial(self._keep, level, offset))
-        return due == done == count > 0
+        return count_max if due == done == count > 0 else done
 
     def _keep(self, level: Level, offset: int) -> None:
         level.kept_offset = offset

@@ -67,9 +67,10 @@ class MemoryTransport(Transport):
 class Peer:
     """One client of the door."""
 
-    def __init__(self, site: DoorSite, conn_id: int) -> None:
+    def __init__(self, site: DoorSite, conn_id: int, peer_host: bytes) -> None:
         self.site = site
         self.transport = MemoryTransport(conn_id)
+        self.transport.peer_host = peer_host
         self.handler: RocketmqHandler = site.door.connect(self.transport)
         self.has_more = False
         self._opaque = 0
@@ -171,10 +172,10 @@ class DoorSite:
         self.door = RocketmqDoor(self.broker, settings or RocketmqSettings(), authenticator)
         self._count = 0
 
-    def connect(self) -> Peer:
+    def connect(self, peer_host: bytes = LOCALHOST) -> Peer:
         """Return a new client."""
         self._count += 1
-        return Peer(self, self._count)
+        return Peer(self, self._count, peer_host)
 
     def set_free(self, free_bytes: int) -> None:
         """Let the disk have so much room."""

@@ -101,8 +101,7 @@ def test_a_producer_cannot_send_by_delay_where_it_may_not_send(site, peer):
 
 
 def test_messages_of_many_producers_come_in_their_order_each_from_its_own_host(site, peer):
-    other = site.connect()
-    other.handler._connection._born_host = bytes(range(20))
+    other = site.connect(bytes(range(20)))
     for number in range(6):
         (peer if number % 3 else other).send(b"%d" % number, properties=delayed(1))
     wait(site, 1)
@@ -120,6 +119,18 @@ def test_more_than_a_batch_goes_on_in_the_turns_that_follow(site, peer):
     peer.take()
     assert site.broker.max_offset(site.broker.find_queue(b"T/0")) == total
     assert bodies_of(peer.pull("T", total - 1)) == [b"%d" % (total - 1)]
+
+
+def test_a_level_with_much_to_do_leaves_others_their_turn(site, peer):
+    for level in (1, 2):
+        peer.give(b"".join(send_frame(b"x", e=str(level), properties=delayed(level)) for _ in range(2 * COUNT_MAX)))
+    site.turn()
+    peer.take()
+    site.now_ms += 5000
+    for _ in range(2):
+        site.door.delays.on_ready(site.now_ms)
+    ends = [site.broker.max_offset(site.broker.find_queue(key)) for key in (b"T/1", b"T/2")]
+    assert ends == [COUNT_MAX, COUNT_MAX]
 
 
 def test_messages_of_one_batch_cannot_be_delayed(peer):

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.rocketmq.commands import Command
+from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.message_query import STEP_COUNT, TIME_MAX_MS
 from tests.support.rocketmq import request_frame, send_frame
 from tests.support.rocketmq_door import NOW_MS, bodies_of
@@ -110,6 +112,18 @@ def test_a_connection_has_few_queries_at_a_time_and_none_when_it_is_gone(site, f
     assert site.door.queries._open == {}
 
 
+class Stranger:
+    """A client that may read nothing."""
+
+    def write(self, data: bytes) -> None:
+        raise AssertionError(data)
+
+    def may_read(self, _queue: bytes) -> bool:
+        return False
+
+
 def test_what_may_not_be_read_is_not_found(site, filled):
-    filled.handler.may_read = lambda topic: False
-    assert query(site, filled).code == 16
+    ext = {"topic": "T", "key": "k", "maxNum": "32", "beginTimestamp": "0", "endTimestamp": str(FOR_EVER)}
+    with pytest.raises(CommandRefusedError) as caught:
+        site.door.queries.query(Stranger(), 1, Command(12, ext=ext), site.now_ms)
+    assert caught.value.code == 16

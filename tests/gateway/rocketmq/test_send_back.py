@@ -5,6 +5,7 @@ import json
 import pytest
 
 from gateway.rocketmq.commands import Command, encode_command
+from gateway.rocketmq.errors import CommandRefusedError
 from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
 
 OLD_CLIENT = 100
@@ -128,8 +129,11 @@ def test_nothing_is_sent_back_while_the_disk_is_low(site, peer):
 
 def test_what_may_not_be_read_may_not_be_sent_back(site, peer):
     offset = offset_of(peer.send(b"secret"))
-    peer.handler.may_read = lambda topic: topic != b"T"
-    assert send_back(peer, offset, -1).code == 16
+    ext = {"offset": str(offset), "group": "g", "delayLevel": "-1"}
+    with pytest.raises(CommandRefusedError) as caught:
+        site.door.backs.send_back(Command(36, ext=ext), lambda topic: topic != b"T", peer.handler.write, site.now_ms)
+    assert caught.value.code == 16
+    assert peer.pull("%DLQ%g").code == 17
 
 
 # What clients send to retry topics by themselves

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from gateway.rocketmq.commands import Command
+from gateway.rocketmq.errors import CommandRefusedError
 from gateway.settings import RocketmqSettings
 from tests.support.rocketmq_door import DoorSite, bodies_of
 
@@ -180,7 +182,27 @@ def test_a_group_that_cannot_be_is_refused(peer, settings):
     assert set_group(peer, **settings).code == 29
 
 
-def test_who_may_not_configure_changes_nothing(peer):
-    peer.handler.may_configure = lambda _name: False
-    assert [set_topic(peer).code, set_group(peer).code] == [16, 16]
-    assert [peer.ask(215, topic="T").code, peer.ask(207, groupName="g").code] == [16, 16]
+class Stranger:
+    """A client that may set nothing up."""
+
+    def write(self, data: bytes) -> None:
+        raise AssertionError(data)
+
+    def may_configure(self, _name: bytes) -> bool:
+        return False
+
+
+def test_who_may_not_configure_changes_nothing(site, peer):
+    set_topic(peer)
+    admin = site.door.admin
+    queues = {"topic": "T", "perm": "6", "readQueueNums": "1", "writeQueueNums": "1"}
+    for refused, request in (
+        (admin.set_topic, Command(17, ext=queues)),
+        (admin.delete_topic, Command(215, ext=queues)),
+        (admin.set_group, Command(200, body=b'{"groupName":"g"}')),
+        (admin.delete_group, Command(207, ext={"groupName": "g"})),
+    ):
+        with pytest.raises(CommandRefusedError) as caught:
+            refused(request, Stranger())
+        assert caught.value.code == 16
+    assert route_of(peer)["readQueueNums"] == 16
