@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 from pathlib import Path
@@ -134,8 +135,11 @@ class History:
             assert self.held[key].keys() >= self.safe[key].keys()
 
     def end_process(self) -> None:
-        store = self.store
-        store._lock.release()
-        store._definitions._connection.close()
-        for file in store._names.files:
-            os.close(file.fd)
+        """Let go of the lock, and of the store without a word to it."""
+        data_dir = self.disk.root / "data"
+        left = {str(data_dir / name) for name in ("lock", "index/queues", "index/queues.copy")}
+        for link in list(Path("/proc/self/fd").iterdir()):
+            if link.is_symlink() and str(link.readlink()) in left:
+                os.close(int(link.name))
+        del self.store
+        gc.collect()
