@@ -123,7 +123,7 @@ async def test_one_way_messages_are_stored(namesrv):
         ("SELF_TEST_TOPIC", {}, NoPermissionError),
         ("T", {"queue_id": 99}, MessageRefusedError),
         ("T", {"dispatch": ["plain"]}, MessageRefusedError),
-        ("T", {"properties": {"DELAY": "3"}}, MessageRefusedError),
+        ("T", {"properties": {"TIMER_DELAY_SEC": "3"}}, MessageRefusedError),
     ],
 )
 async def test_a_refused_message_is_a_typed_error(namesrv, topic, changes, kind):
