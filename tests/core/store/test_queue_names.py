@@ -275,7 +275,7 @@ def test_a_crash_at_any_step_keeps_the_names_that_were_synced(tmp_path, size):
 def test_no_more_names_are_taken_than_the_limit_and_those_that_are_there_go_on(tmp_path):
     names = QueueNames.open(tmp_path / "queues")
     refs = [names.intern(b"%d" % number) for number in range(3)]
-    names.count_max = 3
+    names.limit(3, b"")
     with pytest.raises(QueueLimitError, match="the limit of 3 names of queues is reached"):
         names.intern(b"new")
     assert [names.intern(b"%d" % number) for number in range(3)] == refs
