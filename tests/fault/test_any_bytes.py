@@ -116,7 +116,7 @@ def test_any_bytes_in_any_file_end_in_a_start_or_in_a_line(whole, tmp_path, numb
         with suppress(StoreError):
             read_all(folder)
         is_open, said = opens(folder)
-        assert "\n" not in said
+        assert "\n" not in said or "store.accept_loss" in said  # what a log lacks is told line by line
         if is_open:
             assert opens(folder)[0]  # what was mended stays so
         shutil.rmtree(folder)

@@ -20,10 +20,11 @@ def test_ever_new_names_leave_private_memory_flat(tmp_path, kind):
     half, come = HALVES[kind], KINDS[kind]
     with GatewayProcess(tmp_path, env={"LMQ_CACHE__BYTES_MAX": str(CACHE_BYTES_MAX)}) as gateway:
         ports = {door: address[1] for door, address in gateway.listening.items()}
-        come(ports, range(half))
-        before = private_bytes(gateway.process.pid)
-        come(ports, range(half, 2 * half))
-        assert private_bytes(gateway.process.pid) - before < MARGIN_BYTES
+        taken = []
+        for part in range(3):  # what the allocator keeps for itself may still grow in the second, what leaks in each
+            come(ports, range(part * half, (part + 1) * half))
+            taken.append(private_bytes(gateway.process.pid))
+        assert min(taken[1] - taken[0], taken[2] - taken[1]) < MARGIN_BYTES, taken
         assert gateway.stop() == 0
 
 
