@@ -25,6 +25,10 @@ def tell_losses(data_dir: Path, check: LogCheck, *, is_accepted: bool) -> None:
         DataFolderUnusableError: Something is missing that was on disk, and that is not accepted.
     """
     if not check.losses:
+        if is_accepted:
+            LOGGER.warning(
+                "store.accept_loss is set, and nothing is missing: unset it, or the next loss is accepted too"
+            )
         if check.holes:
             LOGGER.warning("a power cut left holes in what was not synced: %s", "; ".join(map(str, check.holes)))
         return

@@ -173,6 +173,15 @@ def test_the_queues_that_had_messages_in_a_missing_segment_are_named(killed):
         open_store(folder)
 
 
+def test_who_accepts_a_loss_that_is_none_is_told(tmp_path, caplog):
+    caplog.set_level(logging.WARNING)
+    open_store(tmp_path, ACCEPTING).close()
+    assert "store.accept_loss is set, and nothing is missing" in caplog.text
+    caplog.clear()
+    open_store(tmp_path).close()
+    assert caplog.text == ""
+
+
 def test_files_that_are_put_back_are_opened(killed, tmp_path):
     folder, queues, end = killed
     kept = tmp_path / "kept"
