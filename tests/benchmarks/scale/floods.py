@@ -155,8 +155,8 @@ def _mqtt(name: str, title: str, size: int, make: Callable[[int, int], bytes], *
     return Flood(name, title, size, "mqtt", "mosquitto", make, MQTT_END, MQTT_OPENING, comes_back=comes_back)
 
 
-def _amqp(name: str, title: str, size: int, make: Callable[[int, int], bytes]) -> Flood:
-    return Flood(name, title, size, "amqp", "rabbitmq", make, AMQP_END, AMQP_OPENING)
+def _amqp(name: str, title: str, size: int, make: Callable[[int, int], bytes], peer: str = "rabbitmq") -> Flood:
+    return Flood(name, title, size, "amqp", peer, make, AMQP_END, AMQP_OPENING)
 
 
 def _rocketmq(name: str, title: str, size: int, make: Callable[[int, int], bytes]) -> Flood:
@@ -184,6 +184,7 @@ FLOODS = (
         "channel.open and close",
         50_000,
         _same(lambda: _of_channel(Channel.Open(), 2) + _of_channel(Channel.Close(0, "", 0, 0), 2)),
+        peer="",  # RabbitMQ 3.10 resets the connection
     ),
     _amqp(
         "new-keys",

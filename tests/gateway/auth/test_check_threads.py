@@ -67,15 +67,17 @@ async def test_work_that_fails_is_told_as_none(caplog):
 @pytest.mark.asyncio
 async def test_nobody_is_told_after_the_stop():
     threads = CheckThreads(asyncio.get_running_loop())
-    gate, ended = threading.Event(), threading.Event()
+    began, gate, ended = threading.Event(), threading.Event(), threading.Event()
     told = []
 
     def work():
+        began.set()
         gate.wait(10)
         ended.set()
         return True
 
     threads.run(work, told.append)
+    assert await asyncio.to_thread(began.wait, 10)  # else the stop forgets it before it begins
     threads.stop()
     threads.run(work, told.append)
     gate.set()
