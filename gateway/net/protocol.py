@@ -51,7 +51,9 @@ class Transport:
 
     `peer_host` is the address (4 or 16 bytes) and the port (4 bytes, big endian), as a record stores it. While
     more than 256 KiB wait to be sent `is_writable` is False: a front reads nothing more for this connection until
-    `on_writable`. `end_reason` is for the log: a front that closes says why, and nothing where the peer did.
+    `on_writable`. While more than 1 MiB waits the front is given nothing and `is_share_over` is True: what the peer
+    does not read cannot grow. `end_reason` is for the log: a front that closes says why, and nothing where the peer
+    did.
     """
 
     __slots__ = ("conn_id", "end_reason", "is_writable", "peer", "peer_host")

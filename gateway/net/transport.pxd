@@ -37,6 +37,7 @@ cdef class SocketTransport(Transport):
     cdef bint _is_waiting
     cdef bint _is_reading
     cdef bint _is_held_back
+    cdef bint _is_full
     cdef bint _is_read
     cdef long long _watched_at
     cdef public long long timer_slot
@@ -53,6 +54,8 @@ cdef class SocketTransport(Transport):
 
     @cython.locals(is_read=bint)
     cdef _set_read(self)
+
+    cdef bint _may_take(self) except -1
 
     cdef bint _has_left(self) except -1
 

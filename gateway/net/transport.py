@@ -22,6 +22,7 @@ LOGGER = logging.getLogger(__name__)
 
 HIGH_WATER_BYTES = 256 * 1024
 LOW_WATER_BYTES = 64 * 1024
+UNREAD_BYTES_MAX = 1024 * 1024  # of answers that the peer does not read; while more wait nothing is read from it
 LINGER_MS = 5_000  # a peer that reads nothing is not waited for longer when we close, nor one that sends no more
 UNKNOWN_HOST = b"\x00" * 8
 
@@ -70,6 +71,7 @@ class SocketTransport(Transport):
         "_has_written",
         "_held",
         "_is_behind",
+        "_is_full",
         "_is_held_back",
         "_is_known",
         "_is_read",
@@ -100,6 +102,7 @@ class SocketTransport(Transport):
         self._is_waiting = False  # for its share of a turn
         self._is_reading = True  # the handler takes bytes
         self._is_held_back = False  # nothing is taken, paused or not
+        self._is_full = False  # more answers wait than the peer may leave unread: nothing is taken
         self._is_read = True  # the loop reads the socket
         self._watched_at = -1  # the timer's tick at which it was told of us
         self.peer_host = UNKNOWN_HOST
@@ -200,7 +203,7 @@ class SocketTransport(Transport):
         self._is_waiting = False
         if self._handler is None or self._close_until_ms:
             return
-        if self._is_reading and not self._is_held_back:  # else it goes on when that ends
+        if self._may_take():  # else it goes on when it may
             if self._has_more:
                 self._work(b"")
             elif self._untaken:
@@ -212,13 +215,17 @@ class SocketTransport(Transport):
         """Have the loop read the socket or not: not while anything of it still waits for the handler."""
         if self._socket is None or self._is_ending():
             return
-        is_read = self._is_reading and not self._is_held_back and not self._is_waiting and not self._has_left()
+        is_read = self._may_take() and not self._is_waiting and not self._has_left()
         if is_read != self._is_read:
             self._is_read = is_read
             if is_read:
                 self._socket.resume_reading()
             else:
                 self._socket.pause_reading()
+
+    def _may_take(self) -> bool:
+        """Return whether the handler may be given bytes."""
+        return self._is_reading and not self._is_held_back and not self._is_full
 
     def _has_left(self) -> bool:
         """Return whether the handler is not through with what was read."""
@@ -270,6 +277,9 @@ class SocketTransport(Transport):
     def resume_writing(self) -> None:
         """The output fell under the low water mark."""
         self.is_writable = True
+        if self._is_full:
+            self._is_full = False
+            self._read_on()
         if self._handler is not None and not self._close_until_ms:
             try:
                 self._handler.on_writable(self._endpoint.clock.now_ms())
@@ -317,6 +327,9 @@ class SocketTransport(Transport):
             self._is_behind = True
         rest = memoryview(data)[sent:]
         write(rest if type(data) is bytes else bytes(rest))
+        if not self._is_full and self._socket.get_write_buffer_size() > UNREAD_BYTES_MAX:  # type: ignore[union-attr]
+            self._is_full = True
+            self._set_read()
 
     def close(self) -> None:
         """Send what was written, for 5 s at most, then close."""
@@ -333,7 +346,7 @@ class SocketTransport(Transport):
         if self._end_until_ms or not sock.can_write_eof():
             self.close()
             return
-        if not self._is_reading or self._is_held_back:
+        if not self._is_read:
             sock.resume_reading()
         self._close_until_ms = self._endpoint.clock.now_ms() + LINGER_MS
         sock.write_eof()
@@ -347,7 +360,7 @@ class SocketTransport(Transport):
 
     def is_share_over(self) -> bool:
         """Return whether others are to have their turn."""
-        return self._endpoint.shares.is_over()
+        return self._is_full or self._endpoint.shares.is_over()
 
     def request_turn(self) -> None:
         """Have the handler go on in a turn, though nothing came."""
@@ -380,7 +393,7 @@ class SocketTransport(Transport):
 
     def _read_on(self) -> None:
         """Go on with what was read before, then read again; neither while something else is against it."""
-        if self._has_left() and self._is_reading and not self._is_held_back:
+        if self._has_left() and self._may_take():
             self._wait()
         else:
             self._set_read()

@@ -83,9 +83,9 @@ def test_plugin_works_in_a_project_with_packages_called_core_and_gateway(tmp_pat
         "        assert client.recv(1) == b'\\x01'\n"
         "    assert lmq_broker.mqtt_port\n"
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "lmq.pytest_plugin"]
-    # Our own sources are found, but after the project's.
-    code = f"import sys; sys.path.append({str(ROOT)!r}); import pytest; sys.exit(pytest.main({command[3:]!r}))"
+    # pytest finds the plugin by the entry point. Our own sources are found, but after the project's.
+    arguments = ["-q", "-p", "no:cacheprovider"]
+    code = f"import sys; sys.path.append({str(ROOT)!r}); import pytest; sys.exit(pytest.main({arguments!r}))"
     env = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTEST_ADDOPTS"}}
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=False

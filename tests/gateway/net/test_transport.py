@@ -12,7 +12,7 @@ import pytest
 from core.metrics import LoopMetrics
 from gateway.net.limits import ConnectionLimits
 from gateway.net.shares import READS_NS, Shares
-from gateway.net.transport import HIGH_WATER_BYTES, UNKNOWN_HOST, pack_host
+from gateway.net.transport import HIGH_WATER_BYTES, UNKNOWN_HOST, UNREAD_BYTES_MAX, pack_host
 from tests.support.connections import open_site
 
 pytestmark = pytest.mark.asyncio
@@ -192,6 +192,27 @@ async def test_output_over_the_high_water_mark_is_told_and_told_again_when_it_fe
             got += len(await loop.sock_recv(client, 1 << 20))
         await handler.until("writable")
         assert handler.transport.is_writable
+        client.close()
+
+
+async def test_answers_that_the_peer_does_not_read_stay_bounded_and_all_come_once_it_does():
+    async with open_site() as site:
+        client, handler = await site.connect_socket()
+        loop = asyncio.get_running_loop()
+        sent = bytearray(b"x")
+        block = bytes(range(256)) * 256
+        with contextlib.suppress(TimeoutError):
+            while len(sent) < 64 << 20:  # it ends long before: what the system's buffers take too
+                await asyncio.wait_for(loop.sock_sendall(client, block), 0.5)
+                sent += block
+        behind = len(handler.received)
+        await asyncio.sleep(0.05)
+        assert len(handler.received) == behind  # nothing more is read
+        assert behind < UNREAD_BYTES_MAX + (16 << 20)  # the system's own buffers, at both ends, hold some 10 MB
+        got = bytearray()
+        while len(got) < len(sent):  # a part of one more block may be there
+            got += await asyncio.wait_for(loop.sock_recv(client, 1 << 20), 5)
+        assert got[: len(sent)] == sent
         client.close()
 
 
