@@ -32,6 +32,7 @@ LOW_ROOM = "[REJECTREQUEST]system busy, start flow control for a while: low on d
 BATCH_SENDS_MAX = RUN_MAX
 QOS_1 = 1
 LETTERS = {name.decode(): chr(ord("a") + number) for name, number in FIELD_NAMES.items()}
+ROUTES_A_LOOK = 128  # made between two looks at the share: what is left of a run is parsed again, which is dear too
 
 
 class SendService:
@@ -90,7 +91,7 @@ class SendService:
         decisions: list[Decision] = []
         made_count = routes.made_count
         for target in run.targets:
-            if may_cut and routes.made_count != made_count:
+            if may_cut and routes.made_count - made_count >= ROUTES_A_LOOK:
                 if sender.is_share_over():
                     run.cut(_first_of(run, len(decisions)))
                     break
