@@ -19,6 +19,7 @@ cdef int _REFUSED_TEXT
 cdef int _REFUSED_PROPERTIES
 cdef int _REFUSED_BODY
 cdef int _HALF_BITS
+cdef Py_ssize_t _TARGETS_MAX
 cdef long long _LEVEL_MAX
 cdef int _KEPT_BITS
 cdef int _TOPIC

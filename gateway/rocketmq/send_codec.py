@@ -37,6 +37,7 @@ _REFUSED_TEXT = REFUSED_TEXT
 _REFUSED_PROPERTIES = REFUSED_PROPERTIES
 _REFUSED_BODY = REFUSED_BODY
 _HALF_BITS = 0xC  # sysFlag: prepared, commit, rollback
+_TARGETS_MAX = 256  # of a run: where its routes have to be made, what is left of it is read again
 _LEVEL_MAX = 0xFF  # of delay levels; what is over the highest one is the highest one
 _KEPT_BITS = 0x703  # sysFlag: whether and how the body is compressed; the store says what its hosts are
 
@@ -89,7 +90,7 @@ def read_sends(frames: Frames, first: int, run: SendRun) -> int:
     buf = frames.buf
     header = run.header
     i = first
-    while i < frames.count and run.count < run.batch.capacity:
+    while i < frames.count and run.count < run.batch.capacity and len(run.targets) < _TARGETS_MAX:
         if frames.code[i] != _SEND and frames.code[i] != _SEND_V2:
             break
         start = frames.header_start[i]
