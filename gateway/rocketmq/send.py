@@ -32,7 +32,7 @@ LOW_ROOM = "[REJECTREQUEST]system busy, start flow control for a while: low on d
 BATCH_SENDS_MAX = RUN_MAX
 QOS_1 = 1
 LETTERS = {name.decode(): chr(ord("a") + number) for name, number in FIELD_NAMES.items()}
-ROUTES_A_LOOK = 16  # made between two looks at the share: what is left of a run is parsed again, which is dear too
+ROUTES_A_LOOK = 64  # made between two looks at the share: what is left of a run is parsed again, which is dear too
 
 
 class SendService:

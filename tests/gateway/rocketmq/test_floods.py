@@ -14,7 +14,7 @@ from gateway.rocketmq.send import ROUTES_A_LOOK
 from tests.support.rocketmq import request_frame, send_frame
 from tests.support.rocketmq_door import SUBSCRIBED, DoorSite, Peer
 
-COUNT = 200
+COUNT = 1000
 
 PULL = {
     "consumerGroup": "g",
