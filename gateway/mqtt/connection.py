@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.mqtt.answers import PINGRESP_BYTES, encode_connack
 from gateway.mqtt.codec import MORE, PACKET, PINGS as PING_RUN, PUBLISHES as PUBLISH_RUN, PacketReader, RunColumns
 from gateway.mqtt.errors import ConnectTimeoutError, KeepAliveTimeoutError, ProtocolViolationError
 from gateway.mqtt.events import ACKS, PINGS, PUBLISHES, Event
@@ -9,11 +10,9 @@ from gateway.mqtt.packets import (
     CONNECT,
     CONNECT_BYTES_MAX,
     OLD_LEVEL,
-    PINGRESP_BYTES,
     Connect,
     Disconnect,
     decode_packet,
-    encode_connack,
 )
 from gateway.mqtt.reason_codes import ConnectCode
 

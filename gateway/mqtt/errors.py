@@ -25,40 +25,60 @@ from gateway.mqtt.reason_codes import ReasonCode
 class MqttError(Exception):
     """The connection ends for what the peer sent.
 
-    `kind` is a short reason in lower case for the log and the counters, `clause` the statement of MQTT 3.1.1 that was
-    broken, such as `MQTT-2.2.2-2`.
+    `kind` is a short reason in lower case for the log and the counters, `clause` the statement of the standard that was
+    broken, such as `MQTT-2.2.2-2`, `code` what a client of MQTT 5 is told.
     """
 
     kind = "mqtt"
+    code = ReasonCode.UNSPECIFIED_ERROR
 
-    def __init__(self, clause: str, reason: str) -> None:
+    def __init__(self, clause: str, reason: str, code: ReasonCode | None = None) -> None:
         super().__init__(f"{reason} [{clause}]")
         self.clause = clause
         self.reason = reason
+        if code is not None:
+            self.code = code
 
 
 class MalformedPacketError(MqttError):
     """Bytes that are no packet of this protocol."""
 
     kind = "malformed_packet"
+    code = ReasonCode.MALFORMED_PACKET
 
 
 class ProtocolViolationError(MqttError):
     """A sound packet that may not come here, or not now."""
 
     kind = "protocol_violation"
+    code = ReasonCode.PROTOCOL_ERROR
 
 
 class PacketTooLargeError(MqttError):
     """A packet that says it is larger than the settings allow."""
 
     kind = "packet_too_large"
+    code = ReasonCode.PACKET_TOO_LARGE
 
 
 class UnsupportedQosError(MqttError):
     """A message at QoS 2, which this door does not take."""
 
     kind = "unsupported_qos"
+
+
+class TopicAliasError(MqttError):
+    """A topic alias that was not agreed on, or stands for nothing."""
+
+    kind = "topic_alias_invalid"
+    code = ReasonCode.TOPIC_ALIAS_INVALID
+
+
+class ReceiveMaximumError(MqttError):
+    """More messages at QoS 1 and 2 at once than the gateway said that it takes."""
+
+    kind = "receive_maximum_exceeded"
+    code = ReasonCode.RECEIVE_MAXIMUM_EXCEEDED
 
 
 class ConnectTimeoutError(MqttError):
@@ -71,6 +91,7 @@ class KeepAliveTimeoutError(MqttError):
     """Nothing was heard for one and a half times the keep-alive."""
 
     kind = "keep_alive_timeout"
+    code = ReasonCode.KEEP_ALIVE_TIMEOUT
 
 
 REASON_CODE_BY_ERROR: dict[type[LmqError], ReasonCode] = {

@@ -16,6 +16,7 @@ from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions
 from gateway.auth.recheck import TURNED_OUT
 from gateway.logs import said
+from gateway.mqtt.answers import encode_connack, encode_suback, encode_unsuback
 from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.codec import RunColumns
@@ -29,9 +30,6 @@ from gateway.mqtt.packets import (
     Disconnect,
     Subscribe,
     Unsubscribe,
-    encode_connack,
-    encode_suback,
-    encode_unsuback,
 )
 from gateway.mqtt.publishing import PROTOCOL, Publishing
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ConnectCode
@@ -326,7 +324,7 @@ class MqttHandler(ConnectionHandler):
         self._steps = self._door.subscribing.unsubscribe(self.session, packet, self._note_unsubscribed)
 
     def _note_unsubscribed(self, packet_id: int) -> None:
-        self._answers.append(Answer(encode_unsuback(packet_id), []))
+        self._answers.append(Answer(encode_unsuback(packet_id, []), []))
 
     def _give_answers(self) -> None:
         """Answer when a durable session's changes are written down, at once for any other session."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from gateway.mqtt.errors import MalformedPacketError
+from gateway.mqtt.reason_codes import ReasonCode
 
 TOPIC_BYTES_MAX = 16_384  # half of what the properties of a record can hold
 LEVEL_COUNT_MAX = 200  # deeper ones are an attack on whoever walks them
@@ -32,14 +33,14 @@ def check_text(text: bytes, clause: str = "MQTT-1.5.3-1") -> str:
     return decoded
 
 
-def _check_name(name: bytes, clause: str) -> str:
+def _check_name(name: bytes, clause: str, code: ReasonCode) -> str:
     if not name:
-        raise MalformedPacketError("MQTT-4.7.3-1", "a topic is empty")
+        raise MalformedPacketError("MQTT-4.7.3-1", "a topic is empty", code)
     decoded = check_text(name, clause)
     if _CONTROL.search(decoded):
-        raise MalformedPacketError("MQTT-1.5.3-2", "a topic holds a control character")
+        raise MalformedPacketError("MQTT-1.5.3-2", "a topic holds a control character", code)
     if len(name) > TOPIC_BYTES_MAX or name.count(b"/") >= LEVEL_COUNT_MAX:
-        raise MalformedPacketError("MQTT-4.7.3-3", "a topic is too long or has too many levels")
+        raise MalformedPacketError("MQTT-4.7.3-3", "a topic is too long or has too many levels", code)
     return decoded
 
 
@@ -49,9 +50,9 @@ def check_topic(topic: bytes) -> None:
     Raises:
         MalformedPacketError: It is empty, no clean UTF-8, too long, or has a wildcard.
     """
-    _check_name(topic, "MQTT-3.3.2-1")
+    _check_name(topic, "MQTT-3.3.2-1", ReasonCode.TOPIC_NAME_INVALID)
     if b"+" in topic or b"#" in topic:
-        raise MalformedPacketError("MQTT-3.3.2-2", "a published topic has a wildcard")
+        raise MalformedPacketError("MQTT-3.3.2-2", "a published topic has a wildcard", ReasonCode.TOPIC_NAME_INVALID)
 
 
 def check_topic_filter(topic_filter: bytes) -> None:
@@ -60,10 +61,11 @@ def check_topic_filter(topic_filter: bytes) -> None:
     Raises:
         MalformedPacketError: It is no filter.
     """
-    _check_name(topic_filter, "MQTT-3.8.3-1")
+    _check_name(topic_filter, "MQTT-3.8.3-1", ReasonCode.TOPIC_FILTER_INVALID)
     if b"#" in topic_filter and (
         topic_filter.index(b"#") != len(topic_filter) - 1 or (topic_filter != b"#" and topic_filter[-2:] != b"/#")
     ):
-        raise MalformedPacketError("MQTT-4.7.1-2", "a # is not the last level by itself")
+        reason = "a # is not the last level by itself"
+        raise MalformedPacketError("MQTT-4.7.1-2", reason, ReasonCode.TOPIC_FILTER_INVALID)
     if b"+" in topic_filter and any(b"+" in level and level != b"+" for level in topic_filter.split(b"/")):
-        raise MalformedPacketError("MQTT-4.7.1-3", "a + does not fill its level")
+        raise MalformedPacketError("MQTT-4.7.1-3", "a + does not fill its level", ReasonCode.TOPIC_FILTER_INVALID)

@@ -1,0 +1,45 @@
+"""What the gateway says on a connection besides PUBLISH packets and what acknowledges them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gateway.mqtt.packets import AUTH, CONNACK, DISCONNECT, LEVEL_5, SUBACK, UNSUBACK
+from gateway.mqtt.properties import Property, Value, encode_properties, write_varint
+
+PINGRESP_BYTES = b"\xd0\x00"
+_NO_PROPERTIES = b"\x00"
+
+Items = Iterable[tuple[Property, Value]]
+
+
+def _packet(packet_type: int, body: bytes) -> bytes:
+    return bytes((packet_type << 4,)) + write_varint(len(body)) + body
+
+
+def encode_connack(code: int, *, session_present: bool, level: int = 4, properties: Items = ()) -> bytes:
+    """Return a CONNACK; properties are those of MQTT 5 alone."""
+    body = bytes((session_present, code))
+    return _packet(CONNACK, body + encode_properties(properties) if level == LEVEL_5 else body)
+
+
+def encode_suback(packet_id: int, codes: list[int], level: int = 4) -> bytes:
+    """Return a SUBACK; one code for each filter, in their order."""
+    properties = _NO_PROPERTIES if level == LEVEL_5 else b""
+    return _packet(SUBACK, packet_id.to_bytes(2, "big") + properties + bytes(codes))
+
+
+def encode_unsuback(packet_id: int, codes: list[int], level: int = 4) -> bytes:
+    """Return an UNSUBACK; it has codes, one for each filter, in MQTT 5 alone."""
+    codes_5 = _NO_PROPERTIES + bytes(codes) if level == LEVEL_5 else b""
+    return _packet(UNSUBACK, packet_id.to_bytes(2, "big") + codes_5)
+
+
+def encode_disconnect(code: int, properties: Items = ()) -> bytes:
+    """Return a DISCONNECT of MQTT 5: before it, servers say nothing."""
+    return _packet(DISCONNECT, bytes((code,)) + encode_properties(properties))
+
+
+def encode_auth(code: int, properties: Items) -> bytes:
+    """Return an AUTH."""
+    return _packet(AUTH, bytes((code,)) + encode_properties(properties))
