@@ -53,6 +53,8 @@ COMPILED = [
     "gateway/auth/permissions.py",
     "gateway/net/protocol.py",
     "gateway/net/shares.py",
+    "gateway/net/endpoint.py",
+    "gateway/net/streams/plain.py",
     "gateway/net/transport.py",
     "gateway/mqtt/codec.py",
     "gateway/mqtt/inflight.py",

@@ -1,8 +1,12 @@
-"""Network addresses as text: `HOST:PORT`, an IPv6 host in brackets."""
+"""Network addresses: as text `HOST:PORT`, an IPv6 host in brackets, and as the bytes that a record stores."""
 
 from __future__ import annotations
 
+import socket
+import struct
+
 PORT_MAX = 65_535
+UNKNOWN_HOST = b"\x00" * 8
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -22,3 +26,12 @@ def parse_address(text: str) -> tuple[str, int]:
 def format_address(host: str, port: int) -> str:
     """Return `HOST:PORT`, an IPv6 host in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def pack_host(host: str, port: int) -> bytes:
+    """Return the address (4 or 16 bytes) and the port (4 bytes) as a record stores them; zeros if it is no address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.inet_pton(family, host.partition("%")[0]) + struct.pack(">I", port)
+    except OSError:
+        return UNKNOWN_HOST

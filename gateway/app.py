@@ -33,11 +33,11 @@ from gateway.mqtt.handler import MqttDoor
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.descriptors import LOOK_INTERVAL_MS, Capacity, descriptor_limit, find_connections_max
+from gateway.net.endpoint import Endpoint
 from gateway.net.limits import ConnectionLimits
 from gateway.net.listener import Listener
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.net.shares import Shares
-from gateway.net.transport import Endpoint
 from gateway.rocketmq.handler import RocketmqDoor
 from gateway.rocketmq.store_host import DEFAULT_ADDRESS, LOOPBACK, find_host, pack_address
 from gateway.runtime import TICK_MS, Clock, CoarseTimer, TurnRunner

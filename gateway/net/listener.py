@@ -11,7 +11,8 @@ import struct
 from typing import cast
 
 from gateway.address import format_address
-from gateway.net.transport import Endpoint, SocketTransport
+from gateway.net.endpoint import Endpoint
+from gateway.net.transport import SocketTransport
 
 LOGGER = logging.getLogger(__name__)
 

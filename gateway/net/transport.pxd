@@ -1,33 +1,17 @@
 import cython
 
-from gateway.net cimport socket_calls
+from gateway.net.endpoint cimport Endpoint
 from gateway.net.protocol cimport ConnectionHandler, Transport
 from gateway.net.shares cimport Shares
-from gateway.runtime cimport Clock, CoarseTimer, TurnRunner
-
-
-@cython.final
-cdef class Endpoint:
-    cdef public str name
-    cdef public object connect
-    cdef public Clock clock
-    cdef public CoarseTimer timer
-    cdef public object table
-    cdef public object limits
-    cdef public dict refused
-    cdef public TurnRunner turns
-    cdef public object admission
-    cdef public Shares shares
+from gateway.net.streams.plain cimport PlainStream
+from gateway.runtime cimport CoarseTimer
 
 
 cdef class SocketTransport(Transport):
     cdef Endpoint _endpoint
     cdef ConnectionHandler _handler
     cdef object _socket
-    cdef object _write
-    cdef int _fd
-    cdef bint _has_written
-    cdef bint _is_behind
+    cdef PlainStream _stream
     cdef long long _close_until_ms
     cdef long long _end_until_ms
     cdef bytes _held
@@ -42,7 +26,7 @@ cdef class SocketTransport(Transport):
     cdef long long _watched_at
     cdef public long long timer_slot
 
-    @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, timer=CoarseTimer)
+    @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, stream=PlainStream, timer=CoarseTimer)
     cpdef data_received(self, bytes data)
 
     @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, shares=Shares, now_ms="long long")
@@ -63,5 +47,5 @@ cdef class SocketTransport(Transport):
 
     cpdef next_deadline_ms(self)
 
-    @cython.locals(sent="Py_ssize_t")
+    @cython.locals(stream=PlainStream)
     cpdef write(self, data)

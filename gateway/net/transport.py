@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
-import struct
-from collections.abc import Callable
 from typing import cast
 
-from gateway.address import format_address
-from gateway.net import socket_calls
-from gateway.net.admission import Admission
-from gateway.net.connection_table import ConnectionTable
-from gateway.net.limits import ConnectionLimits
-from gateway.net.protocol import ConnectionHandler, HandlerFactory, Transport
-from gateway.net.shares import Shares
-from gateway.runtime import Clock, CoarseTimer, TurnRunner
+from gateway.address import UNKNOWN_HOST, format_address, pack_host
+from gateway.net.endpoint import Endpoint
+from gateway.net.protocol import ConnectionHandler, Transport
+from gateway.net.streams.plain import PlainStream, fileno_of
 
 LOGGER = logging.getLogger(__name__)
 
@@ -24,38 +17,6 @@ HIGH_WATER_BYTES = 256 * 1024
 LOW_WATER_BYTES = 64 * 1024
 UNREAD_BYTES_MAX = 1024 * 1024  # of answers that the peer does not read; while more wait nothing is read from it
 LINGER_MS = 5_000  # a peer that reads nothing is not waited for longer when we close, nor one that sends no more
-UNKNOWN_HOST = b"\x00" * 8
-
-
-class Endpoint:
-    """What all connections of one door share."""
-
-    __slots__ = ("admission", "clock", "connect", "limits", "name", "refused", "shares", "table", "timer", "turns")
-
-    def __init__(
-        self,
-        name: str,
-        connect: HandlerFactory,
-        *,
-        clock: Clock,
-        timer: CoarseTimer,
-        table: ConnectionTable,
-        limits: ConnectionLimits,
-        refused: dict[str, int],
-        turns: TurnRunner,
-        admission: Admission,
-        shares: Shares,
-    ) -> None:
-        self.name = name
-        self.connect = connect
-        self.clock = clock
-        self.timer = timer
-        self.table = table
-        self.limits = limits
-        self.refused = refused  # connections that were turned away, by reason
-        self.turns = turns
-        self.admission = admission
-        self.shares = shares
 
 
 class SocketTransport(Transport):
@@ -65,12 +26,9 @@ class SocketTransport(Transport):
         "_close_until_ms",
         "_end_until_ms",
         "_endpoint",
-        "_fd",
         "_handler",
         "_has_more",
-        "_has_written",
         "_held",
-        "_is_behind",
         "_is_full",
         "_is_held_back",
         "_is_known",
@@ -78,9 +36,9 @@ class SocketTransport(Transport):
         "_is_reading",
         "_is_waiting",
         "_socket",
+        "_stream",
         "_untaken",
         "_watched_at",
-        "_write",
         "timer_slot",
     )
 
@@ -89,10 +47,7 @@ class SocketTransport(Transport):
         self._endpoint = endpoint
         self._handler: ConnectionHandler | None = None
         self._socket: asyncio.Transport | None = None
-        self._write: Callable[[bytes | memoryview], None] | None = None  # the socket's, while there is one
-        self._fd = -1  # the socket's, while `_write` is there: the loop closes it after `connection_lost`
-        self._has_written = False  # since the read before the last was handled
-        self._is_behind = False  # the loop may have bytes yet to send, and new ones must not overtake them
+        self._stream: PlainStream | None = None  # what sends by it
         self._close_until_ms = 0  # not 0: closing, aborted at that moment
         self._end_until_ms = 0  # not 0: the peer sends no more; the handler has until then to close
         self._held = b""  # what a newcomer said first, until it is admitted
@@ -127,18 +82,14 @@ class SocketTransport(Transport):
         self._socket = sock = cast("asyncio.Transport", transport)
         peername = sock.get_extra_info("peername")
         host, port = (str(peername[0]), int(peername[1])) if peername else ("", 0)
-        reason = endpoint.limits.refusal(host)
-        if reason:
-            endpoint.refused[reason] = endpoint.refused.get(reason, 0) + 1
-            LOGGER.warning("refused connection door=%s peer=%s reason=%s", self.door, host, reason)
+        if not endpoint.may_enter(host):
             self._socket = None
             sock.abort()
             return
         self.conn_id = endpoint.table.next_id()
         self.peer = format_address(host, port)
         self.peer_host = pack_host(host, port)
-        self._write = sock.write
-        self._fd = self.fileno()
+        self._stream = PlainStream(sock)
         sock.set_write_buffer_limits(HIGH_WATER_BYTES, LOW_WATER_BYTES)
         endpoint.table.add(self)
         LOGGER.info("connected conn=%d door=%s peer=%s", self.conn_id, self.door, self.peer)
@@ -166,10 +117,9 @@ class SocketTransport(Transport):
             self._wait()
             return
         self._work(data)
-        if self._has_written:
-            self._has_written = False  # TCP acknowledges with what is sent
-        elif self._fd >= 0 and not self._close_until_ms:
-            socket_calls.acknowledge(self._fd)
+        stream = self._stream
+        if stream is not None and not self._close_until_ms:
+            stream.acknowledge()
         timer = endpoint.timer
         if self._watched_at != timer.tick:
             self._watched_at = timer.tick
@@ -258,8 +208,10 @@ class SocketTransport(Transport):
             return
         reason = self.end_reason or (f"connection lost: {exc}" if exc is not None else "closed by the peer")
         endpoint = self._endpoint
-        handler, self._handler, self._socket, self._write = self._handler, None, None, None
-        self._fd = -1
+        handler, self._handler, self._socket = self._handler, None, None
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.lose()
         self.is_writable = False
         endpoint.table.discard(self)
         endpoint.limits.release(self.peer.rpartition(":")[0].strip("[]"))
@@ -313,21 +265,10 @@ class SocketTransport(Transport):
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send `data` at once, and by the loop what the socket does not take now: `bytes` are kept, else a copy is."""
-        write = self._write
-        if write is None or self._close_until_ms:
+        stream = self._stream
+        if stream is None or self._close_until_ms:
             return
-        self._has_written = True
-        sent = 0
-        if self._is_behind:
-            self._is_behind = self._socket.get_write_buffer_size() > 0  # type: ignore[union-attr] # as `_write`
-        if not self._is_behind:
-            sent = socket_calls.send_part(self._fd, data)
-            if sent == len(data):
-                return
-            self._is_behind = True
-        rest = memoryview(data)[sent:]
-        write(rest if type(data) is bytes else bytes(rest))
-        if not self._is_full and self._socket.get_write_buffer_size() > UNREAD_BYTES_MAX:  # type: ignore[union-attr]
+        if not stream.write(data) and not self._is_full and stream.waiting_bytes() > UNREAD_BYTES_MAX:
             self._is_full = True
             self._set_read()
 
@@ -404,8 +345,7 @@ class SocketTransport(Transport):
 
     def fileno(self) -> int:
         """Return the number of the socket, -1 where it is closed."""
-        found = self._socket.get_extra_info("socket") if self._socket is not None else None
-        return -1 if found is None else int(found.fileno())
+        return -1 if self._socket is None else fileno_of(self._socket)
 
     def deadline_changed(self) -> None:
         """File the connection under its present deadline."""
@@ -421,12 +361,3 @@ class SocketTransport(Transport):
         )
         self.end_reason = "its handler failed"
         self.abort()
-
-
-def pack_host(host: str, port: int) -> bytes:
-    """Return the address (4 or 16 bytes) and the port (4 bytes) as a record stores them; zeros if it is no address."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.inet_pton(family, host.partition("%")[0]) + struct.pack(">I", port)
-    except OSError:
-        return UNKNOWN_HOST

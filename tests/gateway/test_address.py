@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.address import format_address, parse_address
+from gateway.address import UNKNOWN_HOST, format_address, pack_host, parse_address
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,16 @@ def test_what_is_no_address_is_refused(text):
 def test_ipv6_hosts_are_written_in_brackets():
     assert format_address("::1", 1883) == "[::1]:1883"
     assert format_address("127.0.0.1", 1883) == "127.0.0.1:1883"
+
+
+@pytest.mark.parametrize(
+    ("host", "packed"),
+    [
+        ("127.0.0.1", b"\x7f\x00\x00\x01\x00\x00\x07\x5b"),
+        ("::1", bytes(15) + b"\x01\x00\x00\x07\x5b"),
+        ("fe80::1%lo", b"\xfe\x80" + bytes(13) + b"\x01\x00\x00\x07\x5b"),
+        ("nonsense", UNKNOWN_HOST),
+    ],
+)
+def test_hosts_are_packed_as_a_record_stores_them(host, packed):
+    assert pack_host(host, 1883) == packed

@@ -13,11 +13,11 @@ from core.broker import Broker
 from core.metrics import LoopMetrics
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
+from gateway.net.endpoint import Endpoint
 from gateway.net.limits import ConnectionLimits
 from gateway.net.listener import Listener
 from gateway.net.protocol import ConnectionHandler
 from gateway.net.shares import Shares
-from gateway.net.transport import Endpoint
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
 
 UNACKED_AT, SEGMENTS_IN_AT = 24, 140  # of Linux's struct tcp_info

@@ -12,7 +12,7 @@ import pytest
 from core.metrics import LoopMetrics
 from gateway.net.limits import ConnectionLimits
 from gateway.net.shares import READS_NS, Shares
-from gateway.net.transport import HIGH_WATER_BYTES, UNKNOWN_HOST, UNREAD_BYTES_MAX, pack_host
+from gateway.net.transport import HIGH_WATER_BYTES, UNREAD_BYTES_MAX
 from tests.support.connections import open_site
 
 pytestmark = pytest.mark.asyncio
@@ -395,19 +395,6 @@ async def test_paused_reading_takes_nothing_until_resumed():
         transport.resume_reading()
         assert await reader.readexactly(1) == b"y"
         writer.close()
-
-
-@pytest.mark.parametrize(
-    ("host", "packed"),
-    [
-        ("127.0.0.1", b"\x7f\x00\x00\x01\x00\x00\x07\x5b"),
-        ("::1", bytes(15) + b"\x01\x00\x00\x07\x5b"),
-        ("fe80::1%lo", b"\xfe\x80" + bytes(13) + b"\x01\x00\x00\x07\x5b"),
-        ("nonsense", UNKNOWN_HOST),
-    ],
-)
-async def test_hosts_are_packed_as_a_record_stores_them(host, packed):
-    assert pack_host(host, 1883) == packed
 
 
 async def test_what_is_held_back_is_read_only_when_it_is_released_and_not_paused():

@@ -1,0 +1,18 @@
+import cython
+
+from gateway.net.shares cimport Shares
+from gateway.runtime cimport Clock, CoarseTimer, TurnRunner
+
+
+@cython.final
+cdef class Endpoint:
+    cdef public str name
+    cdef public object connect
+    cdef public Clock clock
+    cdef public CoarseTimer timer
+    cdef public object table
+    cdef public object limits
+    cdef public dict refused
+    cdef public TurnRunner turns
+    cdef public object admission
+    cdef public Shares shares

@@ -1,0 +1,57 @@
+"""What all connections of one door share, and who of those who come is let in."""
+
+from __future__ import annotations
+
+import logging
+
+from gateway.net.admission import Admission
+from gateway.net.connection_table import ConnectionTable
+from gateway.net.limits import ConnectionLimits
+from gateway.net.protocol import HandlerFactory
+from gateway.net.shares import Shares
+from gateway.runtime import Clock, CoarseTimer, TurnRunner
+
+LOGGER = logging.getLogger(__name__)
+
+
+class Endpoint:
+    """What all connections of one door share."""
+
+    __slots__ = ("admission", "clock", "connect", "limits", "name", "refused", "shares", "table", "timer", "turns")
+
+    def __init__(
+        self,
+        name: str,
+        connect: HandlerFactory,
+        *,
+        clock: Clock,
+        timer: CoarseTimer,
+        table: ConnectionTable,
+        limits: ConnectionLimits,
+        refused: dict[str, int],
+        turns: TurnRunner,
+        admission: Admission,
+        shares: Shares,
+    ) -> None:
+        self.name = name
+        self.connect = connect
+        self.clock = clock
+        self.timer = timer
+        self.table = table
+        self.limits = limits
+        self.refused = refused  # connections that were turned away, by reason
+        self.turns = turns
+        self.admission = admission
+        self.shares = shares
+
+    def may_enter(self, host: str) -> bool:
+        """Return whether another connection of `host` is let in, and count it; else say why not."""
+        reason = self.limits.refusal(host)
+        if reason:
+            self.note_refused(host, reason, reason)
+        return not reason
+
+    def note_refused(self, peer: str, kind: str, reason: str) -> None:
+        """Count a connection that is turned away, by its kind, and say so."""
+        self.refused[kind] = self.refused.get(kind, 0) + 1
+        LOGGER.warning("refused connection door=%s peer=%s reason=%s", self.name, peer, reason)
