@@ -64,6 +64,7 @@ COMPILED = [
     "gateway/mqtt/session.py",
     "gateway/mqtt/feeds.py",
     "gateway/mqtt/delivery.py",
+    "gateway/mqtt/services.py",
     "gateway/mqtt/handler.py",
     "gateway/amqp/field_table.py",
     "gateway/amqp/property_block.py",

@@ -6,9 +6,8 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Protocol
 
 import core.message
 from core.broker import Broker
@@ -20,59 +19,36 @@ from core.store.message_store import MessageStore
 from gateway.address import format_address
 from gateway.admin.api import AdminView, make_api
 from gateway.admin.server import AdminServer
-from gateway.amqp.handler import AmqpDoor
+from gateway.amqp.door import AmqpDoor
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.check_threads import CheckThreads
-from gateway.auth.recheck import Visitor, recheck
+from gateway.auth.recheck import recheck
 from gateway.auth.users import User
 from gateway.compiled import find_warnings
 from gateway.disk_threads import PrepareThread, RoomWatch
+from gateway.door import Door
 from gateway.flush_thread import FlushThread
 from gateway.logs import set_up_logs
-from gateway.mqtt.handler import MqttDoor
+from gateway.mqtt.door import MqttDoor
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.descriptors import LOOK_INTERVAL_MS, Capacity, descriptor_limit, find_connections_max
 from gateway.net.endpoint import Endpoint
 from gateway.net.limits import ConnectionLimits
 from gateway.net.listener import Listener
-from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.net.shares import Shares
-from gateway.rocketmq.handler import RocketmqDoor
-from gateway.rocketmq.store_host import DEFAULT_ADDRESS, LOOPBACK, find_host, pack_address
-from gateway.runtime import TICK_MS, Clock, CoarseTimer, TurnRunner
-from gateway.settings import AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, find_address
+from gateway.rocketmq.door import RocketmqDoor
+from gateway.runtime import Clock, CoarseTimer, TurnRunner
+from gateway.settings import GatewaySettings, find_address
 from gateway.settings_changes import NEXT_START, find_changes, settings_in_force
-
-ConnectionSettings = MqttSettings | AmqpSettings | RocketmqSettings
 
 LOGGER = logging.getLogger(__name__)
 
 TEND_INTERVAL_MS = 10_000
-EXPIRE_INTERVAL_MS = 10_000
 DEPARTED_INTERVAL_MS = 2_000
-LEASE_INTERVAL_MS = 1_000
-DELAY_INTERVAL_MS = TICK_MS  # delayed messages come no earlier than they are due, and so much later at most
-LISTENERS = ("mqtt", "amqp", "broker", "namesrv", "admin")  # in the order that they are told in
+ADMIN = "admin"
 DRAIN_S = 1.5  # what open connections get to take their last bytes when we stop
 FLUSH_STOP_S = 2.0  # what a sync under way gets then
-
-
-class Door(Protocol):
-    """What every front gives."""
-
-    def connect(self, transport: Transport) -> ConnectionHandler:
-        """Return the handler of a new connection."""
-
-    def start(self, now_ms: int) -> None:
-        """Load what is durable."""
-
-    def stop(self, now_ms: int) -> None:
-        """Say farewell to all connections."""
-
-    @property
-    def handlers(self) -> Iterable[Visitor]:
-        """The connections that somebody came in by."""
 
 
 class Every:
@@ -141,11 +117,12 @@ class Gateway:
         self.turns.wake_preparer = self.preparer.wake
         self._low_since_ms = 0
         self._holds_before = 0  # of all doors, when the disk got low
-        self.mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
-        self.amqp = AmqpDoor(self.broker, settings.amqp, self.authenticator)
-        self.rocketmq = RocketmqDoor(self.broker, settings.rocketmq, self.authenticator)
-        self.doors: dict[str, Door] = {"mqtt": self.mqtt, "amqp": self.amqp, "rocketmq": self.rocketmq}
-        self._limits: dict[str, ConnectionLimits] = {}  # by door
+        self.doors: dict[str, Door] = {
+            MqttDoor.name: MqttDoor(self.broker, settings.mqtt, self.authenticator),
+            AmqpDoor.name: AmqpDoor(self.broker, settings.amqp, self.authenticator),
+            RocketmqDoor.name: RocketmqDoor(self.broker, settings.rocketmq, self.authenticator),
+        }
+        self._limits = {name: self._make_limits(door) for name, door in self.doors.items()}
         self._quiet_flush = Every(settings.store.flush.interval_ms, self._flush_quietly, self._started_ms)
         self._listeners: list[Listener] = []
         self._admin: AdminServer | None = None
@@ -166,17 +143,18 @@ class Gateway:
         broker.on_reader_error = _log_reader_error
         return broker
 
-    def _make_endpoint(self, name: str, door: Door, settings: ConnectionSettings) -> Endpoint:
+    def _make_limits(self, door: Door) -> ConnectionLimits:
+        return ConnectionLimits(door.limits.connections_max, door.limits.host_connections_max, self.capacity)
+
+    def _make_endpoint(self, door: Door) -> Endpoint:
         return Endpoint(
-            name,
+            door.name,
             door.connect,
             clock=self.clock,
             timer=self.timer,
             table=self.connections,
-            limits=self._limits.setdefault(
-                name, ConnectionLimits(settings.connections_max, settings.host_connections_max, self.capacity)
-            ),
-            refused=self.broker.metrics.door(name).refused,
+            limits=self._limits[door.name],
+            refused=door.metrics.refused,
             turns=self.turns,
             admission=self.admission,
             shares=self.shares,
@@ -205,64 +183,47 @@ class Gateway:
         self.preparer.start()
         self.timer.start(self._loop)
         self._watch_intervals(now_ms)
-        settings = self.settings
-        rocketmq = self._make_endpoint("rocketmq", self.rocketmq, settings.rocketmq)
-        await self._listen("broker", rocketmq, settings.rocketmq.broker)
-        if "broker" in self.listening:
-            self.rocketmq.broker_port = self.listening["broker"][1]
-        await self._listen("namesrv", rocketmq, settings.rocketmq.namesrv)
-        await self._stamp_records()  # before the doors open that publish
-        await self._listen("mqtt", self._make_endpoint("mqtt", self.mqtt, settings.mqtt), settings.mqtt.listen)
-        await self._listen("amqp", self._make_endpoint("amqp", self.amqp, settings.amqp), settings.amqp.listen)
+        for door in reversed(self.doors.values()):  # RocketMQ's address is stamped on what the others store
+            await self._open(door)
         await self._listen_admin()
         self.is_ready = True
 
     def _watch_intervals(self, now_ms: int) -> None:
         self.timer.watch(self._quiet_flush)
         self.timer.watch(Every(TEND_INTERVAL_MS, self._tend, now_ms))
-        self.timer.watch(Every(EXPIRE_INTERVAL_MS, self.mqtt.expire_sessions, now_ms))
         self.timer.watch(Every(DEPARTED_INTERVAL_MS, self._read_departed, now_ms))
         self.timer.watch(Every(LOOK_INTERVAL_MS, self.capacity.look, now_ms))
-        self.timer.watch(Every(LEASE_INTERVAL_MS, self.amqp.vhost.remove_unused, now_ms))
-        self.timer.watch(Every(DELAY_INTERVAL_MS, self.rocketmq.delays.deliver_due, now_ms))
+        for door in self.doors.values():
+            for interval_ms, work in door.intervals():
+                self.timer.watch(Every(interval_ms, work, now_ms))
 
-    async def _listen(self, name: str, endpoint: Endpoint, listen: str) -> None:
-        address = find_address(listen)
-        if address is None:
-            return
-        listener = Listener(name, endpoint, *address)
-        self.listening[name] = await listener.start()
-        self._listeners.append(listener)
-        self.capacity.add(listener)
-
-    async def _stamp_records(self) -> None:
-        """Stamp records with the address at which clients reach the broker: message ids send them there."""
-        store, rocketmq = self.settings.store, self.settings.rocketmq
-        host, port = self.listening.get("broker") or self.listening.get("namesrv") or DEFAULT_ADDRESS
-        named = store.store_host or rocketmq.advertised_host or host
-        found = await asyncio.to_thread(find_host, named)
-        if found is None:
-            LOGGER.warning(
-                "rocketmq.advertised_host is not known here, message ids carry another address host=%s", named
-            )
-            found = await asyncio.to_thread(find_host, host) or LOOPBACK
-        port = rocketmq.advertised_port or port if store.store_port is None else store.store_port
-        self.store.set_store_host(pack_address(found, port))
+    async def _open(self, door: Door) -> None:
+        """Listen on the addresses of a door."""
+        endpoint = self._make_endpoint(door)
+        bound: dict[str, tuple[str, int]] = {}
+        for name, listen in door.listens():
+            address = find_address(listen)
+            if address is None:
+                continue
+            listener = Listener(name, endpoint, *address)
+            self.listening[name] = bound[name] = await listener.start()
+            self._listeners.append(listener)
+            self.capacity.add(listener)
+        await door.on_listening(bound)
 
     async def _listen_admin(self) -> None:
         address = find_address(self.settings.admin.listen)
         if address is None:
             return
-        view = AdminView(
-            self.broker, self.amqp.vhost, self.capacity, is_ready=self._takes_work, uptime_ms=self._uptime_ms
-        )
+        view = AdminView(self.broker, self.doors, self.capacity, is_ready=self._takes_work, uptime_ms=self._uptime_ms)
         self._admin = AdminServer(make_api(view), *address)
-        self.listening["admin"] = await self._admin.start()
+        self.listening[ADMIN] = await self._admin.start()
 
     def lines(self) -> list[str]:
         """Return one line for each address that is listened on."""
-        names = [name for name in LISTENERS if name in self.listening]
-        return [f"listening {name} {format_address(*self.listening[name])}" for name in names]
+        names = [name for door in self.doors.values() for name, _ in door.listens()]
+        told = [name for name in [*names, ADMIN] if name in self.listening]
+        return [f"listening {name} {format_address(*self.listening[name])}" for name in told]
 
     # Settings that are read again
 
@@ -296,18 +257,10 @@ class Gateway:
         self.store.retention.reload(settings.store.retention)
         self.broker.room.free_bytes_min = settings.store.disk_free_bytes_min
         self.broker.caches.limit(settings.cache.bytes_max)
-        self.mqtt.reload(settings.mqtt)
-        self.amqp.reload(settings.amqp)
-        self.rocketmq.reload(settings.rocketmq)
-        doors: dict[str, ConnectionSettings] = {
-            "mqtt": settings.mqtt,
-            "amqp": settings.amqp,
-            "rocketmq": settings.rocketmq,
-        }
-        for name, limits in self._limits.items():
-            limits.reload(doors[name].connections_max, doors[name].host_connections_max)
+        for door in self.doors.values():
+            door.reload(settings)
+            self._limits[door.name].reload(door.limits.connections_max, door.limits.host_connections_max)
         self.authenticator.reload(settings.auth, users)
-        self.amqp.vhost.exchanges.version += 1  # what a user may publish to is found out anew
         checks = [recheck(self.authenticator, name, list(door.handlers), now_ms) for name, door in self.doors.items()]
         self._step(chain.from_iterable(checks))
 
@@ -324,7 +277,8 @@ class Gateway:
         self.broker.durability.keep_all()
 
     def _tend(self, now_ms: int) -> None:
-        self.amqp.vhost.drop_expired(now_ms)
+        for door in self.doors.values():
+            door.tend(now_ms)
         self._tell_damage()
         count = self.broker.retire(now_ms)
         if count:
@@ -359,8 +313,8 @@ class Gateway:
     def _read_departed(self, now_ms: int) -> None:
         del now_ms
         if self.broker.room.is_low:
-            for door in (self.mqtt, self.amqp):
-                door.held.read_departed()
+            for door in self.doors.values():
+                door.read_departed()
 
     def _tell_damage(self) -> None:
         count = self.store.damaged_count - self._damaged_told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from fastapi import FastAPI, HTTPException, Query, Response
@@ -14,7 +14,9 @@ from core.metrics import DoorMetrics
 from gateway.admin.explain import QuestionError, explain_exchange, explain_topic
 from gateway.admin.metrics import GatewayCollector
 from gateway.admin.schemas import DoorOverview, ExchangeExplanation, Explanation, Health, Overview, Readiness
+from gateway.amqp.door import AmqpDoor
 from gateway.amqp.queues import VirtualHost
+from gateway.door import Door
 from gateway.net.descriptors import Capacity
 from gateway.version import VERSION
 
@@ -25,17 +27,24 @@ class AdminView:
     def __init__(
         self,
         broker: Broker,
-        vhost: VirtualHost,
+        doors: Mapping[str, Door],
         capacity: Capacity,
         *,
         is_ready: Callable[[], bool],
         uptime_ms: Callable[[], int],
     ) -> None:
         self.broker = broker
-        self.vhost = vhost
+        self.doors = doors
         self.capacity = capacity
         self.is_ready = is_ready
         self.uptime_ms = uptime_ms
+
+    @property
+    def vhost(self) -> VirtualHost:
+        """The exchanges and queues of AMQP."""
+        door = self.doors[AmqpDoor.name]
+        assert isinstance(door, AmqpDoor)
+        return door.vhost
 
     @property
     def disk(self) -> Literal["ok", "low"]:

@@ -1,4 +1,4 @@
-"""What AMQP connections do with the broker: the door, and one handler for each connection."""
+"""One connection of the AMQP door: what it does with the broker."""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ from typing import Any
 from pamqp import base, commands
 from pamqp.commands import Basic, Confirm, Exchange, Queue, Tx
 
-from core.broker import Broker
 from core.errors import LmqError
-from core.lmq.topic_space import routing_key_from_topic
 from core.properties import encode_origin
 from gateway.amqp.answers import Answers
 from gateway.amqp.blocking import Blocking
 from gateway.amqp.channel import Channel
-from gateway.amqp.codec import PublishCutter
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
 from gateway.amqp.declaring import Answer, Declarer, release_all
-from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.errors import AmqpError, error_from_core, unimplemented
 from gateway.amqp.events import (
     ChannelEnded,
@@ -35,78 +31,29 @@ from gateway.amqp.events import (
 )
 from gateway.amqp.handshake import State, login_refused
 from gateway.amqp.methods import encode_ack, method_name
-from gateway.amqp.offer import limits_of
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.publishing import Publisher
-from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
-from gateway.auth.authenticator import Authenticator, Credentials, Identity, LoginAnswer, Refusal
+from gateway.amqp.services import AmqpServices
+from gateway.auth.authenticator import Credentials, Identity, LoginAnswer, Refusal
 from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions
 from gateway.auth.recheck import TURNED_OUT
-from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import ConnectionHandler, Transport
-from gateway.settings import AmqpSettings
 from gateway.version import VERSION
 
 LOGGER = logging.getLogger(__name__)
 
-VHOST = "/"
-BATCH_MESSAGES_MAX = 2_048
 NOBODY = Identity("", Permissions(publish=False, subscribe=False, configure=False))
 NOT_SUPPORTED = (Tx.Select, Tx.Commit, Tx.Rollback, Exchange.Bind, Exchange.Unbind)
-
-
-class AmqpDoor:
-    """All AMQP connections of one gateway."""
-
-    def __init__(self, broker: Broker, settings: AmqpSettings, authenticator: Authenticator) -> None:
-        self.broker = broker
-        self.authenticator = authenticator
-        self.metrics = broker.metrics.door("amqp")
-        self.held = HeldPublishers(broker.room, self.metrics)
-        self.vhost = VirtualHost(broker, VHOST)
-        self.cutter = PublishCutter(BATCH_MESSAGES_MAX)
-        self.encoder = DeliveryEncoder(routing_key_from_topic)
-        self.handlers: set[AmqpHandler] = set()
-        self.reload(settings)
-
-    def reload(self, settings: AmqpSettings) -> None:
-        """Offer to new connections what these settings say."""
-        self.limits = limits_of(settings, self.broker.store.settings.message_bytes_max)
-
-    def start(self, now_ms: int) -> None:
-        """Bring back what is durable; then connections may come."""
-        del now_ms
-        self.vhost.load()
-        self.broker.hold(self.vhost.floors)
-
-    def stop(self, now_ms: int) -> None:
-        """Tell all clients that the gateway goes down."""
-        for handler in list(self.handlers):
-            handler.shut_down(now_ms)
-        self.vhost.chores.finish()
-
-    def connect(self, transport: Transport) -> AmqpHandler:
-        """Return the handler of a new connection."""
-        handler = AmqpHandler(self, transport)
-        self.handlers.add(handler)
-        self.metrics.connections += 1
-        self.metrics.connections_total += 1
-        return handler
-
-    def forget(self, handler: AmqpHandler) -> None:
-        """Forget a connection that is gone."""
-        self.handlers.discard(handler)
-        self.metrics.connections -= 1
 
 
 class AmqpHandler(ConnectionHandler):
     """One connection: events of the state machine to the broker, answers and deliveries back."""
 
-    def __init__(self, door: AmqpDoor, transport: Transport) -> None:
+    def __init__(self, door: AmqpServices, transport: Transport) -> None:
         self.output = ConnectionOutput(transport)
         self._door = door
         self._transport = transport
@@ -216,7 +163,7 @@ class AmqpHandler(ConnectionHandler):
 
     def _begin(self, now_ms: int) -> AmqpConnection:
         if self.output.connection is None:
-            self.output.connection = AmqpConnection(self._door.limits, self._door.cutter, now_ms, VERSION)
+            self.output.connection = AmqpConnection(self._door.offer, self._door.cutter, now_ms, VERSION)
         return self.output.connection
 
     def _finish(self) -> None:

@@ -1,14 +1,9 @@
 import cython
 
-from core.durability cimport Durability
 from core.message cimport PublishBatch
-from core.metrics cimport DoorMetrics
-from core.room cimport Room
 from gateway.auth.permissions cimport Permissions
-from gateway.mqtt.codec cimport RunColumns
 from gateway.mqtt.connection cimport MqttConnection
-from gateway.mqtt.delivery cimport Delivery
-from gateway.mqtt.publishing cimport Publishing
+from gateway.mqtt.services cimport MqttServices
 from gateway.mqtt.session cimport Session
 from gateway.net.protocol cimport ConnectionHandler, Transport
 
@@ -16,7 +11,7 @@ from gateway.net.protocol cimport ConnectionHandler, Transport
 cdef class MqttHandler(ConnectionHandler):
     cdef public Transport transport
     cdef public Session session
-    cdef MqttDoor _door
+    cdef MqttServices _door
     cdef readonly MqttConnection _connection
     cdef Permissions _may
     cdef object _attempt
@@ -43,28 +38,9 @@ cdef class MqttHandler(ConnectionHandler):
 
     cpdef next_deadline_ms(self)
 
-    @cython.locals(door=MqttDoor, batch=PublishBatch, count=Py_ssize_t, acks=bytes)
+    @cython.locals(door=MqttServices, batch=PublishBatch, count=Py_ssize_t, acks=bytes)
     cdef _publish(self, long long now_ms)
 
     cpdef _send_acks(self, bytes acks)
 
     cdef _acknowledge(self)
-
-
-@cython.final
-cdef class MqttDoor:
-    cdef public object broker
-    cdef public Durability durability
-    cdef public DoorMetrics metrics
-    cdef public Room room
-    cdef public object held
-    cdef public RunColumns columns
-    cdef public object sessions
-    cdef public Delivery delivery
-    cdef public object subscribing
-    cdef public Publishing publishing
-    cdef public object authenticator
-    cdef public object attachments
-    cdef public set strangers
-    cdef public object settings
-    cdef public object wills

@@ -1,4 +1,4 @@
-"""The MQTT door: events of connections to the broker, and sessions to connections."""
+"""One connection of the MQTT door: its events to the broker, and its session to it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import logging
 from collections.abc import Iterator
 from functools import partial
 
-from core.broker import Broker
 from core.errors import LmqError
 from core.properties import encode_origin
-from gateway.auth.authenticator import Authenticator, Identity, LoginAnswer
+from gateway.auth.authenticator import Identity, LoginAnswer
 from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.password_checks import Attempt
@@ -17,11 +16,7 @@ from gateway.auth.permissions import Permissions
 from gateway.auth.recheck import TURNED_OUT
 from gateway.logs import said
 from gateway.mqtt.answers import encode_connack, encode_suback, encode_unsuback
-from gateway.mqtt.attachments import Attachments
-from gateway.mqtt.catch_up import CatchUps
-from gateway.mqtt.codec import RunColumns
 from gateway.mqtt.connection import MqttConnection
-from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.errors import MqttError, reason_code
 from gateway.mqtt.events import ACKS, PINGS, PUBLISHES, Event
 from gateway.mqtt.login import CODES, check_client_id, credentials_of
@@ -31,15 +26,13 @@ from gateway.mqtt.packets import (
     Subscribe,
     Unsubscribe,
 )
-from gateway.mqtt.publishing import PROTOCOL, Publishing
+from gateway.mqtt.publishing import PROTOCOL
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ConnectCode
+from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
-from gateway.mqtt.session_table import Entering, SessionTable, StoredWill
-from gateway.mqtt.subscribing import Answer, Granted, Subscribing
-from gateway.mqtt.wills import Wills
-from gateway.net.held_publishers import HeldPublishers
+from gateway.mqtt.session_table import Entering, StoredWill
+from gateway.mqtt.subscribing import Answer, Granted
 from gateway.net.protocol import ConnectionHandler, Transport
-from gateway.settings import MqttSettings
 
 LOGGER = logging.getLogger(__name__)
 
@@ -67,7 +60,7 @@ class MqttHandler(ConnectionHandler):
         "transport",
     )
 
-    def __init__(self, door: MqttDoor, transport: Transport, connection: MqttConnection) -> None:
+    def __init__(self, door: MqttServices, transport: Transport, connection: MqttConnection) -> None:
         self.transport = transport
         self.session: Session | None = None
         self._door = door
@@ -406,78 +399,3 @@ class MqttHandler(ConnectionHandler):
         if self._will is not None:
             self._door.wills.forget(self._will)
             self._will = None
-
-
-class MqttDoor:
-    """All MQTT connections and sessions of the gateway."""
-
-    def __init__(self, broker: Broker, settings: MqttSettings, authenticator: Authenticator) -> None:
-        self.broker = broker
-        self.durability = broker.durability
-        self.metrics = broker.metrics.door("mqtt")
-        self.room = broker.room
-        self.held = HeldPublishers(broker.room, self.metrics)
-        self.columns = RunColumns()
-        places = broker.places("mqtt")
-        catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
-        self.sessions = SessionTable(broker.table, places, catch_ups, broker.durability.when_kept)
-        self.delivery = Delivery(broker, settings, places, catch_ups, self.metrics)
-        self.subscribing = Subscribing(
-            broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max
-        )
-        self.publishing = Publishing(broker, self.columns, self.metrics)
-        self.wills = Wills(self.sessions, self.publishing, authenticator, self.metrics)
-        self.authenticator = authenticator
-        self.attachments = Attachments(self.sessions, self.subscribing, authenticator, self.metrics)
-        self.strangers: set[MqttHandler] = set()  # not let in yet
-        self.settings = settings
-        broker.hold(self.sessions.held_positions)
-
-    def start(self, now_ms: int) -> None:
-        """Bring back durable sessions, and publish the wills of connections that a killed process left."""
-        self.sessions.load(self.subscribing.open_queue, self.broker.max_offset, self.broker.written_until, now_ms)
-        for session in self.sessions:
-            self.delivery.restore(session)
-        self.metrics.sessions = len(self.sessions)
-        self.wills.publish_left(now_ms)
-
-    def stop(self, now_ms: int) -> None:
-        """Close all connections; their wills are published."""
-        for handler in [*self.attachments, *self.strangers]:
-            handler.shut_down(now_ms)
-        self.subscribing.chores.finish()
-
-    def expire_sessions(self, now_ms: int) -> None:
-        """End durable sessions that nobody has come back to in time."""
-        if self.settings.session_expiry_s:
-            for session in self.sessions.find_idle(now_ms - 1000 * self.settings.session_expiry_s):
-                LOGGER.info("session expired client=%r", session.client_id)
-                self.subscribing.end_session(session)
-
-    def reload(self, settings: MqttSettings) -> None:
-        """Go by other settings from now on."""
-        self.settings = settings
-        self.delivery.inflight_max = settings.inflight_max
-        self.delivery.lag_count_max = settings.lag_count_max
-        self.subscribing.count_max = settings.subscription_count_max
-
-    @property
-    def handlers(self) -> Attachments:
-        """The connections of clients that were let in."""
-        return self.attachments
-
-    def connect(self, transport: Transport) -> MqttHandler:
-        """Return the handler of a new connection."""
-        settings = self.settings
-        connection = MqttConnection(self.columns, settings.packet_bytes_max, settings.connect_timeout_ms)
-        self.metrics.connections += 1
-        self.metrics.connections_total += 1
-        handler = MqttHandler(self, transport, connection)
-        self.strangers.add(handler)
-        return handler
-
-    def forget(self, handler: MqttHandler) -> None:
-        """A connection is closed."""
-        self.strangers.discard(handler)
-        self.held.forget(handler)
-        self.metrics.connections -= 1

@@ -1,201 +1,34 @@
-"""The RocketMQ door: name server and broker in one, on any number of listening addresses that all answer both.
+"""One connection of the RocketMQ door: requests in, answers out.
 
 Source: docs/protocols/rocketmq.md.
 """
 
 from __future__ import annotations
 
-import calendar
-import datetime as dt
 import logging
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from core.broker import Broker
 from core.errors import LmqError
-from core.metrics import DoorMetrics
 from core.properties import encode_origin
-from gateway.address import format_address
-from gateway.auth.authenticator import Authenticator, Credentials, Identity, LoginAnswer
+from gateway.auth.authenticator import Credentials, Identity, LoginAnswer
 from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_refusal
 from gateway.auth.recheck import TURNED_OUT
 from gateway.net.protocol import ConnectionHandler, Transport
-from gateway.rocketmq.assignment import Assignment
-from gateway.rocketmq.client_table import Client, ClientTable
-from gateway.rocketmq.codec import Frames
+from gateway.rocketmq.client_table import Client
 from gateway.rocketmq.commands import Command, answer, encode_command
 from gateway.rocketmq.connection import Connection
-from gateway.rocketmq.consumer_manage import ConsumerManage
-from gateway.rocketmq.delay import DelayService
 from gateway.rocketmq.errors import CommandRefusedError, FrameError, response_code_of
-from gateway.rocketmq.group_table import GroupTable
-from gateway.rocketmq.message_query import MessageQueries
-from gateway.rocketmq.pull import HeldPull, PullService
+from gateway.rocketmq.functions import FUNCTIONS
+from gateway.rocketmq.pull import HeldPull
 from gateway.rocketmq.request_codes import NOT_BUILT, RequestCode
 from gateway.rocketmq.response_codes import ResponseCode
-from gateway.rocketmq.send import SendService
-from gateway.rocketmq.send_back import SendBack
 from gateway.rocketmq.send_route import Sender
 from gateway.rocketmq.send_run import SendRun
+from gateway.rocketmq.services import RocketmqServices
 from gateway.rocketmq.store_host import plain_host
-from gateway.rocketmq.topic_admin import TopicAdmin
-from gateway.rocketmq.topic_route import TopicRoute
-from gateway.rocketmq.topic_table import TopicTable
-from gateway.settings import RocketmqSettings
 
 LOGGER = logging.getLogger(__name__)
-
-PROPERTIES_BYTES_MAX = 32_767 - 128  # of a message's own: room for what the log adds
-
-
-class RocketmqDoor:
-    """What all connections of the door share.
-
-    Args:
-        broker: The one door of the core.
-        settings: The door's settings.
-        authenticator: Who may come in.
-    """
-
-    def __init__(self, broker: Broker, settings: RocketmqSettings, authenticator: Authenticator) -> None:
-        self.broker = broker
-        self.settings = settings
-        self.authenticator = authenticator
-        self.metrics: DoorMetrics = broker.metrics.door("rocketmq")
-        self.frames = Frames()
-        self.run = SendRun(settings.body_bytes_max, PROPERTIES_BYTES_MAX)
-        self.topics = topics = TopicTable(
-            broker.table("rocketmq_topics"),
-            broker.parent_topic,
-            topics_max=settings.topics_max,
-            makes_topics=settings.auto_create_topics,
-            queues=settings.auto_topic_queues,
-        )
-        self.groups = groups = GroupTable(broker.table("rocketmq_groups"))
-        self.clients = ClientTable(lambda name: groups.get(name).notifyConsumerIdsChangedEnable)
-        self.routes = TopicRoute(topics, settings.broker_name, settings.cluster_name)
-        self.sends = SendService(broker, topics, groups, self.clients, self.metrics)
-        self.backs = SendBack(broker, topics, groups, self.sends)
-        self.delays = DelayService(broker, self.metrics)
-        self.queries = MessageQueries(broker, topics)
-        self.admin = TopicAdmin(broker, topics, groups)
-        self.assignment = Assignment(topics, self.clients, settings.broker_name)
-        self.pulls = PullService(broker, topics, groups, self.clients, self.metrics)
-        self.offsets = ConsumerManage(broker, topics)
-        self.functions = self._list_functions() | self._list_admin_functions()
-        self.broker_port = 0  # where the broker listens, once it is known
-        self._uniq = UniqPrefix(os.getpid())
-        self.handlers: set[RocketmqHandler] = set()
-
-    def _list_functions(self) -> dict[int, Function]:
-        """Return what answers each request code, but for sends, pulls and heartbeats."""
-        offsets, clients, routes, backs = self.offsets, self.clients, self.routes, self.backs
-        return {
-            RequestCode.GET_ROUTEINFO_BY_TOPIC: lambda peer, request, _: routes.get_route(
-                request, self.address_text(peer.transport)
-            ),
-            RequestCode.GET_BROKER_CLUSTER_INFO: lambda peer, request, _: routes.get_cluster(
-                request, self.address_text(peer.transport)
-            ),
-            RequestCode.UNREGISTER_CLIENT: lambda peer, request, _: clients.unregister(peer.client, request),
-            RequestCode.GET_CONSUMER_LIST_BY_GROUP: lambda _peer, request, _: clients.list_members(request),
-            RequestCode.CHECK_CLIENT_CONFIG: lambda _peer, request, _: clients.check_config(request),
-            RequestCode.LOCK_BATCH_MQ: lambda _peer, request, now_ms: clients.lock_queues(request, now_ms),
-            RequestCode.UNLOCK_BATCH_MQ: lambda _peer, request, _: clients.unlock_queues(request),
-            RequestCode.QUERY_CONSUMER_OFFSET: lambda _peer, request, _: offsets.query_offset(request),
-            RequestCode.UPDATE_CONSUMER_OFFSET: lambda _peer, request, _: offsets.update_offset(request),
-            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda _peer, request, _: offsets.search_offset(request),
-            RequestCode.GET_MAX_OFFSET: lambda _peer, request, _: offsets.max_offset(request),
-            RequestCode.GET_MIN_OFFSET: lambda _peer, request, _: offsets.min_offset(request),
-            RequestCode.GET_EARLIEST_MSG_STORETIME: lambda _peer, request, _: offsets.earliest_store_time(request),
-            RequestCode.CONSUMER_SEND_MSG_BACK: lambda peer, request, now_ms: backs.send_back(
-                request, peer.may_read, peer.write, now_ms
-            ),
-            RequestCode.VIEW_MESSAGE_BY_ID: lambda peer, request, _: offsets.view_message(request, peer.may_read),
-        }
-
-    def reload(self, settings: RocketmqSettings) -> None:
-        """Go by other settings from now on; our names and addresses stay."""
-        self.settings = settings
-        self.run.body_bytes_max = settings.body_bytes_max
-        self.topics.reload(
-            topics_max=settings.topics_max,
-            makes_topics=settings.auto_create_topics,
-            queues=settings.auto_topic_queues,
-        )
-
-    def _list_admin_functions(self) -> dict[int, Function]:
-        """Return what answers the requests of RocketMQ's tools."""
-        admin, queries, assignment = self.admin, self.queries, self.assignment
-        return {
-            RequestCode.QUERY_MESSAGE: lambda peer, request, now_ms: queries.query(
-                peer, peer.transport.conn_id, request, now_ms
-            ),
-            RequestCode.UPDATE_AND_CREATE_TOPIC: lambda peer, request, _: admin.set_topic(request, peer),
-            RequestCode.DELETE_TOPIC_IN_BROKER: lambda peer, request, _: admin.delete_topic(request, peer),
-            RequestCode.DELETE_TOPIC_IN_NAMESRV: lambda peer, request, _: admin.delete_topic(request, peer),
-            RequestCode.GET_TOPIC_CONFIG: lambda _peer, request, _: admin.get_topic(request),
-            RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _peer, request, _: admin.list_topics(request),
-            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: lambda peer, request, _: admin.set_group(request, peer),
-            RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: lambda _peer, request, _: admin.get_group(request),
-            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: lambda _peer, request, _: admin.list_groups(request),
-            RequestCode.DELETE_SUBSCRIPTIONGROUP: lambda peer, request, _: admin.delete_group(request, peer),
-            RequestCode.QUERY_ASSIGNMENT: lambda _peer, request, _: assignment.query(request),
-            RequestCode.SET_MESSAGE_REQUEST_MODE: lambda _peer, request, _: assignment.set_mode(request),
-        }
-
-    def connect(self, transport: Transport) -> RocketmqHandler:
-        """Return the handler of a new connection."""
-        handler = RocketmqHandler(self, transport)
-        self.handlers.add(handler)
-        return handler
-
-    def forget(self, handler: RocketmqHandler) -> None:
-        """A connection is closed."""
-        self.handlers.discard(handler)
-        self.metrics.connections -= 1
-
-    def start(self, now_ms: int) -> None:
-        """Nothing to load: the tables are read when they are asked."""
-
-    def stop(self, now_ms: int) -> None:
-        """Nothing to save: what is durable is written when it changes."""
-
-    def uniq_prefix(self, now_ms: int) -> bytes:
-        """Return the first digits of the keys that messages without one are given now."""
-        return self._uniq.at(now_ms)
-
-    def address_for(self, transport: Transport) -> tuple[str, int]:
-        """Return our address as this peer can reach it: as the settings say, else where it reached us."""
-        host, port = transport.local_address
-        return self.settings.advertised_host or host, self.settings.advertised_port or self.broker_port or port
-
-    def address_text(self, transport: Transport) -> str:
-        """Return that address as routes carry it."""
-        return format_address(*self.address_for(transport))
-
-
-class UniqPrefix:
-    """The first 28 digits of a UNIQ_KEY: address, process, a number of our own, milliseconds of the month."""
-
-    def __init__(self, pid: int) -> None:
-        self._start = b"7F000001%04X4C4D5147" % (pid & 0xFFFF)
-        self._month_ms = 0
-        self._month_until_ms = 0
-
-    def at(self, now_ms: int) -> bytes:
-        """Return the digits for this moment."""
-        if not self._month_ms <= now_ms < self._month_until_ms:
-            self._find_month(now_ms)
-        return b"%b%08X" % (self._start, (now_ms - self._month_ms) & 0xFFFFFFFF)
-
-    def _find_month(self, now_ms: int) -> None:
-        day = dt.datetime.fromtimestamp(now_ms / 1000, dt.UTC)
-        first = dt.datetime(day.year, day.month, 1, tzinfo=dt.UTC)
-        days = calendar.monthrange(day.year, day.month)[1]
-        self._month_ms = int(first.timestamp()) * 1000
-        self._month_until_ms = self._month_ms + days * 86_400_000
 
 
 class Beat:
@@ -214,7 +47,7 @@ class Beat:
 class RocketmqHandler(ConnectionHandler):
     """One connection: requests in, answers out, pulls held in between."""
 
-    def __init__(self, door: RocketmqDoor, transport: Transport) -> None:
+    def __init__(self, door: RocketmqServices, transport: Transport) -> None:
         self.held: dict[int, HeldPull] = {}
         self._door = door
         self.transport = transport
@@ -228,8 +61,6 @@ class RocketmqHandler(ConnectionHandler):
         self._beat: Beat | None = None  # a heartbeat that is not all taken in
         self._idle_until_ms = 0  # the first call of the timer, at once, sets it
         self._held_until_ms = 0  # the first deadline of the held pulls, or one before it
-        door.metrics.connections += 1
-        door.metrics.connections_total += 1
         self._name_origin()
         door.authenticator.begin(Credentials("rocketmq", None, None, transport.peer), self._finish_login)
 
@@ -438,19 +269,17 @@ class RocketmqHandler(ConnectionHandler):
         if code == RequestCode.HEART_BEAT:
             self._beat = Beat(request, self._door.clients.heart_beat(self.client, request))
             return None
-        function = self._door.functions.get(code)
+        function = FUNCTIONS.get(code)
         if function is None and code in NOT_BUILT:
             raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"{NOT_BUILT[code]}: not supported by this broker")
         if function is None:
             raise CommandRefusedError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {code} not supported")
-        return function(self, request, now_ms)
+        return function(self._door, self, request, now_ms)
 
     def _name_origin(self) -> None:
         user = self.identity.user if self.identity is not None else ""
         self._connection.origin = encode_origin(b"rocketmq", self.client.client_id.encode(), user.encode())
 
 
-Function = Callable[[RocketmqHandler, Command, int], Command | None]
-"""Answers a request, or sees to it that it is answered later and returns None."""
 PULLS = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))
 SENDS = frozenset((RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE))

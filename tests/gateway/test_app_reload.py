@@ -86,13 +86,13 @@ async def test_what_the_store_and_the_doors_may_change_is_changed(tmp_path):
         )
         assert gateway.broker.room.free_bytes_min == 7
         assert gateway.store.retention._bytes_max == 1 << 20
-        assert gateway.mqtt.delivery.inflight_max == 3
-        assert gateway.mqtt.delivery.lag_count_max == 4
-        assert gateway.mqtt.subscribing.count_max == 5
-        limits = gateway.amqp.limits
+        assert gateway.doors["mqtt"].delivery.inflight_max == 3
+        assert gateway.doors["mqtt"].delivery.lag_count_max == 4
+        assert gateway.doors["mqtt"].subscribing.count_max == 5
+        limits = gateway.doors["amqp"].offer
         assert (limits.heartbeat_s, limits.frame_max, limits.channel_max) == (11, 8192, 12)
-        assert gateway.rocketmq.run.body_bytes_max == 13
-        assert gateway.rocketmq.topics.get(b"TBW102").write_queues == 2
+        assert gateway.doors["rocketmq"].run.body_bytes_max == 13
+        assert gateway.doors["rocketmq"].topics.get(b"TBW102").write_queues == 2
         # the interval counts too: what nobody waits for is on disk after 9 ms and not after half a second
         assert gateway._quiet_flush.next_deadline_ms() <= gateway.clock.now_ms() + 9
 
@@ -196,17 +196,17 @@ async def test_amqp_client_gets_other_rights_where_it_is_and_is_turned_out_when_
         connection.close_callbacks.add(lambda *_: closed.set())
         await gateway.reload(make_settings(tmp_path, auth=_user(may_publish=False, may_subscribe=False)))
         await asyncio.wait_for(closed.wait(), 10)
-        await _until(lambda: not gateway.amqp.handlers)
+        await _until(lambda: not gateway.doors["amqp"].handlers)
 
 
 async def test_rocketmq_client_is_turned_out_when_clients_without_a_name_are_not_let_in(tmp_path):
     async with running_gateway(tmp_path) as gateway:
         reader, writer = await asyncio.open_connection(*gateway.listening["broker"])
-        await _until(lambda: gateway.rocketmq.handlers)
+        await _until(lambda: gateway.doors["rocketmq"].handlers)
         await gateway.reload(make_settings(tmp_path, auth=AuthSettings(rocketmq_anonymous=False)))
         assert await reader.read() == b""
         writer.close()
-        await _until(lambda: not gateway.rocketmq.handlers)
+        await _until(lambda: not gateway.doors["rocketmq"].handlers)
 
 
 async def test_who_has_not_logged_in_yet_is_not_turned_out(tmp_path):
@@ -214,7 +214,7 @@ async def test_who_has_not_logged_in_yet_is_not_turned_out(tmp_path):
         streams = [await asyncio.open_connection(*gateway.listening[door]) for door in ("mqtt", "amqp")]
         await _until(lambda: len(gateway.connections) == 2)
         await gateway.reload(make_settings(tmp_path, auth=AuthSettings(mqtt_anonymous=False, amqp_guest=False)))
-        (handler,) = gateway.amqp.handlers
+        (handler,) = gateway.doors["amqp"].handlers
         assert handler.identity is None
         assert NOBODY.user == ""
         await asyncio.sleep(0)

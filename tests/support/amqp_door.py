@@ -9,7 +9,7 @@ from pamqp.commands import Basic, Confirm, Connection, Queue
 
 from core.message import StoredBatch
 from core.properties import decode_properties
-from gateway.amqp.handler import AmqpDoor
+from gateway.amqp.door import AmqpDoor
 from gateway.settings import AmqpSettings
 from tests.support import amqp, mqtt
 from tests.support.mqtt_door import STORE, DoorPeer, MemoryTransport, World

@@ -9,7 +9,7 @@ from core.metrics import Metrics
 from core.settings import StoreSettings
 from core.store.message_store import MessageStore
 from gateway.auth.authenticator import Authenticator
-from gateway.mqtt.handler import MqttDoor
+from gateway.mqtt.door import MqttDoor
 from gateway.net.protocol import Transport
 from gateway.settings import AuthSettings, MqttSettings
 from tests.support import mqtt

@@ -12,7 +12,8 @@ from gateway.auth.authenticator import Authenticator
 from gateway.net.protocol import Transport
 from gateway.rocketmq.codec import Frames, cut_frames
 from gateway.rocketmq.commands import Command, decode_header
-from gateway.rocketmq.handler import RocketmqDoor, RocketmqHandler
+from gateway.rocketmq.door import RocketmqDoor
+from gateway.rocketmq.handler import RocketmqHandler
 from gateway.rocketmq.message_codec import Record, decode_records
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings, RocketmqSettings

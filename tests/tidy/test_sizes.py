@@ -12,9 +12,6 @@ MODULE_LINES_MAX = 420
 FUNCTION_LINES_MAX = 60
 # Each with its reason: nothing else may pass the limit.
 LONGER_MODULES: dict[str, int] = {
-    "gateway/mqtt/handler.py": 490,  # the door and its connections, until the door has a file of its own
-    "gateway/amqp/handler.py": 460,  # as MQTT's
-    "gateway/rocketmq/handler.py": 460,  # as MQTT's
     "gateway/amqp/connection.py": 430,  # one state machine
 }
 LONGER_FUNCTIONS: dict[str, int] = {}

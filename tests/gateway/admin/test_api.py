@@ -81,9 +81,7 @@ async def test_explain_wants_a_topic_or_an_exchange(tmp_path):
 
 async def test_api_describes_itself(tmp_path):
     async with running_gateway(tmp_path) as gateway:
-        view = AdminView(
-            gateway.broker, gateway.amqp.vhost, gateway.capacity, is_ready=lambda: True, uptime_ms=lambda: 7
-        )
+        view = AdminView(gateway.broker, gateway.doors, gateway.capacity, is_ready=lambda: True, uptime_ms=lambda: 7)
         paths = make_api(view).openapi()["paths"]
         assert {"/healthz", "/readyz", "/metrics", "/api/overview", "/api/explain"} <= set(paths)
         assert describe_gateway(view).uptime_ms == 7

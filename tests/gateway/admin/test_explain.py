@@ -63,7 +63,7 @@ async def _channel(tmp_path):
 
 
 async def _reached(gateway, exchange, key):
-    found = await explain_exchange(gateway.broker, gateway.amqp.vhost, exchange, key)
+    found = await explain_exchange(gateway.broker, gateway.doors["amqp"].vhost, exchange, key)
     return [(queue.name.rpartition("%")[2], queue.bindings, queue.subscriptions) for queue in found.queues]
 
 
@@ -86,7 +86,7 @@ async def test_explain_names_the_bindings_that_lead_a_message_on(tmp_path):
         assert await _reached(gateway, "all", "x") == [("first", ["all ignored"], 1), ("second", ["all ignored"], 1)]
         assert await _reached(gateway, "events", "a.b") == [("first", ["events a.#", "events a.*"], 2)]
         assert await _reached(gateway, "amq.topic", "a.b") == [("second", ["amq.topic a.#"], 1)]
-        found = await explain_exchange(gateway.broker, gateway.amqp.vhost, "jobs", "new")
+        found = await explain_exchange(gateway.broker, gateway.doors["amqp"].vhost, "jobs", "new")
         assert (found.kind, found.topic, found.queues[0].readers) == ("direct", "new", 1)
 
 
@@ -102,7 +102,7 @@ async def test_questions_without_an_answer_are_refused_with_a_reason(tmp_path):
         await channel.declare_exchange("inside", "direct", internal=True)
         for name, text in (("none", "no exchange 'none' in vhost '/'"), ("inside", "internal: clients cannot publish")):
             with pytest.raises(QuestionError, match=text):
-                await explain_exchange(gateway.broker, gateway.amqp.vhost, name, "")
+                await explain_exchange(gateway.broker, gateway.doors["amqp"].vhost, name, "")
         for topic in ("a/+/b", "+", "a/#"):
             with pytest.raises(QuestionError, match="is a filter"):
                 await explain_topic(gateway.broker, topic)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND
-from gateway.settings import MqttSettings
+from gateway.settings import GatewaySettings, MqttSettings
 from tests.support import mqtt
 from tests.support.store import retire
 
@@ -188,6 +188,6 @@ def test_lag_that_gets_less_is_taken_from_who_is_further_behind(make_world):
     for i in range(30):
         publisher.send(mqtt.publish(b"t", b"%d" % i, qos=1, packet_id=1))
     assert world.counts.dropped == {}
-    world.door.reload(MqttSettings(lag_count_max=5))
+    world.door.reload(GatewaySettings(mqtt=MqttSettings(lag_count_max=5)))
     publisher.send(mqtt.publish(b"t", b"30", qos=1, packet_id=1))
     assert world.counts.dropped == {"slow_subscriber": 31}

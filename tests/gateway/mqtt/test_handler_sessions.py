@@ -155,8 +155,8 @@ def test_session_without_connection_expires(make_world):
     world = make_world(session_expiry_s=60)
     world.client(b"s", (b"t", 1), clean=False).vanish()
     world.client(b"live", (b"t", 1), clean=False)
-    world.door.expire_sessions(world.now_ms + 59_999)
+    world.door.tend(world.now_ms + 59_999)
     assert world.counts.sessions == 2
-    world.door.expire_sessions(world.now_ms + 60_000)
+    world.door.tend(world.now_ms + 60_000)
     assert world.counts.sessions == 1
     assert world.connect(b"s", clean=False).take() == [connack(session_present=False)]

@@ -6,11 +6,10 @@ import pytest
 
 from core.errors import LmqError
 from gateway.rocketmq.commands import FLAG_RESPONSE, HEADER_BINARY, Command, encode_command
-from gateway.rocketmq.handler import UniqPrefix
 from gateway.rocketmq.message_codec import decode_records
 from gateway.settings import RocketmqSettings
 from tests.support.rocketmq import request_frame, send_frame
-from tests.support.rocketmq_door import NOW_MS, SUBSCRIBED, SUSPENDED, DoorSite, records_of
+from tests.support.rocketmq_door import SUBSCRIBED, SUSPENDED, DoorSite, records_of
 
 
 @pytest.mark.parametrize("code", [0, -1, 3, 99, 2**31 - 1])
@@ -80,26 +79,6 @@ def test_a_core_error_is_answered_by_its_code(site, peer):
     assert (answer.code, answer.remark) == (1, "no")
 
 
-def test_routes_name_the_address_that_the_peer_reached(site, peer):
-    def address() -> str:
-        said = json.loads(bytes(peer.ask(105, topic="TBW102").body))
-        return said["brokerDatas"][0]["brokerAddrs"]["0"]
-
-    assert address() == "127.0.0.1:10911"
-    site.door.broker_port = 20911
-    assert address() == "127.0.0.1:20911"
-    peer.transport.local_address = ("::1", 9876)
-    assert address() == "[::1]:20911"
-
-
-def test_settings_name_the_address_in_routes(tmp_path):
-    site = DoorSite(tmp_path / "d", RocketmqSettings(advertised_host="10.1.2.3", advertised_port=7))
-    peer = site.connect()
-    said = json.loads(bytes(peer.ask(106).body))
-    assert said["brokerAddrTable"]["lmq"]["brokerAddrs"] == {"0": "10.1.2.3:7"}
-    site.close()
-
-
 def test_settings_name_broker_and_cluster_and_say_whether_sends_make_topics(tmp_path):
     site = DoorSite(tmp_path / "d", RocketmqSettings(broker_name="b-7", cluster_name="c-7", auto_create_topics=False))
     peer = site.connect()
@@ -158,14 +137,6 @@ def test_a_group_that_comes_waits_and_leaves_leaves_nothing_behind(site, peer):
     assert len(site.broker._awaited) == 0
 
 
-def test_locks_and_configs_are_answered(peer):
-    body = {"consumerGroup": "g", "clientId": "c", "mqSet": [{"topic": "T", "brokerName": "b", "queueId": 0}]}
-    assert json.loads(bytes(peer.ask(41, json.dumps(body).encode()).body))["lockOKMQSet"] == body["mqSet"]
-    assert peer.ask(42, json.dumps(body).encode()).code == 0
-    assert peer.ask(46, b'{"subscriptionData":{"expressionType":"TAG"}}').code == 0
-    assert peer.ask(35, clientID="c", consumerGroup="g").code == 0
-
-
 def test_a_client_without_a_name_is_refused_where_the_settings_say_so(tmp_path, caplog):
     site = DoorSite(tmp_path / "d", anonymous=False)
     peer = site.connect()
@@ -180,15 +151,6 @@ def test_a_client_without_a_name_is_refused_where_the_settings_say_so(tmp_path, 
         "denied more conn=1 user= count=1",
     ]
     site.close()
-
-
-def test_keys_begin_with_the_milliseconds_of_the_month():
-    prefix = UniqPrefix(0x1234)
-    first = prefix.at(NOW_MS)
-    assert len(first) == 28
-    assert first.startswith(b"7F0000011234")
-    assert prefix.at(NOW_MS + 1) != first
-    assert int(prefix.at(1_790_812_800_000)[20:], 16) == 0  # 2026-10-01T00:00Z
 
 
 def test_records_of_a_run_carry_the_peer_as_their_born_host(peer):

@@ -1,0 +1,73 @@
+"""The AMQP door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set as AbstractSet
+
+from gateway.amqp.handler import AmqpHandler
+from gateway.amqp.offer import limits_of
+from gateway.amqp.services import AmqpServices, OpenConnection
+from gateway.door import Address, Door, Interval, Listen
+from gateway.net.protocol import Transport
+from gateway.settings import AmqpSettings, GatewaySettings
+
+LEASE_INTERVAL_MS = 1_000
+
+
+class AmqpDoor(AmqpServices, Door):
+    """All AMQP connections of one gateway, and the virtual host."""
+
+    name = "amqp"
+
+    @property
+    def limits(self) -> AmqpSettings:
+        """How many connections may be open."""
+        return self.settings
+
+    @property
+    def handlers(self) -> AbstractSet[OpenConnection]:
+        """All connections."""
+        return self.connections
+
+    def connect(self, transport: Transport) -> AmqpHandler:
+        """Return the handler of a new connection."""
+        handler = AmqpHandler(self, transport)
+        self.note_open(handler)
+        return handler
+
+    def start(self, now_ms: int) -> None:
+        """Bring back what is durable; then connections may come."""
+        del now_ms
+        self.vhost.load()
+        self.broker.hold(self.vhost.floors)
+
+    def stop(self, now_ms: int) -> None:
+        """Tell all clients that the gateway goes down."""
+        for connection in list(self.connections):
+            connection.shut_down(now_ms)
+        self.vhost.chores.finish()
+
+    def reload(self, settings: GatewaySettings) -> None:
+        """Offer to new connections what these settings say; what a user may publish to is found out anew."""
+        self.settings = settings.amqp
+        self.offer = limits_of(settings.amqp, self.broker.store.settings.message_bytes_max)
+        self.vhost.exchanges.version += 1
+
+    def listens(self) -> list[Listen]:
+        """Return the door's one address."""
+        return [Listen("amqp", self.settings.listen)]
+
+    async def on_listening(self, bound: Mapping[str, Address]) -> None:
+        """Nothing to do: clients are told no address."""
+
+    def intervals(self) -> list[Interval]:
+        """Return how often queues are looked for that nobody uses."""
+        return [Interval(LEASE_INTERVAL_MS, self.vhost.remove_unused)]
+
+    def tend(self, now_ms: int) -> None:
+        """Drop expired messages."""
+        self.vhost.drop_expired(now_ms)
+
+    def read_departed(self) -> None:
+        """Let the connections end that are held back, and whose peers are gone."""
+        self.held.read_departed()

@@ -1,0 +1,59 @@
+"""What all connections of the AMQP door work with."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from core.broker import Broker
+from core.lmq.topic_space import routing_key_from_topic
+from gateway.amqp.codec import PublishCutter
+from gateway.amqp.delivery_codec import DeliveryEncoder
+from gateway.amqp.offer import limits_of
+from gateway.amqp.queues import VirtualHost
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.recheck import Visitor
+from gateway.net.held_publishers import HeldPublishers
+from gateway.settings import AmqpSettings
+
+VHOST = "/"
+BATCH_MESSAGES_MAX = 2_048
+
+
+class OpenConnection(Visitor, Protocol):
+    """A connection of the door."""
+
+    def shut_down(self, now_ms: int) -> None:
+        """Close because the gateway stops."""
+
+
+class AmqpServices:
+    """The parts of one door, and which connections are open.
+
+    Args:
+        broker: The one door of the core.
+        settings: The door's settings.
+        authenticator: Who may come in.
+    """
+
+    def __init__(self, broker: Broker, settings: AmqpSettings, authenticator: Authenticator) -> None:
+        self.broker = broker
+        self.settings = settings
+        self.authenticator = authenticator
+        self.metrics = broker.metrics.door("amqp")
+        self.held = HeldPublishers(broker.room, self.metrics)
+        self.vhost = VirtualHost(broker, VHOST)
+        self.cutter = PublishCutter(BATCH_MESSAGES_MAX)
+        self.encoder = DeliveryEncoder(routing_key_from_topic)
+        self.connections: set[OpenConnection] = set()
+        self.offer = limits_of(settings, broker.store.settings.message_bytes_max)  # to new connections
+
+    def note_open(self, connection: OpenConnection) -> None:
+        """Count a new connection."""
+        self.connections.add(connection)
+        self.metrics.connections += 1
+        self.metrics.connections_total += 1
+
+    def forget(self, connection: OpenConnection) -> None:
+        """Forget a connection that is gone."""
+        self.connections.discard(connection)
+        self.metrics.connections -= 1

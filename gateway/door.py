@@ -1,0 +1,102 @@
+"""What every door has: all that the gateway's other parts know of a protocol."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar, NamedTuple, Protocol
+
+from core.metrics import DoorMetrics
+from gateway.auth.recheck import Visitor
+from gateway.net.protocol import ConnectionHandler, Transport
+from gateway.settings import GatewaySettings
+
+Address = tuple[str, int]
+
+
+class Listen(NamedTuple):
+    """One address that a door listens on.
+
+    Args:
+        name: What operators call it: the first word after `listening` when the gateway starts.
+        address: HOST:PORT, port 0 picks one, or `off`.
+    """
+
+    name: str
+    address: str
+
+
+class Interval(NamedTuple):
+    """Work that a door does again and again; the first time one interval after the start."""
+
+    interval_ms: int
+    work: Callable[[int], None]
+
+
+class ConnectionSettings(Protocol):
+    """What a door's settings say of its connections, all addresses together; 0 for no limit of its own."""
+
+    @property
+    def connections_max(self) -> int:
+        """Open at once."""
+
+    @property
+    def host_connections_max(self) -> int:
+        """Open at once from one address."""
+
+
+class Door(ABC):
+    """One protocol's door.
+
+    The gateway makes it, calls `start`, listens on the addresses that `listens` names, and calls `on_listening` with
+    what was bound; from then on `connect` gives each new connection its handler. All calls are made on the loop.
+    """
+
+    name: ClassVar[str]  # of its metrics, and of its users in the authenticator
+    metrics: DoorMetrics
+
+    @property
+    @abstractmethod
+    def limits(self) -> ConnectionSettings:
+        """How many connections may be open; asked again after `reload`."""
+
+    @property
+    @abstractmethod
+    def handlers(self) -> Iterable[Visitor]:
+        """The connections that somebody came in by."""
+
+    @abstractmethod
+    def connect(self, transport: Transport) -> ConnectionHandler:
+        """Return the handler of a new connection."""
+
+    @abstractmethod
+    def start(self, now_ms: int) -> None:
+        """Load what is durable; before anything is listened on."""
+
+    @abstractmethod
+    def stop(self, now_ms: int) -> None:
+        """Say farewell to all connections, and finish what is done in steps."""
+
+    @abstractmethod
+    def reload(self, settings: GatewaySettings) -> None:
+        """Go by other settings from now on; those that cannot change while the gateway runs are as before."""
+
+    @abstractmethod
+    def listens(self) -> list[Listen]:
+        """Return the addresses that the settings name, those that are off too."""
+
+    @abstractmethod
+    async def on_listening(self, bound: Mapping[str, Address]) -> None:
+        """Take note of what the door listens on now: names of `listens` with the host and port that were bound."""
+
+    @abstractmethod
+    def intervals(self) -> list[Interval]:
+        """Return what is to be done again and again."""
+
+    @abstractmethod
+    def tend(self, now_ms: int) -> None:
+        """Let go of what is past its time, so that its room can be used: every 10 s, and when the disk gets low."""
+
+    @abstractmethod
+    def read_departed(self) -> None:
+        """Read on from connections that are held back while the disk is low on room, and whose peers are gone."""

@@ -1,0 +1,84 @@
+"""The MQTT door."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from gateway.door import Address, Door, Interval, Listen
+from gateway.mqtt.attachments import Attachments
+from gateway.mqtt.connection import MqttConnection
+from gateway.mqtt.handler import MqttHandler
+from gateway.mqtt.login import PROTOCOL
+from gateway.mqtt.services import MqttServices
+from gateway.net.protocol import Transport
+from gateway.settings import GatewaySettings, MqttSettings
+
+LOGGER = logging.getLogger(__name__)
+
+
+class MqttDoor(MqttServices, Door):
+    """All MQTT connections and sessions of the gateway."""
+
+    name = PROTOCOL
+
+    @property
+    def limits(self) -> MqttSettings:
+        """How many connections may be open."""
+        return self.settings
+
+    @property
+    def handlers(self) -> Attachments:
+        """The connections of clients that were let in."""
+        return self.attachments
+
+    def connect(self, transport: Transport) -> MqttHandler:
+        """Return the handler of a new connection."""
+        settings = self.settings
+        connection = MqttConnection(self.columns, settings.packet_bytes_max, settings.connect_timeout_ms)
+        handler = MqttHandler(self, transport, connection)
+        self.note_open(handler)
+        return handler
+
+    def start(self, now_ms: int) -> None:
+        """Bring back durable sessions, and publish the wills of connections that a killed process left."""
+        self.sessions.load(self.subscribing.open_queue, self.broker.max_offset, self.broker.written_until, now_ms)
+        for session in self.sessions:
+            self.delivery.restore(session)
+        self.metrics.sessions = len(self.sessions)
+        self.wills.publish_left(now_ms)
+
+    def stop(self, now_ms: int) -> None:
+        """Close all connections; their wills are published."""
+        for handler in [*self.attachments, *self.strangers]:
+            handler.shut_down(now_ms)
+        self.subscribing.chores.finish()
+
+    def reload(self, settings: GatewaySettings) -> None:
+        """Go by other settings from now on."""
+        self.settings = settings.mqtt
+        self.delivery.inflight_max = settings.mqtt.inflight_max
+        self.delivery.lag_count_max = settings.mqtt.lag_count_max
+        self.subscribing.count_max = settings.mqtt.subscription_count_max
+
+    def listens(self) -> list[Listen]:
+        """Return the door's one address."""
+        return [Listen("mqtt", self.settings.listen)]
+
+    async def on_listening(self, bound: Mapping[str, Address]) -> None:
+        """Nothing to do: clients are told no address."""
+
+    def intervals(self) -> list[Interval]:
+        """Nothing to do: deadlines of connections are the coarse timer's."""
+        return []
+
+    def tend(self, now_ms: int) -> None:
+        """End durable sessions that nobody has come back to in time."""
+        if self.settings.session_expiry_s:
+            for session in self.sessions.find_idle(now_ms - 1000 * self.settings.session_expiry_s):
+                LOGGER.info("session expired client=%r", session.client_id)
+                self.subscribing.end_session(session)
+
+    def read_departed(self) -> None:
+        """Let the connections end that are held back, and whose peers are gone."""
+        self.held.read_departed()

@@ -1,0 +1,24 @@
+from core.durability cimport Durability
+from core.metrics cimport DoorMetrics
+from core.room cimport Room
+from gateway.mqtt.codec cimport RunColumns
+from gateway.mqtt.delivery cimport Delivery
+from gateway.mqtt.publishing cimport Publishing
+
+
+cdef class MqttServices:
+    cdef public object broker
+    cdef public Durability durability
+    cdef public DoorMetrics metrics
+    cdef public Room room
+    cdef public object held
+    cdef public RunColumns columns
+    cdef public object sessions
+    cdef public Delivery delivery
+    cdef public object subscribing
+    cdef public Publishing publishing
+    cdef public object authenticator
+    cdef public object attachments
+    cdef public set strangers
+    cdef public object settings
+    cdef public object wills

@@ -1,0 +1,66 @@
+"""What all connections of the MQTT door work with."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from core.broker import Broker
+from gateway.auth.authenticator import Authenticator
+from gateway.mqtt.attachments import Attached, Attachments
+from gateway.mqtt.catch_up import CatchUps
+from gateway.mqtt.codec import RunColumns
+from gateway.mqtt.delivery import Delivery
+from gateway.mqtt.publishing import Publishing
+from gateway.mqtt.session_table import SessionTable
+from gateway.mqtt.subscribing import Subscribing
+from gateway.mqtt.wills import Wills
+from gateway.net.held_publishers import HeldConnection, HeldPublishers
+from gateway.settings import MqttSettings
+
+
+class OpenConnection(Attached, HeldConnection, Protocol):
+    """A connection of the door."""
+
+
+class MqttServices:
+    """The parts of one door, and which connections are open.
+
+    Args:
+        broker: The one door of the core.
+        settings: The door's settings.
+        authenticator: Who may come in.
+    """
+
+    def __init__(self, broker: Broker, settings: MqttSettings, authenticator: Authenticator) -> None:
+        self.broker = broker
+        self.durability = broker.durability
+        self.metrics = broker.metrics.door("mqtt")
+        self.room = broker.room
+        self.held = HeldPublishers(broker.room, self.metrics)
+        self.columns = RunColumns()
+        places = broker.places("mqtt")
+        catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
+        self.sessions = SessionTable(broker.table, places, catch_ups, broker.durability.when_kept)
+        self.delivery = Delivery(broker, settings, places, catch_ups, self.metrics)
+        self.subscribing = Subscribing(
+            broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max
+        )
+        self.publishing = Publishing(broker, self.columns, self.metrics)
+        self.wills = Wills(self.sessions, self.publishing, authenticator, self.metrics)
+        self.authenticator = authenticator
+        self.attachments = Attachments(self.sessions, self.subscribing, authenticator, self.metrics)
+        self.strangers: set[OpenConnection] = set()  # not let in yet
+        self.settings = settings
+        broker.hold(self.sessions.held_positions)
+
+    def note_open(self, connection: OpenConnection) -> None:
+        """Count a new connection."""
+        self.metrics.connections += 1
+        self.metrics.connections_total += 1
+        self.strangers.add(connection)
+
+    def forget(self, connection: OpenConnection) -> None:
+        """Forget a connection that is closed."""
+        self.strangers.discard(connection)
+        self.held.forget(connection)
+        self.metrics.connections -= 1

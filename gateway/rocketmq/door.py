@@ -1,0 +1,93 @@
+"""The RocketMQ door: name server and broker in one, on any number of listening addresses that all answer both.
+
+Source: docs/protocols/rocketmq.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Set as AbstractSet
+
+from gateway.auth.recheck import Visitor
+from gateway.door import Address, Door, Interval, Listen
+from gateway.net.protocol import Transport
+from gateway.rocketmq.handler import RocketmqHandler
+from gateway.rocketmq.services import RocketmqServices
+from gateway.rocketmq.store_host import DEFAULT_ADDRESS, LOOPBACK, find_host, pack_address
+from gateway.runtime import TICK_MS
+from gateway.settings import GatewaySettings, RocketmqSettings
+
+LOGGER = logging.getLogger(__name__)
+
+BROKER = "broker"
+NAMESRV = "namesrv"
+DELAY_INTERVAL_MS = TICK_MS  # delayed messages come no earlier than they are due, and so much later at most
+
+
+class RocketmqDoor(RocketmqServices, Door):
+    """All RocketMQ connections of one gateway."""
+
+    name = "rocketmq"
+
+    @property
+    def limits(self) -> RocketmqSettings:
+        """How many connections may be open."""
+        return self.settings
+
+    @property
+    def handlers(self) -> AbstractSet[Visitor]:
+        """All connections."""
+        return self.connections
+
+    def connect(self, transport: Transport) -> RocketmqHandler:
+        """Return the handler of a new connection."""
+        handler = RocketmqHandler(self, transport)
+        self.note_open(handler)
+        return handler
+
+    def start(self, now_ms: int) -> None:
+        """Nothing to load: the tables are read when they are asked."""
+
+    def stop(self, now_ms: int) -> None:
+        """Nothing to save: what is durable is written when it changes."""
+
+    def reload(self, settings: GatewaySettings) -> None:
+        """Go by other settings from now on; our names and addresses stay."""
+        self.settings = rocketmq = settings.rocketmq
+        self.run.body_bytes_max = rocketmq.body_bytes_max
+        self.topics.reload(
+            topics_max=rocketmq.topics_max,
+            makes_topics=rocketmq.auto_create_topics,
+            queues=rocketmq.auto_topic_queues,
+        )
+
+    def listens(self) -> list[Listen]:
+        """Return the broker's address and the name server's."""
+        return [Listen(BROKER, self.settings.broker), Listen(NAMESRV, self.settings.namesrv)]
+
+    async def on_listening(self, bound: Mapping[str, Address]) -> None:
+        """Stamp records with the address at which clients reach the broker: message ids send them there."""
+        if BROKER in bound:
+            self.broker_port = bound[BROKER][1]
+        store, settings = self.broker.store, self.settings
+        host, port = bound.get(BROKER) or bound.get(NAMESRV) or DEFAULT_ADDRESS
+        named = store.settings.store_host or settings.advertised_host or host
+        found = await asyncio.to_thread(find_host, named)
+        if found is None:
+            LOGGER.warning(
+                "rocketmq.advertised_host is not known here, message ids carry another address host=%s", named
+            )
+            found = await asyncio.to_thread(find_host, host) or LOOPBACK
+        port = settings.advertised_port or port if store.settings.store_port is None else store.settings.store_port
+        store.set_store_host(pack_address(found, port))
+
+    def intervals(self) -> list[Interval]:
+        """Return how often delayed messages are looked for that are due."""
+        return [Interval(DELAY_INTERVAL_MS, self.delays.deliver_due)]
+
+    def tend(self, now_ms: int) -> None:
+        """Nothing to do: what is past its time goes with its segment."""
+
+    def read_departed(self) -> None:
+        """Nothing to do: no connection is held back, a send is answered that the system is busy."""

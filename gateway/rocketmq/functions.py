@@ -1,0 +1,62 @@
+"""Which part of the door answers which request; sends, pulls and heartbeats are the handler's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from gateway.net.protocol import Transport
+from gateway.rocketmq.client_table import Client
+from gateway.rocketmq.commands import Command
+from gateway.rocketmq.message_query import Asker
+from gateway.rocketmq.request_codes import RequestCode
+from gateway.rocketmq.services import RocketmqServices
+from gateway.rocketmq.topic_admin import AdminPeer
+
+
+class Peer(Asker, AdminPeer, Protocol):
+    """The connection that a request came in by."""
+
+    transport: Transport
+    client: Client
+
+
+Function = Callable[[RocketmqServices, Peer, Command, int], Command | None]
+"""Answers a request, or sees to it that it is answered later and returns None."""
+FUNCTIONS: dict[int, Function] = {
+    RequestCode.GET_ROUTEINFO_BY_TOPIC: lambda door, peer, request, _: door.routes.get_route(
+        request, door.address_text(peer.transport)
+    ),
+    RequestCode.GET_BROKER_CLUSTER_INFO: lambda door, peer, request, _: door.routes.get_cluster(
+        request, door.address_text(peer.transport)
+    ),
+    RequestCode.UNREGISTER_CLIENT: lambda door, peer, request, _: door.clients.unregister(peer.client, request),
+    RequestCode.GET_CONSUMER_LIST_BY_GROUP: lambda door, _peer, request, _: door.clients.list_members(request),
+    RequestCode.CHECK_CLIENT_CONFIG: lambda door, _peer, request, _: door.clients.check_config(request),
+    RequestCode.LOCK_BATCH_MQ: lambda door, _peer, request, now_ms: door.clients.lock_queues(request, now_ms),
+    RequestCode.UNLOCK_BATCH_MQ: lambda door, _peer, request, _: door.clients.unlock_queues(request),
+    RequestCode.QUERY_CONSUMER_OFFSET: lambda door, _peer, request, _: door.offsets.query_offset(request),
+    RequestCode.UPDATE_CONSUMER_OFFSET: lambda door, _peer, request, _: door.offsets.update_offset(request),
+    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda door, _peer, request, _: door.offsets.search_offset(request),
+    RequestCode.GET_MAX_OFFSET: lambda door, _peer, request, _: door.offsets.max_offset(request),
+    RequestCode.GET_MIN_OFFSET: lambda door, _peer, request, _: door.offsets.min_offset(request),
+    RequestCode.GET_EARLIEST_MSG_STORETIME: lambda door, _peer, request, _: door.offsets.earliest_store_time(request),
+    RequestCode.CONSUMER_SEND_MSG_BACK: lambda door, peer, request, now_ms: door.backs.send_back(
+        request, peer.may_read, peer.write, now_ms
+    ),
+    RequestCode.VIEW_MESSAGE_BY_ID: lambda door, peer, request, _: door.offsets.view_message(request, peer.may_read),
+    RequestCode.QUERY_MESSAGE: lambda door, peer, request, now_ms: door.queries.query(
+        peer, peer.transport.conn_id, request, now_ms
+    ),
+    RequestCode.UPDATE_AND_CREATE_TOPIC: lambda door, peer, request, _: door.admin.set_topic(request, peer),
+    RequestCode.DELETE_TOPIC_IN_BROKER: lambda door, peer, request, _: door.admin.delete_topic(request, peer),
+    RequestCode.DELETE_TOPIC_IN_NAMESRV: lambda door, peer, request, _: door.admin.delete_topic(request, peer),
+    RequestCode.GET_TOPIC_CONFIG: lambda door, _peer, request, _: door.admin.get_topic(request),
+    RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda door, _peer, request, _: door.admin.list_topics(request),
+    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: lambda door, peer, request, _: door.admin.set_group(request, peer),
+    RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: lambda door, _peer, request, _: door.admin.get_group(request),
+    RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: lambda door, _peer, request, _: door.admin.list_groups(request),
+    RequestCode.DELETE_SUBSCRIPTIONGROUP: lambda door, peer, request, _: door.admin.delete_group(request, peer),
+    RequestCode.QUERY_ASSIGNMENT: lambda door, _peer, request, _: door.assignment.query(request),
+    RequestCode.SET_MESSAGE_REQUEST_MODE: lambda door, _peer, request, _: door.assignment.set_mode(request),
+}

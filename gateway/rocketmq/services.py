@@ -1,0 +1,93 @@
+"""What all connections of the RocketMQ door work with."""
+
+from __future__ import annotations
+
+import os
+
+from core.broker import Broker
+from core.metrics import DoorMetrics
+from gateway.address import format_address
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.recheck import Visitor
+from gateway.net.protocol import Transport
+from gateway.rocketmq.assignment import Assignment
+from gateway.rocketmq.client_table import ClientTable
+from gateway.rocketmq.codec import Frames
+from gateway.rocketmq.consumer_manage import ConsumerManage
+from gateway.rocketmq.delay import DelayService
+from gateway.rocketmq.group_table import GroupTable
+from gateway.rocketmq.message_query import MessageQueries
+from gateway.rocketmq.pull import PullService
+from gateway.rocketmq.send import SendService
+from gateway.rocketmq.send_back import SendBack
+from gateway.rocketmq.send_run import SendRun
+from gateway.rocketmq.topic_admin import TopicAdmin
+from gateway.rocketmq.topic_route import TopicRoute
+from gateway.rocketmq.topic_table import TopicTable
+from gateway.rocketmq.uniq_key import UniqPrefix
+from gateway.settings import RocketmqSettings
+
+PROPERTIES_BYTES_MAX = 32_767 - 128  # of a message's own: room for what the log adds
+
+
+class RocketmqServices:
+    """The parts of one door, and which connections are open.
+
+    Args:
+        broker: The one door of the core.
+        settings: The door's settings.
+        authenticator: Who may come in.
+    """
+
+    def __init__(self, broker: Broker, settings: RocketmqSettings, authenticator: Authenticator) -> None:
+        self.broker = broker
+        self.settings = settings
+        self.authenticator = authenticator
+        self.metrics: DoorMetrics = broker.metrics.door("rocketmq")
+        self.frames = Frames()
+        self.run = SendRun(settings.body_bytes_max, PROPERTIES_BYTES_MAX)
+        self.topics = topics = TopicTable(
+            broker.table("rocketmq_topics"),
+            broker.parent_topic,
+            topics_max=settings.topics_max,
+            makes_topics=settings.auto_create_topics,
+            queues=settings.auto_topic_queues,
+        )
+        self.groups = groups = GroupTable(broker.table("rocketmq_groups"))
+        self.clients = ClientTable(lambda name: groups.get(name).notifyConsumerIdsChangedEnable)
+        self.routes = TopicRoute(topics, settings.broker_name, settings.cluster_name)
+        self.sends = SendService(broker, topics, groups, self.clients, self.metrics)
+        self.backs = SendBack(broker, topics, groups, self.sends)
+        self.delays = DelayService(broker, self.metrics)
+        self.queries = MessageQueries(broker, topics)
+        self.admin = TopicAdmin(broker, topics, groups)
+        self.assignment = Assignment(topics, self.clients, settings.broker_name)
+        self.pulls = PullService(broker, topics, groups, self.clients, self.metrics)
+        self.offsets = ConsumerManage(broker, topics)
+        self.broker_port = 0  # where the broker listens, once it is known
+        self._uniq = UniqPrefix(os.getpid())
+        self.connections: set[Visitor] = set()
+
+    def note_open(self, connection: Visitor) -> None:
+        """Count a new connection."""
+        self.connections.add(connection)
+        self.metrics.connections += 1
+        self.metrics.connections_total += 1
+
+    def forget(self, connection: Visitor) -> None:
+        """Forget a connection that is closed."""
+        self.connections.discard(connection)
+        self.metrics.connections -= 1
+
+    def uniq_prefix(self, now_ms: int) -> bytes:
+        """Return the first digits of the keys that messages without one are given now."""
+        return self._uniq.at(now_ms)
+
+    def address_for(self, transport: Transport) -> tuple[str, int]:
+        """Return our address as this peer can reach it: as the settings say, else where it reached us."""
+        host, port = transport.local_address
+        return self.settings.advertised_host or host, self.settings.advertised_port or self.broker_port or port
+
+    def address_text(self, transport: Transport) -> str:
+        """Return that address as routes carry it."""
+        return format_address(*self.address_for(transport))

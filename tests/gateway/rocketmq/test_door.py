@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.rocketmq.store_host import pack_address
+from gateway.settings import GatewaySettings, RocketmqSettings
+from tests.support.rocketmq_door import DoorSite
+
+
+def test_broker_and_name_server_have_an_address_each(tmp_path):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(broker="[::1]:1", namesrv="off"))
+    assert site.door.listens() == [("broker", "[::1]:1"), ("namesrv", "off")]
+    site.close()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("bound", "port"),
+    [({"broker": ("127.0.0.1", 7), "namesrv": ("127.0.0.1", 8)}, 7), ({"namesrv": ("127.0.0.1", 8)}, 8), ({}, 10_911)],
+)
+async def test_records_are_stamped_with_what_is_listened_on(site, bound, port):
+    await site.door.on_listening(bound)
+    assert site.store.store_host == pack_address("127.0.0.1", port)
+
+
+def test_delayed_messages_are_looked_for_again_and_again(site, peer):
+    (interval,) = site.door.intervals()
+    assert peer.send(b"late", properties="DELAY\x011\x02").code == 0
+    interval.work(site.now_ms)
+    assert not peer.pull("T").body
+    interval.work(site.now_ms + 1_000 + interval.interval_ms)
+    assert peer.pull("T").body
+
+
+def test_other_settings_hold_for_connections_that_are_open(site, peer):
+    site.door.reload(GatewaySettings(rocketmq=RocketmqSettings(body_bytes_max=4, connections_max=3)))
+    assert peer.send(b"12345").code == 13
+    assert peer.send(b"1234").code == 0
+    assert site.door.limits.connections_max == 3
+
+
+def test_a_stop_and_a_low_disk_ask_nothing_of_connections(site, peer):
+    site.door.tend(site.now_ms)
+    site.door.read_departed()
+    site.door.stop(site.now_ms)
+    assert not peer.transport.is_closed
