@@ -13,6 +13,7 @@ FLAG_MARK_MASK = 0x7FFF0000
 FLAG_QOS_MASK = 0x3  # the publisher's QoS: AMQP delivery mode 2 and RocketMQ count as 1
 FLAG_RETAIN = 0x4
 FLAG_EXPIRES = 0x8  # the properties say how long the message lives
+FLAG_BARE = 0x10  # the properties say nothing but where and by whom it was published
 STEP_DISPATCHES = 50_000  # what one step of work writes into light queues: half a millisecond and more
 RETAINED_DISPATCHES = 500  # what a retained message costs besides, in entries of light queues
 _FLAG_RETAIN = FLAG_RETAIN

@@ -1,8 +1,8 @@
 """The properties of a message: a map, its encoded form, and the names that the gateway itself uses.
 
 The encoded form is RocketMQ's: `key 0x01 value 0x02`, UTF-8, at most 32,767 bytes. A value that holds one of the two
-separators, or a name that the log reserves, cannot be a property under its own name; fronts carry such fields inside
-their own encoded block (`LMQ_AMQP`, `LMQ_MQTT`).
+separators, or a name that the log reserves, cannot be a property under its own name; it travels in `LMQ_PAIR`, or in a
+front's own encoded block (`LMQ_AMQP`).
 
 Source: docs/storage-format.md, "Properties".
 """
@@ -27,6 +27,11 @@ ROUTING_KEY = b"LMQ_KEY"  # AMQP routing key, absent where the topic says the sa
 CONTENT_TYPE = b"CONTENT_TYPE"  # MIME type of the body
 TTL_MS = b"LMQ_TTL_MS"  # how long the message lives from its store time on; the flag tells that it is there
 AMQP = b"LMQ_AMQP"  # AMQP's property block as it came, base64
+ESCAPED_CONTENT_TYPE = b"LMQ_CONTENT_TYPE"  # in place of CONTENT_TYPE, where that cannot be written
+RESPONSE_TOPIC = b"LMQ_RESPONSE_TOPIC"  # where an answer is to be published
+CORRELATION = b"LMQ_CORRELATION"  # what an answer is to carry, escaped
+PAYLOAD_FORMAT = b"LMQ_FORMAT"  # 1: the body is UTF-8; 0: it is bytes
+PAIR = b"LMQ_PAIR"  # a user property that cannot stand under its own name: name=value, both escaped
 TAGS = b"TAGS"
 KEYS = b"KEYS"
 UNIQ_KEY = b"UNIQ_KEY"
@@ -47,6 +52,11 @@ RESERVED = frozenset(
         ROUTING_KEY,
         TTL_MS,
         AMQP,
+        ESCAPED_CONTENT_TYPE,
+        RESPONSE_TOPIC,
+        CORRELATION,
+        PAYLOAD_FORMAT,
+        PAIR,
         b"WAIT",
         b"DELAY",
         b"REAL_TOPIC",

@@ -18,7 +18,7 @@ cpdef long long read_ttl(object src, Py_ssize_t pos, Py_ssize_t end) except? -2
 
 
 @cython.locals(value="long long", digit=int)
-cdef long long read_decimal(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except? -2
+cpdef long long read_decimal(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except? -2
 
 
 @cython.locals(i=Py_ssize_t)
