@@ -1,32 +1,27 @@
 import cython
 
 from core.cache_budget cimport CacheBudget
-from core.durability cimport Durability
+from core.engine cimport Engine
 from core.lmq.router cimport Router
 from core.lmq.waiters cimport Reader, Waiters
 from core.message cimport PublishBatch, Route, StoredBatch
 from core.metrics cimport Metrics
 from core.room cimport Room
-from core.store.message_store cimport MessageStore
 
 
 cdef class Broker:
-    cdef public MessageStore store
+    cdef readonly Engine engine
     cdef readonly CacheBudget caches
     cdef public bytes parent_topic
     cdef public Metrics metrics
-    cdef readonly Durability durability
     cdef public Room room
     cdef public object schedule
-    cdef public object request_pages
     cdef public object on_reader_error
     cdef public Router router
     cdef public object retained
     cdef public object consumer_offsets
     cdef public object pop
     cdef readonly Waiters _waiters
-    cdef object _retiring
-    cdef list _holders
     cdef list _shown
     cdef list _grown
     cdef dict _requested
@@ -51,6 +46,12 @@ cdef class Broker:
     cdef _wake_up(self)
 
     cpdef run_turn(self, long long now_ms)
+
+    cpdef when_stored(self, then)
+
+    cpdef when_durable(self, then)
+
+    cpdef when_kept(self, then)
 
     @cython.locals(grown=list, ready=dict)
     cdef list _take_ready(self)

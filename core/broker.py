@@ -1,18 +1,16 @@
 """The one door of the core: fronts publish, read, wait and consume here, and the runtime turns it.
 
-Nothing here waits or knows the time. The runtime sets hooks: `schedule`, called when readers have work, upon
-which it calls `run_turn` once at the end of its turn; `request_pages`, upon
-which it calls `store.touch_pages` a little later; and `durability.request_flush`.
+Nothing here waits or knows the time. The runtime sets `schedule`, called when readers have work, upon which it calls
+`run_turn` once at the end of its turn.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from core.cache_budget import CacheBudget
-from core.durability import Durability
-from core.errors import StoreClosedError
+from core.engine import Engine, EngineFigures, Holder, Places, Table
 from core.lmq.awaited_queues import AwaitedQueues
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.retained import RetainedMessages
@@ -22,16 +20,10 @@ from core.message import FLAG_RETAIN, PublishBatch, Route, StoredBatch
 from core.metrics import Metrics
 from core.pop.pop_service import PopService
 from core.properties import TOPIC, encode_properties
-from core.room import Room
-from core.store.journal import Journal
-from core.store.message_store import MessageStore
-from core.store.places import Places
-from core.store.queue_reader import read_record, record_offset
-from core.store.table import Table
+from core.record_journal import RecordJournal
 
 LOGGER = logging.getLogger(__name__)
 
-CAUGHT_UP_COUNT = 1_024  # records looked at in one go at the start, of the end of the log that no table covers
 ROUNDS_MAX = 8  # so often a reader with more to do is run in one turn, before others have theirs
 READERS_MAX = 512  # that run in one turn; the rest come first in the next
 _ROUNDS_MAX = ROUNDS_MAX
@@ -64,46 +56,40 @@ def _raise(_reader: Reader, error: Exception) -> None:
 
 
 class Broker:
-    """Publish, read, pop, acknowledge and subscribe over one store.
+    """Publish, read, pop, acknowledge and subscribe over one engine.
 
     Args:
-        store: The open store; whoever opened it closes it.
+        engine: What keeps messages and definitions.
         parent_topic: The topic that MQTT and AMQP messages are stored on.
-        is_sync: Whether a message is safe when it is on disk, and not when it is in a mapped file.
         metrics: Counters to add to.
         caches: Bounds what is kept only to be quick, here and in the fronts; None for the usual bound.
     """
 
     def __init__(
         self,
-        store: MessageStore,
+        engine: Engine,
         *,
         parent_topic: bytes,
-        is_sync: bool,
         metrics: Metrics,
         caches: CacheBudget | None = None,
     ) -> None:
-        self.store = store
+        self.engine = engine
         self.caches = CacheBudget() if caches is None else caches
         self.parent_topic = parent_topic
         self.metrics = metrics
-        self.durability = Durability(store, is_sync=is_sync)
-        self.room = Room(store.settings.disk_free_bytes_min)
+        self.room = engine.room
         self.schedule: Callable[[], None] = _nothing
-        self.request_pages: Callable[[], None] = _nothing
         self.on_reader_error: Callable[[Reader, Exception], None] = _raise
         self.router = Router(self._make_topic_route, self.caches)
-        self.retained = RetainedMessages(store.table("retained"), record_offset)
-        self.consumer_offsets = ConsumerOffsets(store.table("consumer_offsets"), store.places("consumer_offsets"))
-        self.pop = PopService(store, store.journal("pop"), self._on_shown)
+        self.retained = RetainedMessages(engine.table("retained"), engine.record_offset)
+        self.consumer_offsets = ConsumerOffsets(engine.table("consumer_offsets"), engine.places("consumer_offsets"))
+        self.pop = PopService(engine, engine.journal("pop"), self._on_shown)
         self._catch_up_retained()
         self._waiters = Waiters()
-        self._retiring = Retiring(self)
-        self._holders: list[Callable[[], Iterable[tuple[int, int]]]] = []
         self._grown: list[int] = []
         self._shown: list[int] = []
         self._requested: dict[int, Reader] = {}
-        self._awaited = AwaitedQueues(store.queue_count, store.queue_key)
+        self._awaited = AwaitedQueues(engine.queue_count, engine.queue_key)
         self._is_awaited = False  # some queue may be
         self._put_off: dict[int, Reader] = {}  # by the last turn, which had more to do than fits one
         self.has_work = False  # readers have; `run_turn` is due
@@ -117,14 +103,14 @@ class Broker:
 
     def route_queues(self, prefix: bytes, queues: Sequence[bytes]) -> Route:
         """Return a route on the parent topic to `queues`, with encoded properties of its own; the caller keeps it."""
-        return self.store.make_route(self.parent_topic, 0, prefix, queues)
+        return self.engine.make_route(self.parent_topic, 0, prefix, queues)
 
     def route_rocketmq(self, topic: bytes, queue_id: int, dispatch: Sequence[bytes], prefix: bytes = b"") -> Route:
         """Return a route to queue `queue_id` of a RocketMQ topic and to the light queues `dispatch`.
 
         `prefix` holds encoded properties that its messages begin with.
         """
-        return self.store.make_route(topic, queue_id, prefix, dispatch)
+        return self.engine.make_route(topic, queue_id, prefix, dispatch)
 
     def _make_topic_route(self, topic: bytes, queues: Sequence[bytes]) -> Route:
         return self.route_queues(encode_properties([(TOPIC, topic)]), queues)
@@ -143,30 +129,47 @@ class Broker:
 
     def explain_queue(self, name: bytes, filters: dict[bytes, int]) -> ExplainedQueue:
         """Return a light queue, which these filters lead to, with its readers and where it goes on."""
-        queue_ref = self.store.find_queue(name)
+        queue_ref = self.engine.find_queue(name)
         if queue_ref < 0:
             return ExplainedQueue(name, filters, 0, 0)
         readers = sum(reader.reader_count() for reader in self._waiters.parked(queue_ref))
-        return ExplainedQueue(name, filters, readers, self.store.max_offset(queue_ref))
+        return ExplainedQueue(name, filters, readers, self.engine.max_offset(queue_ref))
 
     # Publish
 
     @property
+    def message_bytes_max(self) -> int:
+        """The longest body that is taken."""
+        return self.engine.message_bytes_max
+
+    @property
+    def store_host(self) -> bytes:
+        """Address and port that records are stamped with: 4 or 16 bytes, then 4."""
+        return self.engine.store_host
+
+    @property
+    def named_address(self) -> tuple[str | None, int | None]:
+        """The host and port to stamp records with, as far as the engine's own settings name them."""
+        return self.engine.named_address
+
+    def set_store_host(self, store_host: bytes) -> None:
+        """Stamp records from now on with this address and port."""
+        self.engine.set_store_host(store_host)
+
+    @property
     def written_until(self) -> int:
         """The end of the log: the physical offset of the next message."""
-        return self.store.written_until
+        return self.engine.written_until
 
     def publish_batch(self, batch: PublishBatch, now_ms: int) -> None:
-        """Append the messages of `batch` that have a route, and wake who waits for them.
+        """Append the messages of `batch` that have a route, and wake their readers.
 
         Raises:
             DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
-            StoreClosedError: The disk refused a sync before; nothing is taken any more.
+            StoreClosedError: Nothing is taken any more.
         """
-        if self.durability.is_failed:
-            raise StoreClosedError("the disk refused a sync; no message is taken any more")
         try:
-            self.store.append_batch(batch, now_ms)
+            self.engine.append_batch(batch, now_ms)
         finally:
             if batch.retained_count:
                 self._retain(batch)
@@ -180,22 +183,14 @@ class Broker:
             topic = batch.topics[batch.route_index[i]]
             if batch.body_start[i] == batch.body_end[i]:
                 self.retained.remove(topic)
-            elif self.store.read_at(batch.physical_offset[i], self._one):
+            elif self.engine.read_at(batch.physical_offset[i], self._one):
                 one = self._one
                 self.retained.set(topic, bytes(one.buf[one.record_start[0] : one.record_end[0]]))
                 one.clear()
 
     def _catch_up_retained(self) -> None:
         """Take in the retained messages that the log has and the table lacks, because a process was killed."""
-        store = self.store
-        batch = StoredBatch(CAUGHT_UP_COUNT)
-        at = store.covered_until
-        taken = 0
-        while at < store.written_until:
-            at = store.scan(at, batch)
-            taken += self.retained.take_in(batch)
-        batch.clear()
-        store.note_covered()
+        taken = self.engine.replay_uncovered(self.retained.take_in)
         if taken:
             LOGGER.info("took retained messages in from the end of the log count=%d", taken)
 
@@ -208,39 +203,39 @@ class Broker:
 
     def open_queue(self, name: bytes) -> int:
         """Return the number of the light queue `name`, made on first use."""
-        return self.store.intern_queue(name)
+        return self.engine.intern_queue(name)
 
     def find_queue(self, key: bytes) -> int:
         """Return the number of a light queue, or of a topic's queue (`topic/0`), or -1."""
-        return self.store.find_queue(key)
+        return self.engine.find_queue(key)
 
     def queue_key(self, queue_ref: int) -> bytes:
         """Return the key that `queue_ref` stands for."""
-        return self.store.queue_key(queue_ref)
+        return self.engine.queue_key(queue_ref)
 
     def min_offset(self, queue_ref: int) -> int:
         """Return the first offset that is kept."""
-        return self.store.min_offset(queue_ref)
+        return self.engine.min_offset(queue_ref)
 
     def max_offset(self, queue_ref: int) -> int:
         """Return the next offset to be given."""
-        return self.store.max_offset(queue_ref)
+        return self.engine.max_offset(queue_ref)
 
     def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
         """Return the first offset stored at `at_ms` or later (`upper`: the last one stored until then)."""
-        return self.store.offset_at_time(queue_ref, at_ms, upper=upper)
+        return self.engine.offset_at_time(queue_ref, at_ms, upper=upper)
 
     def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
-        """Read on in one queue; see `MessageStore.read`."""
-        return self.store.read(queue_ref, offset, into, count_max, bytes_max)
+        """Read on in one queue; see `Engine.read`."""
+        return self.engine.read(queue_ref, offset, into, count_max, bytes_max)
 
     def read_at(self, physical_offset: int, into: StoredBatch) -> bool:
         """Read the record at `physical_offset`; False where none is served."""
-        return self.store.read_at(physical_offset, into)
+        return self.engine.read_at(physical_offset, into)
 
     def read_record(self, record: bytes, into: StoredBatch) -> bool:
         """Fill `into` with a record that was copied out of the log, such as a retained one; False where it is none."""
-        return read_record(record, into)
+        return self.engine.read_record(record, into)
 
     def read_retained(self, physical_offset: int, into: StoredBatch) -> bool:
         """Read a message that is or was retained, also after it was replaced, as long as the log has it."""
@@ -248,29 +243,29 @@ class Broker:
         return self.read_at(physical_offset, into) if record is None else self.read_record(record, into)
 
     def table(self, name: str) -> Table:
-        """Return the durable table `name`; its changes are covered by `durability.when_kept`."""
-        return self.store.table(name)
+        """Return the durable table `name`; its changes are covered by `when_kept`."""
+        return self.engine.table(name)
 
     def places(self, name: str) -> Places:
         """Return the file of places `name`: numbers that change per message and survive a killed process."""
-        return self.store.places(name)
+        return self.engine.places(name)
 
-    def journal(self, name: str) -> Journal:
+    def journal(self, name: str) -> RecordJournal:
         """Return the journal `name`."""
-        return self.store.journal(name)
+        return self.engine.journal(name)
 
     # Waiting
 
     def park(self, queue_ref: int, reader: Reader) -> None:
         """Call `reader.on_ready` at the end of each turn in which the queue grew, until `unpark`."""
         self._waiters.park(queue_ref, reader)
-        self.store.watch(queue_ref, on=True)
+        self.engine.watch(queue_ref, on=True)
 
     def unpark(self, queue_ref: int, reader: Reader) -> None:
         """Take back `park`; harmless where the reader is not parked."""
         self._waiters.unpark(queue_ref, reader)
         if not self._waiters.is_waited_for(queue_ref):
-            self.store.watch(queue_ref, on=False)
+            self.engine.watch(queue_ref, on=False)
 
     def await_queue(self, key: bytes, reader: Reader) -> None:
         """Call `reader.on_ready` once, after the queue `key`, which is not there, was made to publish to it."""
@@ -307,13 +302,13 @@ class Broker:
             self._requested.update(self._awaited.take_made())
             self._is_awaited = len(self._awaited) > 0
         self._run_rounds(self._take_ready(), now_ms)
-        if self.store.touch_ahead():
-            self.request_pages()
+        if self.engine.step(now_ms):
+            self._wake_up()
 
     def _take_ready(self) -> list[Reader]:
         """Return who is to run now: those whose queue grew or was given messages back, and those who asked to."""
         grown = self._grown
-        self.store.take_grown(grown)
+        self.engine.take_grown(grown)
         if self._shown:
             grown += self._shown
             self._shown.clear()
@@ -350,31 +345,40 @@ class Broker:
             self.on_reader_error(reader, error)
             return False
 
+    # Durability
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether nothing can be promised any more."""
+        return self.engine.is_failed
+
+    def when_stored(self, then: Callable[[], None]) -> None:
+        """Call back when all messages published so far are safe; see `Engine.when_stored`."""
+        self.engine.when_stored(then)
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """Call back when all messages and acknowledgements so far are safe; see `Engine.when_durable`."""
+        self.engine.when_durable(then)
+
+    def when_kept(self, then: Callable[[], None]) -> None:
+        """Call back when all changes of tables so far are kept; see `Engine.when_kept`."""
+        self.engine.when_kept(then)
+
     # Retention
 
-    def hold(self, positions: Callable[[], Iterable[tuple[int, int]]]) -> None:
+    def hold(self, positions: Holder) -> None:
         """Keep what `positions` names from retention: pairs of a queue and the first offset that is still needed."""
-        self._holders.append(positions)
+        self.engine.hold(positions)
 
     def retire(self, now_ms: int) -> int:
         """Let go of what is past its age or over the size and needed by nobody; return how many segments went.
 
         Takes about 1 ms; what is left goes on in the turns that follow, and counts for the next call.
         """
-        self.store.retention.begin(now_ms, self._holders)
-        self._retiring.on_ready(now_ms)
-        return int(self.store.retention.take_dropped())
+        count = self.engine.retire(now_ms)
+        self._wake_up()
+        return count
 
-
-class Retiring(Reader):
-    """Goes on with what `Broker.retire` began, a step a turn, as a reader among others."""
-
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
-
-    def on_ready(self, now_ms: int) -> bool:
-        """Do a step; ask for the next turn where there is more."""
-        del now_ms
-        if self._broker.store.retention.step():
-            self._broker.request_run(self)
-        return False
+    def figures(self) -> EngineFigures:
+        """Return what the engine tells operators."""
+        return self.engine.figures()

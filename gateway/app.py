@@ -15,7 +15,7 @@ from core.cache_budget import CacheBudget
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.descriptors import descriptor_count_max
-from core.store.message_store import MessageStore
+from core.store.embedded import EmbeddedEngine
 from gateway.address import format_address
 from gateway.admin.api import AdminView, make_api
 from gateway.admin.server import AdminServer
@@ -101,15 +101,16 @@ class Gateway:
         self.authenticator = Authenticator(settings.auth, os.environ, self.clock, self.check_threads)
         store_max = descriptor_count_max(settings.store)
         self.capacity = Capacity(find_connections_max(descriptor_limit(), store_max), loop.call_later)
-        self.store = MessageStore.open(settings.data_dir, settings.store, now_ms=self._started_ms)
+        self.engine = EmbeddedEngine.open(settings.data_dir, settings.store, now_ms=self._started_ms)
+        self.store = self.engine.store
         self._damaged_told = self.store.damaged_count  # recovery has said what it met
         self.broker = self._make_broker()
         self.connections = ConnectionTable()
         self.admission = Admission(loop.call_soon)
         self.shares = Shares(loop.call_soon, self.broker.metrics.loop)
         self.timer = CoarseTimer(self.clock)
-        self.flusher = FlushThread(self.store, self.broker.durability, loop, self._on_synced)
-        self.broker.durability.request_flush = self.flusher.request
+        self.flusher = FlushThread(self.store, self.engine.durability, loop, self._on_synced)
+        self.engine.durability.request_flush = self.flusher.request
         self.room_watch = RoomWatch(self.broker.room, free_bytes or self.store.free_bytes, loop, self._note_room)
         self.preparer = PrepareThread(
             self.store, loop, self.flusher.fail, self.room_watch, is_busy=lambda: self.store.retention.is_giving_back
@@ -129,17 +130,16 @@ class Gateway:
 
     def _make_broker(self) -> Broker:
         store = self.settings.store
-        is_sync = store.flush.mode == "sync"
         broker = Broker(
-            self.store,
+            self.engine,
             parent_topic=store.parent_topic.encode(),
-            is_sync=is_sync,
             metrics=Metrics(),
             caches=CacheBudget(self.settings.cache.bytes_max),
         )
         self.turns = TurnRunner(self._loop, self.clock, broker)
         broker.schedule = self.turns.schedule
-        broker.request_pages = self.turns.request_pages
+        self.engine.request_pages = self.turns.request_pages
+        self.turns.touch_pages = self.store.touch_pages
         broker.on_reader_error = _log_reader_error
         return broker
 
@@ -274,7 +274,7 @@ class Gateway:
 
     def _flush_quietly(self, now_ms: int) -> None:
         del now_ms
-        self.broker.durability.keep_all()
+        self.engine.durability.keep_all()
 
     def _tend(self, now_ms: int) -> None:
         for door in self.doors.values():
@@ -333,7 +333,7 @@ class Gateway:
         self.stopped.set()
 
     def _takes_work(self) -> bool:
-        return self.is_ready and not self.broker.durability.is_failed
+        return self.is_ready and not self.broker.is_failed
 
     def _uptime_ms(self) -> int:
         return self.clock.now_ms() - self._started_ms

@@ -31,6 +31,7 @@ cdef class CoarseTimer:
 
 
 cdef class TurnRunner:
+    cdef public object touch_pages
     cdef public object wake_preparer
     cdef object _loop
     cdef Clock _clock

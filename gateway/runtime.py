@@ -137,6 +137,7 @@ class TurnRunner:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, broker: Broker) -> None:
+        self.touch_pages: Callable[[], bool] = bool  # the engine's
         self.wake_preparer: Callable[[], None] = _nothing
         self._loop = loop
         self._clock = clock
@@ -159,7 +160,7 @@ class TurnRunner:
 
     def _touch_pages(self) -> None:
         self._is_pages_called = False
-        if self._broker.store.touch_pages():
+        if self.touch_pages():
             self.wake_preparer()
 
     def begin_read(self, size: int) -> int:

@@ -121,16 +121,16 @@ def _add_questions(api: FastAPI, view: AdminView) -> None:
 
 def describe_gateway(view: AdminView) -> Overview:
     """Return the counters of the whole gateway and of each door."""
-    store = view.broker.store
+    figures = view.broker.figures()
     doors = {name: _describe_door(door) for name, door in sorted(view.broker.metrics.doors.items())}
     return Overview(
         version=VERSION,
         is_ready=view.is_ready(),
         uptime_ms=view.uptime_ms(),
-        messages_stored=store.message_count,
-        dispatches=store.dispatch_count,
-        light_queues=store.queue_count(),
-        log_bytes=store.log_bytes(),
+        messages_stored=figures.messages_stored,
+        dispatches=figures.dispatches,
+        light_queues=figures.queues,
+        log_bytes=figures.log_bytes,
         disk_free_bytes=view.broker.room.free_bytes,
         disk=view.disk,
         connections=sum(door.connections for door in doors.values()),

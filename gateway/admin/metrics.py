@@ -28,29 +28,29 @@ class GatewayCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield each metric with its present values."""
-        metrics, store = self._broker.metrics, self._broker.store
+        metrics, figures = self._broker.metrics, self._broker.figures()
         doors = list(metrics.doors.values())
         yield from door_families(doors)
         yield from reason_families(doors)
         yield sync_family(metrics.sync)
         yield _counter("lmq_syncs_failed", "Syncs that the disk refused.", metrics.sync.failed)
-        yield _counter("lmq_messages_stored", "Messages written to the log, once each.", store.message_count)
-        yield _counter("lmq_dispatches", "Entries written into light queues.", store.dispatch_count)
-        yield _counter("lmq_records_damaged", "Damaged records met, and not served.", store.damaged_count)
-        yield damage_family(store.damage_beside())
+        yield _counter("lmq_messages_stored", "Messages written to the log, once each.", figures.messages_stored)
+        yield _counter("lmq_dispatches", "Entries written into light queues.", figures.dispatches)
+        yield _counter("lmq_records_damaged", "Damaged records met, and not served.", figures.records_damaged)
+        yield damage_family(figures.damage_beside)
         yield _counter(
             "lmq_log_bytes_punched",
             "Bytes given back in the middle of the log, where nobody needed them.",
-            store.retention.bytes_punched,
+            figures.log_bytes_punched,
         )
-        yield GaugeMetricFamily("lmq_light_queues", "Queues that have an index.", store.queue_count())
-        yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", store.log_bytes())
+        yield GaugeMetricFamily("lmq_light_queues", "Queues that have an index.", figures.queues)
+        yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", figures.log_bytes)
         yield from cache_families(self._broker.caches)
         yield from room_families(self._broker.room)
         yield from descriptor_families(self._capacity)
         yield from loop_families(metrics.loop)
         yield GaugeMetricFamily(
-            "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.durability.is_failed)
+            "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.is_failed)
         )
 
 

@@ -50,7 +50,7 @@ class AmqpDoor(AmqpServices, Door):
     def reload(self, settings: GatewaySettings) -> None:
         """Offer to new connections what these settings say; what a user may publish to is found out anew."""
         self.settings = settings.amqp
-        self.offer = limits_of(settings.amqp, self.broker.store.settings.message_bytes_max)
+        self.offer = limits_of(settings.amqp, self.broker.message_bytes_max)
         self.vhost.exchanges.version += 1
 
     def listens(self) -> list[Listen]:

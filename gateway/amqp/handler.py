@@ -57,7 +57,7 @@ class AmqpHandler(ConnectionHandler):
         self.output = ConnectionOutput(transport)
         self._door = door
         self._transport = transport
-        self._answers = Answers(door.broker.durability, self.output)
+        self._answers = Answers(door.broker, self.output)
         self._to_confirm: dict[Channel, int] = {}
         self._blocking = Blocking(door.held, self.output)
         self._attempt: Attempt | None = None  # a login under way

@@ -45,7 +45,7 @@ class AmqpServices:
         self.cutter = PublishCutter(BATCH_MESSAGES_MAX)
         self.encoder = DeliveryEncoder(routing_key_from_topic)
         self.connections: set[OpenConnection] = set()
-        self.offer = limits_of(settings, broker.store.settings.message_bytes_max)  # to new connections
+        self.offer = limits_of(settings, broker.message_bytes_max)  # to new connections
 
     def note_open(self, connection: OpenConnection) -> None:
         """Count a new connection."""

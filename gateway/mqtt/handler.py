@@ -151,9 +151,9 @@ class MqttHandler(ConnectionHandler):
             return
         self._connection.receive_eof()
         if self._unkept:
-            self._door.durability.when_kept(self.transport.close)
+            self._door.broker.when_kept(self.transport.close)
         else:
-            self._door.durability.when_durable(self.transport.close)
+            self._door.broker.when_durable(self.transport.close)
         self._leave(now_ms)
 
     def on_writable(self, now_ms: int) -> None:
@@ -205,7 +205,7 @@ class MqttHandler(ConnectionHandler):
         if door.publishing.denied:
             self._note_denied("publish", door.publishing.denied)
         if acks:
-            door.durability.when_stored(partial(self._send_acks, acks))
+            door.broker.when_stored(partial(self._send_acks, acks))
         if door.room.is_low:
             door.held.hold(self)
 
@@ -325,7 +325,7 @@ class MqttHandler(ConnectionHandler):
         session = self.session
         if session is not None and session.is_persistent:
             self._unkept += 1
-            self._door.durability.when_kept(partial(self._give_kept, session, answers))
+            self._door.broker.when_kept(partial(self._give_kept, session, answers))
         else:
             self._answer(session, answers)
 

@@ -1,4 +1,3 @@
-from core.durability cimport Durability
 from core.metrics cimport DoorMetrics
 from core.room cimport Room
 from gateway.mqtt.codec cimport RunColumns
@@ -8,7 +7,6 @@ from gateway.mqtt.publishing cimport Publishing
 
 cdef class MqttServices:
     cdef public object broker
-    cdef public Durability durability
     cdef public DoorMetrics metrics
     cdef public Room room
     cdef public object held

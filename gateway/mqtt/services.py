@@ -33,14 +33,13 @@ class MqttServices:
 
     def __init__(self, broker: Broker, settings: MqttSettings, authenticator: Authenticator) -> None:
         self.broker = broker
-        self.durability = broker.durability
         self.metrics = broker.metrics.door("mqtt")
         self.room = broker.room
         self.held = HeldPublishers(broker.room, self.metrics)
         self.columns = RunColumns()
         places = broker.places("mqtt")
         catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
-        self.sessions = SessionTable(broker.table, places, catch_ups, broker.durability.when_kept)
+        self.sessions = SessionTable(broker.table, places, catch_ups, broker.when_kept)
         self.delivery = Delivery(broker, settings, places, catch_ups, self.metrics)
         self.subscribing = Subscribing(
             broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max

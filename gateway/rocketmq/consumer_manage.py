@@ -53,7 +53,7 @@ class ConsumerManage:
             return True
         first = self._one.physical_offset[0]
         self._one.clear()
-        return self._broker.store.written_until - first <= YOUNG_LOG_BYTES
+        return self._broker.written_until - first <= YOUNG_LOG_BYTES
 
     def update_offset(self, request: Command) -> Command:
         """Note the offset that a group goes on at; a negative one says nothing and is let go."""

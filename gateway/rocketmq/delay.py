@@ -99,7 +99,7 @@ class DelayService(Reader):
 
     def on_ready(self, now_ms: int) -> bool:
         """Hand on one batch, the levels in turn; ask for the next turn where more is due."""
-        if self._broker.room.is_low or self._broker.durability.is_failed:
+        if self._broker.room.is_low or self._broker.is_failed:
             return False
         left = COUNT_MAX
         for _ in range(LEVEL_MAX):
@@ -135,7 +135,7 @@ class DelayService(Reader):
         found.clear()
         if offset > level.offset:
             level.offset = offset
-            self._broker.durability.when_stored(partial(self._keep, level, offset))
+            self._broker.when_stored(partial(self._keep, level, offset))
         return count_max if due == done == count > 0 else done
 
     def _keep(self, level: Level, offset: int) -> None:

@@ -70,17 +70,18 @@ class RocketmqDoor(RocketmqServices, Door):
         """Stamp records with the address at which clients reach the broker: message ids send them there."""
         if BROKER in bound:
             self.broker_port = bound[BROKER][1]
-        store, settings = self.broker.store, self.settings
+        settings = self.settings
+        named_host, named_port = self.broker.named_address
         host, port = bound.get(BROKER) or bound.get(NAMESRV) or DEFAULT_ADDRESS
-        named = store.settings.store_host or settings.advertised_host or host
+        named = named_host or settings.advertised_host or host
         found = await asyncio.to_thread(find_host, named)
         if found is None:
             LOGGER.warning(
                 "rocketmq.advertised_host is not known here, message ids carry another address host=%s", named
             )
             found = await asyncio.to_thread(find_host, host) or LOOPBACK
-        port = settings.advertised_port or port if store.settings.store_port is None else store.settings.store_port
-        store.set_store_host(pack_address(found, port))
+        port = settings.advertised_port or port if named_port is None else named_port
+        self.broker.set_store_host(pack_address(found, port))
 
     def intervals(self) -> list[Interval]:
         """Return how often delayed messages are looked for that are due."""

@@ -133,7 +133,7 @@ class RocketmqHandler(ConnectionHandler):
 
     def on_eof(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """The peer sends no more: what it sent is answered when it is durable, a pull that waits is not."""
-        self._door.broker.durability.when_durable(self.transport.close)
+        self._door.broker.when_durable(self.transport.close)
 
     def on_writable(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """Go on reading requests and answering held pulls."""
@@ -231,7 +231,7 @@ class RocketmqHandler(ConnectionHandler):
 
     def _get_sender(self) -> Sender:
         if self._sender is None:
-            host = self._door.broker.store.store_host
+            host = self._door.broker.store_host
             host_hex = host.hex().upper().encode()
             self._sender = Sender(self.write, self.may_publish, host_hex, self.is_share_over)
         return self._sender

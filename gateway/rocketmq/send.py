@@ -73,12 +73,12 @@ class SendService:
         """Answer when the messages are safe, and the topics that were made for them are written down."""
         if not data:
             return
-        durability = self._broker.durability
+        broker = self._broker
         made_count = self._topics.made_count
         if made_count > self._kept_count:
-            durability.when_kept(lambda: self._answer_kept(write, data, made_count))
+            broker.when_kept(lambda: self._answer_kept(write, data, made_count))
         else:
-            durability.when_stored(lambda: write(data))
+            broker.when_stored(lambda: write(data))
 
     def _answer_kept(self, write: Callable[[bytes], None], data: bytes, made_count: int) -> None:
         self._kept_count = max(self._kept_count, made_count)

@@ -139,7 +139,7 @@ class TopicAdmin:
     def _answer_kept(self, request: Command, peer: AdminPeer) -> None:
         if not request.is_one_way:
             data = encode_command(answer(request, ResponseCode.SUCCESS))
-            self._broker.durability.when_kept(lambda: peer.write(data))
+            self._broker.when_kept(lambda: peer.write(data))
 
 
 def _named(request: Command, field: str, peer: AdminPeer) -> bytes:

@@ -178,18 +178,18 @@ def test_the_last_retained_message_of_a_topic_is_kept_and_an_empty_one_deletes_i
 def test_after_a_failed_sync_no_message_is_taken(store):
     broker, _ = make_broker(store)
     publish(broker, b"t", b"1")
-    broker.durability.begin_flush()
-    broker.durability.end_flush(FlushFailedError("EIO"))
+    broker.engine.durability.begin_flush()
+    broker.engine.durability.end_flush(FlushFailedError("EIO"))
     with pytest.raises(StoreClosedError):
         publish(broker, b"t", b"2")
 
 
 def flush(broker):
-    broker.durability.keep_all()
-    store = broker.store
-    store.begin_flush(is_all=broker.durability.begin_flush()).run()
+    broker.engine.durability.keep_all()
+    store = broker.engine.store
+    store.begin_flush(is_all=broker.engine.durability.begin_flush()).run()
     store.end_flush()
-    broker.durability.end_flush(None)
+    broker.engine.durability.end_flush(None)
 
 
 def retained_bodies(broker):

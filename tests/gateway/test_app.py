@@ -105,7 +105,7 @@ async def test_failed_sync_ends_the_gateway(tmp_path, caplog, monkeypatch):
         publish(gateway.store, gateway.broker.route_topic(b"a"), b"x", now_ms=gateway.clock.now_ms())
         gateway.flusher.request()
         await asyncio.wait_for(gateway.stopped.wait(), 5)
-    assert gateway.broker.durability.is_failed
+    assert gateway.broker.is_failed
     assert gateway.broker.metrics.sync.failed == 1
     assert not gateway.is_ready
     await gateway.stop()

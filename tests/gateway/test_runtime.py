@@ -10,6 +10,7 @@ from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.settings import MIB, StoreSettings
+from core.store.embedded import EmbeddedEngine
 from core.store.layout import PAGE_BYTES
 from core.store.pages_ahead import POPULATED_MIN
 from gateway.runtime import PAGES_AFTER_S, TICK_MS, TURN_BYTES, Clock, CoarseTimer, TurnRunner
@@ -147,7 +148,7 @@ class Work:
     """A broker, the runner of its turns, and a reader that asks for them."""
 
     def __init__(self, store, clock):
-        self.broker = Broker(store, parent_topic=b"LMQ_PARENT", is_sync=False, metrics=Metrics())
+        self.broker = Broker(EmbeddedEngine(store, is_sync=False), parent_topic=b"LMQ_PARENT", metrics=Metrics())
         self.runner = TurnRunner(asyncio.get_running_loop(), clock, self.broker)
         self.broker.schedule = self.runner.schedule
         self.reader = Noting()
@@ -212,7 +213,8 @@ async def test_reads_that_follow_each_other_share_a_turn(store):
 @pytest.mark.asyncio
 async def test_pages_of_the_log_are_made_ready_in_a_moment_of_their_own(store):
     work = Work(store, Clock())
-    work.broker.request_pages = work.runner.request_pages
+    work.broker.engine.request_pages = work.runner.request_pages
+    work.runner.touch_pages = store.touch_pages
     route = store.make_route(b"LMQ_PARENT", 0, b"", light("q"))
     while store._log.touched_end < 3 * PAGE_BYTES:
         publish(store, route, b"x")
@@ -229,7 +231,8 @@ async def test_pages_of_the_log_are_made_ready_in_a_moment_of_their_own(store):
 async def test_who_makes_room_ready_is_woken_when_the_writer_came_near_its_end(tmp_path):
     store = open_store(tmp_path / "large", StoreSettings(segment_bytes=2 * POPULATED_MIN))
     work, woken = Work(store, Clock()), []
-    work.broker.request_pages = work.runner.request_pages
+    work.broker.engine.request_pages = work.runner.request_pages
+    work.runner.touch_pages = store.touch_pages
     work.runner.wake_preparer = lambda: woken.append(store.written_until)
     route = store.make_route(b"LMQ_PARENT", 0, b"", light("q"))
     publish(store, route, b"first")

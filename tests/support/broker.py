@@ -6,6 +6,7 @@ from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.message import FLAG_MARK, FLAG_RETAIN, PublishBatch
 from core.metrics import Metrics
+from core.store.embedded import EmbeddedEngine
 
 
 class Turns:
@@ -35,10 +36,10 @@ class CountingReader(Reader):
 
 
 def make_broker(store, *, is_sync=True):
-    broker = Broker(store, parent_topic=b"LMQ_PARENT", is_sync=is_sync, metrics=Metrics())
+    broker = Broker(EmbeddedEngine(store, is_sync=is_sync), parent_topic=b"LMQ_PARENT", metrics=Metrics())
     turns = Turns()
     broker.schedule = turns.schedule
-    broker.durability.request_flush = turns.request_flush
+    broker.engine.durability.request_flush = turns.request_flush
     return broker, turns
 
 

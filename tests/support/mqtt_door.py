@@ -7,6 +7,7 @@ import os
 from core.broker import Broker
 from core.metrics import Metrics
 from core.settings import StoreSettings
+from core.store.embedded import EmbeddedEngine
 from core.store.message_store import MessageStore
 from gateway.auth.authenticator import Authenticator
 from gateway.mqtt.door import MqttDoor
@@ -158,17 +159,17 @@ class World:
     def open(self):
         self.store = MessageStore.open(self.data_dir, self.store_settings, now_ms=self.now_ms)
         self.metrics = Metrics()
+        self.engine = EmbeddedEngine(self.store, is_sync=self.is_sync)
         self.broker = Broker(
-            self.store,
+            self.engine,
             parent_topic=self.store_settings.parent_topic.encode(),
-            is_sync=self.is_sync,
             metrics=self.metrics,
         )
         self.is_turn_due = self.is_flush_due = False
         self.waiting = []  # peers whose input waits for their share of a turn
         self.peers = []  # all
         self.broker.schedule = self._schedule
-        self.broker.durability.request_flush = self._request_flush
+        self.engine.durability.request_flush = self._request_flush
         self.checks = HandWork()
         clock = HandClock(lambda: self.now_ms)
         self.authenticator = Authenticator(self.auth, os.environ, clock, self.checks)
@@ -213,9 +214,9 @@ class World:
 
     def flush(self):
         self.is_flush_due = False
-        self.broker.durability.begin_flush()
+        self.engine.durability.begin_flush()
         self.store.flush()
-        self.broker.durability.end_flush(None)
+        self.engine.durability.end_flush(None)
 
     def connect(self, client_id=b"c", **options):
         """Return a client with its CONNACK still to be taken."""

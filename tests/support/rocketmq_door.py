@@ -7,6 +7,7 @@ from pathlib import Path
 from core.broker import Broker
 from core.metrics import Metrics
 from core.settings import StoreSettings
+from core.store.embedded import EmbeddedEngine
 from core.store.message_store import MessageStore
 from gateway.auth.authenticator import Authenticator
 from gateway.net.protocol import Transport
@@ -168,7 +169,8 @@ class DoorSite:
     ) -> None:
         self.now_ms = NOW_MS
         self.store = MessageStore.open(folder, StoreSettings(**{"segment_bytes": 1 << 20, **store}), now_ms=self.now_ms)
-        self.broker = Broker(self.store, parent_topic=b"LMQ_PARENT", is_sync=True, metrics=Metrics())
+        self.engine = EmbeddedEngine(self.store, is_sync=True)
+        self.broker = Broker(self.engine, parent_topic=b"LMQ_PARENT", metrics=Metrics())
         authenticator = Authenticator(AuthSettings(rocketmq_anonymous=anonymous), {}, Clock(), HandWork())
         self.door = RocketmqDoor(self.broker, settings or RocketmqSettings(), authenticator)
         self._count = 0
@@ -186,9 +188,9 @@ class DoorSite:
         """Run the readers, and a flush."""
         self.door.delays.deliver_due(self.now_ms)
         self.broker.run_turn(self.now_ms)
-        self.broker.durability.begin_flush()
+        self.engine.durability.begin_flush()
         self.store.flush()
-        self.broker.durability.end_flush(None)
+        self.engine.durability.end_flush(None)
 
     def close(self) -> None:
         """Close the store."""

@@ -246,13 +246,13 @@ def test_a_forged_dispatch_set_is_refused_and_moves_no_queue(tmp_path):
     site = DoorSite(tmp_path / "d")
     peer = site.connect()
     assert bodies_of(peer.pull("%LMQ%a")) == [b"mine"]
-    assert site.broker.store.max_offset(site.broker.store.find_queue(b"%LMQ%a")) == 1
-    assert site.broker.store.report.entries_lost == 0
+    assert site.store.max_offset(site.store.find_queue(b"%LMQ%a")) == 1
+    assert site.store.report.entries_lost == 0
     site.close()
 
 
 def test_a_send_that_makes_a_topic_is_answered_when_the_topic_is_written_down(site, peer):
-    durability = site.broker.durability
+    durability = site.engine.durability
     site.turn()
     peer.give(send_frame(b"x", topic="Made"))
     assert durability.begin_flush()  # not the log alone

@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from core.durability import Durability
 from core.errors import FlushFailedError
+from core.store.durability import Durability
 from tests.support.store import open_store, publish as publish_on
 
 
@@ -79,7 +79,7 @@ def test_who_asks_while_others_are_told_is_told_after_them(store):
 
 
 def test_who_fails_when_told_keeps_nobody_else_waiting(store, caplog):
-    caplog.set_level(logging.CRITICAL, "core.durability")
+    caplog.set_level(logging.CRITICAL, "core.store.durability")
     durability, _ = make_durability(store)
     told = []
     for number in range(2):

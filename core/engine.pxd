@@ -1,0 +1,29 @@
+from core.message cimport PublishBatch, StoredBatch
+from core.room cimport Room
+
+
+cdef class Engine:
+    cdef readonly Room room
+    cdef readonly long long message_bytes_max
+
+    cpdef long long max_offset(self, int queue_ref) except -1
+
+    cpdef long long append_batch(self, PublishBatch batch, long long now_ms) except -1
+
+    cpdef Py_ssize_t read(
+        self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max
+    ) except -1
+
+    cpdef Py_ssize_t read_offsets(
+        self, int queue_ref, long long[::1] offsets, Py_ssize_t count, StoredBatch into
+    ) except -1
+
+    cpdef Py_ssize_t take_grown(self, list into) except -1
+
+    cpdef bint step(self, long long now_ms) except -1
+
+    cpdef when_stored(self, then)
+
+    cpdef when_durable(self, then)
+
+    cpdef when_kept(self, then)

@@ -1,0 +1,273 @@
+"""What the broker, its sessions and its queues know of storage: an engine keeps messages, definitions and places.
+
+The embedded engine is this process's own store (`core/store/embedded.py`). Everything that the broker asks of storage
+is asked here, so that another engine can stand in its place.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from core.message import PublishBatch, Route, StoredBatch
+from core.record_journal import RecordJournal
+from core.room import Room
+
+Holder = Callable[[], Iterable[tuple[int, int]]]  # pairs of a queue and the first offset that is still needed
+
+
+class Table(Protocol):
+    """A durable map, all of it in memory; changes are kept as `Engine.when_kept` says."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of `key`, or None."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of `key`."""
+
+    def delete(self, key: bytes) -> None:
+        """Remove `key`, where it is there."""
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Give all keys and values; the table must not change meanwhile."""
+
+    def __len__(self) -> int:
+        """Return how many keys there are."""
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether there is a value of `key`."""
+
+
+class Places(Protocol):
+    """Numbers in slots, which change per message and outlive a killed process."""
+
+    def reserve(self, slots_in_use: Iterable[int]) -> None:
+        """Say which slots have owners."""
+
+    def acquire(self, value: int = 0) -> int:
+        """Return a free slot, with a number in it."""
+
+    def release(self, slot: int) -> None:
+        """Give a slot back."""
+
+    def get(self, slot: int) -> int:
+        """Return the number in a slot."""
+
+    def find(self, slot: int) -> int | None:
+        """Return the number in a slot, or None, once, where it is lost; it is 0 then."""
+
+    def set(self, slot: int, value: int) -> None:
+        """Put a number into a slot."""
+
+    def fill(self, slot: int, value: int) -> None:
+        """Put a number into a slot, whatever was there."""
+
+
+class EngineFigures(NamedTuple):
+    """What an engine tells operators of itself."""
+
+    messages_stored: int  # since the start, once each
+    dispatches: int  # entries that they made in light queues
+    queues: int
+    log_bytes: int
+    log_bytes_punched: int  # given back in the middle of the log, where nobody needed them
+    records_damaged: int
+    damage_beside: dict[str, int]  # by kind of file
+
+
+class Engine:
+    """Keeps messages in queues, and what the product has to remember of its users. Abstract.
+
+    Queues have numbers, given on first use, which are the engine's. Offsets count a queue's messages from 0.
+
+    Args:
+        room: Whether there is room for what publishers bring.
+        message_bytes_max: The longest body that is taken.
+    """
+
+    def __init__(self, room: Room, message_bytes_max: int) -> None:
+        self.room = room
+        self.message_bytes_max = message_bytes_max
+
+    # Queues
+
+    def intern_queue(self, key: bytes) -> int:
+        """Return the number of a queue, made on first use: a light queue by its name, a topic's as `topic/0`."""
+        raise NotImplementedError
+
+    def find_queue(self, key: bytes) -> int:
+        """Return the number of a queue, or -1."""
+        raise NotImplementedError
+
+    def queue_key(self, queue_ref: int) -> bytes:
+        """Return the key that `queue_ref` stands for."""
+        raise NotImplementedError
+
+    def queue_count(self) -> int:
+        """Return how many queues there are; their numbers go up from 0."""
+        raise NotImplementedError
+
+    def min_offset(self, queue_ref: int) -> int:
+        """Return the first offset that is kept; `max_offset` where none is."""
+        raise NotImplementedError
+
+    def max_offset(self, queue_ref: int) -> int:
+        """Return the next offset to be given."""
+        raise NotImplementedError
+
+    def make_route(self, topic: bytes, queue_id: int, prefix: bytes, names: Sequence[bytes]) -> Route:
+        """Return the route of messages to queue `queue_id` of `topic` and to the light queues `names`.
+
+        `prefix` holds encoded properties that the messages of the route begin with.
+
+        Raises:
+            InvalidNameError: A name is no light queue's, or the topic is the engine's own.
+        """
+        raise NotImplementedError
+
+    # Write
+
+    @property
+    def store_host(self) -> bytes:
+        """Address and port that records are stamped with, and message ids carry: 4 or 16 bytes, then 4."""
+        raise NotImplementedError
+
+    @property
+    def named_address(self) -> tuple[str | None, int | None]:
+        """The host and port to stamp records with, as far as the engine's own settings name them."""
+        raise NotImplementedError
+
+    def set_store_host(self, store_host: bytes) -> None:
+        """Stamp records from now on with this address and port."""
+        raise NotImplementedError
+
+    def append_batch(self, batch: PublishBatch, now_ms: int) -> int:
+        """Append every message of `batch` that has a route, in order.
+
+        Raises:
+            DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
+            StoreClosedError: Nothing is taken any more.
+        """
+        raise NotImplementedError
+
+    # Read
+
+    def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
+        """Fill `into` with messages of one queue from `offset` on; return how many.
+
+        At least one where any is left, even if larger than `bytes_max`; 0 means that nothing is left.
+        `into.next_offset` is where to go on: after the last message, or after all offsets that were given so far where
+        nothing is left.
+        """
+        raise NotImplementedError
+
+    def read_offsets(self, queue_ref: int, offsets: array[int], count: int, into: StoredBatch) -> int:
+        """Fill `into` with the first `count` of `offsets`, ascending.
+
+        Returns:
+            How many of `offsets` are dealt with, at least one; those that are damaged or gone give no message.
+        """
+        raise NotImplementedError
+
+    def read_at(self, physical_offset: int, into: StoredBatch) -> bool:
+        """Fill `into` with the one record at `physical_offset`; False where none is served."""
+        raise NotImplementedError
+
+    def read_record(self, record: bytes, into: StoredBatch) -> bool:
+        """Fill `into` with a record that was copied out of the log; False where it is none."""
+        raise NotImplementedError
+
+    def record_offset(self, record: bytes) -> int:
+        """Return the physical offset that a record bears."""
+        raise NotImplementedError
+
+    def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
+        """Return the first offset stored at `at_ms` or later, `max_offset` where there is none.
+
+        With `upper`: the last offset stored at `at_ms` or before, `min_offset` where there is none.
+        """
+        raise NotImplementedError
+
+    @property
+    def written_until(self) -> int:
+        """The end of the log: the physical offset of the next message."""
+        raise NotImplementedError
+
+    def replay_uncovered(self, take_in: Callable[[StoredBatch], int]) -> int:
+        """Give `take_in` what the log has and no table may have learned of; return the sum of what it returns."""
+        raise NotImplementedError
+
+    # Wake
+
+    def watch(self, queue_ref: int, on: bool) -> None:  # noqa: FBT001  # a switch
+        """Report the growth of a queue in `take_grown`, or no longer."""
+        raise NotImplementedError
+
+    def take_grown(self, into: list[int]) -> int:
+        """Append the watched queues that grew since the last call to `into`, each once; return how many."""
+        raise NotImplementedError
+
+    def step(self, now_ms: int) -> bool:
+        """Do what is due at the end of a turn; return whether the next turn is not to be long in coming."""
+        raise NotImplementedError
+
+    # Durability
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether nothing can be promised any more."""
+        raise NotImplementedError
+
+    def when_stored(self, then: Callable[[], None]) -> None:
+        """Call back when all messages published so far are as safe as the settings say.
+
+        Callbacks come in the order of the calls, also where one is met at once. After a failure they never come.
+        """
+        raise NotImplementedError
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """Call back when all messages and acknowledgements so far are as safe as the settings say.
+
+        As `when_stored`, which leaves the acknowledgements of consumers for later: what nobody is answered for
+        is delivered again after a power cut.
+        """
+        raise NotImplementedError
+
+    def when_kept(self, then: Callable[[], None]) -> None:
+        """Call back when all changes of tables so far are kept; in order, as `when_stored`.
+
+        Retained messages follow from the log: nobody need wait for their table.
+        """
+        raise NotImplementedError
+
+    # What is remembered besides
+
+    def table(self, name: str) -> Table:
+        """Return the durable table `name`."""
+        raise NotImplementedError
+
+    def places(self, name: str) -> Places:
+        """Return the places `name`, made on first use."""
+        raise NotImplementedError
+
+    def journal(self, name: str) -> RecordJournal:
+        """Return the journal `name`, made on first use."""
+        raise NotImplementedError
+
+    # Retention
+
+    def hold(self, positions: Holder) -> None:
+        """Keep what `positions` names from retention: pairs of a queue and the first offset that is still needed."""
+        raise NotImplementedError
+
+    def retire(self, now_ms: int) -> int:
+        """Let go of what is past its time and held by nobody; return how many segments went since the last call.
+
+        Takes about 1 ms; `step` goes on with the rest.
+        """
+        raise NotImplementedError
+
+    def figures(self) -> EngineFigures:
+        """Return what operators are told."""
+        raise NotImplementedError

@@ -1,0 +1,225 @@
+"""The engine of one process: a data folder of its own, forced to disk in groups."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from core.engine import Engine, EngineFigures, Holder
+from core.errors import StoreClosedError
+from core.message import PublishBatch, Route, StoredBatch
+from core.room import Room
+from core.settings import StoreSettings
+from core.store.durability import Durability
+from core.store.journal import Journal
+from core.store.message_store import MessageStore
+from core.store.places import Places
+from core.store.queue_reader import read_record, record_offset
+from core.store.table import Table
+
+UNCOVERED_COUNT = 1_024  # records looked at in one go at the start, of the end of the log that no table covers
+
+
+def _nothing() -> None:
+    return
+
+
+class EmbeddedEngine(Engine):
+    """An open store as the broker's engine.
+
+    The runtime sets `request_pages`, upon which it calls `store.touch_pages` a little later, and
+    `durability.request_flush`.
+
+    Args:
+        store: The open store; its opener closes it.
+        is_sync: Whether a message is safe when it is on disk, and not when it is in a mapped file.
+    """
+
+    def __init__(self, store: MessageStore, *, is_sync: bool) -> None:
+        super().__init__(Room(store.settings.disk_free_bytes_min), store.settings.message_bytes_max)
+        self.store = store
+        self.durability = Durability(store, is_sync=is_sync)
+        self.request_pages: Callable[[], None] = _nothing
+        self._holders: list[Holder] = []
+        self._is_retiring = False
+
+    @classmethod
+    def open(cls, data_dir: Path, settings: StoreSettings, *, now_ms: int) -> EmbeddedEngine:
+        """Open the store in `data_dir`; see `MessageStore.open` for what may be wrong with it."""
+        store = MessageStore.open(data_dir, settings, now_ms=now_ms)
+        return cls(store, is_sync=settings.flush.mode == "sync")
+
+    # Queues
+
+    def intern_queue(self, key: bytes) -> int:
+        """Return the number of a queue, made on first use."""
+        return self.store.intern_queue(key)
+
+    def find_queue(self, key: bytes) -> int:
+        """Return the number of a queue, or -1."""
+        return self.store.find_queue(key)
+
+    def queue_key(self, queue_ref: int) -> bytes:
+        """Return the key that `queue_ref` stands for."""
+        return self.store.queue_key(queue_ref)
+
+    def queue_count(self) -> int:
+        """Return how many queues the folder has seen."""
+        return self.store.queue_count()
+
+    def min_offset(self, queue_ref: int) -> int:
+        """Return the first offset that is kept."""
+        return self.store.min_offset(queue_ref)
+
+    def max_offset(self, queue_ref: int) -> int:
+        """Return the next offset to be given."""
+        return self.store.max_offset(queue_ref)
+
+    def make_route(self, topic: bytes, queue_id: int, prefix: bytes, names: Sequence[bytes]) -> Route:
+        """Return a route; equal lists of names share their set while somebody holds it."""
+        return self.store.make_route(topic, queue_id, prefix, names)
+
+    # Write
+
+    @property
+    def store_host(self) -> bytes:
+        """Address and port that records are stamped with."""
+        return self.store.store_host
+
+    @property
+    def named_address(self) -> tuple[str | None, int | None]:
+        """The host and port that the store's settings name."""
+        return self.store.settings.store_host, self.store.settings.store_port
+
+    def set_store_host(self, store_host: bytes) -> None:
+        """Stamp records from now on with this address and port."""
+        self.store.set_store_host(store_host)
+
+    def append_batch(self, batch: PublishBatch, now_ms: int) -> int:
+        """Append and index the messages of `batch` that have a route."""
+        if self.durability.is_failed:
+            batch.appended = 0
+            raise StoreClosedError("the disk refused a sync; no message is taken any more")
+        return self.store.append_batch(batch, now_ms)
+
+    # Read
+
+    def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
+        """Read on in one queue, in one segment."""
+        return self.store.read(queue_ref, offset, into, count_max, bytes_max)
+
+    def read_offsets(self, queue_ref: int, offsets: array[int], count: int, into: StoredBatch) -> int:
+        """Read chosen messages of one queue, up to a segment's border."""
+        return self.store.read_offsets(queue_ref, offsets, count, into)
+
+    def read_at(self, physical_offset: int, into: StoredBatch) -> bool:
+        """Read one record of the log, checked."""
+        return self.store.read_at(physical_offset, into)
+
+    def read_record(self, record: bytes, into: StoredBatch) -> bool:
+        """Fill `into` with a record that was copied out of the log."""
+        return read_record(record, into)
+
+    def record_offset(self, record: bytes) -> int:
+        """Return the physical offset that a record bears."""
+        return record_offset(record)
+
+    def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
+        """Return the first offset stored at a moment or later, or the last one until then."""
+        return self.store.offset_at_time(queue_ref, at_ms, upper=upper)
+
+    @property
+    def written_until(self) -> int:
+        """The end of the log."""
+        return self.store.written_until
+
+    def replay_uncovered(self, take_in: Callable[[StoredBatch], int]) -> int:
+        """Give what lies behind the last commit of the tables: a process was killed before the next one."""
+        store = self.store
+        batch = StoredBatch(UNCOVERED_COUNT)
+        at = store.covered_until
+        taken = 0
+        while at < store.written_until:
+            at = store.scan(at, batch)
+            taken += take_in(batch)
+        batch.clear()
+        store.note_covered()
+        return taken
+
+    # Wake
+
+    def watch(self, queue_ref: int, on: bool) -> None:  # noqa: FBT001  # a switch
+        """Report the growth of a queue in `take_grown`, or no longer."""
+        self.store.watch(queue_ref, on=on)
+
+    def take_grown(self, into: list[int]) -> int:
+        """Append the watched queues that grew since the last call to `into`."""
+        return self.store.take_grown(into)
+
+    def step(self, now_ms: int) -> bool:  # noqa: ARG002  # others go by it
+        """Go on with what `retire` began, and have what the next message is written to ready."""
+        if self._is_retiring:
+            self._is_retiring = self.store.retention.step()
+        if self.store.touch_ahead():
+            self.request_pages()
+        return self._is_retiring
+
+    # Durability
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether the disk has refused a sync."""
+        return self.durability.is_failed
+
+    def when_stored(self, then: Callable[[], None]) -> None:
+        """Call back after the flush that covers all messages so far; without `is_sync` at once."""
+        self.durability.when_stored(then)
+
+    def when_durable(self, then: Callable[[], None]) -> None:
+        """Call back after the flush that covers messages and acknowledgements so far; without `is_sync` at once."""
+        self.durability.when_durable(then)
+
+    def when_kept(self, then: Callable[[], None]) -> None:
+        """Call back after the commit that covers the changes of tables so far."""
+        self.durability.when_kept(then)
+
+    # What is remembered besides
+
+    def table(self, name: str) -> Table:
+        """Return the durable table `name`."""
+        return self.store.table(name)
+
+    def places(self, name: str) -> Places:
+        """Return the file of places `name`."""
+        return self.store.places(name)
+
+    def journal(self, name: str) -> Journal:
+        """Return the journal `name`."""
+        return self.store.journal(name)
+
+    # Retention
+
+    def hold(self, positions: Holder) -> None:
+        """Keep what `positions` names from retention."""
+        self._holders.append(positions)
+
+    def retire(self, now_ms: int) -> int:
+        """Begin to let go of segments that are due; return how many went since the last call."""
+        retention = self.store.retention
+        retention.begin(now_ms, self._holders)
+        self._is_retiring = retention.step()
+        return retention.take_dropped()
+
+    def figures(self) -> EngineFigures:
+        """Return what the store counts."""
+        store = self.store
+        return EngineFigures(
+            messages_stored=store.message_count,
+            dispatches=store.dispatch_count,
+            queues=store.queue_count(),
+            log_bytes=store.log_bytes(),
+            log_bytes_punched=store.retention.bytes_punched,
+            records_damaged=store.damaged_count,
+            damage_beside=store.damage_beside(),
+        )

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from core.errors import FlushFailedError, StoreClosedError
+from core.settings import StoreSettings
+from core.store.embedded import EmbeddedEngine
+from tests.support.store import NOW_MS, make_batch, open_store, publish
+
+AGED_MS = NOW_MS + 1000 * 3_600_000
+
+
+@pytest.fixture
+def engine(tmp_path):
+    engine = EmbeddedEngine(open_store(tmp_path), is_sync=False)
+    yield engine
+    engine.store.close()
+
+
+def fill(engine, key, count):
+    """Publish a kilobyte a message, flushing so that full segments get their index."""
+    route = engine.make_route(b"T", 0, b"", [key])
+    for _ in range(count):
+        publish(engine.store, route, b"x" * 1_000)
+        engine.store.flush()
+        engine.store.prepare()
+    return engine.find_queue(key)
+
+
+def test_room_and_limits_are_the_stores(tmp_path):
+    settings = StoreSettings(segment_bytes=65_536, disk_free_bytes_min=5 << 20, message_bytes_max=4_096)
+    engine = EmbeddedEngine.open(tmp_path, settings, now_ms=NOW_MS)
+    assert (engine.room.free_bytes_min, engine.message_bytes_max) == (5 << 20, 4_096)
+    engine.store.close()
+
+
+def test_figures_say_what_was_stored(engine):
+    fill(engine, b"%LMQ%q", 3)
+    figures = engine.figures()
+    assert (figures.messages_stored, figures.dispatches, figures.queues) == (3, 3, 2)
+    assert figures.log_bytes > 0
+    assert figures.records_damaged == 0
+
+
+def test_retiring_goes_on_in_the_steps_that_follow_and_stops_at_what_is_held(engine):
+    queue_ref = fill(engine, b"%LMQ%q", 400)
+    held = [(queue_ref, 0)]
+    engine.hold(lambda: held)
+    assert engine.retire(AGED_MS) == 0
+    while engine.step(AGED_MS):
+        pass
+    assert engine.min_offset(queue_ref) == 0
+    held.clear()
+    count = engine.retire(AGED_MS)
+    while engine.step(AGED_MS):
+        pass
+    assert count + engine.retire(AGED_MS) > 2
+    assert 0 < engine.min_offset(queue_ref) < engine.max_offset(queue_ref) == 400
+
+
+def test_what_no_table_covers_is_given_once(engine):
+    fill(engine, b"%LMQ%q", 3)
+    engine.store.note_covered()
+    fill(engine, b"%LMQ%q", 2)
+    assert engine.replay_uncovered(lambda batch: batch.count) == 2
+    assert engine.replay_uncovered(lambda batch: batch.count) == 0
+
+
+def test_nothing_is_taken_after_a_refused_sync(engine):
+    batch = make_batch([(engine.make_route(b"T", 0, b"", []), b"x")])
+    engine.append_batch(batch, NOW_MS)
+    engine.durability.begin_flush()
+    engine.durability.end_flush(FlushFailedError("EIO"))
+    with pytest.raises(StoreClosedError):
+        engine.append_batch(batch, NOW_MS)
+    assert batch.appended == 0
+    assert engine.is_failed
