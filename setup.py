@@ -59,6 +59,7 @@ COMPILED = [
     "gateway/net/endpoint.py",
     "gateway/net/streams/plain.py",
     "gateway/net/transport.py",
+    "gateway/net/layered_transport.py",
     "gateway/mqtt/publish_properties.py",
     "gateway/mqtt/codec.py",
     "gateway/mqtt/inflight.py",

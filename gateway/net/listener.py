@@ -12,6 +12,8 @@ from typing import cast
 
 from gateway.address import format_address
 from gateway.net.endpoint import Endpoint
+from gateway.net.layered_transport import LayeredTransport
+from gateway.net.streams.layer import LayerFactory
 from gateway.net.transport import SocketTransport
 
 LOGGER = logging.getLogger(__name__)
@@ -35,11 +37,14 @@ class ListenError(Exception):
 class Listener:
     """One listening address of a door, which may have several: `name` is what its setting and operators call it."""
 
-    def __init__(self, name: str, endpoint: Endpoint, host: str, port: int) -> None:
+    def __init__(
+        self, name: str, endpoint: Endpoint, host: str, port: int, make_layers: LayerFactory | None = None
+    ) -> None:
         self._name = name
         self._endpoint = endpoint
         self._host = host
         self._port = port
+        self._make_layers = make_layers
         self._servers: list[asyncio.Server] = []
         self._sockets: list[socket.socket] = []  # ours too: the kernel keeps who comes while no server listens
         self._resuming: asyncio.Task[None] | None = None
@@ -64,7 +69,9 @@ class Listener:
         return str(bound[0]), int(bound[1])
 
     def _connect(self) -> asyncio.Protocol:
-        return cast("asyncio.Protocol", SocketTransport(self._endpoint))
+        if self._make_layers is None:
+            return cast("asyncio.Protocol", SocketTransport(self._endpoint))
+        return cast("asyncio.Protocol", LayeredTransport(self._endpoint, self._make_layers))
 
     def pause(self) -> None:
         """Accept no more until `resume`; who comes meanwhile waits."""

@@ -9,6 +9,7 @@ cdef class Transport:
     cdef public str end_reason
     cdef public str peer
     cdef public bytes peer_host
+    cdef public str peer_name
     cdef public bint is_writable
 
     cpdef write(self, data)

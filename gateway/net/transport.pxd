@@ -26,11 +26,19 @@ cdef class SocketTransport(Transport):
     cdef long long _watched_at
     cdef public long long timer_slot
 
-    @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, stream=PlainStream, timer=CoarseTimer)
+    cdef _begin(self, str host)
+
+    @cython.locals(endpoint=Endpoint)
+    cdef _connect(self)
+
+    @cython.locals(endpoint=Endpoint, stream=PlainStream, timer=CoarseTimer)
     cpdef data_received(self, bytes data)
 
-    @cython.locals(endpoint=Endpoint, handler=ConnectionHandler, shares=Shares, now_ms="long long")
+    @cython.locals(endpoint=Endpoint, shares=Shares, now_ms="long long")
     cdef _work(self, bytes data)
+
+    @cython.locals(handler=ConnectionHandler)
+    cdef bint _take(self, bytes data, long long now_ms) except -1
 
     cdef _wait(self)
 
@@ -39,11 +47,19 @@ cdef class SocketTransport(Transport):
     @cython.locals(is_read=bint)
     cdef _set_read(self)
 
+    cdef bint _is_open(self) except -1
+
     cdef bint _may_take(self) except -1
 
     cdef bint _has_left(self) except -1
 
     cdef bint _is_ending(self) except -1
+
+    cdef _tell_lost(self, str reason)
+
+    cdef _say_end(self)
+
+    cpdef finish(self)
 
     cpdef next_deadline_ms(self)
 

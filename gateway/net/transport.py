@@ -92,6 +92,15 @@ class SocketTransport(Transport):
         self._stream = PlainStream(sock)
         sock.set_write_buffer_limits(HIGH_WATER_BYTES, LOW_WATER_BYTES)
         endpoint.table.add(self)
+        self._begin(host)
+
+    def _begin(self, host: str) -> None:
+        """Have the door answer the peer, whose host is `host`, as soon as its bytes can reach the handler: now."""
+        del host
+        self._connect()
+
+    def _connect(self) -> None:
+        endpoint = self._endpoint
         LOGGER.info("connected conn=%d door=%s peer=%s", self.conn_id, self.door, self.peer)
         try:
             self._handler = endpoint.connect(self)
@@ -102,8 +111,7 @@ class SocketTransport(Transport):
 
     def data_received(self, data: bytes) -> None:
         """Hand the bytes to the handler; the clock is read here, once."""
-        handler = self._handler
-        if handler is None or self._close_until_ms:
+        if not self._is_open():
             return
         endpoint = self._endpoint
         if not self._is_known:
@@ -127,23 +135,27 @@ class SocketTransport(Transport):
 
     def _work(self, data: bytes) -> None:
         """Let the handler work for a share: with `data`, or without any go on with what it left."""
-        handler = self._handler
-        assert handler is not None
         endpoint = self._endpoint
         shares = endpoint.shares
         now_ms = endpoint.turns.begin_read(len(data))
         shares.begin(self)
         try:
-            self._has_more = handler.on_data(data, now_ms) if data else handler.go_on(now_ms)
+            self._has_more = self._take(data, now_ms)
         except Exception as error:
             self._has_more = False
             self._fail(error)
         if shares.end(self) or self._has_more:
             self._wait()
 
+    def _take(self, data: bytes, now_ms: int) -> bool:
+        """Give the handler the socket's bytes, or have it go on without any; return whether it left something."""
+        handler = self._handler
+        assert handler is not None
+        return handler.on_data(data, now_ms) if data else handler.go_on(now_ms)
+
     def _wait(self) -> None:
         """Go on in another turn, and read nothing before."""
-        if not self._is_waiting and self._handler is not None and not self._close_until_ms:
+        if not self._is_waiting and self._is_open():
             self._is_waiting = True
             self._endpoint.shares.wait(self)
         self._set_read()
@@ -151,7 +163,7 @@ class SocketTransport(Transport):
     def go_on(self) -> None:
         """Work for a share of this turn; called by the loop's `Shares`."""
         self._is_waiting = False
-        if self._handler is None or self._close_until_ms:
+        if not self._is_open():
             return
         if self._may_take():  # else it goes on when it may
             if self._has_more:
@@ -172,6 +184,10 @@ class SocketTransport(Transport):
                 self._socket.resume_reading()
             else:
                 self._socket.pause_reading()
+
+    def _is_open(self) -> bool:
+        """Return whether the peer's bytes count."""
+        return self._handler is not None and not self._close_until_ms
 
     def _may_take(self) -> bool:
         """Return whether the handler may be given bytes."""
@@ -220,6 +236,9 @@ class SocketTransport(Transport):
                 handler.on_closed(endpoint.clock.now_ms())
             except Exception:
                 LOGGER.exception("closing failed conn=%d peer=%s", self.conn_id, self.peer)
+        self._tell_lost(reason)
+
+    def _tell_lost(self, reason: str) -> None:
         LOGGER.info("disconnected conn=%d door=%s peer=%s reason=%s", self.conn_id, self.door, self.peer, reason)
 
     def pause_writing(self) -> None:
@@ -275,6 +294,7 @@ class SocketTransport(Transport):
     def close(self) -> None:
         """Send what was written, for 5 s at most, then close."""
         if self._socket is not None and not self._close_until_ms:
+            self._say_end()
             self._close_until_ms = self._end_until_ms or self._endpoint.clock.now_ms() + LINGER_MS
             self._socket.close()
             self._endpoint.timer.watch(self)
@@ -289,9 +309,13 @@ class SocketTransport(Transport):
             return
         if not self._is_read:
             sock.resume_reading()
+        self._say_end()
         self._close_until_ms = self._endpoint.clock.now_ms() + LINGER_MS
         sock.write_eof()
         self._endpoint.timer.watch(self)
+
+    def _say_end(self) -> None:
+        """Tell the peer that nothing more is sent, where more than the end of the bytes says so."""
 
     def abort(self) -> None:
         """Close now."""

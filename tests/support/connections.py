@@ -164,16 +164,16 @@ class Site:
         await handler.until("data")
         return client, handler
 
-    async def connect(self):
+    async def connect(self, **tls):
         """Return a client's reader and writer."""
-        return await asyncio.open_connection(*self.address)
+        return await asyncio.open_connection(*self.address, **tls)
 
 
 @asynccontextmanager
-async def open_site(limits=None, clock=None):
+async def open_site(limits=None, clock=None, make_layers=None):
     """Yield a listening site; everything is closed at the end."""
     site = Site(limits or ConnectionLimits(), clock)
-    listener = Listener("test", site.endpoint, "127.0.0.1", 0)
+    listener = Listener("test", site.endpoint, "127.0.0.1", 0, make_layers)
     site.address = await listener.start()
     site.timer.start(asyncio.get_running_loop())
     try:

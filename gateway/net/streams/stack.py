@@ -1,0 +1,87 @@
+"""The layers of one connection, one on the other; the lowest meets the socket."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.net.streams.layer import Layer, Peer
+
+
+class Stack:
+    """A stream inside streams; to its user it is like one layer.
+
+    Args:
+        layers: From the socket up, at least one.
+    """
+
+    __slots__ = ("_layers", "_said", "is_ended", "is_open", "peer")
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        self._layers = list(layers)
+        self._said: list[bytes] = []  # what layers have to say, as it goes to the socket
+        self.is_open = False
+        self.is_ended = False  # the peer sends no more
+        self.peer = Peer()  # whole once it is open
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no layer changes a byte any more: the socket's bytes are the handler's."""
+        return not self._layers
+
+    def receive_data(self, data: bytes) -> bytes:
+        """Take the socket's bytes; return those for the handler.
+
+        Raises:
+            StreamError: As a layer's.
+        """
+        if self.is_ended:
+            return b""
+        for number, layer in enumerate(self._layers):
+            try:
+                data = layer.receive_data(data)
+            finally:
+                self._say(number, layer)
+            self.is_ended = self.is_ended or layer.is_ended
+            if not data:
+                break
+        if not self.is_open:
+            self._look_whether_open()
+        return data
+
+    def _look_whether_open(self) -> None:
+        self.is_open = all(layer.is_open for layer in self._layers)
+        for layer in list(self._layers):
+            if self.is_open or layer.is_done:
+                self.peer = layer.peer(self.peer)
+            if layer.is_done:
+                self._layers.remove(layer)
+
+    def send(self, data: bytes | bytearray | memoryview) -> bytes | bytearray | memoryview:
+        """Return the socket's bytes that carry `data`.
+
+        Raises:
+            StreamError: As a layer's.
+        """
+        for layer in reversed(self._layers):
+            data = layer.send(data)
+        return data
+
+    def close(self) -> None:
+        """Have each layer say that nothing more is sent, the highest first."""
+        for number in range(len(self._layers) - 1, -1, -1):
+            layer = self._layers[number]
+            layer.close()
+            self._say(number, layer)
+
+    def data_to_send(self) -> bytes:
+        """Return, once, what the layers themselves have to say."""
+        said, self._said = self._said, []
+        return b"".join(said)
+
+    def _say(self, number: int, layer: Layer) -> None:
+        """Note what a layer has to say, carried by those below it."""
+        data: bytes | bytearray | memoryview = layer.data_to_send()
+        if data:
+            for lower in reversed(self._layers[:number]):
+                data = lower.send(data)
+            self._said.append(bytes(data))

@@ -1,0 +1,290 @@
+"""TLS without sockets: a client's `SSLObject` on the other side."""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+import warnings
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from hypothesis import given, settings, strategies as st
+
+from gateway.net.streams.layer import Peer, StreamError
+from gateway.net.streams.tls import TlsError, TlsLayer, common_name, make_context
+from tests.support.certificates import authority_file, client_context, client_files, issue, make_files, server_files
+
+
+class Client:
+    """The other end."""
+
+    def __init__(self, context, host="127.0.0.1"):
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.object = context.wrap_bio(self.incoming, self.outgoing, server_hostname=host)
+
+    def step(self):
+        """Go on with the handshake; return whether it is through."""
+        try:
+            self.object.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        return True
+
+    def read(self):
+        try:
+            return self.object.read(1 << 20)
+        except ssl.SSLWantReadError:
+            return b""
+
+
+def shake_hands(layer, client, size=1 << 20):
+    """Exchange what both have to say, at most `size` bytes at a time, until both are open."""
+    got = bytearray()
+    for _ in range(20):
+        client.step()
+        sent = client.outgoing.read()
+        for at in range(0, len(sent), size):
+            got += layer.receive_data(sent[at : at + size])
+        client.incoming.write(layer.data_to_send())
+        if layer.is_open and client.step() and not client.outgoing.pending:
+            return bytes(got)
+    raise AssertionError("the handshake has no end")
+
+
+def connected(version=None, **files):
+    layer = TlsLayer(make_context(make_files(**files)))
+    client = Client(client_context(version=version))
+    shake_hands(layer, client)
+    return layer, client
+
+
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_bytes_go_both_ways_after_a_handshake_however_it_is_cut(version, size):
+    layer = TlsLayer(make_context(make_files()))
+    client = Client(client_context(version=version))
+    assert shake_hands(layer, client, size) == b""
+    assert client.object.version() == version.name.replace("_", ".")
+    client.object.write(b"hello")
+    assert layer.receive_data(client.outgoing.read()) == b"hello"
+    client.incoming.write(layer.send(memoryview(bytearray(b"and you"))))
+    assert client.read() == b"and you"
+    assert layer.send(b"") == b""
+
+
+def test_one_read_of_many_records_gives_one_piece():
+    layer, client = connected()
+    sent = bytes(range(256)) * 1_000
+    for at in range(0, len(sent), 10_000):
+        client.object.write(sent[at : at + 10_000])
+    assert layer.receive_data(client.outgoing.read()) == sent
+    client.incoming.write(layer.send(sent))
+    got = bytearray()
+    while part := client.read():
+        got += part
+    assert got == sent
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_both_ends_tell_each_other_that_nothing_more_comes(version):
+    layer, client = connected(version)
+    client.object.write(b"bye")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.object.unwrap()
+    assert layer.receive_data(client.outgoing.read()) == b"bye"
+    assert layer.is_ended
+    if version is ssl.TLSVersion.TLSv1_3:  # before it the end of one side is the end of both
+        client.incoming.write(layer.send(b"still here"))
+    layer.close()
+    layer.close()
+    client.incoming.write(layer.data_to_send())
+    if version is ssl.TLSVersion.TLSv1_3:
+        assert client.read() == b"still here"
+    client.object.unwrap()
+
+
+def test_a_layer_that_is_not_open_ends_without_a_word():
+    layer = TlsLayer(make_context(make_files()))
+    layer.close()
+    assert layer.data_to_send() == b""
+
+
+@pytest.mark.parametrize(
+    "said", [b"\x10\x0e\x00\x04MQTT\x04\x02\x00\x0a\x00\x02ab", b"AMQP\x00\x00\x09\x01", b"GET / HTTP/1.1\r\n\r\n"]
+)
+def test_what_is_not_tls_is_refused(said):
+    layer = TlsLayer(make_context(make_files()))
+    with pytest.raises(StreamError, match=r"tls: (wrong version number|http request)"):
+        layer.receive_data(said)
+
+
+def test_old_versions_are_refused_with_an_alert():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context = client_context(version=ssl.TLSVersion.TLSv1_1)
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    client = Client(context)
+    client.step()
+    layer = TlsLayer(make_context(make_files()))
+    with pytest.raises(StreamError, match="tls: unsupported protocol"):
+        layer.receive_data(client.outgoing.read())
+    assert layer.data_to_send()[0] == 0x15  # an alert
+
+
+def test_a_client_that_does_not_trust_the_server_says_so():
+    layer = TlsLayer(make_context(make_files()))
+    client = Client(client_context(trusts="second"))
+    client.step()
+    layer.receive_data(client.outgoing.read())
+    client.incoming.write(layer.data_to_send())
+    with pytest.raises(ssl.SSLCertVerificationError):
+        client.step()
+    with pytest.raises(StreamError, match="tls: tlsv1 alert unknown ca"):
+        layer.receive_data(client.outgoing.read())
+
+
+def try_client(*, shows, version, is_required=True):
+    layer = TlsLayer(make_context(make_files(client_ca=authority_file(), is_client_required=is_required)))
+    shake_hands(layer, Client(client_context(shows=shows, version=version)))
+    return layer.peer(Peer()).name
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_name_in_a_verified_certificate_is_known(version):
+    assert try_client(shows=client_files(), version=version) == "sensor-1"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("shows", "reason"),
+    [
+        (None, "peer did not return a certificate"),
+        (("sensor-1", "second", False), "certificate verify failed: .*(unable to get local issuer|self.signed)"),
+        (("sensor-1", "first", True), "certificate verify failed: certificate has expired"),
+    ],
+)
+def test_a_client_without_the_right_certificate_is_refused(version, shows, reason):
+    shown = None if shows is None else client_files(shows[0], shows[1], is_expired=shows[2])
+    with pytest.raises(StreamError, match=f"tls: {reason}"):
+        try_client(shows=shown, version=version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_certificate_that_is_not_required_may_be_missing_but_not_wrong(version):
+    assert try_client(shows=None, version=version, is_required=False) == ""
+    assert try_client(shows=client_files(), version=version, is_required=False) == "sensor-1"
+    with pytest.raises(StreamError, match="certificate verify failed"):
+        try_client(shows=client_files(of="second"), version=version, is_required=False)
+
+
+def test_a_peer_without_tls_is_let_through_as_it_is_where_that_is_allowed():
+    layer = TlsLayer(make_context(make_files()), is_optional=True)
+    assert layer.receive_data(b"\x00\x00\x01\x00") == b"\x00\x00\x01\x00"
+    assert layer.is_open
+    assert layer.is_done
+    assert layer.peer(Peer(name="x")).name == "x"
+    assert layer.data_to_send() == b""
+
+
+def test_a_peer_with_tls_is_served_by_it_where_it_need_not_be():
+    layer = TlsLayer(make_context(make_files()), is_optional=True)
+    client = Client(client_context())
+    shake_hands(layer, client, 1)
+    client.object.write(b"hello")
+    assert layer.receive_data(client.outgoing.read()) == b"hello"
+    assert not layer.is_done
+
+
+def test_damaged_records_end_the_stream_with_an_alert():
+    layer, client = connected()
+    client.object.write(b"hello")
+    record = bytearray(client.outgoing.read())
+    record[-1] ^= 1
+    with pytest.raises(StreamError, match="tls: decryption failed or bad record mac"):
+        layer.receive_data(bytes(record))
+    assert layer.data_to_send()
+    with pytest.raises(StreamError):
+        layer.send(b"x")
+
+
+def test_renegotiation_is_refused():
+    assert make_context(make_files()).options & ssl.OP_NO_RENEGOTIATION
+
+
+@settings(max_examples=300)
+@given(st.binary(min_size=1, max_size=2_000), st.integers(0, 2))
+def test_any_bytes_are_refused_or_wait(data, kind):
+    layer = TlsLayer(make_context(make_files()))
+    hello = Client(client_context())
+    hello.step()
+    first = hello.outgoing.read()
+    prefix = (b"", b"\x16\x03\x01" + len(data).to_bytes(2), first[:60])[kind]
+    with contextlib.suppress(StreamError):
+        assert layer.receive_data(prefix + data) == b""
+    assert not layer.is_open
+
+
+def test_a_handshake_that_grows_without_end_is_refused():
+    layer = TlsLayer(make_context(make_files()))
+    with pytest.raises(StreamError):
+        for _ in range(1_000):
+            layer.receive_data(b"\x16\x03\x01\x40\x00\x01\xff\xff\xff" + bytes(16_380))
+
+
+# Files
+
+
+def test_files_that_cannot_be_used_are_named(tmp_path):
+    certificate, key = server_files()
+    other = issue(tmp_path / "other")[1]
+    text = tmp_path / "text.pem"
+    text.write_text("nothing")
+    with pytest.raises(TlsError, match=rf"cannot read {tmp_path}/none and {key}: No such file"):
+        make_context(make_files(certificate=tmp_path / "none"))
+    with pytest.raises(TlsError, match=rf"cannot use {certificate} and {other}: key values mismatch"):
+        make_context(make_files(key=other))
+    with pytest.raises(TlsError, match=rf"cannot use {text}: "):
+        make_context(make_files(certificate=text, key=None))
+    with pytest.raises(TlsError, match=rf"cannot use {text}: "):
+        make_context(make_files(client_ca=text))
+    with pytest.raises(TlsError, match="no cipher of 'FOO' is known"):
+        make_context(make_files(ciphers="FOO"))
+
+
+def test_a_key_with_a_pass_phrase_is_refused_and_nobody_is_asked_for_it(tmp_path):
+    certificate, key = server_files()
+    loaded = serialization.load_pem_private_key(key.read_bytes(), None)
+    locked = tmp_path / "locked.pem"
+    locked.write_bytes(
+        loaded.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"secret"),
+        )
+    )
+    with pytest.raises(TlsError, match=rf"cannot use {certificate} and {locked}: the key has a pass phrase"):
+        make_context(make_files(key=locked))
+
+
+def test_certificate_and_key_may_be_in_one_file(tmp_path):
+    both = tmp_path / "both.pem"
+    both.write_bytes(b"".join(path.read_bytes() for path in server_files()))
+    layer = TlsLayer(make_context(make_files(certificate=both, key=None)))
+    shake_hands(layer, Client(client_context()))
+
+
+def test_ciphers_are_those_of_the_setting():
+    layer, client = connected(
+        ssl.TLSVersion.TLSv1_2, ciphers="ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
+    )
+    assert "CHACHA20" in client.object.cipher()[0]
+    assert layer.is_open
+
+
+def test_a_certificate_without_a_common_name_names_nobody():
+    assert common_name({}) == ""
+    assert common_name({"subject": ((("organizationName", "x"),), (("commonName", "me"),))}) == "me"
+    assert common_name({"subject": ((("organizationName", "x"),),)}) == ""
