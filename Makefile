@@ -6,7 +6,7 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := requirements/constraints.txt
-COMPILED_SOURCES := $(shell find core gateway spark_analytics -name '*.pxd' -o -name '*.h' 2>/dev/null) setup.py
+COMPILED_SOURCES := $(shell find core gateway lmq spark_analytics -name '*.pxd' -o -name '*.h' 2>/dev/null) setup.py
 COMPILED_SOURCES += $(wildcard $(patsubst %.pxd,%.py,$(filter %.pxd,$(COMPILED_SOURCES))))
 PURE := build/pure
 COPY_SOURCES = git ls-files -co --exclude-standard | while read -r file; do [ -f "$$file" ] && echo "$$file"; done \
@@ -65,7 +65,7 @@ build: setup-check ## wheel and source archive in dist/
 
 clean: ## remove what was built; .venv and data stay
 	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	@find core gateway spark_analytics \( -name '*.so' -o -name '*.c' \) -delete
+	@find core gateway lmq spark_analytics \( -name '*.so' -o -name '*.c' \) -delete
 	@rm -f $(VENV)/.compiled
 
 lock: ## write requirements/constraints.txt anew, from the newest versions that pyproject.toml allows

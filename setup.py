@@ -18,6 +18,8 @@ from setuptools.errors import BaseError, CCompilerError
 
 # Plain Python modules with a .pxd beside them, in the order of the layers.
 COMPILED = [
+    "lmq/remoting/commands.py",
+    "lmq/remoting/frames.py",
     "core/cache_budget.py",
     "core/message.py",
     "core/metrics.py",
@@ -88,7 +90,6 @@ COMPILED = [
     "gateway/amqp/consuming.py",
     "gateway/amqp/publishing.py",
     "gateway/amqp/handler.py",
-    "gateway/rocketmq/commands.py",
     "gateway/rocketmq/fields.py",
     "gateway/rocketmq/codec.py",
     "gateway/rocketmq/send_run.py",
@@ -166,16 +167,19 @@ class AllOrNothing(build_ext):
         from Cython.Build import cythonize  # reads the option
 
         shared = Path(SOURCES[SHARED])
-        written = cythonize(
-            [Extension(extension.name, [SOURCES[extension.name]], include_dirs=["."]) for extension in self.extensions],
-            compiler_directives=DIRECTIVES,
-            quiet=True,
-            nthreads=self.parallel or 0,
-            force=not shared.exists() or shared.stat().st_mtime < Path(__file__).stat().st_mtime,
-            shared_utility_qualified_name=SHARED,
-        )
-        for extension, one in zip(self.extensions, written, strict=True):
-            extension.sources, extension.depends = one.sources, one.depends
+        of_lmq = [extension for extension in self.extensions if extension.name.startswith("lmq.")]
+        others = [extension for extension in self.extensions if not extension.name.startswith("lmq.")]
+        for extensions, shares in ((of_lmq, None), (others, SHARED)):  # lmq must not import core
+            written = cythonize(
+                [Extension(extension.name, [SOURCES[extension.name]], include_dirs=["."]) for extension in extensions],
+                compiler_directives=DIRECTIVES,
+                quiet=True,
+                nthreads=self.parallel or 0,
+                force=not shared.exists() or shared.stat().st_mtime < Path(__file__).stat().st_mtime,
+                shared_utility_qualified_name=shares,
+            )
+            for extension, one in zip(extensions, written, strict=True):
+                extension.sources, extension.depends = one.sources, one.depends
 
 
 if __name__ == "__main__":  # Cython's processes import this file

@@ -40,7 +40,7 @@ def _find_cause(source: Path) -> str:
 
 def _is_outdated(name: str, module: object) -> bool:
     """Return whether a module, if it is ours, was compiled from an older source than the one beside it."""
-    if not name.startswith(("core.", "gateway.")):  # others may be anything, without a file or a name
+    if not name.startswith(("core.", "gateway.", "lmq.")):  # others may be anything, without a file or a name
         return False
     path = Path(str(getattr(module, "__file__", None) or ""))
     source = path.with_name(f"{path.name.partition('.')[0]}.py") if path.suffix == ".so" else path

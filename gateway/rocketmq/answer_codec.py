@@ -16,8 +16,8 @@ from core.properties import (
     INNER_MULTI_QUEUE_OFFSET,
     PROPERTIES_BYTES_MAX,
 )
-from gateway.rocketmq.commands import VERSION
 from gateway.rocketmq.send_run import SendRun, SendTarget
+from lmq.remoting.commands import VERSION
 
 REGION = b"DefaultRegion"
 _BINARY = 1

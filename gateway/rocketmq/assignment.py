@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from core.lmq.queue_name import is_light
 from gateway.rocketmq.client_table import ClientTable, read_object
-from gateway.rocketmq.commands import Command, answer, encode_json
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.topic_table import TopicTable
+from lmq.remoting.commands import Command, answer, encode_json
+from lmq.remoting.response_codes import ResponseCode
 
 POP = "POP"
 NO_POP = "POP is not supported by this broker: consume with PULL (clientRebalance, or message request mode PULL)"

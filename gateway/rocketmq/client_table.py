@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from gateway.rocketmq.commands import FLAG_ONE_WAY, Command, answer, encode_command, encode_json
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field
-from gateway.rocketmq.request_codes import RequestCode
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.tag_filter import TAG, Subscription, parse_tag_filter
+from lmq.remoting.commands import FLAG_ONE_WAY, Command, answer, encode_command, encode_json
+from lmq.remoting.request_codes import RequestCode
+from lmq.remoting.response_codes import ResponseCode
 
 LOCK_MS = 60_000  # a lock that is not renewed for so long may be taken by another client
 GROUPS_MAX = 256  # of one client, as producer and consumer each

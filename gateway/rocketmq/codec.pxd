@@ -5,20 +5,8 @@ from core cimport octets
 cdef int _FIELDS
 cdef long long _NO_INTEGER
 cdef unsigned int _BINARY
-cdef Py_ssize_t _PREFIX_BYTES
 cdef Py_ssize_t _BINARY_START
 cdef dict _FIELD_NAMES
-
-
-cdef class Frames:
-    cdef public Py_ssize_t capacity
-    cdef public Py_ssize_t count
-    cdef public object buf
-    cdef public int[::1] code
-    cdef public int[::1] header_type
-    cdef public int[::1] header_start
-    cdef public int[::1] header_end
-    cdef public int[::1] body_end
 
 
 cdef class SendHeader:
@@ -29,17 +17,6 @@ cdef class SendHeader:
     cdef public int[::1] start
     cdef public int[::1] end
 
-
-@cython.locals(
-    view="const unsigned char[::1]", count=Py_ssize_t, end=Py_ssize_t, start=Py_ssize_t, size="unsigned int",
-    word="unsigned int", header_bytes="unsigned int", header_type="unsigned int",
-)
-cpdef Py_ssize_t cut_frames(
-    const unsigned char[::1] buf, Py_ssize_t pos, Frames frames, unsigned int frame_bytes_max
-) except -1
-
-@cython.locals(code=int)
-cdef int _peek_code(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, unsigned int header_type) except -1
 
 @cython.locals(field=int)
 cpdef bint read_header(

@@ -1,4 +1,4 @@
-"""Cut frames from what a socket gave, and read the headers of sends in place, in both encodings.
+"""Read the headers of sends in place, in both encodings.
 
 A header of the shape that clients send is read without an object; one with anything else in it is left to
 `commands.decode_header`, which has the last word on whether it is malformed. Positions are in the frame's buffer.
@@ -11,15 +11,12 @@ from __future__ import annotations
 from array import array
 
 from core import octets
-from gateway.rocketmq.errors import FrameError
 
-FRAMES_MAX = 1024  # frames cut at a time
 FIELDS = 14  # of a send, by the letter that the second version's header gives them, from `a`
 NO_INTEGER = -(1 << 62)
 _FIELDS = FIELDS
 _NO_INTEGER = NO_INTEGER
 _BINARY = 1
-_PREFIX_BYTES = 8
 _BINARY_START = 13  # code, language, version, opaque, flag
 FIELD_NAMES = {
     b"producerGroup": 0,
@@ -41,23 +38,6 @@ FIELD_NAMES = {
 _FIELD_NAMES = FIELD_NAMES
 
 
-class Frames:
-    """Frames cut from `buf`: columns of positions; a body lies from `header_end` to `body_end`.
-
-    `code` is the request code where it could be told from the header's start, else 0.
-    """
-
-    def __init__(self, capacity: int = FRAMES_MAX) -> None:
-        self.capacity = capacity
-        self.count = 0
-        self.buf: bytes | bytearray | memoryview = b""
-        self.code = array("i", bytes(4 * capacity))
-        self.header_type = array("i", bytes(4 * capacity))
-        self.header_start = array("i", bytes(4 * capacity))
-        self.header_end = array("i", bytes(4 * capacity))
-        self.body_end = array("i", bytes(4 * capacity))
-
-
 class SendHeader:
     """One send's header: its numbers, and where each field's text lies (`start` is -1 for a field that is absent)."""
 
@@ -68,55 +48,6 @@ class SendHeader:
         self.flag = 0
         self.start = array("i", bytes(4 * FIELDS))
         self.end = array("i", bytes(4 * FIELDS))
-
-
-def cut_frames(buf: bytes | bytearray | memoryview, pos: int, frames: Frames, frame_bytes_max: int) -> int:
-    """Cut whole frames from `buf` at `pos` into `frames`; return the position after the last.
-
-    Raises:
-        FrameError: The first frame at `pos` is malformed. (Those before a malformed one are given first.)
-    """
-    count = 0
-    end = len(buf)
-    frames.count = 0
-    frames.buf = buf
-    while count < frames.capacity and pos + _PREFIX_BYTES <= end:
-        size = octets.read_u32(buf, pos)
-        word = octets.read_u32(buf, pos + 4)
-        header_bytes = word & 0xFFFFFF
-        header_type = word >> 24
-        if size > frame_bytes_max or header_bytes + 4 > size or header_type > _BINARY:
-            if count:
-                break
-            raise FrameError("impossible length or header type", pos)
-        if pos + 4 + size > end:
-            break
-        start = pos + _PREFIX_BYTES
-        frames.header_type[count] = header_type
-        frames.header_start[count] = start
-        frames.header_end[count] = start + header_bytes
-        frames.body_end[count] = pos + 4 + size
-        frames.code[count] = _peek_code(buf, start, start + header_bytes, header_type)
-        pos += 4 + size
-        count += 1
-    frames.count = count
-    return pos
-
-
-def _peek_code(buf: bytes | bytearray | memoryview, pos: int, end: int, header_type: int) -> int:
-    """Return the code that the header begins with, or 0 where it does not begin with one."""
-    if header_type == _BINARY:
-        return octets.read_u16(buf, pos) if end - pos >= 2 else 0
-    if end - pos < 12 or octets.read_u32(buf, pos) != 0x7B22636F:  # {"co
-        return 0
-    if octets.read_u32(buf, pos + 4) != 0x6465223A:  # de":
-        return 0
-    code = 0
-    pos += 8
-    while pos < end and 0x30 <= buf[pos] <= 0x39 and code < 100_000_000:
-        code = code * 10 + buf[pos] - 0x30
-        pos += 1
-    return code
 
 
 def read_header(

@@ -8,84 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.rocketmq.codec import Frames, cut_frames
-from gateway.rocketmq.commands import FRAME_PREFIX_BYTES, Command, decode_header
-from gateway.rocketmq.request_codes import RequestCode
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_run import SendRun
+from lmq.remoting.commands import Command
+from lmq.remoting.frames import FrameInput, Frames
+from lmq.remoting.request_codes import RequestCode
 
 CODE_UNSEEN = 0  # the header does not begin with its code
 MAYBE_SENDS = frozenset(
     (CODE_UNSEEN, RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE)
 )
-
-
-class FrameInput:
-    """Bytes as they come, cut into frames; the part of a frame that came so far is kept.
-
-    Args:
-        frames: Room for cut frames; may be shared by all that are not read at the same time.
-        frame_bytes_max: A longer frame is an error.
-    """
-
-    def __init__(self, frames: Frames, frame_bytes_max: int) -> None:
-        self.frames = frames
-        self._frame_bytes_max = frame_bytes_max
-        self._data: bytes | bytearray = b""
-        self._pos = 0
-        self._tail = bytearray()
-        self._wanted = 0  # bytes that the tail must have before it is looked at again
-
-    @property
-    def has_part(self) -> bool:
-        """Whether a part of a frame is there."""
-        return bool(self._tail)
-
-    def receive_data(self, data: bytes) -> None:
-        """Take bytes of the peer; to be followed by `cut` until it gives nothing."""
-        self._pos = 0
-        if not self._tail:
-            self._data = data
-            return
-        self._tail += data
-        if len(self._tail) >= self._wanted:
-            self._data, self._tail = self._tail, bytearray()
-
-    def cut(self) -> bool:
-        """Put the next frames into `frames`; return whether there were any.
-
-        Raises:
-            FrameError: The next frame is malformed.
-        """
-        self._pos = cut_frames(self._data, self._pos, self.frames, self._frame_bytes_max)
-        if self.frames.count:
-            return True
-        if self._pos < len(self._data):
-            self._keep_tail()
-        self._data, self._pos = b"", 0
-        return False
-
-    def _keep_tail(self) -> None:
-        self._tail = bytearray(memoryview(self._data)[self._pos :])
-        self._wanted = FRAME_PREFIX_BYTES
-        if len(self._tail) >= FRAME_PREFIX_BYTES:
-            self._wanted = 4 + int.from_bytes(self._tail[:4], "big")
-
-    def unread(self, i: int) -> None:
-        """Give back the frames from the `i`th of those that were cut last on: they are cut again."""
-        if i < self.frames.count:
-            self._pos = self.frames.header_start[i] - FRAME_PREFIX_BYTES
-
-    def decode(self, i: int) -> Command:
-        """Return the command of frame `i`.
-
-        Raises:
-            FrameError: Its header is malformed.
-        """
-        frames = self.frames
-        start, body = frames.header_start[i], frames.header_end[i]
-        header = bytes(frames.buf[start:body])
-        return decode_header(frames.header_type[i], header, bytes(frames.buf[body : frames.body_end[i]]))
 
 
 class Connection:

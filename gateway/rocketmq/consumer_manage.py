@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 from core.broker import Broker
 from core.message import StoredBatch
-from gateway.rocketmq.commands import Command, answer
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, flag_field, integer_field, text_field
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.topic_table import TopicTable, queue_key
+from lmq.remoting.commands import Command, answer
+from lmq.remoting.response_codes import ResponseCode
 
 YOUNG_LOG_BYTES = 1 << 30  # a queue whose first message lies no further back is young: new groups begin at its start
 NEVER_COMMITTED = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"  # clients look for no other text

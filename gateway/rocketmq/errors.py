@@ -1,4 +1,4 @@
-"""What can go wrong with a peer's bytes and requests, and the response code of each of the core's errors."""
+"""What can go wrong with a peer's requests, and the response code of each of the core's errors."""
 
 from __future__ import annotations
 
@@ -19,29 +19,8 @@ from core.errors import (
     StoreClosedError,
     StoreError,
 )
-from gateway.rocketmq.response_codes import ResponseCode
-
-
-class RemotingError(Exception):
-    """A peer's bytes or requests that the protocol does not allow."""
-
-
-class FrameError(RemotingError):
-    """Bytes that are no frame, or a header that is no header: the connection cannot go on."""
-
-    def __init__(self, reason: str, position: int = 0) -> None:
-        super().__init__(f"malformed frame at {position}: {reason}")
-        self.reason = reason
-        self.position = position
-
-
-class RecordError(RemotingError):
-    """Bytes in a pull answer that are no record."""
-
-    def __init__(self, reason: str, position: int) -> None:
-        super().__init__(f"malformed record at {position}: {reason}")
-        self.reason = reason
-        self.position = position
+from lmq.remoting.errors import RemotingError
+from lmq.remoting.response_codes import ResponseCode
 
 
 class CommandRefusedError(RemotingError):

@@ -1,4 +1,4 @@
-from gateway.rocketmq.commands cimport Command
+from lmq.remoting.commands cimport Command
 
 
 cpdef str text_field(Command request, str name)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gateway.rocketmq.commands import Command
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.response_codes import ResponseCode
+from lmq.remoting.commands import Command
+from lmq.remoting.response_codes import ResponseCode
 
 DIGITS_MAX = 20  # of 64 bits, with a sign
 OFFSET_MAX = (1 << 47) - 1  # what a place holds

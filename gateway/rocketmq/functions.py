@@ -7,11 +7,11 @@ from typing import Protocol
 
 from gateway.net.protocol import Transport
 from gateway.rocketmq.client_table import Client
-from gateway.rocketmq.commands import Command
 from gateway.rocketmq.message_query import Asker
-from gateway.rocketmq.request_codes import RequestCode
 from gateway.rocketmq.services import RocketmqServices
 from gateway.rocketmq.topic_admin import AdminPeer
+from lmq.remoting.commands import Command
+from lmq.remoting.request_codes import RequestCode
 
 
 class Peer(Asker, AdminPeer, Protocol):

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.topic_table import TopicRows
+from lmq.remoting.response_codes import ResponseCode
 
 GROUPS_MAX = 100_000  # that operators make, about 300 bytes each
 RETRY_QUEUES_MAX = 1_024

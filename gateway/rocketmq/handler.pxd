@@ -1,7 +1,7 @@
 import cython
 
 from gateway.net.protocol cimport ConnectionHandler, Transport
-from gateway.rocketmq.commands cimport Command, encode_command
+from lmq.remoting.commands cimport Command, encode_command
 from gateway.rocketmq.connection cimport Connection
 from gateway.rocketmq.pull cimport HeldPull, PullService
 

@@ -16,17 +16,19 @@ from gateway.auth.login_log import log_refusal
 from gateway.auth.recheck import TURNED_OUT
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.rocketmq.client_table import Client
-from gateway.rocketmq.commands import Command, answer, encode_command
 from gateway.rocketmq.connection import Connection
-from gateway.rocketmq.errors import CommandRefusedError, FrameError, response_code_of
+from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.functions import FUNCTIONS
+from gateway.rocketmq.not_built import NOT_BUILT
 from gateway.rocketmq.pull import HeldPull
-from gateway.rocketmq.request_codes import NOT_BUILT, RequestCode
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.send_route import Sender
 from gateway.rocketmq.send_run import SendRun
 from gateway.rocketmq.services import RocketmqServices
 from gateway.rocketmq.store_host import plain_host
+from lmq.remoting.commands import Command, answer, encode_command
+from lmq.remoting.errors import FrameError
+from lmq.remoting.request_codes import RequestCode
+from lmq.remoting.response_codes import ResponseCode
 
 LOGGER = logging.getLogger(__name__)
 

@@ -15,11 +15,11 @@ from core.broker import Broker
 from core.lmq.waiters import Reader
 from core.message import StoredBatch
 from gateway.rocketmq.answer_codec import pick_keyed
-from gateway.rocketmq.commands import Command, answer, encode_command
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import flag_field, integer_field, text_field
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.topic_table import TopicTable, queue_key
+from lmq.remoting.commands import Command, answer, encode_command
+from lmq.remoting.response_codes import ResponseCode
 
 STEP_COUNT = 4_096  # messages looked at in one step: about 1 ms compiled
 BATCH_COUNT = 1_024  # read at once

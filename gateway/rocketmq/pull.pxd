@@ -6,7 +6,7 @@ from core.lmq.waiters cimport Reader
 from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
 from gateway.rocketmq.answer_codec cimport copied_bytes_max, copy_records, pick_all, pick_tagged, sum_bodies
-from gateway.rocketmq.commands cimport Command, encode_header, encode_prefix
+from lmq.remoting.commands cimport Command, encode_header, encode_prefix
 from gateway.rocketmq.fields cimport integer_field, text_field
 
 cdef Py_ssize_t _HEAD_BYTES

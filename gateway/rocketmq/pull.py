@@ -24,7 +24,12 @@ from gateway.rocketmq.answer_codec import (
     pick_tagged,
     sum_bodies,
 )
-from gateway.rocketmq.commands import (
+from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, integer_field, text_field
+from gateway.rocketmq.group_table import GroupTable
+from gateway.rocketmq.tag_filter import TAG, Subscription, TagFilter, parse_tag_filter
+from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
+from lmq.remoting.commands import (
     FLAG_RESPONSE,
     HEADER_BINARY,
     HEADER_JSON,
@@ -33,12 +38,7 @@ from gateway.rocketmq.commands import (
     encode_header,
     encode_prefix,
 )
-from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, integer_field, text_field
-from gateway.rocketmq.group_table import GroupTable
-from gateway.rocketmq.response_codes import ResponseCode
-from gateway.rocketmq.tag_filter import TAG, Subscription, TagFilter, parse_tag_filter
-from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
+from lmq.remoting.response_codes import ResponseCode
 
 FLAG_COMMIT = 0x1
 FLAG_SUSPEND = 0x2

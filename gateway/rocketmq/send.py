@@ -12,13 +12,9 @@ from core.errors import LmqError, MessageTooLargeError
 from core.message import FLAG_MARK, Route
 from core.metrics import DoorMetrics
 from gateway.rocketmq.answer_codec import count_stored, encode_send_answers, sum_stored
-from gateway.rocketmq.codec import FIELD_NAMES, Frames, cut_frames
-from gateway.rocketmq.commands import FLAG_RESPONSE, HEADER_BINARY, Command, answer, encode_command
-from gateway.rocketmq.errors import CommandRefusedError, RecordError, response_code_of
+from gateway.rocketmq.codec import FIELD_NAMES
+from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
-from gateway.rocketmq.message_codec import SYS_COMPRESSED, decode_batch, inflate_body
-from gateway.rocketmq.request_codes import RequestCode
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_route import REFUSALS, Decision, GroupLocks, Sender, SendRoutes
 from gateway.rocketmq.send_run import (
@@ -27,6 +23,12 @@ from gateway.rocketmq.send_run import (
     SendRun,
 )
 from gateway.rocketmq.topic_table import TopicTable
+from lmq.remoting.commands import FLAG_RESPONSE, HEADER_BINARY, Command, answer, encode_command
+from lmq.remoting.errors import RecordError
+from lmq.remoting.frames import Frames, cut_frames
+from lmq.remoting.message_codec import SYS_COMPRESSED, decode_batch, inflate_body
+from lmq.remoting.request_codes import RequestCode
+from lmq.remoting.response_codes import ResponseCode
 
 LOW_ROOM = "[REJECTREQUEST]system busy, start flow control for a while: low on disk"  # as official brokers begin it
 BATCH_SENDS_MAX = RUN_MAX

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from core.broker import Broker
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, PublishBatch, Route, StoredBatch
 from core.properties import CRC, DISPATCH_SET, INNER_MULTI_DISPATCH, INNER_MULTI_QUEUE_OFFSET, encode_properties
-from gateway.rocketmq.commands import Command, answer, encode_command
 from gateway.rocketmq.delay import LATER_DISPATCH, REAL_QUEUE, REAL_TOPIC, schedule_route
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import integer_field, text_field
 from gateway.rocketmq.group_table import GroupTable
-from gateway.rocketmq.message_codec import Record, decode_stored
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.send import LOW_ROOM, SendService
 from gateway.rocketmq.topic_table import DEAD_PREFIX, PERM_WRITE, RETRY_PREFIX, TopicTable, is_topic_name
+from lmq.remoting.commands import Command, answer, encode_command
+from lmq.remoting.message_codec import Record, decode_stored
+from lmq.remoting.response_codes import ResponseCode
 
 LEVEL_FIRST = 3  # of a message that failed for the first time, where the client leaves it to us: 10 s
 VERSION_WITH_LIMIT = 121  # clients from 3.4.9 on say how often they want a message

@@ -3,7 +3,8 @@ import cython
 from core cimport octets
 from core.message cimport PublishBatch
 from gateway.rocketmq cimport codec
-from gateway.rocketmq.codec cimport Frames, SendHeader
+from gateway.rocketmq.codec cimport SendHeader
+from lmq.remoting.frames cimport Frames
 from gateway.rocketmq.send_run cimport SendRun, SendTarget
 
 cdef long long _NO_INTEGER

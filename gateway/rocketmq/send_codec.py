@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from core import octets
 from gateway.rocketmq import codec
-from gateway.rocketmq.codec import NO_INTEGER, Frames, SendHeader
+from gateway.rocketmq.codec import NO_INTEGER, SendHeader
 from gateway.rocketmq.send_run import (
     REFUSED_BODY,
     REFUSED_DELAY,
@@ -23,6 +23,7 @@ from gateway.rocketmq.send_run import (
     SendRun,
     SendTarget,
 )
+from lmq.remoting.frames import Frames
 
 _NO_INTEGER = NO_INTEGER
 _SEND = 10

@@ -16,7 +16,6 @@ from core.message import Route
 from gateway.rocketmq.delay import schedule_route
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.send_run import (
     REFUSED_BODY,
     REFUSED_DELAY,
@@ -27,6 +26,7 @@ from gateway.rocketmq.send_run import (
     SendTarget,
 )
 from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, TopicTable, check_topic_name, is_topic_name
+from lmq.remoting.response_codes import ResponseCode
 
 SPACE_TOPIC_BYTES_MAX = 65_535  # MQTT's limit
 GROUP_PREFIXES = (RETRY_PREFIX, DEAD_PREFIX)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 
 from core.message import PublishBatch
-from gateway.rocketmq.codec import FRAMES_MAX, SendHeader
+from gateway.rocketmq.codec import SendHeader
+from lmq.remoting.frames import FRAMES_MAX
 
 RUN_MAX = FRAMES_MAX  # sends in a run
 ORIGIN_BYTES_MAX = 1024

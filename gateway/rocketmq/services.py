@@ -12,7 +12,6 @@ from gateway.auth.recheck import Visitor
 from gateway.net.protocol import Transport
 from gateway.rocketmq.assignment import Assignment
 from gateway.rocketmq.client_table import ClientTable
-from gateway.rocketmq.codec import Frames
 from gateway.rocketmq.consumer_manage import ConsumerManage
 from gateway.rocketmq.delay import DelayService
 from gateway.rocketmq.group_table import GroupTable
@@ -26,6 +25,7 @@ from gateway.rocketmq.topic_route import TopicRoute
 from gateway.rocketmq.topic_table import TopicTable
 from gateway.rocketmq.uniq_key import UniqPrefix
 from gateway.settings import RocketmqSettings
+from lmq.remoting.frames import Frames
 
 PROPERTIES_BYTES_MAX = 32_767 - 128  # of a message's own: room for what the log adds
 

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 from core.broker import Broker
 from gateway.rocketmq.client_table import read_object
-from gateway.rocketmq.commands import Command, answer, encode_command, encode_json
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import flag_field, integer_field, text_field
 from gateway.rocketmq.group_table import Group, GroupTable
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.topic_table import RETRY_PREFIX, Topic, TopicTable, is_topic_name
+from lmq.remoting.commands import Command, answer, encode_command, encode_json
+from lmq.remoting.response_codes import ResponseCode
 
 PERM_MAX = 7  # read, write, inherit
 

@@ -5,10 +5,10 @@ Source: docs/protocols/rocketmq.md, "Routes".
 
 from __future__ import annotations
 
-from gateway.rocketmq.commands import Command, answer, encode_json
 from gateway.rocketmq.fields import text_field
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.rocketmq.topic_table import Topic, TopicTable
+from lmq.remoting.commands import Command, answer, encode_json
+from lmq.remoting.response_codes import ResponseCode
 
 MASTER_ID = "0"
 

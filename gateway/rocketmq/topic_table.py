@@ -14,7 +14,7 @@ from typing import Protocol
 from core.lmq.queue_name import is_light
 from core.reserved import RESERVED_TOPICS
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.response_codes import ResponseCode
+from lmq.remoting.response_codes import ResponseCode
 
 PERM_INHERIT = 1
 PERM_WRITE = 2

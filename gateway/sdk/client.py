@@ -12,11 +12,10 @@ from collections.abc import Callable
 from typing import cast
 
 from gateway.address import parse_address
-from gateway.rocketmq.codec import Frames
-from gateway.rocketmq.commands import FLAG_ONE_WAY, HEADER_BINARY, Command, encode_command
-from gateway.rocketmq.connection import FrameInput
-from gateway.rocketmq.errors import FrameError
 from gateway.sdk.errors import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
+from lmq.remoting.commands import FLAG_ONE_WAY, HEADER_BINARY, Command, encode_command
+from lmq.remoting.errors import FrameError
+from lmq.remoting.frames import FrameInput, Frames
 
 LOGGER = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.rocketmq.response_codes import ResponseCode
+from lmq.remoting.response_codes import ResponseCode
 
 
 class SdkError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from core import properties
-from gateway.rocketmq.message_codec import Record
+from lmq.remoting.message_codec import Record
 
 TOLD_OTHERWISE = (properties.CONTENT_TYPE, properties.TAGS, properties.KEYS, properties.UNIQ_KEY)
 NO_USERS = frozenset(name.decode() for name in (*properties.RESERVED, *TOLD_OTHERWISE))

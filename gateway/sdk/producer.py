@@ -11,10 +11,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gateway.rocketmq.commands import Command
-from gateway.rocketmq.message_codec import encode_properties_text
-from gateway.rocketmq.request_codes import RequestCode
-from gateway.rocketmq.response_codes import SEND_STORED_CODES, ResponseCode
 from gateway.sdk.client import Client
 from gateway.sdk.errors import (
     BusyError,
@@ -28,6 +24,10 @@ from gateway.sdk.errors import (
 from gateway.sdk.member import Member
 from gateway.sdk.message import SendResult
 from gateway.sdk.routes import TEMPLATE_TOPIC, Route
+from lmq.remoting.commands import Command
+from lmq.remoting.message_codec import encode_properties_text
+from lmq.remoting.request_codes import RequestCode
+from lmq.remoting.response_codes import SEND_STORED_CODES, ResponseCode
 
 PARENT_TOPIC = "LMQ_PARENT"
 RETRIED = (ConnectFailedError, ConnectionLostError, RequestTimeoutError)

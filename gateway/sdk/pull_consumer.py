@@ -9,11 +9,6 @@ from collections.abc import AsyncIterator
 from typing import Literal
 
 from core.lmq.queue_name import LIGHT_PREFIX
-from gateway.rocketmq.commands import Command
-from gateway.rocketmq.errors import RecordError
-from gateway.rocketmq.message_codec import decode_records
-from gateway.rocketmq.request_codes import RequestCode
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.sdk.errors import (
     BusyError,
     ConnectFailedError,
@@ -24,6 +19,11 @@ from gateway.sdk.errors import (
 )
 from gateway.sdk.member import Member
 from gateway.sdk.message import Message, PullResult, message_of
+from lmq.remoting.commands import Command
+from lmq.remoting.errors import RecordError
+from lmq.remoting.message_codec import decode_records
+from lmq.remoting.request_codes import RequestCode
+from lmq.remoting.response_codes import ResponseCode
 
 LOGGER = logging.getLogger(__name__)
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from core.lmq.queue_name import LIGHT_PREFIX
-from gateway.rocketmq.commands import Command
-from gateway.rocketmq.request_codes import RequestCode
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.sdk.client import Client
 from gateway.sdk.errors import ClosedError, ConnectFailedError, NotFoundError, SdkError, response_error
+from lmq.remoting.commands import Command
+from lmq.remoting.request_codes import RequestCode
+from lmq.remoting.response_codes import ResponseCode
 
 TEMPLATE_TOPIC = "TBW102"
 ROUTE_S = 30.0  # a route is asked for again after it, as other clients do

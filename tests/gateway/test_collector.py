@@ -12,8 +12,8 @@ from pamqp.commands import Connection
 
 from core.message import DispatchSet, RefRoom, Route
 from gateway.collector import NEVER, NEW_MIDDLE_COUNT, Collector
-from gateway.rocketmq.request_codes import RequestCode
 from gateway.settings import AuthSettings
+from lmq.remoting.request_codes import RequestCode
 from tests.support import amqp, mqtt
 from tests.support.gateway import running_gateway
 from tests.support.logins import quick_hash

@@ -8,8 +8,8 @@ import pytest
 from pamqp import commands
 from pamqp.commands import Basic, Confirm, Connection, Queue
 
-from gateway.rocketmq.codec import Frames, cut_frames
-from gateway.rocketmq.commands import decode_header
+from lmq.remoting.commands import decode_header
+from lmq.remoting.frames import Frames, cut_frames
 from tests.support import amqp, mqtt
 from tests.support.gateway import GatewayProcess
 from tests.support.mqtt_client import split

@@ -14,9 +14,9 @@ import time
 import pytest
 
 from core.settings import RetentionSettings, StoreSettings
-from gateway.rocketmq.codec import Frames, cut_frames
-from gateway.rocketmq.commands import decode_header
-from gateway.rocketmq.message_codec import decode_records
+from lmq.remoting.commands import decode_header
+from lmq.remoting.frames import Frames, cut_frames
+from lmq.remoting.message_codec import decode_records
 from tests.benchmarks.scenarios.peers import FETCHED, JAVA_OPTIONS, find_rocketmq
 from tests.support.log_builder import read_plainly
 from tests.support.rocketmq import request_frame

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Self
 
-from gateway.rocketmq.codec import Frames
-from gateway.rocketmq.commands import Command, answer, encode_command
-from gateway.rocketmq.connection import FrameInput
+from lmq.remoting.commands import Command, answer, encode_command
+from lmq.remoting.frames import FrameInput, Frames
 
 Answerer = Callable[[Command], Command | bytes | None]
 """Gives the answer to a request: a command, any bytes, or None for silence."""

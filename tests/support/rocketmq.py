@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gateway.rocketmq.codec import Frames, cut_frames
-from gateway.rocketmq.commands import HEADER_JSON, Command, encode_command
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_run import SendRun
+from lmq.remoting.commands import HEADER_JSON, Command, encode_command
+from lmq.remoting.frames import Frames, cut_frames
 
 LOCALHOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 

@@ -11,13 +11,13 @@ from core.store.embedded import EmbeddedEngine
 from core.store.message_store import MessageStore
 from gateway.auth.authenticator import Authenticator
 from gateway.net.protocol import Transport
-from gateway.rocketmq.codec import Frames, cut_frames
-from gateway.rocketmq.commands import Command, decode_header
 from gateway.rocketmq.door import RocketmqDoor
 from gateway.rocketmq.handler import RocketmqHandler
-from gateway.rocketmq.message_codec import Record, decode_records
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings, RocketmqSettings
+from lmq.remoting.commands import Command, decode_header
+from lmq.remoting.frames import Frames, cut_frames
+from lmq.remoting.message_codec import Record, decode_records
 from tests.support.logins import HandWork
 from tests.support.rocketmq import LOCALHOST, request_frame, send_frame
 

@@ -19,6 +19,7 @@ HEADERS = {
     "core/octets.pxd",
     "gateway/net/socket_calls.pxd",
     "gateway/sync_calls.pxd",
+    "lmq/remoting/integers.pxd",
 }
 
 

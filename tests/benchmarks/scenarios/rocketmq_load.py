@@ -6,7 +6,7 @@ import asyncio
 import struct
 from typing import TypeVar, cast
 
-from gateway.rocketmq.commands import HEADER_JSON, Command, decode_header, encode_command
+from lmq.remoting.commands import HEADER_JSON, Command, decode_header, encode_command
 from tests.benchmarks.scenarios.load import Count, Probe, Result, drain, measure, no_probe
 
 SEND_MESSAGE_V2, PULL_MESSAGE, GET_MAX_OFFSET = 310, 11, 30

@@ -12,9 +12,9 @@ from gateway.rocketmq.answer_codec import (
     pick_all,
     pick_tagged,
 )
-from gateway.rocketmq.codec import Frames, cut_frames
-from gateway.rocketmq.commands import HEADER_BINARY, HEADER_JSON, Command, decode_header
 from gateway.rocketmq.send_run import SendRun
+from lmq.remoting.commands import HEADER_BINARY, HEADER_JSON, Command, decode_header
+from lmq.remoting.frames import Frames, cut_frames
 from tests.support.rocketmq import read_run, send_frame
 
 HOST_HEX = b"7F00000100002A9F"

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from gateway.rocketmq.client_table import LOCK_MS, Client, ClientTable
-from gateway.rocketmq.commands import Command, decode_header
 from gateway.rocketmq.errors import CommandRefusedError
+from lmq.remoting.commands import Command, decode_header
 
 
 class Output:

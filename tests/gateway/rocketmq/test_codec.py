@@ -5,71 +5,16 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from gateway.rocketmq.codec import NO_INTEGER, Frames, SendHeader, cut_frames, read_header, read_integer, unescape
-from gateway.rocketmq.commands import HEADER_BINARY, HEADER_JSON
-from gateway.rocketmq.errors import FrameError
+from gateway.rocketmq.codec import NO_INTEGER, SendHeader, read_header, read_integer, unescape
+from lmq.remoting.commands import HEADER_BINARY, HEADER_JSON
+from lmq.remoting.frames import Frames, cut_frames
 from tests.support.rocketmq import send_frame
 
-LIMIT = 1 << 24
-FRAME = send_frame(b"body")
 
-
-def cut(data: bytes, limit: int = LIMIT) -> tuple[Frames, int]:
+def cut(data: bytes) -> Frames:
     frames = Frames(8)
-    return frames, cut_frames(data, 0, frames, limit)
-
-
-def test_whole_frames_are_cut_and_a_tail_is_left():
-    frames, pos = cut(FRAME * 3 + FRAME[:-1])
-    assert frames.count == 3
-    assert pos == 3 * len(FRAME)
-    assert list(frames.code[:3]) == [310] * 3
-    assert (FRAME * 3)[: frames.body_end[2]] == FRAME * 3
-    assert bytes(frames.buf[frames.header_end[1] : frames.body_end[1]]) == b"body"
-
-
-@pytest.mark.parametrize("size", range(len(FRAME)))
-def test_a_part_of_a_frame_gives_nothing(size):
-    frames, pos = cut(FRAME[:size])
-    assert (frames.count, pos) == (0, 0)
-
-
-def test_full_columns_leave_the_rest_for_the_next_call():
-    frames, pos = cut(FRAME * 10)
-    assert (frames.count, pos) == (8, 8 * len(FRAME))
-    assert cut_frames(FRAME * 10, pos, frames, LIMIT) == 10 * len(FRAME)
-    assert frames.count == 2
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"\x00\x00\x00\x03\x00\x00\x00\x00",  # shorter than its own header length
-        b"\x00\x00\x00\x04\x00\x00\x00\x01",  # header past the frame
-        b"\x01\x00\x00\x01\x00\x00\x00\x00",  # over the limit
-        b"\xff\xff\xff\xff\x00\x00\x00\x00",  # negative to others
-        b"\x00\x00\x00\x08\x02\x00\x00\x00",  # no such header type
-        b"GET / HTTP/1.1\r\n",
-        b"\x16\x03\x01\x02\x00\x01\x00\x01",  # TLS on a plain port
-    ],
-)
-def test_an_impossible_frame_is_an_error_after_those_before_it(data):
-    with pytest.raises(FrameError):
-        cut(data)
-    frames, pos = cut(FRAME + data)
-    assert (frames.count, pos) == (1, len(FRAME))
-    with pytest.raises(FrameError):
-        cut_frames(FRAME + data, pos, frames, LIMIT)
-
-
-@given(st.binary(max_size=200))
-def test_any_bytes_are_frames_or_the_protocol_error(data):
-    frames = Frames(8)
-    try:
-        pos = cut_frames(data, 0, frames, LIMIT)
-    except FrameError:
-        return
-    assert 0 <= pos <= len(data)
+    cut_frames(data, 0, frames, len(data))
+    return frames
 
 
 def fields_of(header: bytes, header_type: int) -> dict[str, bytes] | None:
@@ -85,7 +30,7 @@ def fields_of(header: bytes, header_type: int) -> dict[str, bytes] | None:
 @pytest.mark.parametrize("header_type", [HEADER_JSON, HEADER_BINARY])
 def test_both_encodings_give_the_fields_of_a_send(header_type, code):
     frame = send_frame(code=code, header_type=header_type, topic="Orders", e="3", opaque=77, flag=2)
-    frames, _ = cut(frame)
+    frames = cut(frame)
     fields = fields_of(frame[8 : frames.header_end[0]], header_type)
     assert fields is not None
     assert fields["b"] == b"Orders"

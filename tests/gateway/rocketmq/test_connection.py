@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from gateway.rocketmq.codec import Frames
 from gateway.rocketmq.connection import Connection
-from gateway.rocketmq.errors import FrameError
 from gateway.rocketmq.send_run import SendRun
+from lmq.remoting.errors import FrameError
+from lmq.remoting.frames import Frames
 from tests.support.rocketmq import LOCALHOST, request_frame, send_frame
 
 UNIQ = b"0" * 28

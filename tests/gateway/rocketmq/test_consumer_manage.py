@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.rocketmq.message_codec import decode_records
+from lmq.remoting.message_codec import decode_records
 from tests.support.rocketmq_door import NOW_MS, DoorSite
 
 

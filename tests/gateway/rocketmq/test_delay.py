@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from gateway.rocketmq.delay import COUNT_MAX, LEVELS_S
-from gateway.rocketmq.message_codec import BatchItem, encode_batch
+from lmq.remoting.message_codec import BatchItem, encode_batch
 from tests.support.rocketmq import send_ext, send_frame
 from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
 

@@ -5,7 +5,7 @@ import pytest
 from core import errors
 from core.errors import LmqError
 from gateway.rocketmq.errors import RESPONSE_CODE_BY_ERROR, response_code_of
-from gateway.rocketmq.response_codes import ResponseCode
+from lmq.remoting.response_codes import ResponseCode
 
 CORE_ERRORS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, LmqError)]
 

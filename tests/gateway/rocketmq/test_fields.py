@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.rocketmq.commands import Command
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import flag_field, integer_field, text_field
+from lmq.remoting.commands import Command
 
 
 def request(**ext: str) -> Command:

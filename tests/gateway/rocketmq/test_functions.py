@@ -6,7 +6,8 @@ import pytest
 
 from gateway.rocketmq.functions import FUNCTIONS
 from gateway.rocketmq.handler import PULLS, SENDS
-from gateway.rocketmq.request_codes import NOT_BUILT, RequestCode
+from gateway.rocketmq.not_built import NOT_BUILT
+from lmq.remoting.request_codes import RequestCode
 
 
 def test_each_request_has_one_that_answers_it():

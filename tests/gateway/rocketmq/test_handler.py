@@ -5,9 +5,9 @@ import json
 import pytest
 
 from core.errors import LmqError
-from gateway.rocketmq.commands import FLAG_RESPONSE, HEADER_BINARY, Command, encode_command
-from gateway.rocketmq.message_codec import decode_records
 from gateway.settings import RocketmqSettings
+from lmq.remoting.commands import FLAG_RESPONSE, HEADER_BINARY, Command, encode_command
+from lmq.remoting.message_codec import decode_records
 from tests.support.rocketmq import request_frame, send_frame
 from tests.support.rocketmq_door import SUBSCRIBED, SUSPENDED, DoorSite, records_of
 

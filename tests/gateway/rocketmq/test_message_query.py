@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.rocketmq.commands import Command
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.message_query import STEP_COUNT, TIME_MAX_MS
+from lmq.remoting.commands import Command
 from tests.support.rocketmq import request_frame, send_frame
 from tests.support.rocketmq_door import NOW_MS, bodies_of
 

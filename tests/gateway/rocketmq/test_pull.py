@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from gateway.rocketmq.commands import HEADER_BINARY
 from gateway.rocketmq.pull import BYTES_MAX
+from lmq.remoting.commands import HEADER_BINARY
 from tests.support.rocketmq import request_frame, send_frame
 from tests.support.rocketmq_door import SUBSCRIBED, SUSPENDED, bodies_of, records_of
 

@@ -8,9 +8,9 @@ import pytest
 from core.lmq.queue_name import mqtt_queue_name
 from core.message import FLAG_MARK
 from core.store.dispatch_set import encode_names
-from gateway.rocketmq.commands import HEADER_BINARY, HEADER_JSON
-from gateway.rocketmq.message_codec import BatchItem, encode_batch
 from gateway.settings import RocketmqSettings
+from lmq.remoting.commands import HEADER_BINARY, HEADER_JSON
+from lmq.remoting.message_codec import BatchItem, encode_batch
 from tests.support.rocketmq import send_ext, send_frame
 from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from gateway.rocketmq.commands import Command, encode_command
 from gateway.rocketmq.errors import CommandRefusedError
+from lmq.remoting.commands import Command, encode_command
 from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
 
 OLD_CLIENT = 100

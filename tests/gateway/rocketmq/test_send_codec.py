@@ -4,8 +4,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from core.properties import decode_properties
-from gateway.rocketmq.codec import Frames, cut_frames
-from gateway.rocketmq.commands import HEADER_BINARY, HEADER_JSON, Command, encode_command
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_run import (
     REFUSED_BODY,
@@ -17,6 +15,8 @@ from gateway.rocketmq.send_run import (
     RUN_MAX,
     SendRun,
 )
+from lmq.remoting.commands import HEADER_BINARY, HEADER_JSON, Command, encode_command
+from lmq.remoting.frames import Frames, cut_frames
 from tests.support.rocketmq import LOCALHOST, extra_of, read_run, request_frame, send_frame
 
 BOTH = pytest.mark.parametrize("header_type", [HEADER_JSON, HEADER_BINARY])

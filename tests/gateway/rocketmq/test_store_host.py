@@ -6,10 +6,10 @@ import pytest
 
 from core.message import StoredBatch
 from core.settings import StoreSettings
-from gateway.rocketmq.message_codec import decode_records
 from gateway.rocketmq.store_host import find_host, pack_address, plain_host
 from gateway.sdk import Producer, PullConsumer
 from gateway.settings import RocketmqSettings
+from lmq.remoting.message_codec import decode_records
 from tests.support.gateway import ANY_PORT, running_gateway
 
 

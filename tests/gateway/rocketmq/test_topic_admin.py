@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from gateway.rocketmq.commands import Command
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.settings import RocketmqSettings
+from lmq.remoting.commands import Command
 from tests.support.rocketmq_door import DoorSite, bodies_of
 
 

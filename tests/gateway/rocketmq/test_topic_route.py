@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from gateway.rocketmq.commands import Command
 from gateway.rocketmq.topic_route import TopicRoute
 from gateway.rocketmq.topic_table import TopicTable
+from lmq.remoting.commands import Command
 from tests.support.stores import MemoryTable
 
 

@@ -6,9 +6,9 @@ import contextlib
 import pytest
 import uvloop
 
-from gateway.rocketmq.commands import Command, answer, encode_command
 from gateway.sdk import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
 from gateway.sdk.client import Client, make_client_id
+from lmq.remoting.commands import Command, answer, encode_command
 from tests.support.remoting_server import RemotingServer
 
 

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from gateway.rocketmq.commands import answer, encode_json
 from gateway.sdk import ClosedError, Producer, PullConsumer
+from lmq.remoting.commands import answer, encode_json
 
 pytestmark = pytest.mark.asyncio
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gateway.rocketmq.message_codec import Record, decode_records
 from gateway.sdk.message import message_of
+from lmq.remoting.message_codec import Record, decode_records
 
 LOG = (Path(__file__).parents[2] / "data" / "rocketmq-5.5.0" / "commitlog.bin").read_bytes()
 

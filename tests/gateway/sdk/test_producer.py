@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from gateway.rocketmq.commands import Command, answer, encode_json
 from gateway.sdk import (
     BusyError,
     ConnectFailedError,
@@ -20,6 +19,7 @@ from gateway.sdk import (
     mqtt_queue,
 )
 from gateway.sdk.producer import KeyMaker
+from lmq.remoting.commands import Command, answer, encode_json
 
 pytestmark = pytest.mark.asyncio
 

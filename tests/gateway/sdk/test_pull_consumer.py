@@ -6,9 +6,9 @@ import time
 import pytest
 import pytest_asyncio
 
-from gateway.rocketmq.commands import Command, answer
-from gateway.rocketmq.response_codes import ResponseCode
 from gateway.sdk import NotFoundError, OutMessage, Producer, PullConsumer, SdkError
+from lmq.remoting.commands import Command, answer
+from lmq.remoting.response_codes import ResponseCode
 
 pytestmark = pytest.mark.asyncio
 

@@ -5,9 +5,9 @@ import gc
 
 import pytest
 
-from gateway.rocketmq.commands import Command, answer, encode_json
 from gateway.sdk import ClosedError, ConnectFailedError, ConnectionLostError, NotFoundError, SdkError
 from gateway.sdk.routes import Route, Routes
+from lmq.remoting.commands import Command, answer, encode_json
 
 pytestmark = pytest.mark.asyncio
 

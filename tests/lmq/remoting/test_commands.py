@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from gateway.rocketmq.commands import (
+from lmq.remoting.commands import (
     FLAG_ONE_WAY,
     FLAG_RESPONSE,
     HEADER_BINARY,
@@ -17,7 +17,7 @@ from gateway.rocketmq.commands import (
     encode_header,
     encode_prefix,
 )
-from gateway.rocketmq.errors import FrameError
+from lmq.remoting.errors import FrameError
 
 FIELDS = ("code", "opaque", "flag", "ext", "body", "remark", "version", "language", "header_type")
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)

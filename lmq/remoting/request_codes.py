@@ -45,19 +45,3 @@ class RequestCode(IntEnum):
     LITE_PULL_MESSAGE = 361
     QUERY_ASSIGNMENT = 400
     SET_MESSAGE_REQUEST_MODE = 401
-
-
-_POP = "POP consumption"
-_TRANSACTIONS = "transactions"
-NOT_BUILT = {
-    37: _TRANSACTIONS,
-    324: "request and reply",
-    325: "request and reply",
-    370: "recalling timed messages",
-    **dict.fromkeys([*range(200_050, 200_057), 200_151], _POP),
-    **dict.fromkeys([*range(3442, 3449), 3543], _POP),
-}
-"""Requests of official clients that are known and not answered, and what they are for.
-
-POP's codes are also there as a binary header cuts them, to 16 bits.
-"""

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gateway.rocketmq.request_codes import RequestCode
+from lmq.remoting.request_codes import RequestCode
 
 
 def test_codes_of_requests_fit_the_binary_header():

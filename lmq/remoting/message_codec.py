@@ -10,16 +10,10 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from core.properties import (
-    INNER_MULTI_DISPATCH,
-    INNER_MULTI_QUEUE_OFFSET,
-    decode_properties,
-    encode_properties,
-)
-from gateway.rocketmq.errors import RecordError
+from lmq.remoting.errors import RecordError
 
 MAGIC = 0xDAA320A7
 MAGIC_LONG_TOPIC = 0xDAA320AB
@@ -30,6 +24,9 @@ SYS_COMPRESSION_MASK = 0x700
 SYS_ZLIB = (0x0, 0x300)
 SYS_BORN_IPV6 = 0x10
 SYS_STORE_IPV6 = 0x20
+
+INNER_MULTI_DISPATCH = b"INNER_MULTI_DISPATCH"  # names of the light queues, joined by commas
+INNER_MULTI_QUEUE_OFFSET = b"INNER_MULTI_QUEUE_OFFSET"  # their offsets, in the same order
 
 _START = struct.Struct(">IIIIiqqIq")  # size, magic, crc, queue id, flag, queue offset, physical offset, sys flag, born
 _BATCH_ITEM = struct.Struct(">IIIiI")
@@ -200,6 +197,16 @@ def decode_batch(body: bytes | memoryview) -> Iterator[BatchItem]:
         pos = properties_end
 
 
-def encode_properties_text(properties: dict[bytes, bytes]) -> str:
-    """Return properties as the text that a send's header carries."""
-    return encode_properties(properties).decode()
+def encode_properties_text(properties: Mapping[bytes, bytes]) -> str:
+    """Return properties as the text that a send's header carries; names and values hold no separator."""
+    return b"".join(b"%b\x01%b\x02" % pair for pair in properties.items()).decode()
+
+
+def decode_properties(encoded: bytes | memoryview) -> dict[bytes, bytes]:
+    """Return the properties of a record; pieces without a separator are left out, the last of equal names wins."""
+    found: dict[bytes, bytes] = {}
+    for piece in bytes(encoded).split(b"\x02"):
+        name, separator, value = piece.partition(b"\x01")
+        if separator:
+            found[name] = value
+    return found

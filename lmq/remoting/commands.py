@@ -1,7 +1,7 @@
 """A remoting command, its two header encodings, and the frame around it.
 
 A frame is `i4 length, u1 header type, u3 header length, header, body`; the length does not count itself. The header
-is JSON or RocketMQ's binary form. The runs of sends on the data path are read by `gateway.rocketmq.codec` instead.
+is JSON or RocketMQ's binary form. The runs of sends on the data path are read by the gateway in place instead.
 
 Source: docs/protocols/rocketmq.md, "Frames and headers".
 """
@@ -12,7 +12,7 @@ import json
 import struct
 from typing import Any
 
-from gateway.rocketmq.errors import FrameError
+from lmq.remoting.errors import FrameError
 
 HEADER_JSON = 0
 HEADER_BINARY = 1

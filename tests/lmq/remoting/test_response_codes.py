@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gateway.rocketmq.response_codes import SEND_STORED_CODES, ResponseCode
+from lmq.remoting.response_codes import SEND_STORED_CODES, ResponseCode
 
 
 def test_a_stored_message_is_told_by_four_codes():

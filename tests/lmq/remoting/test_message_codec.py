@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from gateway.rocketmq.errors import RecordError
-from gateway.rocketmq.message_codec import (
+from lmq.remoting.errors import RecordError
+from lmq.remoting.message_codec import (
     BatchItem,
     decode_batch,
     decode_records,
