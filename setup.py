@@ -66,6 +66,7 @@ COMPILED = [
     "gateway/mqtt/codec.py",
     "gateway/mqtt/inflight.py",
     "gateway/mqtt/publish_encoder.py",
+    "gateway/mqtt/events.py",
     "gateway/mqtt/connection.py",
     "gateway/mqtt/publishing.py",
     "gateway/mqtt/session.py",

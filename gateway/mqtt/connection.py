@@ -2,55 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gateway.mqtt.answers import PINGRESP_BYTES, encode_connack
-from gateway.mqtt.codec import MORE, PACKET, PINGS as PING_RUN, PUBLISHES as PUBLISH_RUN, PacketReader, RunColumns
+from gateway.mqtt.codec import (
+    ACKS,
+    MORE,
+    PACKET,
+    PINGS,
+    PUBLISHES,
+    PacketReader,
+)
 from gateway.mqtt.errors import ConnectTimeoutError, KeepAliveTimeoutError, ProtocolViolationError
-from gateway.mqtt.events import ACKS, PINGS, PUBLISHES, Event
+from gateway.mqtt.events import Event, PingRun, PublishRun, RunPool, make_ack_run, make_publish_run
 from gateway.mqtt.packets import (
     CONNECT,
     CONNECT_BYTES_MAX,
+    DISCONNECT,
     OLD_LEVEL,
     Connect,
-    Disconnect,
     decode_packet,
 )
 from gateway.mqtt.reason_codes import ConnectCode
+from gateway.mqtt.states import State, Step, follow
 
 _MORE = MORE
 _PACKET = PACKET
-_PUBLISH_RUN = PUBLISH_RUN
-_PING_RUN = PING_RUN
+_PUBLISHES = PUBLISHES
+_ACKS = ACKS
+_PINGS = PINGS
+_NEW = int(State.NEW)
+_LOGIN = int(State.LOGIN)
+_OPEN = int(State.OPEN)
 _NEVER = -1
+_STEPS = {CONNECT: Step.CONNECT, DISCONNECT: Step.DISCONNECT}  # by packet type; any other is a PACKET
 
 
 class MqttConnection:
     """One socket, from its first byte to its last.
 
-    After each `receive_data`, ask `next_event` until it says None. An error ends the connection; `data_to_send` may
-    still hold its last words. After `stop` and after a DISCONNECT nothing more comes. After a CONNECT nothing comes
-    until `accept`: what came with it and after it waits.
+    After each `receive_data`, go through `events`. An error ends the connection; `data_to_send` may still hold its last
+    words. After `stop` and after a DISCONNECT nothing more comes. After a CONNECT nothing comes until `accept`: what
+    came with it and after it waits.
 
     Args:
-        columns: Where runs are decoded; shared by all connections of a door.
+        pool: Where runs are decoded; shared by all connections of a door.
         packet_bytes_max: Largest packet once connected.
         connect_timeout_ms: How long it may take until the peer is let in, from the first call that tells the time.
     """
 
-    def __init__(self, columns: RunColumns, packet_bytes_max: int, connect_timeout_ms: int) -> None:
+    def __init__(self, pool: RunPool, packet_bytes_max: int, connect_timeout_ms: int) -> None:
         self.level = 0
-        self.is_connected = False  # the client is let in
-        self.is_waiting = False  # a CONNECT came, and the client is not let in yet
-        self._reader = PacketReader(columns, CONNECT_BYTES_MAX + 5)
+        self.state = _NEW  # a `State`
+        self._pool = pool
+        self._reader = PacketReader(pool.show(), CONNECT_BYTES_MAX + 5)
         self._packet_bytes_max = packet_bytes_max
         self._keep_alive_s = 0
         self._connect_timeout_ms = connect_timeout_ms
         self._deadline_ms = 0  # at once: then it is known what time it is
         self._patience_ms = 0  # one and a half times the keep-alive, 0 for none
         self._last_data_ms = 0
-        self._is_stopped = False
         self._is_held = False
         self._late = b""  # came while the login was waited for
         self._out = bytearray()
+
+    # In
 
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Take what the socket gave.
@@ -58,105 +74,72 @@ class MqttConnection:
         Raises:
             MqttError: The bytes go on with a packet that cannot be.
         """
-        if self._is_stopped:
+        if self.state > _OPEN:
             return
         self._last_data_ms = now_ms
         if self._deadline_ms == 0:
             self._deadline_ms = now_ms + self._connect_timeout_ms
-        if self.is_waiting:
+        if self.state == _LOGIN:
             self._late += data
         else:
             self._reader.receive_data(data)
-
-    @property
-    def has_more(self) -> bool:
-        """Whether there is something that waits for the login."""
-        return bool(self._late) or self._reader.has_more
-
-    def note_heard(self, now_ms: int) -> None:
-        """What the peer sent before waited here until now: it is not silent."""
-        self._last_data_ms = now_ms
 
     def receive_eof(self) -> None:
         """Take note that the peer sends no more."""
         self.stop()
 
-    def stop(self) -> None:
-        """Take nothing more from the peer and run no deadline."""
-        self._is_stopped = True
-        self.is_waiting = False
-        self._deadline_ms = _NEVER
-        self._patience_ms = 0
+    def handle_timer(self, now_ms: int) -> None:
+        """Check that the peer is not overdue.
 
-    def hold(self) -> None:
-        """Nothing is read from the peer from now on: its silence is no fault of its."""
-        self._is_held = True
+        Raises:
+            ConnectTimeoutError, KeepAliveTimeoutError: It is.
+        """
+        deadline_ms = self.next_deadline_ms()
+        if deadline_ms is None or now_ms < deadline_ms:
+            return
+        if deadline_ms == 0:
+            self._deadline_ms = now_ms + self._connect_timeout_ms
+            return
+        if self.state == _OPEN:
+            raise KeepAliveTimeoutError("MQTT-3.1.2-24", f"nothing heard for {now_ms - self._last_data_ms} ms")
+        if self.state == _LOGIN:
+            self._out += encode_connack(ConnectCode.SERVER_UNAVAILABLE, session_present=False)
+            raise ConnectTimeoutError("MQTT-3.1.4-1", "the login takes too long")
+        raise ConnectTimeoutError("MQTT-3.1.4-1", "no CONNECT in time")
 
-    def release(self, now_ms: int) -> None:
-        """The peer is heard again: its keep-alive starts anew."""
-        self._is_held = False
-        self._last_data_ms = now_ms
+    # Out
 
-    def next_event(self) -> Event | None:
-        """Return what comes next, or None where the bytes are used up.
+    def events(self) -> Iterator[Event]:
+        """Return what came, one event after the other; it ends where the bytes are used up, and goes on with more.
 
         Raises:
             MqttError: The peer broke a rule; the events before have been returned.
         """
-        while not (self._is_stopped or self.is_waiting):
+        return self
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        while self.state != _LOGIN and self.state <= _OPEN:
+            self._reader.columns = self._pool.show()
             found = self._reader.read_next()
-            if found == _MORE:
-                if not self._late:
-                    return None
-                self._take_late()
-                continue
-            if found == _PACKET or not self.is_connected:
+            if self.state == _OPEN:
+                if found == _PUBLISHES:
+                    return make_publish_run(self._pool)
+                if found == _ACKS:
+                    return make_ack_run(self._pool)
+            if found != _MORE:
                 return self._take_packet(found)
-            if found == _PING_RUN:
-                self._out += PINGRESP_BYTES * self._reader.columns.ping_count
-                return PINGS
-            return PUBLISHES if found == _PUBLISH_RUN else ACKS
-        return None
+            if not self._late:
+                break
+            self._take_late()
+        raise StopIteration
 
-    def unread_publishes(self) -> None:
-        """Give back what the batch has no more, because it was cut."""
+    def unread(self, run: PublishRun) -> None:
+        """Give back what the batch of the last event has no more, because it was cut."""
+        self._reader.columns = run.columns
         self._reader.unread_publishes()
-
-    def _take_late(self) -> None:
-        late, self._late = self._late, b""
-        self._reader.receive_data(late)
-
-    def _take_packet(self, found: int) -> Event:
-        reader = self._reader
-        is_connect = found == _PACKET and reader.packet_type == CONNECT
-        if is_connect and self.is_connected:
-            raise ProtocolViolationError("MQTT-3.1.0-2", "a second CONNECT")
-        if not is_connect and not self.is_connected:
-            raise ProtocolViolationError("MQTT-3.1.0-1", "the first packet is no CONNECT")
-        event = decode_packet(reader.packet_type, reader.take_body())
-        if isinstance(event, Connect):
-            self._open(event)
-        elif isinstance(event, Disconnect):
-            self.stop()
-        return event
-
-    def _open(self, connect: Connect) -> None:
-        if not connect.level:
-            self._out += encode_connack(ConnectCode.UNACCEPTABLE_PROTOCOL, session_present=False)
-            raise ProtocolViolationError("MQTT-3.1.2-2", "a protocol level that is not spoken here")
-        self.is_waiting = True
-        self.level = connect.level
-        self._keep_alive_s = connect.keep_alive_s
-
-    def accept(self, now_ms: int) -> None:
-        """The client is let in: its packets are taken, and its keep-alive begins."""
-        self.is_waiting = False
-        self.is_connected = True
-        self._reader.is_old = self.level == OLD_LEVEL
-        self._reader.packet_bytes_max = self._packet_bytes_max
-        self._deadline_ms = _NEVER
-        self._last_data_ms = now_ms
-        self._patience_ms = self._keep_alive_s * 1500
 
     def data_to_send(self) -> bytes:
         """Return what the connection itself has to say, each byte once."""
@@ -171,21 +154,63 @@ class MqttConnection:
             return self._last_data_ms + self._patience_ms
         return None if self._deadline_ms == _NEVER else self._deadline_ms
 
-    def handle_timer(self, now_ms: int) -> None:
-        """Check that the peer is not overdue.
+    @property
+    def has_more(self) -> bool:
+        """Whether there is something that waits for the login."""
+        return bool(self._late) or self._reader.has_more
 
-        Raises:
-            ConnectTimeoutError, KeepAliveTimeoutError: It is.
-        """
-        deadline_ms = self.next_deadline_ms()
-        if deadline_ms is None or now_ms < deadline_ms:
-            return
-        if deadline_ms == 0:
-            self._deadline_ms = now_ms + self._connect_timeout_ms
-            return
-        if self.is_connected:
-            raise KeepAliveTimeoutError("MQTT-3.1.2-24", f"nothing heard for {now_ms - self._last_data_ms} ms")
-        if self.is_waiting:
-            self._out += encode_connack(ConnectCode.SERVER_UNAVAILABLE, session_present=False)
-            raise ConnectTimeoutError("MQTT-3.1.4-1", "the login takes too long")
-        raise ConnectTimeoutError("MQTT-3.1.4-1", "no CONNECT in time")
+    def _take_late(self) -> None:
+        late, self._late = self._late, b""
+        self._reader.receive_data(late)
+
+    def _take_packet(self, found: int) -> Event:
+        reader = self._reader
+        step = _STEPS.get(reader.packet_type, Step.PACKET) if found == _PACKET else Step.PACKET
+        state = follow(self.state, step)
+        if found == _PINGS:
+            self._out += PINGRESP_BYTES * reader.columns.ping_count
+            return PingRun(reader.columns.ping_count)
+        event = decode_packet(reader.packet_type, reader.take_body())
+        if isinstance(event, Connect):
+            self._note_connect(event)
+        if state == State.OVER:
+            self.stop()
+        self.state = state
+        return event
+
+    def _note_connect(self, connect: Connect) -> None:
+        if not connect.level:
+            self._out += encode_connack(ConnectCode.UNACCEPTABLE_PROTOCOL, session_present=False)
+            raise ProtocolViolationError("MQTT-3.1.2-2", "a protocol level that is not spoken here")
+        self.level = connect.level
+        self._keep_alive_s = connect.keep_alive_s
+
+    # What the handler says
+
+    def accept(self, now_ms: int) -> None:
+        """The client is let in: its packets are taken, and its keep-alive begins."""
+        self.state = follow(self.state, Step.ACCEPT)
+        self._reader.is_old = self.level == OLD_LEVEL
+        self._reader.packet_bytes_max = self._packet_bytes_max
+        self._deadline_ms = _NEVER
+        self._last_data_ms = now_ms
+        self._patience_ms = self._keep_alive_s * 1500
+
+    def stop(self) -> None:
+        """Take nothing more from the peer and run no deadline."""
+        self.state = follow(self.state, Step.STOP)
+        self._deadline_ms = _NEVER
+        self._patience_ms = 0
+
+    def note_heard(self, now_ms: int) -> None:
+        """What the peer sent before waited here until now: it is not silent."""
+        self._last_data_ms = now_ms
+
+    def hold(self) -> None:
+        """Nothing is read from the peer from now on: its silence is no fault of its."""
+        self._is_held = True
+
+    def release(self, now_ms: int) -> None:
+        """The peer is heard again: its keep-alive starts anew."""
+        self._is_held = False
+        self._last_data_ms = now_ms

@@ -35,7 +35,7 @@ class MqttDoor(MqttServices, Door):
     def connect(self, transport: Transport) -> MqttHandler:
         """Return the handler of a new connection."""
         settings = self.settings
-        connection = MqttConnection(self.columns, settings.packet_bytes_max, settings.connect_timeout_ms)
+        connection = MqttConnection(self.runs, settings.packet_bytes_max, settings.connect_timeout_ms)
         handler = MqttHandler(self, transport, connection)
         self.note_open(handler)
         return handler

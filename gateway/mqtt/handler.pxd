@@ -3,9 +3,12 @@ import cython
 from core.message cimport PublishBatch
 from gateway.auth.permissions cimport Permissions
 from gateway.mqtt.connection cimport MqttConnection
+from gateway.mqtt.events cimport AckRun, PingRun, PublishRun
 from gateway.mqtt.services cimport MqttServices
 from gateway.mqtt.session cimport Session
 from gateway.net.protocol cimport ConnectionHandler, Transport
+
+cdef int _LOGIN
 
 
 cdef class MqttHandler(ConnectionHandler):
@@ -39,8 +42,8 @@ cdef class MqttHandler(ConnectionHandler):
     cpdef next_deadline_ms(self)
 
     @cython.locals(door=MqttServices, batch=PublishBatch, count=Py_ssize_t, acks=bytes)
-    cdef _publish(self, long long now_ms)
+    cdef _publish(self, PublishRun run, long long now_ms)
 
     cpdef _send_acks(self, bytes acks)
 
-    cdef _acknowledge(self)
+    cdef _acknowledge(self, AckRun run)

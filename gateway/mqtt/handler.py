@@ -18,7 +18,7 @@ from gateway.logs import said
 from gateway.mqtt.answers import encode_connack, encode_suback, encode_unsuback
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.errors import MqttError, reason_code
-from gateway.mqtt.events import ACKS, PINGS, PUBLISHES, Event
+from gateway.mqtt.events import AckRun, Event, PingRun, PublishRun
 from gateway.mqtt.login import CODES, check_client_id, credentials_of
 from gateway.mqtt.packets import (
     Connect,
@@ -31,11 +31,13 @@ from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ConnectCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import Entering, StoredWill
+from gateway.mqtt.states import State
 from gateway.mqtt.subscribing import Answer, Granted
 from gateway.net.protocol import ConnectionHandler, Transport
 
 LOGGER = logging.getLogger(__name__)
 
+_LOGIN = int(State.LOGIN)
 _END = object()
 
 
@@ -81,7 +83,7 @@ class MqttHandler(ConnectionHandler):
 
     def on_data(self, data: bytes, now_ms: int) -> bool:
         """Decode what came and act on it."""
-        if self._connection.is_waiting:  # this much is kept, and no more is read
+        if self._connection.state == _LOGIN:  # this much is kept, and no more is read
             self.transport.pause_reading()
         return self._work(data, now_ms)
 
@@ -120,6 +122,7 @@ class MqttHandler(ConnectionHandler):
         """
         connection = self._connection
         transport = self.transport
+        events = connection.events()
         while True:
             if self._entering is not None:
                 if not self._enter(self._entering, now_ms):
@@ -127,14 +130,14 @@ class MqttHandler(ConnectionHandler):
             elif self._steps is not None:
                 self._step(self._steps)
             else:
-                event = connection.next_event()
+                event = next(events, None)
                 if event is None:
                     return False
-                if event is PUBLISHES:
-                    self._publish(now_ms)
-                elif event is ACKS:
-                    self._acknowledge()
-                elif event is not PINGS:
+                if isinstance(event, PublishRun):
+                    self._publish(event, now_ms)
+                elif isinstance(event, AckRun):
+                    self._acknowledge(event)
+                elif not isinstance(event, PingRun):
                     self._take(event, now_ms)
                     continue
             if transport.is_share_over():
@@ -146,7 +149,7 @@ class MqttHandler(ConnectionHandler):
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: its connection ends, and not by a DISCONNECT. What came is answered."""
-        if self._connection.is_waiting and self._connection.has_more:
+        if self._connection.state == _LOGIN and self._connection.has_more:
             self._has_ended = True  # what came is done after the login
             return
         self._connection.receive_eof()
@@ -194,16 +197,17 @@ class MqttHandler(ConnectionHandler):
 
     # The data path
 
-    def _publish(self, now_ms: int) -> None:
+    def _publish(self, run: PublishRun, now_ms: int) -> None:
         door = self._door
         assert self._may is not None
-        batch = door.columns.batch
+        batch = run.columns.batch
         count = batch.count
-        acks = door.publishing.publish_run(self._origin, self.transport, self._may, now_ms)
+        acks = door.publishing.publish_run(run, self._origin, self.transport, self._may, now_ms)
         if batch.count < count:
-            self._connection.unread_publishes()
-        if door.publishing.denied:
-            self._note_denied("publish", door.publishing.denied)
+            self._connection.unread(run)
+        if run.denied:
+            self._note_denied("publish", run.denied)
+        run.release()
         if acks:
             door.broker.when_stored(partial(self._send_acks, acks))
         if door.room.is_low:
@@ -215,9 +219,10 @@ class MqttHandler(ConnectionHandler):
         if not transport.is_writable:  # whoever does not read acknowledgements gets no more to be acknowledged
             transport.pause_reading()
 
-    def _acknowledge(self) -> None:
+    def _acknowledge(self, run: AckRun) -> None:
         if self.session is not None:
-            self._door.delivery.acknowledge(self.session, self._door.columns)
+            self._door.delivery.acknowledge(self.session, run.columns)
+        run.release()
 
     # Control packets
 
@@ -241,7 +246,7 @@ class MqttHandler(ConnectionHandler):
             return
         credentials = credentials_of(connect, self.transport.peer)
         attempt = door.authenticator.begin(credentials, partial(self._finish_login, connect, client_id))
-        if self._entering is None and self._connection.is_waiting:
+        if self._entering is None and self._connection.state == _LOGIN:
             self._attempt = attempt
 
     def _finish_login(self, connect: Connect, client_id: bytes, answer: LoginAnswer, now_ms: int) -> None:

@@ -10,6 +10,7 @@ from core.properties import encode_origin
 from gateway.auth.permissions import Permissions
 from gateway.mqtt.codec import RunColumns, encode_pubacks
 from gateway.mqtt.errors import MalformedPacketError
+from gateway.mqtt.events import PublishRun
 from gateway.mqtt.session_table import StoredWill
 from gateway.mqtt.topics import check_topic
 from gateway.net.protocol import Transport
@@ -18,12 +19,10 @@ PROTOCOL = b"mqtt"
 
 
 class Publishing:
-    """The way of messages from the columns of a door into the broker."""
+    """The way of messages from runs into the broker."""
 
-    def __init__(self, broker: Broker, columns: RunColumns, metrics: DoorMetrics) -> None:
+    def __init__(self, broker: Broker, metrics: DoorMetrics) -> None:
         self._broker = broker
-        self.denied: list[bytes] = []  # topics that the last run was not allowed to go to
-        self._columns = columns
         self._metrics = metrics
         self._checked = Cache(broker.caches, "checked_topics", _measure)  # they need no second check
         self._last_topic: bytes | None = None  # of the message before; devices tend to stay with one
@@ -31,61 +30,60 @@ class Publishing:
         self._last_generation = -1  # of the bindings that it followed from
         self._will_batch = PublishBatch(1)
 
-    def publish_run(self, origin: bytes, transport: Transport, may: Permissions, now_ms: int) -> bytes:
-        """Publish the run in the columns; return the PUBACKs that are due when it is durable.
+    def publish_run(self, run: PublishRun, origin: bytes, transport: Transport, may: Permissions, now_ms: int) -> bytes:
+        """Publish a run; return the PUBACKs that are due when it is durable.
 
         A message that the client may not publish is acknowledged and counted, MQTT-3.3.5-2, and its topic is in
-        `denied` until the next run. Where all of it would be too much work, or the transport's share of the turn is
+        `run.denied`. Where all of it would be too much work, or the transport's share of the turn is
         over, the batch is cut: the rest was not published.
 
         Raises:
             MalformedPacketError: A topic is none; the messages before it are published, the others are not.
             DiskFullError, MessageTooLargeError, StoreClosedError: The rest of the batch was not taken.
         """
-        batch = self._columns.batch
-        fault = self._route(batch, may, transport)
+        columns = run.columns
+        batch = columns.batch
+        fault = self._route(run, may, transport)
         step = batch.find_step()
         if step < batch.count:
-            self._cut_batch(batch, step)
+            _cut_batch(columns, step)
             fault = None
         batch.origin = origin
         batch.born_host = transport.peer_host
         self._broker.publish_batch(batch, now_ms)
         metrics = self._metrics
         metrics.messages_in += batch.count
-        metrics.bytes_in += self._columns.body_bytes
+        metrics.bytes_in += columns.body_bytes
         if fault is not None:
             raise fault
-        return encode_pubacks(self._columns, batch.count)
+        return encode_pubacks(columns, batch.count)
 
-    def _route(self, batch: PublishBatch, may: Permissions, transport: Transport) -> MalformedPacketError | None:
+    def _route(self, run: PublishRun, may: Permissions, transport: Transport) -> MalformedPacketError | None:
         """Give each distinct topic its route, and cut the batch before the first that gets none.
 
         That is a malformed one, of which the error is returned, or any if others are to have their turn.
         """
+        batch = run.columns.batch
         routes = batch.routes
         router = self._broker.router
         made_count = router.made_count
-        if self.denied:
-            self.denied = []
         for topic in batch.topics:
             if router.made_count != made_count:
                 if transport.is_share_over():
-                    self._cut_batch(batch, _first_of(batch, len(routes)))
+                    _cut_batch(run.columns, _first_of(batch, len(routes)))
                     return None
                 made_count = router.made_count
             if topic is not self._last_topic and topic not in self._checked.young:
                 try:
                     self._check(topic)
                 except MalformedPacketError as error:
-                    self._cut_batch(batch, _first_of(batch, len(routes)))
+                    _cut_batch(run.columns, _first_of(batch, len(routes)))
                     return error
             if may.may_publish(topic):
                 routes.append(self._route_to(topic))
             else:
                 routes.append(None)
-                self.denied.append(topic)
-                self._metrics.refuse("publish_not_authorized")
+                self._note_denied(run, topic)
         return None
 
     def _route_to(self, topic: bytes) -> Route:
@@ -96,15 +94,11 @@ class Publishing:
             self._last_generation = generation
         return self._last_route
 
-    def _cut_batch(self, batch: PublishBatch, count: int) -> None:
-        """End the batch after its first `count` messages."""
-        retained_count = body_bytes = 0
-        for i in range(count):
-            retained_count += bool(batch.flag[i] & FLAG_RETAIN)
-            body_bytes += batch.body_end[i] - batch.body_start[i]
-        batch.count = count
-        batch.retained_count = retained_count
-        self._columns.body_bytes = body_bytes
+    def _note_denied(self, run: PublishRun, topic: bytes) -> None:
+        if run.denied is None:
+            run.denied = []
+        run.denied.append(topic)
+        self._metrics.refuse("publish_not_authorized")
 
     def _check(self, topic: bytes) -> None:
         if self._checked.get(topic) is None:
@@ -141,3 +135,15 @@ def _first_of(batch: PublishBatch, topic_index: int) -> int:
     while count < batch.count and batch.route_index[count] < topic_index:
         count += 1
     return count
+
+
+def _cut_batch(columns: RunColumns, count: int) -> None:
+    """End the batch after its first `count` messages."""
+    batch = columns.batch
+    retained_count = body_bytes = 0
+    for i in range(count):
+        retained_count += bool(batch.flag[i] & FLAG_RETAIN)
+        body_bytes += batch.body_end[i] - batch.body_start[i]
+    batch.count = count
+    batch.retained_count = retained_count
+    columns.body_bytes = body_bytes

@@ -1,7 +1,7 @@
 from core.metrics cimport DoorMetrics
 from core.room cimport Room
-from gateway.mqtt.codec cimport RunColumns
 from gateway.mqtt.delivery cimport Delivery
+from gateway.mqtt.events cimport RunPool
 from gateway.mqtt.publishing cimport Publishing
 
 
@@ -10,7 +10,7 @@ cdef class MqttServices:
     cdef public DoorMetrics metrics
     cdef public Room room
     cdef public object held
-    cdef public RunColumns columns
+    cdef public RunPool runs
     cdef public object sessions
     cdef public Delivery delivery
     cdef public object subscribing

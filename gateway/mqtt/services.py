@@ -8,8 +8,8 @@ from core.broker import Broker
 from gateway.auth.authenticator import Authenticator
 from gateway.mqtt.attachments import Attached, Attachments
 from gateway.mqtt.catch_up import CatchUps
-from gateway.mqtt.codec import RunColumns
 from gateway.mqtt.delivery import Delivery
+from gateway.mqtt.events import RunPool
 from gateway.mqtt.publishing import Publishing
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.subscribing import Subscribing
@@ -36,7 +36,7 @@ class MqttServices:
         self.metrics = broker.metrics.door("mqtt")
         self.room = broker.room
         self.held = HeldPublishers(broker.room, self.metrics)
-        self.columns = RunColumns()
+        self.runs = RunPool()
         places = broker.places("mqtt")
         catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
         self.sessions = SessionTable(broker.table, places, catch_ups, broker.when_kept)
@@ -44,7 +44,7 @@ class MqttServices:
         self.subscribing = Subscribing(
             broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max
         )
-        self.publishing = Publishing(broker, self.columns, self.metrics)
+        self.publishing = Publishing(broker, self.metrics)
         self.wills = Wills(self.sessions, self.publishing, authenticator, self.metrics)
         self.authenticator = authenticator
         self.attachments = Attachments(self.sessions, self.subscribing, authenticator, self.metrics)

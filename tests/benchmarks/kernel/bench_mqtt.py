@@ -85,6 +85,7 @@ class NullTransport(Transport):
         self.peer_host = transport.peer_host
         self.last = b""
         self.count = 0
+        self.wants_turn = False
 
     def write(self, data):
         self.last = data

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.mqtt.codec import RunColumns
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.errors import (
     ConnectTimeoutError,
@@ -11,25 +10,26 @@ from gateway.mqtt.errors import (
     ProtocolViolationError,
     UnsupportedQosError,
 )
-from gateway.mqtt.events import Run
+from gateway.mqtt.events import AckRun, PingRun, PublishRun, RunPool
 from gateway.mqtt.packets import Connect, Disconnect, Subscribe, Unsubscribe
 from gateway.mqtt.topics import check_topic
 from tests.support import mqtt
 
 
 def make():
-    return MqttConnection(RunColumns(16), 1 << 16, 10_000)
+    return MqttConnection(RunPool(16), 1 << 16, 10_000)
 
 
 def feed(connection, data, now_ms=0):
     """Return all events of `data`; topics are checked, and filters read, as the handler does."""
     events = []
     connection.receive_data(data, now_ms)
-    while (event := connection.next_event()) is not None:
+    for came in connection.events():
+        event = came
         if isinstance(event, Connect):
             connection.accept(now_ms)
-        if event is Run.PUBLISHES:
-            for topic in connection._reader.columns.batch.topics:
+        if isinstance(event, PublishRun):
+            for topic in event.columns.batch.topics:
                 check_topic(topic)
         elif isinstance(event, Subscribe | Unsubscribe):
             event = type(event)(event.packet_id, list(event.filters))
@@ -111,12 +111,45 @@ def test_events_come_in_the_order_of_the_bytes():
         opened(),
         mqtt.publish(b"a", b"x") * 2 + mqtt.subscribe(9, (b"a", 2)) + mqtt.puback(3) + mqtt.publish(b"b", b"y"),
     )
-    assert events == [Run.PUBLISHES, Subscribe(9, [(b"a", 2)]), Run.ACKS, Run.PUBLISHES]
+    assert [type(event) for event in events] == [PublishRun, Subscribe, AckRun, PublishRun]
+    assert events[1] == Subscribe(9, [(b"a", 2)])
+
+
+def test_run_is_its_own_while_other_connections_of_the_door_go_on():
+    pool = RunPool(16)
+    one, other = MqttConnection(pool, 1 << 16, 10_000), MqttConnection(pool, 1 << 16, 10_000)
+    feed(one, mqtt.connect())
+    feed(other, mqtt.connect())
+    (first,) = feed(one, mqtt.publish(b"a", b"first") * 2)
+    (second, acks) = feed(other, mqtt.publish(b"b", b"second") + mqtt.puback(7))
+    feed(one, mqtt.puback(9))
+
+    def bodies(run):
+        batch = run.columns.batch
+        return [bytes(batch.buf[batch.body_start[i] : batch.body_end[i]]) for i in range(batch.count)]
+
+    assert (first.columns.batch.topics, bodies(first)) == ([b"a"], [b"first"] * 2)
+    assert (second.columns.batch.topics, bodies(second)) == ([b"b"], [b"second"])
+    assert list(acks.columns.packet_ids[: acks.columns.ack_count]) == [7]
+
+
+def test_what_was_cut_off_a_run_comes_again():
+    connection = opened()
+    connection.receive_data(mqtt.publish(b"a", b"1") + mqtt.publish(b"a", b"2") + mqtt.PINGREQ, 0)
+    run = next(connection.events())
+    run.columns.batch.count = 1
+    connection.unread(run)
+    run.release()
+    again, pings = connection.events()
+    assert bytes(again.columns.batch.buf[again.columns.batch.body_start[0] :][:1]) == b"2"
+    assert isinstance(pings, PingRun)
 
 
 def test_ping_is_answered():  # MQTT-3.12.4-1
     connection = opened()
-    assert feed(connection, mqtt.PINGREQ * 2) == [Run.PINGS]
+    (event,) = feed(connection, mqtt.PINGREQ * 2)
+    assert isinstance(event, PingRun)
+    assert event.count == 2
     assert connection.data_to_send() == mqtt.PINGRESP * 2
     assert connection.data_to_send() == b""
 
