@@ -16,7 +16,6 @@ from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.descriptors import descriptor_count_max
 from core.store.embedded import EmbeddedEngine
-from gateway.address import format_address
 from gateway.admin.api import AdminView, make_api
 from gateway.admin.server import AdminServer
 from gateway.amqp.door import AmqpDoor
@@ -28,6 +27,8 @@ from gateway.compiled import find_warnings
 from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.door import Door
 from gateway.flush_thread import FlushThread
+from gateway.listen_settings import find_address
+from gateway.listeners import Listeners
 from gateway.logs import set_up_logs
 from gateway.mqtt.door import MqttDoor
 from gateway.net.admission import Admission
@@ -35,11 +36,10 @@ from gateway.net.connection_table import ConnectionTable
 from gateway.net.descriptors import LOOK_INTERVAL_MS, Capacity, descriptor_limit, find_connections_max
 from gateway.net.endpoint import Endpoint
 from gateway.net.limits import ConnectionLimits
-from gateway.net.listener import Listener
 from gateway.net.shares import Shares
 from gateway.rocketmq.door import RocketmqDoor
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
-from gateway.settings import GatewaySettings, find_address
+from gateway.settings import GatewaySettings
 from gateway.settings_changes import NEXT_START, find_changes, settings_in_force
 
 LOGGER = logging.getLogger(__name__)
@@ -93,7 +93,6 @@ class Gateway:
         self.clock = Clock()
         self.is_ready = False
         self.stopped = asyncio.Event()  # set when the gateway cannot go on by itself
-        self.listening: dict[str, tuple[str, int]] = {}
         loop = asyncio.get_running_loop()
         self._loop = loop
         self._started_ms = self.clock.now_ms()
@@ -125,7 +124,7 @@ class Gateway:
         }
         self._limits = {name: self._make_limits(door) for name, door in self.doors.items()}
         self._quiet_flush = Every(settings.store.flush.interval_ms, self._flush_quietly, self._started_ms)
-        self._listeners: list[Listener] = []
+        self.listeners = Listeners(self.capacity)
         self._admin: AdminServer | None = None
 
     def _make_broker(self) -> Broker:
@@ -167,6 +166,7 @@ class Gateway:
 
         Raises:
             ListenError: An address cannot be listened on.
+            SettingsError: A certificate cannot be used.
         """
         now_ms = self.clock.now_ms()
         LOGGER.info(
@@ -184,7 +184,7 @@ class Gateway:
         self.timer.start(self._loop)
         self._watch_intervals(now_ms)
         for door in reversed(self.doors.values()):  # RocketMQ's address is stamped on what the others store
-            await self._open(door)
+            await door.on_listening(await self.listeners.open(door, self._make_endpoint(door)))
         await self._listen_admin()
         self.is_ready = True
 
@@ -197,33 +197,22 @@ class Gateway:
             for interval_ms, work in door.intervals():
                 self.timer.watch(Every(interval_ms, work, now_ms))
 
-    async def _open(self, door: Door) -> None:
-        """Listen on the addresses of a door."""
-        endpoint = self._make_endpoint(door)
-        bound: dict[str, tuple[str, int]] = {}
-        for name, listen in door.listens():
-            address = find_address(listen)
-            if address is None:
-                continue
-            listener = Listener(name, endpoint, *address)
-            self.listening[name] = bound[name] = await listener.start()
-            self._listeners.append(listener)
-            self.capacity.add(listener)
-        await door.on_listening(bound)
-
     async def _listen_admin(self) -> None:
         address = find_address(self.settings.admin.listen)
         if address is None:
             return
         view = AdminView(self.broker, self.doors, self.capacity, is_ready=self._takes_work, uptime_ms=self._uptime_ms)
         self._admin = AdminServer(make_api(view), *address)
-        self.listening[ADMIN] = await self._admin.start()
+        self.listeners.note(ADMIN, ADMIN, await self._admin.start())
+
+    @property
+    def listening(self) -> dict[str, tuple[str, int]]:
+        """The first host and port that is listened on, by the name that it is told by."""
+        return self.listeners.first()
 
     def lines(self) -> list[str]:
         """Return one line for each address that is listened on."""
-        names = [name for door in self.doors.values() for name, _ in door.listens()]
-        told = [name for name in [*names, ADMIN] if name in self.listening]
-        return [f"listening {name} {format_address(*self.listening[name])}" for name in told]
+        return self.listeners.lines([*self.doors, ADMIN])
 
     # Settings that are read again
 
@@ -237,6 +226,7 @@ class Gateway:
         """
         settings = settings_in_force(self.settings, wanted)
         users = await asyncio.to_thread(self.authenticator.make_users, settings.auth, os.environ)  # hashes passwords
+        certificates = await asyncio.to_thread(self.listeners.read_certificates)
         changes = find_changes(self.settings, wanted)
         for change in changes:
             if change.takes_effect == NEXT_START:
@@ -246,6 +236,7 @@ class Gateway:
                 text = "setting changed name=%s from=%s to=%s for=%s"
                 LOGGER.info(text, change.name, change.before, change.after, change.takes_effect)
         LOGGER.info("settings were read again changes=%d", len(changes))
+        self.listeners.use_certificates(certificates)
         self._apply(settings, users, self.clock.now_ms())
 
     def _apply(self, settings: GatewaySettings, users: dict[str, User], now_ms: int) -> None:
@@ -343,8 +334,7 @@ class Gateway:
     async def stop(self) -> None:
         """Close the doors, let connections end, sync, and close the store; under 5 s."""
         self.is_ready = False
-        for listener in self._listeners:
-            listener.stop()
+        self.listeners.stop()
         if self._admin is not None:
             await self._admin.stop()
         now_ms = self.clock.now_ms()

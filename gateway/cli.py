@@ -122,10 +122,13 @@ def _tree(flags: dict[str, object]) -> dict[str, Any]:
 def config_check(*, config: ConfigOption = None) -> None:
     """Read the settings as `serve` would, and say what is wrong with them."""
     from gateway.auth.authenticator import make_users
+    from gateway.listeners import check_certificates
     from gateway.settings import SettingsError, load_settings
 
     with _plain_errors(SettingsError):
-        make_users(load_settings(config, {}).auth, os.environ)
+        settings = load_settings(config, {})
+        make_users(settings.auth, os.environ)
+        check_certificates(settings)
     print("settings are fine")
 
 

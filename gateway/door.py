@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple, Protocol
 
 from core.metrics import DoorMetrics
 from gateway.auth.recheck import Visitor
+from gateway.listen_settings import ListenSettings, TlsSettings, find_listens
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.settings import GatewaySettings
 
@@ -19,11 +20,18 @@ class Listen(NamedTuple):
 
     Args:
         name: What operators call it: the first word after `listening` when the gateway starts.
-        address: HOST:PORT, port 0 picks one, or `off`.
+        address: HOST:PORT, port 0 picks one.
+        tls: What it is secured by; None: it is not.
     """
 
     name: str
     address: str
+    tls: TlsSettings | None = None
+
+
+def find_listening(name: str, setting: str | Sequence[ListenSettings]) -> list[Listen]:
+    """Return the addresses of a setting `listen`, all of one name; none where it is off."""
+    return [Listen(name, entry.address, entry.tls) for entry in find_listens(setting)]
 
 
 class Interval(NamedTuple):
@@ -83,11 +91,11 @@ class Door(ABC):
 
     @abstractmethod
     def listens(self) -> list[Listen]:
-        """Return the addresses that the settings name, those that are off too."""
+        """Return the addresses that the settings name, those of one name in their order."""
 
     @abstractmethod
     async def on_listening(self, bound: Mapping[str, Address]) -> None:
-        """Take note of what the door listens on now: names of `listens` with the host and port that were bound."""
+        """Take note of what the door listens on now: where the first of each name is bound."""
 
     @abstractmethod
     def intervals(self) -> list[Interval]:

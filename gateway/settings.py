@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,9 +20,11 @@ from pydantic_settings.sources import EnvSettingsSource
 
 from core.cache_budget import CACHE_BYTES_MAX
 from core.settings import MIB, StoreSettings
-from gateway.address import PORT_MAX, parse_address
+from gateway.address import PORT_MAX
+from gateway.listen_settings import LISTED, TAGS, Address, Listen
 
 ENV_PREFIX = "LMQ_"
+_IN_LIST = re.compile(r".*?\.\d+\.")
 # Variables with the prefix that are no settings: the build's, the way to the file, and those of tests and tools.
 NOT_SETTINGS = (
     "LMQ_COMPILE",
@@ -38,25 +41,6 @@ class SettingsError(Exception):
     """Settings that cannot be used; the text is one line for the operator."""
 
 
-def _check_address(text: str) -> str:
-    try:
-        address = find_address(text)
-    except ValueError as error:
-        raise ValueError("must be HOST:PORT (port 0 picks one) or off") from error
-    if address and ":" in address[0] and not text.startswith("["):
-        raise ValueError("an IPv6 host needs brackets: [::1]:1883")
-    return text
-
-
-def find_address(listen: str) -> tuple[str, int] | None:
-    """Return host and port of a setting `listen`, None for `off`.
-
-    Raises:
-        ValueError: It is neither.
-    """
-    return None if listen == "off" else parse_address(listen)
-
-
 def _check_folder(path: object) -> object:
     if path == "":
         raise ValueError("must name a folder; the current one is .")
@@ -64,7 +48,6 @@ def _check_folder(path: object) -> object:
 
 
 Folder = Annotated[Path, BeforeValidator(_check_folder)]
-Address = Annotated[str, AfterValidator(_check_address)]
 
 
 def _check_shown(text: str) -> str:
@@ -86,7 +69,7 @@ def is_secret(field: FieldInfo) -> bool:
 class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     """The MQTT door."""
 
-    listen: Address = "127.0.0.1:1883"  # HOST:PORT, port 0 picks one, `off` closes the door
+    listen: Listen = "127.0.0.1:1883"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list, see `listen`
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0: as many as descriptors allow
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
     connect_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # from the first byte's chance to CONNECT
@@ -102,7 +85,7 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
 class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
     """The AMQP 0-9-1 door."""
 
-    listen: Address = "127.0.0.1:5672"  # HOST:PORT, port 0 picks one, `off` closes the door
+    listen: Listen = "127.0.0.1:5672"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list, see `listen`
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0: as many as descriptors allow
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
     heartbeat_s: Annotated[int, Field(ge=0, le=65_535)] = 60  # offered to clients; 0 for none
@@ -116,8 +99,8 @@ class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
 class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
     """The RocketMQ door; one process answers as name server and as broker."""
 
-    namesrv: Address = "127.0.0.1:9876"  # the name server's HOST:PORT, or `off`
-    broker: Address = "127.0.0.1:10911"  # the broker's HOST:PORT, or `off`
+    namesrv: Listen = "127.0.0.1:9876"  # the name server's HOST:PORT, or `off`; or a list
+    broker: Listen = "127.0.0.1:10911"  # the broker's HOST:PORT, or `off`; or a list
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0: as many as descriptors allow
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
     advertised_host: str = ""  # our host in routes, as clients can reach it; empty: where each one reached us
@@ -281,12 +264,18 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
 
 def _describe_type(kind: str, text: str) -> str:
     """Return what is wrong in an operator's words where pydantic has a programmer's."""
-    return "must be a table of settings" if kind in {"model_type", "dict_type"} else text.removeprefix("Value error, ")
+    if kind in {"model_type", "dict_type"}:
+        return "must be a table of settings"
+    if kind == "tuple_type":
+        return "must be HOST:PORT (port 0 picks one), off, or a list of addresses"
+    return "is missing" if kind == "missing" else text.removeprefix("Value error, ")
 
 
 def _describe(loc: tuple[int | str, ...], kind: str, text: str, layers: list[tuple[str, Mapping[str, Any]]]) -> str:
+    loc = tuple(part for part in loc if part not in TAGS)
     path = ".".join(str(part) for part in loc)
-    source = next((name for name, layer in layers if _holds(layer, loc)), "the settings")
+    ends = range(len(loc), 0, -1)  # a part that is missing is the fault of the source that has the others
+    source = next((name for end in ends for name, layer in layers if _holds(layer, loc[:end])), "the settings")
     if kind == "extra_forbidden":
         return f"unknown setting {path} in {source}{_hint(path)}"
     said = _describe_type(kind, text)
@@ -296,14 +285,20 @@ def _describe(loc: tuple[int | str, ...], kind: str, text: str, layers: list[tup
 def _holds(layer: Mapping[str, Any], loc: tuple[int | str, ...]) -> bool:
     node: Any = layer
     for part in loc:
-        if not isinstance(node, Mapping) or part not in node:
+        is_there = part in node if isinstance(node, Mapping) else isinstance(node, list) and isinstance(part, int)
+        if not is_there:
             return False
         node = node[part]
     return True
 
 
 def _hint(path: str, *, as_variable: bool = False) -> str:
-    known = [name for name, _ in walk_settings(GatewaySettings)]
+    of_listed = _IN_LIST.match(path)
+    known = (
+        [f"{of_listed[0]}{name}" for name in LISTED]
+        if of_listed
+        else [name for name, _ in walk_settings(GatewaySettings)]
+    )
     close = difflib.get_close_matches(path, known, n=1, cutoff=0.5)
     if not close:
         return ""

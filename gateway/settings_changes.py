@@ -97,6 +97,8 @@ def find_changes(before: GatewaySettings, after: GatewaySettings) -> list[Change
 
 def takes_effect(name: str) -> str:
     """Return from when on a setting's other value counts; the setting may be one user's."""
+    if name == "listen":
+        return NEXT_START  # of each address in a list
     return TAKES_EFFECT[name] if name in TAKES_EFFECT else takes_effect(name.rpartition(".")[0])
 
 
@@ -129,6 +131,8 @@ class _Secret(NamedTuple):
 def _shown(value: object) -> object:
     if isinstance(value, _Secret):
         return HIDDEN if value.text else "none"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
     return "none" if value is None or value == "" else value
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from gateway.listen_settings import ListenSettings, TlsSettings
 from gateway.settings import GatewaySettings, UserSettings
 from gateway.settings_changes import takes_effect
 
@@ -29,6 +30,22 @@ In the file, `mqtt.listen` is `listen` under `[mqtt]`; in the environment it is 
 SIGHUP has a running gateway read all of it again ([more](operations.md#settings-that-are-read-again)). The column
 "after SIGHUP" says who another value is for: all at once, new connections or sessions, or only the next start.
 """
+LISTEN_HEAD = """## Several addresses, and TLS
+
+The `listen` of MQTT and AMQP, and `namesrv` and `broker` of RocketMQ, is one address as text, `off`, or a list. In a
+list stand addresses as text, and tables:
+
+```toml
+[mqtt]
+listen = [
+    "127.0.0.1:1883",
+    { address = "0.0.0.0:8883", tls = { certificate = "/etc/lmq/server.pem", key = "/etc/lmq/server.key" } },
+]
+```
+
+In the environment a list is JSON: `LMQ_MQTT__LISTEN='["127.0.0.1:1883", {"address": "0.0.0.0:8883", ...}]'`. More on
+TLS: [operations](operations.md#tls).
+"""
 COLUMNS = "| setting | default | values | after SIGHUP | meaning |\n|---|---|---|---|---|"
 KINDS: dict[object, str] = {
     bool: "true or false",
@@ -37,6 +54,8 @@ KINDS: dict[object, str] = {
     Path: "path",
     NoneType: "none",
     dict: "table",
+    tuple: "list",
+    TlsSettings: "table",
 }
 _FIELD_LINE = re.compile(r"^\s{4}(\w+): .*?(?:  # (.*))?$")
 
@@ -47,6 +66,9 @@ def settings_page() -> str:
         HEAD,
         *_blocks(GatewaySettings, "", "gateway"),
         *_blocks(UserSettings, "auth.users.NAME.", "auth.users.NAME"),
+        LISTEN_HEAD,
+        *_blocks(ListenSettings, "listen.", "listen"),
+        *_blocks(TlsSettings, "listen.tls.", "listen.tls"),
     ]
     return "\n".join(parts)
 
@@ -72,8 +94,11 @@ def _block(field: FieldInfo) -> type[BaseModel] | None:
 
 
 def _row(path: str, field: FieldInfo, meaning: str) -> str:
-    default = field.get_default(call_default_factory=True)
-    shown = "none" if default is None else f"`{str(default).lower() if isinstance(default, bool) else default}`"
+    if field.is_required():
+        shown = "required"
+    else:
+        default = field.get_default(call_default_factory=True)
+        shown = "none" if default is None else f"`{str(default).lower() if isinstance(default, bool) else default}`"
     return f"| `{path}` | {shown} | {_values(field)} | {takes_effect(path)} | {meaning.replace('|', '/')} |"
 
 

@@ -35,6 +35,8 @@ def _plain(value: object, *, with_secrets: bool) -> object:
         return _as_table(value, with_secrets=with_secrets)
     if isinstance(value, Mapping):
         return {str(name): _plain(inner, with_secrets=with_secrets) for name, inner in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(inner, with_secrets=with_secrets) for inner in value]
     return value
 
 
@@ -61,6 +63,9 @@ def _value(value: object) -> str:
         return str(value)
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        entries = [f"{_key(name)} = {_value(inner)}" for name, inner in value.items() if inner is not None]
+        return f"{{ {', '.join(entries)} }}"
     return _string(str(value))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Set as AbstractSet
 from gateway.amqp.handler import AmqpHandler
 from gateway.amqp.offer import limits_of
 from gateway.amqp.services import AmqpServices, OpenConnection
-from gateway.door import Address, Door, Interval, Listen
+from gateway.door import Address, Door, Interval, Listen, find_listening
 from gateway.net.protocol import Transport
 from gateway.settings import AmqpSettings, GatewaySettings
 
@@ -55,7 +55,7 @@ class AmqpDoor(AmqpServices, Door):
 
     def listens(self) -> list[Listen]:
         """Return the door's one address."""
-        return [Listen("amqp", self.settings.listen)]
+        return find_listening("amqp", self.settings.listen)
 
     async def on_listening(self, bound: Mapping[str, Address]) -> None:
         """Nothing to do: clients are told no address."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from gateway.door import Address, Door, Interval, Listen
+from gateway.door import Address, Door, Interval, Listen, find_listening
 from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.handler import MqttHandler
@@ -63,7 +63,7 @@ class MqttDoor(MqttServices, Door):
 
     def listens(self) -> list[Listen]:
         """Return the door's one address."""
-        return [Listen("mqtt", self.settings.listen)]
+        return find_listening("mqtt", self.settings.listen)
 
     async def on_listening(self, bound: Mapping[str, Address]) -> None:
         """Nothing to do: clients are told no address."""

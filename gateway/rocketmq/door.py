@@ -10,7 +10,8 @@ import logging
 from collections.abc import Mapping, Set as AbstractSet
 
 from gateway.auth.recheck import Visitor
-from gateway.door import Address, Door, Interval, Listen
+from gateway.door import Address, Door, Interval, Listen, find_listening
+from gateway.listen_settings import TlsSettings
 from gateway.net.protocol import Transport
 from gateway.rocketmq.handler import RocketmqHandler
 from gateway.rocketmq.services import RocketmqServices
@@ -63,8 +64,9 @@ class RocketmqDoor(RocketmqServices, Door):
         )
 
     def listens(self) -> list[Listen]:
-        """Return the broker's address and the name server's."""
-        return [Listen(BROKER, self.settings.broker), Listen(NAMESRV, self.settings.namesrv)]
+        """Return the broker's addresses and the name server's; those with TLS take clients without it too."""
+        found = [*find_listening(BROKER, self.settings.broker), *find_listening(NAMESRV, self.settings.namesrv)]
+        return [listen._replace(tls=_with_choice(listen.tls)) for listen in found]
 
     async def on_listening(self, bound: Mapping[str, Address]) -> None:
         """Stamp records with the address at which clients reach the broker: message ids send them there."""
@@ -92,3 +94,8 @@ class RocketmqDoor(RocketmqServices, Door):
 
     def read_departed(self) -> None:
         """Nothing to do: no connection is held back, a send is answered that the system is busy."""
+
+
+def _with_choice(tls: TlsSettings | None) -> TlsSettings | None:
+    """Return what TLS is, with RocketMQ's usual choice where the settings make none: `tls.server.mode=permissive`."""
+    return tls if tls is None or tls.optional is not None else tls.model_copy(update={"optional": True})

@@ -64,6 +64,15 @@ def test_users_come_from_the_file(config):
         ("[mqtt]\nlisen = 'off'", "unknown setting mqtt.lisen in {path}; did you mean mqtt.listen?"),
         ("[store.flsh]\nmode = 'sync'", "unknown setting store.flsh in {path}; did you mean store.flush.mode?"),
         ("[mqtt]\nlisten = 'here'", "wrong setting mqtt.listen in {path}: must be HOST:PORT"),
+        (
+            "[mqtt]\nlisten = 7",
+            "wrong setting mqtt.listen in {path}: must be HOST:PORT (port 0 picks one), off, or a list",
+        ),
+        (
+            "[mqtt]\nlisten = [{address = 'h:1', tls = {certificate = 'a', keys = 'b'}}]",
+            "unknown setting mqtt.listen.0.tls.keys in {path}; did you mean mqtt.listen.0.tls.key?",
+        ),
+        ("[mqtt]\nlisten = ['h:1', {}]", "wrong setting mqtt.listen.1.address in {path}: is missing"),
         ("[mqtt]\nlisten = '::1:1883'", "wrong setting mqtt.listen in {path}: an IPv6 host needs brackets"),
         (
             "[store.flush]\nmode = 'never'",
@@ -159,3 +168,10 @@ def test_every_setting_has_a_dotted_name():
     names = [name for name, _ in walk_settings(GatewaySettings)]
     assert {"data_dir", "store.flush.mode", "mqtt.listen", "auth.users"} <= set(names)
     assert len(names) == len(set(names))
+
+
+def test_a_list_of_addresses_comes_from_the_environment_as_json(monkeypatch):
+    monkeypatch.setenv("LMQ_MQTT__LISTEN", '["[::1]:1", {"address": "h:2", "tls": {"certificate": "a.pem"}}]')
+    plain, secure = load_settings(None, {}).mqtt.listen
+    assert (plain.address, plain.tls) == ("[::1]:1", None)
+    assert (secure.address, secure.tls.certificate) == ("h:2", Path("a.pem"))

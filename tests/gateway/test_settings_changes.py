@@ -44,6 +44,14 @@ def test_each_value_that_differs_is_a_change_of_its_own():
     ]
 
 
+def test_lists_of_addresses_are_shown_in_one_line():
+    tls = {"certificate": "a.pem"}
+    after = GatewaySettings(mqtt=MqttSettings(listen=["h:1", {"address": "h:2", "tls": tls}]))
+    (change,) = find_changes(GatewaySettings(), after)
+    assert change == Change("mqtt.listen", "127.0.0.1:1883", "h:1, h:2 (tls certificate=a.pem)", NEXT_START)
+    assert settings_in_force(after, after) == after
+
+
 def test_users_come_and_go_and_their_hashes_are_not_shown():
     before = GatewaySettings(auth=AuthSettings(users={"ann": UserSettings(password_hash="a"), "bob": UserSettings()}))
     ann = UserSettings(password_hash="b", may_publish=False)

@@ -9,7 +9,9 @@ def _row(name):
 
 
 def test_row_has_default_values_and_meaning():
-    assert _row("mqtt.listen").startswith("| `mqtt.listen` | `127.0.0.1:1883` | text | the next start | HOST:PORT")
+    assert _row("mqtt.listen").startswith(
+        "| `mqtt.listen` | `127.0.0.1:1883` | text or list | the next start | HOST:PORT"
+    )
     assert "`sync` or `async`" in _row("store.flush.mode")
     assert "number, at least 1, at most 60000" in _row("store.flush.interval_ms")
     assert "| `true` | true or false | at once |" in _row("auth.mqtt_anonymous")
@@ -27,3 +29,9 @@ def test_row_says_what_another_value_is_for_after_a_sighup():
 
 def test_users_have_a_table_of_their_own():
     assert "the environment variable" in _row("auth.users.NAME.password_env")
+
+
+def test_addresses_and_their_tls_have_tables_of_their_own():
+    assert _row("listen.address").startswith("| `listen.address` | required | text | the next start | HOST:PORT")
+    assert _row("listen.tls").startswith("| `listen.tls` | none | table or none | the next start | ")
+    assert _row("listen.tls.client_certificate").split("|")[2:4] == [" `required` ", " `required` or `optional` "]

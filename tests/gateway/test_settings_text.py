@@ -9,6 +9,7 @@ from gateway.settings import HIDDEN, AuthSettings, GatewaySettings, MqttSettings
 from gateway.settings_text import HIDDEN_HEAD, settings_text
 
 ODD = 'a "quoted"\\\n\t\x7f name: \u00e9'
+LISTEN = ["127.0.0.1:1883", {"address": "[::1]:8883", "tls": {"certificate": ODD, "client_ca": "ca.pem"}}]
 
 
 def _settings():
@@ -18,7 +19,7 @@ def _settings():
     }
     return GatewaySettings(
         data_dir=ODD,
-        mqtt=MqttSettings(connections_max=7),
+        mqtt=MqttSettings(connections_max=7, listen=LISTEN),
         store=StoreSettings(retention=RetentionSettings(bytes_max=1 << 30)),
         auth=AuthSettings(users=users),
     )

@@ -27,6 +27,7 @@ READY_S = 30
 STOP_S = 10
 SEGMENT_BYTES = 4 * 1024 * 1024  # small, so that tests roll segments and need little disk
 ANY_PORT = "127.0.0.1:0"
+DOORS = ("mqtt", "amqp", "namesrv", "broker", "admin")
 
 
 class GatewayProcess:
@@ -35,9 +36,10 @@ class GatewayProcess:
     Use as a context manager. `address("mqtt")` is the host and port of a door.
     """
 
-    def __init__(self, data_dir, *options, env=None, prefix=()):
+    def __init__(self, data_dir, *options, env=None, prefix=(), doors=DOORS):
         self.data_dir = Path(data_dir)
         self.options = options
+        self.doors = doors  # that get a port by a flag; the others listen as the options say
         self.prefix = prefix  # a command that becomes the gateway's, such as nohup
         self.env = {**os.environ, "LMQ_STORE__SEGMENT_BYTES": str(SEGMENT_BYTES), **(env or {})}
         self.listening = {}
@@ -54,7 +56,7 @@ class GatewayProcess:
 
     def start(self):
         """Start, and wait until it is ready."""
-        ports = [part for door in ("mqtt", "amqp", "namesrv", "broker", "admin") for part in (f"--{door}", ANY_PORT)]
+        ports = [part for door in self.doors for part in (f"--{door}", ANY_PORT)]
         self.process = subprocess.Popen(
             [
                 *self.prefix,

@@ -175,5 +175,7 @@ def common_name(certificate: Mapping[str, object]) -> str:
 def _reason_of(error: ssl.SSLError) -> str:
     """Return OpenSSL's reason in words."""
     verify = getattr(error, "verify_message", "")
+    if "PEM lib" in str(error):  # OpenSSL says no more
+        return "no certificate or key of the PEM format is in it"
     reason = (error.reason or error.strerror or str(error)).replace("_", " ").lower()
     return f"{reason}: {verify}" if verify else reason

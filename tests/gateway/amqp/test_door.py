@@ -10,7 +10,7 @@ from tests.support.amqp_door import AmqpWorld
 
 def test_door_has_one_address(tmp_path):
     world = AmqpWorld(tmp_path, listen="127.0.0.1:1")
-    assert world.amqp.listens() == [("amqp", "127.0.0.1:1")]
+    assert world.amqp.listens() == [("amqp", "127.0.0.1:1", None)]
     world.close()
 
 

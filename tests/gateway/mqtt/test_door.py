@@ -8,7 +8,7 @@ from tests.support import mqtt
 
 def test_door_has_one_address(make_world):
     world = make_world(listen="127.0.0.1:1")
-    assert world.door.listens() == [("mqtt", "127.0.0.1:1")]
+    assert world.door.listens() == [("mqtt", "127.0.0.1:1", None)]
     assert world.door.intervals() == []
 
 

@@ -9,7 +9,7 @@ from tests.support.rocketmq_door import DoorSite
 
 def test_broker_and_name_server_have_an_address_each(tmp_path):
     site = DoorSite(tmp_path / "d", RocketmqSettings(broker="[::1]:1", namesrv="off"))
-    assert site.door.listens() == [("broker", "[::1]:1"), ("namesrv", "off")]
+    assert site.door.listens() == [("broker", "[::1]:1", None)]
     site.close()
 
 

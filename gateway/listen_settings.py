@@ -1,0 +1,94 @@
+"""The setting `listen` of each door: one address as text, or a list of addresses that may have TLS."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Tag
+
+from gateway.address import parse_address
+
+OFF = "off"
+TAGS = ("listen-text", "listen-list")  # of the two ways to write the setting, in pydantic's errors; no operator's words
+
+
+def find_address(listen: str) -> tuple[str, int] | None:
+    """Return host and port of an address, None for `off`.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    return None if listen == OFF else parse_address(listen)
+
+
+def _check_address(text: str) -> str:
+    try:
+        address = find_address(text)
+    except ValueError as error:
+        raise ValueError("must be HOST:PORT (port 0 picks one) or off") from error
+    if address and ":" in address[0] and not text.startswith("["):
+        raise ValueError("an IPv6 host needs brackets: [::1]:1883")
+    return text
+
+
+def _check_listed(text: str) -> str:
+    if text == OFF:
+        raise ValueError("must be HOST:PORT (port 0 picks one); an empty list closes the door")
+    return text
+
+
+Address = Annotated[str, AfterValidator(_check_address)]
+
+
+class TlsSettings(BaseModel, frozen=True, extra="forbid"):
+    """TLS of one address, `tls` in its table. The files are in the PEM format, and are read again at SIGHUP."""
+
+    certificate: Path  # the server's, with those that lead to its authority after it
+    key: Path | None = None  # its private key, without a pass phrase; none: it is in the file of the certificate
+    client_ca: Path | None = None  # authorities that clients' certificates are verified by; none: they need none
+    client_certificate: Literal["required", "optional"] = "required"  # of clients, where there is a `client_ca`
+    ciphers: str = ""  # of TLS 1.2, in OpenSSL's words; empty: its own choice
+    # let clients without TLS in by the same port; none: at the RocketMQ door, as RocketMQ's own servers do
+    optional: bool | None = None
+
+    def __str__(self) -> str:
+        """Return what is set, in one line."""
+        return " ".join(f"{name}={value}" for name, value in self.model_dump(exclude_defaults=True).items())
+
+
+class ListenSettings(BaseModel, frozen=True, extra="forbid"):
+    """One address of a list `listen`; an address without anything else may be written as text."""
+
+    address: Annotated[Address, AfterValidator(_check_listed)]  # HOST:PORT, port 0 picks one
+    tls: TlsSettings | None = None  # none: what is sent can be read and changed on its way
+
+    def __str__(self) -> str:
+        """Return the address and what is special of it, in one line."""
+        return self.address if self.tls is None else f"{self.address} (tls {self.tls})"
+
+
+LISTED = [*ListenSettings.model_fields, *(f"tls.{name}" for name in TlsSettings.model_fields)]
+
+
+def _as_table(value: object) -> object:
+    return {"address": value} if isinstance(value, str) else value
+
+
+def _kind(value: Any) -> str:  # noqa: ANN401 - whatever stands in the file
+    return TAGS[0] if isinstance(value, str) else TAGS[1]
+
+
+Listen = Annotated[
+    Annotated[Address, Tag(TAGS[0])]
+    | Annotated[tuple[Annotated[ListenSettings, BeforeValidator(_as_table)], ...], Tag(TAGS[1])],
+    Discriminator(_kind),
+]
+
+
+def find_listens(listen: str | Sequence[ListenSettings]) -> Sequence[ListenSettings]:
+    """Return the addresses of a setting `listen`; none where the door is closed."""
+    if isinstance(listen, str):
+        return [] if listen == OFF else [ListenSettings(address=listen)]
+    return listen

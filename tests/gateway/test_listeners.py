@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.door import Listen
+from gateway.listen_settings import TlsSettings
+from gateway.listeners import Secured, check_certificates, told_name
+from gateway.settings import AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, SettingsError
+from tests.support.certificates import issue, server_files
+from tests.support.gateway import ANY_PORT, make_settings, running_gateway
+
+
+def tls(**changes):
+    certificate, key = server_files()
+    return TlsSettings(**{"certificate": certificate, "key": key, **changes})
+
+
+def secure(address=ANY_PORT, **changes):
+    return {"address": address, "tls": tls(**changes)}
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "told_where_plain_is_taken"),
+    [
+        ("mqtt", "mqtts", "mqtt"),
+        ("amqp", "amqps", "amqp"),
+        ("broker", "broker-tls", "broker"),
+        ("namesrv", "namesrv-tls", "namesrv"),
+    ],
+)
+def test_addresses_that_take_tls_only_have_a_name_of_their_own(name, told, told_where_plain_is_taken):
+    assert told_name(Listen(name, ANY_PORT)) == name
+    assert told_name(Listen(name, ANY_PORT, tls())) == told
+    assert told_name(Listen(name, ANY_PORT, tls(optional=True))) == told_where_plain_is_taken
+
+
+@pytest.mark.asyncio
+async def test_each_address_of_each_door_is_told_in_order(tmp_path):
+    blocks = {
+        "mqtt": MqttSettings(listen=[ANY_PORT, secure(), ANY_PORT]),
+        "amqp": AmqpSettings(listen=[secure()]),
+        "rocketmq": RocketmqSettings(namesrv="off", broker=[secure(), secure(optional=False)]),
+    }
+    async with running_gateway(tmp_path, **blocks) as gateway:
+        lines = gateway.lines()
+        assert [line.split()[1] for line in lines] == ["mqtt", "mqtts", "mqtt", "amqps", "broker", "broker-tls"]
+        assert len({line.split()[2] for line in lines}) == len(lines)
+        host, port = gateway.listening["mqtt"]
+        assert lines[0] == f"listening mqtt {host}:{port}"
+
+
+def test_certificates_that_cannot_be_used_are_named_with_their_address(tmp_path):
+    for block in (
+        {"mqtt": MqttSettings(listen=[secure("127.0.0.1:1", key=tmp_path / "none")])},
+        {"amqp": AmqpSettings(listen=[secure("127.0.0.1:1", key=tmp_path / "none")])},
+        {"rocketmq": RocketmqSettings(broker=[secure("127.0.0.1:1", key=tmp_path / "none")])},
+        {"rocketmq": RocketmqSettings(namesrv=[secure("127.0.0.1:1", key=tmp_path / "none")])},
+    ):
+        with pytest.raises(SettingsError, match=r"tls of \w+ on 127\.0\.0\.1:1: cannot read .*/none: No such file"):
+            check_certificates(GatewaySettings(**block))
+    check_certificates(GatewaySettings(mqtt=MqttSettings(listen=[secure()])))
+
+
+@pytest.mark.asyncio
+async def test_a_gateway_with_a_certificate_that_cannot_be_used_does_not_start(tmp_path):
+    (tmp_path / "empty.pem").touch()
+    with pytest.raises(SettingsError, match="tls of mqtt on"):
+        async with running_gateway(tmp_path, mqtt=MqttSettings(listen=[secure(certificate=tmp_path / "empty.pem")])):
+            pass
+
+
+@pytest.mark.asyncio
+async def test_certificates_are_read_again_all_or_none(tmp_path):
+    first, second = (issue(tmp_path / name) for name in ("first", "second"))
+    blocks = {
+        "mqtt": MqttSettings(listen=[secure(certificate=first[0], key=first[1])]),
+        "amqp": AmqpSettings(listen=[secure(certificate=second[0], key=second[1])]),
+    }
+    async with running_gateway(tmp_path / "data", **blocks) as gateway:
+        before = [secured.context for secured in gateway.listeners._secured]
+        second[1].write_text("nothing")
+        with pytest.raises(SettingsError, match="tls of amqp on"):
+            await gateway.reload(make_settings(tmp_path / "data", **blocks))
+        assert [secured.context for secured in gateway.listeners._secured] == before
+        issue(tmp_path / "second")
+        await gateway.reload(make_settings(tmp_path / "data", **blocks))
+        after = [secured.context for secured in gateway.listeners._secured]
+        assert not {*before} & {*after}
+
+
+def test_layers_are_made_for_each_connection():
+    secured = Secured(Listen("mqtt", ANY_PORT), tls())
+    (first,), (second,) = secured.make_layers("192.0.2.1"), secured.make_layers("192.0.2.1")
+    assert first is not second

@@ -1,0 +1,268 @@
+"""Real clients over TLS at every door, and peers that do not speak it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import time
+
+import aio_pika
+import aiomqtt
+import pika
+import pytest
+
+from tests.support.certificates import authority_file, client_context, client_files, issue, server_files
+from tests.support.gateway import ANY_PORT, GatewayProcess
+from tests.support.sources import ROOT
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
+
+WAIT_S = 10
+JARS = os.environ.get("LMQ_TEST_ROCKETMQ_LIB", "")  # the folder with the jars of Apache RocketMQ's client
+
+
+def tls(files=None, **more):
+    certificate, key = files or server_files()
+    return {"certificate": str(certificate), "key": str(key), **{name: str(value) for name, value in more.items()}}
+
+
+def secure_gateway(folder, *, files=None, **mqtt):
+    """Return a gateway whose doors all have TLS, MQTT also a plain address and what `mqtt` says."""
+    plain_too = {"address": ANY_PORT, "tls": tls(files)}
+    listens = {
+        "LMQ_MQTT__LISTEN": [ANY_PORT, {"address": ANY_PORT, "tls": tls(files, **mqtt)}],
+        "LMQ_AMQP__LISTEN": [plain_too],
+        "LMQ_ROCKETMQ__NAMESRV": [plain_too],
+        "LMQ_ROCKETMQ__BROKER": [plain_too],
+    }
+    env = {name: json.dumps(value) for name, value in listens.items()}
+    return GatewayProcess(folder, env=env, doors=("admin",))
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory):
+    with secure_gateway(tmp_path_factory.mktemp("tls")) as running:
+        yield running
+        assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
+
+
+def mqtt_client(gateway, name="mqtts", **options):
+    host, port = gateway.address(name)
+    context = client_context(**options) if name == "mqtts" else None
+    return aiomqtt.Client(host, port, tls_context=context, timeout=WAIT_S)
+
+
+async def round_trip(client, topic, count=100):
+    await client.subscribe(topic, qos=1)
+    sending = [client.publish(topic, b"%d" % number, qos=1) for number in range(count)]
+    await asyncio.gather(*sending)
+    got = set()
+    async with asyncio.timeout(WAIT_S):
+        async for message in client.messages:
+            got.add(message.payload)
+            if len(got) == count:
+                return
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_mqtt_clients_speak_tls(gateway, version):
+    async with mqtt_client(gateway, version=version) as client:
+        await round_trip(client, f"tls/{version.name}")
+
+
+async def test_large_messages_cross_between_a_plain_client_and_one_with_tls(gateway):
+    body = os.urandom(3_000_000)
+    async with mqtt_client(gateway) as secure, mqtt_client(gateway, "mqtt") as plain:
+        for sender, receiver in ((secure, plain), (plain, secure)):
+            await receiver.subscribe("large", qos=1)
+            await sender.publish("large", body, qos=1)
+            async with asyncio.timeout(WAIT_S):
+                assert (await anext(receiver.messages)).payload == body
+            await receiver.unsubscribe("large")
+
+
+async def test_amqp_clients_speak_tls(gateway):
+    host, port = gateway.address("amqps")
+    url = f"amqps://guest:guest@{host}:{port}/"
+    connection = await aio_pika.connect(url, ssl_context=client_context(), timeout=WAIT_S)
+    async with connection:
+        channel = await connection.channel()
+        queue = await channel.declare_queue("tls-work")
+        for number in range(200):
+            await channel.default_exchange.publish(aio_pika.Message(b"%d" % number), "tls-work")
+        got = []
+        async with queue.iterator(timeout=WAIT_S) as messages:
+            async for message in messages:
+                async with message.process():
+                    got.append(message.body)
+                if len(got) == 200:
+                    break
+        assert got == [b"%d" % number for number in range(200)]
+
+
+async def test_pika_speaks_tls(gateway):
+    host, port = gateway.address("amqps")
+
+    def work():
+        options = pika.SSLOptions(client_context(), host)
+        with pika.BlockingConnection(pika.ConnectionParameters(host, port, ssl_options=options)) as connection:
+            channel = connection.channel()
+            channel.queue_declare("tls-pika")
+            channel.confirm_delivery()
+            channel.basic_publish("", "tls-pika", b"hello")
+            return channel.basic_get("tls-pika", auto_ack=True)[2]
+
+    assert await asyncio.to_thread(work) == b"hello"
+
+
+async def test_the_rocketmq_port_takes_both_kinds(gateway):
+
+    host, port = gateway.address("namesrv")
+    request = b'{"code":105,"language":"JAVA","version":399,"opaque":7,"flag":0,"extFields":{"topic":"TBW102"}}'
+    frame = (len(request) + 4).to_bytes(4) + len(request).to_bytes(4) + request
+    for context in (None, client_context()):
+        reader, writer = await asyncio.open_connection(host, port, ssl=context)
+        writer.write(frame)
+        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), WAIT_S))
+        answer = await asyncio.wait_for(reader.readexactly(size), WAIT_S)
+        assert b'"opaque":7' in answer
+        writer.close()
+        await writer.wait_closed()
+
+
+@pytest.mark.skipif(not JARS or not shutil.which("java"), reason="LMQ_TEST_ROCKETMQ_LIB names no jars, or no Java")
+@pytest.mark.parametrize("tls_enable", ["true", "false"])
+async def test_the_official_java_client_speaks_tls(gateway, tls_enable, tmp_path):
+    host, port = gateway.address("namesrv")
+    command = [
+        "java",
+        f"-Dtls.enable={tls_enable}",
+        f"-Duser.home={tmp_path}",
+        "-cp",
+        f"{JARS}/*",
+        str(ROOT / "tests/integration/TlsRoundTrip.java"),
+        f"{host}:{port}",
+        "20",
+    ]
+    run = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=120, check=False)
+    assert "got 20" in run.stdout, run.stdout + run.stderr
+
+
+# Those who do not get in
+
+
+async def test_who_does_not_trust_the_server_stays_out_and_nobody_notices(gateway):
+    async with mqtt_client(gateway) as client:
+        with pytest.raises(ssl.SSLCertVerificationError, match="certificate verify failed"):
+            await asyncio.open_connection(*gateway.address("mqtts"), ssl=client_context(trusts="second"))
+        await round_trip(client, "still/here", 5)
+
+
+async def test_an_expired_certificate_of_the_server_is_noticed(tmp_path):
+    files = issue(tmp_path / "expired", is_expired=True)
+    with (
+        secure_gateway(tmp_path / "data", files=files) as gateway,
+        pytest.raises(ssl.SSLCertVerificationError, match="certificate has expired"),
+    ):
+        await asyncio.open_connection(*gateway.address("mqtts"), ssl=client_context())
+
+
+async def test_clients_need_a_certificate_where_an_authority_is_given(tmp_path):
+    with secure_gateway(tmp_path, client_ca=authority_file()) as gateway:
+        async with mqtt_client(gateway, shows=client_files()) as client:
+            await round_trip(client, "known", 5)
+            for shows in (None, client_files(of="second"), client_files(is_expired=True)):
+                with pytest.raises(aiomqtt.MqttError):
+                    async with mqtt_client(gateway, shows=shows):
+                        pass
+            await round_trip(client, "still/known", 5)
+        gateway.stop()
+    refused = [line for line in gateway.errors if "refused connection" in line]
+    assert len(refused) == 3, refused
+    for line, said in zip(refused, ("did not return a certificate", "verify failed", "has expired"), strict=True):
+        assert said in line
+
+
+@pytest.mark.parametrize("name", ["mqtts", "amqps"])
+async def test_plain_bytes_at_a_port_for_tls_are_refused(gateway, name):
+    reader, writer = await asyncio.open_connection(*gateway.address(name))
+    writer.write(b"AMQP\x00\x00\x09\x01" if name == "amqps" else b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00")
+    with contextlib.suppress(ConnectionResetError):
+        answer = await asyncio.wait_for(reader.read(), WAIT_S)
+        assert answer[:1] in {b"", b"\x15"}  # an alert at most
+    writer.close()
+
+
+async def test_many_who_stop_in_the_middle_of_a_handshake_hold_nobody_up(gateway):
+    hello = ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client_context().wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost").do_handshake()
+    first = hello.read()
+    stuck = []
+    for number in range(200):
+        sock = socket.create_connection(gateway.address("mqtts"))
+        sock.sendall(first[: number % len(first)])
+        stuck.append(sock)
+    began = time.monotonic()
+    async with mqtt_client(gateway) as client:
+        await round_trip(client, "meanwhile", 5)
+    assert time.monotonic() - began < 5
+    for sock in stuck:  # each is ended by the gateway, in its time
+        sock.settimeout(30)
+        with contextlib.suppress(ConnectionResetError):
+            while await asyncio.to_thread(sock.recv, 4096):
+                pass
+        sock.close()
+
+
+# Certificates that change
+
+
+def served_certificate(gateway):
+    host, port = gateway.address("mqtts")
+    with socket.create_connection((host, port)) as sock, client_context().wrap_socket(sock, server_hostname=host) as s:
+        return s.getpeercert(binary_form=True)
+
+
+async def until_logged(gateway, text):
+    async with asyncio.timeout(WAIT_S):
+        while not any(text in line for line in gateway.errors):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_new_certificate_counts_after_a_sighup_and_a_bad_one_does_not(tmp_path):
+    files = issue(tmp_path / "server")
+    with secure_gateway(tmp_path / "data", files=files) as gateway:
+        async with mqtt_client(gateway) as client:
+            first = served_certificate(gateway)
+            files[1].write_text("no key")
+            gateway.process.send_signal(signal.SIGHUP)
+            await until_logged(gateway, "settings cannot be read again, nothing changes: tls of ")
+            assert served_certificate(gateway) == first
+            issue(tmp_path / "server")
+            gateway.process.send_signal(signal.SIGHUP)
+            await until_logged(gateway, "settings were read again")
+            assert served_certificate(gateway) != first
+            await round_trip(client, "old/connection", 5)
+        assert gateway.stop() == 0
+
+
+async def test_a_stop_ends_tls_in_order(tmp_path):
+    with secure_gateway(tmp_path) as gateway:
+        host, port = gateway.address("mqtts")
+        reader, writer = await asyncio.open_connection(host, port, ssl=client_context())
+        writer.write(b"\x10\x0f\x00\x04MQTT\x04\x02\x00\x00\x00\x03abc")
+        assert await asyncio.wait_for(reader.readexactly(4), WAIT_S) == b"\x20\x02\x00\x00"
+        began = time.monotonic()
+        stopping = asyncio.create_task(asyncio.to_thread(gateway.stop))
+        assert await asyncio.wait_for(reader.read(), WAIT_S) == b""  # an end, not a broken connection
+        writer.close()
+        assert await stopping == 0
+        assert time.monotonic() - began < 5
