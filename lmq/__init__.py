@@ -1,5 +1,54 @@
-"""For programs that use LMQ Gateway: the asyncio SDK of its RocketMQ door, and a broker for tests (`lmq.testing`).
+"""The asyncio SDK: produce to and pull from the gateway, or a RocketMQ broker, over the remoting protocol.
 
-Nothing in here imports the server's packages (`core`, `gateway`), so it works in a project
-that has packages of those names.
+```python
+async with Producer("127.0.0.1:9876") as producer, PullConsumer("127.0.0.1:9876") as consumer:
+    await producer.publish("site/1/temp", b"21.5")
+    async for message in consumer.messages(mqtt_queue("site/+/temp"), from_="first"):
+        print(message.mqtt_topic, message.body)
+```
+
+`lmq.testing` has a broker for tests. Nothing in this package imports the server's packages (`core`, `gateway`), so it
+works in a project that has packages of those names.
 """
+
+from __future__ import annotations
+
+from lmq.errors import (
+    BusyError,
+    ClosedError,
+    ConnectFailedError,
+    ConnectionLostError,
+    MessageRefusedError,
+    NoPermissionError,
+    NotFoundError,
+    RequestTimeoutError,
+    ResponseError,
+    SdkError,
+    UnsupportedError,
+)
+from lmq.message import Message, PullResult, SendResult
+from lmq.producer import OutMessage, Producer
+from lmq.pull_consumer import PullConsumer
+from lmq.queues import amqp_queue, mqtt_queue
+
+__all__ = [
+    "BusyError",
+    "ClosedError",
+    "ConnectFailedError",
+    "ConnectionLostError",
+    "Message",
+    "MessageRefusedError",
+    "NoPermissionError",
+    "NotFoundError",
+    "OutMessage",
+    "Producer",
+    "PullConsumer",
+    "PullResult",
+    "RequestTimeoutError",
+    "ResponseError",
+    "SdkError",
+    "SendResult",
+    "UnsupportedError",
+    "amqp_queue",
+    "mqtt_queue",
+]

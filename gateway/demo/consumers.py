@@ -15,7 +15,7 @@ from aio_pika.exceptions import AMQPError
 from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.demo.ledger import Arrivals
-from gateway.sdk import PullConsumer, SdkError, mqtt_queue
+from lmq import PullConsumer, SdkError, mqtt_queue
 
 _READY_S_MAX = 20
 _PREFETCH = 200

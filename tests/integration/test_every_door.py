@@ -11,7 +11,7 @@ import aiomqtt
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.sdk import NotFoundError, Producer, PullConsumer, mqtt_queue
+from lmq import NotFoundError, Producer, PullConsumer, mqtt_queue
 from tests.support import mqtt
 from tests.support.gateway import SEGMENT_BYTES, GatewayProcess
 

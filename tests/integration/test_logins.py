@@ -13,8 +13,8 @@ import aiormq
 import pytest
 
 from gateway.auth.users import hash_password
-from gateway.sdk.producer import Producer
 from gateway.settings import AuthSettings
+from lmq.producer import Producer
 from tests.support import mqtt
 from tests.support.gateway import running_gateway
 

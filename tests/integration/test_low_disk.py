@@ -11,7 +11,7 @@ import pika
 import pytest
 import pytest_asyncio
 
-from gateway.sdk import BusyError, Producer, PullConsumer
+from lmq import BusyError, Producer, PullConsumer
 from tests.support import mqtt
 from tests.support.gateway import running_gateway
 

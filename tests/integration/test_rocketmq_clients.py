@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from gateway.sdk import OutMessage, Producer, PullConsumer, SdkError, SendResult
+from lmq import OutMessage, Producer, PullConsumer, SdkError, SendResult
 from tests.support.gateway import GatewayProcess
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]

@@ -7,8 +7,8 @@ import pytest
 from core.message import StoredBatch
 from core.settings import StoreSettings
 from gateway.rocketmq.store_host import find_host, pack_address, plain_host
-from gateway.sdk import Producer, PullConsumer
 from gateway.settings import RocketmqSettings
+from lmq import Producer, PullConsumer
 from lmq.remoting.message_codec import decode_records
 from tests.support.gateway import ANY_PORT, running_gateway
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.lmq.queue_name import LIGHT_PREFIX
-from gateway.sdk.client import Client
-from gateway.sdk.errors import ClosedError, ConnectFailedError, NotFoundError, SdkError, response_error
+from lmq.client import Client
+from lmq.errors import ClosedError, ConnectFailedError, NotFoundError, SdkError, response_error
+from lmq.queues import LIGHT_PREFIX
 from lmq.remoting.commands import Command
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
@@ -22,7 +22,6 @@ ROUTE_S = 30.0  # a route is asked for again after it, as other clients do
 STALE_S = 5.0  # and so soon after a name server that did not answer
 MASTER_ID = "0"
 _BARE_KEY = re.compile(rb"([{,])(\d+):")
-_LIGHT = LIGHT_PREFIX.decode()
 
 
 @dataclass(slots=True, frozen=True)
@@ -89,7 +88,7 @@ class Routes:
     async def _refresh(self, topic: str) -> list[Route]:
         holds_s = ROUTE_S
         try:
-            routes = await (self._ask_cluster() if topic.startswith(_LIGHT) else self._ask_topic(topic))
+            routes = await (self._ask_cluster() if topic.startswith(LIGHT_PREFIX) else self._ask_topic(topic))
         except NotFoundError:
             self._routes.pop(topic, None)
             raise

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from gateway.sdk import ClosedError, Producer, PullConsumer
+from lmq import ClosedError, Producer, PullConsumer
 from lmq.remoting.commands import answer, encode_json
 
 pytestmark = pytest.mark.asyncio

@@ -11,8 +11,7 @@ import random
 from collections.abc import Callable
 from typing import cast
 
-from gateway.address import parse_address
-from gateway.sdk.errors import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
+from lmq.errors import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
 from lmq.remoting.commands import FLAG_ONE_WAY, HEADER_BINARY, Command, encode_command
 from lmq.remoting.errors import FrameError
 from lmq.remoting.frames import FrameInput, Frames
@@ -25,7 +24,20 @@ BACK_OFF_FIRST_S = 0.05
 BACK_OFF_MAX_S = 5.0
 LANGUAGE_PYTHON = 3
 OPAQUE_MAX = 0x7FFFFFFF
+PORT_MAX = 65_535
 _INSTANCES = itertools.count(1)
+
+
+def parse_server(text: str) -> tuple[str, int]:
+    """Return host and port of `HOST:PORT` or `[HOST]:PORT`; all before the last colon is the host.
+
+    Raises:
+        ValueError: The text is neither, or the port is not in 0..65535.
+    """
+    host, separator, port = text.rpartition(":")
+    if not separator or not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
+        raise ValueError(f"{text!r} is not HOST:PORT")
+    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def make_client_id() -> str:
@@ -124,7 +136,7 @@ class Client:
         heartbeat_s: float = 30.0,
     ) -> None:
         self.server = server
-        self._host, self._port = parse_address(server.strip())
+        self._host, self._port = parse_server(server.strip())
         self._timeout_s = timeout_s
         self._greeting = greeting
         self._heartbeat_s = heartbeat_s

@@ -6,8 +6,8 @@ import contextlib
 import pytest
 import uvloop
 
-from gateway.sdk import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
-from gateway.sdk.client import Client, make_client_id
+from lmq import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
+from lmq.client import Client, make_client_id, parse_server
 from lmq.remoting.commands import Command, answer, encode_command
 from tests.support.remoting_server import RemotingServer
 
@@ -205,3 +205,17 @@ def test_the_client_works_on_uvloop():
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         assert runner.run(ask()) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("broker:9876", ("broker", 9876)), ("[::1]:9876", ("::1", 9876)), ("::1:9876", ("::1", 9876))],
+)
+def test_a_server_is_host_and_port(text, address):
+    assert parse_server(text) == address
+
+
+@pytest.mark.parametrize("text", ["", "9876", "host:", "host:x", "host:-1", "host:65536", "host:\u0661"])
+def test_what_is_no_address_is_refused(text):
+    with pytest.raises(ValueError, match="HOST:PORT"):
+        Client(text)

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from gateway.sdk.client import make_client_id
-from gateway.sdk.errors import SdkError
-from gateway.sdk.routes import Routes
+from lmq.client import make_client_id
+from lmq.errors import SdkError
 from lmq.remoting.commands import Command, encode_json
 from lmq.remoting.request_codes import RequestCode
+from lmq.routes import Routes
 
 
 class Member:

@@ -6,7 +6,7 @@ import time
 import pytest
 import pytest_asyncio
 
-from gateway.sdk import NotFoundError, OutMessage, Producer, PullConsumer, SdkError
+from lmq import NotFoundError, OutMessage, Producer, PullConsumer, SdkError
 from lmq.remoting.commands import Command, answer
 from lmq.remoting.response_codes import ResponseCode
 

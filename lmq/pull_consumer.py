@@ -8,8 +8,7 @@ import logging
 from collections.abc import AsyncIterator
 from typing import Literal
 
-from core.lmq.queue_name import LIGHT_PREFIX
-from gateway.sdk.errors import (
+from lmq.errors import (
     BusyError,
     ConnectFailedError,
     ConnectionLostError,
@@ -17,8 +16,9 @@ from gateway.sdk.errors import (
     SdkError,
     response_error,
 )
-from gateway.sdk.member import Member
-from gateway.sdk.message import Message, PullResult, message_of
+from lmq.member import Member
+from lmq.message import Message, PullResult, message_of
+from lmq.queues import LIGHT_PREFIX
 from lmq.remoting.commands import Command
 from lmq.remoting.errors import RecordError
 from lmq.remoting.message_codec import decode_records
@@ -41,7 +41,6 @@ PULL_CODES = frozenset(
         ResponseCode.PULL_OFFSET_MOVED,
     )
 )
-_LIGHT = LIGHT_PREFIX.decode()
 
 Start = Literal["first", "last", "committed"] | int
 
@@ -123,7 +122,7 @@ class PullConsumer(Member):
         return self._result_of(response, queue, queue_id, offset)
 
     def _result_of(self, response: Command, queue: str, queue_id: int, offset: int) -> PullResult:
-        is_light = queue.startswith(_LIGHT)
+        is_light = queue.startswith(LIGHT_PREFIX)
         messages: list[Message] = []
         if response.code == ResponseCode.SUCCESS:
             try:

@@ -5,9 +5,9 @@ import gc
 
 import pytest
 
-from gateway.sdk import ClosedError, ConnectFailedError, ConnectionLostError, NotFoundError, SdkError
-from gateway.sdk.routes import Route, Routes
+from lmq import ClosedError, ConnectFailedError, ConnectionLostError, NotFoundError, SdkError
 from lmq.remoting.commands import Command, answer, encode_json
+from lmq.routes import Route, Routes
 
 pytestmark = pytest.mark.asyncio
 

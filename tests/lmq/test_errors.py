@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.sdk import (
+from lmq import (
     BusyError,
     MessageRefusedError,
     NoPermissionError,
@@ -10,7 +10,7 @@ from gateway.sdk import (
     ResponseError,
     UnsupportedError,
 )
-from gateway.sdk.errors import response_error
+from lmq.errors import response_error
 
 
 @pytest.mark.parametrize(

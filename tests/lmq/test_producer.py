@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.sdk import (
+from lmq import (
     BusyError,
     ConnectFailedError,
     ConnectionLostError,
@@ -18,7 +18,7 @@ from gateway.sdk import (
     SendResult,
     mqtt_queue,
 )
-from gateway.sdk.producer import KeyMaker
+from lmq.producer import KeyMaker
 from lmq.remoting.commands import Command, answer, encode_json
 
 pytestmark = pytest.mark.asyncio

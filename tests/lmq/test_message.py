@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gateway.sdk.message import message_of
+from core.properties import RESERVED
+from lmq.message import message_of
 from lmq.remoting.message_codec import Record, decode_records
 
-LOG = (Path(__file__).parents[2] / "data" / "rocketmq-5.5.0" / "commitlog.bin").read_bytes()
+LOG = (Path(__file__).parents[1] / "data" / "rocketmq-5.5.0" / "commitlog.bin").read_bytes()
 
 
 def record(**properties: str) -> Record:
@@ -32,3 +33,9 @@ def test_what_the_log_adds_is_no_user_property():
     found = [message_of(one, "q", 0, 0) for one in decode_records(LOG)]
     assert any("INNER_MULTI_QUEUE_OFFSET" in message.properties for message in found)
     assert not any("INNER_MULTI_QUEUE_OFFSET" in message.user_properties for message in found)
+
+
+def test_no_name_that_the_log_reserves_is_a_user_property():
+    names = [name.decode() for name in RESERVED]
+    message = message_of(record(unit="C", **dict.fromkeys(names, "x")), "q", 0, 0)
+    assert message.user_properties == {"unit": "C"}

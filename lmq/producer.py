@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gateway.sdk.client import Client
-from gateway.sdk.errors import (
+from lmq.client import Client
+from lmq.errors import (
     BusyError,
     ConnectFailedError,
     ConnectionLostError,
@@ -21,13 +21,13 @@ from gateway.sdk.errors import (
     SdkError,
     response_error,
 )
-from gateway.sdk.member import Member
-from gateway.sdk.message import SendResult
-from gateway.sdk.routes import TEMPLATE_TOPIC, Route
+from lmq.member import Member
+from lmq.message import SendResult
 from lmq.remoting.commands import Command
 from lmq.remoting.message_codec import encode_properties_text
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import SEND_STORED_CODES, ResponseCode
+from lmq.routes import TEMPLATE_TOPIC, Route
 
 PARENT_TOPIC = "LMQ_PARENT"
 RETRIED = (ConnectFailedError, ConnectionLostError, RequestTimeoutError)

@@ -4,11 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from core import properties
 from lmq.remoting.message_codec import Record
 
-TOLD_OTHERWISE = (properties.CONTENT_TYPE, properties.TAGS, properties.KEYS, properties.UNIQ_KEY)
-NO_USERS = frozenset(name.decode() for name in (*properties.RESERVED, *TOLD_OTHERWISE))
+GATEWAYS_PREFIX = "LMQ_"  # of names of properties that the gateway adds
+NO_USERS = frozenset(
+    (
+        "INNER_MULTI_DISPATCH",
+        "INNER_MULTI_QUEUE_OFFSET",
+        "__CRC32#",
+        "WAIT",
+        "DELAY",
+        "REAL_TOPIC",
+        "REAL_QID",
+        "RETRY_TOPIC",
+        "POP_CK",
+        "1ST_POP_TIME",
+        "TRAN_MSG",
+        "PGROUP",
+        "MIN_OFFSET",
+        "MAX_OFFSET",
+        "MSG_REGION",
+        "TRACE_ON",
+        "CLUSTER",
+        # told by attributes of their own
+        "CONTENT_TYPE",
+        "TAGS",
+        "KEYS",
+        "UNIQ_KEY",
+    )
+)
 
 
 @dataclass(slots=True, frozen=True)
@@ -75,7 +99,11 @@ class Message:
     @property
     def user_properties(self) -> dict[str, str]:
         """The properties without those that the gateway or a broker adds, and those told by attributes of their own."""
-        return {name: value for name, value in self.properties.items() if name not in NO_USERS}
+        return {
+            name: value
+            for name, value in self.properties.items()
+            if name not in NO_USERS and not name.startswith(GATEWAYS_PREFIX)
+        }
 
 
 def message_of(record: Record, queue: str, queue_id: int, queue_offset: int) -> Message:

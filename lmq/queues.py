@@ -1,0 +1,38 @@
+"""Names of the light queues behind MQTT filters and AMQP queues.
+
+A name is in RocketMQ's alphabet and has at most 127 bytes; a longer one is hashed.
+
+Source: docs/storage-format.md, "Names of light queues".
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+LIGHT_PREFIX = "%LMQ%"
+NAME_BYTES_MAX = 127  # RocketMQ's limit for a topic
+
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+_SPECIAL = {ord("/"): "%", ord("+"): "|p", ord("#"): "|h"}
+_HASH_DIGITS = 40
+
+
+def mqtt_queue(topic_filter: str) -> str:
+    """Return the light queue of an MQTT topic filter, such as `site/+/temp`."""
+    return _bounded("mqtt", _encode(topic_filter))
+
+
+def amqp_queue(queue: str, vhost: str = "/") -> str:
+    """Return the light queue of an AMQP queue."""
+    return _bounded("amqp", f"{_encode(vhost).replace('%', '|2f')}%{_encode(queue)}")
+
+
+def _encode(text: str) -> str:
+    return "".join(chr(byte) if byte in _PLAIN else _SPECIAL.get(byte, f"|{byte:02x}") for byte in text.encode())
+
+
+def _bounded(kind: str, encoded: str) -> str:
+    name = f"{LIGHT_PREFIX}{kind}%{encoded}"
+    if len(name) <= NAME_BYTES_MAX:
+        return name
+    return f"{LIGHT_PREFIX}{kind}%|z{hashlib.sha256(name.encode()).hexdigest()[:_HASH_DIGITS]}"
