@@ -8,6 +8,7 @@ import itertools
 import logging
 import os
 import random
+import ssl
 from collections.abc import Callable
 from typing import cast
 
@@ -122,6 +123,7 @@ class Client:
         timeout_s: How long to wait for an answer, and for a connection, where a request does not say.
         greeting: Gives the request that each new connection begins with, and that is repeated as a heartbeat.
         heartbeat_s: How often.
+        tls: What the connection is secured by; without it, it is not.
 
     Raises:
         ValueError: `server` is no address.
@@ -134,12 +136,14 @@ class Client:
         timeout_s: float = 3.0,
         greeting: Callable[[], Command] | None = None,
         heartbeat_s: float = 30.0,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.server = server
         self._host, self._port = parse_server(server.strip())
         self._timeout_s = timeout_s
         self._greeting = greeting
         self._heartbeat_s = heartbeat_s
+        self._tls = tls
         self._link: Link | None = None
         self._connecting = asyncio.Lock()
         self._opaque = 0
@@ -254,7 +258,9 @@ class Client:
 
     async def _connect_once(self) -> Link:
         loop = asyncio.get_running_loop()
-        _, link = await loop.create_connection(lambda: Link(self.server, self._forget), self._host, self._port)
+        _, link = await loop.create_connection(
+            lambda: Link(self.server, self._forget), self._host, self._port, ssl=self._tls
+        )
         if self._is_closed:  # meanwhile
             link.close()
             raise ClosedError

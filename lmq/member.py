@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
@@ -23,6 +24,7 @@ class Member:
         farewell: What a farewell says of it.
         timeout_s: How long to wait for each answer.
         client_id: How brokers see this member; made up if not given.
+        tls: What connections to the name server and to brokers are secured by; without it, they are not.
     """
 
     def __init__(
@@ -34,13 +36,14 @@ class Member:
         farewell: Mapping[str, str],
         timeout_s: float,
         client_id: str | None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.group = group
         self.client_id = client_id or make_client_id()
         self._greeting = greeting
         self._farewell = farewell
         self._timeout_s = timeout_s
-        self._routes = Routes(namesrv, timeout_s=timeout_s, greeting=self._greet)
+        self._routes = Routes(namesrv, timeout_s=timeout_s, greeting=self._greet, tls=tls)
 
     async def start(self) -> None:
         """Nothing yet: connections are made when they are needed."""

@@ -7,6 +7,7 @@ import itertools
 import os
 import random
 import secrets
+import ssl
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,6 +73,7 @@ class Producer(Member):
         retries: How often a send is repeated after a lost connection or a timeout. A repeated message may be stored
             twice; both carry the same key.
         client_id: How the broker and readers of other protocols see this producer; made up if not given.
+        tls: What connections are secured by: `ssl.create_default_context(cafile=...)`, say; without it, not.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Producer(Member):
         timeout_s: float = 3.0,
         retries: int = 2,
         client_id: str | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         super().__init__(
             namesrv,
@@ -90,6 +93,7 @@ class Producer(Member):
             farewell={"producerGroup": group},
             timeout_s=timeout_s,
             client_id=client_id,
+            tls=tls,
         )
         self._retries = retries
         self._next_queue = itertools.count()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import ssl
 from collections.abc import AsyncIterator
 from typing import Literal
 
@@ -56,10 +57,17 @@ class PullConsumer(Member):
         group: The consumer group that offsets are committed for.
         timeout_s: How long to wait for each answer.
         client_id: How the broker sees this consumer; made up if not given.
+        tls: What connections are secured by: `ssl.create_default_context(cafile=...)`, say; without it, not.
     """
 
     def __init__(
-        self, namesrv: str, group: str = "SDK_CONSUMER", *, timeout_s: float = 3.0, client_id: str | None = None
+        self,
+        namesrv: str,
+        group: str = "SDK_CONSUMER",
+        *,
+        timeout_s: float = 3.0,
+        client_id: str | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         described = {
             "groupName": group,
@@ -76,6 +84,7 @@ class PullConsumer(Member):
             farewell={"consumerGroup": group},
             timeout_s=timeout_s,
             client_id=client_id,
+            tls=tls,
         )
 
     async def pull(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import ssl
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,15 +42,19 @@ class Routes:
         namesrv: `HOST:PORT`, several with `;` between.
         timeout_s: How long to wait for an answer.
         greeting: Gives the heartbeat for brokers.
+        tls: What connections are secured by; without it, they are not.
     """
 
-    def __init__(self, namesrv: str, *, timeout_s: float, greeting: Callable[[], Command]) -> None:
+    def __init__(
+        self, namesrv: str, *, timeout_s: float, greeting: Callable[[], Command], tls: ssl.SSLContext | None = None
+    ) -> None:
         servers = [server for server in namesrv.split(";") if server.strip()]
         if not servers:
             raise ValueError("no name server was given")
         self._timeout_s = timeout_s
         self._greeting = greeting
-        self._namesrvs = [Client(server, timeout_s=timeout_s) for server in servers]
+        self._tls = tls
+        self._namesrvs = [Client(server, timeout_s=timeout_s, tls=tls) for server in servers]
         self._brokers: dict[str, Client] = {}
         self._routes: dict[str, tuple[list[Route], float]] = {}
         self._asking: dict[str, asyncio.Task[list[Route]]] = {}
@@ -119,7 +124,7 @@ class Routes:
             raise ClosedError
         client = self._brokers.get(route.server)
         if client is None:
-            client = Client(route.server, timeout_s=self._timeout_s, greeting=self._greeting)
+            client = Client(route.server, timeout_s=self._timeout_s, greeting=self._greeting, tls=self._tls)
             self._brokers[route.server] = client
         return client
 

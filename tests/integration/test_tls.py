@@ -18,6 +18,7 @@ import aiomqtt
 import pika
 import pytest
 
+from lmq import ConnectFailedError, Producer, PullConsumer
 from tests.support.certificates import authority_file, client_context, client_files, issue, server_files
 from tests.support.gateway import ANY_PORT, GatewayProcess
 from tests.support.sources import ROOT
@@ -135,6 +136,19 @@ async def test_the_rocketmq_port_takes_both_kinds(gateway):
         assert b'"opaque":7' in answer
         writer.close()
         await writer.wait_closed()
+
+
+async def test_the_sdk_speaks_tls(gateway):
+    namesrv = "{}:{}".format(*gateway.address("namesrv"))
+    async with Producer(namesrv, tls=client_context()) as producer:
+        for number in range(20):
+            await producer.send("TlsSdk", b"%d" % number, queue_id=0)
+    async with PullConsumer(namesrv, tls=client_context()) as consumer:
+        found = (await consumer.pull("TlsSdk", 0, max_count=32, wait_s=WAIT_S)).messages
+    assert [message.body for message in found] == [b"%d" % number for number in range(20)]
+    async with Producer(namesrv, tls=client_context(trusts="second"), timeout_s=1) as producer:
+        with pytest.raises(ConnectFailedError, match=r"(?i)certificate verify failed"):
+            await producer.send("TlsSdk", b"x")
 
 
 @pytest.mark.skipif(not JARS or not shutil.which("java"), reason="LMQ_TEST_ROCKETMQ_LIB names no jars, or no Java")
