@@ -63,6 +63,7 @@ COMPILED = [
     "gateway/net/transport.py",
     "gateway/net/layered_transport.py",
     "gateway/mqtt/publish_properties.py",
+    "gateway/mqtt/columns.py",
     "gateway/mqtt/codec.py",
     "gateway/mqtt/inflight.py",
     "gateway/mqtt/publish_encoder.py",

@@ -233,6 +233,10 @@ class Broker:
         """Read the record at `physical_offset`; False where none is served."""
         return self.engine.read_at(physical_offset, into)
 
+    def replay_from(self, physical_offset: int, take_in: Callable[[StoredBatch], int]) -> int:
+        """Give `take_in` what the log holds from a place on; see `Engine.replay_from`."""
+        return self.engine.replay_from(physical_offset, take_in)
+
     def read_record(self, record: bytes, into: StoredBatch) -> bool:
         """Fill `into` with a record that was copied out of the log, such as a retained one; False where it is none."""
         return self.engine.read_record(record, into)

@@ -194,6 +194,10 @@ class Engine:
         """The end of the log: the physical offset of the next message."""
         raise NotImplementedError
 
+    def replay_from(self, physical_offset: int, take_in: Callable[[StoredBatch], int]) -> int:
+        """Give `take_in` all messages from a place on where `written_until` was; return the sum of what it returns."""
+        raise NotImplementedError
+
     def replay_uncovered(self, take_in: Callable[[StoredBatch], int]) -> int:
         """Give `take_in` what the log has and no table may have learned of; return the sum of what it returns."""
         raise NotImplementedError

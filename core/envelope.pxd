@@ -12,6 +12,7 @@ cdef int _CORRELATION
 cdef int _PAIR
 cdef int _ESCAPED_CONTENT_TYPE
 cdef bytes _DIGITS
+cdef long long _TTL_MS_MAX
 
 
 @cython.locals(size=Py_ssize_t, first=int, name=bytes)
@@ -26,6 +27,10 @@ cpdef bint is_text(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t en
 
 
 cpdef bint is_plain(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except -1
+
+
+@cython.locals(value="long long", digit=int)
+cpdef long long read_decimal(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except? -2
 
 
 cpdef Py_ssize_t write_field(

@@ -20,7 +20,7 @@ Source: docs/protocols/crossing.md.
 from __future__ import annotations
 
 from core import octets
-from core.properties import RESERVED
+from core.properties import RESERVED, TTL_MS_MAX
 
 FIELD_OTHER = 0  # a user property
 FIELD_HIDDEN = 1  # the log's own
@@ -41,6 +41,7 @@ _CORRELATION = FIELD_CORRELATION
 _PAIR = FIELD_PAIR
 _ESCAPED_CONTENT_TYPE = FIELD_ESCAPED_CONTENT_TYPE
 ESCAPED_RATIO_MAX = 3  # bytes of an escaped one
+_TTL_MS_MAX = TTL_MS_MAX
 _DIGITS = b"0123456789ABCDEF"
 
 
@@ -96,6 +97,18 @@ def is_text(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
 def is_plain(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
     """Return whether [start, end) has neither of the two separators."""
     return octets.find_byte(buf, 1, start, end) < 0 and octets.find_byte(buf, 2, start, end) < 0
+
+
+def read_decimal(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
+    """Return the decimal number in [pos, end), at most `TTL_MS_MAX`; -1 where there is none."""
+    value = -1
+    while pos < end:
+        digit = buf[pos]
+        if digit < 0x30 or digit > 0x39:
+            return -1
+        value = digit - 0x30 if value < 0 else min(value * 10 + digit - 0x30, _TTL_MS_MAX)
+        pos += 1
+    return value
 
 
 def write_field(

@@ -1,9 +1,9 @@
 import cython
 
 from core cimport octets
+from core.envelope cimport read_decimal
 from core.message cimport StoredBatch
 
-cdef long long _TTL_MS_MAX
 cdef int _MARKS
 cdef int _MARKED
 cdef bytes _TTL_NAME
@@ -17,10 +17,6 @@ cpdef bint is_expired(StoredBatch stored, Py_ssize_t i, long long now_ms, long l
 cpdef long long read_ttl(object src, Py_ssize_t pos, Py_ssize_t end) except? -2
 
 
-@cython.locals(value="long long", digit=int)
-cpdef long long read_decimal(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except? -2
-
-
 @cython.locals(i=Py_ssize_t)
 cpdef Py_ssize_t count_expired(StoredBatch stored, long long now_ms, long long limit_ms) except -1
 
@@ -29,4 +25,4 @@ cpdef Py_ssize_t count_expired(StoredBatch stored, long long now_ms, long long l
 cpdef list take_expired(StoredBatch stored, long long now_ms, long long limit_ms, long long fresh_from)
 
 
-cdef int move(StoredBatch stored, Py_ssize_t i, Py_ssize_t to) except -1
+cpdef int move(StoredBatch stored, Py_ssize_t i, Py_ssize_t to) except -1

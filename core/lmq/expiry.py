@@ -9,10 +9,10 @@ Source: docs/storage-format.md, "Properties".
 from __future__ import annotations
 
 from core import octets
+from core.envelope import read_decimal
 from core.message import FLAG_EXPIRES, FLAG_MARK, FLAG_MARK_MASK, StoredBatch
-from core.properties import TTL_MS, TTL_MS_MAX
+from core.properties import TTL_MS
 
-_TTL_MS_MAX = TTL_MS_MAX
 _MARKS = FLAG_MARK_MASK | FLAG_EXPIRES
 _MARKED = FLAG_MARK | FLAG_EXPIRES
 _TTL_NAME = TTL_MS + b"\x01"
@@ -39,18 +39,6 @@ def read_ttl(src: bytes | bytearray | memoryview, pos: int, end: int) -> int:
             return read_decimal(buf, pos + len(_TTL_NAME), after)
         pos = after + 1
     return -1
-
-
-def read_decimal(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
-    """Return the decimal number in [pos, end), at most `TTL_MS_MAX`; -1 where there is none."""
-    value = -1
-    while pos < end:
-        digit = buf[pos]
-        if digit < 0x30 or digit > 0x39:  # noqa: PLR2004 - 0 and 9
-            return -1
-        value = digit - 0x30 if value < 0 else min(value * 10 + digit - 0x30, _TTL_MS_MAX)
-        pos += 1
-    return value
 
 
 def count_expired(stored: StoredBatch, now_ms: int, limit_ms: int) -> int:

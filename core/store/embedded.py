@@ -134,17 +134,21 @@ class EmbeddedEngine(Engine):
         """The end of the log."""
         return self.store.written_until
 
-    def replay_uncovered(self, take_in: Callable[[StoredBatch], int]) -> int:
-        """Give what lies behind the last commit of the tables: a process was killed before the next one."""
-        store = self.store
+    def replay_from(self, physical_offset: int, take_in: Callable[[StoredBatch], int]) -> int:
+        """Give the messages that lie there and behind it."""
         batch = StoredBatch(UNCOVERED_COUNT)
-        at = store.covered_until
+        at = physical_offset
         taken = 0
-        while at < store.written_until:
-            at = store.scan(at, batch)
+        while at < self.store.written_until:
+            at = self.store.scan(at, batch)
             taken += take_in(batch)
         batch.clear()
-        store.note_covered()
+        return taken
+
+    def replay_uncovered(self, take_in: Callable[[StoredBatch], int]) -> int:
+        """Give what lies behind the last commit of the tables: a process was killed before the next one."""
+        taken = self.replay_from(self.store.covered_until, take_in)
+        self.store.note_covered()
         return taken
 
     # Wake

@@ -6,8 +6,9 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 
+from core.lmq.retained import RetainedMessages
 from gateway.mqtt.catch_up import CatchUp
-from gateway.mqtt.session import GONE, Session, Subscription
+from gateway.mqtt.session import GONE, NO_SLOT, Session, Subscription
 
 GATHERED_MAX = 8  # matches that a walk looks at where it would give a message, which costs as much
 
@@ -56,7 +57,7 @@ class CatchUpWalk:
         subscription: Subscription,
         catch_up: CatchUp,
     ) -> None:
-        self.qos = 1
+        self.qos = subscription.qos
         self.subscription = subscription
         self.catch_up = catch_up
         self.is_over = False
@@ -86,6 +87,17 @@ class CatchUpWalk:
                 break
             if self.catch_up.cursor <= offset < self.catch_up.until:
                 self._found.append(offset)
+
+
+def make_walk(retained: RetainedMessages, subscription: Subscription, qos: int) -> RetainedWalk | CatchUpWalk | None:
+    """Return the way of the retained messages that a subscription is owed, None where it is owed none."""
+    topic_filter = subscription.topic_filter
+    catch_up = subscription.session.find_catch_up(topic_filter)
+    if catch_up is not None:
+        return CatchUpWalk(retained.match_offsets(topic_filter), retained.find, subscription, catch_up)
+    if subscription.floor_slot == NO_SLOT and len(retained):
+        return RetainedWalk(retained.match(topic_filter), qos, subscription)
+    return None
 
 
 class Backlog:

@@ -2,6 +2,7 @@ import cython
 
 from core cimport octets
 from core.message cimport PublishBatch
+from gateway.mqtt.columns cimport RunColumns
 
 cdef int _MORE
 cdef int _PUBLISHES
@@ -19,23 +20,16 @@ cdef int _FLAG_RETAIN
 cdef int[::1] _FLAGS
 cdef int _SOUND
 cdef int _BAD_QOS
-cdef int _QOS_2
 cdef int _BAD_DUP
 cdef int _SHORT
 cdef int _EMPTY_TOPIC
 cdef int _NO_ID
-
-
-@cython.final
-cdef class RunColumns:
-    cdef public PublishBatch batch
-    cdef public int[::1] packet_ids
-    cdef public Py_ssize_t ack_count
-    cdef public Py_ssize_t ping_count
-    cdef public Py_ssize_t body_bytes
-    cdef public dict topic_index
-    cdef unsigned char[::1] near
-    cdef unsigned char[::1] pubacks
+cdef int _BAD_BLOCK
+cdef int _UNKNOWN_ALIAS
+cdef int _LARGE_ALIAS
+cdef int _NEW_ALIAS
+cdef int _FLAG_BARE
+cdef int _LEVEL_5
 
 
 @cython.final
@@ -43,6 +37,8 @@ cdef class PacketReader:
     cdef public RunColumns columns
     cdef public Py_ssize_t packet_bytes_max
     cdef public bint is_old
+    cdef public int level
+    cdef public int alias_max
     cdef public int packet_type
     cdef object _buf
     cdef Py_ssize_t _pos
@@ -54,6 +50,7 @@ cdef class PacketReader:
     cdef Py_ssize_t _body_start
     cdef Py_ssize_t _packet_end
     cdef bytes _topic
+    cdef dict _aliases
 
     cpdef receive_data(self, data)
 
@@ -82,25 +79,37 @@ cdef class PacketReader:
 
     @cython.locals(
         columns=RunColumns, batch=PublishBatch, pos=Py_ssize_t, count=Py_ssize_t, retained_count=Py_ssize_t,
-        body_bytes=Py_ssize_t,
+        exact_count=Py_ssize_t, body_bytes=Py_ssize_t, is_5=bint,
         topic_start=Py_ssize_t, topic_size=Py_ssize_t, topic=Py_ssize_t, first=int, at=Py_ssize_t, fault=int,
         size=Py_ssize_t,
     )
     cdef int _cut_publishes(self, const unsigned char[::1] buf, Py_ssize_t end) except -1
+
+    cdef bint _may_be(self, int first, int flags) except -1
+
+    @cython.locals(columns=RunColumns, size=Py_ssize_t, after=Py_ssize_t, alias=int, known=bytes)
+    cdef int _take_properties(
+        self, const unsigned char[::1] buf, int first, Py_ssize_t at, Py_ssize_t i
+    ) except -1
 
     cdef bint _read_next_header(self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -1
 
     @cython.locals(qos=Py_ssize_t, topic_end=Py_ssize_t)
     cdef int _find_fault(self, const unsigned char[::1] buf, int first, Py_ssize_t at, Py_ssize_t end) except -1
 
-    cdef void _fail(self, int fault) except *
-
-    @cython.locals(topics=list, topic_index=dict, topic=bytes, index=Py_ssize_t)
+    @cython.locals(topic=bytes)
     cdef Py_ssize_t _intern_topic(self, const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t size) except -1
 
-    @cython.locals(packet_ids="int[::1]", capacity=Py_ssize_t, pos=Py_ssize_t, count=Py_ssize_t)
+    @cython.locals(topics=list, topic_index=dict, index=Py_ssize_t)
+    cdef Py_ssize_t _intern(self, bytes topic) except -1
+
+    @cython.locals(
+        columns=RunColumns, packet_ids="int[::1]", capacity=Py_ssize_t, pos=Py_ssize_t, count=Py_ssize_t, first=int,
+        size=Py_ssize_t, at=Py_ssize_t,
+    )
     cdef int _cut_acks(self, const unsigned char[::1] buf, Py_ssize_t end) except -1
 
-
-@cython.locals(batch=PublishBatch, out="unsigned char[::1]", size=Py_ssize_t, i=Py_ssize_t)
-cpdef bytes encode_pubacks(RunColumns columns, Py_ssize_t count)
+    @cython.locals(at=Py_ssize_t)
+    cdef Py_ssize_t _read_long_ack(
+        self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, Py_ssize_t i
+    ) except -1

@@ -1,7 +1,6 @@
-"""MQTT bytes to packets by the run, and the acknowledgements of a run.
+"""MQTT bytes to packets, by the run.
 
-One `RunColumns` serves all connections of a door: a run of PUBLISH or PUBACK packets is decoded into it, used and
-forgotten before the next one. A `PacketReader` is one connection's; between packets it keeps no buffer.
+A `PacketReader` is one connection's; between packets it keeps no buffer.
 """
 
 from __future__ import annotations
@@ -9,13 +8,16 @@ from __future__ import annotations
 from array import array
 
 from core import octets
-from core.message import FLAG_MARK, FLAG_RETAIN, PublishBatch
-from gateway.mqtt.errors import MalformedPacketError, MqttError, PacketTooLargeError, UnsupportedQosError
+from core.message import FLAG_BARE, FLAG_MARK, FLAG_RETAIN
+from gateway.mqtt.columns import NEAR_BYTES_MAX, RunColumns
+from gateway.mqtt.errors import MalformedPacketError, MqttError, PacketTooLargeError
+from gateway.mqtt.properties import OF_ACK, decode_properties
+from gateway.mqtt.publish_faults import raise_fault
 
 # What `PacketReader.read_next` found.
 MORE = 0  # nothing whole is left
 PUBLISHES = 1  # a run of PUBLISH packets, in `RunColumns.batch`
-ACKS = 2  # a run of PUBACK packets, in `RunColumns.packet_ids`
+ACKS = 2  # a run of PUBACK, PUBREC, PUBREL or PUBCOMP packets, in `RunColumns.packet_ids`; `ack_type` says which
 PACKET = 3  # one other packet: `packet_type`, and `take_body`
 PINGS = 4  # a run of PINGREQ packets, `RunColumns.ping_count` of them
 _MORE = MORE
@@ -24,49 +26,30 @@ _ACKS = ACKS
 _PACKET = PACKET
 _PINGS = PINGS
 
-RUN_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
 _TOPIC_KEPT_BYTES_MAX = 256
 _JOIN_BYTES_MAX = 16_384  # a read up to this size is joined to the unfinished packet before it: one batch, not two
 _HEADER_BYTES_MAX = 5
-_NEAR_BYTES_MAX = 2048  # a read up to this size is decoded from a copy: a view of it would cost more
+_NEAR_BYTES_MAX = NEAR_BYTES_MAX
 _PINGREQ = 0xC0
 _PINGS_MAX = 32_768  # 64 KiB of answers
 _FLAG_MARK = FLAG_MARK
 _FLAG_RETAIN = FLAG_RETAIN
+_FLAG_BARE = FLAG_BARE
+_LEVEL_5 = 5
 
 # Flags that the fixed header must have, by packet type; -1: no such type, -2: checked with the packet.
 _FLAGS = array("i", [-1, 0, 0, -2, 0, 0, 2, 0, 2, 0, 2, 0, 0, 0, 0, -1])
 
-_SOUND = 0
+_SOUND = 0  # and the next: rows of `publish_faults`
 _BAD_QOS = 1
-_QOS_2 = 2
-_BAD_DUP = 3
-_SHORT = 4
-_EMPTY_TOPIC = 5
-_NO_ID = 6
-_FAULTS: tuple[tuple[type[MqttError], str, str], ...] = (
-    (MqttError, "", ""),
-    (MalformedPacketError, "MQTT-3.3.1-4", "a PUBLISH has QoS 3"),
-    (UnsupportedQosError, "MQTT-4.3.3-2", "a PUBLISH has QoS 2, which is not taken here"),
-    (MalformedPacketError, "MQTT-3.3.1-2", "a PUBLISH at QoS 0 is marked as sent again"),
-    (MalformedPacketError, "MQTT-4.8.0-1", "a PUBLISH ends before its topic or packet identifier does"),
-    (MalformedPacketError, "MQTT-4.7.3-1", "a PUBLISH has an empty topic"),
-    (MalformedPacketError, "MQTT-2.3.1-1", "a packet identifier is 0"),
-)
-
-
-class RunColumns:
-    """Where a door's connections decode their runs: made once, the content valid until the next `read_next`."""
-
-    def __init__(self, capacity: int = RUN_COUNT_MAX) -> None:
-        self.batch = PublishBatch(capacity)
-        self.packet_ids = array("i", bytes(4 * capacity))
-        self.ack_count = 0
-        self.ping_count = 0
-        self.body_bytes = 0  # of all messages of the batch
-        self.topic_index: dict[bytes, int] = {}
-        self.near: bytearray | memoryview = memoryview(bytearray(_NEAR_BYTES_MAX))
-        self.pubacks = bytearray(4 * capacity)  # one for each message at most
+_BAD_DUP = 2
+_SHORT = 3
+_EMPTY_TOPIC = 4
+_NO_ID = 5
+_BAD_BLOCK = 6  # and the next: what `RunColumns.read_block` finds
+_UNKNOWN_ALIAS = 10
+_LARGE_ALIAS = 11
+_NEW_ALIAS = 12  # none: the alias gets another meaning, which only the first message of a run may give it
 
 
 class PacketReader:
@@ -80,7 +63,9 @@ class PacketReader:
     def __init__(self, columns: RunColumns, packet_bytes_max: int) -> None:
         self.columns = columns
         self.packet_bytes_max = packet_bytes_max
-        self.is_old = False  # MQTT 3.1: SUBSCRIBE and UNSUBSCRIBE may be marked as sent again
+        self.is_old = False  # MQTT 3.1: SUBSCRIBE, UNSUBSCRIBE and PUBREL may be marked as sent again
+        self.level = 0  # of the protocol: 5 for MQTT 5
+        self.alias_max = 0  # the client may use topic aliases up to this
         self.packet_type = 0
         self._buf: bytes | bytearray = b""
         self._pos = 0
@@ -92,6 +77,7 @@ class PacketReader:
         self._body_start = 0
         self._packet_end = 0
         self._topic = b""  # of the message before: devices tend to stay with one
+        self._aliases: dict[int, bytes] = {}
 
     @property
     def has_more(self) -> bool:
@@ -191,7 +177,7 @@ class PacketReader:
         first = buf[self._pos]
         if first >> 4 == 3:
             return self._cut_publishes(buf, end)
-        if first >> 4 == 4:
+        if 4 <= first >> 4 <= 7:
             return self._cut_acks(buf, end)
         if first == _PINGREQ and self._packet_end == self._pos + 2:
             return self._cut_pings(buf, end)
@@ -209,7 +195,7 @@ class PacketReader:
             return False
         first = buf[pos]
         flags = _FLAGS[first >> 4]
-        if flags != -2 and flags != first & 0x0F and not (self.is_old and flags == 2 and first & 0x07 == 2):
+        if flags != -2 and flags != first & 0x0F and not self._may_be(first, flags):
             raise MalformedPacketError("MQTT-2.2.2-2", f"a fixed header starts with {first:#04x}")
         at = pos + 1
         length = 0
@@ -230,48 +216,91 @@ class PacketReader:
         self._packet_end = at + 1 + length
         return True
 
+    def _may_be(self, first: int, flags: int) -> bool:
+        """Return whether a first byte is right in this version of the protocol alone."""
+        return (self.is_old and flags == 2 and first & 0x07 == 2) or (self.level == _LEVEL_5 and first == 0xF0)
+
     def _cut_publishes(self, buf: bytes | bytearray | memoryview, end: int) -> int:
         """Decode PUBLISH packets up to the first other one, the first bad one, or a full batch; the header is read."""
         columns = self.columns
         batch = columns.batch
-        batch.clear()
+        columns.begin()
         batch.buf = buf
-        columns.topic_index.clear()
         pos = self._pos
         count = 0
-        retained_count = body_bytes = topic_start = topic_size = topic = 0
+        retained_count = exact_count = body_bytes = topic_start = topic_size = topic = 0
+        is_5 = self.level == _LEVEL_5
         while count < batch.capacity and self._packet_end <= end:
             first = buf[pos]
             at = self._body_start
             fault = self._find_fault(buf, first, at, self._packet_end)
+            if is_5 and not fault:
+                fault = self._take_properties(buf, first, at, count)
             if fault:
                 if count == 0:
-                    self._fail(fault)
+                    raise_fault(fault)
                 break
             size = octets.read_u16(buf, at)
             at += 2
-            if count == 0 or size != topic_size or not octets.equal_bytes(buf, at, buf, topic_start, size):
+            if size == 0:  # an alias stands for it
+                topic = self._intern(self._aliases[columns.alias])
+            elif count == 0 or size != topic_size or not octets.equal_bytes(buf, at, buf, topic_start, size):
                 topic = self._intern_topic(buf, at, size)
             topic_start = at
             topic_size = size
             at += size
-            batch.tag[count] = octets.read_u16(buf, at) if first & 0x02 else 0
-            at += first & 0x02  # a packet identifier has two bytes
+            if first & 0x06:
+                batch.tag[count] = octets.read_u16(buf, at)
+                at += 2
+            else:
+                batch.tag[count] = 0
+            if is_5:
+                at = self._body_start
+            else:
+                batch.flag[count] = _FLAG_MARK | _FLAG_BARE
             batch.route_index[count] = topic
             batch.body_start[count] = at
             batch.body_end[count] = self._packet_end
             body_bytes += self._packet_end - at
-            batch.flag[count] = _FLAG_MARK | (first >> 1) & 3 | (_FLAG_RETAIN if first & 1 else 0)
+            batch.flag[count] |= (first >> 1) & 3 | (_FLAG_RETAIN if first & 1 else 0)
             retained_count += first & 1
+            exact_count += first >> 2 & 1
             count += 1
             pos = self._packet_end
             if pos >= end or buf[pos] >> 4 != 3 or not self._read_next_header(buf, pos, end):
                 break
         batch.count = count
         batch.retained_count = retained_count
+        columns.exact_count = exact_count
         columns.body_bytes = body_bytes
+        columns.hand_on_extra()
         self._pos = pos
         return _PUBLISHES
+
+    def _take_properties(self, buf: bytes | bytearray | memoryview, first: int, at: int, i: int) -> int:
+        """Read the properties of message `i`, with the body in [at, `_packet_end`); return which fault it has.
+
+        `_body_start` is after them then.
+        """
+        columns = self.columns
+        size = octets.read_u16(buf, at)
+        after = columns.read_block(buf, at + 2 + size + (2 if first & 0x06 else 0), self._packet_end, i)
+        if after < 0:
+            return _BAD_BLOCK - 1 - after
+        self._body_start = after
+        alias = columns.alias
+        if alias == 0:
+            return _SOUND if size else _UNKNOWN_ALIAS
+        if alias > self.alias_max:
+            return _LARGE_ALIAS
+        known = self._aliases.get(alias)
+        if size == 0:
+            return _UNKNOWN_ALIAS if known is None else _SOUND
+        if known is None or len(known) != size or not octets.starts_with(buf, at + 2, known):
+            if known is not None and i > 0:  # what comes before must be read alike if it is read again
+                return _NEW_ALIAS
+            self._aliases[alias] = octets.read_bytes(buf, at + 2, at + 2 + size)
+        return _SOUND
 
     def _read_next_header(self, buf: bytes | bytearray | memoryview, pos: int, end: int) -> bool:
         """Read the header at `pos`, False also where it is bad: then it ends the run and is read again."""
@@ -285,33 +314,32 @@ class PacketReader:
             return False
 
     def _find_fault(self, buf: bytes | bytearray | memoryview, first: int, at: int, end: int) -> int:
-        """Return which row of `_FAULTS` the PUBLISH with its body in [at, end) is."""
+        """Return which fault the PUBLISH with its body in [at, end) has."""
         qos = (first >> 1) & 3
-        if qos >= 2:
-            return _QOS_2 if qos == 2 else _BAD_QOS
+        if qos == 3:
+            return _BAD_QOS
         if qos == 0 and first & 0x08:
             return _BAD_DUP
-        topic_end = at + 2 + octets.read_u16(buf, at) if at + 2 <= end else at + 3
-        if topic_end + 2 * qos > end:
+        topic_end = at + 2 + octets.read_u16(buf, at) if at + 2 <= end else end + 1
+        if topic_end + (2 if qos else 0) > end:
             return _SHORT
-        if topic_end == at + 2:
+        if topic_end == at + 2 and self.level != _LEVEL_5:
             return _EMPTY_TOPIC
         if qos and not octets.read_u16(buf, topic_end):
             return _NO_ID
         return _SOUND
 
-    def _fail(self, fault: int) -> None:
-        error, clause, reason = _FAULTS[fault]
-        raise error(clause, reason)
-
     def _intern_topic(self, buf: bytes | bytearray | memoryview, start: int, size: int) -> int:
         """Return the index of the topic among the batch's distinct ones."""
-        topics = self.columns.batch.topics
-        topic_index = self.columns.topic_index
         topic = self._topic
         if len(topic) != size or not octets.starts_with(buf, start, topic):
             topic = octets.read_bytes(buf, start, start + size)
             self._topic = topic if size <= _TOPIC_KEPT_BYTES_MAX else b""
+        return self._intern(topic)
+
+    def _intern(self, topic: bytes) -> int:
+        topics = self.columns.batch.topics
+        topic_index = self.columns.topic_index
         if not topics:  # and it may stay the only one
             topics.append(topic)
             return 0
@@ -323,22 +351,50 @@ class PacketReader:
         return index
 
     def _cut_acks(self, buf: bytes | bytearray | memoryview, end: int) -> int:
-        """Decode PUBACK packets up to the first other one or full columns."""
-        packet_ids = self.columns.packet_ids
+        """Decode acknowledgements of one type up to the first other packet or full columns; the header is read."""
+        columns = self.columns
+        packet_ids = columns.packet_ids
         capacity = len(packet_ids)
         pos = self._pos
+        first = buf[pos]
         count = 0
-        while count < capacity and pos + 4 <= end and buf[pos] == 0x40 and buf[pos + 1] == 2:
-            packet_ids[count] = octets.read_u16(buf, pos + 2)
+        while count < capacity and pos + 4 <= end and buf[pos] == first:
+            columns.codes[count] = 0
+            size = 4
+            at = pos + 2
+            if buf[pos + 1] != 2:
+                size = self._read_long_ack(buf, pos, end, count)
+                if size == 0:
+                    break
+                at = self._body_start
+            packet_ids[count] = octets.read_u16(buf, at)
             if not packet_ids[count]:
                 break
             count += 1
-            pos += 4
+            pos += size
         if count == 0:
-            raise MalformedPacketError("MQTT-4.8.0-1", "a PUBACK is not two bytes of a packet identifier")
-        self.columns.ack_count = count
+            raise MalformedPacketError("MQTT-4.8.0-1", "an acknowledgement is not a packet identifier")
+        columns.ack_count = count
+        columns.ack_type = first >> 4
         self._pos = pos
         return _ACKS
+
+    def _read_long_ack(self, buf: bytes | bytearray | memoryview, pos: int, end: int, i: int) -> int:
+        """Read an acknowledgement that says more than a packet identifier; return its size, 0 where it is none."""
+        if self.level != _LEVEL_5 or not self._read_next_header(buf, pos, end) or self._packet_end > end:
+            return 0
+        at = self._body_start + 2
+        if at >= self._packet_end:
+            return 0
+        self.columns.codes[i] = buf[at]
+        if self._packet_end > at + 1:
+            try:
+                body = octets.read_bytes(buf, at + 1, self._packet_end)
+                if decode_properties(body, 0, OF_ACK)[1] != len(body):
+                    return 0
+            except MqttError:
+                return 0
+        return self._packet_end - pos
 
     def _cut_pings(self, buf: bytes | bytearray | memoryview, end: int) -> int:
         """Take PINGREQ packets up to the first other one, or as many as are answered in one write."""
@@ -358,17 +414,3 @@ class PacketReader:
         """
         batch = self.columns.batch
         self._pos = batch.body_end[batch.count - 1]
-
-
-def encode_pubacks(columns: RunColumns, count: int) -> bytes:
-    """Return one PUBACK for each message at QoS 1 among the first `count` of the run, in their order."""
-    batch = columns.batch
-    out = columns.pubacks
-    size = 0
-    for i in range(count):
-        if batch.flag[i] & 1:
-            out[size] = 0x40
-            out[size + 1] = 2
-            octets.write_u16(out, size + 2, batch.tag[i])
-            size += 4
-    return octets.read_bytes(out, 0, size)

@@ -1,15 +1,16 @@
 import cython
 
 from core.message cimport StoredBatch
-from gateway.mqtt.codec cimport RunColumns
-from gateway.mqtt.feeds cimport Desk, FilterFeed
+from gateway.mqtt.columns cimport RunColumns
+from gateway.mqtt.feeds cimport Desk, FilterFeed, enter
 from gateway.mqtt.inflight cimport InflightWindow
-from gateway.mqtt.publish_encoder cimport PublishEncoder
+from gateway.mqtt.publish_encoder cimport Form, PublishEncoder
 from gateway.mqtt.session cimport Session, Subscription
 
 
 cdef class Delivery(Desk):
     cdef public object catch_ups
+    cdef public long long now_ms
     cdef StoredBatch _one
     cdef readonly dict _feeds
     cdef object _waiting
@@ -35,8 +36,11 @@ cdef class Delivery(Desk):
     cdef Py_ssize_t _run_behind(self, Subscription subscription) except -1
 
     @cython.locals(
-        session=Session, encoder=PublishEncoder, batch=StoredBatch, window=InflightWindow, data=bytes
+        session=Session, encoder=PublishEncoder, batch=StoredBatch, window=InflightWindow, data=bytes, form=Form
     )
     cdef Py_ssize_t _send_batch(self, Subscription subscription) except -1
+
+    @cython.locals(level=int, keeps_retain=bint)
+    cpdef Form _form_of(self, Subscription subscription)
 
     cpdef Py_ssize_t _write(self, Session session, bytes data, StoredBatch batch) except -1

@@ -7,36 +7,47 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from itertools import takewhile
-from operator import itemgetter
 
 from core.broker import Broker
 from core.lmq.retained import filter_matches
-from core.message import StoredBatch
+from core.message import FLAG_QOS_MASK, StoredBatch
 from core.metrics import DoorMetrics
 from gateway.auth.permissions import Permissions
-from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk
+from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, make_walk
 from gateway.mqtt.catch_up import CatchUp, CatchUps
-from gateway.mqtt.codec import RunColumns
-from gateway.mqtt.feeds import READ_BYTES_MAX, Desk, FilterFeed, Limits, PlacesLike, keep_places
-from gateway.mqtt.inflight import ID_COUNT, InflightWindow
-from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX
+from gateway.mqtt.columns import RunColumns
+from gateway.mqtt.exact import ExactJournal
+from gateway.mqtt.feeds import READ_BYTES_MAX, Desk, FilterFeed, Limits, PlacesLike, enter, keep_places
+from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ID_COUNT, ONCE_SENT, InflightWindow
+from gateway.mqtt.packets import LEVEL_5, RETAIN_AS_PUBLISHED
+from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, Form
 from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, RETAINED_SOURCE, Session, Subscription
+from gateway.mqtt.sieve import fits, has_own_form, keep_wanted, unacked_denied
 
 TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
 TURN_RUNS_MAX = 256
 STARTED_AT_ONCE = 64  # subscriptions of a session that comes back
 RETAINED_RUN_MAX = 64  # retained messages that one session is sent before others have their turn
 _ALL = 2**62  # above any queue offset
+_EXACT = 2
 
 
 class Delivery(Desk):
     """All deliveries of a door. It is itself the broker's reader for those behind."""
 
     def __init__(
-        self, broker: Broker, limits: Limits, places: PlacesLike, catch_ups: CatchUps, metrics: DoorMetrics
+        self,
+        broker: Broker,
+        limits: Limits,
+        places: PlacesLike,
+        catch_ups: CatchUps,
+        exact: ExactJournal,
+        *,
+        metrics: DoorMetrics,
     ) -> None:
-        super().__init__(broker, limits, places, metrics)
+        super().__init__(broker, limits, places, exact, metrics)
         self.catch_ups = catch_ups
+        self.now_ms = 0  # when the turn under way is
         self._one = StoredBatch(1)
         self._feeds: dict[int, FilterFeed] = {}
         self._waiting: deque[Subscription | Backlog] = deque()
@@ -44,15 +55,10 @@ class Delivery(Desk):
 
     # Sessions and subscriptions come and go.
 
-    def restore(self, session: Session) -> None:
-        """Put the retained messages that a process before had in flight to a session into its window again."""
-        owed = [(offset, one) for one in (session.catch_ups or {}).values() for offset in one.in_flight]
-        for offset, catch_up in sorted(owed, key=itemgetter(0)):
-            self._enter_retained(session, catch_up, offset)
-
     def resume(self, session: Session) -> None:
         """Send to a session that got an outlet: first what it has not acknowledged, then all else."""
         for subscription in session.subscriptions.values():
+            subscription.is_solo = has_own_form(subscription)
             if not subscription.qos:  # at most once: nothing from before
                 subscription.position = self.broker.max_offset(subscription.queue_ref)
         window = session.window
@@ -65,7 +71,8 @@ class Delivery(Desk):
             self._start_all(session)
         for catch_up in (session.catch_ups or {}).values():
             if catch_up.cursor < catch_up.until:
-                self.send_retained(session.subscriptions[catch_up.topic_filter], 1)
+                subscription = session.subscriptions[catch_up.topic_filter]
+                self.send_retained(subscription, subscription.qos)
 
     def _start_all(self, session: Session) -> None:
         """Begin with all subscriptions: with the first at once, with the rest in turn, as there may be thousands."""
@@ -113,22 +120,15 @@ class Delivery(Desk):
         window = session.window
         if window is None:
             return
-        number = window.next_unacked(window.tail)
-        while number < window.head:
-            topic_filter = self._filter_of(session, window, number)
-            if topic_filter and not may.may_subscribe(topic_filter):
-                window.drop(number)
-                self._note_left(session, window)
-            number = window.next_unacked(number + 1)
+        for number in unacked_denied(session, window, may):
+            self._drop(session, window, number)
+            self._note_left(session, window)
 
-    @staticmethod
-    def _filter_of(session: Session, window: InflightWindow, number: int) -> bytes:
-        """Return the filter that a message in flight was sent for; empty for a retained one that nobody is owed."""
-        subscription = session.sources[window.source_of(number)]
-        if subscription is not None:
-            return subscription.topic_filter
-        catch_up = (session.retained_inflight or {}).get(number)
-        return b"" if catch_up is None else catch_up.topic_filter
+    def _drop(self, session: Session, window: InflightWindow, number: int) -> None:
+        """Take a message of the window as acknowledged."""
+        if window.state_of(number) != ONCE_SENT:
+            self.exact.note_complete(session, (number,))
+        window.drop(number)
 
     def position_of(self, subscription: Subscription) -> int:
         """Return the next offset to send."""
@@ -139,27 +139,20 @@ class Delivery(Desk):
 
     def send_retained(self, subscription: Subscription, qos: int) -> None:
         """Send the retained messages that match, as the window and the outlet allow."""
-        retained = self.broker.retained
-        topic_filter = subscription.topic_filter
-        catch_up = subscription.session.find_catch_up(topic_filter)
-        walk: RetainedWalk | CatchUpWalk
-        if catch_up is not None:
-            walk = CatchUpWalk(retained.match_offsets(topic_filter), retained.find, subscription, catch_up)
-        elif subscription.floor_slot == NO_SLOT and len(retained):
-            walk = RetainedWalk(retained.match(topic_filter), qos, subscription)
-        else:
+        walk = make_walk(self.broker.retained, subscription, qos)
+        if walk is None:
             return  # there is none, or was none at the SUBSCRIBE: what came since comes by the queue
         backlog = self._backlog_of(subscription.session)
         backlog.retained.append(walk)
         self._want_backlog(backlog)
 
     def acknowledge(self, session: Session, columns: RunColumns) -> None:
-        """Take a run of acknowledgements: places move on, and whoever waited for room is run."""
-        window = session.window
-        if window is None:
-            return
+        """Take a run of PUBACK, PUBREC or PUBCOMP: places move on, and whoever waited for room is run."""
+        window = session.open_window(self.inflight_max)
         window.acknowledge(columns)
-        self._note_left(session, window)
+        self._note_left(session, window)  # first: of what left nothing need be known any more
+        if window.changed:
+            self.exact.note_changed(session, window)
         self.wake(session)
 
     def _note_left(self, session: Session, window: InflightWindow) -> None:
@@ -174,6 +167,10 @@ class Delivery(Desk):
             elif subscription.floor_slot != NO_SLOT:
                 is_empty = not window.count_of(source)
                 floor = self.position_of(subscription) if is_empty else window.floor_of(source)
+                if subscription.done_before is not None:  # what was sent before the kill is not in order
+                    floor = window.lowest_offset(source, self.position_of(subscription))
+                    if is_empty and subscription.position >= subscription.dup_until:
+                        subscription.done_before = None
                 self.places.set(subscription.floor_slot, floor)
 
     def _forget_retained(self, session: Session, window: InflightWindow) -> None:
@@ -195,6 +192,7 @@ class Delivery(Desk):
             blocked = session.blocked.copy()
             session.blocked.clear()
             for subscription in blocked:
+                subscription.is_blocked = False
                 self.want(subscription)
         backlog = self._backlogs.get(session)
         if backlog is not None:
@@ -221,10 +219,11 @@ class Delivery(Desk):
             self._waiting.append(backlog)
             self.broker.request_run(self)
 
-    def on_ready(self, now_ms: int) -> bool:  # noqa: ARG002 - the interface says so
+    def on_ready(self, now_ms: int) -> bool:
         """Run those who wait for a turn; called by the broker."""
         sent = 0
         runs = 0
+        self.now_ms = now_ms
         while self._waiting and sent < TURN_BYTES_MAX and runs < TURN_RUNS_MAX:
             item = self._waiting.popleft()
             item.is_queued = False
@@ -245,13 +244,21 @@ class Delivery(Desk):
         if subscription.qos:
             limit = min(limit, session.room(self.inflight_max))
         if limit <= 0 or not session.outlet.is_writable:
-            session.blocked.append(subscription)
+            if not subscription.is_blocked:
+                subscription.is_blocked = True
+                session.blocked.append(subscription)
             return 0
         feed = self._feeds[subscription.queue_ref]
         batch = self.batch
         limit = min(limit, feed.gap(subscription) or limit)
         self.broker.read(subscription.queue_ref, subscription.position, batch, limit, READ_BYTES_MAX)
         subscription.position = batch.next_offset
+        if batch.count:
+            self.drop_expired(batch, self.now_ms)
+            if subscription.is_solo or subscription.done_before is not None:
+                too_large = keep_wanted(batch, subscription)
+                if too_large:
+                    self.metrics.drop("too_large_for_subscriber", too_large)
         sent = self._send_batch(subscription) if batch.count else 0
         if not feed.place(subscription):
             self.want(subscription)
@@ -261,15 +268,27 @@ class Delivery(Desk):
         session = subscription.session
         encoder = self.encoder
         batch = self.batch
+        form = self._form_of(subscription)
         if subscription.qos:
             window = session.open_window(self.inflight_max)
-            data = encoder.encode(batch, 1, window.next_id(), subscription.dup_until)
-            window.push(batch, subscription.source)
+            data = encoder.encode(batch, subscription.qos, window.next_id(), subscription.dup_until, 0, form)
+            enter(self, subscription)
             if subscription.floor_slot != NO_SLOT:
                 keep_places(self, subscription, subscription.position)
         else:
-            data = encoder.encode(batch, 0, 1)
+            data = encoder.encode(batch, 0, 1, 0, 0, form)
         return self._write(session, data, batch)
+
+    def _form_of(self, subscription: Subscription) -> Form:
+        """Return how a subscription is written to now."""
+        level = subscription.session.level
+        keeps_retain = subscription.options & RETAIN_AS_PUBLISHED > 0
+        if keeps_retain or subscription.identifier:
+            return Form(level, self.now_ms, subscription.identifier, keeps_retain=keeps_retain)
+        if level != LEVEL_5:
+            return OLD_FORM
+        self.form_5.now_ms = self.now_ms
+        return self.form_5
 
     def _write(self, session: Session, data: bytes, batch: StoredBatch) -> int:
         assert session.outlet is not None
@@ -298,7 +317,7 @@ class Delivery(Desk):
         return sent
 
     def _may_send_retained(self, backlog: Backlog) -> bool:
-        """Return whether outlet and window take the next retained message; else an acknowledgement or room wakes."""
+        """Return whether outlet and window take the next retained message."""
         session = backlog.session
         if not backlog.retained or session.outlet is None or not session.outlet.is_writable:
             return False
@@ -312,17 +331,30 @@ class Delivery(Desk):
             if number >= backlog.resend_until:
                 backlog.resend_from = backlog.resend_until
                 return 0
+            if window.state_of(number) == EXACT_RECEIVED:
+                backlog.resend_from = number + 1
+                return self._send_release(session, number)
             count = self._read_again(session, window, number, backlog.resend_until)
             if count:
                 break
             self.metrics.drop("expired")
-            window.drop(number)
+            self._drop(session, window, number)
             self._note_left(session, window)
         backlog.resend_from = number + count
-        batch = self._one if window.source_of(number) == RETAINED_SOURCE else self.batch
+        subscription = session.sources[window.source_of(number)]
+        batch = self.batch if subscription is not None else self._one
         retain = int(batch is self._one)
-        data = self.encoder.encode(batch, 1, number % ID_COUNT + 1, _ALL, retain)
+        qos = _EXACT if window.state_of(number) == EXACT_SENT else 1
+        form = Form(session.level, self.now_ms) if subscription is None else self._form_of(subscription)
+        data = self.encoder.encode(batch, qos, number % ID_COUNT + 1, _ALL, retain, form)
         return self._write(session, data, batch)
+
+    def _send_release(self, session: Session, number: int) -> int:
+        """Send the PUBREL of a message at QoS 2 that the client has; return how many bytes."""
+        assert session.outlet is not None
+        data = b"\x62\x02" + (number % ID_COUNT + 1).to_bytes(2, "big")
+        session.outlet.write(data)
+        return len(data)
 
     def _read_again(self, session: Session, window: InflightWindow, number: int, until: int) -> int:
         """Read the messages from `number` on that stand together in a queue; return how many, 0 where it is gone."""
@@ -365,19 +397,24 @@ class Delivery(Desk):
     def _send_one_retained(self, walk: RetainedWalk | CatchUpWalk) -> int:
         session = walk.subscription.session
         offset = self._one.physical_offset[0]
+        self.drop_expired(self._one, self.now_ms)
+        if not self._one.count or (session.packet_bytes_max and not fits(self._one, 0, walk.subscription)):
+            return 0
         first_id = session.open_window(self.inflight_max).next_id() if walk.qos else 1
-        data = self.encoder.encode(self._one, walk.qos, first_id, -1, 1)
+        data = self.encoder.encode(self._one, walk.qos, first_id, -1, 1, self._form_of(walk.subscription))
         is_numbered = self.encoder.id_count > 0
         catch_up = walk.catch_up
         if catch_up is not None and not self.catch_ups.note_sent(catch_up, offset, is_in_flight=is_numbered):
             walk.is_over = True  # it goes on when the session comes back
             return 0
         if is_numbered:
-            self._enter_retained(session, catch_up, offset)
+            is_exact = walk.qos == _EXACT and self._one.flag[0] & FLAG_QOS_MASK == _EXACT
+            self.enter_retained(session, catch_up, offset, EXACT_SENT if is_exact else ONCE_SENT)
         return self._write(session, data, self._one)
 
-    def _enter_retained(self, session: Session, catch_up: CatchUp | None, offset: int) -> None:
-        number = session.open_window(self.inflight_max).push_one(RETAINED_SOURCE, offset)
+    def enter_retained(self, session: Session, catch_up: CatchUp | None, offset: int, state: int) -> None:
+        """Enter a retained message that is sent into the window of a session."""
+        number = session.open_window(self.inflight_max).push_one(RETAINED_SOURCE, offset, state)
         if catch_up is not None:
             session.retained_inflight = session.retained_inflight or {}
             session.retained_inflight[number] = catch_up

@@ -5,16 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
 from gateway.door import Address, Door, Interval, Listen, find_listening
 from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.handler import MqttHandler
 from gateway.mqtt.login import PROTOCOL
+from gateway.mqtt.restoring import restore_exact, restore_retained
 from gateway.mqtt.services import MqttServices
 from gateway.net.protocol import Transport
 from gateway.settings import GatewaySettings, MqttSettings
 
 LOGGER = logging.getLogger(__name__)
+
+_EXACT_MASK = FLAG_MARK_MASK | FLAG_QOS_MASK
+_EXACT = FLAG_MARK | 2
 
 
 class MqttDoor(MqttServices, Door):
@@ -43,10 +48,18 @@ class MqttDoor(MqttServices, Door):
     def start(self, now_ms: int) -> None:
         """Bring back durable sessions, and publish the wills of connections that a killed process left."""
         self.sessions.load(self.subscribing.open_queue, self.broker.max_offset, self.broker.written_until, now_ms)
+        self.exact.load(self._count_exact)
+        for session, sent in self.exact.take_back(self.sessions.find):
+            restore_exact(session, sent, self.delivery.inflight_max)
+        self.exact.finish_load()
         for session in self.sessions:
-            self.delivery.restore(session)
+            restore_retained(session, self.delivery)
         self.metrics.sessions = len(self.sessions)
         self.wills.publish_left(now_ms)
+
+    def _count_exact(self, position: int) -> int:
+        """Return how many messages that came at QoS 2 the log holds from a position on."""
+        return self.broker.replay_from(position, _count_exact)
 
     def stop(self, now_ms: int) -> None:
         """Close all connections; their wills are published."""
@@ -82,3 +95,7 @@ class MqttDoor(MqttServices, Door):
     def read_departed(self) -> None:
         """Let the connections end that are held back, and whose peers are gone."""
         self.held.read_departed()
+
+
+def _count_exact(batch: StoredBatch) -> int:
+    return sum(batch.flag[i] & _EXACT_MASK == _EXACT for i in range(batch.count))

@@ -61,12 +61,6 @@ class PacketTooLargeError(MqttError):
     code = ReasonCode.PACKET_TOO_LARGE
 
 
-class UnsupportedQosError(MqttError):
-    """A message at QoS 2, which this door does not take."""
-
-    kind = "unsupported_qos"
-
-
 class TopicAliasError(MqttError):
     """A topic alias that was not agreed on, or stands for nothing."""
 

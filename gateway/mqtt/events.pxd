@@ -1,6 +1,6 @@
 import cython
 
-from gateway.mqtt.codec cimport RunColumns
+from gateway.mqtt.columns cimport RunColumns
 
 
 @cython.final

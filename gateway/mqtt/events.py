@@ -6,7 +6,7 @@ back with `release` for the next run; without it they are freed with the event, 
 
 from __future__ import annotations
 
-from gateway.mqtt.codec import RUN_COUNT_MAX, RunColumns
+from gateway.mqtt.columns import RUN_COUNT_MAX, RunColumns
 from gateway.mqtt.packets import Packet
 
 
@@ -56,7 +56,10 @@ class PublishRun:
 
 
 class AckRun:
-    """A run of PUBACK packets: the first `columns.ack_count` of `columns.packet_ids`."""
+    """A run of PUBACK, PUBREC, PUBREL or PUBCOMP packets, as `columns.ack_type` says.
+
+    They are the first `columns.ack_count` of `columns.packet_ids`.
+    """
 
     __slots__ = ("columns", "pool")
 

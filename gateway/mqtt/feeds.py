@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Protocol
 
 from core.broker import Broker
+from core.lmq.expiry import take_expired
 from core.lmq.waiters import Reader
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
-from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
+from gateway.mqtt.exact import ExactJournal
+from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, Form, PublishEncoder
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND, NO_SLOT, OFFLINE, Subscription
 
 READ_BYTES_MAX = 512 * 1024  # what one read takes from the log: a batch of messages of the usual sizes
@@ -22,6 +24,10 @@ _READ_BYTES_MAX = READ_BYTES_MAX
 _ROOM_MIN = ROOM_MIN
 _NO_SLOT = NO_SLOT
 _NOT_KNOWN = -(2**62)  # further behind than any
+_ALL = 2**62  # above any queue offset
+_LEVEL_5 = 5
+_EXACT = 2
+_OLD_FORM = OLD_FORM
 
 
 class PlacesLike(Protocol):
@@ -46,9 +52,13 @@ class Limits(Protocol):
 class Desk(Reader):
     """What a feed shares with the others of its door."""
 
-    def __init__(self, broker: Broker, limits: Limits, places: PlacesLike, metrics: DoorMetrics) -> None:
+    def __init__(
+        self, broker: Broker, limits: Limits, places: PlacesLike, exact: ExactJournal, metrics: DoorMetrics
+    ) -> None:
         self.broker = broker
         self.places = places
+        self.exact = exact
+        self.form_5 = Form(_LEVEL_5, 0)
         self.metrics = metrics
         self.inflight_max = limits.inflight_max
         self.lag_count_max = limits.lag_count_max
@@ -59,11 +69,27 @@ class Desk(Reader):
         """Let a subscription that is BEHIND read on, in turn."""
         raise NotImplementedError
 
+    def drop_expired(self, batch: StoredBatch, now_ms: int) -> None:
+        """Take what has outlived its time to live out of a batch."""
+        expired = take_expired(batch, now_ms, -1, _ALL)
+        if expired:
+            self.metrics.drop("expired", len(expired))
+
 
 class FilterFeed(Reader):
     """All live subscriptions of one filter; the broker's reader of its light queue."""
 
-    __slots__ = ("_abreast", "_ahead", "_desk", "_slow", "_slowest", "position", "queue_ref", "subscription_count")
+    __slots__ = (
+        "_abreast",
+        "_ahead",
+        "_desk",
+        "_slow",
+        "_slowest",
+        "_solo",
+        "position",
+        "queue_ref",
+        "subscription_count",
+    )
 
     def __init__(self, desk: Desk, queue_ref: int) -> None:
         self.queue_ref = queue_ref
@@ -74,13 +100,17 @@ class FilterFeed(Reader):
         self._ahead: list[Subscription] = []
         self._slow: list[Subscription] = []  # those behind at QoS 0: they may lose messages
         self._slowest = _NOT_KNOWN  # where the slowest of them was, at the earliest
+        self._solo: list[Subscription] = []  # those that are always BEHIND: each is written to in a form of its own
 
     def add(self, subscription: Subscription) -> None:
         """Take in a subscription, OFFLINE till now."""
         if not self.subscription_count:
             self._desk.broker.park(self.queue_ref, self)
         self.subscription_count += 1
-        if not self.place(subscription):
+        if subscription.is_solo:
+            self._solo.append(subscription)
+            self._put_behind(subscription)
+        elif not self.place(subscription):
             self._put_behind(subscription)
 
     def remove(self, subscription: Subscription) -> None:
@@ -92,6 +122,8 @@ class FilterFeed(Reader):
         elif subscription in self._slow:
             self._slow.remove(subscription)
             self._drop(subscription, self._desk.broker.max_offset(self.queue_ref))
+        if subscription.is_solo:
+            self._solo.remove(subscription)
         subscription.state = OFFLINE
         self.subscription_count -= 1
         if not self._abreast and self._ahead:
@@ -105,7 +137,9 @@ class FilterFeed(Reader):
         return self.subscription_count
 
     def place(self, subscription: Subscription) -> bool:
-        """Try to put a subscription abreast or ahead; False where it is behind."""
+        """Try to put a subscription abreast or ahead; False where it is behind, and has something to read."""
+        if subscription.is_solo:
+            return subscription.position >= self._desk.broker.max_offset(self.queue_ref)
         if subscription.position < subscription.dup_until:
             return False
         if not self._abreast:
@@ -144,15 +178,18 @@ class FilterFeed(Reader):
         """Return the next offset to send."""
         return self.position if subscription.state == ABREAST else subscription.position
 
-    def on_ready(self, now_ms: int) -> bool:  # noqa: ARG002 - the interface says so
+    def on_ready(self, now_ms: int) -> bool:
         """Send some of what is new to those abreast; called by the broker when the queue grew."""
         max_offset = self._desk.broker.max_offset(self.queue_ref)
-        has_more = bool(self._abreast) and self.position < max_offset and self._advance()
+        has_more = bool(self._abreast) and self.position < max_offset and self._advance(now_ms)
+        for subscription in self._solo:
+            if subscription.position < max_offset and not subscription.is_blocked:
+                self._desk.want(subscription)
         if self._slow and max_offset - self._slowest > self._desk.lag_count_max:
             self._trim()
         return has_more
 
-    def _advance(self) -> bool:
+    def _advance(self, now_ms: int) -> bool:
         """Read on once for those abreast; return whether there is more to read at once."""
         limit = self._shed()
         if not self._abreast:
@@ -171,6 +208,8 @@ class FilterFeed(Reader):
         else:
             self.position = batch.next_offset
         if batch.count:
+            desk.drop_expired(batch, now_ms)
+            desk.form_5.now_ms = now_ms
             self._send()
             batch.clear()
         if self._ahead:
@@ -232,34 +271,52 @@ class FilterFeed(Reader):
         encoder = desk.encoder
         metrics = desk.metrics
         plain: bytes | None = None
-        numbered: list[Subscription] | None = None
+        others: list[Subscription] | None = None
         for subscription in self._abreast:
-            if subscription.qos:
-                numbered = numbered or []
-                numbered.append(subscription)
+            if subscription.qos or subscription.session.level == _LEVEL_5:
+                others = others or []
+                others.append(subscription)
             else:
                 if plain is None:
                     plain = encoder.encode(batch, 0, 1)
                 subscription.session.outlet.write(plain)  # type: ignore[union-attr] # abreast, so it has one
-        if numbered is not None:
-            self._send_numbered(numbered)
+        if others is not None:
+            self._send_others(others)
         metrics.messages_out += batch.count * len(self._abreast)
         metrics.bytes_out += encoder.body_bytes * len(self._abreast)
 
-    def _send_numbered(self, subscriptions: list[Subscription]) -> None:
+    def _send_others(self, subscriptions: list[Subscription]) -> None:
+        """Send to those at QoS 1 and 2, and of MQTT 5: those of one QoS and version share what was encoded."""
+        while subscriptions:
+            like = subscriptions[0]
+            is_5 = like.session.level == _LEVEL_5
+            same: list[Subscription] = []
+            rest: list[Subscription] = []
+            for subscription in subscriptions:
+                is_alike = subscription.qos == like.qos and (subscription.session.level == _LEVEL_5) == is_5
+                (same if is_alike else rest).append(subscription)
+            self._send_alike(same, like.qos, self._desk.form_5 if is_5 else _OLD_FORM)
+            subscriptions = rest
+
+    def _send_alike(self, subscriptions: list[Subscription], qos: int, form: Form) -> None:
         desk = self._desk
         batch = desk.batch
         encoder = desk.encoder
-        data = b""
+        data: bytes | None = None
         for subscription in subscriptions:
             session = subscription.session
+            if not qos:
+                if data is None:
+                    data = encoder.encode(batch, 0, 1, 0, 0, form)
+                session.outlet.write(data)  # type: ignore[union-attr] # abreast, so it has one
+                continue
             window = session.open_window(desk.inflight_max)
-            if not data:
-                data = encoder.encode(batch, 1, window.next_id())
+            if data is None:
+                data = encoder.encode(batch, qos, window.next_id(), 0, 0, form)
             elif encoder.id_count:
                 data = encoder.renumber(window.next_id())
             if encoder.id_count:
-                window.push(batch, subscription.source)
+                enter(desk, subscription)
             if subscription.floor_slot != _NO_SLOT:
                 keep_places(desk, subscription, self.position)
             session.outlet.write(data)  # type: ignore[union-attr] # abreast, so it has one
@@ -277,6 +334,18 @@ class FilterFeed(Reader):
         if until > subscription.position:
             self._desk.metrics.drop("slow_subscriber", until - subscription.position)
             subscription.position = until
+
+
+def enter(desk: Desk, subscription: Subscription) -> None:
+    """Enter the desk's batch, which is about to be sent, into the window of a session."""
+    session = subscription.session
+    window = session.open_window(desk.inflight_max)
+    before = window.head
+    window.push(desk.batch, subscription.source, subscription.qos)
+    if subscription.qos == _EXACT and subscription.floor_slot != _NO_SLOT:
+        sent = window.exact_between(before, window.head)
+        if sent:
+            desk.exact.note_sent(session, subscription.floor_slot, sent)
 
 
 def keep_places(desk: Desk, subscription: Subscription, position: int) -> None:

@@ -16,11 +16,15 @@ from gateway.auth.permissions import Permissions
 from gateway.auth.recheck import TURNED_OUT
 from gateway.logs import said
 from gateway.mqtt.answers import encode_connack, encode_suback, encode_unsuback
+from gateway.mqtt.columns import encode_id_packets
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.errors import MqttError, reason_code
 from gateway.mqtt.events import AckRun, Event, PingRun, PublishRun
 from gateway.mqtt.login import CODES, check_client_id, credentials_of
 from gateway.mqtt.packets import (
+    LEVEL_5,
+    PUBREC,
+    PUBREL,
     Connect,
     Disconnect,
     Subscribe,
@@ -39,6 +43,7 @@ LOGGER = logging.getLogger(__name__)
 
 _LOGIN = int(State.LOGIN)
 _END = object()
+PUBREL_FIRST = 0x62
 
 
 class MqttHandler(ConnectionHandler):
@@ -202,14 +207,18 @@ class MqttHandler(ConnectionHandler):
         assert self._may is not None
         batch = run.columns.batch
         count = batch.count
-        acks = door.publishing.publish_run(run, self._origin, self.transport, self._may, now_ms)
+        session = self.session
+        assert session is not None
+        acks = door.publishing.publish_run(run, self._origin, self.transport, session, self._may, now_ms)
         if batch.count < count:
             self._connection.unread(run)
         if run.denied:
             self._note_denied("publish", run.denied)
-        run.release()
-        if acks:
+        if acks and run.columns.exact_count and session.is_persistent:
+            door.broker.when_durable(partial(self._send_acks, acks))  # with the packet identifiers that were taken
+        elif acks:
             door.broker.when_stored(partial(self._send_acks, acks))
+        run.release()
         if door.room.is_low:
             door.held.hold(self)
 
@@ -220,8 +229,19 @@ class MqttHandler(ConnectionHandler):
             transport.pause_reading()
 
     def _acknowledge(self, run: AckRun) -> None:
-        if self.session is not None:
-            self._door.delivery.acknowledge(self.session, run.columns)
+        """Take a run of acknowledgements, and go on with what they are of at QoS 2."""
+        door = self._door
+        columns = run.columns
+        session = self.session
+        assert session is not None
+        if columns.ack_type == PUBREL:
+            self.transport.write(door.publishing.release_run(columns, session))
+        else:
+            door.delivery.acknowledge(session, columns)
+        if columns.ack_type == PUBREC:
+            if session.level != LEVEL_5:
+                columns.forget_codes()
+            self.transport.write(encode_id_packets(columns, PUBREL_FIRST))
         run.release()
 
     # Control packets

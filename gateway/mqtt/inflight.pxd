@@ -1,13 +1,21 @@
 import cython
 
 from core.message cimport StoredBatch
-from gateway.mqtt.codec cimport RunColumns
+from gateway.mqtt.columns cimport RunColumns
 
 cdef long long _ID_COUNT
 cdef int _FLAG_MARK
 cdef int _FLAG_MARK_MASK
 cdef int _FLAG_QOS_MASK
 cdef Py_ssize_t _CAPACITY_MIN
+cdef int _ONCE_SENT
+cdef int _EXACT_SENT
+cdef int _EXACT_RECEIVED
+cdef int _EXACT_COMPLETE
+cdef int _PUBACK
+cdef int _PUBREC
+cdef int _NOT_FOUND
+cdef int _FAILED
 
 
 cdef class InflightWindow:
@@ -15,6 +23,7 @@ cdef class InflightWindow:
     cdef public long long head
     cdef public long long tail
     cdef public Py_ssize_t touched_count
+    cdef public list changed
     cdef int[::1] _touched
     cdef long long[::1] _floors
     cdef int[::1] _counts
@@ -23,6 +32,7 @@ cdef class InflightWindow:
     cdef long long _mask
     cdef long long[::1] _offsets
     cdef int[::1] _sources
+    cdef int[::1] _states
 
     @cython.locals(size=Py_ssize_t, more=Py_ssize_t)
     cpdef add_source(self, Py_ssize_t source)
@@ -41,15 +51,27 @@ cdef class InflightWindow:
 
     cpdef long long offset_of(self, long long number)
 
-    @cython.locals(before="long long", i=Py_ssize_t)
-    cpdef long long push(self, StoredBatch batch, int source) except -1
+    @cython.locals(source=int)
+    cpdef long long any_source_of(self, long long number)
 
-    cpdef long long push_one(self, int source, long long offset) except -1
+    cpdef int state_of(self, long long number) except -1
+
+    @cython.locals(before="long long", i=Py_ssize_t, qos=int, state=int)
+    cpdef long long push(self, StoredBatch batch, int source, int granted_qos=*) except -1
+
+    cpdef long long push_one(self, int source, long long offset, int state=*) except -1
+
+    cpdef restore(self, long long number, int source, long long offset, int state)
+
+    @cython.locals(number="long long", slot=Py_ssize_t)
+    cpdef long long lowest_offset(self, int source, long long default) except? -1
+
+    cpdef list exact_between(self, long long first, long long end)
 
     @cython.locals(slot=Py_ssize_t)
-    cdef void _enter(self, int source, long long offset) except *
+    cdef void _enter(self, int source, long long offset, int state) except *
 
-    @cython.locals(offsets="long long[::1]", sources="int[::1]", number="long long")
+    @cython.locals(offsets="long long[::1]", sources="int[::1]", states="int[::1]", number="long long")
     cdef void _resize(self, long long capacity) except *
 
     @cython.locals(capacity="long long")
@@ -57,10 +79,11 @@ cdef class InflightWindow:
 
     @cython.locals(
         packet_ids="int[::1]", acked=Py_ssize_t, first_id="long long", in_flight="long long", ahead="long long",
-        slot=Py_ssize_t, i=Py_ssize_t,
+        slot=Py_ssize_t, i=Py_ssize_t, is_recs=bint, wanted=int, is_known=bint,
     )
     cpdef Py_ssize_t acknowledge(self, RunColumns columns) except -1
 
+    @cython.locals(slot=Py_ssize_t)
     cpdef drop(self, long long number)
 
     @cython.locals(slot=Py_ssize_t, source=int)
@@ -68,5 +91,5 @@ cdef class InflightWindow:
 
     cpdef long long next_unacked(self, long long number) except -1
 
-    @cython.locals(count="long long", source=int, offset="long long", slot=Py_ssize_t)
+    @cython.locals(count="long long", source=int, state=int, offset="long long", slot=Py_ssize_t, is_next=bint)
     cpdef long long run_length(self, long long number, long long count_max) except -1

@@ -1,8 +1,9 @@
-"""Which messages at QoS 1 a session was sent and has not acknowledged.
+"""Which messages at QoS 1 and 2 a session was sent and has not acknowledged.
 
 Messages are numbered in the order of sending; the number gives the packet identifier and the place in a ring, so an
 acknowledgement is arithmetic. They leave the ring at its old end: what is acknowledged out of order waits there for
-what is older. Each belongs to a source, a small number of the session's own for one subscription.
+what is older. Each belongs to a source, a small number of the session's own for one subscription. One at QoS 2 is
+acknowledged in two steps: the client has it (PUBREC), and has done with it (PUBCOMP).
 """
 
 from __future__ import annotations
@@ -10,8 +11,21 @@ from __future__ import annotations
 from array import array
 
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
-from gateway.mqtt.codec import RunColumns
+from gateway.mqtt.columns import RunColumns
 
+# Where a message of the window is.
+ONCE_SENT = 0  # at QoS 1
+EXACT_SENT = 1  # at QoS 2, from here on
+EXACT_RECEIVED = 2  # the client has it
+EXACT_COMPLETE = 3
+_ONCE_SENT = ONCE_SENT
+_EXACT_SENT = EXACT_SENT
+_EXACT_RECEIVED = EXACT_RECEIVED
+_EXACT_COMPLETE = EXACT_COMPLETE
+_PUBACK = 4
+_PUBREC = 5
+_NOT_FOUND = 0x92
+_FAILED = 0x80
 WINDOW_MAX = 32_767  # half of the packet identifiers: a late acknowledgement is never taken for a newer message's
 ID_COUNT = 65_535
 _ID_COUNT = ID_COUNT
@@ -33,7 +47,8 @@ class InflightWindow:
     """The ring of one session; it grows with what is in flight, up to `window_max`, itself at most WINDOW_MAX.
 
     Messages [`tail`, `head`) are in it. The first `touched_count` of `touched_source` are the sources of what left it
-    in the last call of `acknowledge` or `drop`.
+    in the last call of `acknowledge` or `drop`. `changed` are the numbers of those at QoS 2 that went a step on in the
+    last call of `acknowledge`.
     """
 
     def __init__(self, window_max: int) -> None:
@@ -41,6 +56,7 @@ class InflightWindow:
         self.head = 0
         self.tail = 0
         self.touched_count = 0
+        self.changed: list[int] = []
         self._touched = _ints(1)
         self._floors = _longs(1)
         self._counts = _ints(1)
@@ -49,6 +65,7 @@ class InflightWindow:
         self._mask = _CAPACITY_MIN - 1
         self._offsets = _longs(_CAPACITY_MIN)
         self._sources = _ints(_CAPACITY_MIN)  # ~source where acknowledged
+        self._states = _ints(_CAPACITY_MIN)
 
     def add_source(self, source: int) -> None:
         """Make room for what is known of `source`, a number from 0."""
@@ -84,41 +101,86 @@ class InflightWindow:
         """Return the source of a message in the ring, which is not acknowledged."""
         return self._sources[number & self._mask]
 
+    def any_source_of(self, number: int) -> int:
+        """Return the source of a message in the ring, acknowledged or not."""
+        source = self._sources[number & self._mask]
+        return source if source >= 0 else ~source
+
     def offset_of(self, number: int) -> int:
         """Return the queue offset of a message in the ring."""
         return self._offsets[number & self._mask]
 
-    def push(self, batch: StoredBatch, source: int) -> int:
-        """Enter the messages of `batch` that go out at QoS 1, for which there is room; return how many."""
+    def state_of(self, number: int) -> int:
+        """Return where a message in the ring is; one at QoS 1 is ONCE_SENT, acknowledged or not."""
+        return self._states[number & self._mask]
+
+    def push(self, batch: StoredBatch, source: int, granted_qos: int = 1) -> int:
+        """Enter the messages of `batch` that go out at QoS 1 or 2, for which there is room; return how many."""
         before = self.head
         for i in range(batch.count):
-            if batch.flag[i] & _FLAG_MARK_MASK != _FLAG_MARK or batch.flag[i] & _FLAG_QOS_MASK:
-                self._enter(source, batch.queue_offset[i])
+            qos = batch.flag[i] & _FLAG_QOS_MASK if batch.flag[i] & _FLAG_MARK_MASK == _FLAG_MARK else 1
+            if qos:
+                state = _EXACT_SENT if qos == 2 and granted_qos == 2 else _ONCE_SENT  # noqa: PLR2004
+                self._enter(source, batch.queue_offset[i], state)
         self._counts[source] += self.head - before
         return self.head - before
 
-    def push_one(self, source: int, offset: int) -> int:
+    def push_one(self, source: int, offset: int, state: int = ONCE_SENT) -> int:
         """Enter one message, for which there is room; return its number."""
-        self._enter(source, offset)
+        self._enter(source, offset, state)
         self._counts[source] += 1
         return self.head - 1
 
-    def _enter(self, source: int, offset: int) -> None:
+    def restore(self, number: int, source: int, offset: int, state: int) -> None:
+        """Enter a message that a process before sent and that is not complete; those between are of nobody.
+
+        They come in the order of numbers; the ring has nothing else yet.
+        """
+        if self.head == self.tail:
+            self.head = self.tail = number
+        while self.head < number:
+            self._enter(0, 0, _ONCE_SENT)
+            self._counts[0] += 1
+            self._sources[(self.head - 1) & self._mask] = ~0
+        self._enter(source, offset, state)
+        self._counts[source] += 1
+
+    def lowest_offset(self, source: int, default: int) -> int:
+        """Return the lowest offset of `source` in the ring that is not acknowledged, or `default` if that is lower."""
+        for number in range(self.tail, self.head):
+            slot = number & self._mask
+            if self._sources[slot] == source and self._offsets[slot] < default:
+                default = self._offsets[slot]
+        return default
+
+    def exact_between(self, first: int, end: int) -> list[tuple[int, int]]:
+        """Return number and offset of each message at QoS 2 among those numbered [first, end)."""
+        return [
+            (number, self._offsets[number & self._mask])
+            for number in range(first, end)
+            if self._states[number & self._mask] == _EXACT_SENT
+        ]
+
+    def _enter(self, source: int, offset: int, state: int) -> None:
         if self.head - self.tail > self._mask:
             self._resize(2 * (self._mask + 1))
         slot = self.head & self._mask
         self._offsets[slot] = offset
         self._sources[slot] = source
+        self._states[slot] = state
         self.head += 1
 
     def _resize(self, capacity: int) -> None:
         offsets = _longs(capacity)
         sources = _ints(capacity)
+        states = _ints(capacity)
         for number in range(self.tail, self.head):
             offsets[number & (capacity - 1)] = self._offsets[number & self._mask]
             sources[number & (capacity - 1)] = self._sources[number & self._mask]
+            states[number & (capacity - 1)] = self._states[number & self._mask]
         self._offsets = offsets
         self._sources = sources
+        self._states = states
         self._mask = capacity - 1
 
     def shrink(self) -> None:
@@ -130,9 +192,16 @@ class InflightWindow:
             self._resize(capacity)
 
     def acknowledge(self, columns: RunColumns) -> int:
-        """Take a run of acknowledgements, unknown ones ignored; return how many were in flight."""
+        """Take a run of PUBACK, PUBREC or PUBCOMP; return how many were of messages in flight.
+
+        What does not fit is ignored. The codes of PUBRECs become those to answer them with, "not found" where they do
+        not fit; -1 where the client failed, which is not answered.
+        """
         packet_ids = columns.packet_ids
         acked = 0
+        is_recs = columns.ack_type == _PUBREC
+        wanted = _ONCE_SENT if columns.ack_type == _PUBACK else _EXACT_SENT if is_recs else _EXACT_RECEIVED
+        self.changed = []
         first_id = self.tail % _ID_COUNT + 1
         in_flight = self.head - self.tail
         for i in range(columns.ack_count):
@@ -140,16 +209,30 @@ class InflightWindow:
             if ahead < 0:
                 ahead += _ID_COUNT
             slot = (self.tail + ahead) & self._mask
-            if ahead < in_flight and self._sources[slot] >= 0:
-                self._sources[slot] = ~self._sources[slot]
+            if ahead < in_flight and self._sources[slot] >= 0 and self._states[slot] == wanted:
+                if is_recs and columns.codes[i] < _FAILED:
+                    self._states[slot] = _EXACT_RECEIVED
+                    columns.codes[i] = 0
+                else:
+                    self._sources[slot] = ~self._sources[slot]
+                    self._states[slot] = _EXACT_COMPLETE if wanted else _ONCE_SENT
+                    columns.codes[i] = -1
+                if wanted:
+                    self.changed.append(self.tail + ahead)
                 acked += 1
+            elif is_recs:
+                is_known = ahead < in_flight and self._sources[slot] >= 0 and self._states[slot] == _EXACT_RECEIVED
+                columns.codes[i] = -1 if columns.codes[i] >= _FAILED else 0 if is_known else _NOT_FOUND
         self._settle()
         return acked
 
     def drop(self, number: int) -> None:
         """Take one message of the ring as acknowledged: it cannot be sent again."""
-        if self._sources[number & self._mask] >= 0:
-            self._sources[number & self._mask] = ~self._sources[number & self._mask]
+        slot = number & self._mask
+        if self._sources[slot] >= 0:
+            self._sources[slot] = ~self._sources[slot]
+        if self._states[slot] != _ONCE_SENT:
+            self._states[slot] = _EXACT_COMPLETE
         self._settle()
 
     def _settle(self) -> None:
@@ -180,10 +263,12 @@ class InflightWindow:
         """Return how many messages from `number` on are not acknowledged and follow each other in one queue."""
         count = 1
         source = self._sources[number & self._mask]
+        state = self._states[number & self._mask]
         offset = self._offsets[number & self._mask]
         while count < count_max and number + count < self.head:
             slot = (number + count) & self._mask
-            if self._sources[slot] != source or self._offsets[slot] != offset + count:
+            is_next = self._sources[slot] == source and self._states[slot] == state
+            if not is_next or self._offsets[slot] != offset + count:
                 break
             count += 1
         return count

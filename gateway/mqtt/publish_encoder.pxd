@@ -2,6 +2,7 @@ import cython
 
 from core cimport octets
 from core.message cimport StoredBatch
+from gateway.mqtt.publish_properties cimport BlockWriter
 
 cdef Py_ssize_t _SCRATCH_BYTES
 cdef int _ID_MAX
@@ -9,6 +10,20 @@ cdef Py_ssize_t _HEADER_BYTES_MAX
 cdef int _FLAG_MARK
 cdef int _FLAG_MARK_MASK
 cdef int _FLAG_QOS_MASK
+cdef int _FLAG_RETAIN
+cdef int _BARE_MASK
+cdef int _BARE
+cdef int _LEVEL_5
+cdef Py_ssize_t _LENGTH_BYTES_MAX
+cdef Form _OLD_FORM
+
+
+@cython.final
+cdef class Form:
+    cdef readonly int level
+    cdef public long long now_ms
+    cdef readonly long long identifier
+    cdef readonly bint keeps_retain
 
 
 @cython.final
@@ -22,30 +37,45 @@ cdef class PublishEncoder:
     cdef long long _fill_number
     cdef Py_ssize_t _count
     cdef int _granted_qos
+    cdef int _level
+    cdef BlockWriter _blocks
+    cdef object _block
     cdef bytes _data
 
     @cython.locals(size=Py_ssize_t, is_first=bint, data=bytes)
-    cpdef bytes encode(self, StoredBatch batch, int granted_qos, int first_id, long long dup_until=*, int retain=*)
+    cpdef bytes encode(
+        self, StoredBatch batch, int granted_qos, int first_id, long long dup_until=*, int retain=*, Form form=*
+    )
 
-    cdef bint _holds(self, StoredBatch batch, int granted_qos) except -1
+    cdef bint _holds(self, StoredBatch batch, int granted_qos, int level) except -1
 
     cpdef bytes renumber(self, int first_id)
 
     @cython.locals(size=Py_ssize_t, bodies=Py_ssize_t, i=Py_ssize_t, body_size=Py_ssize_t, length=Py_ssize_t)
     cdef Py_ssize_t _measure(self, StoredBatch batch, int granted_qos) except -1
 
+    @cython.locals(size=Py_ssize_t, largest=Py_ssize_t, i=Py_ssize_t, bytes_max=Py_ssize_t)
+    cdef Py_ssize_t _measure_blocks(self, StoredBatch batch, long long identifier) except -1
+
+    @cython.locals(age_ms="long long", start=Py_ssize_t)
+    cdef Py_ssize_t _write_block(
+        self, StoredBatch batch, const unsigned char[::1] buf, Py_ssize_t i, Form form, unsigned char[::1] out
+    ) except -1
+
     @cython.locals(
+        block_size=Py_ssize_t, is_5=bint, keeps_retain=bint, block="unsigned char[::1]", first=int,
         pos=Py_ssize_t, ids=Py_ssize_t, i=Py_ssize_t, qos=int, topic_size=Py_ssize_t, body_size=Py_ssize_t, dup=int
     )
     cdef Py_ssize_t _write(
         self, StoredBatch batch, const unsigned char[::1] buf, unsigned char[::1] out, int granted_qos, int next_id,
-        long long dup_until, int retain,
+        long long dup_until, int retain, Form form,
     ) except -1
 
     @cython.locals(i=Py_ssize_t)
     cdef int _patch(self, unsigned char[::1] out, int next_id) except -1
 
 
+@cython.locals(qos=int)
 cdef int _effective_qos(int flag, int granted_qos) noexcept
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 
 from core import octets
-from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
+from core.message import FLAG_BARE, FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, FLAG_RETAIN, StoredBatch
+from gateway.mqtt.publish_properties import BlockWriter
 
 BATCH_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
 _SCRATCH_BYTES = 65_536
@@ -13,14 +14,40 @@ _ID_MAX = 65_535
 _FLAG_MARK = FLAG_MARK
 _FLAG_MARK_MASK = FLAG_MARK_MASK
 _FLAG_QOS_MASK = FLAG_QOS_MASK
+_FLAG_RETAIN = FLAG_RETAIN
+_BARE_MASK = FLAG_MARK_MASK | FLAG_BARE
+_BARE = FLAG_MARK | FLAG_BARE
+_LEVEL_5 = 5
+_LENGTH_BYTES_MAX = 4
+
+
+class Form:
+    """How one subscriber is written to.
+
+    Args:
+        level: Of the protocol.
+        now_ms: The time, which stored messages age by.
+        identifier: The subscription's, 0 for none.
+        keeps_retain: Whether messages keep their retain flag.
+    """
+
+    def __init__(self, level: int, now_ms: int, identifier: int = 0, *, keeps_retain: bool = False) -> None:
+        self.level = level
+        self.now_ms = now_ms
+        self.identifier = identifier
+        self.keeps_retain = keeps_retain
+
+
+OLD_FORM = Form(4, 0)
+_OLD_FORM = OLD_FORM
 
 
 class PublishEncoder:
     """Writes PUBLISH packets for stored messages, many at a time; one serves a whole door.
 
     A message goes out at the lower of its own QoS and the granted one; one without the mark of the gateway's doors
-    came from a RocketMQ producer and counts as QoS 1. After `encode`, `id_count` is how many packet identifiers were
-    written and `body_bytes` the size of all bodies.
+    came from a RocketMQ producer and counts as QoS 1. Properties are written in MQTT 5 alone. After `encode`,
+    `id_count` is how many packet identifiers were written and `body_bytes` the size of all bodies.
     """
 
     def __init__(self, capacity: int = BATCH_COUNT_MAX) -> None:
@@ -33,37 +60,54 @@ class PublishEncoder:
         self._fill_number = 0
         self._count = 0
         self._granted_qos = 0
+        self._level = 0
+        self._blocks = BlockWriter()
+        self._block = bytearray(256)
         self._data = b""  # the packets, where they have no identifiers
 
-    def encode(self, batch: StoredBatch, granted_qos: int, first_id: int, dup_until: int = 0, retain: int = 0) -> bytes:
+    def encode(
+        self,
+        batch: StoredBatch,
+        granted_qos: int,
+        first_id: int,
+        dup_until: int = 0,
+        retain: int = 0,
+        form: Form = OLD_FORM,
+    ) -> bytes:
         """Return the packets of all messages of `batch`.
 
         Args:
             batch: What was read.
-            granted_qos: 0 or 1.
-            first_id: Packet identifier of the first message at QoS 1; the next ones count on, from 65,535 to 1.
-            dup_until: Messages with a queue offset below this may have been sent before: those at QoS 1 are marked as
-                sent again, those at QoS 0 left out.
+            granted_qos: 0, 1 or 2.
+            first_id: Packet identifier of the first message at QoS 1 or 2; the next ones count on, from 65,535 to 1.
+            dup_until: Messages with a queue offset below this may have been sent before: those at QoS 1 and 2 are
+                marked as sent again, those at QoS 0 left out.
             retain: The retain flag of all packets, 0 or 1.
+            form: How the subscriber is written to.
         """
-        is_first = dup_until == 0 and retain == 0
-        if is_first and self._holds(batch, granted_qos):
+        is_first = dup_until == 0 and retain == 0 and form.identifier == 0 and not form.keeps_retain
+        if is_first and self._holds(batch, granted_qos, form.level):
             return self.renumber(first_id) if self.id_count else self._data
         size = self._measure(batch, granted_qos)
+        if form.level == _LEVEL_5:
+            size += self._measure_blocks(batch, form.identifier)
         if size > len(self._out):
             self._out = bytearray(size)
-        self._size = self._write(batch, batch.buf, self._out, granted_qos, first_id, dup_until, retain)
+        self._size = self._write(batch, batch.buf, self._out, granted_qos, first_id, dup_until, retain, form)
         data = octets.read_bytes(self._out, 0, self._size)
         self._data = b"" if self.id_count else data
         self._of = batch if is_first and batch.fill_number > 0 else None
         self._fill_number = batch.fill_number
         self._count = batch.count
         self._granted_qos = granted_qos
+        self._level = form.level
         return data
 
-    def _holds(self, batch: StoredBatch, granted_qos: int) -> bool:
+    def _holds(self, batch: StoredBatch, granted_qos: int, level: int) -> bool:
         """Return whether the last result was of the messages of `batch`, none of them sent again."""
         if self._of is not batch or self._fill_number != batch.fill_number:
+            return False
+        if (self._level == _LEVEL_5) != (level == _LEVEL_5):
             return False
         return self._count == batch.count and self._granted_qos == granted_qos
 
@@ -79,12 +123,41 @@ class PublishEncoder:
             body_size = batch.body_end[i] - batch.body_start[i]
             bodies += body_size
             length = 2 + batch.topic_end[i] - batch.topic_start[i] + body_size
-            length += 2 * _effective_qos(batch.flag[i], granted_qos)
+            length += 2 if _effective_qos(batch.flag[i], granted_qos) else 0
             size += 1 + _length_size(length) + length
         self.body_bytes = bodies
         return size
 
-    def _write(  # noqa: PLR0917 - a C function, which takes no keywords
+    def _measure_blocks(self, batch: StoredBatch, identifier: int) -> int:
+        """Return how many bytes properties take at most, and have room for the largest."""
+        size = 0
+        largest = 0
+        for i in range(batch.count):
+            if batch.flag[i] & _BARE_MASK == _BARE and identifier == 0:
+                size += 1 + _LENGTH_BYTES_MAX
+                continue
+            bytes_max = self._blocks.block_bytes_max(batch.properties_end[i] - batch.properties_start[i])
+            size += bytes_max + 2 * _LENGTH_BYTES_MAX
+            if bytes_max > largest:
+                largest = bytes_max
+        if largest + _LENGTH_BYTES_MAX > len(self._block):
+            self._block = bytearray(2 * largest)
+        return size
+
+    def _write_block(
+        self, batch: StoredBatch, buf: bytes | bytearray | memoryview, i: int, form: Form, out: bytearray
+    ) -> int:
+        """Write the properties of a message to `out`; return how many bytes they take."""
+        if batch.flag[i] & _BARE_MASK == _BARE and form.identifier == 0:
+            octets.write_u8(out, 0, 0)
+            return 1
+        age_ms = form.now_ms - batch.store_ms[i]
+        if age_ms < 0:
+            age_ms = 0
+        start = batch.properties_start[i]
+        return self._blocks.write(buf, start, batch.properties_end[i], age_ms, form.identifier, out, 0)
+
+    def _write(
         self,
         batch: StoredBatch,
         buf: bytes | bytearray | memoryview,
@@ -93,9 +166,14 @@ class PublishEncoder:
         next_id: int,
         dup_until: int,
         retain: int,
+        form: Form,
     ) -> int:
         pos = 0
         ids = 0
+        block_size = 0
+        is_5 = form.level == _LEVEL_5
+        keeps_retain = form.keeps_retain
+        block = self._block
         for i in range(batch.count):
             qos = _effective_qos(batch.flag[i], granted_qos)
             dup = 8 if batch.queue_offset[i] < dup_until else 0
@@ -103,7 +181,12 @@ class PublishEncoder:
                 continue
             topic_size = batch.topic_end[i] - batch.topic_start[i]
             body_size = batch.body_end[i] - batch.body_start[i]
-            pos = _write_header(out, pos, 0x30 | dup | qos << 1 | retain, 2 + topic_size + 2 * qos + body_size)
+            if is_5:
+                block_size = self._write_block(batch, buf, i, form, block)
+            first = 0x30 | dup | qos << 1 | retain
+            if keeps_retain and batch.flag[i] & _FLAG_RETAIN:
+                first |= 1
+            pos = _write_header(out, pos, first, 2 + topic_size + (2 if qos else 0) + block_size + body_size)
             octets.write_u16(out, pos, topic_size)
             octets.copy_bytes(out, pos + 2, buf, batch.topic_start[i], topic_size)
             pos += 2 + topic_size
@@ -113,6 +196,9 @@ class PublishEncoder:
                 ids += 1
                 next_id = next_id + 1 if next_id < _ID_MAX else 1
                 pos += 2
+            if is_5:
+                octets.copy_bytes(out, pos, block, 0, block_size)
+                pos += block_size
             octets.copy_bytes(out, pos, buf, batch.body_start[i], body_size)
             pos += body_size
         self.id_count = ids
@@ -126,9 +212,8 @@ class PublishEncoder:
 
 
 def _effective_qos(flag: int, granted_qos: int) -> int:
-    if granted_qos == 0 or (flag & _FLAG_MARK_MASK == _FLAG_MARK and flag & _FLAG_QOS_MASK == 0):
-        return 0
-    return 1
+    qos = flag & _FLAG_QOS_MASK if flag & _FLAG_MARK_MASK == _FLAG_MARK else 1
+    return qos if qos < granted_qos else granted_qos
 
 
 def _length_size(length: int) -> int:

@@ -5,12 +5,12 @@ from core.envelope cimport (
     field_code,
     is_plain,
     is_text,
+    read_decimal,
     write_escaped,
     write_escaped_field,
     write_field,
     write_unescaped,
 )
-from core.lmq.expiry cimport read_decimal
 
 cdef int _SOUND
 cdef int _MALFORMED
@@ -55,7 +55,7 @@ cdef class PublishProperties:
 
     cdef void _forget(self) noexcept
 
-    @cython.locals(name=int, after=Py_ssize_t)
+    @cython.locals(name=int, after=Py_ssize_t, bit="long long")
     cpdef int read(self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -1
 
     @cython.locals(after=Py_ssize_t)

@@ -19,12 +19,12 @@ from core.envelope import (
     field_code,
     is_plain,
     is_text,
+    read_decimal,
     write_escaped,
     write_escaped_field,
     write_field,
     write_unescaped,
 )
-from core.lmq.expiry import read_decimal
 from core.properties import (
     CONTENT_TYPE,
     CORRELATION,
@@ -108,9 +108,13 @@ class PublishProperties:
                 if pos < 0:
                     return _MALFORMED
                 continue
-            if name > 0x23 or self._seen >> name & 1:
-                return _MALFORMED if name > 0x23 else _VIOLATION
-            self._seen |= 1 << name
+            if name > 0x23:
+                return _MALFORMED
+            bit = 1
+            bit <<= name
+            if self._seen & bit:
+                return _VIOLATION
+            self._seen |= bit
             after = self._read_one(buf, name, pos + 1, end)
             if after <= 0:
                 return -after

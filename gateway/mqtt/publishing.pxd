@@ -6,14 +6,23 @@ from core.lmq.router cimport Router
 from core.message cimport PublishBatch, Route
 from core.metrics cimport DoorMetrics
 from gateway.auth.permissions cimport Permissions
-from gateway.mqtt.codec cimport RunColumns, encode_pubacks
+from gateway.mqtt.columns cimport RunColumns, encode_acks, encode_id_packets
 from gateway.mqtt.events cimport PublishRun
+from gateway.mqtt.session cimport Session
 from gateway.net.protocol cimport Transport
+
+cdef int _LEVEL_5
+cdef int _EXACT
+cdef int _QOS_MASK
+cdef int _NOT_AUTHORIZED
+cdef int _NOT_FOUND
+cdef int _PUBCOMP_FIRST
 
 
 @cython.final
 cdef class Publishing:
     cdef Broker _broker
+    cdef object _exact
     cdef DoorMetrics _metrics
     cdef readonly Cache _checked
     cdef bytes _last_topic
@@ -21,8 +30,16 @@ cdef class Publishing:
     cdef long long _last_generation
     cdef PublishBatch _will_batch
 
-    @cython.locals(columns=RunColumns, batch=PublishBatch, step=Py_ssize_t)
-    cpdef bytes publish_run(self, PublishRun run, bytes origin, Transport transport, Permissions may, long long now_ms)
+    @cython.locals(columns=RunColumns, batch=PublishBatch, step=Py_ssize_t, i=Py_ssize_t)
+    cpdef bytes publish_run(
+        self, PublishRun run, bytes origin, Transport transport, Session session, Permissions may, long long now_ms
+    )
+
+    @cython.locals(taken=set, released=list, i=Py_ssize_t, packet_id=int)
+    cpdef bytes release_run(self, RunColumns columns, Session session)
+
+    @cython.locals(taken=set, fresh=list, seen=set, rows=list, nowhere=Py_ssize_t, i=Py_ssize_t, packet_id=int)
+    cdef _publish_exact(self, PublishBatch batch, Session session, long long now_ms)
 
     @cython.locals(batch=PublishBatch, routes=list, topic=bytes, router=Router, made_count="long long")
     cdef _route(self, PublishRun run, Permissions may, Transport transport)
@@ -42,3 +59,7 @@ cdef Py_ssize_t _first_of(PublishBatch batch, Py_ssize_t topic_index) except -1
 
 @cython.locals(batch=PublishBatch, i=Py_ssize_t, retained_count=Py_ssize_t, body_bytes=Py_ssize_t)
 cdef void _cut_batch(RunColumns columns, Py_ssize_t count) except *
+
+
+@cython.locals(batch=PublishBatch, i=Py_ssize_t)
+cdef _note_codes(RunColumns columns)

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 from core.broker import Broker
 from core.cache_budget import Cache
-from core.message import FLAG_MARK, FLAG_RETAIN, PublishBatch, Route
+from core.message import FLAG_BARE, FLAG_MARK, FLAG_QOS_MASK, FLAG_RETAIN, PublishBatch, Route
 from core.metrics import DoorMetrics
 from core.properties import encode_origin
 from gateway.auth.permissions import Permissions
-from gateway.mqtt.codec import RunColumns, encode_pubacks
+from gateway.mqtt.columns import RunColumns, encode_acks, encode_id_packets
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.events import PublishRun
+from gateway.mqtt.exact import ExactJournal
+from gateway.mqtt.packets import LEVEL_5
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import StoredWill
 from gateway.mqtt.topics import check_topic
 from gateway.net.protocol import Transport
 
 PROTOCOL = b"mqtt"
+_LEVEL_5 = LEVEL_5
+_EXACT = 2
+_QOS_MASK = FLAG_QOS_MASK
+_PUBCOMP_FIRST = 0x70
+_NOT_FOUND = int(ReasonCode.PACKET_IDENTIFIER_NOT_FOUND)
+_NOT_AUTHORIZED = int(ReasonCode.NOT_AUTHORIZED)
 
 
 class Publishing:
     """The way of messages from runs into the broker."""
 
-    def __init__(self, broker: Broker, metrics: DoorMetrics) -> None:
+    def __init__(self, broker: Broker, exact: ExactJournal, metrics: DoorMetrics) -> None:
         self._broker = broker
+        self._exact = exact
         self._metrics = metrics
         self._checked = Cache(broker.caches, "checked_topics", _measure)  # they need no second check
         self._last_topic: bytes | None = None  # of the message before; devices tend to stay with one
@@ -30,12 +41,20 @@ class Publishing:
         self._last_generation = -1  # of the bindings that it followed from
         self._will_batch = PublishBatch(1)
 
-    def publish_run(self, run: PublishRun, origin: bytes, transport: Transport, may: Permissions, now_ms: int) -> bytes:
-        """Publish a run; return the PUBACKs that are due when it is durable.
+    def publish_run(  # noqa: PLR0917 - a C function, which takes no keywords
+        self,
+        run: PublishRun,
+        origin: bytes,
+        transport: Transport,
+        session: Session,
+        may: Permissions,
+        now_ms: int,
+    ) -> bytes:
+        """Publish a run; return the PUBACKs and PUBRECs that are due when it is durable.
 
         A message that the client may not publish is acknowledged and counted, MQTT-3.3.5-2, and its topic is in
-        `run.denied`. Where all of it would be too much work, or the transport's share of the turn is
-        over, the batch is cut: the rest was not published.
+        `run.denied`. One at QoS 2 that was taken before is acknowledged again. Where all of it would be too much work,
+        or the transport's share of the turn is over, the batch is cut: the rest was not published.
 
         Raises:
             MalformedPacketError: A topic is none; the messages before it are published, the others are not.
@@ -50,13 +69,65 @@ class Publishing:
             fault = None
         batch.origin = origin
         batch.born_host = transport.peer_host
-        self._broker.publish_batch(batch, now_ms)
+        for i in range(batch.count):
+            columns.codes[i] = 0
+        if run.denied and session.level == _LEVEL_5:
+            _note_codes(columns)
+        if columns.exact_count:
+            self._publish_exact(batch, session, now_ms)
+        else:
+            self._broker.publish_batch(batch, now_ms)
         metrics = self._metrics
         metrics.messages_in += batch.count
         metrics.bytes_in += columns.body_bytes
         if fault is not None:
             raise fault
-        return encode_pubacks(columns, batch.count)
+        return encode_acks(columns, batch.count)
+
+    def release_run(self, columns: RunColumns, session: Session) -> bytes:
+        """Take a run of PUBREL: their packet identifiers are free again; return the PUBCOMPs."""
+        taken = session.taken or set()
+        released: list[int] = []
+        for i in range(columns.ack_count):
+            packet_id = columns.packet_ids[i]
+            if packet_id in taken:
+                released.append(packet_id)
+                columns.codes[i] = 0
+            else:
+                columns.codes[i] = _NOT_FOUND if session.level == _LEVEL_5 else 0
+        if released:
+            self._exact.note_released(session, released)
+        return encode_id_packets(columns, _PUBCOMP_FIRST)
+
+    def _publish_exact(self, batch: PublishBatch, session: Session, now_ms: int) -> None:
+        """Publish a batch with messages at QoS 2: those that are new are noted before they are appended."""
+        taken = session.taken
+        fresh: list[int] = []
+        seen: set[int] = set()
+        rows: list[int] = []
+        nowhere = len(batch.routes)
+        for i in range(batch.count):
+            if batch.flag[i] & _QOS_MASK != _EXACT or batch.routes[batch.route_index[i]] is None:
+                continue
+            packet_id = batch.tag[i]
+            if packet_id in seen or (taken is not None and packet_id in taken):
+                if len(batch.routes) == nowhere:
+                    batch.routes.append(None)
+                    batch.topics.append(b"")
+                batch.route_index[i] = nowhere
+            else:
+                seen.add(packet_id)
+                fresh.append(packet_id)
+                rows.append(i)
+        if fresh:
+            self._exact.note_taken(session, fresh, self._broker.written_until)
+        try:
+            self._broker.publish_batch(batch, now_ms)
+        finally:
+            if batch.appended < batch.count:
+                self._exact.note_released(
+                    session, [packet_id for packet_id, i in zip(fresh, rows, strict=True) if i >= batch.appended]
+                )
 
     def _route(self, run: PublishRun, may: Permissions, transport: Transport) -> MalformedPacketError | None:
         """Give each distinct topic its route, and cut the batch before the first that gets none.
@@ -119,10 +190,18 @@ class Publishing:
         batch.route_index[0] = 0
         batch.body_start[0] = 0
         batch.body_end[0] = len(will.body)
-        batch.flag[0] = FLAG_MARK | will.qos | (FLAG_RETAIN if will.is_retained else 0)
+        batch.flag[0] = FLAG_MARK | FLAG_BARE | will.qos | (FLAG_RETAIN if will.is_retained else 0)
         batch.retained_count = int(will.is_retained)
         self._broker.publish_batch(batch, now_ms)
         batch.clear()
+
+
+def _note_codes(columns: RunColumns) -> None:
+    """Let those that were denied be answered so."""
+    batch = columns.batch
+    for i in range(batch.count):
+        if batch.routes[batch.route_index[i]] is None:
+            columns.codes[i] = _NOT_AUTHORIZED
 
 
 def _measure(value: bool, generation: int) -> int:  # noqa: ARG001, FBT001 - the interface says so

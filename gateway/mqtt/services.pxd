@@ -11,6 +11,7 @@ cdef class MqttServices:
     cdef public Room room
     cdef public object held
     cdef public RunPool runs
+    cdef public object exact
     cdef public object sessions
     cdef public Delivery delivery
     cdef public object subscribing

@@ -10,6 +10,7 @@ from gateway.mqtt.attachments import Attached, Attachments
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.events import RunPool
+from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.publishing import Publishing
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.subscribing import Subscribing
@@ -39,12 +40,13 @@ class MqttServices:
         self.runs = RunPool()
         places = broker.places("mqtt")
         catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
-        self.sessions = SessionTable(broker.table, places, catch_ups, broker.when_kept)
-        self.delivery = Delivery(broker, settings, places, catch_ups, self.metrics)
+        self.exact = ExactJournal(broker.journal("mqtt_exact"))
+        self.sessions = SessionTable(broker.table, places, catch_ups, self.exact, broker.when_kept)
+        self.delivery = Delivery(broker, settings, places, catch_ups, self.exact, metrics=self.metrics)
         self.subscribing = Subscribing(
             broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max
         )
-        self.publishing = Publishing(broker, self.metrics)
+        self.publishing = Publishing(broker, self.exact, self.metrics)
         self.wills = Wills(self.sessions, self.publishing, authenticator, self.metrics)
         self.authenticator = authenticator
         self.attachments = Attachments(self.sessions, self.subscribing, authenticator, self.metrics)

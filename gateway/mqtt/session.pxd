@@ -18,6 +18,11 @@ cdef class Subscription:
     cdef public int state
     cdef public Py_ssize_t abreast_at
     cdef public bint is_queued
+    cdef public bint is_blocked
+    cdef public bint is_solo
+    cdef public int options
+    cdef public long long identifier
+    cdef public dict done_before
     cdef public int source
 
 
@@ -33,6 +38,14 @@ cdef class Session:
     cdef public list blocked
     cdef public dict retained_inflight
     cdef public dict catch_ups
+    cdef public set taken
+    cdef public long long exact_number
+    cdef public int level
+    cdef public long long expiry_s
+    cdef public long long receive_max
+    cdef public long long packet_bytes_max
+
+    cpdef long long floor_slot_of(self, Py_ssize_t source) except? -1
 
     cpdef InflightWindow open_window(self, long long window_max)
 

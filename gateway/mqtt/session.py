@@ -15,6 +15,7 @@ AHEAD = 2  # the feed has yet to come to its position
 BEHIND = 3  # reads by itself until it has caught up
 GONE = 4  # given up; known only until nothing of it is in flight
 NO_SLOT = -1
+NEVER = 0xFFFFFFFF  # the session expiry that is none
 
 
 class Subscription:
@@ -22,14 +23,20 @@ class Subscription:
 
     `position` is the next offset to send, except while ABREAST. Messages below `dup_until` may have been sent by a
     process that is no more. A durable subscription keeps two numbers: the first offset that is not acknowledged, and
-    the first that was never sent. A third is for its retained messages: the end of its catch-up.
+    the first that was never sent. A third is for its retained messages: the end of its catch-up. Offsets in
+    `done_before` were sent at QoS 2 by a process that is no more: they are in the window, or were completed.
     """
 
     __slots__ = (
         "abreast_at",
+        "done_before",
         "dup_until",
         "floor_slot",
+        "identifier",
+        "is_blocked",
         "is_queued",
+        "is_solo",
+        "options",
         "position",
         "qos",
         "queue_ref",
@@ -54,26 +61,39 @@ class Subscription:
         self.state = OFFLINE
         self.abreast_at = 0  # where it stands among those abreast
         self.is_queued = False
+        self.is_blocked = False  # it is among those of its session that wait
+        self.is_solo = False  # it is written to in a form of its own, and reads by itself
+        self.options = 0  # no local, retain as published: bits as in SUBSCRIBE
+        self.identifier = 0
+        self.done_before: dict[int, int] | None = None  # offset -> number in the window
         self.source = session.add_source(self)
 
 
 class Session:
     """One client's session. `outlet` is its connection's, None while there is none.
 
-    `owner` is the user it belongs to, empty for anonymous clients, None where that was not written down.
+    `owner` is the user it belongs to, empty for anonymous clients, None where that was not written down. `taken` are
+    the packet identifiers of messages at QoS 2 that came and were not released; `exact_number` is the session's in the
+    journal of QoS 2, 0 for none. `level`, `receive_max` and `packet_bytes_max` are those of its connection.
     """
 
     __slots__ = (
         "blocked",
         "catch_ups",
         "client_id",
+        "exact_number",
+        "expiry_s",
         "free_sources",
         "is_persistent",
+        "level",
         "outlet",
         "owner",
+        "packet_bytes_max",
+        "receive_max",
         "retained_inflight",
         "sources",
         "subscriptions",
+        "taken",
         "window",
     )
 
@@ -89,6 +109,17 @@ class Session:
         self.blocked: list[Subscription] = []  # they wait for room in the window or for the outlet
         self.retained_inflight: dict[int, CatchUp] | None = None  # number in the window -> whose it is
         self.catch_ups: dict[bytes, CatchUp] | None = None  # of durable subscriptions, by filter
+        self.taken: set[int] | None = None
+        self.exact_number = 0
+        self.level = 0
+        self.expiry_s = NEVER if is_persistent else 0  # how long it outlives its connection
+        self.receive_max = 0  # messages at QoS 1 and 2 that the client takes at once, 0 where it did not say
+        self.packet_bytes_max = 0  # the largest packet that it takes, 0 where it did not say
+
+    def floor_slot_of(self, source: int) -> int:
+        """Return the slot of the subscription that a message in the window is of, negative where there is none."""
+        subscription = self.sources[source]
+        return NO_SLOT if subscription is None else subscription.floor_slot
 
     def add_source(self, subscription: Subscription) -> int:
         """Return a number for the subscription, by which the window knows it."""
@@ -134,14 +165,20 @@ class Session:
     def open_window(self, window_max: int) -> InflightWindow:
         """Return the window, made on first use."""
         if self.window is None:
-            self.window = InflightWindow(window_max)
+            self.window = InflightWindow(min(window_max, self.receive_max or window_max))
             for source in range(len(self.sources)):
                 self.window.add_source(source)
         return self.window
 
     def room(self, window_max: int) -> int:
-        """Return how many more messages at QoS 1 may be sent."""
-        return window_max if self.window is None else self.window.room()
+        """Return how many more messages at QoS 1 and 2 may be sent."""
+        return min(window_max, self.receive_max or window_max) if self.window is None else self.window.room()
+
+    def set_receive_max(self, receive_max: int, window_max: int) -> None:
+        """Go by what a new connection takes at once, 0 where it did not say."""
+        self.receive_max = receive_max
+        if self.window is not None:
+            self.window.window_max = min(window_max, receive_max or window_max)
 
     def end(self) -> None:
         """Let go of those in flight, who refer back here: the collector of cycles is not to be waited for."""

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from gateway.auth.authenticator import Identity
 from gateway.mqtt.catch_up import CatchUps
+from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.packets import Connect, Will
 from gateway.mqtt.session import NO_SLOT, Session, Subscription
 
@@ -89,6 +90,7 @@ class SessionTable:
         table: Makes or opens a durable map by name.
         places: Where durable subscriptions keep their places.
         catch_ups: What they are owed of retained messages.
+        exact: What they are in the middle of at QoS 2.
         when_kept: Calls back when all changes so far are kept.
     """
 
@@ -97,6 +99,7 @@ class SessionTable:
         table: Callable[[str], TableLike],
         places: PlacesTable,
         catch_ups: CatchUps,
+        exact: ExactJournal,
         when_kept: Callable[[Callable[[], None]], None],
     ) -> None:
         self._session_rows = table("mqtt_sessions")
@@ -104,6 +107,7 @@ class SessionTable:
         self._will_rows = table("mqtt_wills")
         self._places = places
         self._catch_ups = catch_ups
+        self._exact = exact
         self._when_kept = when_kept
         self._sessions: dict[bytes, Session] = {}
         self._idle_since_ms: dict[Session, int] = {}
@@ -203,6 +207,7 @@ class SessionTable:
         self._idle_since_ms.pop(session, None)
         if session.is_persistent:
             self._session_rows.delete(session.client_id)
+        self._exact.forget(session)
 
     def keep_subscription(self, subscription: Subscription, position: int, retained_until: int) -> None:
         """Write down a new or changed subscription of a durable session.
@@ -250,6 +255,8 @@ class SessionTable:
         if catch_up is not None:
             self._catch_ups.end(catch_up)
             subscription.session.drop_catch_up(catch_up)
+        if subscription.floor_slot != NO_SLOT:
+            self._exact.forget_slot(subscription.session, subscription.floor_slot)
         slots = (subscription.floor_slot, subscription.sent_slot, subscription.retained_slot)
         subscription.floor_slot = subscription.sent_slot = subscription.retained_slot = NO_SLOT
         if slots[0] != NO_SLOT:

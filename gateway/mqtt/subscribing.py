@@ -22,7 +22,7 @@ from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.topics import SHARED_PREFIX
 from gateway.net.protocol import Transport
 
-GRANTED_QOS_MAX = 1
+GRANTED_QOS_MAX = 2
 
 Granted = list[tuple[bytes, int]]
 """The filters of a SUBSCRIBE in their order, each with the code that it is answered with."""

@@ -59,6 +59,18 @@ def puback(packet_id: int) -> bytes:
     return b"\x40\x02" + packet_id.to_bytes(2, "big")
 
 
+def pubrec(packet_id: int) -> bytes:
+    return b"\x50\x02" + packet_id.to_bytes(2, "big")
+
+
+def pubrel(packet_id: int) -> bytes:
+    return b"\x62\x02" + packet_id.to_bytes(2, "big")
+
+
+def pubcomp(packet_id: int) -> bytes:
+    return b"\x70\x02" + packet_id.to_bytes(2, "big")
+
+
 def subscribe(packet_id: int, *filters: tuple[bytes, int]) -> bytes:
     return packet(0x82, packet_id.to_bytes(2, "big") + b"".join(text(f) + bytes((qos,)) for f, qos in filters))
 
@@ -217,15 +229,16 @@ MALFORMED_LATER: list[tuple[str, bytes]] = [
     ("MQTT-2.3.1-1 PUBLISH at QoS 1 with packet identifier 0", publish(b"a", b"x", qos=1)),
     ("PUBLISH at QoS 1 without a packet identifier", packet(0x32, text(b"a"))),
     ("PUBLISH at QoS 1 with half a packet identifier", packet(0x32, text(b"a") + b"\0")),
-    ("MQTT-4.3.3-2 PUBLISH at QoS 2", publish(b"a", b"x", qos=2, packet_id=1)),
+    ("MQTT-2.3.1-1 PUBLISH at QoS 2 with packet identifier 0", publish(b"a", b"x", qos=2)),
     ("topic of 201 levels", publish(b"/" * 200, b"x")),
     ("PUBACK with packet identifier 0", puback(0)),
     ("PUBACK without a packet identifier", b"\x40\x00"),
     ("PUBACK with half a packet identifier", b"\x40\x01\x01"),
     ("PUBACK with three bytes", b"\x40\x03\x00\x01\x00"),
-    ("PUBREC to a gateway that sends no QoS 2", b"\x50\x02\x00\x01"),
-    ("PUBREL to a gateway that takes no QoS 2", b"\x62\x02\x00\x01"),
-    ("PUBCOMP to a gateway that sends no QoS 2", b"\x70\x02\x00\x01"),
+    ("PUBREC with packet identifier 0", b"\x50\x02\x00\x00"),
+    ("PUBREL with half a packet identifier", b"\x62\x01\x01"),
+    ("PUBREL with a reason, before MQTT 5", b"\x62\x03\x00\x01\x00"),
+    ("PUBCOMP without a packet identifier", b"\x70\x00"),
     ("MQTT-2.3.1-1 SUBSCRIBE with packet identifier 0", subscribe(0, (b"a", 0))),
     ("MQTT-3.8.3-3 SUBSCRIBE without a filter", packet(0x82, b"\0\x01")),
     ("SUBSCRIBE without a packet identifier", b"\x82\x00"),

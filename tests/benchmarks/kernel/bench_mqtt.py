@@ -12,7 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from core.message import FLAG_MARK, StoredBatch
 from core.settings import StoreSettings
 from gateway.mqtt import codec
-from gateway.mqtt.codec import PacketReader, RunColumns
+from gateway.mqtt.codec import PacketReader
+from gateway.mqtt.columns import RunColumns
 from gateway.mqtt.publish_encoder import PublishEncoder
 from gateway.net.protocol import Transport
 from tests.support import mqtt

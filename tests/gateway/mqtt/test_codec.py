@@ -8,7 +8,8 @@ from hypothesis import given, settings, strategies as st
 
 from core.message import FLAG_QOS_MASK, FLAG_RETAIN
 from gateway.mqtt import codec
-from gateway.mqtt.codec import PacketReader, RunColumns, encode_pubacks
+from gateway.mqtt.codec import PacketReader
+from gateway.mqtt.columns import RunColumns, encode_acks
 from gateway.mqtt.errors import MqttError, PacketTooLargeError
 from tests.support import mqtt
 
@@ -253,5 +254,5 @@ def test_pubacks_answer_the_qos_1_messages_in_order():
     ids = [5, 0, 65535, 256]
     reader.receive_data(b"".join(mqtt.publish(b"t", b"x", qos=1 if i else 0, packet_id=i) for i in ids))
     reader.read_next()
-    assert bytes(encode_pubacks(columns, 4)) == mqtt.puback(5) + mqtt.puback(65535) + mqtt.puback(256)
-    assert bytes(encode_pubacks(columns, 1)) == mqtt.puback(5)
+    assert bytes(encode_acks(columns, 4)) == mqtt.puback(5) + mqtt.puback(65535) + mqtt.puback(256)
+    assert bytes(encode_acks(columns, 1)) == mqtt.puback(5)

@@ -8,7 +8,6 @@ from gateway.mqtt.errors import (
     KeepAliveTimeoutError,
     MqttError,
     ProtocolViolationError,
-    UnsupportedQosError,
 )
 from gateway.mqtt.events import AckRun, PingRun, PublishRun, RunPool
 from gateway.mqtt.packets import Connect, Disconnect, Subscribe, Unsubscribe
@@ -158,11 +157,6 @@ def test_nothing_is_taken_after_disconnect():  # MQTT-3.14.4-2
     connection = opened()
     assert feed(connection, mqtt.DISCONNECT + mqtt.publish(b"a", b"x")) == [Disconnect()]
     assert feed(connection, mqtt.publish(b"a", b"x")) == []
-
-
-def test_qos_2_publish_has_its_own_error():
-    with pytest.raises(UnsupportedQosError):
-        feed(opened(), mqtt.publish(b"a", b"x", qos=2, packet_id=1))
 
 
 def test_connect_must_come_in_time():

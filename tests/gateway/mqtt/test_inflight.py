@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from core.message import FLAG_MARK, StoredBatch
-from gateway.mqtt.codec import RunColumns
+from gateway.mqtt.columns import RunColumns
 from gateway.mqtt.inflight import ID_COUNT, InflightWindow
 
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from core.message import FLAG_MARK, StoredBatch
-from gateway.mqtt.codec import RunColumns
+from gateway.mqtt.columns import RunColumns
 from gateway.mqtt.session import GONE, Session, Subscription
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.mqtt.catch_up import CatchUps
+from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.packets import Will
 from gateway.mqtt.session import NO_SLOT, Subscription
 from gateway.mqtt.session_table import SessionTable, StoredWill
@@ -24,7 +25,9 @@ class Disk:
     def open(self, now_ms=0, ends=None):
         self.waiting.clear()
         self.catch_ups = CatchUps(self.journal, self.places)
-        table = SessionTable(self.table, self.places, self.catch_ups, self.waiting.append)
+        table = SessionTable(
+            self.table, self.places, self.catch_ups, ExactJournal(MemoryJournal()), self.waiting.append
+        )
         self.places.lose_owners()
         table.load(len, lambda queue_ref: (ends or {}).get(queue_ref, 100), 1_000, now_ms)
         return table

@@ -1,0 +1,321 @@
+"""What durable sessions are in the middle of at QoS 2, both ways, in a journal that outlives a killed process.
+
+What comes in: a packet identifier is noted before its message is appended, with the end of the log and the number of
+the message in its batch, so that a start after a kill can tell from the log whether it got there. It is noted as
+released when the client says so. What goes out: a message is noted before it is sent, with its number in the session's
+window, which gives the packet identifier; then that the client has it, and that it is complete. What holds:
+
+- A message that is noted as taken is in the log, or is not taken when the gateway starts again.
+- A message that was sent is sent again with its own packet identifier, and no more once the client has it.
+- A session that was never at QoS 2 has no record.
+
+Source: docs/storage-format.md, "Journal of QoS 2".
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Callable, Iterable, Iterator
+
+from core.errors import DataFolderUnusableError, DiskFullError
+from core.record_journal import RecordJournal
+from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT, InflightWindow
+from gateway.mqtt.session import Session
+
+LOGGER = logging.getLogger(__name__)
+
+COMPACT_BYTES_MIN = 4 << 20  # some 100,000 messages
+COMPACT_RATIO = 4  # a compaction is due when the journal is so many times what the last one left
+NAME_PIECE_BYTES = 48
+
+_RECORD = struct.Struct(">IIqq")  # session, kind and a small number, two numbers
+_NAME_HEAD = struct.Struct(">II")
+_SMALL_MASK = 0xFFFFFF
+NAME, FORGET, TAKEN, RELEASED, SENT, RECEIVED, COMPLETE, FORGET_SLOT, RESET = range(1, 10)
+_STATES = {SENT: EXACT_SENT, RECEIVED: EXACT_RECEIVED, COMPLETE: EXACT_COMPLETE}
+
+
+class SentBefore:
+    """A message that a process before sent: the slot of its subscription, its offset, and how far it came."""
+
+    __slots__ = ("number", "offset", "slot", "state")
+
+    def __init__(self, number: int, slot: int, offset: int, state: int) -> None:
+        self.number = number
+        self.slot = slot
+        self.offset = offset
+        self.state = state
+
+
+class _Found:
+    """What the journal says of one session."""
+
+    def __init__(self) -> None:
+        self.name = b""
+        self.taken: dict[int, tuple[int, int]] = {}  # packet identifier -> end of the log + 1, number in its batch
+        self.sent: dict[int, SentBefore] = {}
+
+
+class ExactJournal:
+    """The journal of all sessions of a door.
+
+    On a full disk no message at QoS 2 is taken. What could not be written of those that go out is written later; a
+    crash before that makes those messages come once more.
+    """
+
+    def __init__(self, journal: RecordJournal) -> None:
+        self._journal = journal
+        self._sessions: dict[int, Session] = {}
+        self._next_number = 1
+        self._found: dict[int, _Found] = {}  # at the start
+        self._uncopied: list[int] = []  # what a compaction has still to copy
+        self._is_copying = False
+        self._is_behind = False
+        self._compact_at = COMPACT_BYTES_MIN
+
+    # The start
+
+    def load(self, count_from: Callable[[int], int]) -> None:
+        """Read the journal; followed by `take_back` for each session, and `finish_load`.
+
+        Args:
+            count_from: Returns how many messages at QoS 2 the log holds from a place on.
+
+        Raises:
+            DataFolderUnusableError: It holds a record that no such journal has.
+        """
+        for record in self._journal.replay():
+            self._replay(record)
+        newest = max((at for one in self._found.values() for at, _ in one.taken.values()), default=0)
+        count = count_from(newest - 1) if newest else 0
+        for one in self._found.values():  # only the last batch can be one that a kill broke off
+            one.taken = {k: (at, i) for k, (at, i) in one.taken.items() if at < newest or not at or i < count}
+
+    def _replay(self, record: bytes) -> None:
+        if len(record) <= _NAME_HEAD.size:
+            raise self._unusable(record)
+        number, word = _NAME_HEAD.unpack_from(record)
+        kind, small = word >> 24, word & _SMALL_MASK
+        self._next_number = max(self._next_number, number + 1)
+        if kind == NAME:
+            self._found.setdefault(number, _Found()).name += record[_NAME_HEAD.size :]
+            return
+        if len(record) != _RECORD.size or not FORGET <= kind <= RESET:
+            raise self._unusable(record)
+        if kind in {FORGET, RESET}:
+            self._found.pop(number, None)
+            return
+        _, _, first, second = _RECORD.unpack(record)
+        found = self._found.setdefault(number, _Found())
+        if kind == TAKEN:
+            found.taken[small] = (first, second)
+        elif kind == RELEASED:
+            found.taken.pop(small, None)
+        elif kind == SENT:
+            found.sent[first] = SentBefore(first, small, second, EXACT_SENT)
+        elif kind == FORGET_SLOT:
+            found.sent = {key: one for key, one in found.sent.items() if one.slot != small}
+        elif first in found.sent:
+            found.sent[first].state = _STATES[kind]
+
+    def _unusable(self, record: bytes) -> DataFolderUnusableError:
+        reason = f"no journal of QoS 2: it has a record of {len(record)} bytes"
+        return DataFolderUnusableError(str(self._journal.path), reason)
+
+    def take_back(self, find: Callable[[bytes], Session | None]) -> Iterator[tuple[Session, list[SentBefore]]]:
+        """Give each session that the journal knows, with what was sent to it, in the order of sending."""
+        for number, found in self._found.items():
+            session = find(found.name)
+            if session is None:
+                continue
+            session.exact_number = number
+            session.taken = set(found.taken)
+            self._sessions[number] = session
+            yield session, [found.sent[key] for key in sorted(found.sent)]
+
+    def finish_load(self) -> None:
+        """Let go of sessions that are no more, and write down what is left."""
+        if self._found:
+            self._rewrite()
+        self._found = {}
+
+    # What comes in
+
+    def note_taken(self, session: Session, packet_ids: list[int], log_end: int) -> None:
+        """Note the packet identifiers of messages that are about to be appended, in this order, at `log_end`.
+
+        Raises:
+            DiskFullError: There is no room; nothing is noted.
+        """
+        if session.taken is None:
+            session.taken = set()
+        if session.is_persistent:
+            self._name(session)
+            number = session.exact_number
+            records = [
+                _RECORD.pack(number, TAKEN << 24 | packet_id, log_end + 1, i) for i, packet_id in enumerate(packet_ids)
+            ]
+            self._append(b"".join(records))
+        session.taken.update(packet_ids)
+
+    def note_released(self, session: Session, packet_ids: Iterable[int]) -> None:
+        """Note that packet identifiers that were taken stand for nothing any more."""
+        if session.taken is None:
+            return
+        released = list(packet_ids)
+        session.taken.difference_update(released)
+        if session.exact_number:
+            self._write([(RELEASED, packet_id, 0, 0) for packet_id in released], session)
+
+    # What goes out
+
+    def note_sent(self, session: Session, slot: int, sent: list[tuple[int, int]]) -> None:
+        """Note messages that are about to be sent: their numbers in the window and their queue offsets."""
+        try:
+            self._name(session)
+        except DiskFullError as error:
+            self._fall_behind(error)
+            return
+        self._write([(SENT, slot, number, offset) for number, offset in sent], session)
+
+    def note_received(self, session: Session, numbers: Iterable[int]) -> None:
+        """Note that the client has messages."""
+        if session.exact_number:
+            self._write([(RECEIVED, 0, number, 0) for number in numbers], session)
+
+    def note_complete(self, session: Session, numbers: Iterable[int]) -> None:
+        """Note that nothing more is to be said of messages."""
+        if session.exact_number:
+            self._write([(COMPLETE, 0, number, 0) for number in numbers], session)
+
+    def note_changed(self, session: Session, window: InflightWindow) -> None:
+        """Note which messages went a step on in the window's last call of `acknowledge`."""
+        self.note_received(session, [each for each in window.changed if window.state_of(each) == EXACT_RECEIVED])
+        self.note_complete(session, [each for each in window.changed if window.state_of(each) == EXACT_COMPLETE])
+
+    def forget_slot(self, session: Session, slot: int) -> None:
+        """Forget what was sent for a subscription that is no more: its slot will be another's."""
+        if session.exact_number:
+            self._write([(FORGET_SLOT, slot, 0, 0)], session)
+
+    def forget(self, session: Session) -> None:
+        """Forget a session."""
+        if session.exact_number:
+            self._write([(FORGET, 0, 0, 0)], session)
+            self._sessions.pop(session.exact_number, None)
+            session.exact_number = 0
+
+    # The journal
+
+    def _name(self, session: Session) -> None:
+        """Give a session a number, the first time that it has something to be noted."""
+        if session.exact_number:
+            return
+        number = self._next_number
+        for record in _name_records(number, session.client_id):
+            self._journal.append_many(record, len(record))
+        self._next_number += 1
+        session.exact_number = number
+        self._sessions[number] = session
+
+    def _write(self, changes: list[tuple[int, int, int, int]], session: Session) -> None:
+        """Write what happened to one session; a full disk is told in the log and not to the client."""
+        if not changes:
+            return
+        number = session.exact_number
+        records = b"".join([_RECORD.pack(number, kind << 24 | small, a, b) for kind, small, a, b in changes])
+        if self._is_behind and not self._rewrite():
+            return
+        try:
+            self._append(records)
+        except DiskFullError as error:
+            self._fall_behind(error)
+
+    def _append(self, records: bytes) -> None:
+        if records:
+            self._compact_some()
+            self._journal.append_many(records, _RECORD.size)
+
+    def _fall_behind(self, error: DiskFullError) -> None:
+        if not self._is_behind:
+            LOGGER.warning("cannot write down what is on its way at QoS 2: %s", error)
+        self._is_behind = True
+
+    def _rewrite(self) -> bool:
+        """Write down everything as it is now; False where there is no room."""
+        self._is_copying = False
+        try:
+            self._journal.begin_compaction()
+            for number in self._sessions:
+                self._copy(number)
+            self._finish_compaction()
+        except DiskFullError as error:
+            self._fall_behind(error)
+            return False
+        self._is_behind = False
+        return True
+
+    def _compact_some(self) -> None:
+        """Take a step of a compaction, where one is due."""
+        if not self._is_copying and self._journal.bytes_used <= self._compact_at:
+            return
+        try:
+            if not self._is_copying:
+                self._journal.begin_compaction()
+                self._is_copying = True
+                self._uncopied = list(self._sessions)
+            if not self._journal.is_compacting:
+                self._put_off()
+            elif self._uncopied:
+                self._copy(self._uncopied.pop())
+            else:
+                self._finish_compaction()
+        except DiskFullError:
+            self._put_off()
+
+    def _copy(self, number: int) -> None:
+        """Write how a session is now; what the copy has of it from before is void."""
+        session = self._sessions.get(number)
+        if session is None:
+            return
+        self._journal.append_compacted(_RECORD.pack(number, RESET << 24, 0, 0), _RECORD.size)
+        for record in _name_records(number, session.client_id):
+            self._journal.append_compacted(record, len(record))
+        records = [_RECORD.pack(number, TAKEN << 24 | packet_id, 0, 0) for packet_id in session.taken or ()]
+        records += [_RECORD.pack(number, word, a, b) for word, a, b in _sent_changes(session)]
+        if records:
+            self._journal.append_compacted(b"".join(records), _RECORD.size)
+
+    def _finish_compaction(self) -> None:
+        self._journal.finish_compaction()
+        self._is_copying = False
+        self._compact_at = max(COMPACT_BYTES_MIN, COMPACT_RATIO * self._journal.bytes_used)
+
+    def _put_off(self) -> None:
+        """Compact later: the disk is full."""
+        self._is_copying = False
+        self._compact_at = self._journal.bytes_used + COMPACT_BYTES_MIN
+
+
+def _name_records(number: int, name: bytes) -> list[bytes]:
+    pieces = [name[start : start + NAME_PIECE_BYTES] for start in range(0, len(name), NAME_PIECE_BYTES)]
+    return [_NAME_HEAD.pack(number, NAME << 24) + piece for piece in pieces]
+
+
+def _sent_changes(session: Session) -> Iterator[tuple[int, int, int]]:
+    """Give kind with small number, number and offset of each message at QoS 2 in the window, and how far it came."""
+    for subscription in session.subscriptions.values():
+        for offset, number in (subscription.done_before or {}).items():  # those in the window follow
+            yield SENT << 24 | subscription.floor_slot, number, offset
+            yield COMPLETE << 24, number, 0
+    window = session.window
+    if window is None:
+        return
+    for number in range(window.tail, window.head):
+        state = window.state_of(number)
+        slot = session.floor_slot_of(window.any_source_of(number)) if state else -1
+        if slot >= 0:
+            yield SENT << 24 | slot, number, window.offset_of(number)
+            if state != EXACT_SENT:
+                yield (RECEIVED if state == EXACT_RECEIVED else COMPLETE) << 24, number, 0

@@ -1,0 +1,85 @@
+"""What of a batch that was read for one subscription it is not sent, and what of its window it may not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from core.lmq.expiry import move
+from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
+from core.properties import encode_origin
+from gateway.auth.permissions import Permissions
+from gateway.mqtt.inflight import InflightWindow
+from gateway.mqtt.packets import LEVEL_5, NO_LOCAL, RETAIN_AS_PUBLISHED
+from gateway.mqtt.properties import write_varint
+from gateway.mqtt.publish_properties import BlockWriter
+from gateway.mqtt.session import Session, Subscription
+
+_PROTOCOL = b"mqtt"
+
+
+def keep_wanted(batch: StoredBatch, subscription: Subscription) -> int:
+    """Take out of `batch` what was sent at QoS 2 before, the client's own messages and what it does not take.
+
+    Returns:
+        How many were too large for the client.
+    """
+    done = subscription.done_before
+    if done:
+        _keep(batch, lambda i: batch.queue_offset[i] not in done)
+    if subscription.options & NO_LOCAL:
+        own = encode_origin(_PROTOCOL, subscription.session.client_id, b"")
+        _keep(batch, lambda i: own not in bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]]))
+    if subscription.session.packet_bytes_max:
+        return _keep(batch, lambda i: fits(batch, i, subscription))
+    return 0
+
+
+def has_own_form(subscription: Subscription) -> bool:
+    """Return whether a subscription is written to in a form that it shares with no other."""
+    has_options = subscription.options & (NO_LOCAL | RETAIN_AS_PUBLISHED)
+    return bool(has_options or subscription.session.packet_bytes_max or subscription.identifier)
+
+
+def unacked_denied(session: Session, window: InflightWindow, may: Permissions) -> Iterator[int]:
+    """Give the numbers of what is in flight for filters that may not be read, which may leave the window meanwhile."""
+    number = window.next_unacked(window.tail)
+    while number < window.head:
+        topic_filter = _filter_of(session, window, number)
+        if topic_filter and not may.may_subscribe(topic_filter):
+            yield number
+        number = window.next_unacked(number + 1)
+
+
+def _filter_of(session: Session, window: InflightWindow, number: int) -> bytes:
+    """Return the filter that a message in flight was sent for; empty for a retained one that nobody is owed."""
+    subscription = session.sources[window.source_of(number)]
+    if subscription is not None:
+        return subscription.topic_filter
+    catch_up = (session.retained_inflight or {}).get(number)
+    return b"" if catch_up is None else catch_up.topic_filter
+
+
+def fits(batch: StoredBatch, i: int, subscription: Subscription) -> bool:
+    """Return whether the client takes a packet as large as message `i` needs, MQTT-3.1.2-24."""
+    session = subscription.session
+    length = 2 + batch.topic_end[i] - batch.topic_start[i] + batch.body_end[i] - batch.body_start[i]
+    if subscription.qos and (batch.flag[i] & FLAG_MARK_MASK != FLAG_MARK or batch.flag[i] & FLAG_QOS_MASK):
+        length += 2
+    if session.level == LEVEL_5:
+        start, end = batch.properties_start[i], batch.properties_end[i]
+        block = bytearray(BlockWriter.block_bytes_max(end - start) + 8)
+        length += BlockWriter().write(batch.buf, start, end, 0, subscription.identifier, block, 0)
+    return 1 + len(write_varint(length)) + length <= session.packet_bytes_max
+
+
+def _keep(batch: StoredBatch, is_wanted: Callable[[int], bool]) -> int:
+    """Keep the messages that are wanted; return how many are gone."""
+    kept = 0
+    count = batch.count
+    for i in range(count):
+        if is_wanted(i):
+            if kept < i:
+                move(batch, i, kept)
+            kept += 1
+    batch.count = kept
+    return count - kept
