@@ -5,8 +5,8 @@ from __future__ import annotations
 from pamqp.commands import Connection as Method
 
 from gateway.amqp.connection import AmqpConnection
-from gateway.amqp.handshake import State
 from gateway.amqp.output import ConnectionOutput
+from gateway.amqp.states import State
 from gateway.net.held_publishers import HeldPublishers
 
 REASON = "low on disk"

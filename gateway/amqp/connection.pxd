@@ -2,7 +2,7 @@ import cython
 
 from gateway.amqp.channel cimport Channel, Incomplete
 from gateway.amqp.codec cimport PublishCutter, cut_frame
-from gateway.amqp.events cimport PublishRun, SettleRun
+from gateway.amqp.events cimport CutterPool, PublishRun, SettleRun, make_publish_run
 from gateway.amqp.heartbeat cimport Heartbeat
 from gateway.amqp.unacked cimport is_settle
 
@@ -25,7 +25,7 @@ cdef class AmqpConnection:
     cdef public Py_ssize_t payload_max
     cdef public Heartbeat heartbeat
     cdef long long _channel_max
-    cdef PublishCutter _cutter
+    cdef CutterPool _pool
     cdef str _version
     cdef bytes _buf
     cdef const unsigned char[::1] _view
@@ -41,7 +41,8 @@ cdef class AmqpConnection:
 
     cpdef take_up(self, long long now_ms)
 
-    cpdef unread_publishes(self, Channel channel, long long count)
+    @cython.locals(count=Py_ssize_t)
+    cpdef unread(self, PublishRun run)
 
     cpdef events(self)
 
@@ -55,9 +56,6 @@ cdef class AmqpConnection:
 
     @cython.locals(channel=Channel, cutter=PublishCutter, after=Py_ssize_t)
     cdef _next_run(self, Py_ssize_t pos, Py_ssize_t end, int kind, int number)
-
-    @cython.locals(cutter=PublishCutter, first_number="long long")
-    cdef _publish_run(self, Channel channel)
 
     cpdef send(self, bytes data)
 

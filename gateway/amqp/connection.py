@@ -8,11 +8,12 @@ from pamqp import base, commands
 from pamqp.commands import Basic, Connection as Method
 
 from gateway.amqp.channel import Channel, Incomplete, unexpected_content
-from gateway.amqp.codec import PUBLISH, PublishCutter, cut_frame
-from gateway.amqp.errors import AmqpError, undecodable, unexpected_frame, unimplemented
+from gateway.amqp.codec import PUBLISH, cut_frame
+from gateway.amqp.errors import AmqpError, PeerSilentError, undecodable, unexpected_frame, unimplemented
 from gateway.amqp.events import (
     ChannelEnded,
     ConnectionEnded,
+    CutterPool,
     Event,
     FramesTaken,
     LoginAsked,
@@ -20,12 +21,14 @@ from gateway.amqp.events import (
     OpenAsked,
     PublishRun,
     SettleRun,
+    make_publish_run,
 )
 from gateway.amqp.frames import FRAME_HEADER, FRAME_HEARTBEAT, FRAME_METHOD, FRAME_OVERHEAD, encode_frame
-from gateway.amqp.handshake import STATE_NAMES, ConnectionLimits, Login, State, agreed_frame_max, start_method
+from gateway.amqp.handshake import ConnectionLimits, Login, agreed_frame_max, start_method
 from gateway.amqp.heartbeat import Heartbeat, check_beat
 from gateway.amqp.methods import decode_method, encode_method
 from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.states import STATE_NAMES, STEP_BY_METHOD, State, Step, find_next, follow
 from gateway.amqp.unacked import is_settle
 
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
@@ -46,16 +49,16 @@ _NOTHING = b""
 
 
 class AmqpConnection:
-    """One connection. `events` hands out what came, as far as it is all there; each is handled before the next is cut.
+    """One connection. `events` hands out what came, as far as it is all there.
 
     Args:
         limits: What to offer and to bear.
-        cutter: Shared by all connections of the door: its batch is good for one event.
+        pool: Where runs of publishes are cut; shared by all connections of the door.
         now_ms: When the socket was accepted.
         version: Told to the client.
     """
 
-    def __init__(self, limits: ConnectionLimits, cutter: PublishCutter, now_ms: int, version: str) -> None:
+    def __init__(self, limits: ConnectionLimits, pool: CutterPool, now_ms: int, version: str) -> None:
         self.limits = limits
         self.state = State.HEADER
         self.channels: dict[int, Channel] = {}
@@ -64,7 +67,7 @@ class AmqpConnection:
         self.payload_max = FRAME_MAX_AT_FIRST - FRAME_OVERHEAD
         self.heartbeat = Heartbeat(now_ms)
         self._channel_max = limits.channel_max
-        self._cutter = cutter
+        self._pool = pool
         self._version = version
         self._buf = b""
         self._view = _NOTHING  # the same, as loops read it
@@ -103,11 +106,12 @@ class AmqpConnection:
         if self._tail and not self._buf:
             self.receive_data(b"", now_ms)
 
-    def unread_publishes(self, channel: Channel, count: int) -> None:
-        """Give back the last `count` messages of the run that came last; they come again as the next event."""
-        self._pos = self._cutter.ends[self._cutter.batch.count - 1]
-        if channel.is_confirming:
-            channel.published -= count
+    def unread(self, run: PublishRun) -> None:
+        """Give back what the batch of the last event has no more, because it was cut; it comes as the next event."""
+        count = run.batch.count
+        self._pos = run.cutter.ends[count - 1]
+        if run.channel.is_confirming:
+            run.channel.published -= run.count - count
 
     def has_more(self) -> bool:
         """Return whether something waits for the login, or for the rest of its frame."""
@@ -115,7 +119,7 @@ class AmqpConnection:
 
     def receive_eof(self) -> None:
         """The peer is gone: nothing is cut or sent any more."""
-        self.state = State.CLOSED
+        self.state = follow(self.state, Step.END)
 
     def events(self) -> Iterator[Event]:
         """Give what came, in order; the rest waits for more bytes."""
@@ -189,17 +193,12 @@ class AmqpConnection:
         if is_settle(self._view, pos, end):
             self._pos = channel.unacked.cut_settles(self._view, pos, end, number)
             return SettleRun(channel)
-        cutter = self._cutter
+        cutter = self._pool.show()
         after = cutter.cut(self._view, pos, end, number, self.payload_max, self.limits.body_bytes_max, self.user)
         if after == pos:
             return None
         self._pos = after
-        return self._publish_run(channel)
-
-    def _publish_run(self, channel: Channel) -> PublishRun:
-        cutter = self._cutter
-        first_number = channel.count_published(cutter.batch.count)
-        return PublishRun(channel, cutter.batch, cutter.mandatory_count, cutter.body_bytes, first_number, cutter.copies)
+        return make_publish_run(self._pool, channel)
 
     # Frames one by one
 
@@ -226,7 +225,7 @@ class AmqpConnection:
             if index == Method.Close.index:
                 self.send_method(0, Method.CloseOk())
             if index in {Method.Close.index, Method.CloseOk.index}:
-                self.state = State.CLOSED
+                self.state = follow(self.state, Step.CLOSE_OK)
         elif index == commands.Channel.Close.index:
             self.send_method(number, commands.Channel.CloseOk())
             del self.channels[number]
@@ -245,8 +244,8 @@ class AmqpConnection:
             is_complete = channel.take_body(payload)
         if not is_complete:
             return None
-        channel.finish_content(self._cutter, self.user)
-        return self._publish_run(channel)
+        channel.finish_content(self._pool.show(), self.user)
+        return make_publish_run(self._pool, channel)
 
     def _on_method(self, number: int, payload: bytes) -> Event | None:
         index = int.from_bytes(payload[:4], "big")
@@ -297,74 +296,73 @@ class AmqpConnection:
         got = self._buf[: len(PROTOCOL_HEADER)]
         if not PROTOCOL_HEADER.startswith(got):
             self._outbox.append(PROTOCOL_HEADER)
-            self.state = State.CLOSED
+            self.state = follow(self.state, Step.END)
             return False
         if len(got) < len(PROTOCOL_HEADER):
             return False
         self._pos = len(PROTOCOL_HEADER)
         self.send_method(0, start_method(self.limits.product, self._version))
-        self.state = State.START_OK
+        self.state = follow(self.state, Step.HEADER)
         return True
 
     def _on_connection_method(self, method: base.Frame) -> Event | None:
-        if isinstance(method, Method.Close) and self.state > State.START_OK:
-            self.send_method(0, Method.CloseOk())
-            self.state = State.CLOSED
-            return ConnectionEnded("")
-        if isinstance(method, Method.StartOk) and self.state == State.START_OK:
-            return self._on_start_ok(method)
-        if isinstance(method, Method.TuneOk) and self.state == State.TUNE_OK:
-            self._on_tune_ok(method)
-            return None
-        if isinstance(method, Method.Open) and self.state == State.OPEN_METHOD:
-            self.state = State.OPENING
-            return OpenAsked(method.virtual_host)
-        if isinstance(method, Method.UpdateSecret) and self.state == State.OPEN:
-            self.send_method(0, Method.UpdateSecretOk())  # a password does not run out: nothing hangs on it
-            return None
-        reason = f"unexpected method in connection state {STATE_NAMES[State(self.state)]}"
-        raise AmqpError(ReplyCode.CHANNEL_ERROR, reason, method.index)
+        state = find_next(self.state, STEP_BY_METHOD.get(type(method)))
+        if state is None:
+            reason = f"unexpected method in connection state {STATE_NAMES[State(self.state)]}"
+            raise AmqpError(ReplyCode.CHANNEL_ERROR, reason, method.index)
+        event = self._do_connection_method(method)
+        self.state = state
+        return event
 
-    def _on_start_ok(self, method: Method.StartOk) -> Event:
-        login = Login(method)
-        self.client_capabilities = login.capabilities
-        self.state = State.LOGIN
-        return LoginAsked(method.mechanism, login.user, login.password, login.client)
+    def _do_connection_method(self, method: base.Frame) -> Event | None:
+        if isinstance(method, Method.StartOk):
+            login = Login(method)
+            self.client_capabilities = login.capabilities
+            return LoginAsked(method.mechanism, login.user, login.password, login.client)
+        if isinstance(method, Method.TuneOk):
+            self._tune(method)
+        elif isinstance(method, Method.Open):
+            return OpenAsked(method.virtual_host)
+        elif isinstance(method, Method.UpdateSecret):
+            self.send_method(0, Method.UpdateSecretOk())  # a password does not run out: nothing hangs on it
+        elif isinstance(method, Method.Close):
+            self.send_method(0, Method.CloseOk())
+            return ConnectionEnded("")
+        return None
 
     def accept_login(self, user: bytes) -> None:
         """Let the user in, and go on with tuning."""
         limits = self.limits
         self.user = user
         self.send_method(0, Method.Tune(limits.channel_max, limits.frame_max, limits.heartbeat_s))
-        self.state = State.TUNE_OK
+        self.state = follow(self.state, Step.ACCEPT_LOGIN)
 
     def refuse_login(self, error: AmqpError) -> None:
         """Turn the user away: a client that can be told is told, any other finds the connection closed."""
         if "authentication_failure_close" in self.client_capabilities:
             self.send_method(0, Method.Close(error.code, error.reply_text, 0, 0))
-        self.state = State.CLOSED
+        self.state = follow(self.state, Step.END)
 
-    def _on_tune_ok(self, method: Method.TuneOk) -> None:
+    def _tune(self, method: Method.TuneOk) -> None:
         frame_max = agreed_frame_max(method, self.limits)
         self._channel_max = method.channel_max or self.limits.channel_max
         self.payload_max = frame_max - FRAME_OVERHEAD
         self.heartbeat.start(method.heartbeat * 1_000)
-        self.state = State.OPEN_METHOD
 
     def accept_open(self) -> None:
         """Grant the virtual host."""
         self.send_method(0, Method.OpenOk())
-        self.state = State.OPEN
+        self.state = follow(self.state, Step.ACCEPT_OPEN)
 
     def fail(self, error: AmqpError, channel: Channel | None) -> list[Event]:
         """Answer a violation on `channel` (None: the connection's); return what that ended."""
         if channel is not None and not error.is_fatal:
             self.end_channel(channel, error)
             return [ChannelEnded(channel)]
-        if State.LOGIN <= self.state <= State.OPEN:
+        if find_next(self.state, Step.FAIL) == State.CLOSING:
             self.close(error)
         else:
-            self.state = State.CLOSED
+            self.state = follow(self.state, Step.FAIL)
         return [ConnectionEnded(str(error))]
 
     def close(self, error: AmqpError) -> None:
@@ -372,7 +370,7 @@ class AmqpConnection:
         index = error.method_index
         self.send_method(0, Method.Close(error.code, error.reply_text, index >> 16, index & 0xFFFF))
         self._give_up_at_ms = self.heartbeat.received_ms + CLOSE_WAIT_MS
-        self.state = State.CLOSING
+        self.state = follow(self.state, Step.FAIL)
 
     def end_channel(self, channel: Channel, error: AmqpError) -> None:
         """Send channel.close; until the answer everything on the channel is ignored."""
@@ -411,18 +409,21 @@ class AmqpConnection:
             return None
         return self._give_up_at_ms if self.state != State.OPEN else self.heartbeat.next_deadline_ms()
 
-    def handle_timer(self, now_ms: int) -> ConnectionEnded | None:
-        """Send a heartbeat if nothing else was sent; give up on a peer that is silent for too long."""
-        if self.state == State.CLOSED:
-            return None
+    def handle_timer(self, now_ms: int) -> None:
+        """Send a heartbeat if nothing else was sent.
+
+        Raises:
+            PeerSilentError: The peer is silent for too long: the connection is over.
+        """
         if self.state == State.OPEN:
             if self.heartbeat.is_lost(now_ms):
-                self.state = State.CLOSED
-                return ConnectionEnded(f"missed heartbeats, timeout: {self.heartbeat.interval_ms // 1_000}s")
+                self._give_up(f"missed heartbeats, timeout: {self.heartbeat.interval_ms // 1_000}s")
             if self.heartbeat.take_beat(now_ms):
                 self._outbox.append(HEARTBEAT_FRAME)
-        elif now_ms >= self._give_up_at_ms:
+        elif self.state != State.CLOSED and now_ms >= self._give_up_at_ms:
             is_closing = self.state == State.CLOSING
-            self.state = State.CLOSED
-            return ConnectionEnded("no answer to connection.close" if is_closing else "handshake took too long")
-        return None
+            self._give_up("no answer to connection.close" if is_closing else "handshake took too long")
+
+    def _give_up(self, reason: str) -> None:
+        self.state = follow(self.state, Step.END)
+        raise PeerSilentError(reason)

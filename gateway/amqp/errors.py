@@ -58,6 +58,10 @@ class AmqpError(Exception):
         return text[: REPLY_TEXT_BYTES_MAX - len(CUT)].decode("utf-8", "ignore") + CUT
 
 
+class PeerSilentError(Exception):
+    """A peer that is given up because nothing came of it in time; the text is for the log."""
+
+
 REPLY_CODE_BY_ERROR: dict[type[LmqError], ReplyCode] = {
     LmqError: ReplyCode.INTERNAL_ERROR,
     StoreError: ReplyCode.INTERNAL_ERROR,

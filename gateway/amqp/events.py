@@ -1,4 +1,7 @@
-"""What a connection reports; each is to be handled before the next is asked for."""
+"""What a connection reports, in the order of the bytes.
+
+A run of publishes lies in a batch of its own, until `release` gives its cutter back for the next run.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from pamqp import base
 
 from core.message import PublishBatch
 from gateway.amqp.channel import Channel
+from gateway.amqp.codec import PublishCutter
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,21 +31,82 @@ class OpenAsked:
     vhost: str
 
 
-@dataclass(frozen=True)
+class CutterPool:
+    """Cutters of a door in whose batch no run lies: one, as mostly each run is done before the next comes."""
+
+    __slots__ = ("_capacity", "_free")
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._free: PublishCutter | None = None
+
+    def show(self) -> PublishCutter:
+        """Return the cutter that `take` would return; it stays here."""
+        free = self._free
+        if free is None:
+            free = self._free = PublishCutter(self._capacity)
+        return free
+
+    def take(self) -> PublishCutter:
+        """Return a cutter for a run."""
+        free, self._free = self._free, None
+        return PublishCutter(self._capacity) if free is None else free
+
+    def give_back(self, cutter: PublishCutter) -> None:
+        """Take a cutter back in whose batch no run lies any more."""
+        self._free = cutter
+
+
 class PublishRun:
-    """Publishes on one channel; the batch is good until the next event. `first_number` counts with confirms on.
+    """Publishes on one channel. `first_number` counts with confirms on; `count` is how many came.
 
     `copies` are further routing keys of the batch's message, which is one then.
     """
 
-    __slots__ = ("batch", "body_bytes", "channel", "copies", "first_number", "mandatory_count")
+    __slots__ = (
+        "batch",
+        "body_bytes",
+        "channel",
+        "copies",
+        "count",
+        "cutter",
+        "first_number",
+        "mandatory_count",
+        "pool",
+    )
 
     channel: Channel
+    cutter: PublishCutter
+    pool: CutterPool | None  # where the cutter goes back to, None once it is there
     batch: PublishBatch
+    count: int
     mandatory_count: int
     body_bytes: int
     first_number: int
     copies: tuple[bytes, ...]
+
+    def release(self) -> None:
+        """Let the batch be used again."""
+        pool, self.pool = self.pool, None
+        if pool is not None:
+            pool.give_back(self.cutter)
+
+
+def make_publish_run(pool: CutterPool, channel: Channel) -> PublishRun:
+    """Return an event with the cutter that `pool` shows, in whose batch a run lies now."""
+    run = PublishRun.__new__(PublishRun)  # a call with arguments takes longer than all the rest of an event
+    cutter = pool.take()
+    batch = cutter.batch
+    run.channel = channel
+    run.cutter = cutter
+    run.pool = pool
+    run.batch = batch
+    run.count = batch.count
+    run.mandatory_count = cutter.mandatory_count
+    run.body_bytes = cutter.body_bytes
+    run.first_number = channel.count_published(batch.count)
+    run.copies = cutter.copies
+    return run
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ cdef class AmqpHandler(ConnectionHandler):
 
     cdef _do_event(self, event, long long now_ms)
 
-    @cython.locals(answer=bytes, count=Py_ssize_t)
+    @cython.locals(answer=bytes)
     cdef _publish(self, PublishRun event, long long now_ms)
 
     @cython.locals(channel=Channel, number="long long", data=bytes)

@@ -18,7 +18,7 @@ from gateway.amqp.channel import Channel
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
 from gateway.amqp.declaring import Answer, Declarer, release_all
-from gateway.amqp.errors import AmqpError, error_from_core, unimplemented
+from gateway.amqp.errors import AmqpError, PeerSilentError, error_from_core, unimplemented
 from gateway.amqp.events import (
     ChannelEnded,
     ConnectionEnded,
@@ -29,12 +29,13 @@ from gateway.amqp.events import (
     PublishRun,
     SettleRun,
 )
-from gateway.amqp.handshake import State, login_refused
+from gateway.amqp.handshake import login_refused
 from gateway.amqp.methods import encode_ack, method_name
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.publishing import Publisher
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.services import AmqpServices
+from gateway.amqp.states import State
 from gateway.auth.authenticator import Credentials, Identity, LoginAnswer, Refusal
 from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_login, log_refusal
@@ -121,7 +122,7 @@ class AmqpHandler(ConnectionHandler):
 
     def _next_event(self, connection: AmqpConnection) -> Event | None:
         event, self._again = self._again, None
-        return next(connection, None) if event is None else event
+        return next(connection.events(), None) if event is None else event
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
@@ -152,9 +153,10 @@ class AmqpHandler(ConnectionHandler):
 
     def on_timer(self, now_ms: int) -> None:
         """Send heartbeats, and give up on a silent peer."""
-        ended = self._begin(now_ms).handle_timer(now_ms)
-        if ended is not None:
-            self._do(ended, now_ms)
+        try:
+            self._begin(now_ms).handle_timer(now_ms)
+        except PeerSilentError as error:
+            self._do(ConnectionEnded(str(error)), now_ms)
         self._finish()
 
     def next_deadline_ms(self) -> int | None:
@@ -163,7 +165,7 @@ class AmqpHandler(ConnectionHandler):
 
     def _begin(self, now_ms: int) -> AmqpConnection:
         if self.output.connection is None:
-            self.output.connection = AmqpConnection(self._door.offer, self._door.cutter, now_ms, VERSION)
+            self.output.connection = AmqpConnection(self._door.offer, self._door.cutters, now_ms, VERSION)
         return self.output.connection
 
     def _finish(self) -> None:
@@ -279,10 +281,10 @@ class AmqpHandler(ConnectionHandler):
         self._blocking.note_published(self._begin(now_ms))
         event.batch.origin = self._origin
         event.batch.born_host = self._transport.peer_host
-        count = event.batch.count
         answer = self._publisher.publish(event, self.output.payload_max, self._transport, now_ms)
-        if event.batch.count < count:
-            self._begin(now_ms).unread_publishes(event.channel, count - event.batch.count)
+        if event.batch.count < event.count:
+            self._begin(now_ms).unread(event)
+        event.release()
         if answer:
             self.output.put(answer)
         if event.first_number:

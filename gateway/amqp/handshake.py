@@ -1,8 +1,7 @@
-"""How a connection is opened: its states, and what both sides say of themselves: capabilities, credentials, limits."""
+"""What both sides say of themselves when a connection is opened: capabilities, credentials, limits."""
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import cast
 
 from pamqp import common
@@ -25,31 +24,6 @@ CAPABILITIES: common.FieldTable = {
     "authentication_failure_close": True,
     "per_consumer_qos": True,
     "direct_reply_to": False,
-}
-
-
-class State(IntEnum):
-    """Where the connection is; what is waited for."""
-
-    HEADER = 0
-    START_OK = 1
-    LOGIN = 2  # the handler's answer
-    TUNE_OK = 3
-    OPEN_METHOD = 4
-    OPENING = 5  # the handler's answer
-    OPEN = 6
-    CLOSING = 7  # we sent connection.close
-    CLOSED = 8
-
-
-# RabbitMQ's names of the states in which a method can come.
-STATE_NAMES = {
-    State.START_OK: "starting",
-    State.LOGIN: "securing",
-    State.TUNE_OK: "tuning",
-    State.OPEN_METHOD: "opening",
-    State.OPENING: "opening",
-    State.OPEN: "running",
 }
 INCOMPLETE_BYTES_LEAST = 64 * 1_048_576
 INCOMPLETE_MESSAGES = 4  # of the largest that may come in pieces on several channels of a connection at once

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from core.broker import Broker
 from core.lmq.topic_space import routing_key_from_topic
-from gateway.amqp.codec import PublishCutter
 from gateway.amqp.delivery_codec import DeliveryEncoder
+from gateway.amqp.events import CutterPool
 from gateway.amqp.offer import limits_of
 from gateway.amqp.queues import VirtualHost
 from gateway.auth.authenticator import Authenticator
@@ -42,7 +42,7 @@ class AmqpServices:
         self.metrics = broker.metrics.door("amqp")
         self.held = HeldPublishers(broker.room, self.metrics)
         self.vhost = VirtualHost(broker, VHOST)
-        self.cutter = PublishCutter(BATCH_MESSAGES_MAX)
+        self.cutters = CutterPool(BATCH_MESSAGES_MAX)
         self.encoder = DeliveryEncoder(routing_key_from_topic)
         self.connections: set[OpenConnection] = set()
         self.offer = limits_of(settings, broker.message_bytes_max)  # to new connections

@@ -7,20 +7,21 @@ from hypothesis import given, settings, strategies as st
 from pamqp import commands
 from pamqp.commands import Basic, Channel, Connection, Queue
 
-from gateway.amqp.codec import PublishCutter
 from gateway.amqp.connection import AmqpConnection
-from gateway.amqp.errors import AmqpError
+from gateway.amqp.errors import AmqpError, PeerSilentError
 from gateway.amqp.events import (
     ChannelEnded,
     ConnectionEnded,
+    CutterPool,
     LoginAsked,
     MethodCame,
     OpenAsked,
     PublishRun,
     SettleRun,
 )
-from gateway.amqp.handshake import ConnectionLimits, State
+from gateway.amqp.handshake import ConnectionLimits
 from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.states import State
 from tests.support import amqp
 
 NOW = 1_000_000
@@ -39,7 +40,7 @@ OPEN_1 = amqp.method(1, Channel.Open())
 
 
 def make():
-    return AmqpConnection(LIMITS, PublishCutter(64), NOW, "1.0")
+    return AmqpConnection(LIMITS, CutterPool(64), NOW, "1.0")
 
 
 def feed(connection, data, now_ms=NOW):
@@ -244,8 +245,9 @@ def test_a_close_that_is_not_answered_ends_by_itself():
     connection = ready()
     refuse(amqp.method(2, Basic.Qos()), connection)
     assert connection.next_deadline_ms() == NOW + 5_000
-    assert connection.handle_timer(NOW + 4_999) is None
-    assert isinstance(connection.handle_timer(NOW + 5_000), ConnectionEnded)
+    connection.handle_timer(NOW + 4_999)
+    with pytest.raises(PeerSilentError, match=r"no answer to connection\.close"):
+        connection.handle_timer(NOW + 5_000)
 
 
 BEFORE_OPEN = {
@@ -326,7 +328,7 @@ def test_channels_are_counted_and_may_have_any_number():
 def test_a_connection_has_only_so_much_that_is_not_complete():
     limits = copy.copy(LIMITS)
     limits.incomplete_bytes_max = 12_000
-    connection = AmqpConnection(limits, PublishCutter(64), NOW, "1.0")
+    connection = AmqpConnection(limits, CutterPool(64), NOW, "1.0")
     feed(connection, HANDSHAKE + b"".join(amqp.method(number, Channel.Open()) for number in (1, 2, 3)))
     connection.data_to_send()
     whole = {number: amqp.publish(number, b"x" * 8_000, piece=4_000) for number in (1, 2, 3)}
@@ -371,8 +373,9 @@ def test_heartbeats_follow_what_was_agreed():
     connection.handle_timer(NOW + 30_000)
     assert connection.data_to_send() == b"\x08\x00\x00\x00\x00\x00\x00\xce"
     feed(connection, amqp.raw_frame(8, 0, b""), NOW + 59_000)
-    assert connection.handle_timer(NOW + 60_000) is None
-    assert isinstance(connection.handle_timer(NOW + 59_000 + 60_000), ConnectionEnded)
+    connection.handle_timer(NOW + 60_000)
+    with pytest.raises(PeerSilentError, match="missed heartbeats, timeout: 30s"):
+        connection.handle_timer(NOW + 59_000 + 60_000)
     assert connection.next_deadline_ms() is None
 
 

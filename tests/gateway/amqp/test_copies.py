@@ -6,7 +6,7 @@ from pamqp.commands import Basic, Exchange, Queue
 from gateway.amqp.channel import Channel as AmqpChannel, Incomplete
 from gateway.amqp.copies import take_copies
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.events import PublishRun
+from gateway.amqp.events import make_publish_run
 from gateway.amqp.property_block import BlockReader
 from gateway.amqp.publishing import Publisher
 from gateway.auth.authenticator import Identity
@@ -132,11 +132,11 @@ class OpenOnly(Permissions):
 def test_the_user_must_be_allowed_to_publish_to_each_key(world):
     metrics = world.amqp_counts
     publisher = Publisher(world.broker, world.amqp.vhost, Identity("bob", OpenOnly()), metrics)
-    cutter = world.amqp.cutter
+    pool = world.amqp.cutters
     for key, is_allowed in (("open.b", True), ("secret", False)):
         block = amqp.block(headers={"BCC": [key]})
-        cutter.add(b"\x09amq.topic\x06open.a", 0, block, b"x", b"bob")
-        run = PublishRun(AmqpChannel(1, Incomplete(0)), cutter.batch, 0, 1, 0, cutter.copies)
+        pool.show().add(b"\x09amq.topic\x06open.a", 0, block, b"x", b"bob")
+        run = make_publish_run(pool, AmqpChannel(1, Incomplete(0)))
         if is_allowed:
             assert publisher.publish(run, 1_000, MemoryTransport(1), world.now_ms) == b""
             continue
