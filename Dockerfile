@@ -7,6 +7,7 @@ RUN python -m venv /opt/lmq && /opt/lmq/bin/pip install --no-cache-dir -c requir
 COPY pyproject.toml setup.py README.md LICENSE ./
 COPY core core
 COPY gateway gateway
+COPY lmq lmq
 COPY spark_analytics spark_analytics
 # A module that does not compile is an error here: else the image would be several times slower, and nobody would know.
 RUN LMQ_COMPILE=all /opt/lmq/bin/pip install --no-cache-dir -c requirements/constraints.txt --no-build-isolation . \

@@ -2,7 +2,6 @@
 PYTHON ?= python3
 DATA ?= data
 VENV := .venv
-CORES := $(shell nproc 2>/dev/null || echo 2)
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := requirements/constraints.txt
@@ -95,7 +94,7 @@ $(VENV)/.base: $(PY) pyproject.toml $(CONSTRAINTS)
 
 $(VENV)/.compiled: $(VENV)/.base $(COMPILED_SOURCES)
 	@echo "compiling the data path"
-	@$(PY) setup.py --quiet build_ext --inplace --parallel $(CORES)
+	@$(PY) setup.py --quiet build_ext --inplace
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.base

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import ast
+import contextlib
+import runpy
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,9 +25,6 @@ TEST_SOURCES = _find("*.py", ("tests",))
 
 
 def compiled_list():
-    """Return the list COMPILED of setup.py, without running it."""
-    tree = ast.parse((ROOT / "setup.py").read_text())
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "COMPILED":
-            return ast.literal_eval(node.value)
-    raise AssertionError("setup.py has no list COMPILED")
+    """Return the modules that setup.py compiles."""
+    with contextlib.chdir(ROOT):
+        return runpy.run_path("setup.py")["COMPILED"]

@@ -9,7 +9,7 @@ import pytest
 from gateway.settings import GatewaySettings, walk_settings
 from gateway.settings_doc import settings_page
 from gateway.version import VERSION
-from tests.support.sources import ROOT
+from tests.support.sources import PACKAGES, ROOT
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
@@ -43,3 +43,10 @@ def test_make_targets_of_the_documents_exist():
 
 def test_version_is_in_the_changelog():
     assert f"## {VERSION}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_images_are_made_of_every_package():
+    copied = re.findall(r"^COPY (\w+) \1$", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
+    sent = re.findall(r"^!(\w+)$", (ROOT / ".dockerignore").read_text(), flags=re.MULTILINE)
+    assert set(PACKAGES) <= set(copied)
+    assert set(PACKAGES) <= set(sent)
