@@ -1,5 +1,7 @@
 cimport cython
 
+from core cimport untracked
+
 
 cdef const unsigned char[::1] _NOTHING
 cdef int _FLAG_RETAIN
@@ -16,7 +18,6 @@ cdef class RefRoom:
     cdef int[::1] put(self, list refs)
 
 
-@cython.no_gc  # bytes and numbers only: the collector of cycles need not look at it
 @cython.final
 cdef class DispatchSet:
     cdef object __weakref__
@@ -32,7 +33,6 @@ cdef class DispatchSet:
     cdef _put_refs(self, list refs, RefRoom room)
 
 
-@cython.no_gc  # as its set
 @cython.final
 cdef class Route:
     cdef public bytes topic
@@ -40,6 +40,7 @@ cdef class Route:
     cdef public int topic_ref
     cdef public bytes prefix
     cdef public DispatchSet dispatch
+    cdef public long long checked_at
 
 
 @cython.final

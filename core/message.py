@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from array import array
 
+from core import untracked
+
 FLAG_MARK = 0x4C4D0000  # "LM" in the upper half of a record's flag: the lower half holds the bits below
 FLAG_MARK_MASK = 0x7FFF0000
 FLAG_QOS_MASK = 0x3  # the publisher's QoS: AMQP delivery mode 2 and RocketMQ count as 1
@@ -24,7 +26,7 @@ REF_BLOCK = 64  # refs in one piece of room: one that lives keeps all of it
 # Measured, compiled and not, with the place in the store's table of sets that are in use (tests/core/test_message.py).
 DISPATCH_BYTES = 500  # of a set without names
 NAME_BYTES = 56  # of a name in a set, besides its letters: the object, its place in two lists, its ref
-ROUTE_BYTES = 160  # of a route without its set, besides its letters
+ROUTE_BYTES = 168  # of a route without its set, besides its letters
 
 
 def _ints(capacity: int) -> array[int]:
@@ -75,6 +77,7 @@ class DispatchSet:
         self.written_at = -1  # physical offset of this set's newest record, or -1
         self.again_at = -1  # physical offset from which on it is written again
         self.counted_in = 0  # the generation of the caches in which it was counted last
+        untracked.untrack(self)
 
     def _put_refs(self, refs: list[int], room: RefRoom) -> None:
         self.queue_refs = room.put(refs)
@@ -89,6 +92,8 @@ class Route:
         self.topic_ref = topic_ref  # the store's number for (topic, queue_id)
         self.prefix = prefix  # encoded properties that each message of the route starts with
         self.dispatch = dispatch
+        self.checked_at = 0  # the router's: the change of its filters up to which the route is known to be right
+        untracked.untrack(self)
 
     def measure(self, generation: int) -> int:
         """Return about how many bytes it takes; its set, which others may share, counts once in a generation."""

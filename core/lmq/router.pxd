@@ -2,6 +2,7 @@ import cython
 
 from core.cache_budget cimport Cache, CacheBudget
 from core.lmq.topic_trie cimport TopicTrie
+from core.message cimport Route
 
 
 @cython.final
@@ -15,7 +16,7 @@ cdef class Router:
     cdef TopicTrie _changes
     cdef long long _change_number
 
-    @cython.locals(cached=tuple)
+    @cython.locals(cached=Route, route=Route)
     cpdef route(self, bytes topic)
 
-    cdef bint _is_still_right(self, bytes topic, tuple cached) except -1
+    cdef bint _is_still_right(self, bytes topic, Route cached) except -1

@@ -11,7 +11,6 @@ from core.message import Route
 
 CHANGES_MAX = 4096  # changed wildcard filters that cached routes are checked against, before all are dropped instead
 LEVEL_BYTES = 208  # of a changed filter's level in a trie, besides its letters: a node, and the way to it
-PAIR_BYTES = 56  # of a route and a number
 
 
 class Router:
@@ -31,7 +30,7 @@ class Router:
         self._make_route = make_route
         self._trie = TopicTrie()
         self._caches = caches
-        self._routes = Cache(caches, "routes", _measure)  # each with the change that it was last checked against
+        self._routes = Cache(caches, "routes", Route.measure)
         self._changes = TopicTrie()  # wildcard filter -> number of the change
         self._change_number = 0
 
@@ -57,14 +56,15 @@ class Router:
 
     def route(self, topic: bytes) -> Route:
         """Return the route of `topic`, the same object until a binding changes what it says."""
-        cached: tuple[Route, int] | None = self._routes.young.get(topic)
+        cached: Route | None = self._routes.young.get(topic)
         if cached is None:
-            cached = cast("tuple[Route, int] | None", self._routes.get(topic))
-        if cached is not None and (cached[1] == self._change_number or self._is_still_right(topic, cached)):
-            return cached[0]
+            cached = cast("Route | None", self._routes.get(topic))
+        if cached is not None and (cached.checked_at == self._change_number or self._is_still_right(topic, cached)):
+            return cached
         self.made_count += 1
         route = self._make_route(topic, self.matches(topic))
-        self._routes.put(topic, (route, self._change_number))
+        route.checked_at = self._change_number
+        self._routes.put(topic, route)
         return route
 
     def matches(self, topic: bytes) -> list[bytes]:
@@ -107,14 +107,10 @@ class Router:
             self._routes.aside_bytes = 0
             self._changes = TopicTrie()
 
-    def _is_still_right(self, topic: bytes, cached: tuple[Route, int]) -> bool:
+    def _is_still_right(self, topic: bytes, cached: Route) -> bool:
         numbers: list[object] = []
         self._changes.match(topic, numbers)
-        if any(cast("int", number) > cached[1] for number in numbers):
+        if any(cast("int", number) > cached.checked_at for number in numbers):
             return False
-        self._routes.put(topic, (cached[0], self._change_number))
+        cached.checked_at = self._change_number
         return True
-
-
-def _measure(cached: tuple[Route, int], generation: int) -> int:
-    return PAIR_BYTES + cached[0].measure(generation)

@@ -1,5 +1,7 @@
 import cython
 
+from core cimport untracked
+
 cdef bytes _SLASH
 cdef int _DOLLAR
 cdef Py_ssize_t _PASSED_MAX
@@ -7,7 +9,6 @@ cdef Py_ssize_t _PAIRWISE_MAX
 
 
 @cython.final
-@cython.no_gc
 cdef class TopicNode:
     cdef public object children
     cdef public TopicNode plus

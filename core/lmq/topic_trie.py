@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
+from core import untracked
 from core.lmq.topic_space import split_levels
 
 PLUS = b"+"
@@ -35,6 +36,7 @@ class TopicNode:
         self.values: object = None  # slot of the filter that ends here
         self.rest_values: object = None  # slot of the filter that ends with a `#` after this node
         self.seen = 0  # the match that entered this node last
+        untracked.untrack(self)
 
 
 class TopicTrie:

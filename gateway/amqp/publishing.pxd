@@ -1,5 +1,6 @@
 import cython
 
+from core cimport untracked
 from core.broker cimport Broker
 from core.cache_budget cimport Cache
 from core.lmq.router cimport Router
@@ -11,6 +12,7 @@ from gateway.net.protocol cimport Transport
 cdef int _MANDATORY
 
 
+@cython.final
 cdef class Target:
     cdef public bytes topic
     cdef public Route route

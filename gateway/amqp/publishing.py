@@ -7,6 +7,7 @@ from typing import cast
 
 from pamqp.commands import Basic
 
+from core import untracked
 from core.broker import Broker
 from core.cache_budget import Cache
 from core.errors import DiskFullError, LmqError
@@ -40,6 +41,7 @@ class Target:
         self.topic = topic
         self.route = route
         self.error = error
+        untracked.untrack(self)
 
     def measure(self, generation: int) -> int:
         """Return about how many bytes it takes."""
@@ -94,7 +96,7 @@ class Publisher:
             answer = self._return_unroutable(run, payload_max) + self._append(run, now_ms)
         if fault is not None:
             self._metrics.refuse("publish")
-            raise fault[1]
+            raise fault[1].with_traceback(None)  # it is kept, and would keep the frames of each time
         return answer
 
     def _resolve(

@@ -1,10 +1,7 @@
-cimport cython
-
 from core.message cimport PublishBatch
 from gateway.rocketmq.codec cimport SendHeader
 
 
-@cython.no_gc  # bytes and numbers only: the collector of cycles need not look at it
 cdef class SendTarget:
     cdef public bytes topic
     cdef public int queue_id

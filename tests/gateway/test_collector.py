@@ -10,7 +10,6 @@ import pytest
 import pytest_asyncio
 from pamqp.commands import Connection
 
-from core.message import DispatchSet, RefRoom, Route
 from gateway.collector import NEVER, NEW_MIDDLE_COUNT, Collector
 from gateway.settings import AuthSettings
 from lmq.remoting.request_codes import RequestCode
@@ -186,10 +185,3 @@ async def test_nothing_is_left_alone_that_comes_due_as_it_stops():
     gc.unfreeze()
     await asyncio.sleep(0.01)
     assert gc.get_freeze_count() == 0
-
-
-async def test_routes_are_nothing_for_the_collector():
-    compiled = not hasattr(Route, "__dict__")
-    dispatch = DispatchSet([b"%LMQ%q"], [1], b"", RefRoom())
-    assert gc.is_tracked(Route(b"T", 0, 0, b"", dispatch)) != compiled
-    assert gc.is_tracked(dispatch) != compiled

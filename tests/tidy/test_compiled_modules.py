@@ -17,6 +17,7 @@ from tests.support.sources import COMPILED_DECLARATIONS, ROOT, compiled_list
 # Inline C in place of a Python module of the same name, which is not compiled.
 HEADERS = {
     "core/octets.pxd",
+    "core/untracked.pxd",
     "gateway/net/socket_calls.pxd",
     "gateway/sync_calls.pxd",
     "lmq/remoting/integers.pxd",
