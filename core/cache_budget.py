@@ -2,7 +2,7 @@
 
 Caches have two generations. What is put in or asked for belongs to the young one. When the young entries of all caches
 together have half of the bound, a new generation begins: the young become the old, and the old that nobody asked for
-meanwhile go. So what is in use stays, in whichever cache, and who brings ever new entries costs others nothing but a
+meanwhile go. So what is in use stays, in whichever cache, and a client of ever new entries costs others nothing but a
 move of what they use. The old go a few with each new entry, in step with its bytes: nobody waits for all of them.
 """
 
@@ -111,7 +111,7 @@ class Cache:
 
     def __init__(self, budget: CacheBudget, name: str, measure: Callable[[Any, int], int]) -> None:
         self.name = name
-        self.young: dict[Any, Any] = {}  # who is in a hurry looks here before it asks `get`
+        self.young: dict[Any, Any] = {}  # a hot path looks here before it asks `get`
         self.aside_bytes = 0  # what the owner has beside the entries, at most the budget's `aside_bytes`
         self._old: dict[Any, Any] = {}
         self._old_count = 0  # when the generation began

@@ -120,7 +120,7 @@ class PublishBatch:
         self.capacity = capacity
         self.count = 0
         self.appended = 0  # messages that the append got through, `count` unless it raised
-        self.retained_count = 0  # messages with FLAG_RETAIN; whoever fills the batch counts them
+        self.retained_count = 0  # messages with FLAG_RETAIN, counted by the codec that fills the batch
         self.buf: bytes | bytearray | memoryview = _NOTHING
         self.extra: bytes | bytearray | memoryview = _NOTHING
         self.origin = b""  # encoded properties of the publisher, the same for the whole batch
@@ -178,7 +178,7 @@ class StoredBatch:
     `queue_offset` is the number in the queue that was read. `attempt` counts from 1. Valid until the next read into
     the same batch; a caller that keeps bytes copies them.
 
-    Light queues share records: whoever reads the next queue into the same batch often wants the very rows that are
+    Light queues share records: a reader of the next queue into the same batch often wants the very rows that are
     there. The first `sound_rows` rows are what their physical offsets say in the log of reader `reader_number`, also
     after `clear`. As long as `fill_number` is the same, and not 0, so are the messages, but for their queue offsets.
     """

@@ -99,6 +99,6 @@ def decode_properties(encoded: bytes | bytearray | memoryview) -> dict[bytes, by
 
 
 def encode_origin(protocol: bytes, client: bytes, user: bytes) -> bytes:
-    """Return the encoded properties that say who published; empty parts and parts with separators are left out."""
+    """Return the encoded properties that name the publisher; empty parts and parts with separators are left out."""
     parts = ((PROTOCOL, protocol), (CLIENT, client), (USER, user))
     return encode_properties([(name, value) for name, value in parts if value and is_plain(b"x", value)])

@@ -1,4 +1,4 @@
-"""What those who keep small records ask of the journal that is handed to them."""
+"""What a keeper of small records asks of the journal that is handed to it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ MARGIN_SHIFT = 4
 class Room:
     """The disk's free room against the least that is wanted.
 
-    `is_low` is for the doors: whoever publishes is held back until the room is enough again. Stored data is never
+    `is_low` is for the doors: a publisher is held back until the room is enough again. Stored data is never
     dropped for room, and readers go on.
 
     Args:
@@ -43,7 +43,7 @@ class Room:
         return not is_full and free_bytes >= wanted
 
     def note(self, free_bytes: int, *, is_full: bool, now_ms: int) -> bool:
-        """Take note of what the disk has now, and tell who watches if that changes `is_low`; return whether it did."""
+        """Take note of what the disk has now, and tell the watcher if that changes `is_low`; return whether it did."""
         self.free_bytes = free_bytes
         is_low = not self.is_enough(free_bytes, is_full=is_full)
         if is_low == self.is_low:

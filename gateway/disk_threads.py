@@ -121,7 +121,7 @@ class Preparable(Protocol):
 class PrepareThread:
     """Makes room ready ahead of the writer, in steps, often while messages are written and seldom while none are.
 
-    While `is_busy`, they are not that seldom. Whoever writes wakes it where that is too seldom. `on_failed` is told on
+    While `is_busy`, they are not that seldom. The writer wakes it where that is too seldom. `on_failed` is told on
     the loop's thread when the disk refuses what must be written; then the thread ends. `watch` looks after each step.
     """
 

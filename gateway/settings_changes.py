@@ -1,4 +1,4 @@
-"""What changes when settings are read again: what may change while the gateway runs, and for who.
+"""What changes when settings are read again: what may change while the gateway runs, and for which connections.
 
 Source: docs/decisions/0020-reload.md.
 """

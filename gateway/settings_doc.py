@@ -28,7 +28,7 @@ as `(hidden)`, which is refused when it is read; with `--secrets` they are print
 In the file, `mqtt.listen` is `listen` under `[mqtt]`; in the environment it is `LMQ_MQTT__LISTEN`.
 
 SIGHUP has a running gateway read all of it again ([more](operations.md#settings-that-are-read-again)). The column
-"after SIGHUP" says who another value is for: all at once, new connections or sessions, or only the next start.
+"after SIGHUP" says what another value is for: all at once, new connections or sessions, or only the next start.
 """
 LISTEN_HEAD = """## Several addresses, and TLS
 

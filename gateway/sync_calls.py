@@ -10,7 +10,7 @@ import os
 import time
 from array import array
 
-# What the loop and the thread tell each other, by place in `work`; whoever does not have the turn leaves it alone.
+# What the loop and the thread tell each other, by place in `work`; each leaves it alone in the other's turn.
 STOPS = 0  # set: end instead of another round
 HAS_STEPS = 1  # set: there is more to do than to sync files
 ERROR = 2  # what the disk answered, an errno, or 0

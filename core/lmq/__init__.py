@@ -1,1 +1,1 @@
-"""Light queues: their names, who they match, and how far each reader is."""
+"""Light queues: their names, what they match, and how far each reader is."""

@@ -1,4 +1,4 @@
-"""Who waits for which queue to be made: a name is kept for good, so that who only waits must not make one."""
+"""Readers that wait for queues to be made: a name is kept for good, so a reader that only waits must not make one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Messages with a time to live: which of those that were read have outlived it.
 
 Such a message has FLAG_EXPIRES in its record's flag, and the milliseconds from its store time on as `LMQ_TTL_MS`. The
-record stays in the log, where whoever reads raw records still finds it.
+record stays in the log, where a reader of raw records still finds it.
 
 Source: docs/storage-format.md, "Properties".
 """

@@ -13,7 +13,7 @@ What one side cannot write is percent-escaped, so that nothing collides and each
 | `%252E`: one more `25` each time | `%2E` as text |
 
 Any other `%` stands for itself. So a binding key matches a routing key where its filter matches the topic.
-Topics hold no `+` and no `#`; filters hold them as whole levels only: whoever takes them from a peer has checked that.
+Topics hold no `+` and no `#`; filters hold them as whole levels only: the doors have checked that.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class PopQueue:
         """Fill `into` with messages, and hide them.
 
         First those that were given before (`attempt` above 1), by offset, then new ones; never both in one call, so a
-        caller who wants more calls again until 0.
+        caller that wants more calls again until 0.
 
         Args:
             into: Where they go; valid until it is filled again.
@@ -199,7 +199,7 @@ class PopQueue:
         return count
 
     def seek(self, queue_offset: int) -> None:
-        """Forget who has what, and go on from an offset."""
+        """Forget what each consumer has, and go on from an offset."""
         self.state.seek(queue_offset)
         self._timers = None
         self._service.on_shown(self.queue_ref)

@@ -1,7 +1,7 @@
 """The state of one pop queue as records that make it out of nothing, in parts, while its consumers go on.
 
-What happens between two parts is noted behind them by whoever asked for the parts. So each part says how its messages
-are when it is made: what was not said yet is said later, and what was said is changed by the notes.
+What happens between two parts is noted behind them by the caller. So each part says how its messages are when
+it is made: what was not said yet is said later, and what was said is changed by the notes.
 """
 
 from __future__ import annotations

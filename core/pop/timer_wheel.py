@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class TimerWheel:
-    """Runs [first, end) with a deadline each; whoever adds them checks, when one is due, whether it still matters."""
+    """Runs [first, end) with a deadline each; the caller checks, when one is due, whether it still matters."""
 
     __slots__ = ("_runs",)
 

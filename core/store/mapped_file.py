@@ -41,7 +41,7 @@ def map_read_only(fd: int, size: int) -> memoryview:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
     memory = _MEMORY.from_address(address)
-    weakref.finalize(memory, _LIBC.munmap, address, size).atexit = False  # who has a view then may still read it
+    weakref.finalize(memory, _LIBC.munmap, address, size).atexit = False  # a view that is left then may still be read
     return memoryview(memory).cast("B")[:size].toreadonly()
 
 

@@ -71,7 +71,7 @@ class QueueReader:
 
         At least one where any is left, even if larger than `bytes_max`; 0 means that nothing is left.
         `into.next_offset` is where to go on: after the last message, or after all offsets that were given so far where
-        nothing is left, so that whoever goes on there moves past all that is damaged or gone, or is at the end.
+        nothing is left, so that a reader that goes on there moves past all that is damaged or gone, or is at the end.
         """
         self._begin(into)
         count_max = min(count_max, into.capacity, _POSITIONS_MAX)

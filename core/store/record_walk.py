@@ -54,7 +54,7 @@ def fill_range(into: StoredBatch, buf: Buffer, base: int, pos: int, end: int, tr
 def find_way_on(buf: Buffer, base: int, pos: int) -> int:
     """Return where the gap ends that has swallowed `pos`, or -1; the segment's size where nothing is kept after `pos`.
 
-    Whoever stands there came before it was a gap.
+    A reader that stands there came before it was a gap.
     """
     at = 0
     while at <= pos:

@@ -1,7 +1,7 @@
 """What a damaged dispatch set held: found out from what is left of its record and from other copies, never guessed.
 
 A checksum must prove it: with one bit of the record put right, or with the names of another copy and offsets that are
-left in the record, known to whoever came to it, or counted back from what names them later. Where no checksum is left,
+left in the record, known to an earlier reader, or counted back from what names them later. Where no checksum is left,
 offsets that are known and those that are counted back must be the same for every queue, in a record of just that size.
 """
 

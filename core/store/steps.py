@@ -1,4 +1,4 @@
-"""Work in steps, for those who may only do a little of it at a time."""
+"""Work in steps, for a caller that may only do a little of it at a time."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Syncable(Protocol):
 class SyncPlan:
     """Files to be synced, in their order, and then steps that need more than that, in theirs.
 
-    Most plans are files alone, so whoever carries one out needs nothing but their numbers.
+    Most plans are files alone, so the thread that carries one out needs nothing but their numbers.
 
     Args:
         fds_max: So many of them; any after those are synced by steps.

@@ -16,7 +16,7 @@ QUEUES_AT_ONCE = 128  # about a millisecond
 
 
 class QuestionError(Exception):
-    """A question that has no answer; the text is for who asked."""
+    """A question that has no answer; the text is for the asker."""
 
 
 async def explain_topic(broker: Broker, topic: str) -> Explanation:

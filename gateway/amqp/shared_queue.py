@@ -22,7 +22,7 @@ _TURN_BYTES_MAX = TURN_BYTES_MAX
 
 
 class QueueConsumer(Protocol):
-    """Somebody who takes messages of a queue."""
+    """A consumer of a queue's messages."""
 
     def room(self) -> int:
         """Return how many more messages it takes now."""
@@ -156,7 +156,7 @@ class SharedQueue(Reader):
     def delete(self, by: object = None) -> list[QueueConsumer]:
         """Tell the consumers, and forget what was taken and done.
 
-        Those on the channel `by` are returned instead: they are told after the answer to who deletes it.
+        Those on the channel `by` are returned instead: they are told after the answer to the deleting client.
         """
         self.is_deleted = True
         told_later: list[QueueConsumer] = []
@@ -199,7 +199,7 @@ class SharedQueue(Reader):
             self._broker.request_run(self)
 
     def on_ready(self, now_ms: int) -> bool:
-        """Hand out what is there to those who have room, in turn."""
+        """Hand out what is there to consumers that have room, in turn."""
         touched: dict[int, QueueConsumer] = {}
         budget = _TURN_BYTES_MAX
         while budget > 0 and not self.is_deleted:

@@ -115,8 +115,8 @@ class Authenticator:
     def reload(self, settings: AuthSettings, users: dict[str, User]) -> None:
         """Go by other settings from now on, with the users that `make_users` made of them.
 
-        Who is connected keeps their rights as they are now, where the user could still come in in the same way:
-        `may_stay` says who could not.
+        A connected user keeps its rights as they are now, where the user could still come in in the same way:
+        `may_stay` says which could not.
         """
         for name, user in list(users.items()):
             known = self._users.get(name)
@@ -128,7 +128,7 @@ class Authenticator:
         self._decoys = [make_decoy(user.kept) for user in users.values()] or self._decoys
 
     def may_stay(self, protocol: str, identity: Identity) -> bool:
-        """Return whether who was let in as `identity` could still come in so, and read what it could read."""
+        """Return whether the user of `identity` could still come in so, and read what it could read."""
         known = self._users.get(identity.user)
         if known is not None:
             return known.may is identity.may

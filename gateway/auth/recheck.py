@@ -1,4 +1,4 @@
-"""Who may not come in any more after settings were read again has to leave."""
+"""Turns out, after settings were read again, users that could not come in any more."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Visitor(Protocol):
 
 
 def recheck(authenticator: Authenticator, protocol: str, visitors: Sequence[Visitor], now_ms: int) -> Iterator[None]:
-    """Turn out, in steps, those who could not come in any more in the way that they did."""
+    """Close, in steps, connections whose users could not come in any more in the way that they did."""
     for number, visitor in enumerate(visitors):
         identity = visitor.identity
         if identity is not None and not authenticator.may_stay(protocol, identity):

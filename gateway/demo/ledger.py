@@ -1,4 +1,4 @@
-"""Who sent what and who got what, and the verdict on it.
+"""What each sent and what each got, and the verdict on it.
 
 Delivery is at least once: a message may come again, if the protocol says that it may be a repeat (MQTT's DUP, AMQP's
 redelivered). It may not come again unsaid, not be missing, not come to one who did not ask, and not be altered.

@@ -116,7 +116,7 @@ def _words_match(wanted: Sequence[str], given: Sequence[str]) -> bool:
 def light_queues(consumers: Sequence[Consumer], topic: str) -> set[tuple[str, str]]:
     """Return the light queues that a message on `topic` must be indexed into.
 
-    Each AMQP queue is one, and so is each MQTT filter, whoever reads it and however many do.
+    Each AMQP queue is one, and so is each MQTT filter, however many read it.
     """
     found: set[tuple[str, str]] = set()
     for consumer in consumers:

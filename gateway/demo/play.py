@@ -120,7 +120,7 @@ async def _run_traffic(options: DemoOptions, gateway: GatewayProcess, ledger: Le
 
 
 async def _send_away(fleet: Fleet, ledger: Ledger, consumers: Sequence[RunningConsumer], seconds: float) -> None:
-    """Take the connection from those who can do without one for a while, half-way through."""
+    """Take the connection from clients that can do without one for a while, half-way through."""
     await fleet.publishing.wait()
     await asyncio.sleep(seconds / 3)
     for consumer, own in zip(consumers, ledger.arrivals.values(), strict=True):

@@ -1,4 +1,4 @@
-"""Who consumes which queues of a topic, where the clients leave that to the broker.
+"""Assigns queues of a topic to consumers, where the clients leave that to the broker.
 
 Source: docs/protocols/rocketmq.md, "Groups".
 """

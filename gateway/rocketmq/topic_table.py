@@ -63,7 +63,7 @@ class TopicRows(Protocol):
 class Topic:
     """How many queues a topic has, and what clients may do with them.
 
-    `is_order` and `sys_flag` are what its maker said, for those who ask.
+    `is_order` and `sys_flag` are what its maker said, for clients that ask.
     """
 
     __slots__ = ("is_order", "perm", "read_queues", "sys_flag", "write_queues")
