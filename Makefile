@@ -11,7 +11,7 @@ PURE := build/pure
 COPY_SOURCES = git ls-files -co --exclude-standard | while read -r file; do [ -f "$$file" ] && echo "$$file"; done \
 		| tar -cf - -T - | tar -xf - -C
 
-.PHONY: help run test test-pure check torture demo bench bench-peers bench-scale build clean lock setup setup-test setup-check
+.PHONY: help run test test-pure check torture demo bench bench-peers bench-scale wheels test-wheel clean lock setup setup-test setup-check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,8 +59,13 @@ bench-peers: setup-test ## get the peers to measure beside, each by its own tool
 bench-scale: setup-test ## what things cost as they grow, each beside its bound: tables, JSON and plots in bench/out/scale (SCENARIO= SIZES= ROUNDS=)
 	@$(PY) -m tests.benchmarks.scale.bench --scenario '$(SCENARIO)' --sizes '$(SIZES)' --rounds '$(ROUNDS)'
 
-build: setup-check ## wheel and source archive in dist/
-	@$(PY) -m build --outdir dist
+wheels: setup-check ## source archive, and a manylinux wheel for each of Python 3.11 to 3.14 that is found, in dist/ (PYTHONS=)
+	@$(PY) wheels/make.py dist $(PYTHONS)
+
+test-wheel: setup-check ## a wheel for this Python, installed where nothing else is: one message through each door
+	@rm -rf build/wheel
+	@$(PY) wheels/make.py build/wheel $(PY)
+	@LMQ_WHEEL=$$(echo build/wheel/*.whl) $(PY) -m pytest -q tests/integration/test_wheel.py
 
 clean: ## remove what was built; .venv and data stay
 	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

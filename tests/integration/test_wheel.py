@@ -1,0 +1,154 @@
+"""The wheel and the source archive, and the wheel installed where nothing else is, with no source tree beside it.
+
+`make test-wheel` makes the wheel and names it in LMQ_WHEEL; without that there is nothing to test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path, PurePath
+
+import aio_pika
+import aiomqtt
+import pytest
+
+from tests.support.sources import PACKAGES, ROOT, compiled_list
+
+WHEEL = Path(os.environ.get("LMQ_WHEEL") or "none").resolve()
+DOORS = ("mqtt", "amqp", "namesrv", "broker", "admin")
+PULL = """\
+import asyncio, sys
+from lmq import PullConsumer, Producer, amqp_queue
+
+async def main():
+    async with Producer(sys.argv[1]) as producer, PullConsumer(sys.argv[1]) as consumer:
+        await producer.publish("plant/2/temp", b"by rocketmq")
+        async for message in consumer.messages(amqp_queue("readings"), from_="first"):
+            print(message.body.decode(), flush=True)
+            if message.queue_offset == 2:
+                return
+
+asyncio.run(main())
+"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(not WHEEL.is_file(), reason="no wheel was made (make test-wheel)"),
+]
+
+
+def test_the_wheel_holds_what_runs_and_nothing_that_it_was_made_of():
+    names = [name for name in zipfile.ZipFile(WHEEL).namelist() if not name.endswith("/")]
+    endings = {PurePath(name).suffix for name in names if PurePath(name).parts[0] in PACKAGES}
+    assert endings == {".py", ".so", ".typed", ".j2"}
+    compiled = {name.partition(".")[0] + ".py" for name in names if name.endswith(".so")}
+    assert compiled == {*compiled_list(), "core/_cython_shared.py"}
+    assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
+    assert {PurePath(name).parts[0] for name in names if ".dist-info/" not in name} == set(PACKAGES)
+    assert "manylinux" in WHEEL.name
+
+
+def test_the_source_archive_holds_what_a_clone_does():
+    (archive,) = WHEEL.parent.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        names = {name.partition("/")[2] for name in opened.getnames()}
+    for kept in ("README.md", "Makefile", "docs/architecture.md", "tests/integration/test_wheel.py", ".ci/run"):
+        assert kept in names
+    assert {name for name in names if name.endswith((".c", ".so"))} == {"tests/core/crc32_check.c"}
+    assert {"core/crc32.h", "core/octets.pxd", "gateway/sync_calls.h"} <= names
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """Make an environment that holds the wheel and what it asks for; return its folder of programs."""
+    folder = tmp_path_factory.mktemp("clean") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+    constraints = str(ROOT / "requirements" / "constraints.txt")
+    subprocess.run([*pip, "-c", constraints, str(WHEEL)], env=_without_sources(), check=True)
+    return folder / "bin"
+
+
+@pytest.fixture
+def gateway(environment, tmp_path):
+    """Run the installed `lmq serve`; yield its addresses."""
+    ports = [part for door in DOORS for part in (f"--{door}", "127.0.0.1:0")]
+    process = subprocess.Popen(
+        [str(environment / "lmq"), "serve", "--data-dir", str(tmp_path / "data"), *ports],
+        cwd=tmp_path,
+        env=_without_sources(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield _addresses_of(process)
+    finally:
+        process.terminate()
+        process.communicate()
+    assert process.returncode == 0
+
+
+def _addresses_of(process):
+    """Wait until the gateway is ready; return the address of each door."""
+    addresses, said = {}, []
+    for line in process.stdout:
+        said.append(line)
+        word, _, rest = line.strip().partition(" ")
+        if word == "listening":
+            door, _, address = rest.partition(" ")
+            addresses[door] = address
+        if word == "ready":
+            break
+    assert set(addresses) == set(DOORS), "".join(said)
+    assert "uncompiled" not in "".join(said)
+    return addresses
+
+
+def _without_sources():
+    """Return the environment without what leads to the sources, or would be a setting of the gateway."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH" and not name.startswith("LMQ_")}
+
+
+@pytest.mark.asyncio
+async def test_a_message_goes_through_each_door_of_the_installed_gateway(environment, gateway, tmp_path):
+    connection = await aio_pika.connect(f"amqp://guest:guest@{gateway['amqp']}/")
+    async with connection:
+        channel = await connection.channel()
+        queue = await channel.declare_queue("readings", durable=True)
+        await queue.bind("amq.topic", "plant.*.temp")
+        host, port = gateway["mqtt"].split(":")
+        async with aiomqtt.Client(host, int(port)) as device:
+            await device.subscribe("plant/#")
+            await device.publish("plant/1/temp", "by mqtt", qos=1)
+            exchange = await channel.get_exchange("amq.topic")
+            await exchange.publish(aio_pika.Message(b"by amqp"), routing_key="plant.3.temp")
+            (tmp_path / "pull.py").write_text(PULL)
+            program = await asyncio.create_subprocess_exec(
+                str(environment / "python"),
+                str(tmp_path / "pull.py"),
+                gateway["namesrv"],
+                cwd=tmp_path,
+                env=_without_sources(),
+                stdout=subprocess.PIPE,
+            )
+            out, _ = await program.communicate()
+            everything = ["by mqtt", "by amqp", "by rocketmq"]
+            assert out.decode().split("\n")[:3] == everything
+            assert [(await queue.get(timeout=5)).body.decode() for _ in range(3)] == everything
+            seen = [(await anext(device.messages)).payload.decode() for _ in range(3)]
+            assert seen == everything
+
+
+def test_programs_answer_without_a_gateway(environment, tmp_path):
+    for command in (["--help"], ["config", "show"]):
+        answer = subprocess.run(
+            [str(environment / "lmq"), *command], cwd=tmp_path, env=_without_sources(), capture_output=True, check=False
+        )
+        assert answer.returncode == 0, answer.stderr
