@@ -47,7 +47,7 @@ def make_client_id() -> str:
 
 
 class Link(asyncio.Protocol):
-    """An open connection. Answers go to whoever waits for their opaque number; requests of the broker are let go."""
+    """An open connection. Answers go to what waits for their opaque number; requests of the broker are let go."""
 
     def __init__(self, address: str, on_lost: Callable[[Link], None]) -> None:
         self.pending: dict[int, asyncio.Future[Command]] = {}

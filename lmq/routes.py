@@ -63,7 +63,7 @@ class Routes:
     async def find(self, topic: str) -> list[Route]:
         """Return the brokers of a topic; a light queue may be on any.
 
-        All who ask while the name server is being asked get its one answer. If there is none, what it said before
+        All that ask while the name server is being asked get its one answer. If there is none, what it said before
         holds for a while more.
 
         Raises:
@@ -80,7 +80,7 @@ class Routes:
                 raise ClosedError
             asking = self._asking[topic] = asyncio.create_task(self._refresh(topic))
             asking.add_done_callback(lambda asked: self._on_asked(topic, asked))
-        await asyncio.wait((asking,))  # goes on when one who waits is cancelled
+        await asyncio.wait((asking,))  # goes on when one that waits is cancelled
         if asking.cancelled():
             raise ClosedError  # `close` did it
         return asking.result()
@@ -170,7 +170,7 @@ class Routes:
         raise error
 
     async def close(self) -> None:
-        """Close all connections; who waits for a route gets `ClosedError` at once."""
+        """Close all connections; what waits for a route gets `ClosedError` at once."""
         self._is_closed = True
         asking = tuple(self._asking.values())
         for task in asking:
