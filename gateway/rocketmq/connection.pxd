@@ -1,13 +1,62 @@
-from lmq.remoting.frames cimport FrameInput
+import cython
+
+from gateway.rocketmq.send_codec cimport read_sends
+from gateway.rocketmq.send_run cimport RunPool, SendRun
+from lmq.remoting.commands cimport Command, encode_command
+from lmq.remoting.frames cimport FrameInput, Frames
 
 
+cdef class FramePool:
+    cdef Py_ssize_t _capacity
+    cdef Frames _free
+
+    @cython.locals(free=Frames)
+    cpdef Frames take(self)
+
+    cpdef give_back(self, Frames frames)
+
+
+cdef class Limits:
+    cdef public Py_ssize_t frame_bytes_max
+    cdef public long long idle_timeout_ms
+
+
+@cython.final
 cdef class Connection:
     cdef public bytes origin
-    cdef FrameInput _input
-    cdef object _run
+    cdef FramePool _frame_pool
+    cdef RunPool _runs
+    cdef Limits _limits
+    cdef object _uniq
     cdef bytes _born_host
+    cdef Frames _frames
+    cdef FrameInput _input
+    cdef Py_ssize_t _next
     cdef Py_ssize_t _at
+    cdef long long _now_ms
+    cdef bytes _uniq_prefix
+    cdef long long _idle_until_ms
+    cdef bint _is_over
+    cdef list _out
 
-    cpdef receive_data(self, bytes data)
+    cpdef receive_data(self, bytes data, long long now_ms)
 
-    cpdef unread(self, event)
+    cpdef take_up(self, long long now_ms)
+
+    cpdef handle_timer(self, long long now_ms)
+
+    cpdef events(self)
+
+    @cython.locals(frames=Frames)
+    cdef bint _has_frames(self) except -1
+
+    cpdef begin(self, SendRun run, buf)
+
+    cpdef unread(self, SendRun run)
+
+    @cython.locals(data=bytes)
+    cpdef bytes data_to_send(self)
+
+    cpdef next_deadline_ms(self)
+
+    cpdef answer(self, Command request, Command response)

@@ -56,7 +56,9 @@ class RocketmqDoor(RocketmqServices, Door):
     def reload(self, settings: GatewaySettings) -> None:
         """Go by other settings from now on; our names and addresses stay."""
         self.settings = rocketmq = settings.rocketmq
-        self.run.body_bytes_max = rocketmq.body_bytes_max
+        self.runs.body_bytes_max = rocketmq.body_bytes_max
+        self.bounds.frame_bytes_max = rocketmq.frame_bytes_max
+        self.bounds.idle_timeout_ms = rocketmq.idle_timeout_ms
         self.topics.reload(
             topics_max=rocketmq.topics_max,
             makes_topics=rocketmq.auto_create_topics,

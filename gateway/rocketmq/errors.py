@@ -32,6 +32,10 @@ class CommandRefusedError(RemotingError):
         self.remark = remark
 
 
+class PeerSilentError(RemotingError):
+    """A peer that is given up because nothing came of it in time; the text is for the log."""
+
+
 RESPONSE_CODE_BY_ERROR: dict[type[LmqError], ResponseCode] = {
     LmqError: ResponseCode.SYSTEM_ERROR,
     StoreError: ResponseCode.SERVICE_NOT_AVAILABLE,

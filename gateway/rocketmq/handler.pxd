@@ -1,9 +1,10 @@
 import cython
 
 from gateway.net.protocol cimport ConnectionHandler, Transport
-from lmq.remoting.commands cimport Command, encode_command
 from gateway.rocketmq.connection cimport Connection
 from gateway.rocketmq.pull cimport HeldPull, PullService
+from gateway.rocketmq.send_run cimport SendRun
+from lmq.remoting.commands cimport Command
 
 
 cdef class RocketmqHandler(ConnectionHandler):
@@ -16,17 +17,22 @@ cdef class RocketmqHandler(ConnectionHandler):
     cdef readonly object identity
     cdef object _denials
     cdef object _beat
-    cdef long long _idle_until_ms
     cdef long long _held_until_ms
 
     cpdef bint on_data(self, bytes data, long long now_ms) except -1
 
     cpdef bint go_on(self, long long now_ms) except -1
 
+    @cython.locals(has_more=bint)
+    cdef bint _work(self, long long now_ms) except -1
+
     @cython.locals(connection=Connection, transport=Transport, is_beating=bint)
     cdef bint _act(self, long long now_ms) except -1
 
     cpdef next_deadline_ms(self)
+
+    @cython.locals(count=Py_ssize_t)
+    cdef _store(self, SendRun run, long long now_ms)
 
     cdef _handle(self, Command request, long long now_ms)
 

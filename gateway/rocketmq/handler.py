@@ -17,7 +17,7 @@ from gateway.auth.recheck import TURNED_OUT
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.rocketmq.client_table import Client
 from gateway.rocketmq.connection import Connection
-from gateway.rocketmq.errors import CommandRefusedError, response_code_of
+from gateway.rocketmq.errors import CommandRefusedError, PeerSilentError, response_code_of
 from gateway.rocketmq.functions import FUNCTIONS
 from gateway.rocketmq.not_built import NOT_BUILT
 from gateway.rocketmq.pull import HeldPull
@@ -25,7 +25,7 @@ from gateway.rocketmq.send_route import Sender
 from gateway.rocketmq.send_run import SendRun
 from gateway.rocketmq.services import RocketmqServices
 from gateway.rocketmq.store_host import plain_host
-from lmq.remoting.commands import Command, answer, encode_command
+from lmq.remoting.commands import Command, answer
 from lmq.remoting.errors import FrameError
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
@@ -54,14 +54,11 @@ class RocketmqHandler(ConnectionHandler):
         self._door = door
         self.transport = transport
         self.client = Client(transport)
-        self._connection = Connection(
-            door.frames, door.run, door.settings.frame_bytes_max, plain_host(transport.peer_host)
-        )
+        self._connection = Connection(door.frames, door.runs, door.bounds, door.uniq, plain_host(transport.peer_host))
         self._sender: Sender | None = None
         self.identity: Identity | None = None
         self._denials: Denials | None = None  # made when something is denied
         self._beat: Beat | None = None  # a heartbeat that is not all taken in
-        self._idle_until_ms = 0  # the first call of the timer, at once, sets it
         self._held_until_ms = 0  # the first deadline of the held pulls, or one before it
         self._name_origin()
         door.authenticator.begin(Credentials("rocketmq", None, None, transport.peer), self._finish_login)
@@ -78,12 +75,15 @@ class RocketmqHandler(ConnectionHandler):
 
     def on_data(self, data: bytes, now_ms: int) -> bool:
         """Answer what came; a peer that sends no frames is closed."""
-        self._connection.receive_data(data)
-        return self.go_on(now_ms)
+        self._connection.receive_data(data, now_ms)
+        return self._work(now_ms)
 
     def go_on(self, now_ms: int) -> bool:
         """Answer some more of it."""
-        self._idle_until_ms = now_ms + self._door.settings.idle_timeout_ms
+        self._connection.take_up(now_ms)
+        return self._work(now_ms)
+
+    def _work(self, now_ms: int) -> bool:
         has_more = False
         try:
             has_more = self._act(now_ms)
@@ -110,14 +110,13 @@ class RocketmqHandler(ConnectionHandler):
             return True
         connection = self._connection
         transport = self.transport
-        for event in connection.events(self._door.uniq_prefix(now_ms)):
+        for event in connection.events():
             if isinstance(event, SendRun):
                 self._store(event, now_ms)
             else:
                 self._handle(event, now_ms)
             is_beating = self._beat is not None and not self._go_on_with_beat(self._beat)
             if is_beating or transport.is_share_over() or not transport.is_writable:
-                connection.unread(event)
                 return True
         return False
 
@@ -135,6 +134,7 @@ class RocketmqHandler(ConnectionHandler):
 
     def on_eof(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """The peer sends no more: what it sent is answered when it is durable, a pull that waits is not."""
+        self._connection.receive_eof()
         self._door.broker.when_durable(self.transport.close)
 
     def on_writable(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
@@ -157,14 +157,15 @@ class RocketmqHandler(ConnectionHandler):
     def on_timer(self, now_ms: int) -> None:
         """Answer the pulls whose time is over; close a connection that was silent for too long."""
         if self.held:
-            self._idle_until_ms = max(self._idle_until_ms, now_ms + self._door.settings.idle_timeout_ms)
+            self._connection.take_up(now_ms)
             for pull in [pull for pull in self.held.values() if pull.deadline_ms <= now_ms]:
                 self._door.pulls.resume(pull, now_ms)
             self._held_until_ms = min((pull.deadline_ms for pull in self.held.values()), default=0)
-        elif not self._idle_until_ms:
-            self._idle_until_ms = now_ms + self._door.settings.idle_timeout_ms
-        elif self._idle_until_ms <= now_ms:
-            self._hang_up("idle for too long")
+            return
+        try:
+            self._connection.handle_timer(now_ms)
+        except PeerSilentError as error:
+            self._hang_up(str(error))
 
     def _hang_up(self, why: str) -> None:
         self.transport.end_reason = why
@@ -172,7 +173,7 @@ class RocketmqHandler(ConnectionHandler):
 
     def next_deadline_ms(self) -> int | None:
         """Return when the next held pull, or the connection's patience, ends."""
-        return self._held_until_ms if self.held else self._idle_until_ms
+        return self._held_until_ms if self.held else self._connection.next_deadline_ms()
 
     # The request families call these.
 
@@ -229,7 +230,11 @@ class RocketmqHandler(ConnectionHandler):
     # Requests
 
     def _store(self, run: SendRun, now_ms: int) -> None:
+        count = run.count
         self._door.sends.store(self._get_sender(), run, now_ms)
+        if run.count < count:
+            self._connection.unread(run)
+        run.release()
 
     def _get_sender(self) -> Sender:
         if self._sender is None:
@@ -254,8 +259,13 @@ class RocketmqHandler(ConnectionHandler):
     def _answer(self, request: Command, response: Command) -> None:
         if response.code != ResponseCode.SUCCESS:
             self._door.metrics.refuse(f"code_{response.code}")
-        if not request.is_one_way:
-            self.transport.write(encode_command(response))
+        self._connection.answer(request, response)
+        self._flush()
+
+    def _flush(self) -> None:
+        data = self._connection.data_to_send()
+        if data:
+            self.transport.write(data)
 
     def _ask(self, request: Command, now_ms: int) -> Command | None:
         if self.identity is None:
@@ -266,7 +276,7 @@ class RocketmqHandler(ConnectionHandler):
             pulls.pull(self, request, now_ms)
             return None
         if code in SENDS:
-            self._door.sends.send_one(self._get_sender(), self._door.run, request, now_ms)
+            self._send_one(request, now_ms)
             return None
         if code == RequestCode.HEART_BEAT:
             self._beat = Beat(request, self._door.clients.heart_beat(self.client, request))
@@ -277,6 +287,14 @@ class RocketmqHandler(ConnectionHandler):
         if function is None:
             raise CommandRefusedError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {code} not supported")
         return function(self._door, self, request, now_ms)
+
+    def _send_one(self, request: Command, now_ms: int) -> None:
+        run = self._door.runs.take()
+        self._connection.begin(run, b"")
+        try:
+            self._door.sends.send_one(self._get_sender(), run, request, now_ms)
+        finally:
+            run.release()
 
     def _name_origin(self) -> None:
         user = self.identity.user if self.identity is not None else ""

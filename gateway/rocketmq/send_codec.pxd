@@ -5,7 +5,7 @@ from core.message cimport PublishBatch
 from gateway.rocketmq cimport codec
 from gateway.rocketmq.codec cimport SendHeader
 from lmq.remoting.frames cimport Frames
-from gateway.rocketmq.send_run cimport SendRun, SendTarget
+from gateway.rocketmq.send_run cimport SendRun, SendTarget, UniqCounter
 
 cdef long long _NO_INTEGER
 cdef int _SEND
@@ -111,7 +111,7 @@ cdef bint _is_text(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t en
 @cython.locals(extra="unsigned char[::1]", used=Py_ssize_t)
 cdef int _finish_properties(SendRun run, Py_ssize_t i) except -1
 
-@cython.locals(shift=int, digit="unsigned int")
+@cython.locals(shift=int, digit="unsigned int", counter=UniqCounter)
 cdef Py_ssize_t _write_uniq(SendRun run, unsigned char[::1] extra, Py_ssize_t used) except -1
 
 @cython.locals(

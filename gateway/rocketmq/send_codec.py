@@ -329,9 +329,10 @@ def _write_uniq(run: SendRun, extra: bytearray | memoryview, used: int) -> int:
     """Write a key of our own at `used`; return the position after it."""
     octets.copy_bytes(extra, used, run.uniq_prefix, 0, _UNIQ_PREFIX_BYTES)
     used += _UNIQ_PREFIX_BYTES
-    run.uniq_counter = (run.uniq_counter + 1) & 0xFFFF
+    counter = run.uniq_counter
+    counter.value = (counter.value + 1) & 0xFFFF
     for shift in range(12, -4, -4):
-        digit = run.uniq_counter >> shift & 0xF
+        digit = counter.value >> shift & 0xF
         extra[used] = 0x30 + digit if digit < 10 else 0x37 + digit
         used += 1
     return used

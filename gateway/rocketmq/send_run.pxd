@@ -1,3 +1,5 @@
+import cython
+
 from core.message cimport PublishBatch
 from gateway.rocketmq.codec cimport SendHeader
 
@@ -16,14 +18,34 @@ cdef class SendTarget:
     cdef public int answer_queue
 
 
+cdef class UniqCounter:
+    cdef public unsigned int value
+
+
+cdef class RunPool:
+    cdef public int body_bytes_max
+    cdef int _properties_bytes_max
+    cdef UniqCounter _uniq_counter
+    cdef SendRun _free
+
+    @cython.locals(run=SendRun)
+    cpdef SendRun show(self)
+
+    @cython.locals(run=SendRun)
+    cpdef SendRun take(self)
+
+    cpdef give_back(self, SendRun run)
+
+
 cdef class SendRun:
+    cdef public RunPool pool
     cdef public PublishBatch batch
     cdef public Py_ssize_t count
     cdef public int body_bytes_max
     cdef public int properties_bytes_max
     cdef public const unsigned char[::1] origin
     cdef public const unsigned char[::1] uniq_prefix
-    cdef public unsigned int uniq_counter
+    cdef public UniqCounter uniq_counter
     cdef public list targets
     cdef public dict by_key
     cdef public SendHeader header
@@ -43,3 +65,6 @@ cdef class SendRun:
     cdef public Py_ssize_t last_end
     cdef public int last_queue_id
     cdef public int last_index
+
+    @cython.locals(pool=RunPool)
+    cpdef release(self)

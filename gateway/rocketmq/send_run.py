@@ -47,21 +47,29 @@ class SendTarget:
         self.answer_queue = -1  # the queue to answer with, where the record lies in another
 
 
+class UniqCounter:
+    """What the keys end with that we give: counted over all runs of a door."""
+
+    def __init__(self) -> None:
+        self.value = 0  # of the key that was given last, 16 bits
+
+
 class SendRun:
     """Sends ready to be routed: `batch`, the `targets` that its `route_index` points to, and how to answer each.
 
     `batch.tag` holds the opaque numbers; `batch.topics` and `batch.routes` are the front's to fill, one for each
-    target. Valid until the next run is begun.
+    target. It is the event of a connection, and keeps what it holds until `release`.
     """
 
-    def __init__(self, body_bytes_max: int, properties_bytes_max: int) -> None:
+    def __init__(self, body_bytes_max: int, properties_bytes_max: int, uniq_counter: UniqCounter) -> None:
+        self.pool: RunPool | None = None  # where it goes back to, None once it is there
+        self.uniq_counter = uniq_counter
         self.batch = PublishBatch(RUN_MAX)
         self.count = 0
         self.body_bytes_max = body_bytes_max
         self.properties_bytes_max = properties_bytes_max
         self.origin: bytes | memoryview = b""
         self.uniq_prefix: bytes | memoryview = b"0" * UNIQ_PREFIX_BYTES
-        self.uniq_counter = 0
         self.targets: list[SendTarget] = []
         self.by_key: dict[tuple[bytes, int, bytes, bytes, int, int, int, int], int] = {}
         self.header = SendHeader()
@@ -121,3 +129,38 @@ class SendRun:
         self.by_key.clear()
         self.extra_used = 0
         self.last_index = -1
+
+    def release(self) -> None:
+        """Let it be used for another run."""
+        pool, self.pool = self.pool, None
+        if pool is not None:
+            pool.give_back(self)
+
+
+class RunPool:
+    """Runs of a door that hold nothing: one, as mostly each run is done before the next comes."""
+
+    def __init__(self, body_bytes_max: int, properties_bytes_max: int) -> None:
+        self.body_bytes_max = body_bytes_max  # of the runs that are begun from now on
+        self._properties_bytes_max = properties_bytes_max
+        self._uniq_counter = UniqCounter()
+        self._free: SendRun | None = None
+
+    def show(self) -> SendRun:
+        """Return the run that `take` would return; it stays here."""
+        run = self._free
+        if run is None:
+            run = self._free = SendRun(self.body_bytes_max, self._properties_bytes_max, self._uniq_counter)
+        run.body_bytes_max = self.body_bytes_max
+        return run
+
+    def take(self) -> SendRun:
+        """Return a run to be filled."""
+        run = self.show()
+        run.pool = self
+        self._free = None
+        return run
+
+    def give_back(self, run: SendRun) -> None:
+        """Take a run back that nobody needs any more."""
+        self._free = run

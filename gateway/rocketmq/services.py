@@ -12,6 +12,7 @@ from gateway.auth.recheck import Visitor
 from gateway.net.protocol import Transport
 from gateway.rocketmq.assignment import Assignment
 from gateway.rocketmq.client_table import ClientTable
+from gateway.rocketmq.connection import FramePool, Limits
 from gateway.rocketmq.consumer_manage import ConsumerManage
 from gateway.rocketmq.delay import DelayService
 from gateway.rocketmq.group_table import GroupTable
@@ -19,13 +20,13 @@ from gateway.rocketmq.message_query import MessageQueries
 from gateway.rocketmq.pull import PullService
 from gateway.rocketmq.send import SendService
 from gateway.rocketmq.send_back import SendBack
-from gateway.rocketmq.send_run import SendRun
+from gateway.rocketmq.send_run import RunPool
 from gateway.rocketmq.topic_admin import TopicAdmin
 from gateway.rocketmq.topic_route import TopicRoute
 from gateway.rocketmq.topic_table import TopicTable
 from gateway.rocketmq.uniq_key import UniqPrefix
 from gateway.settings import RocketmqSettings
-from lmq.remoting.frames import Frames
+from lmq.remoting.frames import FRAMES_MAX
 
 PROPERTIES_BYTES_MAX = 32_767 - 128  # of a message's own: room for what the log adds
 
@@ -44,8 +45,9 @@ class RocketmqServices:
         self.settings = settings
         self.authenticator = authenticator
         self.metrics: DoorMetrics = broker.metrics.door("rocketmq")
-        self.frames = Frames()
-        self.run = SendRun(settings.body_bytes_max, PROPERTIES_BYTES_MAX)
+        self.frames = FramePool(FRAMES_MAX)
+        self.runs = RunPool(settings.body_bytes_max, PROPERTIES_BYTES_MAX)
+        self.bounds = Limits(settings.frame_bytes_max, settings.idle_timeout_ms)
         self.topics = topics = TopicTable(
             broker.table("rocketmq_topics"),
             broker.parent_topic,
@@ -65,7 +67,7 @@ class RocketmqServices:
         self.pulls = PullService(broker, topics, groups, self.clients, self.metrics)
         self.offsets = ConsumerManage(broker, topics)
         self.broker_port = 0  # where the broker listens, once it is known
-        self._uniq = UniqPrefix(os.getpid())
+        self.uniq = UniqPrefix(os.getpid())
         self.connections: set[Visitor] = set()
 
     def note_open(self, connection: Visitor) -> None:
@@ -78,10 +80,6 @@ class RocketmqServices:
         """Forget a connection that is closed."""
         self.connections.discard(connection)
         self.metrics.connections -= 1
-
-    def uniq_prefix(self, now_ms: int) -> bytes:
-        """Return the first digits of the keys that messages without one are given now."""
-        return self._uniq.at(now_ms)
 
     def address_for(self, transport: Transport) -> tuple[str, int]:
         """Return our address as this peer can reach it: as the settings say, else where it reached us."""

@@ -91,7 +91,7 @@ async def test_what_the_store_and_the_doors_may_change_is_changed(tmp_path):
         assert gateway.doors["mqtt"].subscribing.count_max == 5
         limits = gateway.doors["amqp"].offer
         assert (limits.heartbeat_s, limits.frame_max, limits.channel_max) == (11, 8192, 12)
-        assert gateway.doors["rocketmq"].run.body_bytes_max == 13
+        assert gateway.doors["rocketmq"].runs.body_bytes_max == 13
         assert gateway.doors["rocketmq"].topics.get(b"TBW102").write_queues == 2
         # the interval counts too: what nobody waits for is on disk after 9 ms and not after half a second
         assert gateway._quiet_flush.next_deadline_ms() <= gateway.clock.now_ms() + 9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.rocketmq.send_codec import read_sends
-from gateway.rocketmq.send_run import SendRun
+from gateway.rocketmq.send_run import SendRun, UniqCounter
 from lmq.remoting.commands import HEADER_JSON, Command, encode_command
 from lmq.remoting.frames import Frames, cut_frames
 
@@ -56,7 +56,7 @@ def read_run(data: bytes, origin: bytes = b"", body_bytes_max: int = 1 << 22) ->
     """Return the run of the sends that `data` begins with."""
     frames = Frames()
     cut_frames(data, 0, frames, 1 << 24)
-    run = SendRun(body_bytes_max, 32_767 - 128)
+    run = SendRun(body_bytes_max, 32_767 - 128, UniqCounter())
     run.begin(data, origin=origin, born_host=LOCALHOST, uniq_prefix=b"7F0000012A9F5A5A5A5A00000000")
     read_sends(frames, 0, run)
     return run

@@ -3,13 +3,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from gateway.rocketmq.connection import Connection
-from gateway.rocketmq.send_run import SendRun
+from gateway.rocketmq.connection import Connection, FramePool, Limits
+from gateway.rocketmq.errors import PeerSilentError
+from gateway.rocketmq.send_run import RunPool, SendRun
+from gateway.rocketmq.uniq_key import UniqPrefix
+from lmq.remoting.commands import answer
 from lmq.remoting.errors import FrameError
-from lmq.remoting.frames import Frames
 from tests.support.rocketmq import LOCALHOST, request_frame, send_frame
 
-UNIQ = b"0" * 28
+IDLE_MS = 1_000
 FRAMES = [
     send_frame(b"a", opaque=1),
     send_frame(b"b" * 3000, opaque=2, header_type=1),
@@ -22,12 +24,12 @@ SAID = [("send", 1), ("send", 2), (34, 3), (30, 4), ("send", 5), (310, 6)]
 
 
 def connection(limit: int = 1 << 24) -> Connection:
-    return Connection(Frames(4), SendRun(1 << 22, 30_000), limit, LOCALHOST)
+    return Connection(FramePool(4), RunPool(1 << 22, 30_000), Limits(limit, IDLE_MS), UniqPrefix(1), LOCALHOST)
 
 
 def said_by(peer: Connection) -> list[tuple[object, int]]:
     found: list[tuple[object, int]] = []
-    for event in peer.events(UNIQ):
+    for event in peer.events():
         if isinstance(event, SendRun):
             found += [("send", event.batch.tag[i]) for i in range(event.count)]
         else:
@@ -37,16 +39,16 @@ def said_by(peer: Connection) -> list[tuple[object, int]]:
 
 def test_frames_given_whole_are_said_in_order():
     peer = connection()
-    peer.receive_data(b"".join(FRAMES))
+    peer.receive_data(b"".join(FRAMES), 0)
     assert said_by(peer) == SAID
-    assert not peer.receive_eof()
+    assert said_by(peer) == []
 
 
 def test_frames_given_byte_by_byte_are_said_in_order():
     peer = connection()
     found = []
     for byte in b"".join(FRAMES):
-        peer.receive_data(bytes((byte,)))
+        peer.receive_data(bytes((byte,)), 0)
         found += said_by(peer)
     assert found == SAID
 
@@ -59,7 +61,7 @@ def test_frames_given_in_any_pieces_are_said_in_order(sizes):
     pos = turn = 0
     while pos < len(data):
         size = sizes[turn % len(sizes)]
-        peer.receive_data(data[pos : pos + size])
+        peer.receive_data(data[pos : pos + size], 0)
         found += said_by(peer)
         pos += size
         turn += 1
@@ -68,23 +70,82 @@ def test_frames_given_in_any_pieces_are_said_in_order(sizes):
 
 def test_a_tail_waits_for_the_rest():
     peer = connection()
-    peer.receive_data(FRAMES[0] + FRAMES[1][:20])
+    peer.receive_data(FRAMES[0] + FRAMES[1][:20], 0)
     assert said_by(peer) == SAID[:1]
-    assert peer.receive_eof()
-    peer.receive_data(FRAMES[1][20:])
+    peer.receive_data(FRAMES[1][20:], 0)
     assert said_by(peer) == SAID[1:2]
 
 
 def test_more_frames_than_are_cut_at_a_time_are_all_said():
     peer = connection()
-    peer.receive_data(FRAMES[0] * 11)
+    peer.receive_data(FRAMES[0] * 11, 0)
     assert said_by(peer) == SAID[:1] * 11
+
+
+def test_run_and_frames_are_its_own_while_other_connections_of_the_door_go_on():
+    frames, runs, limits, uniq = FramePool(4), RunPool(1 << 22, 30_000), Limits(1 << 24, IDLE_MS), UniqPrefix(1)
+    one, other = (Connection(frames, runs, limits, uniq, LOCALHOST) for _ in range(2))
+    one.receive_data(FRAMES[0] * 2 + FRAMES[2], 0)
+    run = next(one.events())
+    other.receive_data(FRAMES[4] + FRAMES[3], 0)
+    assert said_by(other) == [SAID[4], SAID[3]]
+    assert [run.batch.tag[i] for i in range(run.count)] == [1, 1]
+    assert said_by(one) == SAID[2:3]
+
+
+def test_keys_of_runs_that_are_out_at_the_same_time_differ():
+    peer = connection()
+    keys = set()
+    for _ in range(3):
+        peer.receive_data(FRAMES[0] * 2, 0)
+        (run,) = peer.events()
+        keys |= {bytes(run.extra[run.uniq_start[i] : run.uniq_end[i]]) for i in range(run.count)}
+    assert len(keys) == 6
+
+
+def test_what_was_cut_off_a_run_comes_again():
+    peer = connection()
+    peer.receive_data(FRAMES[0] + FRAMES[4] + FRAMES[2], 0)
+    run = next(peer.events())
+    run.cut(1)
+    peer.unread(run)
+    run.release()
+    assert said_by(peer) == [SAID[4], SAID[2]]
+
+
+def test_nothing_is_said_after_the_end():
+    peer = connection()
+    peer.receive_data(FRAMES[0], 0)
+    peer.receive_eof()
+    assert said_by(peer) == []
+
+
+def test_answers_are_sent_once_and_none_to_a_one_way_request():
+    peer = connection()
+    peer.receive_data(request_frame(34, opaque=7) + request_frame(34, opaque=8, flag=2), 0)
+    for request in peer.events():
+        peer.answer(request, answer(request, 0))
+    frame = peer.data_to_send()
+    peer.receive_data(frame, 0)
+    assert said_by(peer) == [(0, 7)]
+    assert peer.data_to_send() == b""
+
+
+def test_peer_may_be_silent_for_as_long_as_the_limits_say():
+    peer = connection()
+    assert peer.next_deadline_ms() == 0
+    peer.handle_timer(500)
+    peer.receive_data(FRAMES[0], 1_200)
+    assert peer.next_deadline_ms() == 1_200 + IDLE_MS
+    peer.handle_timer(1_199 + IDLE_MS)
+    with pytest.raises(PeerSilentError):
+        peer.handle_timer(1_200 + IDLE_MS)
 
 
 def test_what_comes_before_a_malformed_frame_is_said_first():
     peer = connection()
-    peer.receive_data(FRAMES[2] + b"\xff" * 8)
-    events = peer.events(UNIQ)
+    peer.receive_data(FRAMES[2] + b"\xff" * 8, 0)
+    events = peer.events()
     assert next(events).opaque == 3
     with pytest.raises(FrameError):
         next(events)
@@ -92,16 +153,16 @@ def test_what_comes_before_a_malformed_frame_is_said_first():
 
 def test_a_header_that_is_none_is_the_protocol_error():
     peer = connection()
-    peer.receive_data(b"\x00\x00\x00\x06\x00\x00\x00\x02{}"[:10] + FRAMES[0])
+    peer.receive_data(b"\x00\x00\x00\x06\x00\x00\x00\x02{}"[:10] + FRAMES[0], 0)
     assert said_by(peer)[0] == (0, 0)
-    peer.receive_data(b"\x00\x00\x00\x06\x00\x00\x00\x02{x")
+    peer.receive_data(b"\x00\x00\x00\x06\x00\x00\x00\x02{x", 0)
     with pytest.raises(FrameError):
         said_by(peer)
 
 
 def test_a_frame_over_the_limit_is_the_protocol_error():
     peer = connection(1024)
-    peer.receive_data(FRAMES[1][:8])
+    peer.receive_data(FRAMES[1][:8], 0)
     with pytest.raises(FrameError):
         said_by(peer)
 
@@ -111,7 +172,7 @@ def test_any_bytes_are_said_or_the_protocol_error(pieces):
     peer = connection()
     try:
         for piece in pieces:
-            peer.receive_data(piece)
+            peer.receive_data(piece, 0)
             said_by(peer)
     except FrameError:
         return
@@ -124,7 +185,7 @@ def test_damaged_frames_are_said_or_the_protocol_error(data):
         stream[data.draw(st.integers(0, len(stream) - 1))] = data.draw(st.integers(0, 255))
     peer = connection()
     try:
-        peer.receive_data(bytes(stream))
+        peer.receive_data(bytes(stream), 0)
         said_by(peer)
     except FrameError:
         return

@@ -14,6 +14,7 @@ from gateway.rocketmq.send_run import (
     REFUSED_TIMED,
     RUN_MAX,
     SendRun,
+    UniqCounter,
 )
 from lmq.remoting.commands import HEADER_BINARY, HEADER_JSON, Command, encode_command
 from lmq.remoting.frames import Frames, cut_frames
@@ -176,7 +177,7 @@ def test_a_full_run_leaves_the_rest():
     frames = Frames()
     pos = cut_frames(data, 0, frames, 1 << 24)
     assert frames.count == RUN_MAX
-    run = SendRun(100, 100)
+    run = SendRun(100, 100, UniqCounter())
     run.begin(data, origin=b"", born_host=LOCALHOST, uniq_prefix=b"0" * 28)
     assert read_sends(frames, 0, run) == RUN_MAX
     cut_frames(data, pos, frames, 1 << 24)
