@@ -6,6 +6,8 @@ import socket
 import struct
 
 PORT_MAX = 65_535
+UNIX = "unix:"  # in front of a path, in place of HOST:PORT
+UNIX_HOST = "unix"  # stands for the host of who connects by a Unix socket
 UNKNOWN_HOST = b"\x00" * 8
 
 
@@ -24,7 +26,9 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def format_address(host: str, port: int) -> str:
-    """Return `HOST:PORT`, an IPv6 host in brackets."""
+    """Return `HOST:PORT`, an IPv6 host in brackets, or `unix:PATH` as it is."""
+    if host.startswith(UNIX):
+        return host
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

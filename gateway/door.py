@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from core.metrics import DoorMetrics
 from gateway.auth.recheck import Visitor
-from gateway.listen_settings import ListenSettings, TlsSettings, find_listens
+from gateway.listen_settings import ListenSettings, Network, TlsSettings, find_listens
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.settings import GatewaySettings
 
@@ -20,18 +20,25 @@ class Listen(NamedTuple):
 
     Args:
         name: What operators call it: the first word after `listening` when the gateway starts.
-        address: HOST:PORT, port 0 picks one.
+        address: HOST:PORT, port 0 picks one, or `unix:PATH`.
         tls: What it is secured by; None: it is not.
+        proxies: Who connects to it, and says for whom; empty: whoever likes.
+        websocket: The path of a WebSocket that carries the protocol; empty: nothing does.
     """
 
     name: str
     address: str
     tls: TlsSettings | None = None
+    proxies: tuple[Network, ...] = ()
+    websocket: str = ""
 
 
 def find_listening(name: str, setting: str | Sequence[ListenSettings]) -> list[Listen]:
     """Return the addresses of a setting `listen`, all of one name; none where it is off."""
-    return [Listen(name, entry.address, entry.tls) for entry in find_listens(setting)]
+    return [
+        Listen(name, entry.address, entry.tls, entry.proxies, getattr(entry, "websocket", ""))
+        for entry in find_listens(setting)
+    ]
 
 
 class Interval(NamedTuple):

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Tag
 
-from gateway.address import parse_address
+from gateway.address import UNIX, parse_address
 
 OFF = "off"
 TAGS = ("listen-text", "listen-list")  # of the two ways to write the setting, in pydantic's errors; no operator's words
 
 
+Network = IPv4Network | IPv6Network
+
+
 def find_address(listen: str) -> tuple[str, int] | None:
-    """Return host and port of an address, None for `off`.
+    """Return host and port of an address, None for `off`; of a Unix socket `unix:PATH` and 0.
 
     Raises:
         ValueError: It is neither.
     """
+    if listen.startswith(UNIX):
+        return listen, 0
     return None if listen == OFF else parse_address(listen)
 
 
@@ -28,8 +34,22 @@ def _check_address(text: str) -> str:
         address = find_address(text)
     except ValueError as error:
         raise ValueError("must be HOST:PORT (port 0 picks one) or off") from error
-    if address and ":" in address[0] and not text.startswith("["):
+    if address and ":" in address[0] and not text.startswith(("[", UNIX)):
         raise ValueError("an IPv6 host needs brackets: [::1]:1883")
+    if text == UNIX:
+        raise ValueError("must name a path: unix:/run/lmq/mqtt.sock")
+    return text
+
+
+def _check_network(text: str) -> str:
+    if text.startswith(UNIX):
+        raise ValueError("must be HOST:PORT (port 0 picks one) or off; a Unix socket is for MQTT and AMQP")
+    return text
+
+
+def _check_path(text: str) -> str:
+    if text and not text.startswith("/"):
+        raise ValueError("must be a path that begins with /, such as /mqtt")
     return text
 
 
@@ -40,6 +60,7 @@ def _check_listed(text: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(_check_address)]
+NetworkAddress = Annotated[Address, AfterValidator(_check_network)]
 
 
 class TlsSettings(BaseModel, frozen=True, extra="forbid"):
@@ -61,19 +82,42 @@ class TlsSettings(BaseModel, frozen=True, extra="forbid"):
 class ListenSettings(BaseModel, frozen=True, extra="forbid"):
     """One address of a list `listen`; an address without anything else may be written as text."""
 
-    address: Annotated[Address, AfterValidator(_check_listed)]  # HOST:PORT, port 0 picks one
+    address: Annotated[Address, AfterValidator(_check_listed)]  # HOST:PORT, port 0 picks one; or unix:PATH
     tls: TlsSettings | None = None  # none: what is sent can be read and changed on its way
+    proxies: tuple[Network, ...] = ()  # who connects here, and says by the PROXY protocol for whom: 10.0.0.0/8
 
     def __str__(self) -> str:
         """Return the address and what is special of it, in one line."""
-        return self.address if self.tls is None else f"{self.address} (tls {self.tls})"
+        special = [
+            f"{name} {_shown(getattr(self, name))}"
+            for name, field in type(self).model_fields.items()
+            if name != "address" and getattr(self, name) != field.default
+        ]
+        return f"{self.address} ({', '.join(special)})" if special else self.address
 
 
-LISTED = [*ListenSettings.model_fields, *(f"tls.{name}" for name in TlsSettings.model_fields)]
+class MqttListenSettings(ListenSettings, frozen=True, extra="forbid"):
+    """The same for MQTT."""
+
+    websocket: Annotated[str, AfterValidator(_check_path)] = (
+        ""  # the path of MQTT over WebSocket: /mqtt; empty: it is not
+    )
+
+
+def _shown(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+LISTED = [*MqttListenSettings.model_fields, *(f"tls.{name}" for name in TlsSettings.model_fields)]
 
 
 def _as_table(value: object) -> object:
     return {"address": value} if isinstance(value, str) else value
+
+
+def _check_on_network(entry: ListenSettings) -> ListenSettings:
+    _check_network(entry.address)
+    return entry
 
 
 def _kind(value: Any) -> str:  # noqa: ANN401 - whatever stands in the file
@@ -83,6 +127,19 @@ def _kind(value: Any) -> str:  # noqa: ANN401 - whatever stands in the file
 Listen = Annotated[
     Annotated[Address, Tag(TAGS[0])]
     | Annotated[tuple[Annotated[ListenSettings, BeforeValidator(_as_table)], ...], Tag(TAGS[1])],
+    Discriminator(_kind),
+]
+MqttListen = Annotated[
+    Annotated[Address, Tag(TAGS[0])]
+    | Annotated[tuple[Annotated[MqttListenSettings, BeforeValidator(_as_table)], ...], Tag(TAGS[1])],
+    Discriminator(_kind),
+]
+NetworkListen = Annotated[
+    Annotated[NetworkAddress, Tag(TAGS[0])]
+    | Annotated[
+        tuple[Annotated[ListenSettings, BeforeValidator(_as_table), AfterValidator(_check_on_network)], ...],
+        Tag(TAGS[1]),
+    ],
     Discriminator(_kind),
 ]
 

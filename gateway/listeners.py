@@ -1,51 +1,71 @@
-"""All addresses that the gateway's doors listen on, and what those with TLS are secured by."""
+"""All addresses that the gateway's doors listen on, and what carries the bytes of connections there."""
 
 from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable, Sequence
 
-from gateway.address import format_address, parse_address
+from gateway.address import format_address
 from gateway.door import Address, Door, Listen, find_listening
-from gateway.listen_settings import TlsSettings
+from gateway.listen_settings import TlsSettings, find_address
 from gateway.net.descriptors import Capacity
 from gateway.net.endpoint import Endpoint
 from gateway.net.listener import Listener
 from gateway.net.streams.layer import Layer
+from gateway.net.streams.proxy_header import ProxyHeader
 from gateway.net.streams.tls import TlsError, TlsFiles, TlsLayer, make_context
+from gateway.net.streams.websocket import WebSocketLayer
 from gateway.settings import GatewaySettings, SettingsError
 
 # What an address is told by where clients must use TLS: the name that URLs have for it.
 SECURE_NAMES = {"mqtt": "mqtts", "amqp": "amqps", "broker": "broker-tls", "namesrv": "namesrv-tls"}
 
 
-class Secured:
-    """TLS of one address; its certificates can be replaced, for connections that come from then on.
+class Carriage:
+    """What carries the bytes of connections to one address; certificates can be replaced, for those that come then.
 
     Raises:
         SettingsError: As `read`.
     """
 
-    def __init__(self, listen: Listen, tls: TlsSettings) -> None:
+    def __init__(self, listen: Listen) -> None:
         self._listen = listen
-        self._tls = tls
         self.context = self.read()
 
-    def read(self) -> ssl.SSLContext:
-        """Return what the files hold now.
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing does: the bytes are the socket's."""
+        return self.context is None and not self._listen.proxies and not self._listen.websocket
+
+    def read(self) -> ssl.SSLContext | None:
+        """Return what the files of certificates hold now, None where there are none.
 
         Raises:
             SettingsError: One cannot be used.
         """
+        listen = self._listen
+        if listen.tls is None:
+            return None
         try:
-            return make_context(_files(self._tls))
+            return make_context(_files(listen.tls))
         except TlsError as error:
-            raise SettingsError(f"tls of {self._listen.name} on {self._listen.address}: {error}") from error
+            raise SettingsError(f"tls of {listen.name} on {listen.address}: {error}") from error
 
     def make_layers(self, host: str) -> Sequence[Layer]:
-        """Return what carries the bytes of a new connection."""
-        del host
-        return [TlsLayer(self.context, is_optional=bool(self._tls.optional))]
+        """Return the layers of a new connection.
+
+        Raises:
+            StreamError: The host may not connect here.
+        """
+        listen = self._listen
+        layers: list[Layer] = []
+        if listen.proxies:
+            layers.append(ProxyHeader(host, listen.proxies))
+        if self.context is not None and listen.tls is not None:
+            layers.append(TlsLayer(self.context, is_optional=bool(listen.tls.optional)))
+        if listen.websocket:
+            layers.append(WebSocketLayer(listen.websocket))
+        return layers
 
 
 def _files(tls: TlsSettings) -> TlsFiles:
@@ -64,7 +84,7 @@ class Listeners:
     def __init__(self, capacity: Capacity) -> None:
         self._capacity = capacity
         self._listeners: list[Listener] = []
-        self._secured: list[Secured] = []
+        self._carriages: list[Carriage] = []
         self._bound: dict[str, list[tuple[str, Address]]] = {}  # by door, with the names that they are told by
 
     async def open(self, door: Door, endpoint: Endpoint) -> dict[str, Address]:
@@ -76,17 +96,19 @@ class Listeners:
         """
         first: dict[str, Address] = {}
         for listen in door.listens():
-            secured = None if listen.tls is None else Secured(listen, listen.tls)
-            layers = None if secured is None else secured.make_layers
+            carriage = Carriage(listen)
+            address = find_address(listen.address)
+            if address is None:
+                continue
             name = told_name(listen)
-            listener = Listener(name, endpoint, *parse_address(listen.address), layers)
+            layers = None if carriage.is_plain else carriage.make_layers
+            listener = Listener(name, endpoint, *address, layers, is_proxied=bool(listen.proxies))
             bound = await listener.start()
             first.setdefault(listen.name, bound)
             self.note(door.name, name, bound)
             self._listeners.append(listener)
             self._capacity.add(listener)
-            if secured is not None:
-                self._secured.append(secured)
+            self._carriages.append(carriage)
         return first
 
     def note(self, door: str, name: str, bound: Address) -> None:
@@ -106,18 +128,18 @@ class Listeners:
         bound = [entry for door in doors for entry in self._bound.get(door, [])]
         return [f"listening {name} {format_address(*address)}" for name, address in bound]
 
-    def read_certificates(self) -> list[ssl.SSLContext]:
+    def read_certificates(self) -> list[ssl.SSLContext | None]:
         """Return what new connections are to be secured by, for `use_certificates`; reads files.
 
         Raises:
             SettingsError: A certificate cannot be used; those in use are as before.
         """
-        return [secured.read() for secured in self._secured]
+        return [carriage.read() for carriage in self._carriages]
 
-    def use_certificates(self, contexts: Sequence[ssl.SSLContext]) -> None:
+    def use_certificates(self, contexts: Sequence[ssl.SSLContext | None]) -> None:
         """Secure new connections by these; those that are open keep theirs."""
-        for secured, context in zip(self._secured, contexts, strict=True):
-            secured.context = context
+        for carriage, context in zip(self._carriages, contexts, strict=True):
+            carriage.context = context
 
     def stop(self) -> None:
         """Accept no more; open connections stay."""
@@ -128,6 +150,8 @@ class Listeners:
 def told_name(listen: Listen) -> str:
     """Return the name that an address is told by."""
     is_secure = listen.tls is not None and not listen.tls.optional
+    if listen.websocket:
+        return "wss" if is_secure else "ws"
     return SECURE_NAMES.get(listen.name, listen.name) if is_secure else listen.name
 
 
@@ -144,5 +168,4 @@ def check_certificates(settings: GatewaySettings) -> None:
         ("namesrv", settings.rocketmq.namesrv),
     ):
         for listen in find_listening(name, setting):
-            if listen.tls is not None:
-                Secured(listen, listen.tls)
+            Carriage(listen)

@@ -21,7 +21,7 @@ from pydantic_settings.sources import EnvSettingsSource
 from core.cache_budget import CACHE_BYTES_MAX
 from core.settings import MIB, StoreSettings
 from gateway.address import PORT_MAX
-from gateway.listen_settings import LISTED, TAGS, Address, Listen
+from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkAddress, NetworkListen
 
 ENV_PREFIX = "LMQ_"
 _IN_LIST = re.compile(r".*?\.\d+\.")
@@ -69,7 +69,7 @@ def is_secret(field: FieldInfo) -> bool:
 class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     """The MQTT door."""
 
-    listen: Listen = "127.0.0.1:1883"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list, see `listen`
+    listen: MqttListen = "127.0.0.1:1883"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list, see `listen`
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0: as many as descriptors allow
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
     connect_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # from the first byte's chance to CONNECT
@@ -99,8 +99,8 @@ class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
 class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
     """The RocketMQ door; one process answers as name server and as broker."""
 
-    namesrv: Listen = "127.0.0.1:9876"  # the name server's HOST:PORT, or `off`; or a list
-    broker: Listen = "127.0.0.1:10911"  # the broker's HOST:PORT, or `off`; or a list
+    namesrv: NetworkListen = "127.0.0.1:9876"  # the name server's HOST:PORT, or `off`; or a list
+    broker: NetworkListen = "127.0.0.1:10911"  # the broker's HOST:PORT, or `off`; or a list
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0: as many as descriptors allow
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
     advertised_host: str = ""  # our host in routes, as clients can reach it; empty: where each one reached us
@@ -118,7 +118,7 @@ class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
 class AdminSettings(BaseModel, frozen=True, extra="forbid"):
     """The operator's door: HTTP API, metrics, health."""
 
-    listen: Address = "127.0.0.1:15672"  # HOST:PORT, port 0 picks one, `off` closes the door
+    listen: NetworkAddress = "127.0.0.1:15672"  # HOST:PORT, port 0 picks one, `off` closes the door
 
 
 class UserSettings(BaseModel, frozen=True, extra="forbid"):

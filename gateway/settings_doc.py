@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from gateway.listen_settings import ListenSettings, TlsSettings
+from gateway.listen_settings import MqttListenSettings, TlsSettings
 from gateway.settings import GatewaySettings, UserSettings
 from gateway.settings_changes import takes_effect
 
@@ -67,7 +67,7 @@ def settings_page() -> str:
         *_blocks(GatewaySettings, "", "gateway"),
         *_blocks(UserSettings, "auth.users.NAME.", "auth.users.NAME"),
         LISTEN_HEAD,
-        *_blocks(ListenSettings, "listen.", "listen"),
+        *_blocks(MqttListenSettings, "listen.", "listen"),
         *_blocks(TlsSettings, "listen.tls.", "listen.tls"),
     ]
     return "\n".join(parts)

@@ -11,6 +11,7 @@ from enum import Enum
 from functools import partial
 from typing import NamedTuple
 
+from gateway.address import UNIX_HOST
 from gateway.auth.check_threads import SlowWork
 from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.permissions import ALL, Permissions
@@ -216,8 +217,10 @@ class Authenticator:
 
 
 def is_loopback(peer: str) -> bool:
-    """Return whether `peer` (`HOST:PORT`) is on this machine."""
+    """Return whether `peer` (`HOST:PORT`, or `unix:0` by a Unix socket) is on this machine."""
     host = peer.rpartition(":")[0].strip("[]").partition("%")[0]
+    if host == UNIX_HOST:
+        return True
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -51,6 +51,13 @@ class Endpoint:
             self.note_refused(host, reason, reason)
         return not reason
 
+    def may_speak_for(self, host: str, peer: str) -> bool:
+        """Return whether `host` may have one more connection, which was let in without a host; else say why not."""
+        reason = self.limits.host_refusal(host)
+        if reason:
+            self.note_refused(peer, reason, reason)
+        return not reason
+
     def note_refused(self, peer: str, kind: str, reason: str) -> None:
         """Count a connection that is turned away, by its kind, and say so."""
         self.refused[kind] = self.refused.get(kind, 0) + 1

@@ -6,7 +6,12 @@ cdef class LayeredTransport(SocketTransport):
     cdef object _stack
     cdef long long _open_until_ms
     cdef bint _is_connected
+    cdef bint _is_handler_left
     cdef bint _is_taking
+    cdef bint _is_proxied
+    cdef object _local_address
+
+    cdef bint _enter(self, str host) except -1
 
     cdef _begin(self, str host)
 
@@ -18,7 +23,11 @@ cdef class LayeredTransport(SocketTransport):
 
     cdef bint _take(self, bytes data, long long now_ms) except -1
 
+    cdef bint _give(self, bytes data, long long now_ms) except -1
+
     cdef bytes _unwrap(self, object stack, bytes data)
+
+    cdef bint _note_peer(self, object peer) except -1
 
     cdef _send_said(self, object stack)
 

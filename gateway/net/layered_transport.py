@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from typing import cast
 
+from gateway.address import format_address, pack_host
 from gateway.net.endpoint import Endpoint
-from gateway.net.streams.layer import LayerFactory, StreamError
+from gateway.net.streams.layer import LayerFactory, Peer, StreamError
 from gateway.net.streams.stack import Stack
 from gateway.net.transport import SocketTransport
 
@@ -22,22 +24,39 @@ class LayeredTransport(SocketTransport):
     Args:
         endpoint: The door's.
         make_layers: Makes the layers.
+        is_proxied: A layer tells who the peer is; the limits of hosts are for them, not for the proxy.
     """
 
-    __slots__ = ("_is_connected", "_is_taking", "_make_layers", "_open_until_ms", "_stack")
+    __slots__ = (
+        "_is_connected",
+        "_is_handler_left",
+        "_is_proxied",
+        "_is_taking",
+        "_local_address",
+        "_make_layers",
+        "_open_until_ms",
+        "_stack",
+    )
 
-    def __init__(self, endpoint: Endpoint, make_layers: LayerFactory) -> None:
+    def __init__(self, endpoint: Endpoint, make_layers: LayerFactory, *, is_proxied: bool = False) -> None:
         super().__init__(endpoint)
         self._make_layers = make_layers
+        self._is_proxied = is_proxied
+        self._local_address: tuple[str, int] | None = None  # that a proxy was reached at
         self._stack: Stack | None = None  # while the layers change any byte
         self._open_until_ms = 0  # not 0: they are to be open by then
         self._is_connected = False  # there is or was a handler
+        self._is_handler_left = False  # the handler has more to do with what it was given
         self._is_taking = False  # a read is being handled: the peer's end is told after it
+
+    def _enter(self, host: str) -> bool:
+        return SocketTransport._enter(self, "" if self._is_proxied else host)
 
     def _begin(self, host: str) -> None:
         self._set_deadline()
         try:
-            self._stack = Stack(self._make_layers(host))
+            seen_by_python = cast("SocketTransport", self)  # its methods as objects, which C does not give
+            self._stack = Stack(self._make_layers(host), seen_by_python.is_share_over)
         except StreamError as error:
             self._refuse(error)
         self._endpoint.timer.watch(self)
@@ -61,11 +80,16 @@ class LayeredTransport(SocketTransport):
         return (self._stack is not None or self._handler is not None) and not self._close_until_ms
 
     def _take(self, data: bytes, now_ms: int) -> bool:
-        """Give the handler what the socket's bytes carry."""
-        if data and self._stack is not None:
-            data = self._unwrap(self._stack, data)
-            if not data:
-                return False
+        """Give the handler what the socket's bytes carry; without any go on, the handler first."""
+        stack = self._stack
+        if stack is not None and (data or (stack.has_more and not self._is_handler_left)):
+            data = self._unwrap(stack, data)
+            self._is_handler_left = len(data) > 0 and self._give(data, now_ms)
+        else:
+            self._is_handler_left = self._give(data, now_ms)
+        return self._is_handler_left or (stack is not None and stack.has_more)
+
+    def _give(self, data: bytes, now_ms: int) -> bool:
         if self._handler is None:
             return False
         self._is_taking = True
@@ -73,6 +97,11 @@ class LayeredTransport(SocketTransport):
             return SocketTransport._take(self, data, now_ms)
         finally:
             self._is_taking = False
+
+    def request_turn(self) -> None:
+        """Have the handler go on in a turn, before it is given more."""
+        self._is_handler_left = True
+        SocketTransport.request_turn(self)
 
     def _unwrap(self, stack: Stack, data: bytes) -> bytes:
         """Return what the socket's bytes carry; make the handler when the layers are open."""
@@ -84,12 +113,35 @@ class LayeredTransport(SocketTransport):
         self._send_said(stack)
         if stack.is_open and not self._is_connected:
             self._open_until_ms = 0
+            if not self._note_peer(stack.peer):
+                return b""
             self._is_connected = True
-            self.peer_name = stack.peer.name
             if stack.is_done:
                 self._stack = None
             self._connect()
         return data
+
+    def _note_peer(self, peer: Peer) -> bool:
+        """Take note of what the layers know of the peer; return whether it may stay."""
+        self.peer_name = peer.name
+        self._local_address = peer.local_address
+        if self._is_proxied and peer.address is None:
+            self.peer = f"via {self.peer}"  # not the proxy's own: who it is for is not known
+        if peer.address is not None:
+            self.peer = format_address(*peer.address)
+            self.peer_host = pack_host(*peer.address)
+            self._counted_host = host = peer.address[0]
+            if not self._endpoint.may_speak_for(host, self.peer):
+                self._counted_host = ""
+                self.end_reason = "too many of its host"
+                self.abort()
+                return False
+        return True
+
+    @property
+    def local_address(self) -> tuple[str, int]:
+        """The host and port that the peer reached us at, or the proxy in front."""
+        return self._local_address or SocketTransport.local_address.__get__(self)
 
     def _send_said(self, stack: Stack) -> None:
         """Send what the layers themselves have to say."""

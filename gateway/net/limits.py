@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gateway.net.descriptors import Capacity
 
+HOST_FULL = "host_connections_max"
+
 
 class ConnectionLimits:
     """Counts the open connections of one door. A maximum of 0 means as many as all doors share by `capacity`."""
@@ -23,20 +25,36 @@ class ConnectionLimits:
         self._host_count_max = host_count_max
 
     def refusal(self, host: str) -> str:
-        """Return why another connection of `host` is refused, or an empty text and count it."""
+        """Return why another connection of `host` is refused, or an empty text and count it.
+
+        Without a host it counts to no host; `host_refusal` counts it later.
+        """
         if self._count_max and self.count >= self._count_max:
             return "connections_max"
-        open_count = self._by_host.get(host, 0)
-        if self._host_count_max and open_count >= self._host_count_max:
-            return "host_connections_max"
+        if host and self._is_full(host):
+            return HOST_FULL
         if self._capacity is not None and not self._capacity.enter():
             return "descriptors"
-        self._by_host[host] = open_count + 1  # without a maximum too: one may be set while they are open
+        if host:
+            self._add(host)
         self.count += 1
         return ""
 
+    def host_refusal(self, host: str) -> str:
+        """Return why a connection that was let in without a host is refused, or an empty text and count it."""
+        if self._is_full(host):
+            return HOST_FULL
+        self._add(host)
+        return ""
+
+    def _is_full(self, host: str) -> bool:
+        return bool(self._host_count_max) and self._by_host.get(host, 0) >= self._host_count_max
+
+    def _add(self, host: str) -> None:
+        self._by_host[host] = self._by_host.get(host, 0) + 1  # without a maximum too: one may be set meanwhile
+
     def release(self, host: str) -> None:
-        """Forget a connection of `host` that was let in."""
+        """Forget a connection that was let in and counted to `host`, or without one."""
         self.count -= 1
         if self._capacity is not None:
             self._capacity.leave()

@@ -8,9 +8,11 @@ import logging
 import os
 import socket
 import struct
+from contextlib import suppress
+from pathlib import Path
 from typing import cast
 
-from gateway.address import format_address
+from gateway.address import UNIX, format_address
 from gateway.net.endpoint import Endpoint
 from gateway.net.layered_transport import LayeredTransport
 from gateway.net.streams.layer import LayerFactory
@@ -38,13 +40,21 @@ class Listener:
     """One listening address of a door, which may have several: `name` is what its setting and operators call it."""
 
     def __init__(
-        self, name: str, endpoint: Endpoint, host: str, port: int, make_layers: LayerFactory | None = None
+        self,
+        name: str,
+        endpoint: Endpoint,
+        host: str,
+        port: int,
+        make_layers: LayerFactory | None = None,
+        *,
+        is_proxied: bool = False,
     ) -> None:
         self._name = name
         self._endpoint = endpoint
         self._host = host
         self._port = port
         self._make_layers = make_layers
+        self._is_proxied = is_proxied
         self._servers: list[asyncio.Server] = []
         self._sockets: list[socket.socket] = []  # ours too: the kernel keeps who comes while no server listens
         self._resuming: asyncio.Task[None] | None = None
@@ -57,21 +67,29 @@ class Listener:
         """
         loop = asyncio.get_running_loop()
         try:
-            server = await loop.create_server(
-                self._connect, self._host or None, self._port, backlog=BACKLOG, reuse_address=True
-            )
+            if self._host.startswith(UNIX):
+                path = self._host.removeprefix(UNIX)
+                server = await loop.create_unix_server(self._connect, path, backlog=BACKLOG)
+            else:
+                server = await loop.create_server(
+                    self._connect, self._host or None, self._port, backlog=BACKLOG, reuse_address=True
+                )
         except OSError as error:
             address = format_address(self._host, self._port)
             raise ListenError(self._name, address, reason_of(error)) from error
         self._servers.append(server)
         self._sockets = [socket.socket(fileno=os.dup(listening.fileno())) for listening in server.sockets]
+        if self._host.startswith(UNIX):
+            return self._host, 0
         bound = self._sockets[0].getsockname()
         return str(bound[0]), int(bound[1])
 
     def _connect(self) -> asyncio.Protocol:
         if self._make_layers is None:
             return cast("asyncio.Protocol", SocketTransport(self._endpoint))
-        return cast("asyncio.Protocol", LayeredTransport(self._endpoint, self._make_layers))
+        return cast(
+            "asyncio.Protocol", LayeredTransport(self._endpoint, self._make_layers, is_proxied=self._is_proxied)
+        )
 
     def pause(self) -> None:
         """Accept no more until `resume`; who comes meanwhile waits."""
@@ -90,7 +108,8 @@ class Listener:
         while len(self._servers) < len(self._sockets):
             try:
                 listening = self._sockets[len(self._servers)].dup()
-                self._servers.append(await loop.create_server(self._connect, sock=listening, backlog=BACKLOG))
+                create = loop.create_unix_server if listening.family == socket.AF_UNIX else loop.create_server
+                self._servers.append(await create(self._connect, sock=listening, backlog=BACKLOG))
             except OSError as error:  # no descriptor again
                 LOGGER.warning("cannot accept again door=%s error=%s", self._name, reason_of(error))
                 await asyncio.sleep(RETRY_S)
@@ -111,10 +130,15 @@ class Listener:
         sockets, self._sockets = self._sockets, []
         for listening in sockets:
             listening.close()
+        if sockets and self._host.startswith(UNIX):
+            with suppress(OSError):
+                Path(self._host.removeprefix(UNIX)).unlink()
 
 
 def _backlog_of(listening: socket.socket) -> int:
-    """Return how many connections the kernel has ready for a socket that listens."""
+    """Return how many connections the kernel has ready for a socket that listens; 0 where it does not say."""
+    if listening.family == socket.AF_UNIX:
+        return 0
     info = listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
     (count,) = struct.unpack_from("=I", info, _UNACKED_AT)
     return int(count)

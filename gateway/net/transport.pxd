@@ -12,6 +12,7 @@ cdef class SocketTransport(Transport):
     cdef ConnectionHandler _handler
     cdef object _socket
     cdef PlainStream _stream
+    cdef str _counted_host
     cdef long long _close_until_ms
     cdef long long _end_until_ms
     cdef bytes _held
@@ -25,6 +26,8 @@ cdef class SocketTransport(Transport):
     cdef bint _is_read
     cdef long long _watched_at
     cdef public long long timer_slot
+
+    cdef bint _enter(self, str host) except -1
 
     cdef _begin(self, str host)
 

@@ -6,15 +6,16 @@ import asyncio
 import logging
 from typing import cast
 
-from gateway.address import UNKNOWN_HOST, format_address, pack_host
+from gateway.address import UNIX_HOST, UNKNOWN_HOST, format_address, pack_host
 from gateway.net.endpoint import Endpoint
 from gateway.net.protocol import ConnectionHandler, Transport
-from gateway.net.streams.plain import PlainStream, fileno_of
+from gateway.net.streams.plain import PlainStream, fileno_of, peer_of
 
 LOGGER = logging.getLogger(__name__)
 
 HIGH_WATER_BYTES = 256 * 1024
 LOW_WATER_BYTES = 64 * 1024
+LOOPBACK = "127.0.0.1"
 UNREAD_BYTES_MAX = 1024 * 1024  # of answers that the peer does not read; while more wait nothing is read from it
 LINGER_MS = 5_000  # a peer that reads nothing is not waited for longer when we close, nor one that sends no more
 
@@ -24,6 +25,7 @@ class SocketTransport(Transport):
 
     __slots__ = (
         "_close_until_ms",
+        "_counted_host",
         "_end_until_ms",
         "_endpoint",
         "_handler",
@@ -48,6 +50,7 @@ class SocketTransport(Transport):
         self._handler: ConnectionHandler | None = None
         self._socket: asyncio.Transport | None = None
         self._stream: PlainStream | None = None  # what sends by it
+        self._counted_host = ""  # that the limits know it by
         self._close_until_ms = 0  # not 0: closing, aborted at that moment
         self._end_until_ms = 0  # not 0: the peer sends no more; the handler has until then to close
         self._held = b""  # what a newcomer said first, until it is admitted
@@ -72,7 +75,7 @@ class SocketTransport(Transport):
     def local_address(self) -> tuple[str, int]:
         """The host and port that the peer reached us at."""
         name = self._socket.get_extra_info("sockname") if self._socket is not None else None
-        return (str(name[0]), int(name[1])) if name else ("", 0)
+        return (str(name[0]), int(name[1])) if isinstance(name, tuple) else ("", 0)
 
     # The loop calls these.
 
@@ -80,19 +83,23 @@ class SocketTransport(Transport):
         """Let the connection in, or turn it away when there are too many."""
         endpoint = self._endpoint
         self._socket = sock = cast("asyncio.Transport", transport)
-        peername = sock.get_extra_info("peername")
-        host, port = (str(peername[0]), int(peername[1])) if peername else ("", 0)
-        if not endpoint.may_enter(host):
+        host, port = peer_of(sock)
+        if not self._enter(host):
             self._socket = None
             sock.abort()
             return
         self.conn_id = endpoint.table.next_id()
-        self.peer = format_address(host, port)
-        self.peer_host = pack_host(host, port)
+        self.peer = format_address(host or UNIX_HOST, port)
+        self.peer_host = pack_host(host or LOOPBACK, port)
         self._stream = PlainStream(sock)
         sock.set_write_buffer_limits(HIGH_WATER_BYTES, LOW_WATER_BYTES)
         endpoint.table.add(self)
         self._begin(host)
+
+    def _enter(self, host: str) -> bool:
+        """Return whether the limits let it in, by its host."""
+        self._counted_host = host
+        return self._endpoint.may_enter(host)
 
     def _begin(self, host: str) -> None:
         """Have the door answer the peer, whose host is `host`, as soon as its bytes can reach the handler: now."""
@@ -230,7 +237,7 @@ class SocketTransport(Transport):
             stream.lose()
         self.is_writable = False
         endpoint.table.discard(self)
-        endpoint.limits.release(self.peer.rpartition(":")[0].strip("[]"))
+        endpoint.limits.release(self._counted_host)
         if handler is not None:
             try:
                 handler.on_closed(endpoint.clock.now_ms())

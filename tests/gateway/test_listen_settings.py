@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from gateway.listen_settings import ListenSettings, TlsSettings, find_address, find_listens
-from gateway.settings import MqttSettings
+from gateway.listen_settings import ListenSettings, MqttListenSettings, TlsSettings, find_address, find_listens
+from gateway.settings import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
 
 
 def test_one_address_is_text_and_off_is_none():
@@ -19,7 +19,7 @@ def test_one_address_is_text_and_off_is_none():
 def test_a_list_has_addresses_as_text_and_as_tables():
     listed = ["127.0.0.1:1883", {"address": "0.0.0.0:8883", "tls": {"certificate": "a.pem"}}]
     plain, secure = find_listens(MqttSettings(listen=listed).listen)
-    assert plain == ListenSettings(address="127.0.0.1:1883")
+    assert (plain.address, plain.tls) == ("127.0.0.1:1883", None)
     assert secure.tls == TlsSettings(certificate=Path("a.pem"))
     assert find_listens(MqttSettings(listen=[]).listen) == ()
 
@@ -29,6 +29,9 @@ def test_a_list_has_addresses_as_text_and_as_tables():
     [
         ("here", "must be HOST:PORT"),
         ("::1:1883", "an IPv6 host needs brackets"),
+        ("unix:", "must name a path"),
+        ([{"address": "h:1", "websocket": "mqtt"}], "begins with /"),
+        ([{"address": "h:1", "proxies": ["somewhere"]}], "not a valid"),
         (["off"], "an empty list closes the door"),
         ([{"address": "127.0.0.1:1", "tls": {}}], "Field required"),
         (
@@ -42,7 +45,26 @@ def test_what_is_no_address_is_refused(listen, said):
         MqttSettings(listen=listen)
 
 
+def test_unix_sockets_are_for_doors_whose_clients_know_them():
+    assert find_address("unix:/run/lmq.sock") == ("unix:/run/lmq.sock", 0)
+    assert MqttSettings(listen="unix:/a").listen == "unix:/a"
+    for refused in ({"namesrv": "unix:/a"}, {"broker": ["unix:/a"]}):
+        with pytest.raises(ValidationError, match="a Unix socket is for MQTT and AMQP"):
+            RocketmqSettings(**refused)
+    with pytest.raises(ValidationError, match="a Unix socket is for MQTT and AMQP"):
+        AdminSettings(listen="unix:/a")
+
+
+def test_websockets_are_for_mqtt():
+    assert MqttSettings(listen=[{"address": "h:1", "websocket": "/mqtt"}]).listen[0].websocket == "/mqtt"
+    with pytest.raises(ValidationError, match="websocket"):
+        AmqpSettings(listen=[{"address": "h:1", "websocket": "/mqtt"}])
+
+
 def test_addresses_are_told_in_one_line():
     tls = TlsSettings(certificate=Path("a.pem"), key=Path("b.pem"))
     assert str(ListenSettings(address="h:1")) == "h:1"
     assert str(ListenSettings(address="h:1", tls=tls)) == "h:1 (tls certificate=a.pem key=b.pem)"
+    entry = MqttListenSettings(address="unix:/a", websocket="/mqtt", proxies=["10.0.0.0/8", "::1"])
+    assert str(entry) == "unix:/a (proxies 10.0.0.0/8 ::1/128, websocket /mqtt)"
+    assert str(MqttListenSettings(**entry.model_dump())) == str(entry)

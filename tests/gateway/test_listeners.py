@@ -3,8 +3,12 @@ from __future__ import annotations
 import pytest
 
 from gateway.door import Listen
-from gateway.listen_settings import TlsSettings
-from gateway.listeners import Secured, check_certificates, told_name
+from gateway.listen_settings import ListenSettings, TlsSettings
+from gateway.listeners import Carriage, check_certificates, told_name
+from gateway.net.streams.layer import StreamError
+from gateway.net.streams.proxy_header import ProxyHeader
+from gateway.net.streams.tls import TlsLayer
+from gateway.net.streams.websocket import WebSocketLayer
 from gateway.settings import AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, SettingsError
 from tests.support.certificates import issue, server_files
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
@@ -77,18 +81,46 @@ async def test_certificates_are_read_again_all_or_none(tmp_path):
         "amqp": AmqpSettings(listen=[secure(certificate=second[0], key=second[1])]),
     }
     async with running_gateway(tmp_path / "data", **blocks) as gateway:
-        before = [secured.context for secured in gateway.listeners._secured]
+        before = [carriage.context for carriage in gateway.listeners._carriages]
         second[1].write_text("nothing")
         with pytest.raises(SettingsError, match="tls of amqp on"):
             await gateway.reload(make_settings(tmp_path / "data", **blocks))
-        assert [secured.context for secured in gateway.listeners._secured] == before
+        assert [carriage.context for carriage in gateway.listeners._carriages] == before
         issue(tmp_path / "second")
         await gateway.reload(make_settings(tmp_path / "data", **blocks))
-        after = [secured.context for secured in gateway.listeners._secured]
-        assert not {*before} & {*after}
+        after = [carriage.context for carriage in gateway.listeners._carriages]
+        assert not ({*before} & {*after}) - {None}
 
 
 def test_layers_are_made_for_each_connection():
-    secured = Secured(Listen("mqtt", ANY_PORT), tls())
-    (first,), (second,) = secured.make_layers("192.0.2.1"), secured.make_layers("192.0.2.1")
+    carriage = Carriage(Listen("mqtt", ANY_PORT, tls()))
+    (first,), (second,) = carriage.make_layers("192.0.2.1"), carriage.make_layers("192.0.2.1")
     assert first is not second
+
+
+@pytest.mark.asyncio
+async def test_mqtt_over_websocket_has_names_of_its_own(tmp_path):
+    listen = [{"address": ANY_PORT, "websocket": "/mqtt"}, {**secure(), "websocket": "/mqtt"}]
+    async with running_gateway(tmp_path, mqtt=MqttSettings(listen=listen)) as gateway:
+        assert [line.split()[1] for line in gateway.lines()][:2] == ["ws", "wss"]
+
+
+@pytest.mark.asyncio
+async def test_unix_sockets_are_told_by_their_path_and_are_gone_after_the_stop(tmp_path):
+    path = tmp_path / "mqtt.sock"
+    for _ in range(2):
+        async with running_gateway(tmp_path / "data", mqtt=MqttSettings(listen=f"unix:{path}")) as gateway:
+            assert gateway.lines()[0] == f"listening mqtt unix:{path}"
+            assert path.is_socket()
+        assert not path.exists()
+
+
+def test_layers_stand_on_one_another_as_the_bytes_come():
+    networks = ListenSettings(address="h:1", proxies=["10.0.0.0/8"]).proxies
+    carriage = Carriage(Listen("mqtt", ANY_PORT, tls(), networks, "/mqtt"))
+    kinds = [type(layer) for layer in carriage.make_layers("10.0.0.1")]
+    assert kinds == [ProxyHeader, TlsLayer, WebSocketLayer]
+    assert not carriage.is_plain
+    assert Carriage(Listen("mqtt", ANY_PORT)).is_plain
+    with pytest.raises(StreamError):
+        carriage.make_layers("192.0.2.1")

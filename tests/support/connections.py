@@ -170,10 +170,10 @@ class Site:
 
 
 @asynccontextmanager
-async def open_site(limits=None, clock=None, make_layers=None):
+async def open_site(limits=None, clock=None, make_layers=None, *, is_proxied=False, host="127.0.0.1"):
     """Yield a listening site; everything is closed at the end."""
     site = Site(limits or ConnectionLimits(), clock)
-    listener = Listener("test", site.endpoint, "127.0.0.1", 0, make_layers)
+    listener = site.listener = Listener("test", site.endpoint, host, 0, make_layers, is_proxied=is_proxied)
     site.address = await listener.start()
     site.timer.start(asyncio.get_running_loop())
     try:

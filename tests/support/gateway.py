@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from core.settings import FlushSettings, StoreSettings
-from gateway.address import parse_address
 from gateway.app import Gateway
+from gateway.listen_settings import find_address
 from gateway.settings import (
     AdminSettings,
     AmqpSettings,
@@ -56,6 +56,7 @@ class GatewayProcess:
 
     def start(self):
         """Start, and wait until it is ready."""
+        self.listening = {}  # the first address of each name
         ports = [part for door in self.doors for part in (f"--{door}", ANY_PORT)]
         self.process = subprocess.Popen(
             [
@@ -92,7 +93,7 @@ class GatewayProcess:
             word, _, rest = line.strip().partition(" ")
             if word == "listening":
                 door, _, address = rest.partition(" ")
-                self.listening[door] = parse_address(address)
+                self.listening.setdefault(door, find_address(address))
             elif word == "ready":
                 return
         self.process.wait()

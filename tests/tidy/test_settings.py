@@ -6,13 +6,15 @@ import re
 
 import pytest
 
-from gateway.listen_settings import ListenSettings, TlsSettings
+from gateway.listen_settings import MqttListenSettings, TlsSettings
 from gateway.settings import GatewaySettings, UserSettings, is_secret, walk_settings
 from tests.support.sources import PRODUCT_SOURCES, ROOT
 
 ABOUT = ("settings.py", "listen_settings.py", "settings_changes.py")  # they name each setting, and use none
 NAMES = [
-    name for model in (GatewaySettings, UserSettings, ListenSettings, TlsSettings) for name, _ in walk_settings(model)
+    name
+    for model in (GatewaySettings, UserSettings, MqttListenSettings, TlsSettings)
+    for name, _ in walk_settings(model)
 ]
 TEXT = "\n".join((ROOT / path).read_text() for path in PRODUCT_SOURCES if not path.endswith(ABOUT))
 

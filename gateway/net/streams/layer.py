@@ -32,12 +32,15 @@ class Layer:
 
     `is_open` says whether what is above may `send`; before that only the layer itself has something to say. A layer
     that `is_done` changes no byte from now on, and nothing need be asked of it. After `is_ended` the peer sends no
-    more.
+    more. A layer whose work grows with its input asks `is_over` at times whether others are to have their turn; then it
+    `has_more`, and goes on in the next `receive_data`, which may be of no bytes.
     """
 
     is_open = False
     is_done = False
     is_ended = False
+    has_more = False
+    is_over: Callable[[], bool] = staticmethod(lambda: False)
 
     def receive_data(self, data: bytes) -> bytes:
         """Take bytes from below; return those for above.

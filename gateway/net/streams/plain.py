@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 
 from gateway.net import socket_calls
@@ -67,3 +68,12 @@ def fileno_of(sock: asyncio.Transport) -> int:
     """Return the number of a socket of the loop's, -1 where it is closed."""
     found = sock.get_extra_info("socket")
     return -1 if found is None else int(found.fileno())
+
+
+def peer_of(sock: asyncio.Transport) -> tuple[str, int]:
+    """Return the host and port of who is at the other end; no host at a Unix socket, which has none."""
+    name = sock.get_extra_info("peername")
+    if isinstance(name, tuple):
+        return str(name[0]), int(name[1])
+    found = sock.get_extra_info("socket")
+    return ("" if found is not None and found.family == socket.AF_UNIX else "?"), 0

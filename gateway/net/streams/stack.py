@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gateway.net.streams.layer import Layer, Peer
 
@@ -12,12 +12,17 @@ class Stack:
 
     Args:
         layers: From the socket up, at least one.
+        is_over: Tells them whether others are to have their turn.
     """
 
-    __slots__ = ("_layers", "_said", "is_ended", "is_open", "peer")
+    __slots__ = ("_layers", "_said", "has_more", "is_ended", "is_open", "peer")
 
-    def __init__(self, layers: Sequence[Layer]) -> None:
+    def __init__(self, layers: Sequence[Layer], is_over: Callable[[], bool] | None = None) -> None:
         self._layers = list(layers)
+        if is_over is not None:
+            for layer in self._layers:
+                layer.is_over = is_over
+        self.has_more = False  # a layer left some of what it was given, for a call without bytes
         self._said: list[bytes] = []  # what layers have to say, as it goes to the socket
         self.is_open = False
         self.is_ended = False  # the peer sends no more
@@ -34,16 +39,18 @@ class Stack:
         Raises:
             StreamError: As a layer's.
         """
-        if self.is_ended:
+        if self.is_ended and not self.has_more:
             return b""
+        self.has_more = False
         for number, layer in enumerate(self._layers):
+            if not data and not layer.has_more:
+                continue
             try:
                 data = layer.receive_data(data)
             finally:
                 self._say(number, layer)
             self.is_ended = self.is_ended or layer.is_ended
-            if not data:
-                break
+            self.has_more = self.has_more or layer.has_more
         if not self.is_open:
             self._look_whether_open()
         return data

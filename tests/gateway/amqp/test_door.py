@@ -4,13 +4,14 @@ import pytest
 from pamqp import commands
 from pamqp.commands import Connection
 
+from gateway.door import Listen
 from gateway.settings import AmqpSettings, GatewaySettings
 from tests.support.amqp_door import AmqpWorld
 
 
 def test_door_has_one_address(tmp_path):
     world = AmqpWorld(tmp_path, listen="127.0.0.1:1")
-    assert world.amqp.listens() == [("amqp", "127.0.0.1:1", None)]
+    assert world.amqp.listens() == [Listen("amqp", "127.0.0.1:1")]
     world.close()
 
 

@@ -282,6 +282,9 @@ def test_open_ways_in_are_said():
         ("10.0.0.1:1", False),
         ("", False),
         ("host:1", False),
+        ("unix:0", True),
+        ("via 127.0.0.1:1", False),  # a proxy that does not say for whom
+        ("?:0", False),
     ],
 )
 def test_loopback_peers_are_known(peer, is_here):

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.door import Listen
 from gateway.settings import GatewaySettings, MqttSettings
 from tests.support import mqtt
 
 
 def test_door_has_one_address(make_world):
     world = make_world(listen="127.0.0.1:1")
-    assert world.door.listens() == [("mqtt", "127.0.0.1:1", None)]
+    assert world.door.listens() == [Listen("mqtt", "127.0.0.1:1")]
     assert world.door.intervals() == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import itertools
 import logging
 import os
@@ -13,10 +14,12 @@ import ssl
 import pytest
 
 from core.metrics import LoopMetrics
+from gateway.auth.authenticator import is_loopback
 from gateway.net.layered_transport import OPEN_MS
 from gateway.net.limits import ConnectionLimits
 from gateway.net.shares import READS_NS, Shares
 from gateway.net.streams.layer import StreamError
+from gateway.net.streams.proxy_header import ProxyHeader
 from gateway.net.streams.tls import TlsLayer, make_context
 from gateway.net.transport import HIGH_WATER_BYTES, UNREAD_BYTES_MAX
 from tests.support.certificates import authority_file, client_context, client_files, make_files
@@ -329,3 +332,114 @@ async def test_a_fleet_that_comes_at_once_waits_for_its_turn_and_none_is_late():
         writer.write(b"x")
         assert await reader.readexactly(1) == b"x"
         await close(writer)
+
+
+async def test_much_that_comes_in_small_pieces_lets_others_have_their_turn():
+    async with open_tls_site() as site:
+        moments = itertools.count(0, READS_NS)  # a share is over whenever it is asked
+        site.endpoint.shares = Shares(asyncio.get_running_loop().call_soon, LoopMetrics(), moments.__next__)
+        reader, writer = await connect(site)
+        site.prepare = lambda handler: None
+        for _ in range(2_000):
+            writer.transport.write(b"x")
+        assert await reader.readexactly(2_000) == b"x" * 2_000
+        (handler,) = site.handlers
+        assert handler.calls.count("data") > 10
+        writer.write(b"y")
+        writer.transport.close()
+        await handler.until("closed")
+        assert handler.received == b"x" * 2_000 + b"y"
+
+
+async def test_a_handler_that_asks_for_a_turn_gets_it_before_more_is_unpacked():
+    async with open_tls_site() as site:
+        reader, writer = await connect(site)
+        writer.write(b"x")
+        assert await reader.readexactly(1) == b"x"
+        (handler,) = site.handlers
+        handler.left = 2
+        handler.transport.request_turn()
+        writer.write(b"y")
+        assert await reader.readexactly(1) == b"y"
+        assert handler.calls == ["data", "on", "on", "data"]
+        await close(writer)
+
+
+# Who is behind a proxy
+
+TRUSTED = [ipaddress.ip_network("127.0.0.0/8")]
+
+
+def open_proxied_site(limits=None):
+    return open_site(limits, make_layers=lambda host: [ProxyHeader(host, TRUSTED)], is_proxied=True)
+
+
+def told(host, port=40_000):
+    return f"PROXY TCP4 {host} 192.0.2.99 {port} 1883\r\n".encode()
+
+
+async def test_a_peer_has_the_address_that_its_proxy_tells():
+    async with open_proxied_site() as site:
+        reader, writer = await site.connect()
+        writer.write(told("192.0.2.7") + b"hello")
+        assert await reader.readexactly(5) == b"hello"
+        transport = site.handlers[0].transport
+        assert transport.peer == "192.0.2.7:40000"
+        assert transport.peer_host == b"\xc0\x00\x02\x07\x00\x00\x9c\x40"
+        assert transport.local_address == ("192.0.2.99", 1883)
+        writer.write(b"more")
+        assert await reader.readexactly(4) == b"more"
+        writer.close()
+        await site.handlers[0].until("closed")
+
+
+async def test_limits_of_hosts_are_for_those_behind_the_proxy():
+    async with open_proxied_site(ConnectionLimits(host_count_max=1)) as site:
+        peers = []
+        for host in ("192.0.2.1", "192.0.2.2", "192.0.2.1"):
+            reader, writer = await site.connect()
+            writer.write(told(host) + b"x")
+            peers.append((reader, writer))
+        assert [await reader.readexactly(1) for reader, _ in peers[:2]] == [b"x", b"x"]
+        with contextlib.suppress(ConnectionResetError):
+            assert await peers[2][0].read() == b""
+        assert site.refused == {"host_connections_max": 1}
+        for _, writer in peers:
+            writer.close()
+        await until(lambda: not len(site.table))
+        reader, writer = await site.connect()
+        writer.write(told("192.0.2.1") + b"x")
+        assert await reader.readexactly(1) == b"x"
+        writer.close()
+
+
+async def test_who_does_not_say_for_whom_is_not_taken_for_somebody_on_this_machine():
+    async with open_proxied_site() as site:
+        reader, writer = await site.connect()
+        writer.write(b"PROXY UNKNOWN\r\nx")
+        assert await reader.readexactly(1) == b"x"
+        peer = site.handlers[0].transport.peer
+        assert peer.startswith("via 127.0.0.1:")
+        assert not is_loopback(peer)
+        writer.close()
+
+
+async def test_connections_by_a_unix_socket_are_of_this_machine(tmp_path):
+    path = tmp_path / "door.sock"
+    async with open_site(host=f"unix:{path}") as site:
+        assert site.address == (f"unix:{path}", 0)
+        reader, writer = await asyncio.open_unix_connection(path)
+        writer.write(b"hello")
+        assert await reader.readexactly(5) == b"hello"
+        transport = site.handlers[0].transport
+        assert transport.peer == "unix:0"
+        assert is_loopback(transport.peer)
+        assert transport.local_address == ("", 0)
+        site.listener.pause()
+        _, waiting = await asyncio.open_unix_connection(path)
+        waiting.write(b"x")
+        site.listener.resume()
+        await until(lambda: len(site.handlers) == 2)
+        for each in (writer, waiting):
+            each.close()
+        await until(lambda: not len(site.table))

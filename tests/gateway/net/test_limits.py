@@ -33,3 +33,13 @@ def test_maxima_that_are_set_later_count_who_is_in_already():
     assert limits.refusal("c") == "connections_max"
     limits.reload(0, 0)
     assert limits.refusal("a") == ""
+
+
+def test_a_connection_whose_host_is_told_later_counts_to_it_from_then_on():
+    limits = ConnectionLimits(host_count_max=1)
+    assert [limits.refusal("") for _ in range(3)] == ["", "", ""]
+    assert [limits.host_refusal(host) for host in "aab"] == ["", "host_connections_max", ""]
+    limits.release("")
+    limits.release("a")
+    assert limits.count == 1
+    assert limits.host_refusal("a") == ""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.door import Listen
 from gateway.rocketmq.store_host import pack_address
 from gateway.settings import GatewaySettings, RocketmqSettings
 from tests.support.rocketmq_door import DoorSite
@@ -9,7 +10,7 @@ from tests.support.rocketmq_door import DoorSite
 
 def test_broker_and_name_server_have_an_address_each(tmp_path):
     site = DoorSite(tmp_path / "d", RocketmqSettings(broker="[::1]:1", namesrv="off"))
-    assert site.door.listens() == [("broker", "[::1]:1", None)]
+    assert site.door.listens() == [Listen("broker", "[::1]:1")]
     site.close()
 
 

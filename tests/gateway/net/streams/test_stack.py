@@ -128,3 +128,23 @@ def test_nothing_is_heard_after_the_end():
     assert stack.receive_data(quoted(b"x", b"'")) == b"x"
     assert stack.is_ended
     assert stack.receive_data(quoted(b"y", b"'")) == b""
+
+
+def test_layers_that_left_something_go_on_without_bytes():
+    class Slow(Quoting):
+        def receive_data(self, data):
+            self.left = getattr(self, "left", b"") + data
+            given, self.left = self.left[:3], self.left[3:]
+            self.has_more = bool(self.left)
+            return super().receive_data(given)
+
+    asked = []
+    stack = Stack([Slow(b"'"), Quoting(b'"')], lambda: asked.append(1) or True)
+    got = stack.receive_data(b"'''" + quoted(b'"""' + quoted(b"hello", b'"'), b"'"))
+    rounds = 0
+    while stack.has_more:
+        got += stack.receive_data(b"")
+        rounds += 1
+    assert got == b"hello"
+    assert rounds > 5
+    assert stack._layers[0].is_over()

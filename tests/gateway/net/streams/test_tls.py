@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from hypothesis import given, settings, strategies as st
 
 from gateway.net.streams.layer import Peer, StreamError
-from gateway.net.streams.tls import TlsError, TlsLayer, common_name, make_context
+from gateway.net.streams.tls import RECORDS_AT_A_TIME, TlsError, TlsLayer, common_name, make_context
 from tests.support.certificates import authority_file, client_context, client_files, issue, make_files, server_files
 
 
@@ -86,6 +86,18 @@ def test_one_read_of_many_records_gives_one_piece():
     while part := client.read():
         got += part
     assert got == sent
+
+
+def test_many_small_records_are_taken_in_turns():
+    layer, client = connected()
+    layer.is_over = lambda: True
+    for _ in range(3 * RECORDS_AT_A_TIME + 1):
+        client.object.write(b"x")
+    got = [layer.receive_data(client.outgoing.read())]
+    while layer.has_more:
+        got.append(layer.receive_data(b""))
+    assert b"".join(got) == b"x" * (3 * RECORDS_AT_A_TIME + 1)
+    assert max(map(len, got)) == RECORDS_AT_A_TIME
 
 
 @pytest.mark.parametrize("version", VERSIONS)

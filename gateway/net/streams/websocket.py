@@ -1,0 +1,147 @@
+"""WebSocket: the stream's bytes in binary messages, whose borders mean nothing.
+
+Source: RFC 6455; MQTT 5.0, 6.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from wsproto import ConnectionType, WSConnection
+from wsproto.connection import ConnectionState
+from wsproto.events import (
+    AcceptConnection,
+    BytesMessage,
+    CloseConnection,
+    Event,
+    Ping,
+    RejectConnection,
+    Request,
+    TextMessage,
+)
+from wsproto.frame_protocol import CloseReason
+from wsproto.utilities import LocalProtocolError, RemoteProtocolError
+
+from gateway.net.streams.layer import Layer, StreamError
+
+KIND = "websocket"
+SUBPROTOCOLS = ("mqtt", "mqttv3.1")  # MQTT-6.0.0-3, and what clients of MQTT 3.1 say
+HEAD_END = b"\r\n\r\n"
+EVENTS_AT_A_TIME = 16  # each costs some 10 us, whatever is in it
+NOT_FOUND = 404
+BAD_REQUEST = 400
+
+
+class WebSocketLayer(Layer):
+    """The server's end of a WebSocket; extensions, such as compression, are not agreed to.
+
+    Args:
+        path: What the client has to ask for.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._connection = WSConnection(ConnectionType.SERVER)
+        self._said = bytearray()
+        self._tail = b""  # of the request as far as it came
+        self._is_asked = False  # it is whole
+
+    def receive_data(self, data: bytes) -> bytes:
+        """Take what came; return what binary messages carry, as far as it is there.
+
+        Raises:
+            StreamError: It is no WebSocket, not the one that is served here, or breaks its rules; the peer is told.
+        """
+        if data:
+            self._feed(data)
+        self.has_more = False
+        parts: list[bytes] = []
+        for count, event in enumerate(self._connection.events(), 1):
+            self._handle(event, parts)
+            if self.is_ended:
+                break
+            if count % EVENTS_AT_A_TIME == 0 and self.is_over():
+                self.has_more = True
+                break
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _feed(self, data: bytes) -> None:
+        """Give wsproto the bytes; what follows a request is kept until it is answered, for it would be lost."""
+        rest = b""
+        if not self._is_asked:
+            joined = self._tail + data
+            end = joined.find(HEAD_END)
+            self._is_asked = end >= 0
+            cut = end + len(HEAD_END) - len(self._tail) if self._is_asked else len(data)
+            data, rest = data[:cut], data[cut:]
+            self._tail = joined[1 - len(HEAD_END) :]
+        try:
+            self._connection.receive_data(data)
+        except RemoteProtocolError as error:
+            if error.event_hint is not None:
+                self._said += self._connection.send(error.event_hint)
+            raise StreamError(KIND, str(error).lower()) from error
+        if rest:
+            for event in self._connection.events():
+                self._handle(event, [])
+            self._connection.receive_data(rest)
+
+    def _handle(self, event: Event, parts: list[bytes]) -> None:
+        if isinstance(event, BytesMessage):
+            parts.append(bytes(event.data))
+        elif isinstance(event, Request):
+            self._answer(event)
+        elif isinstance(event, Ping):
+            self._said += self._connection.send(event.response())
+        elif isinstance(event, TextMessage):
+            self._fail(CloseReason.UNSUPPORTED_DATA, "a text message")
+        elif isinstance(event, CloseConnection):
+            if self._connection.state is ConnectionState.OPEN:
+                self._fail(event.code, event.reason or "a wrong frame")
+            if self._connection.state is ConnectionState.REMOTE_CLOSING:
+                self._said += self._connection.send(event.response())
+            self.is_ended = True
+
+    def _answer(self, request: Request) -> None:
+        """Let the client in, or not."""
+        if not self._is_asked:
+            self._reject(BAD_REQUEST, "lines of the request end without CR")
+        if request.target.partition("?")[0] != self._path:
+            self._reject(NOT_FOUND, f"no such path: {request.target[:100]!r}")
+        subprotocol = next((name for name in SUBPROTOCOLS if name in request.subprotocols), None)
+        if subprotocol is None:
+            self._reject(BAD_REQUEST, "the subprotocol mqtt is not offered")
+        self._said += self._connection.send(AcceptConnection(subprotocol=subprotocol))
+        self.is_open = True
+
+    def _reject(self, status: int, reason: str) -> None:
+        headers = [(b"content-length", b"0"), (b"connection", b"close")]
+        self._said += self._connection.send(RejectConnection(status_code=status, headers=headers))
+        raise StreamError(KIND, reason)
+
+    def _fail(self, code: int, reason: str) -> None:
+        self._said += self._connection.send(CloseConnection(code=code))
+        raise StreamError(KIND, reason.lower())
+
+    def send(self, data: bytes | bytearray | memoryview) -> bytes:
+        """Return the binary message that carries `data`.
+
+        Raises:
+            StreamError: The peer has closed.
+        """
+        try:
+            return self._connection.send(BytesMessage(data=bytes(data)))
+        except LocalProtocolError as error:
+            raise StreamError(KIND, "closed by the peer") from error
+
+    def close(self) -> None:
+        """Say that the WebSocket ends, as it should."""
+        if self.is_open:
+            with suppress(LocalProtocolError):  # it was said already
+                self._said += self._connection.send(CloseConnection(code=CloseReason.NORMAL_CLOSURE))
+
+    def data_to_send(self) -> bytes:
+        """Return answers to the request, to pings, and the end."""
+        said = bytes(self._said)
+        self._said.clear()
+        return said
