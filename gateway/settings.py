@@ -74,12 +74,14 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
     connect_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # from the first byte's chance to CONNECT
     packet_bytes_max: Annotated[int, Field(ge=1_024, le=268_435_460)] = 4_194_304  # largest packet that is taken
-    inflight_max: Annotated[int, Field(ge=1, le=32_767)] = 2_048  # QoS 1 messages sent and not yet acknowledged
+    inflight_max: Annotated[int, Field(ge=1, le=32_767)] = 2_048  # QoS 1 and 2 messages sent and not yet acknowledged
     # messages a slow QoS 0 subscriber may be behind, then drops
     lag_count_max: Annotated[int, Field(ge=0, le=1 << 62)] = 1_000_000
     subscription_count_max: Annotated[int, Field(ge=1)] = 10_000  # subscriptions of one session
     client_id_bytes_max: Annotated[int, Field(ge=23, le=16_384)] = 1_024  # longest client identifier that is taken
     session_expiry_s: Annotated[int, Field(ge=0)] = 0  # a persistent session without connection ends, 0 for never
+    # the longest keep-alive that MQTT 5 clients are let have, 0: they choose
+    keep_alive_max_s: Annotated[int, Field(ge=0, le=65_535)] = 0
 
 
 class AmqpSettings(BaseModel, frozen=True, extra="forbid"):

@@ -12,7 +12,7 @@ from core.metrics import DoorMetrics
 from gateway.auth.authenticator import Authenticator, Identity
 from gateway.auth.recheck import Visitor
 from gateway.mqtt.login import PROTOCOL
-from gateway.mqtt.session import Session
+from gateway.mqtt.session import NEVER, Session
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.subscribing import Subscribing
 
@@ -56,6 +56,7 @@ class Attachments:
         self._subscribing = subscribing
         self._authenticator = authenticator
         self._metrics = metrics
+        self.expiry_max_s = NEVER  # no session lives longer without a connection
         self._connections: dict[bytes, Attached] = {}  # by client identifier
 
     def __iter__(self) -> Iterator[Attached]:
@@ -79,12 +80,14 @@ class Attachments:
         if self._subscribing.is_leaving(client_id):
             return False
         session = self._sessions.find(client_id)
-        if session is not None and (is_clean or session.owner not in {None, b"", identity.user.encode()}):
-            self._subscribing.end_session(session)  # MQTT-3.1.2-6
+        if session is not None:
+            is_over = is_clean or self._sessions.is_expired(session, now_ms, self.expiry_max_s)
+            if is_over or session.owner not in {None, b"", identity.user.encode()}:
+                self._subscribing.end_session(session)  # MQTT-3.1.2-6
         return not self._subscribing.is_leaving(client_id)
 
-    def attach(self, connection: Attached, client_id: bytes, identity: Identity, *, is_clean: bool) -> Attachment:
-        """Give a new connection the session of its client, after `make_way`.
+    def attach(self, connection: Attached, client_id: bytes, identity: Identity, expiry_s: int) -> Attachment:
+        """Give a new connection the session of its client, after `make_way`; it lives on for `expiry_s` afterwards.
 
         A subscription that the user may not have any more is ended.
         """
@@ -94,9 +97,9 @@ class Attachments:
         is_present = session is not None
         denied: list[bytes] = []
         if session is None:
-            session = self._sessions.create(client_id, user, is_persistent=not is_clean)
+            session = self._sessions.create(client_id, user, expiry_s)
         else:
-            self._sessions.note_online(session, user)
+            self._sessions.note_online(session, user, expiry_s)
             denied = self._subscribing.end_denied(session, identity.may)
         self._metrics.sessions = len(self._sessions)
         return Attachment(session, is_present, denied)
@@ -111,7 +114,7 @@ class Attachments:
     def detach(self, session: Session, now_ms: int) -> None:
         """Take a session from its connection: a clean one ends, a durable one waits."""
         del self._connections[session.client_id]
-        if session.is_persistent:
+        if session.is_persistent and session.expiry_s:
             self._sessions.note_idle(session, now_ms)
             self._subscribing.pause(session)
         else:

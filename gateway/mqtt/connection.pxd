@@ -27,6 +27,7 @@ cdef class MqttConnection:
     cdef long long _patience_ms
     cdef long long _last_data_ms
     cdef bint _is_held
+    cdef bint _was_let_in
     cdef bytes _late
     cdef bytearray _out
 
@@ -43,7 +44,7 @@ cdef class MqttConnection:
     @cython.locals(reader=PacketReader)
     cdef _take_packet(self, int found)
 
-    cpdef accept(self, long long now_ms)
+    cpdef accept(self, long long now_ms, long long keep_alive_s=*)
 
     cpdef stop(self)
 

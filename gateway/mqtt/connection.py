@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.mqtt.answers import PINGRESP_BYTES, encode_connack
+from gateway.mqtt.answers import PINGRESP_BYTES, Items, encode_connack, encode_disconnect
 from gateway.mqtt.codec import (
     ACKS,
     MORE,
@@ -13,17 +13,20 @@ from gateway.mqtt.codec import (
     PUBLISHES,
     PacketReader,
 )
-from gateway.mqtt.errors import ConnectTimeoutError, KeepAliveTimeoutError, ProtocolViolationError
+from gateway.mqtt.errors import ConnectTimeoutError, KeepAliveTimeoutError, MqttError, ProtocolViolationError
 from gateway.mqtt.events import Event, PingRun, PublishRun, RunPool, make_ack_run, make_publish_run
 from gateway.mqtt.packets import (
     CONNECT,
     CONNECT_BYTES_MAX,
     DISCONNECT,
+    HEAD_OF_5,
+    LEVEL_5,
     OLD_LEVEL,
     Connect,
     decode_packet,
 )
-from gateway.mqtt.reason_codes import ConnectCode
+from gateway.mqtt.properties import Property
+from gateway.mqtt.reason_codes import REASON_BY_CONNECT_CODE, ConnectCode, ReasonCode
 from gateway.mqtt.states import State, Step, follow
 
 _MORE = MORE
@@ -35,6 +38,8 @@ _NEW = int(State.NEW)
 _LOGIN = int(State.LOGIN)
 _OPEN = int(State.OPEN)
 _NEVER = -1
+TOPIC_ALIAS_MAX = 32  # that a client may use: topics of 16 KiB are half a megabyte then
+REASON_BYTES_MAX = 256  # of the text that a DISCONNECT gives
 _STEPS = {CONNECT: Step.CONNECT, DISCONNECT: Step.DISCONNECT}  # by packet type; any other is a PACKET
 
 
@@ -63,6 +68,7 @@ class MqttConnection:
         self._patience_ms = 0  # one and a half times the keep-alive, 0 for none
         self._last_data_ms = 0
         self._is_held = False
+        self._was_let_in = False
         self._late = b""  # came while the login was waited for
         self._out = bytearray()
 
@@ -103,7 +109,7 @@ class MqttConnection:
         if self.state == _OPEN:
             raise KeepAliveTimeoutError("MQTT-3.1.2-24", f"nothing heard for {now_ms - self._last_data_ms} ms")
         if self.state == _LOGIN:
-            self._out += encode_connack(ConnectCode.SERVER_UNAVAILABLE, session_present=False)
+            self.say_no(ConnectCode.SERVER_UNAVAILABLE)
             raise ConnectTimeoutError("MQTT-3.1.4-1", "the login takes too long")
         raise ConnectTimeoutError("MQTT-3.1.4-1", "no CONNECT in time")
 
@@ -170,7 +176,13 @@ class MqttConnection:
         if found == _PINGS:
             self._out += PINGRESP_BYTES * reader.columns.ping_count
             return PingRun(reader.columns.ping_count)
-        event = decode_packet(reader.packet_type, reader.take_body())
+        body = reader.take_body()
+        try:
+            event = decode_packet(reader.packet_type, body, self.level)
+        except MqttError as error:
+            if reader.packet_type == CONNECT and body.startswith(HEAD_OF_5):
+                self._out += encode_connack(error.code, session_present=False, level=LEVEL_5)
+            raise
         if isinstance(event, Connect):
             self._note_connect(event)
         if state == State.OVER:
@@ -187,14 +199,35 @@ class MqttConnection:
 
     # What the handler says
 
-    def accept(self, now_ms: int) -> None:
-        """The client is let in: its packets are taken, and its keep-alive begins."""
+    def accept(self, now_ms: int, keep_alive_s: int = -1) -> None:
+        """The client is let in: its packets are taken, and its keep-alive, or another in its place, begins."""
         self.state = follow(self.state, Step.ACCEPT)
+        if keep_alive_s >= 0:
+            self._keep_alive_s = keep_alive_s
+        self._was_let_in = True
         self._reader.is_old = self.level == OLD_LEVEL
+        self._reader.level = self.level
+        self._reader.alias_max = TOPIC_ALIAS_MAX if self.level == LEVEL_5 else 0
         self._reader.packet_bytes_max = self._packet_bytes_max
         self._deadline_ms = _NEVER
         self._last_data_ms = now_ms
         self._patience_ms = self._keep_alive_s * 1500
+
+    def say_welcome(self, *, session_present: bool, properties: Items) -> None:
+        """Answer a CONNECT."""
+        self._out += encode_connack(0, session_present=session_present, level=self.level, properties=properties)
+
+    def say_no(self, code: ConnectCode, reason: ReasonCode | None = None) -> None:
+        """Refuse a CONNECT; a client of MQTT 5 is told the reason, which mostly follows from the code."""
+        is_5 = self.level == LEVEL_5
+        told = (reason or REASON_BY_CONNECT_CODE[code]) if is_5 else code
+        self._out += encode_connack(told, session_present=False, level=self.level)
+
+    def say_why(self, code: ReasonCode, text: str = "") -> None:
+        """Tell a client of MQTT 5 that was let in why its connection ends."""
+        if self.level == LEVEL_5 and self._was_let_in:
+            reason = text.encode()[:REASON_BYTES_MAX]
+            self._out += encode_disconnect(code, [(Property.REASON, reason)] if reason else ())
 
     def stop(self) -> None:
         """Take nothing more from the peer and run no deadline."""

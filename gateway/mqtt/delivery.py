@@ -11,7 +11,6 @@ from itertools import takewhile
 from core.broker import Broker
 from core.lmq.retained import filter_matches
 from core.message import FLAG_QOS_MASK, StoredBatch
-from core.metrics import DoorMetrics
 from gateway.auth.permissions import Permissions
 from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, make_walk
 from gateway.mqtt.catch_up import CatchUp, CatchUps
@@ -36,16 +35,9 @@ class Delivery(Desk):
     """All deliveries of a door. It is itself the broker's reader for those behind."""
 
     def __init__(
-        self,
-        broker: Broker,
-        limits: Limits,
-        places: PlacesLike,
-        catch_ups: CatchUps,
-        exact: ExactJournal,
-        *,
-        metrics: DoorMetrics,
+        self, broker: Broker, limits: Limits, places: PlacesLike, catch_ups: CatchUps, exact: ExactJournal
     ) -> None:
-        super().__init__(broker, limits, places, exact, metrics)
+        super().__init__(broker, limits, places, exact, broker.metrics.door("mqtt"))
         self.catch_ups = catch_ups
         self.now_ms = 0  # when the turn under way is
         self._one = StoredBatch(1)
@@ -221,8 +213,7 @@ class Delivery(Desk):
 
     def on_ready(self, now_ms: int) -> bool:
         """Run those who wait for a turn; called by the broker."""
-        sent = 0
-        runs = 0
+        sent = runs = 0
         self.now_ms = now_ms
         while self._waiting and sent < TURN_BYTES_MAX and runs < TURN_RUNS_MAX:
             item = self._waiting.popleft()
@@ -331,6 +322,8 @@ class Delivery(Desk):
             if number >= backlog.resend_until:
                 backlog.resend_from = backlog.resend_until
                 return 0
+            if session.receive_max and number - window.tail >= session.receive_max:
+                return 0  # an acknowledgement wakes it
             if window.state_of(number) == EXACT_RECEIVED:
                 backlog.resend_from = number + 1
                 return self._send_release(session, number)
@@ -364,6 +357,8 @@ class Delivery(Desk):
             return int(catch_up is not None and self._read_retained(window.offset_of(number), catch_up.topic_filter))
         batch = self.batch
         offset = window.offset_of(number)
+        if session.receive_max:
+            until = min(until, window.tail + session.receive_max)
         wanted = window.run_length(number, min(BATCH_COUNT_MAX, until - number))
         self.broker.read(subscription.queue_ref, offset, batch, wanted, READ_BYTES_MAX)
         count = 0

@@ -13,6 +13,7 @@ from gateway.mqtt.handler import MqttHandler
 from gateway.mqtt.login import PROTOCOL
 from gateway.mqtt.restoring import restore_exact, restore_retained
 from gateway.mqtt.services import MqttServices
+from gateway.mqtt.session import NEVER
 from gateway.net.protocol import Transport
 from gateway.settings import GatewaySettings, MqttSettings
 
@@ -73,6 +74,7 @@ class MqttDoor(MqttServices, Door):
         self.delivery.inflight_max = settings.mqtt.inflight_max
         self.delivery.lag_count_max = settings.mqtt.lag_count_max
         self.subscribing.count_max = settings.mqtt.subscription_count_max
+        self.attachments.expiry_max_s = settings.mqtt.session_expiry_s or NEVER
 
     def listens(self) -> list[Listen]:
         """Return the door's one address."""
@@ -82,15 +84,14 @@ class MqttDoor(MqttServices, Door):
         """Nothing to do: clients are told no address."""
 
     def intervals(self) -> list[Interval]:
-        """Nothing to do: deadlines of connections are the coarse timer's."""
-        return []
+        """Wills that are delayed are looked at each second; deadlines of connections are the coarse timer's."""
+        return [Interval(1_000, self.wills.publish_due)]
 
     def tend(self, now_ms: int) -> None:
         """End durable sessions that nobody has come back to in time."""
-        if self.settings.session_expiry_s:
-            for session in self.sessions.find_idle(now_ms - 1000 * self.settings.session_expiry_s):
-                LOGGER.info("session expired client=%r", session.client_id)
-                self.subscribing.end_session(session)
+        for session in self.sessions.find_expired(now_ms, self.attachments.expiry_max_s):
+            LOGGER.info("session expired client=%r", session.client_id)
+            self.subscribing.end_session(session)
 
     def read_departed(self) -> None:
         """Let the connections end that are held back, and whose peers are gone."""

@@ -1,32 +1,16 @@
 import cython
 
-from core.message cimport PublishBatch
-from gateway.auth.permissions cimport Permissions
 from gateway.mqtt.connection cimport MqttConnection
+from gateway.mqtt.conversation cimport Conversation
 from gateway.mqtt.events cimport AckRun, PingRun, PublishRun
 from gateway.mqtt.services cimport MqttServices
-from gateway.mqtt.session cimport Session
-from gateway.net.protocol cimport ConnectionHandler, Transport
+from gateway.net.protocol cimport Transport
 
 cdef int _LOGIN
 
 
-cdef class MqttHandler(ConnectionHandler):
-    cdef public Transport transport
-    cdef public Session session
-    cdef MqttServices _door
-    cdef readonly MqttConnection _connection
-    cdef Permissions _may
-    cdef object _attempt
+cdef class MqttHandler(Conversation):
     cdef bint _has_ended
-    cdef object _denials
-    cdef bytes _origin
-    cdef readonly object identity
-    cdef object _will
-    cdef object _entering
-    cdef object _steps
-    cdef list _answers
-    cdef Py_ssize_t _unkept
 
     cpdef bint on_data(self, bytes data, long long now_ms) except -1
 
@@ -40,10 +24,3 @@ cdef class MqttHandler(ConnectionHandler):
     cdef bint _act(self, long long now_ms) except -1
 
     cpdef next_deadline_ms(self)
-
-    @cython.locals(door=MqttServices, batch=PublishBatch, count=Py_ssize_t, acks=bytes)
-    cdef _publish(self, PublishRun run, long long now_ms)
-
-    cpdef _send_acks(self, bytes acks)
-
-    cdef _acknowledge(self, AckRun run)

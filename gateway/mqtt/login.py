@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 
 from gateway.auth.authenticator import Credentials, Refusal
-from gateway.mqtt.packets import OLD_LEVEL, Connect
+from gateway.mqtt.packets import LEVEL_5, OLD_LEVEL, Connect
 from gateway.mqtt.reason_codes import ConnectCode
 
 PROTOCOL = "mqtt"
@@ -20,7 +20,7 @@ def check_client_id(connect: Connect, bytes_max: int) -> tuple[ConnectCode, byte
     """Return whether the client identifier is taken, and the one that the client has from now on."""
     client_id = connect.client_id
     if not client_id:
-        if not connect.is_clean or connect.level == OLD_LEVEL:  # MQTT-3.1.3-8
+        if connect.level != LEVEL_5 and (not connect.is_clean or connect.level == OLD_LEVEL):  # MQTT-3.1.3-8
             return ConnectCode.IDENTIFIER_REJECTED, client_id
         return ConnectCode.ACCEPTED, b"lmq-" + secrets.token_hex(8).encode()
     if len(client_id) > bytes_max:

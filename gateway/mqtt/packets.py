@@ -48,8 +48,9 @@ CONNECT_BYTES_MAX = 2 + 6 + 4 + 5 * 65_537 + 2 * (PROPERTIES_BYTES_MAX + 3)
 
 OLD_LEVEL = 3  # MQTT 3.1
 LEVEL_5 = 5  # MQTT 5
-LEVELS_BY_PROTOCOL = {b"MQTT": (4,), b"MQIsdp": (OLD_LEVEL,)}  # the levels that are spoken here
+LEVELS_BY_PROTOCOL = {b"MQTT": (4, LEVEL_5), b"MQIsdp": (OLD_LEVEL,)}  # the levels that are spoken here
 
+HEAD_OF_5 = b"\x00\x04MQTT\x05"  # what the body of a CONNECT of MQTT 5 begins with
 _PACKET_ID_BYTES = 2
 _RESERVED_FLAG = 0x01
 _CLEAN_FLAG = 0x02

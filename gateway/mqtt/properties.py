@@ -6,7 +6,7 @@ packets, and wills, carry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -107,6 +107,13 @@ class Properties:
     def number(self, name: Property, default: int) -> int:
         """Return a number, or what it is where the packet does not say."""
         return self.numbers.get(name, default)
+
+    def items(self) -> Iterator[tuple[Property, Value]]:
+        """Give all of them, as `encode_properties` takes them."""
+        yield from self.numbers.items()
+        yield from self.texts.items()
+        for pair in self.users:
+            yield Property.USER, pair
 
 
 NO_PROPERTIES = Properties({}, {})

@@ -15,6 +15,7 @@ cdef int _LEVEL_5
 cdef int _EXACT
 cdef int _QOS_MASK
 cdef int _NOT_AUTHORIZED
+cdef int _QUOTA_EXCEEDED
 cdef int _NOT_FOUND
 cdef int _PUBCOMP_FIRST
 
@@ -34,6 +35,9 @@ cdef class Publishing:
     cpdef bytes publish_run(
         self, PublishRun run, bytes origin, Transport transport, Session session, Permissions may, long long now_ms
     )
+
+    @cython.locals(columns=RunColumns, batch=PublishBatch, taken=set, i=Py_ssize_t)
+    cpdef bytes refuse_run(self, PublishRun run, Session session)
 
     @cython.locals(taken=set, released=list, i=Py_ssize_t, packet_id=int)
     cpdef bytes release_run(self, RunColumns columns, Session session)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.broker import Broker
 from core.cache_budget import Cache
-from core.message import FLAG_BARE, FLAG_MARK, FLAG_QOS_MASK, FLAG_RETAIN, PublishBatch, Route
+from core.message import FLAG_BARE, FLAG_EXPIRES, FLAG_MARK, FLAG_QOS_MASK, FLAG_RETAIN, PublishBatch, Route
 from core.metrics import DoorMetrics
 from core.properties import encode_origin
 from gateway.auth.permissions import Permissions
@@ -12,7 +12,9 @@ from gateway.mqtt.columns import RunColumns, encode_acks, encode_id_packets
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.events import PublishRun
 from gateway.mqtt.exact import ExactJournal
-from gateway.mqtt.packets import LEVEL_5
+from gateway.mqtt.packets import LEVEL_5, Will
+from gateway.mqtt.properties import Property, encode_properties, read_varint
+from gateway.mqtt.publish_properties import PublishProperties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import StoredWill
@@ -24,6 +26,7 @@ _LEVEL_5 = LEVEL_5
 _EXACT = 2
 _QOS_MASK = FLAG_QOS_MASK
 _PUBCOMP_FIRST = 0x70
+_QUOTA_EXCEEDED = int(ReasonCode.QUOTA_EXCEEDED)
 _NOT_FOUND = int(ReasonCode.PACKET_IDENTIFIER_NOT_FOUND)
 _NOT_AUTHORIZED = int(ReasonCode.NOT_AUTHORIZED)
 
@@ -82,6 +85,16 @@ class Publishing:
         metrics.bytes_in += columns.body_bytes
         if fault is not None:
             raise fault
+        return encode_acks(columns, batch.count)
+
+    def refuse_run(self, run: PublishRun, session: Session) -> bytes:
+        """Take none of a run, because the room on the disk is low; return what says so."""
+        columns = run.columns
+        batch = columns.batch
+        taken = session.taken
+        for i in range(batch.count):
+            columns.codes[i] = 0 if taken is not None and batch.tag[i] in taken else _QUOTA_EXCEEDED
+        self._metrics.refuse("quota_exceeded", batch.count)
         return encode_acks(columns, batch.count)
 
     def release_run(self, columns: RunColumns, session: Session) -> bytes:
@@ -176,6 +189,20 @@ class Publishing:
             check_topic(topic)
             self._checked.put(topic, True)  # noqa: FBT003 - the value says nothing
 
+    @staticmethod
+    def _add_properties(batch: PublishBatch, will: Will) -> None:
+        block = _published_properties(will)
+        reader = PublishProperties()
+        if not block or reader.read(block, 0, len(block)):  # too large ones are left out
+            batch.flag[0] |= FLAG_BARE
+            batch.extra_start[0] = batch.extra_end[0] = 0
+            return
+        extra = bytearray(reader.extra_bytes_max(len(block)))
+        batch.extra_start[0] = 0
+        batch.extra_end[0] = reader.write_extra(block, len(block), extra, 0)
+        batch.extra = extra
+        batch.flag[0] |= FLAG_EXPIRES if reader.expiry_s >= 0 else 0
+
     def publish_will(self, stored: StoredWill, now_ms: int) -> None:
         """Publish a will that its client may publish."""
         will = stored.will
@@ -190,10 +217,17 @@ class Publishing:
         batch.route_index[0] = 0
         batch.body_start[0] = 0
         batch.body_end[0] = len(will.body)
-        batch.flag[0] = FLAG_MARK | FLAG_BARE | will.qos | (FLAG_RETAIN if will.is_retained else 0)
+        batch.flag[0] = FLAG_MARK | will.qos | (FLAG_RETAIN if will.is_retained else 0)
+        self._add_properties(batch, will)
         batch.retained_count = int(will.is_retained)
         self._broker.publish_batch(batch, now_ms)
         batch.clear()
+
+
+def _published_properties(will: Will) -> bytes:
+    """Return the properties that a will is published with, as they stand in a PUBLISH behind their length."""
+    encoded = encode_properties([item for item in will.properties.items() if item[0] != Property.WILL_DELAY])
+    return encoded[read_varint(encoded, 0)[1] :]
 
 
 def _note_codes(columns: RunColumns) -> None:

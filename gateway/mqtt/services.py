@@ -12,6 +12,7 @@ from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.events import RunPool
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.publishing import Publishing
+from gateway.mqtt.session import NEVER
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.subscribing import Subscribing
 from gateway.mqtt.wills import Wills
@@ -42,7 +43,7 @@ class MqttServices:
         catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
         self.exact = ExactJournal(broker.journal("mqtt_exact"))
         self.sessions = SessionTable(broker.table, places, catch_ups, self.exact, broker.when_kept)
-        self.delivery = Delivery(broker, settings, places, catch_ups, self.exact, metrics=self.metrics)
+        self.delivery = Delivery(broker, settings, places, catch_ups, self.exact)
         self.subscribing = Subscribing(
             broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max
         )
@@ -50,9 +51,14 @@ class MqttServices:
         self.wills = Wills(self.sessions, self.publishing, authenticator, self.metrics)
         self.authenticator = authenticator
         self.attachments = Attachments(self.sessions, self.subscribing, authenticator, self.metrics)
+        self.attachments.expiry_max_s = settings.session_expiry_s or NEVER
         self.strangers: set[OpenConnection] = set()  # not let in yet
         self.settings = settings
         broker.hold(self.sessions.held_positions)
+
+    def limit_expiry(self, expiry_s: int) -> int:
+        """Return the session expiry that is granted for one that is asked for."""
+        return min(expiry_s, self.attachments.expiry_max_s)
 
     def note_open(self, connection: OpenConnection) -> None:
         """Count a new connection."""

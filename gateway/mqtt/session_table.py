@@ -12,14 +12,18 @@ from gateway.auth.authenticator import Identity
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.packets import Connect, Will
-from gateway.mqtt.session import NO_SLOT, Session, Subscription
+from gateway.mqtt.properties import NO_PROPERTIES, OF_WILL, decode_properties, encode_properties
+from gateway.mqtt.session import NEVER, NO_SLOT, Session, Subscription
 
 _SUBSCRIPTION = struct.Struct(">Bqqq")  # granted QoS, slots
-_SESSION = struct.Struct(">qB")  # when its connection went, 0 while it has one; version; the owner's name follows
-_SESSION_VERSION = 1
+_OPTIONS = struct.Struct(">BI")  # what MQTT 5 adds: options, subscription identifier
+_SESSION = struct.Struct(">qBI")  # when its connection went, 0 while it has one; version; how long it lives then
+_SESSION_VERSION = 2  # the owner's name follows
+_SESSION_1 = struct.Struct(">qB")  # without how long it lives
 _OLD_SESSION = struct.Struct(">q")  # without an owner
 _WILL = struct.Struct(">BHHH")  # QoS and retain flag, sizes of topic, user and host
 _WILL_RETAIN = 0x04
+_WILL_PROPERTIES = 0x08  # those of MQTT 5 are there, before the body
 
 
 class TableLike(Protocol):
@@ -132,11 +136,14 @@ class SessionTable:
             now_ms: When this is.
         """
         for client_id, row in self._session_rows.items():
-            idle_since_ms, user = _parse_session(row)
+            idle_since_ms, user, expiry_s = _parse_session(row)
             session = self._sessions[client_id] = Session(client_id, user, is_persistent=True)
+            session.expiry_s = expiry_s
             self._idle_since_ms[session] = idle_since_ms or now_ms
         rows = list(self._subscription_rows.items())
-        self._places.reserve([slot for _, row in rows for slot in _SUBSCRIPTION.unpack(row)[1:] if slot != NO_SLOT])
+        self._places.reserve(
+            [slot for _, row in rows for slot in _SUBSCRIPTION.unpack_from(row)[1:] if slot != NO_SLOT]
+        )
         self._catch_ups.load()
         for key, row in rows:
             client_id, _, topic_filter = key.partition(b"\x00")
@@ -145,13 +152,16 @@ class SessionTable:
                 self._subscription_rows.delete(key)
             else:
                 queue_ref = open_queue(topic_filter)
-                made = Subscription(owner, topic_filter, _SUBSCRIPTION.unpack(row)[0], queue_ref, max_offset(queue_ref))
+                qos = _SUBSCRIPTION.unpack_from(row)[0]
+                made = Subscription(owner, topic_filter, qos, queue_ref, max_offset(queue_ref))
+                if len(row) > _SUBSCRIPTION.size:
+                    made.options, made.identifier = _OPTIONS.unpack_from(row, _SUBSCRIPTION.size)
                 self._load_places(made, row, log_end)
                 owner.subscriptions[topic_filter] = made
         self._catch_ups.finish_load()
 
     def _load_places(self, subscription: Subscription, row: bytes, log_end: int) -> None:
-        _, floor_slot, sent_slot, retained_slot = _SUBSCRIPTION.unpack(row)
+        _, floor_slot, sent_slot, retained_slot = _SUBSCRIPTION.unpack_from(row)
         if floor_slot == NO_SLOT:
             return
         subscription.floor_slot = floor_slot
@@ -175,16 +185,18 @@ class SessionTable:
         session = self._sessions.get(client_id)
         return (session.owner if session is not None else None) or b""
 
-    def create(self, client_id: bytes, owner: bytes, *, is_persistent: bool) -> Session:
-        """Make the session of a client that has none."""
-        session = self._sessions[client_id] = Session(client_id, owner, is_persistent=is_persistent)
-        if is_persistent:
+    def create(self, client_id: bytes, owner: bytes, expiry_s: int) -> Session:
+        """Make the session of a client that has none; one with an expiry is durable."""
+        session = self._sessions[client_id] = Session(client_id, owner, is_persistent=expiry_s > 0)
+        session.expiry_s = expiry_s
+        if session.is_persistent:
             self._write(session, 0)
         return session
 
-    def note_online(self, session: Session, owner: bytes) -> None:
-        """Write down that a session has a connection again, and whose it is from now on."""
+    def note_online(self, session: Session, owner: bytes, expiry_s: int) -> None:
+        """Write down that a session has a connection again, whose it is from now on, and how long it lives after it."""
         session.owner = owner
+        session.expiry_s = expiry_s
         if self._idle_since_ms.pop(session, None) is not None:
             self._write(session, 0)
 
@@ -195,11 +207,19 @@ class SessionTable:
 
     def _write(self, session: Session, idle_since_ms: int) -> None:
         assert session.owner is not None
-        self._session_rows.put(session.client_id, _SESSION.pack(idle_since_ms, _SESSION_VERSION) + session.owner)
+        self._session_rows.put(
+            session.client_id, _SESSION.pack(idle_since_ms, _SESSION_VERSION, session.expiry_s) + session.owner
+        )
 
-    def find_idle(self, until_ms: int) -> list[Session]:
-        """Return the durable sessions that have had no connection since `until_ms` or longer."""
-        return [session for session, since_ms in self._idle_since_ms.items() if since_ms <= until_ms]
+    def find_expired(self, now_ms: int, limit_s: int) -> list[Session]:
+        """Return the durable sessions that have had no connection for as long as they live, `limit_s` at most."""
+        return [session for session in self._idle_since_ms if self.is_expired(session, now_ms, limit_s)]
+
+    def is_expired(self, session: Session, now_ms: int, limit_s: int) -> bool:
+        """Return whether a session has had no connection for as long as it lives, `limit_s` at most."""
+        expiry_s = min(session.expiry_s, limit_s)
+        since_ms = self._idle_since_ms.get(session)
+        return expiry_s != NEVER and since_ms is not None and since_ms + 1000 * expiry_s <= now_ms
 
     def remove(self, session: Session) -> None:
         """End a session; the caller has ended its subscriptions."""
@@ -230,7 +250,7 @@ class SessionTable:
             self._begin_catch_up(subscription, retained_until)
         row = _SUBSCRIPTION.pack(
             subscription.qos, subscription.floor_slot, subscription.sent_slot, subscription.retained_slot
-        )
+        ) + _OPTIONS.pack(subscription.options, subscription.identifier)
         self._subscription_rows.put(b"%b\x00%b" % (session.client_id, subscription.topic_filter), row)
 
     def _begin_catch_up(self, subscription: Subscription, retained_until: int) -> None:
@@ -280,10 +300,10 @@ class SessionTable:
     def keep_will(self, stored: StoredWill) -> None:
         """Write down a will, so that it is published also when the process is killed."""
         will = stored.will
-        head = _WILL.pack(
-            will.qos | (_WILL_RETAIN if will.is_retained else 0), len(will.topic), len(stored.user), len(stored.host)
-        )
-        self._will_rows.put(stored.client_id, head + will.topic + stored.user + stored.host + will.body)
+        flags = will.qos | (_WILL_RETAIN if will.is_retained else 0) | _WILL_PROPERTIES
+        head = _WILL.pack(flags, len(will.topic), len(stored.user), len(stored.host))
+        properties = encode_properties(will.properties.items())
+        self._will_rows.put(stored.client_id, head + will.topic + stored.user + stored.host + properties + will.body)
 
     def forget_will(self, client_id: bytes) -> None:
         """Remove a client's will."""
@@ -294,11 +314,14 @@ class SessionTable:
         return [_parse_will(client_id, row) for client_id, row in list(self._will_rows.items())]
 
 
-def _parse_session(row: bytes) -> tuple[int, bytes | None]:
-    """Return since when a session is idle, 0 for not, and whose it is, None where the row does not say."""
+def _parse_session(row: bytes) -> tuple[int, bytes | None, int]:
+    """Return since when a session is idle, 0 for not, whose it is, None where the row does not say, and its expiry."""
     if len(row) == _OLD_SESSION.size:
-        return int(_OLD_SESSION.unpack(row)[0]), None
-    return int(_SESSION.unpack_from(row)[0]), row[_SESSION.size :]
+        return int(_OLD_SESSION.unpack(row)[0]), None, NEVER
+    since_ms, version = _SESSION_1.unpack_from(row)
+    if version == 1:
+        return int(since_ms), row[_SESSION_1.size :], NEVER
+    return int(since_ms), row[_SESSION.size :], int(_SESSION.unpack_from(row)[2])
 
 
 def _parse_will(client_id: bytes, row: bytes) -> StoredWill:
@@ -307,5 +330,8 @@ def _parse_will(client_id: bytes, row: bytes) -> StoredWill:
     for size in sizes:
         ends.append(ends[-1] + size)
     topic, user, host = (row[start:end] for start, end in pairwise(ends))
-    will = Will(topic, row[ends[-1] :], flags & 3, bool(flags & _WILL_RETAIN))
+    properties, body_at = NO_PROPERTIES, ends[-1]
+    if flags & _WILL_PROPERTIES:
+        properties, body_at = decode_properties(row, ends[-1], OF_WILL)
+    will = Will(topic, row[body_at:], flags & 3, bool(flags & _WILL_RETAIN), properties)
     return StoredWill(client_id, user, host, will)

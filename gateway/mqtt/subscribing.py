@@ -7,6 +7,7 @@ an iterator, which does a step whenever it is asked for the next item.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from core.broker import Broker
 from core.errors import QueueLimitError
@@ -15,17 +16,34 @@ from core.metrics import DoorMetrics
 from gateway.auth.permissions import Permissions
 from gateway.chores import Chores
 from gateway.mqtt.delivery import Delivery
-from gateway.mqtt.packets import Subscribe, Unsubscribe
-from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE
+from gateway.mqtt.packets import (
+    HANDLING_MASK,
+    HANDLING_NEW,
+    NO_LOCAL,
+    QOS_MASK,
+    RETAIN_AS_PUBLISHED,
+    Subscribe,
+    Unsubscribe,
+)
+from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
 from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.session_table import SessionTable
+from gateway.mqtt.sieve import has_own_form
 from gateway.mqtt.topics import SHARED_PREFIX
 from gateway.net.protocol import Transport
 
 GRANTED_QOS_MAX = 2
 
-Granted = list[tuple[bytes, int]]
-"""The filters of a SUBSCRIBE in their order, each with the code that it is answered with."""
+
+class GrantedFilter(NamedTuple):
+    """A filter of a SUBSCRIBE, the code that it is answered with, and whether retained messages are sent for it."""
+
+    topic_filter: bytes
+    code: int
+    wants_retained: bool
+
+
+Granted = list[GrantedFilter]
 
 
 class Answer:
@@ -83,58 +101,87 @@ class Subscribing:
             filters.append(wanted)
             yield
         granted = []
-        for topic_filter, qos in filters:
-            granted.append((topic_filter, self._subscribe(session, topic_filter, qos, may)))
+        for topic_filter, options in filters:
+            granted.append(self._subscribe(session, topic_filter, options, packet.identifier, may))
             yield
         then(packet.packet_id, granted)
 
-    def _subscribe(self, session: Session, topic_filter: bytes, qos: int, may: Permissions) -> int:
+    def _subscribe(
+        self, session: Session, topic_filter: bytes, options: int, identifier: int, may: Permissions
+    ) -> GrantedFilter:
         found = session.subscriptions.get(topic_filter)
-        is_full = found is None and len(session.subscriptions) >= self.count_max
-        if is_full or topic_filter.startswith(SHARED_PREFIX) or not may.may_subscribe(topic_filter):
-            return SUBSCRIBE_FAILURE
-        granted = min(qos, GRANTED_QOS_MAX)
-        if found is None:
+        refused = self._why_not(session, topic_filter, may, is_new=found is None)
+        granted = min(options & QOS_MASK, GRANTED_QOS_MAX)
+        handling = options & HANDLING_MASK
+        wants_retained = handling == 0 or (handling == HANDLING_NEW and found is None)
+        if refused is None and found is None:
             try:
                 queue_ref = self.open_queue(topic_filter)
             except QueueLimitError:
-                return SUBSCRIBE_FAILURE
-            position = self._broker.max_offset(queue_ref)
-            found = session.subscriptions[topic_filter] = Subscription(
-                session, topic_filter, granted, queue_ref, position
-            )
-        elif found.qos != granted:
-            self._delivery.change_qos(found, granted)
-        retained_until = self._broker.written_until if len(self._broker.retained) else 0
+                refused = ReasonCode.QUOTA_EXCEEDED
+            else:
+                position = self._broker.max_offset(queue_ref)
+                found = Subscription(session, topic_filter, granted, queue_ref, position)
+                session.subscriptions[topic_filter] = found
+        if refused is not None or found is None:
+            return GrantedFilter(topic_filter, refused or ReasonCode.UNSPECIFIED_ERROR, wants_retained=False)
+        self._set_options(found, granted, options & (NO_LOCAL | RETAIN_AS_PUBLISHED), identifier)
+        retained_until = self._broker.written_until if wants_retained and len(self._broker.retained) else 0
         self._sessions.keep_subscription(found, self._delivery.position_of(found), retained_until)
-        return granted
+        return GrantedFilter(topic_filter, granted, wants_retained)
+
+    def _why_not(self, session: Session, topic_filter: bytes, may: Permissions, *, is_new: bool) -> ReasonCode | None:
+        """Return why a filter is refused, None where it is not."""
+        if topic_filter.startswith(SHARED_PREFIX):
+            return ReasonCode.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED
+        if not may.may_subscribe(topic_filter):
+            return ReasonCode.NOT_AUTHORIZED
+        if is_new and len(session.subscriptions) >= self.count_max:
+            return ReasonCode.QUOTA_EXCEEDED
+        return None
+
+    def _set_options(self, subscription: Subscription, qos: int, options: int, identifier: int) -> None:
+        """Go by what a SUBSCRIBE says, also where it changes a subscription that there is, MQTT-3.8.4-3."""
+        if subscription.qos != qos:
+            self._delivery.change_qos(subscription, qos)
+        subscription.options = options
+        subscription.identifier = identifier
+        is_solo = has_own_form(subscription)
+        if is_solo != subscription.is_solo:
+            self._delivery.stop(subscription)
+            subscription.is_solo = is_solo
 
     def start(self, session: Session, granted: Granted) -> None:
         """Begin to send for what was granted: retained messages, and what came since."""
         self.chores.start(self._start(session, session.outlet, granted))
 
     def _start(self, session: Session, outlet: Transport | None, granted: Granted) -> Iterator[None]:
-        for topic_filter, code in granted:
+        for topic_filter, code, wants_retained in granted:
             subscription = session.subscriptions.get(topic_filter)
             if outlet is None or session.outlet is not outlet:
                 return  # its connection is gone, and begins with all of them if it comes back
-            if code != SUBSCRIBE_FAILURE and subscription is not None:
+            if code < SUBSCRIBE_FAILURE and subscription is not None:
                 self._delivery.start(subscription)
-                self._delivery.send_retained(subscription, code)
+                if wants_retained:
+                    self._delivery.send_retained(subscription, code)
             yield
 
-    def unsubscribe(self, session: Session, packet: Unsubscribe, then: Callable[[int], None]) -> Iterator[None]:
-        """End subscriptions, those that are not there are none; at the end call `then` with the packet's identifier."""
+    def unsubscribe(
+        self, session: Session, packet: Unsubscribe, then: Callable[[int, list[int]], None]
+    ) -> Iterator[None]:
+        """End subscriptions; at the end call `then` with the packet's identifier and a code for each filter."""
         filters = []
         for topic_filter in packet.filters:
             filters.append(topic_filter)
             yield
+        codes: list[int] = []
         for topic_filter in filters:
             subscription = session.subscriptions.get(topic_filter)
             if subscription is not None:
                 self._end(subscription)
+            codes.append(ReasonCode.SUCCESS if subscription is not None else ReasonCode.NO_SUBSCRIPTION_EXISTED)
             yield
-        then(packet.packet_id)
+        then(packet.packet_id, codes)
 
     def end_denied(self, session: Session, may: Permissions) -> list[bytes]:
         """End what a session without a connection subscribed to and its user may not read any more; return the filters.

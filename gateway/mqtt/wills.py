@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import NamedTuple
 
 from core.errors import LmqError
 from core.metrics import DoorMetrics
@@ -10,10 +11,20 @@ from gateway.auth.authenticator import Authenticator
 from gateway.auth.permissions import Permissions
 from gateway.logs import said
 from gateway.mqtt.login import PROTOCOL
+from gateway.mqtt.properties import Property
 from gateway.mqtt.publishing import Publishing
+from gateway.mqtt.session import NEVER
 from gateway.mqtt.session_table import SessionTable, StoredWill
 
 LOGGER = logging.getLogger(__name__)
+
+
+class Delayed(NamedTuple):
+    """A will that waits until its delay is over."""
+
+    due_ms: int
+    stored: StoredWill
+    may: Permissions | None
 
 
 class Wills:
@@ -33,12 +44,41 @@ class Wills:
         self._publishing = publishing
         self._authenticator = authenticator
         self._metrics = metrics
+        self._delayed: dict[bytes, Delayed] = {}  # by client
 
     def publish_left(self, now_ms: int) -> None:
         """Publish the wills of connections that a killed process left, as far as their users may do so now."""
         for stored in self._sessions.wills():
+            may = self._authenticator.find_rights(PROTOCOL, stored.user.decode())
+            self.leave(stored, may, NEVER, now_ms)
+
+    def leave(self, stored: StoredWill, may: Permissions | None, expiry_s: int, now_ms: int) -> None:
+        """Publish the will of a client that is gone, at once or after its delay; its session lives for `expiry_s`."""
+        delay_s = min(stored.will.properties.number(Property.WILL_DELAY, 0), expiry_s)
+        if delay_s:
+            self._delayed[stored.client_id] = Delayed(now_ms + 1000 * delay_s, stored, may)
+        else:
             self.forget(stored)
-            self.publish(stored, self._authenticator.find_rights(PROTOCOL, stored.user.decode()), now_ms)
+            self.publish(stored, may, now_ms)
+
+    def come_back(self, client_id: bytes) -> None:
+        """Forget the will that was delayed for a client that has come back, MQTT-3.1.3-9."""
+        delayed = self._delayed.pop(client_id, None)
+        if delayed is not None:
+            self.forget(delayed.stored)
+
+    def publish_due(self, now_ms: int) -> None:
+        """Publish the wills whose delay is over."""
+        for client_id in [key for key, delayed in self._delayed.items() if delayed.due_ms <= now_ms]:
+            delayed = self._delayed.pop(client_id)
+            self.forget(delayed.stored)
+            self.publish(delayed.stored, delayed.may, now_ms)
+
+    def publish_delayed(self, client_id: bytes, now_ms: int) -> None:
+        """Publish the will that was delayed for a client at once: its session ends."""
+        if client_id in self._delayed:
+            self._delayed[client_id] = self._delayed[client_id]._replace(due_ms=now_ms)
+            self.publish_due(now_ms)
 
     def keep(self, stored: StoredWill) -> None:
         """Write a will down, so that it is published also when the process is killed."""

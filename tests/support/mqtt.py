@@ -48,6 +48,63 @@ def connect(
     return packet(0x10, text(protocol) + bytes((level, flags)) + keep_alive_s.to_bytes(2, "big") + payload)
 
 
+def connect_5(
+    client_id: bytes = b"c",
+    *,
+    clean: bool = True,
+    keep_alive_s: int = 60,
+    properties: bytes = b"\0",
+    will: tuple[bytes, bytes, int, bool, bytes] | None = None,
+    user: bytes | None = None,
+    password: bytes | None = None,
+) -> bytes:
+    """Properties come encoded, with their length; the last of a will's are its own."""
+    flags = 0x02 if clean else 0
+    payload = text(client_id)
+    if will is not None:
+        topic, body, qos, retain, will_properties = will
+        flags |= 0x04 | qos << 3 | (0x20 if retain else 0)
+        payload += will_properties + text(topic) + text(body)
+    if user is not None:
+        flags |= 0x80
+        payload += text(user)
+    if password is not None:
+        flags |= 0x40
+        payload += text(password)
+    return packet(0x10, text(b"MQTT") + bytes((5, flags)) + keep_alive_s.to_bytes(2, "big") + properties + payload)
+
+
+def publish_5(
+    topic: bytes,
+    body: bytes,
+    properties: bytes = b"\0",
+    *,
+    qos: int = 0,
+    packet_id: int = 0,
+    retain: bool = False,
+    dup: bool = False,
+) -> bytes:
+    first = 0x30 | (8 if dup else 0) | qos << 1 | (1 if retain else 0)
+    return packet(first, text(topic) + (packet_id.to_bytes(2, "big") if qos else b"") + properties + body)
+
+
+def subscribe_5(packet_id: int, *filters: tuple[bytes, int], properties: bytes = b"\0") -> bytes:
+    wanted = b"".join(text(f) + bytes((options,)) for f, options in filters)
+    return packet(0x82, packet_id.to_bytes(2, "big") + properties + wanted)
+
+
+def unsubscribe_5(packet_id: int, *filters: bytes) -> bytes:
+    return packet(0xA2, packet_id.to_bytes(2, "big") + b"\0" + b"".join(text(f) for f in filters))
+
+
+def suback_5(packet_id: int, *codes: int) -> bytes:
+    return packet(0x90, packet_id.to_bytes(2, "big") + b"\0" + bytes(codes))
+
+
+def disconnect_5(code: int = 0, properties: bytes = b"\0") -> bytes:
+    return packet(0xE0, bytes((code,)) + properties)
+
+
 def publish(
     topic: bytes, body: bytes, *, qos: int = 0, packet_id: int = 0, retain: bool = False, dup: bool = False
 ) -> bytes:

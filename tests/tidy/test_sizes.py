@@ -12,7 +12,6 @@ MODULE_LINES_MAX = 420
 FUNCTION_LINES_MAX = 60
 # Each with its reason: nothing else may pass the limit.
 LONGER_MODULES: dict[str, int] = {
-    "gateway/mqtt/handler.py": 430,  # until logins have a file of their own
     "gateway/amqp/connection.py": 430,  # one state machine
 }
 LONGER_FUNCTIONS: dict[str, int] = {}

@@ -90,7 +90,7 @@ def test_mqtt_3_1_is_spoken():
     assert event.level == 3
 
 
-@pytest.mark.parametrize(("protocol", "level"), [(b"MQTT", 5), (b"MQTT", 3), (b"MQIsdp", 4), (b"MQTT", 0x84)])
+@pytest.mark.parametrize(("protocol", "level"), [(b"MQTT", 6), (b"MQTT", 3), (b"MQIsdp", 4), (b"MQTT", 0x84)])
 def test_other_level_is_answered_with_return_code_1(protocol, level):  # MQTT-3.1.2-2
     connection = make()
     with pytest.raises(ProtocolViolationError):
@@ -98,11 +98,11 @@ def test_other_level_is_answered_with_return_code_1(protocol, level):  # MQTT-3.
     assert connection.data_to_send() == mqtt.connack(1)
 
 
-def test_mqtt_5_connect_with_properties_is_answered_with_return_code_1():
+def test_malformed_connect_of_version_5_is_answered_with_its_reason():
     connection = make()
-    with pytest.raises(ProtocolViolationError):
-        feed(connection, b"\x10\x10\x00\x04MQTT\x05\x02\x00<\x00\x00\x03abc")
-    assert connection.data_to_send() == mqtt.connack(1)
+    with pytest.raises(MqttError):
+        feed(connection, mqtt.connect_5(properties=b"\x03\x21\0\0"))
+    assert connection.data_to_send() == b"\x20\x03\x00\x82\x00"
 
 
 def test_events_come_in_the_order_of_the_bytes():

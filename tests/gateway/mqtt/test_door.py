@@ -10,7 +10,7 @@ from tests.support import mqtt
 def test_door_has_one_address(make_world):
     world = make_world(listen="127.0.0.1:1")
     assert world.door.listens() == [Listen("mqtt", "127.0.0.1:1")]
-    assert world.door.intervals() == []
+    assert [interval.interval_ms for interval in world.door.intervals()] == [1_000]
 
 
 @pytest.mark.asyncio

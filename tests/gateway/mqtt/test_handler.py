@@ -205,12 +205,6 @@ def test_a_refused_client_cannot_fill_the_log(world, caplog):
     assert len(caplog.text) < 1_000
 
 
-def test_mqtt_5_is_refused_with_return_code_1(world):
-    peer = world.dial().send(b"\x10\x10\x00\x04MQTT\x05\x02\x00<\x00\x00\x03abc")
-    assert peer.take() == [connack(1)]
-    assert peer.is_closed
-
-
 def test_nothing_after_a_refused_connect_is_processed(make_world):  # MQTT-3.1.4-5
     world = make_world(auth={"mqtt_anonymous": False})
     subscriber_queue = world.broker.explain(b"t")

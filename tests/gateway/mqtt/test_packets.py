@@ -21,11 +21,6 @@ from gateway.mqtt.reason_codes import ReasonCode
 from tests.support import mqtt
 
 
-@pytest.fixture(autouse=True)
-def _all_levels(monkeypatch):
-    monkeypatch.setitem(packets.LEVELS_BY_PROTOCOL, b"MQTT", (4, 5))
-
-
 def body_of(data):
     (packet,) = mqtt.cut(data)
     return packet[1 + len(mqtt.length(len(packet))) :] if len(packet) < 128 else packet[3:]

@@ -5,7 +5,7 @@ import pytest
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.packets import Will
-from gateway.mqtt.session import NO_SLOT, Subscription
+from gateway.mqtt.session import NEVER, NO_SLOT, Subscription
 from gateway.mqtt.session_table import SessionTable, StoredWill
 from tests.support.stores import MemoryJournal, MemoryPlaces, MemoryTable
 
@@ -52,7 +52,7 @@ def subscribe(table, session, topic_filter, qos, position, retained_until=0):
 
 def test_clean_sessions_leave_no_trace(disk):
     table = disk.open()
-    session = table.create(b"c", b"", is_persistent=False)
+    session = table.create(b"c", b"", 0)
     made = subscribe(table, session, b"t", 1, 5)
     assert made.floor_slot == NO_SLOT
     assert len(disk.open()) == 0
@@ -63,7 +63,7 @@ def test_clean_sessions_leave_no_trace(disk):
 
 def test_durable_session_comes_back_with_its_places(disk):
     table = disk.open()
-    session = table.create(b"c", b"", is_persistent=True)
+    session = table.create(b"c", b"", NEVER)
     made = subscribe(table, session, b"a/#", 1, 7)
     subscribe(table, session, b"zero", 0, 9)
     disk.places.set(made.floor_slot, 10)
@@ -78,7 +78,7 @@ def test_durable_session_comes_back_with_its_places(disk):
 
 def test_what_is_owed_of_retained_messages_comes_back(disk):
     table = disk.open()
-    session = table.create(b"c", b"", is_persistent=True)
+    session = table.create(b"c", b"", NEVER)
     owed, done = (subscribe(table, session, name, 1, 0, retained_until=900) for name in (b"a", b"b"))
     disk.places.set(done.retained_slot, 0)
     assert {name: one.until for name, one in session.catch_ups.items()} == {b"a": 900, b"b": 900}
@@ -92,7 +92,7 @@ def test_what_is_owed_of_retained_messages_comes_back(disk):
 
 def test_catch_up_goes_on_where_it_was_and_a_new_subscribe_begins_anew(disk):
     table = disk.open()
-    made = subscribe(table, table.create(b"c", b"", is_persistent=True), b"a", 1, 0, retained_until=900)
+    made = subscribe(table, table.create(b"c", b"", NEVER), b"a", 1, 0, retained_until=900)
     disk.catch_ups.note_sent(made.session.find_catch_up(b"a"), 300, is_in_flight=True)
     table = disk.open()
     back = table.find(b"c").subscriptions[b"a"]
@@ -106,14 +106,14 @@ def test_catch_up_goes_on_where_it_was_and_a_new_subscribe_begins_anew(disk):
 
 def test_places_after_the_end_of_a_queue_are_cut_to_it(disk):
     table = disk.open()
-    subscribe(table, table.create(b"c", b"", is_persistent=True), b"t", 1, 50)
+    subscribe(table, table.create(b"c", b"", NEVER), b"t", 1, 50)
     back = disk.open(ends={1: 30}).find(b"c").subscriptions[b"t"]
     assert (back.position, back.dup_until) == (30, 30)
 
 
 def test_slots_are_free_again_only_when_the_change_is_durable(disk):
     table = disk.open()
-    made = subscribe(table, table.create(b"c", b"", is_persistent=True), b"t", 1, 0)
+    made = subscribe(table, table.create(b"c", b"", NEVER), b"t", 1, 0)
     table.forget_subscription(made)
     assert disk.places.used_count == 3
     disk.become_durable()
@@ -122,7 +122,7 @@ def test_slots_are_free_again_only_when_the_change_is_durable(disk):
 
 def test_subscription_that_goes_down_to_qos_0_gives_its_slots_back(disk):
     table = disk.open()
-    made = subscribe(table, table.create(b"c", b"", is_persistent=True), b"t", 1, 0)
+    made = subscribe(table, table.create(b"c", b"", NEVER), b"t", 1, 0)
     made.qos = 0
     table.keep_subscription(made, 3, 0)
     disk.become_durable()
@@ -135,7 +135,7 @@ def test_subscription_that_goes_down_to_qos_0_gives_its_slots_back(disk):
 
 def test_row_without_its_session_is_thrown_away(disk):
     table = disk.open()
-    subscribe(table, table.create(b"c", b"", is_persistent=True), b"t", 1, 0)
+    subscribe(table, table.create(b"c", b"", NEVER), b"t", 1, 0)
     disk.tables["mqtt_sessions"].delete(b"c")
     assert len(disk.open()) == 0
     assert len(disk.tables["mqtt_subscriptions"]) == 0
@@ -143,26 +143,26 @@ def test_row_without_its_session_is_thrown_away(disk):
 
 def test_idle_sessions_are_found_also_by_a_new_process(disk):
     table = disk.open()
-    first, second = (table.create(name, b"", is_persistent=True) for name in (b"a", b"b"))
+    first, second = (table.create(name, b"", NEVER) for name in (b"a", b"b"))
     table.note_idle(first, 1_000)
-    assert table.find_idle(999) == []
-    assert table.find_idle(1_000) == [first]
+    assert table.find_expired(999, 0) == []
+    assert table.find_expired(1_000, 0) == [first]
     again = disk.open(now_ms=5_000)
-    assert again.find_idle(1_000) == [again.find(b"a")]
-    assert len(again.find_idle(5_000)) == 2  # the process was killed while it was connected
-    again.note_online(again.find(b"a"), b"")
-    assert again.find_idle(1_000) == []
+    assert again.find_expired(1_000, 0) == [again.find(b"a")]
+    assert len(again.find_expired(5_000, 0)) == 2  # the process was killed while it was connected
+    again.note_online(again.find(b"a"), b"", NEVER)
+    assert again.find_expired(1_000, 0) == []
     assert second.client_id == b"b"
 
 
 def test_owner_comes_back_with_the_session(disk):
     table = disk.open()
-    table.create(b"a", "Zoë".encode(), is_persistent=True)
-    table.note_idle(table.create(b"b", b"", is_persistent=True), 1_000)
+    table.create(b"a", "Zoë".encode(), NEVER)
+    table.note_idle(table.create(b"b", b"", NEVER), 1_000)
     table = disk.open()
     assert [table.find(name).owner for name in (b"a", b"b")] == ["Zoë".encode(), b""]
     assert [table.owner_of(name) for name in (b"a", b"b", b"none")] == ["Zoë".encode(), b"", b""]
-    table.note_online(table.find(b"b"), b"eve")
+    table.note_online(table.find(b"b"), b"eve", NEVER)
     assert disk.open().find(b"b").owner == b"eve"
 
 
@@ -171,12 +171,12 @@ def test_row_of_a_former_version_has_no_owner(disk):
     table = disk.open(now_ms=5_000)
     session = table.find(b"c")
     assert session.owner is None
-    assert table.find_idle(1_000) == [session]
-    table.note_online(session, b"me")
+    assert table.find_expired(1_000, 0) == [session]
+    table.note_online(session, b"me", NEVER)
     table.note_idle(session, 2_000)
     again = disk.open()
     assert again.find(b"c").owner == b"me"
-    assert again.find_idle(2_000) == [again.find(b"c")]
+    assert again.find_expired(2_000, 0) == [again.find(b"c")]
 
 
 @pytest.mark.parametrize("user", [b"", b"me"])

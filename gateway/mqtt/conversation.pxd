@@ -1,0 +1,49 @@
+import cython
+
+from core.message cimport PublishBatch
+from gateway.auth.permissions cimport Permissions
+from gateway.mqtt.columns cimport RunColumns, encode_id_packets
+from gateway.mqtt.connection cimport MqttConnection
+from gateway.mqtt.events cimport AckRun, PublishRun
+from gateway.mqtt.services cimport MqttServices
+from gateway.mqtt.session cimport Session
+from gateway.net.protocol cimport ConnectionHandler, Transport
+
+cdef int _LEVEL_5
+cdef Py_ssize_t _RECEIVE_MAX
+
+
+cdef class Conversation(ConnectionHandler):
+    cdef public Transport transport
+    cdef public Session session
+    cdef MqttServices _door
+    cdef readonly MqttConnection _connection
+    cdef Permissions _may
+    cdef object _attempt
+    cdef object _denials
+    cdef bytes _origin
+    cdef readonly object identity
+    cdef object _will
+    cdef object _entering
+    cdef object _steps
+    cdef list _answers
+    cdef Py_ssize_t _unkept
+    cdef Py_ssize_t _pending
+
+    @cython.locals(
+        door=MqttServices, batch=PublishBatch, count=Py_ssize_t, acks=bytes, session=Session, is_5=bint
+    )
+    cdef _publish(self, PublishRun run, long long now_ms)
+
+    cdef _send_later(self, bytes acks)
+
+    @cython.locals(count=Py_ssize_t, batch=PublishBatch, i=Py_ssize_t)
+    cdef _check_receive_max(self, PublishRun run, Session session)
+
+    cpdef _send_acks(self, bytes acks)
+
+    @cython.locals(transport=Transport)
+    cpdef _send(self, bytes acks)
+
+    @cython.locals(columns=RunColumns, session=Session)
+    cdef _acknowledge(self, AckRun run)

@@ -1,0 +1,264 @@
+"""What one connection of the MQTT door says and is told once its client was let in, and how it ends."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from functools import partial
+
+from gateway.auth.authenticator import Identity
+from gateway.auth.denials import Denials
+from gateway.auth.password_checks import Attempt
+from gateway.auth.permissions import Permissions
+from gateway.auth.recheck import TURNED_OUT
+from gateway.mqtt.answers import encode_suback, encode_unsuback
+from gateway.mqtt.columns import encode_id_packets
+from gateway.mqtt.connection import MqttConnection
+from gateway.mqtt.errors import ReceiveMaximumError
+from gateway.mqtt.events import AckRun, PublishRun
+from gateway.mqtt.packets import LEVEL_5, PUBREC, PUBREL
+from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
+from gateway.mqtt.services import MqttServices
+from gateway.mqtt.session import Session
+from gateway.mqtt.session_table import Entering, StoredWill
+from gateway.mqtt.subscribing import Answer, Granted
+from gateway.mqtt.terms import RECEIVE_MAX
+from gateway.net.protocol import ConnectionHandler, Transport
+
+LOGGER = logging.getLogger(__name__)
+
+PUBREL_FIRST = 0x62
+_LEVEL_5 = LEVEL_5
+_RECEIVE_MAX = RECEIVE_MAX
+
+
+class Conversation(ConnectionHandler):
+    """One connection of the door, without how its packets get here."""
+
+    __slots__ = (
+        "_answers",
+        "_attempt",
+        "_connection",
+        "_denials",
+        "_door",
+        "_entering",
+        "_may",
+        "_origin",
+        "_pending",
+        "_steps",
+        "_unkept",
+        "_will",
+        "identity",
+        "session",
+        "transport",
+    )
+
+    def __init__(self, door: MqttServices, transport: Transport, connection: MqttConnection) -> None:
+        self.transport = transport
+        self.session: Session | None = None
+        self._door = door
+        self._connection = connection
+        self._may: Permissions | None = None  # of who is connected
+        self.identity: Identity | None = None
+        self._attempt: Attempt | None = None  # a login under way
+        self._denials: Denials | None = None  # made when something is denied
+        self._origin = b""
+        self._will: StoredWill | None = None
+        self._entering: Entering | None = None  # a client that waits until its last session is let go of
+        self._steps: Iterator[None] | None = None  # what is left of a packet that goes on in further turns
+        self._answers: list[Answer] = []  # to what was done in this turn
+        self._unkept = 0  # calls that wait until a change is written down
+        self._pending = 0  # acknowledgements that are due and not sent
+
+    def on_writable(self, now_ms: int) -> None:
+        """Go on with what waited for the output."""
+        del now_ms
+        self.transport.resume_reading()
+        if self.session is not None:
+            self._door.delivery.wake(self.session)
+
+    # While the disk is low on room
+
+    def on_held(self) -> None:
+        """Do not wait for what is not read."""
+        self._connection.hold()
+
+    def on_released(self, now_ms: int) -> None:
+        """Wait for the peer again."""
+        self._connection.release(now_ms)
+
+    # The data path
+
+    def _publish(self, run: PublishRun, now_ms: int) -> None:
+        door = self._door
+        assert self._may is not None
+        batch = run.columns.batch
+        count = batch.count
+        session = self.session
+        assert session is not None
+        is_5 = session.level == _LEVEL_5
+        if is_5:
+            self._check_receive_max(run, session)
+        if is_5 and door.room.is_low:
+            self._send_later(door.publishing.refuse_run(run, session))
+            run.release()
+            return
+        acks = door.publishing.publish_run(run, self._origin, self.transport, session, self._may, now_ms)
+        if batch.count < count:
+            self._connection.unread(run)
+        if run.denied:
+            self._note_denied("publish", run.denied)
+        if acks and run.columns.exact_count and session.is_persistent:
+            self._pending += len(acks) // 4
+            door.broker.when_durable(partial(self._send_acks, acks))  # with the packet identifiers that were taken
+        elif acks:
+            self._send_later(acks)
+        run.release()
+        if door.room.is_low and not is_5:
+            door.held.hold(self)
+
+    def _send_later(self, acks: bytes) -> None:
+        """Acknowledge when all that was published so far is stored."""
+        if acks:
+            self._pending += len(acks) // 4
+            self._door.broker.when_stored(partial(self._send_acks, acks))
+
+    def _check_receive_max(self, run: PublishRun, session: Session) -> None:
+        """See to it that the client has no more on its way than it was told that it may.
+
+        Raises:
+            ReceiveMaximumError: It has, MQTT-3.3.4-7.
+        """
+        count = run.columns.batch.count + self._pending + (len(session.taken) if session.taken is not None else 0)
+        if count > _RECEIVE_MAX:
+            batch = run.columns.batch
+            for i in range(batch.count):
+                count -= 0 if batch.tag[i] else 1
+            if count > _RECEIVE_MAX:
+                raise ReceiveMaximumError("MQTT-3.3.4-7", f"{count} messages at once, over {_RECEIVE_MAX}")
+
+    def _send_acks(self, acks: bytes) -> None:
+        self._pending = max(self._pending - len(acks) // 4, 0)
+        self._send(acks)
+
+    def _send(self, acks: bytes) -> None:
+        transport = self.transport
+        transport.write(acks)
+        if not transport.is_writable:  # whoever does not read acknowledgements gets no more to be acknowledged
+            transport.pause_reading()
+
+    def _acknowledge(self, run: AckRun) -> None:
+        """Take a run of acknowledgements, and go on with what they are of at QoS 2."""
+        door = self._door
+        columns = run.columns
+        session = self.session
+        assert session is not None
+        if columns.ack_type == PUBREL:
+            self.transport.write(door.publishing.release_run(columns, session))
+        else:
+            door.delivery.acknowledge(session, columns)
+        if columns.ack_type == PUBREC:
+            if session.level != LEVEL_5:
+                columns.forget_codes()
+            self.transport.write(encode_id_packets(columns, PUBREL_FIRST))
+        run.release()
+
+    # Answers to control packets
+
+    def _note_subscribed(self, packet_id: int, granted: Granted) -> None:
+        assert self._may is not None
+        assert self.session is not None
+        level = self.session.level
+        failed = [one.topic_filter for one in granted if one.code >= SUBSCRIBE_FAILURE]
+        if failed:
+            self._door.metrics.refuse("subscription", len(failed))
+            self._note_denied("subscription", [name for name in failed if not self._may.may_subscribe(name)])
+        codes = [one.code if level == LEVEL_5 else min(one.code, SUBSCRIBE_FAILURE) for one in granted]
+        self._answers.append(Answer(encode_suback(packet_id, codes, level), granted))
+
+    def _note_unsubscribed(self, packet_id: int, codes: list[int]) -> None:
+        assert self.session is not None
+        self._answers.append(Answer(encode_unsuback(packet_id, codes, self.session.level), []))
+
+    def _give_answers(self) -> None:
+        """Answer when a durable session's changes are written down, at once for any other session."""
+        answers, self._answers = self._answers, []
+        session = self.session
+        if session is not None and session.is_persistent:
+            self._unkept += 1
+            self._door.broker.when_kept(partial(self._give_kept, session, answers))
+        else:
+            self._answer(session, answers)
+
+    def _give_kept(self, session: Session, answers: list[Answer]) -> None:
+        self._unkept -= 1
+        self._answer(session, answers)
+
+    def _answer(self, session: Session | None, answers: list[Answer]) -> None:
+        """Answer in one write, and begin to send for what was subscribed."""
+        self._send(b"".join([answer.data for answer in answers]))
+        if session is not None and self.session is session:
+            granted = [each for answer in answers for each in answer.granted]
+            if granted:
+                self._door.subscribing.start(session, granted)
+
+    # The end
+
+    def take_over(self, now_ms: int) -> None:
+        """Give way to a newer connection of the same client."""
+        self._end("taken over by a new connection", ReasonCode.SESSION_TAKEN_OVER, now_ms)
+
+    def shut_down(self, now_ms: int) -> None:
+        """Close because the gateway stops."""
+        self._end("the gateway stops", ReasonCode.SERVER_SHUTTING_DOWN, now_ms)
+
+    def _end(self, why: str, code: ReasonCode, now_ms: int) -> None:
+        self._connection.say_why(code)
+        self._connection.stop()
+        self.transport.write(self._connection.data_to_send())
+        self._leave(now_ms)
+        self._hang_up(why)
+
+    def _hang_up(self, why: str) -> None:
+        self.transport.end_reason = self.transport.end_reason or why
+        self.transport.close()
+
+    def turn_out(self, now_ms: int) -> None:
+        """Close because the user may not come in any more."""
+        self._door.metrics.refuse("turned_out")
+        self._end(TURNED_OUT, ReasonCode.NOT_AUTHORIZED, now_ms)
+
+    def _note_denied(self, action: str, names: list[bytes]) -> None:
+        if self._denials is None:
+            self._denials = Denials(self.transport.conn_id, self.identity.user if self.identity is not None else "")
+        for name in names:
+            self._denials.note(action, name)
+
+    def _close_for(self, kind: str, text: str, code: ReasonCode, now_ms: int) -> None:
+        LOGGER.warning(
+            "closing connection: %s conn=%d peer=%s reason=%s", text, self.transport.conn_id, self.transport.peer, kind
+        )
+        self._door.metrics.refuse(kind)
+        self._connection.say_why(code, text)
+        self._connection.stop()
+        self.transport.write(self._connection.data_to_send())
+        self._leave(now_ms)
+        self._hang_up(kind)
+
+    def _leave(self, now_ms: int) -> None:
+        """Publish the will, if it is still wanted, and let go of the session; harmless when done before."""
+        attempt, self._attempt = self._attempt, None
+        if attempt is not None:
+            self._door.authenticator.cancel(attempt)
+        self._entering = self._steps = None
+        session, self.session = self.session, None
+        will, self._will = self._will, None
+        if session is not None:
+            self._door.attachments.detach(session, now_ms)
+        if will is not None:
+            self._door.wills.leave(will, self._may, session.expiry_s if session is not None else 0, now_ms)
+
+    def _forget_will(self) -> None:
+        if self._will is not None:
+            self._door.wills.forget(self._will)
+            self._will = None

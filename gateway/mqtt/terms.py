@@ -1,0 +1,62 @@
+"""What a client and the gateway agree on in CONNECT and CONNACK."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gateway.mqtt.connection import TOPIC_ALIAS_MAX
+from gateway.mqtt.packets import LEVEL_5, Connect
+from gateway.mqtt.properties import Property, Value
+from gateway.mqtt.session import NEVER
+from gateway.settings import MqttSettings
+
+RECEIVE_MAX = 4_096  # messages at QoS 1 and 2 that a client of MQTT 5 may have on their way
+
+
+class Terms(NamedTuple):
+    """What holds for one connection."""
+
+    expiry_s: int  # how long the session outlives it
+    keep_alive_s: int
+    receive_max: int  # of the client, 0 for none
+    packet_bytes_max: int  # of the client, 0 for none
+    own_packet_bytes_max: int
+
+
+def limit_expiry(expiry_s: int, settings: MqttSettings) -> int:
+    """Return the session expiry that is granted for one that is asked for."""
+    return min(expiry_s, settings.session_expiry_s or NEVER)
+
+
+def make_terms(connect: Connect, settings: MqttSettings) -> Terms:
+    """Return what holds for the connection of a CONNECT."""
+    if connect.level != LEVEL_5:
+        return Terms(0 if connect.is_clean else NEVER, connect.keep_alive_s, 0, 0, settings.packet_bytes_max)
+    properties = connect.properties
+    keep_alive_s = connect.keep_alive_s
+    if settings.keep_alive_max_s and not 0 < keep_alive_s <= settings.keep_alive_max_s:
+        keep_alive_s = settings.keep_alive_max_s
+    return Terms(
+        limit_expiry(properties.number(Property.SESSION_EXPIRY, 0), settings),
+        keep_alive_s,
+        properties.number(Property.RECEIVE_MAX, 0),
+        properties.number(Property.PACKET_BYTES_MAX, 0),
+        settings.packet_bytes_max,
+    )
+
+
+def connack_items(connect: Connect, terms: Terms, client_id: bytes) -> list[tuple[Property, Value]]:
+    """Return what the client of MQTT 5 is told in its CONNACK, as far as it is not what it asked for or must expect."""
+    items: list[tuple[Property, Value]] = [
+        (Property.RECEIVE_MAX, RECEIVE_MAX),
+        (Property.TOPIC_ALIAS_MAX, TOPIC_ALIAS_MAX),
+        (Property.PACKET_BYTES_MAX, terms.own_packet_bytes_max),
+        (Property.SHARED_AVAILABLE, 0),
+    ]
+    if terms.expiry_s != connect.properties.number(Property.SESSION_EXPIRY, 0):
+        items.append((Property.SESSION_EXPIRY, terms.expiry_s))
+    if client_id != connect.client_id:
+        items.append((Property.ASSIGNED_CLIENT_ID, client_id))
+    if terms.keep_alive_s != connect.keep_alive_s:
+        items.append((Property.SERVER_KEEP_ALIVE, terms.keep_alive_s))
+    return items

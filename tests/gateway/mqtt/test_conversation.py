@@ -1,0 +1,26 @@
+"""What a conversation does beside the tests of the door in test_handler.py and test_version_5.py."""
+
+from __future__ import annotations
+
+from gateway.mqtt.properties import Property, decode_properties
+from tests.support.logins import quick_hash
+from tests.support.mqtt import connect_5, publish_5, suback_5, subscribe_5
+
+
+def test_what_is_not_allowed_is_answered_with_its_reason(make_world):
+    user = {"password_hash": quick_hash("secret"), "may_publish": False, "may_subscribe": False}
+    world = make_world(auth={"users": {"alice": user}})
+    peer = world.dial().send(connect_5(user=b"alice", password=b"secret"))
+    peer.take()
+    peer.send(publish_5(b"t", b"x", qos=1, packet_id=1), publish_5(b"t", b"x", qos=2, packet_id=2))
+    assert peer.take() == [b"\x40\x03\0\1\x87", b"\x50\x03\0\2\x87"]
+    assert peer.send(subscribe_5(3, (b"t", 1))).take() == [suback_5(3, 0x87)]
+    assert world.counts.refused == {"publish_not_authorized": 1, "subscription": 1}
+
+
+def test_reason_is_told_in_words_too(world):
+    peer = world.dial().send(connect_5())
+    peer.take()
+    (answer,) = peer.send(publish_5(b"a/#", b"x")).take()
+    found, _ = decode_properties(answer, 3, frozenset({Property.REASON}))
+    assert b"wildcard" in found.texts[Property.REASON]
