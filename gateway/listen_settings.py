@@ -7,7 +7,7 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Tag
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Tag, model_validator
 
 from gateway.address import UNIX, parse_address
 
@@ -70,9 +70,16 @@ class TlsSettings(BaseModel, frozen=True, extra="forbid"):
     key: Path | None = None  # its private key, without a pass phrase; none: it is in the file of the certificate
     client_ca: Path | None = None  # authorities that clients' certificates are verified by; none: they need none
     client_certificate: Literal["required", "optional"] = "required"  # of clients, where there is a `client_ca`
+    name_is_user: bool = False  # the common name in a client's certificate is its user, who needs no password
     ciphers: str = ""  # of TLS 1.2, in OpenSSL's words; empty: its own choice
     # let clients without TLS in by the same port; none: at the RocketMQ door, as RocketMQ's own servers do
     optional: bool | None = None
+
+    @model_validator(mode="after")
+    def _check_authority(self) -> TlsSettings:
+        if self.name_is_user and self.client_ca is None:
+            raise ValueError("name_is_user needs client_ca: a name that nobody has verified is nobody's")
+        return self
 
     def __str__(self) -> str:
         """Return what is set, in one line."""

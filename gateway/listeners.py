@@ -62,7 +62,9 @@ class Carriage:
         if listen.proxies:
             layers.append(ProxyHeader(host, listen.proxies))
         if self.context is not None and listen.tls is not None:
-            layers.append(TlsLayer(self.context, is_optional=bool(listen.tls.optional)))
+            layers.append(
+                TlsLayer(self.context, is_optional=bool(listen.tls.optional), names_user=listen.tls.name_is_user)
+            )
         if listen.websocket:
             layers.append(WebSocketLayer(listen.websocket))
         return layers

@@ -136,10 +136,11 @@ def _bound(rule: object) -> str:
 
 
 def _comments(model: type[BaseModel]) -> dict[str, str]:
-    """Return the comment that stands beside or, where there is none, above each field."""
+    """Return the comment that stands beside or, where there is none, above each field, inherited ones too."""
     found: dict[str, str] = {}
     above: list[str] = []
-    for line in inspect.getsource(model).splitlines():
+    models = [kind for kind in reversed(model.__mro__) if issubclass(kind, BaseModel) and kind is not BaseModel]
+    for line in "\n".join(map(inspect.getsource, models)).splitlines():
         match = _FIELD_LINE.match(line)
         if match:
             found[match[1]] = match[2] or " ".join(above)

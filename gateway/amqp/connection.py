@@ -301,7 +301,7 @@ class AmqpConnection:
         if len(got) < len(PROTOCOL_HEADER):
             return False
         self._pos = len(PROTOCOL_HEADER)
-        self.send_method(0, start_method(self.limits.product, self._version))
+        self.send_method(0, start_method(self.limits, self._version))
         self.state = follow(self.state, Step.HEADER)
         return True
 
@@ -316,7 +316,7 @@ class AmqpConnection:
 
     def _do_connection_method(self, method: base.Frame) -> Event | None:
         if isinstance(method, Method.StartOk):
-            login = Login(method)
+            login = Login(method, is_certified=self.limits.is_certified)
             self.client_capabilities = login.capabilities
             return LoginAsked(method.mechanism, login.user, login.password, login.client)
         if isinstance(method, Method.TuneOk):

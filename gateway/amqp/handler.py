@@ -29,7 +29,7 @@ from gateway.amqp.events import (
     PublishRun,
     SettleRun,
 )
-from gateway.amqp.handshake import login_refused
+from gateway.amqp.handshake import EXTERNAL, login_refused
 from gateway.amqp.methods import encode_ack, method_name
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.publishing import Publisher
@@ -165,7 +165,8 @@ class AmqpHandler(ConnectionHandler):
 
     def _begin(self, now_ms: int) -> AmqpConnection:
         if self.output.connection is None:
-            self.output.connection = AmqpConnection(self._door.offer, self._door.cutters, now_ms, VERSION)
+            offer = self._door.certified_offer() if self._transport.peer_name else self._door.offer
+            self.output.connection = AmqpConnection(offer, self._door.cutters, now_ms, VERSION)
         return self.output.connection
 
     def _finish(self) -> None:
@@ -240,7 +241,9 @@ class AmqpHandler(ConnectionHandler):
         self._denials.note("publish" if isinstance(event, PublishRun) else "operation", name)
 
     def _do_login(self, event: LoginAsked, connection: AmqpConnection) -> None:
-        credentials = Credentials("amqp", event.user, event.password, self._transport.peer)
+        transport = self._transport
+        certified = transport.peer_name if event.mechanism == EXTERNAL else ""
+        credentials = Credentials("amqp", event.user, event.password, transport.peer, certified)
         attempt = self._door.authenticator.begin(credentials, partial(self._finish_login, event))
         if connection.state == State.LOGIN:
             self._attempt = attempt
@@ -260,7 +263,7 @@ class AmqpHandler(ConnectionHandler):
 
     def _accept(self, event: LoginAsked, identity: Identity, now_ms: int) -> None:
         transport = self._transport
-        log_login(transport.conn_id, transport.peer, event.client, event.user, is_known=True)
+        log_login(transport.conn_id, transport.peer, event.client, identity.user, is_known=True)
         self._login(event.client, identity)
         self._begin(now_ms).accept_login(identity.user.encode())
 

@@ -39,6 +39,7 @@ class ConnectionLimits:
         "handshake_ms",
         "heartbeat_s",
         "incomplete_bytes_max",
+        "is_certified",
         "product",
     )
 
@@ -51,6 +52,7 @@ class ConnectionLimits:
         body_bytes_max: int,
         handshake_ms: int,
         product: str,
+        is_certified: bool = False,
     ) -> None:
         self.frame_max = frame_max
         self.channel_max = channel_max
@@ -58,19 +60,24 @@ class ConnectionLimits:
         self.body_bytes_max = body_bytes_max
         self.handshake_ms = handshake_ms
         self.product = product
+        self.is_certified = is_certified  # the client's certificate says who it is
         self.incomplete_bytes_max = max(INCOMPLETE_MESSAGES * body_bytes_max, INCOMPLETE_BYTES_LEAST)
 
 
-def start_method(product: str, version: str) -> Method.Start:
+EXTERNAL = "EXTERNAL"  # the client's certificate says who it is
+
+
+def start_method(limits: ConnectionLimits, version: str) -> Method.Start:
     """Return what the server says first."""
     properties: common.FieldTable = {
-        "product": product,
+        "product": limits.product,
         "version": version,
         "platform": "Python",
         "information": "AMQP 0-9-1 with RabbitMQ's extensions",
         "capabilities": CAPABILITIES,
     }
-    return Method.Start(0, 9, properties, "PLAIN AMQPLAIN", "en_US")
+    mechanisms = f"{EXTERNAL} PLAIN AMQPLAIN" if limits.is_certified else "PLAIN AMQPLAIN"
+    return Method.Start(0, 9, properties, mechanisms, "en_US")
 
 
 class Login:
@@ -82,7 +89,7 @@ class Login:
 
     __slots__ = ("capabilities", "client", "password", "user")
 
-    def __init__(self, method: Method.StartOk) -> None:
+    def __init__(self, method: Method.StartOk, *, is_certified: bool = False) -> None:
         properties = arguments_of(method.client_properties)
         self.capabilities = _read_capabilities(properties.get("capabilities"))
         given: object = method.response  # pamqp gives text where it is UTF-8
@@ -91,6 +98,8 @@ class Login:
             self.user, self.password = _parse_plain(response)
         elif method.mechanism == "AMQPLAIN":
             self.user, self.password = _parse_amqplain(response)
+        elif method.mechanism == EXTERNAL and is_certified:
+            self.user, self.password = "", b""
         else:
             reason = f"unknown authentication mechanism '{method.mechanism}'"
             raise AmqpError(ReplyCode.COMMAND_INVALID, reason, method.index)

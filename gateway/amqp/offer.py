@@ -6,7 +6,7 @@ from gateway.amqp.handshake import ConnectionLimits
 from gateway.settings import AmqpSettings
 
 
-def limits_of(settings: AmqpSettings, message_bytes_max: int) -> ConnectionLimits:
+def limits_of(settings: AmqpSettings, message_bytes_max: int, *, is_certified: bool = False) -> ConnectionLimits:
     """Return what the settings offer to new connections; no message is larger than the store takes."""
     return ConnectionLimits(
         frame_max=settings.frame_bytes_max,
@@ -15,4 +15,5 @@ def limits_of(settings: AmqpSettings, message_bytes_max: int) -> ConnectionLimit
         body_bytes_max=settings.body_bytes_max or message_bytes_max,
         handshake_ms=settings.handshake_timeout_ms,
         product=settings.product,
+        is_certified=is_certified,
     )

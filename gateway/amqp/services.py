@@ -8,6 +8,7 @@ from core.broker import Broker
 from core.lmq.topic_space import routing_key_from_topic
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.events import CutterPool
+from gateway.amqp.handshake import ConnectionLimits
 from gateway.amqp.offer import limits_of
 from gateway.amqp.queues import VirtualHost
 from gateway.auth.authenticator import Authenticator
@@ -46,6 +47,10 @@ class AmqpServices:
         self.encoder = DeliveryEncoder(routing_key_from_topic)
         self.connections: set[OpenConnection] = set()
         self.offer = limits_of(settings, broker.message_bytes_max)  # to new connections
+
+    def certified_offer(self) -> ConnectionLimits:
+        """Return what is offered to a new connection whose certificate says who it is."""
+        return limits_of(self.settings, self.broker.message_bytes_max, is_certified=True)
 
     def note_open(self, connection: OpenConnection) -> None:
         """Count a new connection."""

@@ -28,13 +28,14 @@ class Credentials(NamedTuple):
     """What a peer says of itself.
 
     `protocol` is `mqtt`, `amqp` or `rocketmq`, `peer` where it comes from by its socket: `HOST:PORT`; `user` and
-    `password` are None where it gave none.
+    `password` are None where it gave none. `certified` is the user that its certificate proves, empty: none.
     """
 
     protocol: str
     user: str | None
     password: bytes | None
     peer: str
+    certified: str = ""
 
 
 class Identity:
@@ -53,6 +54,7 @@ class Refusal(Enum):
     NAMELESS = "anonymous clients are not let in"
     WRONG = "wrong user name or password"
     BUSY = "too many logins wait"
+    STRANGER = "the name in the certificate is none of the users"
 
 
 LoginAnswer = Identity | Refusal
@@ -90,7 +92,9 @@ class Authenticator:
             What waits for its turn or its answer; `cancel` it where the peer goes away meanwhile.
         """
         user = credentials.user
-        if self._is_guest(credentials):
+        if credentials.certified:
+            self._answer(then, self._find_certified(credentials.certified))
+        elif self._is_guest(credentials):
             self._answer(then, Identity(GUEST, ALL))
         elif user in self._users:
             return self._check(credentials, self._users[user], then)
@@ -168,8 +172,13 @@ class Authenticator:
 
     # Ways in
 
+    def _find_certified(self, name: str) -> LoginAnswer:
+        """Return who has a certificate with that name; the password is not asked for, nor what else was said."""
+        known = self._users.get(name)
+        return Refusal.STRANGER if known is None else Identity(known.name, known.may)
+
     def _is_guest(self, credentials: Credentials) -> bool:
-        protocol, user, password, peer = credentials
+        protocol, user, password, peer, _ = credentials
         is_guest = (protocol, user, password) == ("amqp", GUEST, b"guest") and is_loopback(peer)
         return is_guest and self._lets_guest_in()
 

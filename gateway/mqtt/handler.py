@@ -174,7 +174,7 @@ class MqttHandler(Conversation):
             why = "enhanced authentication is not offered"
             self._refuse(connect, ConnectCode.NOT_AUTHORIZED, why, now_ms, ReasonCode.BAD_AUTHENTICATION_METHOD)
             return
-        credentials = credentials_of(connect, self.transport.peer)
+        credentials = credentials_of(connect, self.transport.peer, self.transport.peer_name)
         attempt = door.authenticator.begin(credentials, partial(self._finish_login, connect, client_id))
         if self._entering is None and self._connection.state == _LOGIN:
             self._attempt = attempt
@@ -217,7 +217,8 @@ class MqttHandler(Conversation):
         session.set_receive_max(terms.receive_max, door.delivery.inflight_max)
         transport = self.transport
         is_known = bool(identity.user)
-        log_login(transport.conn_id, transport.peer, client_id, connect.user or b"", is_known=is_known)
+        named = user or connect.user or b""
+        log_login(transport.conn_id, transport.peer, client_id, named, is_known=is_known)
         if found.denied:
             self._note_denied("subscription", found.denied)
             door.metrics.refuse("subscription", len(found.denied))

@@ -13,6 +13,7 @@ CODES = {
     Refusal.NAMELESS: ConnectCode.NOT_AUTHORIZED,
     Refusal.WRONG: ConnectCode.BAD_CREDENTIALS,
     Refusal.BUSY: ConnectCode.SERVER_UNAVAILABLE,
+    Refusal.STRANGER: ConnectCode.NOT_AUTHORIZED,
 }
 
 
@@ -28,6 +29,8 @@ def check_client_id(connect: Connect, bytes_max: int) -> tuple[ConnectCode, byte
     return ConnectCode.ACCEPTED, client_id
 
 
-def credentials_of(connect: Connect, peer: str) -> Credentials:
-    """Return what a client says of itself."""
-    return Credentials(PROTOCOL, None if connect.user is None else connect.user.decode(), connect.password, peer)
+def credentials_of(connect: Connect, peer: str, certified: str = "") -> Credentials:
+    """Return what a client says of itself, and what its certificate says of it."""
+    return Credentials(
+        PROTOCOL, None if connect.user is None else connect.user.decode(), connect.password, peer, certified
+    )

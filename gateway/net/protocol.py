@@ -50,7 +50,7 @@ class Transport:
     """One connection as the front's output.
 
     `peer_host` is the address (4 or 16 bytes) and the port (4 bytes, big endian), as a record stores it; `peer_name`
-    is verified, of the certificate that the peer has shown, and empty without one. While more than 256 KiB wait to be
+    is the user that the peer's certificate proves, and empty where it proves none. While more than 256 KiB wait to be
     sent `is_writable` is False: a front reads nothing more for this connection until `on_writable`. While more than
     1 MiB waits the front is given nothing and `is_share_over` is True: what the peer does not read cannot grow.
     `end_reason` is for the log: a front that closes says why, and nothing where the peer did.

@@ -61,7 +61,8 @@ class RocketmqHandler(ConnectionHandler):
         self._beat: Beat | None = None  # a heartbeat that is not all taken in
         self._held_until_ms = 0  # the first deadline of the held pulls, or one before it
         self._name_origin()
-        door.authenticator.begin(Credentials("rocketmq", None, None, transport.peer), self._finish_login)
+        credentials = Credentials("rocketmq", None, None, transport.peer, transport.peer_name)
+        door.authenticator.begin(credentials, self._finish_login)
 
     def _finish_login(self, answer: LoginAnswer, now_ms: int) -> None:
         del now_ms

@@ -32,6 +32,7 @@ def test_a_list_has_addresses_as_text_and_as_tables():
         ("unix:", "must name a path"),
         ([{"address": "h:1", "websocket": "mqtt"}], "begins with /"),
         ([{"address": "h:1", "proxies": ["somewhere"]}], "not a valid"),
+        ([{"address": "h:1", "tls": {"certificate": "a", "name_is_user": True}}], "name_is_user needs client_ca"),
         (["off"], "an empty list closes the door"),
         ([{"address": "127.0.0.1:1", "tls": {}}], "Field required"),
         (

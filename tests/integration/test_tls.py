@@ -18,7 +18,7 @@ import aiomqtt
 import pika
 import pytest
 
-from lmq import ConnectFailedError, Producer, PullConsumer
+from lmq import ConnectFailedError, Producer, PullConsumer, SdkError
 from tests.support.certificates import authority_file, client_context, client_files, issue, server_files
 from tests.support.gateway import ANY_PORT, GatewayProcess
 from tests.support.sources import ROOT
@@ -202,6 +202,57 @@ async def test_clients_need_a_certificate_where_an_authority_is_given(tmp_path):
     assert len(refused) == 3, refused
     for line, said in zip(refused, ("did not return a certificate", "verify failed", "has expired"), strict=True):
         assert said in line
+
+
+@pytest.fixture
+def gateway_of_names(tmp_path):
+    """A gateway whose users come in by their certificates."""
+    named = {"address": ANY_PORT, "tls": {**tls(client_ca=authority_file()), "name_is_user": True}}
+    users = {"sensor-1": {"password_env": "UNKNOWN", "may_subscribe": False}, "ann": {"password_env": "UNKNOWN"}}
+    env = {name: json.dumps([named]) for name in ("LMQ_MQTT__LISTEN", "LMQ_AMQP__LISTEN", "LMQ_ROCKETMQ__BROKER")}
+    env |= {"UNKNOWN": os.urandom(16).hex(), "LMQ_AUTH__USERS": json.dumps(users), "LMQ_AUTH__MQTT_ANONYMOUS": "false"}
+    env["LMQ_AUTH__ROCKETMQ_ANONYMOUS"] = "false"
+    with GatewayProcess(tmp_path, env=env, doors=("namesrv", "admin")) as gateway:
+        yield gateway
+
+
+async def test_mqtt_clients_are_who_their_certificate_says(gateway_of_names):
+    async with mqtt_client(gateway_of_names, shows=client_files("ann")) as ann:
+        await ann.subscribe("measured", qos=1)
+        async with mqtt_client(gateway_of_names, shows=client_files("sensor-1")) as sensor:
+            await sensor.publish("measured", b"1", qos=1)
+            assert [code.value for code in await sensor.subscribe("measured")] == [128]
+        async with asyncio.timeout(WAIT_S):
+            assert (await anext(ann.messages)).payload == b"1"
+    with pytest.raises(aiomqtt.MqttError, match="Not authorized"):
+        async with mqtt_client(gateway_of_names, shows=client_files("mallory")):
+            pass
+    await until_logged(gateway_of_names, "user=ann")
+
+
+async def test_amqp_clients_are_who_their_certificate_says(gateway_of_names):
+    host, port = gateway_of_names.address("amqps")
+
+    def connect(name):
+        options = pika.SSLOptions(client_context(shows=client_files(name)), host)
+        credentials = pika.credentials.ExternalCredentials()
+        parameters = pika.ConnectionParameters(host, port, ssl_options=options, credentials=credentials)
+        with pika.BlockingConnection(parameters) as connection:
+            connection.channel().queue_declare("named")
+
+    await asyncio.to_thread(connect, "ann")
+    with pytest.raises(pika.exceptions.AMQPConnectionError):
+        await asyncio.to_thread(connect, "mallory")
+    await until_logged(gateway_of_names, "the name in the certificate is none of the users")
+
+
+async def test_rocketmq_clients_come_in_by_their_certificate(gateway_of_names):
+    namesrv = "{}:{}".format(*gateway_of_names.address("broker"))
+    async with Producer(namesrv, tls=client_context(shows=client_files("ann"))) as producer:
+        assert (await producer.send("Named", b"x", queue_id=0)).queue_offset == 0
+    async with Producer(namesrv, tls=client_context(shows=client_files("mallory")), timeout_s=1) as producer:
+        with pytest.raises(SdkError):
+            await producer.send("Named", b"x", queue_id=0)
 
 
 @pytest.mark.parametrize("name", ["mqtts", "amqps"])

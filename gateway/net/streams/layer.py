@@ -18,8 +18,8 @@ class StreamError(Exception):
 class Peer(NamedTuple):
     """What layers know of the peer that the socket does not know.
 
-    `address` is the host and port that the peer really has, `local_address` those that it reached; `name` is the
-    verified one, of the peer's certificate, and empty where there is none.
+    `address` is the host and port that the peer really has, `local_address` those that it reached; `name` is its
+    user's, verified by the peer's certificate, and empty where that does not tell.
     """
 
     address: tuple[str, int] | None = None

@@ -85,13 +85,15 @@ class TlsLayer(Layer):
     Args:
         context: As `make_context` returns it.
         is_optional: Let a peer in that begins without TLS too, as it is.
+        names_user: The name in the peer's certificate is who it is.
     """
 
-    def __init__(self, context: ssl.SSLContext, *, is_optional: bool = False) -> None:
+    def __init__(self, context: ssl.SSLContext, *, is_optional: bool = False, names_user: bool = False) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._is_optional = is_optional
+        self._names_user = names_user
         self._before = 0  # how many bytes came until it was open
 
     def receive_data(self, data: bytes) -> bytes:
@@ -165,8 +167,10 @@ class TlsLayer(Layer):
         return self._outgoing.read()
 
     def peer(self, known: Peer) -> Peer:
-        """Return what is known of the peer, with the name in its certificate."""
-        return known._replace(name=common_name(self._object.getpeercert() or {})) if not self.is_done else known
+        """Return what is known of the peer, with the name in its certificate if that is who it is."""
+        if self.is_done or not self._names_user:
+            return known
+        return known._replace(name=common_name(self._object.getpeercert() or {}))
 
 
 def common_name(certificate: Mapping[str, object]) -> str:

@@ -6,11 +6,18 @@ from pamqp.commands import Connection
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.handshake import ConnectionLimits, Login, agreed_frame_max, start_method
 from gateway.amqp.methods import decode_method, encode_method
+from gateway.amqp.offer import limits_of
+from gateway.settings import AmqpSettings
 from tests.support import amqp
 
 LIMITS = ConnectionLimits(
     frame_max=131_072, channel_max=100, heartbeat_s=60, body_bytes_max=1, handshake_ms=1, product="p"
 )
+
+
+def offer(**changes):
+    settings = AmqpSettings(product="Product")
+    return limits_of(settings, 1_000, **changes)
 
 
 def start_ok(said, mechanism, response):
@@ -19,7 +26,7 @@ def start_ok(said, mechanism, response):
 
 
 def test_the_server_says_what_it_can():
-    ((_, start),) = amqp.decode_frames(encode_method(start_method("Product", "1.2"), 0))
+    ((_, start),) = amqp.decode_frames(encode_method(start_method(offer(), "1.2"), 0))
     capabilities = start.server_properties["capabilities"]
     assert (start.server_properties["product"], start.server_properties["version"]) == ("Product", "1.2")
     for name in (
@@ -31,6 +38,13 @@ def test_the_server_says_what_it_can():
     ):
         assert capabilities[name] is True
     assert start.mechanisms == "PLAIN AMQPLAIN"
+
+
+def test_a_client_whose_certificate_says_who_it_is_is_offered_to_say_nothing():
+    ((_, start),) = amqp.decode_frames(encode_method(start_method(offer(is_certified=True), "1.2"), 0))
+    assert start.mechanisms == "EXTERNAL PLAIN AMQPLAIN"
+    login = Login(start_ok({"connection_name": "billing"}, "EXTERNAL", ""), is_certified=True)
+    assert (login.user, login.password, login.client) == ("", b"", "billing")
 
 
 def test_plain_credentials_are_read():

@@ -307,3 +307,26 @@ def test_login_under_way_goes_by_the_settings_that_are_read_meanwhile(kept, pass
         assert not answer.may.may_subscribe(b"t")
     else:
         assert answer is Refusal.WRONG
+
+
+def certified(site, name, protocol="mqtt", user=None, password=None):
+    answers = []
+    credentials = Credentials(protocol, user, password, FAR, name)
+    site.auth.begin(credentials, lambda answer, _: answers.append(answer))
+    (answer,) = answers
+    return answer
+
+
+@pytest.mark.parametrize("protocol", ["mqtt", "amqp", "rocketmq"])
+def test_a_certificate_proves_a_user_and_nothing_else_is_asked(kept, protocol):
+    site = Site(users={"alice": {"password_hash": kept, "may_publish": False}})
+    answer = certified(site, "alice", protocol, "bob", b"wrong")
+    assert answer.user == "alice"
+    assert not answer.may.may_publish(b"t")
+    assert site.auth.may_stay(protocol, answer)
+
+
+def test_a_certificate_of_nobody_lets_nobody_in_even_where_anonymous_clients_come_in(kept):
+    site = Site(users={"alice": {"password_hash": kept}}, mqtt_anonymous=True)
+    assert certified(site, "mallory") is Refusal.STRANGER
+    assert certified(site, "guest", "amqp", "guest", b"guest") is Refusal.STRANGER

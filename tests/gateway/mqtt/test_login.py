@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gateway.auth.authenticator import Refusal
+from gateway.auth.authenticator import Credentials, Refusal
 from gateway.mqtt.login import CODES, check_client_id, credentials_of
 from gateway.mqtt.packets import OLD_LEVEL, Connect
 from gateway.mqtt.reason_codes import ConnectCode
@@ -21,8 +21,11 @@ def test_client_identifier_is_the_clients_own_or_ours():
 
 
 def test_credentials_are_those_of_the_packet():
-    assert credentials_of(connect(), "h:1") == ("mqtt", None, None, "h:1")
-    assert credentials_of(connect(user="é".encode(), password=b"\xff"), "h:1") == ("mqtt", "é", b"\xff", "h:1")
+    assert credentials_of(connect(), "h:1") == Credentials("mqtt", None, None, "h:1")
+    assert credentials_of(connect(user="é".encode(), password=b"\xff"), "h:1") == Credentials(
+        "mqtt", "é", b"\xff", "h:1"
+    )
+    assert credentials_of(connect(user=b"bob"), "h:1", "ann").certified == "ann"
 
 
 def test_every_refusal_has_its_return_code():

@@ -28,9 +28,9 @@ from tests.support.connections import open_site
 pytestmark = pytest.mark.asyncio
 
 
-def open_tls_site(*, is_optional=False, limits=None, **files):
+def open_tls_site(*, is_optional=False, names_user=False, limits=None, **files):
     context = make_context(make_files(**files))
-    return open_site(limits, make_layers=lambda _: [TlsLayer(context, is_optional=is_optional)])
+    return open_site(limits, make_layers=lambda _: [TlsLayer(context, is_optional=is_optional, names_user=names_user)])
 
 
 async def connect(site, **options):
@@ -78,7 +78,7 @@ async def test_much_goes_both_ways():
 
 
 async def test_the_verified_name_of_a_client_is_there_before_it_says_anything():
-    async with open_tls_site(client_ca=authority_file()) as site:
+    async with open_tls_site(client_ca=authority_file(), names_user=True) as site:
         names = []
         site.prepare = lambda handler: names.append(handler.transport.peer_name)
         _, writer = await connect(site, shows=client_files())

@@ -159,7 +159,8 @@ def test_a_client_that_does_not_trust_the_server_says_so():
 
 
 def try_client(*, shows, version, is_required=True):
-    layer = TlsLayer(make_context(make_files(client_ca=authority_file(), is_client_required=is_required)))
+    context = make_context(make_files(client_ca=authority_file(), is_client_required=is_required))
+    layer = TlsLayer(context, names_user=True)
     shake_hands(layer, Client(client_context(shows=shows, version=version)))
     return layer.peer(Peer()).name
 
@@ -167,6 +168,12 @@ def try_client(*, shows, version, is_required=True):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_name_in_a_verified_certificate_is_known(version):
     assert try_client(shows=client_files(), version=version) == "sensor-1"
+
+
+def test_the_name_in_a_certificate_tells_nothing_unless_it_is_the_users():
+    layer = TlsLayer(make_context(make_files(client_ca=authority_file())))
+    shake_hands(layer, Client(client_context(shows=client_files())))
+    assert layer.peer(Peer()).name == ""
 
 
 @pytest.mark.parametrize("version", VERSIONS)
