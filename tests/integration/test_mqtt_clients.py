@@ -13,6 +13,8 @@ import aiomqtt
 import paho.mqtt.client as paho
 import pytest
 from amqtt.client import MQTTClient
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
 
 from tests.support import mqtt
 from tests.support.gateway import GatewayProcess
@@ -68,17 +70,19 @@ class PahoClient:
         return [self.messages.get(timeout=WAIT_S) for _ in range(count)]
 
 
-@pytest.mark.parametrize("protocol", [paho.MQTTv311, paho.MQTTv31])
+@pytest.mark.parametrize("protocol", [paho.MQTTv311, paho.MQTTv31, paho.MQTTv5])
 def test_paho_publishes_and_subscribes(gateway, protocol):
+    options = {} if protocol == paho.MQTTv5 else {"clean_session": True}
     topic = f"paho/{protocol}/t"
-    with PahoClient(gateway, f"paho{protocol}", protocol=protocol, clean_session=True) as client:
-        assert client.subscribe(f"paho/{protocol}/#", 2) == 1
-        for i in range(500):
-            client.client.publish(topic, b"%d" % i, i % 2)
-        got = client.take(500)
+    with PahoClient(gateway, f"paho{protocol}", protocol=protocol, **options) as client:
+        assert client.subscribe(f"paho/{protocol}/#", 2) == 2
+        for i in range(600):
+            client.client.publish(topic, b"%d" % i, i % 3)
+        got = client.take(600)
         assert {(message.topic, message.retain, message.dup) for message in got} == {(topic, False, False)}
-        for qos in (0, 1):  # paho itself holds back QoS 1 beyond its window, and lets QoS 0 pass
-            assert [m.payload for m in got if m.qos == qos] == [b"%d" % i for i in range(500) if i % 2 == qos]
+        # Paho holds back QoS 1 and 2 beyond its window, lets QoS 0 pass, and hands QoS 2 on in the end.
+        for qos in (0, 1, 2):
+            assert [m.payload for m in got if m.qos == qos] == [b"%d" % i for i in range(600) if i % 3 == qos]
 
 
 def test_paho_with_a_persistent_session_gets_what_it_missed(gateway):
@@ -122,26 +126,71 @@ def test_paho_gets_retained_messages_and_wills(gateway):
         assert (message.topic, message.payload, message.qos) == ("gone/dying", b"bye", 1)
 
 
-def test_paho_at_qos_2_is_disconnected(gateway):
-    with PahoClient(gateway, "paho-qos2", clean_session=True) as client:
-        gone = queue.Queue()
-        client.client.on_disconnect = lambda *arguments: gone.put(arguments)
-        client.client.reconnect_delay_set(60, 60)
-        client.client.publish("t", b"x", 2)
-        gone.get(timeout=WAIT_S)
+def test_paho_gets_each_message_at_qos_2_once_over_kills_of_the_gateway(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    off = [part for door in ("amqp", "namesrv", "broker", "admin") for part in (f"--{door}", "off")]
+    with GatewayProcess(tmp_path / "data", "--mqtt", f"127.0.0.1:{port}", *off, doors=()) as gateway:
+        subscriber = PahoClient(gateway, "exact-sub", clean_session=False)
+        publisher = PahoClient(gateway, "exact-pub", clean_session=False)
+        for client in (subscriber, publisher):
+            client.client.reconnect_delay_set(1, 1)
+        with subscriber, publisher:
+            subscriber.subscribe("exact/t", 2)
+            for i in range(300):
+                publisher.client.publish("exact/t", b"%d" % i, 2)
+                if i in {50, 150, 250}:
+                    gateway.restart()
+            got = [message.payload for message in subscriber.take(300)]
+            assert got == [b"%d" % i for i in range(300)]
+            assert subscriber.messages.empty()
 
 
-def test_mqtt_5_client_is_told_that_its_level_is_not_spoken(gateway):
-    client = paho.Client(paho.CallbackAPIVersion.VERSION2, "five", protocol=paho.MQTTv5)
-    refused = queue.Queue()
-    client.on_connect_fail = lambda *arguments: refused.put(arguments)
-    client.on_disconnect = lambda *arguments: refused.put(arguments)
-    client.on_connect = lambda *arguments: refused.put(arguments)
-    client.connect(*gateway.address("mqtt"))
-    client.loop_start()
-    refused.get(timeout=WAIT_S)
-    assert not client.is_connected()
-    client.loop_stop()
+def properties_of(packet_type, **values):
+    made = Properties(packet_type)
+    for name, value in values.items():
+        setattr(made, name, value)
+    return made
+
+
+def test_paho_of_version_5_gets_all_that_was_published(gateway):
+    with PahoClient(gateway, "five", protocol=paho.MQTTv5) as client:
+        assert client.subscribe("five/#", 2) == 2
+        properties = properties_of(
+            PacketTypes.PUBLISH,
+            ContentType="text/plain",
+            ResponseTopic="five/answers",
+            CorrelationData=b"\x00\xff",
+            PayloadFormatIndicator=1,
+            MessageExpiryInterval=60,
+            UserProperty=[("b", "1"), ("a", "2"), ("b", "3")],
+        )
+        client.client.publish("five/t", b"x", 2, properties=properties).wait_for_publish(WAIT_S)
+        (message,) = client.take(1)
+        found = message.properties
+        assert (message.payload, message.qos, found.ContentType) == (b"x", 2, "text/plain")
+        assert (found.ResponseTopic, found.CorrelationData) == ("five/answers", b"\x00\xff")
+        assert found.UserProperty == [("b", "1"), ("a", "2"), ("b", "3")]
+        assert 58 <= found.MessageExpiryInterval <= 60
+
+
+def test_paho_of_version_5_resumes_its_session(gateway):
+    expiry = properties_of(PacketTypes.CONNECT, SessionExpiryInterval=600)
+    for is_present in (False, True):
+        client = PahoClient(gateway, "five-durable", protocol=paho.MQTTv5)
+        client.client.connect(*client.address, clean_start=False, properties=expiry)
+        client.client.loop_start()
+        flags, code = client.connacks.get(timeout=WAIT_S)
+        assert (flags.session_present, code.value) == (is_present, 0)
+        if is_present:
+            assert [message.payload for message in client.take(2)] == [b"1", b"2"]
+        else:
+            client.subscribe("five-kept/#", 1)
+        client.client.disconnect()
+        client.client.loop_stop()
+        with PahoClient(gateway, "five-other", protocol=paho.MQTTv5) as other:
+            other.publish("five-kept/t", b"1")
+            other.publish("five-kept/t", b"2")
 
 
 # asyncio clients
@@ -166,6 +215,22 @@ async def test_aiomqtt_fans_out_to_many(gateway):
             await client.publish(f"fan/{i}/x", b"%d" % i, qos=1)
     expected = [b"%d" % i for i in range(count)]
     assert await asyncio.wait_for(asyncio.gather(*tasks), WAIT_S) == [expected] * 5
+
+
+@pytest.mark.asyncio
+async def test_aiomqtt_of_version_5_asks_and_answers(gateway):
+    host, port = gateway.address("mqtt")
+    version = {"protocol": aiomqtt.ProtocolVersion.V5}
+    async with aiomqtt.Client(host, port, **version) as server, aiomqtt.Client(host, port, **version) as client:
+        await server.subscribe("ask/t", qos=2)
+        await client.subscribe("ask/answers", qos=1)
+        question = properties_of(PacketTypes.PUBLISH, ResponseTopic="ask/answers", CorrelationData=b"7")
+        await client.publish("ask/t", b"?", qos=2, properties=question)
+        async for message in _first(server.messages, 1):
+            answer = properties_of(PacketTypes.PUBLISH, CorrelationData=message.properties.CorrelationData)
+            await server.publish(message.properties.ResponseTopic, b"!", qos=1, properties=answer)
+        async for message in _first(client.messages, 1):
+            assert (message.payload, message.properties.CorrelationData) == (b"!", b"7")
 
 
 async def _first(messages, count):
@@ -205,6 +270,28 @@ def test_mosquitto_tools_publish_and_subscribe(gateway):
         run("mosquitto_pub", "-t", f"mosq/{qos}", "-m", "hello", "-q", qos)
     lines = run("mosquitto_sub", *session, "-C", "3", "-F", "%t %p %q").splitlines()
     assert lines == ["mosq/0 hello 0", "mosq/1 hello 1", "mosq/1 hello 1"]
+
+
+@pytest.mark.skipif(shutil.which("mosquitto_sub") is None, reason="mosquitto's tools are not installed")
+def test_mosquitto_tools_of_version_5_see_all_properties(gateway):
+    def run(tool, *options):
+        command = [shutil.which(tool), "-h", "127.0.0.1", "-p", str(gateway.port("mqtt")), "-V", "5", *options]
+        return subprocess.run(command, check=True, timeout=WAIT_S, capture_output=True, text=True).stdout
+
+    session = ("-c", "-i", "mosq5", "-t", "mosq5/#", "-q", "2", "-x", "60")
+    run("mosquitto_sub", *session, "-E")
+    properties = ("-D", "publish", "user-property", "k", "v", "-D", "publish", "content-type", "a/b")
+    more = ("-D", "publish", "response-topic", "r/t", "-D", "publish", "correlation-data", "c")
+    run("mosquitto_pub", "-t", "mosq5/t", "-m", "hello", "-q", "2", *properties, *more)
+    assert run("mosquitto_sub", *session, "-C", "1", "-F", "%t %p %q %P %C %R %D").split() == [
+        "mosq5/t",
+        "hello",
+        "2",
+        "k:v",
+        "a/b",
+        "r/t",
+        "c",
+    ]
 
 
 # The socket
