@@ -132,8 +132,7 @@ class Broker:
         queue_ref = self.engine.find_queue(name)
         if queue_ref < 0:
             return ExplainedQueue(name, filters, 0, 0)
-        readers = sum(reader.reader_count() for reader in self._waiters.parked(queue_ref))
-        return ExplainedQueue(name, filters, readers, self.engine.max_offset(queue_ref))
+        return ExplainedQueue(name, filters, self.reader_count(queue_ref), self.engine.max_offset(queue_ref))
 
     # Publish
 
@@ -212,6 +211,14 @@ class Broker:
     def queue_key(self, queue_ref: int) -> bytes:
         """Return the key that `queue_ref` stands for."""
         return self.engine.queue_key(queue_ref)
+
+    def queue_count(self) -> int:
+        """Return how many queues there are: their numbers are those below."""
+        return self.engine.queue_count()
+
+    def reader_count(self, queue_ref: int) -> int:
+        """Return how many wait for messages of a queue."""
+        return sum(reader.reader_count() for reader in self._waiters.parked(queue_ref))
 
     def min_offset(self, queue_ref: int) -> int:
         """Return the first offset that is kept."""

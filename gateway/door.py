@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from core.metrics import DoorMetrics
 from gateway.auth.recheck import Visitor
+from gateway.inventory import Inventory
 from gateway.listen_settings import ListenSettings, Network, TlsSettings, find_listens
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.settings import GatewaySettings
@@ -115,3 +116,7 @@ class Door(ABC):
     @abstractmethod
     def read_departed(self) -> None:
         """Read on from connections that are held back while the disk is low on room, and whose peers are gone."""
+
+    @abstractmethod
+    def inventory(self) -> Inventory:
+        """Return what the door has, for operators."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set as AbstractSet
 
 from gateway.amqp.handler import AmqpHandler
+from gateway.amqp.inventory import AmqpInventory
 from gateway.amqp.offer import limits_of
 from gateway.amqp.services import AmqpServices, OpenConnection
 from gateway.door import Address, Door, Interval, Listen, find_listening
@@ -71,3 +72,7 @@ class AmqpDoor(AmqpServices, Door):
     def read_departed(self) -> None:
         """Let the connections end that are held back, and whose peers are gone."""
         self.held.read_departed()
+
+    def inventory(self) -> AmqpInventory:
+        """Return what the door has."""
+        return AmqpInventory(self)

@@ -12,6 +12,7 @@ from gateway.net.protocol cimport ConnectionHandler, Transport
 
 cdef class AmqpHandler(ConnectionHandler):
     cdef readonly ConnectionOutput output
+    cdef readonly str client
     cdef public object declarer
     cdef public Reading reading
     cdef object _door

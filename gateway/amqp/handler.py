@@ -69,6 +69,7 @@ class AmqpHandler(ConnectionHandler):
 
     def _login(self, client: str, identity: Identity) -> None:
         door = self._door
+        self.client = client
         client_id = client or f"amqp-{self._transport.conn_id}"
         self._origin = encode_origin(b"amqp", client_id.encode(), identity.user.encode())
         self._identity = identity
@@ -178,6 +179,11 @@ class AmqpHandler(ConnectionHandler):
     def shut_down(self, now_ms: int) -> None:
         """Tell the client that the gateway goes down, and close."""
         self._force_out("the gateway stops", "broker forced connection closure with reason 'shutdown'", now_ms)
+
+    @property
+    def transport(self) -> Transport:
+        """Its output."""
+        return self._transport
 
     @property
     def identity(self) -> Identity | None:

@@ -14,6 +14,7 @@ from gateway.amqp.queues import VirtualHost
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.recheck import Visitor
 from gateway.net.held_publishers import HeldPublishers
+from gateway.net.protocol import Transport
 from gateway.settings import AmqpSettings
 
 VHOST = "/"
@@ -22,6 +23,14 @@ BATCH_MESSAGES_MAX = 2_048
 
 class OpenConnection(Visitor, Protocol):
     """A connection of the door."""
+
+    @property
+    def transport(self) -> Transport:
+        """Its output."""
+
+    @property
+    def client(self) -> str:
+        """What the client calls the connection, empty where it has not said."""
 
     def shut_down(self, now_ms: int) -> None:
         """Close because the gateway stops."""

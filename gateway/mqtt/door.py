@@ -10,6 +10,7 @@ from gateway.door import Address, Door, Interval, Listen, find_listening
 from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.handler import MqttHandler
+from gateway.mqtt.inventory import MqttInventory
 from gateway.mqtt.login import PROTOCOL
 from gateway.mqtt.restoring import restore_exact, restore_retained
 from gateway.mqtt.services import MqttServices
@@ -96,6 +97,10 @@ class MqttDoor(MqttServices, Door):
     def read_departed(self) -> None:
         """Let the connections end that are held back, and whose peers are gone."""
         self.held.read_departed()
+
+    def inventory(self) -> MqttInventory:
+        """Return what the door has."""
+        return MqttInventory(self)
 
 
 def _count_exact(batch: StoredBatch) -> int:

@@ -12,7 +12,7 @@ from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.events import RunPool
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.publishing import Publishing
-from gateway.mqtt.session import NEVER
+from gateway.mqtt.session import NEVER, Session
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.subscribing import Subscribing
 from gateway.mqtt.wills import Wills
@@ -22,6 +22,10 @@ from gateway.settings import MqttSettings
 
 class OpenConnection(Attached, HeldConnection, Protocol):
     """A connection of the door."""
+
+    @property
+    def session(self) -> Session | None:
+        """Its session, once it has one."""
 
 
 class MqttServices:

@@ -11,6 +11,9 @@ cdef class Transport:
     cdef public bytes peer_host
     cdef public str peer_name
     cdef public bint is_writable
+    cdef public long long since_ms
+    cdef public long long bytes_in
+    cdef public long long bytes_out
 
     cpdef write(self, data)
 

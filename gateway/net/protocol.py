@@ -53,10 +53,21 @@ class Transport:
     is the user that the peer's certificate proves, and empty where it proves none. While more than 256 KiB wait to be
     sent `is_writable` is False: a front reads nothing more for this connection until `on_writable`. While more than
     1 MiB waits the front is given nothing and `is_share_over` is True: what the peer does not read cannot grow.
-    `end_reason` is for the log: a front that closes says why, and nothing where the peer did.
+    `end_reason` is for the log: a front that closes says why, and nothing where the peer did. The peer came at
+    `since_ms`; `bytes_in` and `bytes_out` count what was read from the socket and what was written to it.
     """
 
-    __slots__ = ("conn_id", "end_reason", "is_writable", "peer", "peer_host", "peer_name")
+    __slots__ = (
+        "bytes_in",
+        "bytes_out",
+        "conn_id",
+        "end_reason",
+        "is_writable",
+        "peer",
+        "peer_host",
+        "peer_name",
+        "since_ms",
+    )
 
     def __init__(self) -> None:
         self.conn_id = 0
@@ -65,6 +76,9 @@ class Transport:
         self.peer_host = b""
         self.peer_name = ""
         self.is_writable = True
+        self.since_ms = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
 
     @property
     def local_address(self) -> tuple[str, int]:

@@ -89,6 +89,7 @@ class SocketTransport(Transport):
             sock.abort()
             return
         self.conn_id = endpoint.table.next_id()
+        self.since_ms = endpoint.clock.now_ms()
         self.peer = format_address(host or UNIX_HOST, port)
         self.peer_host = pack_host(host or LOOPBACK, port)
         self._stream = PlainStream(sock)
@@ -118,6 +119,7 @@ class SocketTransport(Transport):
 
     def data_received(self, data: bytes) -> None:
         """Hand the bytes to the handler; the clock is read here, once."""
+        self.bytes_in += len(data)
         if not self._is_open():
             return
         endpoint = self._endpoint
@@ -294,6 +296,7 @@ class SocketTransport(Transport):
         stream = self._stream
         if stream is None or self._close_until_ms:
             return
+        self.bytes_out += len(data)
         if not stream.write(data) and not self._is_full and stream.waiting_bytes() > UNREAD_BYTES_MAX:
             self._is_full = True
             self._set_read()

@@ -14,6 +14,7 @@ from gateway.door import Address, Door, Interval, Listen, find_listening
 from gateway.listen_settings import TlsSettings
 from gateway.net.protocol import Transport
 from gateway.rocketmq.handler import RocketmqHandler
+from gateway.rocketmq.inventory import RocketmqInventory
 from gateway.rocketmq.services import RocketmqServices
 from gateway.rocketmq.store_host import DEFAULT_ADDRESS, LOOPBACK, find_host, pack_address
 from gateway.runtime import TICK_MS
@@ -96,6 +97,10 @@ class RocketmqDoor(RocketmqServices, Door):
 
     def read_departed(self) -> None:
         """Nothing to do: no connection is held back, a send is answered that the system is busy."""
+
+    def inventory(self) -> RocketmqInventory:
+        """Return what the door has."""
+        return RocketmqInventory(self)
 
 
 def _with_choice(tls: TlsSettings | None) -> TlsSettings | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Protocol
 
 from core.broker import Broker
 from core.metrics import DoorMetrics
@@ -11,7 +12,7 @@ from gateway.auth.authenticator import Authenticator
 from gateway.auth.recheck import Visitor
 from gateway.net.protocol import Transport
 from gateway.rocketmq.assignment import Assignment
-from gateway.rocketmq.client_table import ClientTable
+from gateway.rocketmq.client_table import Client, ClientTable
 from gateway.rocketmq.connection import FramePool, Limits
 from gateway.rocketmq.consumer_manage import ConsumerManage
 from gateway.rocketmq.delay import DelayService
@@ -29,6 +30,13 @@ from gateway.settings import RocketmqSettings
 from lmq.remoting.frames import FRAMES_MAX
 
 PROPERTIES_BYTES_MAX = 32_767 - 128  # of a message's own: room for what the log adds
+
+
+class OpenConnection(Visitor, Protocol):
+    """A connection of the door."""
+
+    transport: Transport
+    client: Client
 
 
 class RocketmqServices:
@@ -68,15 +76,15 @@ class RocketmqServices:
         self.offsets = ConsumerManage(broker, topics)
         self.broker_port = 0  # where the broker listens, once it is known
         self.uniq = UniqPrefix(os.getpid())
-        self.connections: set[Visitor] = set()
+        self.connections: set[OpenConnection] = set()
 
-    def note_open(self, connection: Visitor) -> None:
+    def note_open(self, connection: OpenConnection) -> None:
         """Count a new connection."""
         self.connections.add(connection)
         self.metrics.connections += 1
         self.metrics.connections_total += 1
 
-    def forget(self, connection: Visitor) -> None:
+    def forget(self, connection: OpenConnection) -> None:
         """Forget a connection that is closed."""
         self.connections.discard(connection)
         self.metrics.connections -= 1

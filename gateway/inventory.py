@@ -1,0 +1,95 @@
+"""What a door has, for operators: its connections, sessions and queues with their figures."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from gateway.auth.authenticator import Identity
+from gateway.net.protocol import Transport
+
+Entry = TypeVar("Entry")
+
+
+class ConnectionEntry(NamedTuple):
+    """One open connection."""
+
+    conn_id: int  # its number, as the log has it
+    peer: str  # address and port
+    user: str | None  # None: nobody has come in yet; empty: an anonymous client
+    client: str  # what the client calls itself, empty where it has not said
+    since_ms: int
+    bytes_in: int  # read from the socket
+    bytes_out: int  # written to it
+
+
+class SessionEntry(NamedTuple):
+    """What outlives a connection."""
+
+    client: str
+    user: str | None  # whose it is; None where that was not written down
+    conn_id: int  # of its connection, 0 while it has none
+    is_persistent: bool
+    subscriptions: int
+    inflight: int  # messages sent and not acknowledged
+
+
+class QueueEntry(NamedTuple):
+    """One queue."""
+
+    name: str  # as the door's clients call it
+    light_queue: str  # as the log calls it
+    min_offset: int  # first message that is kept
+    max_offset: int  # next one to be given
+    readers: int  # consumers, subscriptions or pulls that wait
+    ready: int | None = None  # messages that could be taken now, None where a queue does not keep count
+    unacked: int | None = None  # messages that consumers have
+
+
+class Inventory(ABC):
+    """What a door has now.
+
+    Each iterator is made for one walk, which may go on for many turns of the loop: what comes or goes meanwhile may be
+    in it or not. It gives one thing a step, or None for a step that found nothing; so it is asked by `take_page`.
+    """
+
+    @abstractmethod
+    def connections(self) -> Iterator[ConnectionEntry | None]:
+        """Give the open connections."""
+
+    @abstractmethod
+    def sessions(self) -> Iterator[SessionEntry | None]:
+        """Give the sessions; none where the protocol has none beside its connections."""
+
+    @abstractmethod
+    def queues(self) -> Iterator[QueueEntry | None]:
+        """Give the queues."""
+
+
+def take_page(entries: Iterator[Entry | None], steps: int) -> list[Entry] | None:
+    """Return what the next steps give, which may be nothing yet; None where the walk is over.
+
+    A step costs some microseconds. The loop is to have a turn between two pages.
+    """
+    page = list(islice(entries, steps))
+    return [entry for entry in page if entry is not None] if page else None
+
+
+def describe_connection(transport: Transport, identity: Identity | None, client: str) -> ConnectionEntry:
+    """Return the entry of a connection."""
+    return ConnectionEntry(
+        conn_id=transport.conn_id,
+        peer=transport.peer,
+        user=None if identity is None else identity.user,
+        client=client,
+        since_ms=transport.since_ms,
+        bytes_in=transport.bytes_in,
+        bytes_out=transport.bytes_out,
+    )
+
+
+def text_of(name: bytes) -> str:
+    """Return a name as operators read it, whatever bytes it has."""
+    return name.decode("utf-8", "backslashreplace")

@@ -1,0 +1,50 @@
+"""What the RocketMQ door has, for operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gateway.inventory import ConnectionEntry, Inventory, QueueEntry, SessionEntry, describe_connection, text_of
+from gateway.rocketmq.services import RocketmqServices
+from gateway.rocketmq.topic_table import queue_key
+
+
+class RocketmqInventory(Inventory):
+    """Connections, and the queues of topics."""
+
+    def __init__(self, services: RocketmqServices) -> None:
+        self._services = services
+
+    def connections(self) -> Iterator[ConnectionEntry | None]:
+        """Give the open connections."""
+        connections = self._services.connections
+        for one in list(connections):
+            client = one.client.client_id
+            yield describe_connection(one.transport, one.identity, client) if one in connections else None
+
+    def sessions(self) -> Iterator[SessionEntry]:
+        """Give none: groups keep offsets, and no client keeps anything."""
+        return iter(())
+
+    def queues(self) -> Iterator[QueueEntry | None]:
+        """Give the queues of the topics that were made, those that were sent to."""
+        services = self._services
+        broker = services.broker
+        for name in services.topics.names():
+            topic = services.topics.find(name)
+            if topic is None:
+                yield None
+                continue
+            for queue_id in range(topic.write_queues):
+                key = queue_key(name, queue_id)
+                queue_ref = broker.find_queue(key)
+                if queue_ref < 0:
+                    yield None
+                    continue
+                yield QueueEntry(
+                    name=f"{text_of(name)}/{queue_id}",
+                    light_queue=text_of(key),
+                    min_offset=broker.min_offset(queue_ref),
+                    max_offset=broker.max_offset(queue_ref),
+                    readers=broker.reader_count(queue_ref),
+                )

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from gateway.inventory import take_page
+
+
+def all_of(walk):
+    return [entry for entry in walk if entry is not None]
+
+
+def test_connections_say_who_came_in_and_what_the_client_calls_them(world):
+    stranger = world.accept()
+    named = world.log_in(properties={"connection_name": "billing"})
+    entries = sorted(all_of(world.amqp.inventory().connections()))
+    assert [(entry.conn_id, entry.user, entry.client) for entry in entries] == [
+        (stranger.transport.conn_id, None, ""),
+        (named.transport.conn_id, "guest", "billing"),
+    ]
+    assert list(world.amqp.inventory().sessions()) == []
+
+
+def test_queues_say_what_is_ready_and_what_consumers_have(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.declare("unused")
+    peer.publish(b"1", b"2", b"3")
+    reader = world.client()
+    reader.consume("q", no_ack=False)
+    peer.declare("backlog")
+    peer.publish(b"4", key="backlog")
+    found = {entry.name: entry for entry in all_of(world.amqp.inventory().queues())}
+    assert {name: (one.ready, one.unacked, one.readers, one.max_offset) for name, one in found.items()} == {
+        "q": (0, 3, 1, 3),
+        "unused": (0, 0, 0, 0),
+        "backlog": (1, 0, 0, 1),
+    }
+    assert found["q"].light_queue == world.amqp.vhost.light_name("q").decode()
+
+
+def test_queue_that_nobody_has_used_since_the_start_is_not_opened_for_its_figures(world):
+    peer = world.client()
+    peer.declare("unused", durable=True)
+    peer.declare("backlog", durable=True)
+    peer.publish(b"x", key="backlog", delivery_mode=2)
+    world.close()
+    world.open()
+    found = {entry.name: entry.ready for entry in all_of(world.amqp.inventory().queues())}
+    assert found == {"unused": 0, "backlog": 1}
+    assert world.amqp.vhost.find("unused")._pop is None
+
+
+def test_walk_goes_on_while_queues_and_connections_go(world):
+    peer = world.client()
+    for i in range(10):
+        peer.declare(f"q{i}", exclusive=True)
+    queues, connections = world.amqp.inventory().queues(), world.amqp.inventory().connections()
+    assert len(take_page(queues, 4)) == 4
+    peer.vanish()
+    assert all_of(queues) == []
+    assert all_of(connections) == []

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.inventory import take_page
+from tests.support import mqtt
+from tests.support.logins import quick_hash
+
+
+def all_of(walk):
+    return [entry for entry in walk if entry is not None]
+
+
+def test_connections_say_who_came_in_and_since_when(make_world):
+    world = make_world(auth={"users": {"ann": {"password_hash": quick_hash("pw")}}})
+    stranger = world.dial()
+    client = world.connect(b"dev-7", user=b"ann", password=b"pw")
+    world.turn()
+    entries = all_of(world.door.inventory().connections())
+    assert [(entry.conn_id, entry.user, entry.client) for entry in entries] == [
+        (client.transport.conn_id, "ann", "dev-7"),
+        (stranger.transport.conn_id, None, ""),
+    ]
+    client.vanish()
+    stranger.vanish()
+    assert all_of(world.door.inventory().connections()) == []
+
+
+def test_sessions_say_what_they_have_and_whether_their_client_is_there(world):
+    publisher = world.client(b"p")
+    there = world.client(b"there", (b"a", 1), (b"b", 0))
+    gone = world.client(b"gone", (b"a", 1), clean=False)
+    gone.vanish()
+    publisher.send(mqtt.publish(b"a", b"x", qos=1, packet_id=1), mqtt.publish(b"a", b"y", qos=1, packet_id=2))
+    found = {entry.client: entry for entry in all_of(world.door.inventory().sessions())}
+    assert set(found) == {"p", "there", "gone"}
+    assert (found["there"].conn_id, found["there"].subscriptions) == (there.transport.conn_id, 2)
+    assert (found["there"].inflight, found["there"].is_persistent) == (2, False)
+    assert (found["gone"].conn_id, found["gone"].inflight, found["gone"].is_persistent) == (0, 0, True)
+
+
+def test_queues_of_filters_say_how_far_they_are_and_how_many_read_them(world):
+    world.client(b"s1", (b"a/+", 0), (b"#", 0))
+    world.client(b"s2", (b"a/+", 0))
+    world.client(b"p").send(mqtt.publish(b"a/b", b"x"), mqtt.publish(b"c", b"y"))
+    found = {entry.name: entry for entry in all_of(world.door.inventory().queues())}
+    assert {name: (entry.max_offset, entry.readers) for name, entry in found.items()} == {"a/+": (1, 2), "#": (2, 1)}
+    assert found["a/+"].light_queue == "%LMQ%mqtt%a%|p"
+    assert found["a/+"].ready is None
+
+
+@pytest.mark.parametrize("kind", ["connections", "sessions", "queues"])
+def test_walk_goes_on_while_sessions_come_and_go(world, kind):
+    peers = [world.client(b"c%d" % i, (b"f/%d" % i, 0)) for i in range(20)]
+    walk = getattr(world.door.inventory(), kind)()
+    first = take_page(walk, 5)
+    assert len(first) == 5
+    for peer in peers:
+        peer.vanish()
+    world.client(b"late", (b"late", 0))
+    rest = all_of(walk)
+    assert len(rest) == (15 if kind == "queues" else 0)
+
+
+def test_long_walk_over_queues_of_others_gives_the_loop_its_turns(world):
+    for i in range(1_000):
+        world.broker.open_queue(b"T/%d" % i)
+    steps = list(world.door.inventory().queues())
+    assert all(step is None for step in steps)
+    assert len(steps) >= 1_000 // 256

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from gateway.inventory import describe_connection, take_page, text_of
+from gateway.net.protocol import Transport
+from tests.support.gateway import running_gateway
+
+
+def test_walk_is_taken_page_by_page_and_steps_without_an_entry_count():
+    walk = iter([1, None, 2, None, None, None, 3])
+    pages = []
+    while (page := take_page(walk, 2)) is not None:
+        pages.append(page)
+    assert pages == [[1], [2], [], [3]]
+
+
+def test_connection_that_nobody_came_in_by_has_no_user():
+    entry = describe_connection(Transport(), None, "")
+    assert (entry.user, entry.client, entry.bytes_in, entry.bytes_out) == (None, "", 0, 0)
+
+
+def test_names_of_any_bytes_are_text():
+    assert text_of("größe".encode() + b"\xff") == "größe\\xff"
+
+
+@pytest.mark.asyncio
+async def test_each_door_has_an_inventory_of_its_connections(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        streams = [await asyncio.open_connection(*gateway.listening[name]) for name in ("mqtt", "amqp", "broker")]
+        while len(gateway.connections) < 3:
+            await asyncio.sleep(0.01)
+        streams[1][1].write(b"AMQP\0\0\x09\x01")
+        said = await streams[1][0].readexactly(7)
+        said += await streams[1][0].readexactly(int.from_bytes(said[3:7], "big") + 1)
+        for door, (_, writer) in zip(gateway.doors.values(), streams, strict=True):
+            (entry,) = door.inventory().connections()
+            assert entry.peer == "{}:{}".format(*writer.get_extra_info("sockname"))
+            assert 0 <= gateway.clock.now_ms() - entry.since_ms < 60_000
+            if door.name == "amqp":
+                assert (entry.bytes_in, entry.bytes_out) == (8, len(said))
+            writer.close()
