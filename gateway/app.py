@@ -25,10 +25,9 @@ from gateway.auth.recheck import recheck
 from gateway.auth.users import User
 from gateway.compiled import find_warnings
 from gateway.disk_threads import PrepareThread, RoomWatch
-from gateway.door import Door
+from gateway.door import Door, find_listening
 from gateway.flush_thread import FlushThread
-from gateway.listen_settings import find_address
-from gateway.listeners import Listeners
+from gateway.listeners import Listeners, told_name
 from gateway.logs import set_up_logs
 from gateway.mqtt.door import MqttDoor
 from gateway.net.admission import Admission
@@ -125,7 +124,7 @@ class Gateway:
         self._limits = {name: self._make_limits(door) for name, door in self.doors.items()}
         self._quiet_flush = Every(settings.store.flush.interval_ms, self._flush_quietly, self._started_ms)
         self.listeners = Listeners(self.capacity)
-        self._admin: AdminServer | None = None
+        self._admin: list[AdminServer] = []
 
     def _make_broker(self) -> Broker:
         store = self.settings.store
@@ -198,12 +197,13 @@ class Gateway:
                 self.timer.watch(Every(interval_ms, work, now_ms))
 
     async def _listen_admin(self) -> None:
-        address = find_address(self.settings.admin.listen)
-        if address is None:
-            return
         view = AdminView(self.broker, self.doors, self.capacity, is_ready=self._takes_work, uptime_ms=self._uptime_ms)
-        self._admin = AdminServer(make_api(view), *address)
-        self.listeners.note(ADMIN, ADMIN, await self._admin.start())
+        api = make_api(view)
+        for listen in find_listening(ADMIN, self.settings.admin.listen):
+            address, make_layers = self.listeners.carry(listen)
+            server = AdminServer(api, *address, make_layers)
+            self.listeners.note(ADMIN, told_name(listen), await server.start())
+            self._admin.append(server)
 
     @property
     def listening(self) -> dict[str, tuple[str, int]]:
@@ -335,8 +335,8 @@ class Gateway:
         """Close the doors, let connections end, sync, and close the store; under 5 s."""
         self.is_ready = False
         self.listeners.stop()
-        if self._admin is not None:
-            await self._admin.stop()
+        for server in self._admin:
+            await server.stop()
         now_ms = self.clock.now_ms()
         for door in self.doors.values():
             door.stop(now_ms)

@@ -11,14 +11,20 @@ from gateway.listen_settings import TlsSettings, find_address
 from gateway.net.descriptors import Capacity
 from gateway.net.endpoint import Endpoint
 from gateway.net.listener import Listener
-from gateway.net.streams.layer import Layer
+from gateway.net.streams.layer import Layer, LayerFactory
 from gateway.net.streams.proxy_header import ProxyHeader
 from gateway.net.streams.tls import TlsError, TlsFiles, TlsLayer, make_context
 from gateway.net.streams.websocket import WebSocketLayer
 from gateway.settings import GatewaySettings, SettingsError
 
 # What an address is told by where clients must use TLS: the name that URLs have for it.
-SECURE_NAMES = {"mqtt": "mqtts", "amqp": "amqps", "broker": "broker-tls", "namesrv": "namesrv-tls"}
+SECURE_NAMES = {
+    "mqtt": "mqtts",
+    "amqp": "amqps",
+    "broker": "broker-tls",
+    "namesrv": "namesrv-tls",
+    "admin": "admin-tls",
+}
 
 
 class Carriage:
@@ -98,20 +104,27 @@ class Listeners:
         """
         first: dict[str, Address] = {}
         for listen in door.listens():
-            carriage = Carriage(listen)
-            address = find_address(listen.address)
-            if address is None:
-                continue
+            address, layers = self.carry(listen)
             name = told_name(listen)
-            layers = None if carriage.is_plain else carriage.make_layers
             listener = Listener(name, endpoint, *address, layers, is_proxied=bool(listen.proxies))
             bound = await listener.start()
             first.setdefault(listen.name, bound)
             self.note(door.name, name, bound)
             self._listeners.append(listener)
             self._capacity.add(listener)
-            self._carriages.append(carriage)
         return first
+
+    def carry(self, listen: Listen) -> tuple[Address, LayerFactory | None]:
+        """Return the host and port to listen on, and what makes the layers of connections there.
+
+        Raises:
+            SettingsError: A certificate cannot be used.
+        """
+        carriage = Carriage(listen)
+        self._carriages.append(carriage)
+        address = find_address(listen.address)
+        assert address is not None  # those that are off are not among them
+        return address, None if carriage.is_plain else carriage.make_layers
 
     def note(self, door: str, name: str, bound: Address) -> None:
         """Note that a door listens on an address, which is told by a name."""
@@ -168,6 +181,7 @@ def check_certificates(settings: GatewaySettings) -> None:
         ("amqp", settings.amqp.listen),
         ("broker", settings.rocketmq.broker),
         ("namesrv", settings.rocketmq.namesrv),
+        ("admin", settings.admin.listen),
     ):
         for listen in find_listening(name, setting):
             Carriage(listen)

@@ -21,7 +21,7 @@ from pydantic_settings.sources import EnvSettingsSource
 from core.cache_budget import CACHE_BYTES_MAX
 from core.settings import MIB, StoreSettings
 from gateway.address import PORT_MAX
-from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkAddress, NetworkListen
+from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen
 
 ENV_PREFIX = "LMQ_"
 _IN_LIST = re.compile(r".*?\.\d+\.")
@@ -120,7 +120,7 @@ class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
 class AdminSettings(BaseModel, frozen=True, extra="forbid"):
     """The operator's door: HTTP API, metrics, health."""
 
-    listen: NetworkAddress = "127.0.0.1:15672"  # HOST:PORT, port 0 picks one, `off` closes the door
+    listen: NetworkListen = "127.0.0.1:15672"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list
 
 
 class UserSettings(BaseModel, frozen=True, extra="forbid"):

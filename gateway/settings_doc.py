@@ -32,8 +32,8 @@ SIGHUP has a running gateway read all of it again ([more](operations.md#settings
 """
 LISTEN_HEAD = """## Several addresses, and TLS
 
-The `listen` of MQTT and AMQP, and `namesrv` and `broker` of RocketMQ, is one address as text, `off`, or a list. In a
-list stand addresses as text, and tables:
+The `listen` of MQTT, AMQP and admin, and `namesrv` and `broker` of RocketMQ, is one address as text, `off`, or a list.
+In a list stand addresses as text, and tables:
 
 ```toml
 [mqtt]

@@ -6,14 +6,17 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gateway.address import format_address
+from gateway.admin.carried import CarriedProtocol
 from gateway.admin.turnstile import Turnstile
 from gateway.net.listener import ListenError, reason_of
+from gateway.net.streams.layer import LayerFactory
 
 CONNECTIONS_MAX = 64
 STOP_S = 1.0  # requests that take longer are dropped
@@ -46,14 +49,23 @@ class _Connection(H11Protocol):
 
 
 class AdminServer:
-    """Serves one application on one address."""
+    """Serves one application on one address.
 
-    def __init__(self, api: FastAPI, host: str, port: int) -> None:
+    Args:
+        api: The application.
+        host: Ours.
+        port: Ours; 0 picks one.
+        make_layers: What carries the bytes of connections; None: nothing does.
+    """
+
+    def __init__(self, api: FastAPI, host: str, port: int, make_layers: LayerFactory | None = None) -> None:
         self._host = host
         self._port = port
+        self._make_layers = make_layers
+        self._waiting: set[CarriedProtocol] = set()
         config = uvicorn.Config(
             Turnstile(api),
-            http=_Connection,
+            http=_Connection if make_layers is None else self._connect,  # type: ignore[arg-type] # called as the class is
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -62,6 +74,17 @@ class AdminServer:
         )
         self._server = _Server(config)
         self._task: asyncio.Task[None] | None = None
+
+    def _connect(self, **given: Any) -> asyncio.Protocol:  # noqa: ANN401 - uvicorn's own
+        """Return the protocol of a new connection."""
+        assert self._make_layers is not None
+        connections = self._server.server_state.connections
+        return CarriedProtocol(
+            self._make_layers,
+            lambda: _Connection(**given),
+            lambda: len(connections) + len(self._waiting) >= CONNECTIONS_MAX,
+            self._waiting,
+        )
 
     async def start(self) -> tuple[str, int]:
         """Bind and serve; return the host and port that were bound.
@@ -99,6 +122,8 @@ class AdminServer:
         if self._task is None:
             return
         self._server.should_exit = True
+        for waiting in list(self._waiting):
+            waiting.abort()
         with contextlib.suppress(TimeoutError, asyncio.CancelledError):
             await asyncio.wait_for(self._task, STOP_S)
         self._task = None

@@ -9,7 +9,7 @@ from gateway.net.streams.layer import StreamError
 from gateway.net.streams.proxy_header import ProxyHeader
 from gateway.net.streams.tls import TlsLayer
 from gateway.net.streams.websocket import WebSocketLayer
-from gateway.settings import AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, SettingsError
+from gateway.settings import AdminSettings, AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, SettingsError
 from tests.support.certificates import issue, server_files
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
 
@@ -58,6 +58,7 @@ def test_certificates_that_cannot_be_used_are_named_with_their_address(tmp_path)
         {"mqtt": MqttSettings(listen=[secure("127.0.0.1:1", key=tmp_path / "none")])},
         {"amqp": AmqpSettings(listen=[secure("127.0.0.1:1", key=tmp_path / "none")])},
         {"rocketmq": RocketmqSettings(broker=[secure("127.0.0.1:1", key=tmp_path / "none")])},
+        {"admin": AdminSettings(listen=[secure("127.0.0.1:1", key=tmp_path / "none")])},
         {"rocketmq": RocketmqSettings(namesrv=[secure("127.0.0.1:1", key=tmp_path / "none")])},
     ):
         with pytest.raises(SettingsError, match=r"tls of \w+ on 127\.0\.0\.1:1: cannot read .*/none: No such file"):

@@ -15,6 +15,7 @@ import time
 
 import aio_pika
 import aiomqtt
+import httpx
 import pika
 import pytest
 
@@ -136,6 +137,15 @@ async def test_the_rocketmq_port_takes_both_kinds(gateway):
         assert b'"opaque":7' in answer
         writer.close()
         await writer.wait_closed()
+
+
+async def test_the_admin_door_speaks_https(tmp_path):
+    env = {"LMQ_ADMIN__LISTEN": json.dumps([{"address": ANY_PORT, "tls": tls()}])}
+    with GatewayProcess(tmp_path, env=env, doors=("mqtt", "amqp", "namesrv", "broker")) as gateway:
+        host, port = gateway.address("admin-tls")
+        async with httpx.AsyncClient(verify=client_context()) as client:
+            answer = await client.get(f"https://{host}:{port}/healthz")
+        assert answer.status_code == 200
 
 
 async def test_the_sdk_speaks_tls(gateway):

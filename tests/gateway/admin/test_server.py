@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
 import signal
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
-from gateway.admin.server import AdminServer
+from gateway.admin import carried
+from gateway.admin.server import CONNECTIONS_MAX, AdminServer
 from gateway.net.listener import ListenError
+from gateway.net.streams.tls import TlsLayer, make_context
+from tests.support.certificates import client_context, make_files
 
 pytestmark = pytest.mark.asyncio
 
@@ -34,6 +40,53 @@ async def test_it_serves_on_the_loop_and_stops():
     async with httpx.AsyncClient() as client:
         with pytest.raises(httpx.ConnectError):
             await client.get(f"http://{host}:{port}/")
+
+
+async def test_it_serves_by_tls_and_refuses_what_is_none(caplog):
+    caplog.set_level(logging.WARNING, "gateway.admin")
+    context = make_context(make_files())
+    server = AdminServer(_api(), "127.0.0.1", 0, lambda _: [TlsLayer(context)])
+    host, port = await server.start()
+    async with httpx.AsyncClient(verify=client_context()) as client:
+        for _ in range(3):
+            assert (await client.get(f"https://{host}:{port}/")).json() == "here"
+        large = await client.post(f"https://{host}:{port}/", content=b"x" * 300_000)
+        assert large.status_code == 405
+    reader, writer = await asyncio.open_connection(host, port)
+    writer.write(b"GET / HTTP/1.1\r\n\r\n")
+    assert (await reader.read())[:1] in {b"", b"\x15"}
+    writer.close()
+    assert "refused connection door=admin" in caplog.text
+    assert "reason=tls: http request" in caplog.text
+    await server.stop()
+
+
+async def test_half_handshakes_have_their_limit_and_their_time(monkeypatch):
+    monkeypatch.setattr(carried, "OPEN_S", 0.2)
+    context = make_context(make_files())
+    server = AdminServer(_api(), "127.0.0.1", 0, lambda _: [TlsLayer(context)])
+    host, port = await server.start()
+    stuck = [await asyncio.open_connection(host, port) for _ in range(CONNECTIONS_MAX + 5)]
+    for reader, writer in stuck:
+        with contextlib.suppress(ConnectionResetError):
+            assert await asyncio.wait_for(reader.read(), 5) == b""
+        writer.close()
+    async with httpx.AsyncClient(verify=client_context()) as client:
+        assert (await client.get(f"https://{host}:{port}/")).json() == "here"
+    await server.stop()
+
+
+async def test_half_handshakes_do_not_hold_up_the_stop():
+    context = make_context(make_files())
+    server = AdminServer(_api(), "127.0.0.1", 0, lambda _: [TlsLayer(context)])
+    reader, writer = await asyncio.open_connection(*await server.start())
+    writer.write(b"\x16\x03")
+    while not server._waiting:
+        await asyncio.sleep(0)
+    await server.stop()
+    with contextlib.suppress(ConnectionResetError):
+        assert await asyncio.wait_for(reader.read(), 1) == b""
+    writer.close()
 
 
 async def test_port_in_use_is_told_and_no_socket_is_left():
