@@ -1,8 +1,11 @@
-"""The two halves of a connection: what a front gives (`ConnectionHandler`) and what it gets (`Transport`)."""
+"""The parts of a connection: what a front gives, what it gets, and the state machine between bytes and its handler."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar, runtime_checkable
+
+Event_co = TypeVar("Event_co", covariant=True)
 
 
 class ConnectionHandler:
@@ -141,3 +144,29 @@ class Transport:
 
 
 HandlerFactory = Callable[[Transport], ConnectionHandler]
+
+
+@runtime_checkable
+class StateMachine(Protocol[Event_co]):
+    """What is between a connection's bytes and its handler, of every protocol: no I/O, no broker, time is an argument.
+
+    A peer that breaks a rule of its protocol has it raise the protocol's own error, or report it as an event.
+    """
+
+    def receive_data(self, data: bytes, now_ms: int) -> None:
+        """Take what the socket gave; the events of earlier bytes were all taken, or wait for their turn here."""
+
+    def receive_eof(self) -> None:
+        """The peer sends no more: there are no more events."""
+
+    def handle_timer(self, now_ms: int) -> None:
+        """Check that the peer is not overdue, which raises; harmless before the deadline."""
+
+    def events(self) -> Iterator[Event_co]:
+        """Return what came, in the order of the bytes; it ends where they are used up, and goes on where more come."""
+
+    def data_to_send(self) -> bytes:
+        """Return what the connection itself has to say, each byte once."""
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when `handle_timer` is due, None for never; 0 where it is not known yet what time it is."""
