@@ -47,7 +47,7 @@ cdef class Broker:
 
     cpdef run_turn(self, long long now_ms)
 
-    cpdef when_stored(self, then)
+    cpdef when_stored(self, long long ticket, then)
 
     cpdef when_durable(self, then)
 

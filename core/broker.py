@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from core.cache_budget import CacheBudget
-from core.engine import Engine, EngineFigures, Holder, Places, Table
+from core.engine import Engine, EngineFigures, Holder, Outcome, Places, Table
 from core.lmq.awaited_queues import AwaitedQueues
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.retained import RetainedMessages
@@ -77,6 +77,7 @@ class Broker:
         self.caches = CacheBudget() if caches is None else caches
         self.parent_topic = parent_topic
         self.metrics = metrics
+        engine.request_turn = self.request_turn
         self.room = engine.room
         self.schedule: Callable[[], None] = _nothing
         self.on_reader_error: Callable[[Reader, Exception], None] = _raise
@@ -162,6 +163,8 @@ class Broker:
 
     def publish_batch(self, batch: PublishBatch, now_ms: int) -> None:
         """Append the messages of `batch` that have a route, and wake their readers.
+
+        Whether they are stored is told by `when_stored(batch.ticket, ...)`, also of those before an error.
 
         Raises:
             DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
@@ -297,6 +300,10 @@ class Broker:
         self._requested.pop(id(reader), None)
         self._put_off.pop(id(reader), None)
 
+    def request_turn(self) -> None:
+        """Have `run_turn` called though no reader has work: the engine has."""
+        self._wake_up()
+
     def _wake_up(self) -> None:
         if not self.has_work:
             self.has_work = True
@@ -363,15 +370,15 @@ class Broker:
         """Whether nothing can be promised any more."""
         return self.engine.is_failed
 
-    def when_stored(self, then: Callable[[], None]) -> None:
-        """Call back when all messages published so far are safe; see `Engine.when_stored`."""
-        self.engine.when_stored(then)
+    def when_stored(self, ticket: int, then: Outcome) -> None:
+        """Call back when the batch that has this ticket is safe, or lost; see `Engine.when_stored`."""
+        self.engine.when_stored(ticket, then)
 
-    def when_durable(self, then: Callable[[], None]) -> None:
+    def when_durable(self, then: Outcome) -> None:
         """Call back when all messages and acknowledgements so far are safe; see `Engine.when_durable`."""
         self.engine.when_durable(then)
 
-    def when_kept(self, then: Callable[[], None]) -> None:
+    def when_kept(self, then: Outcome) -> None:
         """Call back when all changes of tables so far are kept; see `Engine.when_kept`."""
         self.engine.when_kept(then)
 

@@ -5,10 +5,11 @@ from core.room cimport Room
 cdef class Engine:
     cdef readonly Room room
     cdef readonly long long message_bytes_max
+    cdef public object request_turn
 
     cpdef long long max_offset(self, int queue_ref) except -1
 
-    cpdef long long append_batch(self, PublishBatch batch, long long now_ms) except -1
+    cpdef append_batch(self, PublishBatch batch, long long now_ms)
 
     cpdef Py_ssize_t read(
         self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max
@@ -22,7 +23,7 @@ cdef class Engine:
 
     cpdef bint step(self, long long now_ms) except -1
 
-    cpdef when_stored(self, then)
+    cpdef when_stored(self, long long ticket, then)
 
     cpdef when_durable(self, then)
 

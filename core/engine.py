@@ -10,10 +10,12 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from core.errors import LmqError
 from core.message import PublishBatch, Route, StoredBatch
 from core.record_journal import RecordJournal
 from core.room import Room
 
+Outcome = Callable[[LmqError | None], None]  # told None where it went well
 Holder = Callable[[], Iterable[tuple[int, int]]]  # pairs of a queue and the first offset that is still needed
 
 
@@ -76,10 +78,15 @@ class EngineFigures(NamedTuple):
     damage_beside: dict[str, int]  # by kind of file
 
 
+def _nothing() -> None:
+    return
+
+
 class Engine:
     """Keeps messages in queues, and what the product has to remember of its users. Abstract.
 
-    Queues have numbers, given on first use, which are the engine's. Offsets count a queue's messages from 0.
+    Queues have numbers, given on first use, which are the engine's. Offsets count a queue's messages from 0. The broker
+    sets `request_turn`, which an engine calls when something came that `step` is to work on.
 
     Args:
         room: Whether there is room for what publishers bring.
@@ -89,6 +96,7 @@ class Engine:
     def __init__(self, room: Room, message_bytes_max: int) -> None:
         self.room = room
         self.message_bytes_max = message_bytes_max
+        self.request_turn: Callable[[], None] = _nothing
 
     # Queues
 
@@ -142,8 +150,8 @@ class Engine:
         """Stamp records from now on with this address and port."""
         raise NotImplementedError
 
-    def append_batch(self, batch: PublishBatch, now_ms: int) -> int:
-        """Append every message of `batch` that has a route, in order.
+    def append_batch(self, batch: PublishBatch, now_ms: int) -> None:
+        """Append every message of `batch` that has a route, in order; `batch.ticket` is set, also with an error.
 
         Raises:
             DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
@@ -223,23 +231,25 @@ class Engine:
         """Whether nothing can be promised any more."""
         raise NotImplementedError
 
-    def when_stored(self, then: Callable[[], None]) -> None:
-        """Call back when all messages published so far are as safe as the settings say.
+    def when_stored(self, ticket: int, then: Outcome) -> None:
+        """Call back when the messages of a ticket are as safe as the settings say, or with the error that befell them.
 
-        Callbacks come in the order of the calls, also where one is met at once. After a failure they never come.
+        Each ticket has an outcome of its own. Those of one publisher, which is what batches of one `origin` have, come
+        in the order of the calls, also where one is met at once.
         """
         raise NotImplementedError
 
-    def when_durable(self, then: Callable[[], None]) -> None:
+    def when_durable(self, then: Outcome) -> None:
         """Call back when all messages and acknowledgements so far are as safe as the settings say.
 
-        As `when_stored`, which leaves the acknowledgements of consumers for later: what nobody is answered for
-        is delivered again after a power cut.
+        In the order of the calls and after the outcomes of all tickets so far, with an error where nothing can be
+        promised any more. `when_stored` leaves the
+        acknowledgements of consumers for later: what nobody is answered for is delivered again after a power cut.
         """
         raise NotImplementedError
 
-    def when_kept(self, then: Callable[[], None]) -> None:
-        """Call back when all changes of tables so far are kept; in order, as `when_stored`.
+    def when_kept(self, then: Outcome) -> None:
+        """Call back when all changes of tables so far are kept, and all messages so far stored; as `when_durable`.
 
         Retained messages follow from the log: nobody need wait for their table.
         """

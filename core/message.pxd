@@ -48,6 +48,7 @@ cdef class PublishBatch:
     cdef public Py_ssize_t capacity
     cdef public Py_ssize_t count
     cdef public Py_ssize_t appended
+    cdef public long long ticket
     cdef public Py_ssize_t retained_count
     cdef public const unsigned char[::1] buf
     cdef public const unsigned char[::1] extra

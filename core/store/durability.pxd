@@ -13,14 +13,16 @@ cdef class Durability:
     cdef bint _is_flushing
     cdef bint _wants_all
 
-    cpdef when_stored(self, callback)
+    cpdef when_stored(self, long long until, then)
 
-    cpdef when_durable(self, callback)
+    cpdef when_durable(self, then)
 
     @cython.locals(is_at_risk=bint)
-    cpdef when_kept(self, callback)
+    cpdef when_kept(self, then)
 
-    cdef _call_when_safe(self, callback, bint is_at_risk)
+    cdef _call_when_safe(self, then, bint is_at_risk)
+
+    cdef _call_at_once(self, then)
 
     @cython.locals(wants_all=bint)
     cpdef begin_flush(self)
@@ -28,4 +30,4 @@ cdef class Durability:
     @cython.locals(nobody_waits=bint)
     cpdef end_flush(self, error)
 
-    cdef _call_covered(self)
+    cdef _call_covered(self, error)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from core.errors import LmqError
+from core.engine import Outcome
+from core.errors import LmqError, StoreClosedError
 from core.store.message_store import MessageStore
 
 LOGGER = logging.getLogger(__name__)
@@ -31,42 +32,39 @@ class Durability:
         self.request_flush: Callable[[], None] = _nothing
         self._store = store
         self._is_sync = is_sync
-        self._waiting: list[Callable[[], None]] = []
-        self._covered: list[Callable[[], None]] = []
+        self._waiting: list[Outcome] = []
+        self._covered: list[Outcome] = []
         self._is_flushing = False
         self._wants_all = False
 
-    def when_stored(self, callback: Callable[[], None]) -> None:
-        """Call back when all messages published so far are as safe as the settings say.
+    def when_stored(self, until: int, then: Outcome) -> None:
+        """Call back when the log until `until` is as safe as the settings say.
 
         Without `is_sync` that is at once: what is written to a mapped file survives a killed process. With it, tables
         that have changed are kept too. Callbacks come in the order of the calls, also where one is met at once. After a
-        failed flush they never come.
+        failed flush all come with an error.
         """
-        if self._is_sync:
-            self._call_when_safe(callback, self._store.needs_log_flush() or self._store.needs_commit())
-        elif not self.is_failed:
-            callback()
+        self._call_when_safe(then, self._is_sync and (not self._store.is_flushed(until) or self._store.needs_commit()))
 
-    def when_durable(self, callback: Callable[[], None]) -> None:
+    def when_durable(self, then: Outcome) -> None:
         """Call back when all messages and acknowledgements so far are as safe as the settings say.
 
         As `when_stored`, which leaves the acknowledgements of consumers to a later flush: what nobody is answered for
         is delivered again after a power cut.
         """
         if self._is_sync:
-            self.when_kept(callback)
-        elif not self.is_failed:
-            callback()
+            self.when_kept(then)
+        else:
+            self._call_at_once(then)
 
-    def when_kept(self, callback: Callable[[], None]) -> None:
+    def when_kept(self, then: Outcome) -> None:
         """Call back when all changes of tables so far survive a killed process too; with `is_sync`, a power cut.
 
         In order, as `when_stored`. Retained messages follow from the log: nobody need wait for their table.
         """
         is_at_risk = self._is_at_risk()
         self._wants_all |= is_at_risk
-        self._call_when_safe(callback, is_at_risk)
+        self._call_when_safe(then, is_at_risk)
 
     def keep_all(self) -> None:
         """Have everything that was written so far forced to disk, though nobody waits for it."""
@@ -74,15 +72,16 @@ class Durability:
             self._wants_all = True
             self.request_flush()
 
-    def _call_when_safe(self, callback: Callable[[], None], is_at_risk: bool) -> None:  # noqa: FBT001  # of this class
-        if self.is_failed:
+    def _call_when_safe(self, then: Outcome, is_at_risk: bool) -> None:  # noqa: FBT001  # of this class
+        if self.is_failed or (not self._waiting and not self._covered and not is_at_risk):
+            self._call_at_once(then)
             return
-        if not self._waiting and not self._covered and not is_at_risk:
-            callback()
-            return
-        self._waiting.append(callback)
+        self._waiting.append(then)
         if not self._is_flushing:
             self.request_flush()
+
+    def _call_at_once(self, then: Outcome) -> None:
+        then(StoreClosedError("the disk refused a sync; nothing is promised any more") if self.is_failed else None)
 
     def _is_at_risk(self) -> bool:
         return self._store.needs_flush() if self._is_sync else self._store.needs_commit()
@@ -101,29 +100,30 @@ class Durability:
         return wants_all
 
     def end_flush(self, error: LmqError | None) -> None:
-        """Tell those who waited that the flush is done; after an error nobody is told, and publishing ends."""
+        """Tell those who waited that the flush is done; an error is told to all who wait, and publishing ends."""
         if error is not None:
             self._is_flushing = False
             self.is_failed = True
-            self._covered = []
-            self._waiting.clear()
+            self._covered += self._waiting
+            self._waiting = []
+            self._call_covered(error)
             return
         nobody_waits = not self._waiting
-        self._call_covered()
+        self._call_covered(None)
         while nobody_waits and self._waiting and not self._is_at_risk():  # asked by those who were just told
             self._covered, self._waiting = self._waiting, []
-            self._call_covered()
+            self._call_covered(None)
         self._is_flushing = False
         if self._waiting:
             self.request_flush()
         else:
             self._store.touch_ahead()  # the sync protected what it wrote: the next message would have to wait for that
 
-    def _call_covered(self) -> None:
-        """Tell those whom the flush covered; who asks meanwhile comes after them."""
-        for callback in self._covered:
+    def _call_covered(self, error: LmqError | None) -> None:
+        """Tell those that the flush covered; who asks meanwhile comes after them."""
+        for then in self._covered:
             try:
-                callback()
+                then(error)
             except Exception:
                 LOGGER.exception("a callback of a flush failed")
         self._covered = []

@@ -13,7 +13,7 @@ cdef class EmbeddedEngine(Engine):
 
     cpdef long long max_offset(self, int queue_ref) except -1
 
-    cpdef long long append_batch(self, PublishBatch batch, long long now_ms) except -1
+    cpdef append_batch(self, PublishBatch batch, long long now_ms)
 
     cpdef Py_ssize_t read(
         self, int queue_ref, long long offset, StoredBatch into, Py_ssize_t count_max, Py_ssize_t bytes_max
@@ -27,7 +27,7 @@ cdef class EmbeddedEngine(Engine):
 
     cpdef bint step(self, long long now_ms) except -1
 
-    cpdef when_stored(self, then)
+    cpdef when_stored(self, long long ticket, then)
 
     cpdef when_durable(self, then)
 

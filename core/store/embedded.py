@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from core.engine import Engine, EngineFigures, Holder
-from core.errors import StoreClosedError
+from core.engine import Engine, EngineFigures, Holder, Outcome
+from core.errors import LmqError, StoreClosedError
 from core.message import PublishBatch, Route, StoredBatch
 from core.room import Room
 from core.settings import StoreSettings
@@ -96,12 +96,16 @@ class EmbeddedEngine(Engine):
         """Stamp records from now on with this address and port."""
         self.store.set_store_host(store_host)
 
-    def append_batch(self, batch: PublishBatch, now_ms: int) -> int:
-        """Append and index the messages of `batch` that have a route."""
+    def append_batch(self, batch: PublishBatch, now_ms: int) -> None:
+        """Append and index the messages of `batch` that have a route; its ticket is the end of the log."""
         if self.durability.is_failed:
             batch.appended = 0
             raise StoreClosedError("the disk refused a sync; no message is taken any more")
-        return self.store.append_batch(batch, now_ms)
+        try:
+            batch.ticket = self.store.append_batch(batch, now_ms)
+        except LmqError:
+            batch.ticket = self.store.written_until
+            raise
 
     # Read
 
@@ -176,15 +180,15 @@ class EmbeddedEngine(Engine):
         """Whether the disk has refused a sync."""
         return self.durability.is_failed
 
-    def when_stored(self, then: Callable[[], None]) -> None:
-        """Call back after the flush that covers all messages so far; without `is_sync` at once."""
-        self.durability.when_stored(then)
+    def when_stored(self, ticket: int, then: Outcome) -> None:
+        """Call back after the flush that covers the log until `ticket`; without `is_sync` at once."""
+        self.durability.when_stored(ticket, then)
 
-    def when_durable(self, then: Callable[[], None]) -> None:
+    def when_durable(self, then: Outcome) -> None:
         """Call back after the flush that covers messages and acknowledgements so far; without `is_sync` at once."""
         self.durability.when_durable(then)
 
-    def when_kept(self, then: Callable[[], None]) -> None:
+    def when_kept(self, then: Outcome) -> None:
         """Call back after the commit that covers the changes of tables so far."""
         self.durability.when_kept(then)
 

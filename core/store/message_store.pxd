@@ -48,4 +48,4 @@ cdef class MessageStore:
     cpdef bint needs_commit(self) except -1
 
     @cython.locals(flushed_until="long long")
-    cpdef bint needs_log_flush(self) except -1
+    cpdef bint is_flushed(self, long long until) except -1

@@ -306,14 +306,15 @@ class MessageStore:
         """The end of what is on disk for certain."""
         return self._flusher.flushed_until
 
-    def needs_log_flush(self) -> bool:
-        """Return whether a message was written that no flush has covered yet."""
+    def is_flushed(self, until: int) -> bool:
+        """Return whether a flush has covered the log until `until`."""
         flushed_until = self._flusher.flushed_until
-        return flushed_until < self._log.written_until()
+        return flushed_until >= until
 
     def needs_flush(self) -> bool:
         """Return whether anything was written that no flush has covered yet."""
-        return self.needs_log_flush() or self._definitions.dirty or self._side_files.dirty or self._names.dirty
+        is_safe = self.is_flushed(self._log.written_until())
+        return not is_safe or self._definitions.dirty or self._side_files.dirty or self._names.dirty
 
     def begin_flush(self, *, is_all: bool = True, fds_max: int = FDS_MAX) -> Flush:
         """Return what forces all that was written so far to disk; any thread may do it, one flush at a time.

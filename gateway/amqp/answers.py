@@ -6,25 +6,29 @@ follows a declaration waits for that too.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
 from pamqp import base
 
+from core.errors import LmqError
 from gateway.amqp.channel import Channel
+
+Outcome = Callable[[LmqError | None], None]
 
 
 class Durability(Protocol):
     """Calls back when what was written is safe: the broker's."""
 
-    def when_stored(self, callback: Callable[[], None]) -> None:
-        """When the messages are."""
+    def when_stored(self, ticket: int, then: Outcome) -> None:
+        """When the messages of a batch are, or with their error."""
 
-    def when_durable(self, callback: Callable[[], None]) -> None:
+    def when_durable(self, then: Outcome) -> None:
         """When messages and acknowledgements are."""
 
-    def when_kept(self, callback: Callable[[], None]) -> None:
+    def when_kept(self, then: Outcome) -> None:
         """When definitions are too."""
 
 
@@ -40,6 +44,9 @@ class AnswerOutput(Protocol):
     def flush(self) -> None:
         """Write what is to be sent."""
 
+    def fail(self, error: LmqError) -> None:
+        """Close the connection: what it was to be answered for is lost."""
+
 
 class Answers:
     """Sends answers now, or when the disk has what they promise.
@@ -49,14 +56,17 @@ class Answers:
         output: The connection.
     """
 
-    __slots__ = ("_durability", "_late", "_output", "_unconfirmed", "_waiting")
+    __slots__ = ("_done", "_durability", "_given", "_handed_in", "_late", "_output", "_stored", "_unconfirmed")
 
     def __init__(self, durability: Durability, output: AnswerOutput) -> None:
         self._durability = durability
         self._output = output
         self._late: list[tuple[Channel, base.Frame | None, Callable[[], None] | None]] = []  # to be handed in
-        self._waiting = 0
+        self._handed_in = 0  # how often answers were, and how often they were given: when kept
+        self._given = 0
+        self._stored: deque[tuple[int, Outcome, LmqError | None]] = deque()  # until what was handed in is given
         self._unconfirmed = 0
+        self._done: Callable[[], None] | None = None
 
     def give(
         self,
@@ -69,7 +79,7 @@ class Answers:
         """Send `method`, then call `then`; either may be None. Dropped when the channel is gone by then."""
         if method is None and then is None and not is_durable:
             return
-        if not is_durable and not self._waiting and not self._late:
+        if not is_durable and self._given == self._handed_in and not self._late:
             self._give_now(channel, method, then)
         else:
             self._late.append((channel, method, then))
@@ -77,30 +87,44 @@ class Answers:
     def hand_in(self) -> None:
         """Have what is to wait answered when all that was done so far is kept; after each piece of work."""
         if self._late:
-            self._waiting += 1
+            self._handed_in += 1
             late, self._late = self._late, []
             self._durability.when_kept(partial(self._give_late, late))
 
-    def when_safe(self, callback: Callable[[], None]) -> None:
-        """Call back when what was published so far may be confirmed: declarations before it are kept by then."""
-        self.hand_in()
-        if not self._waiting:
-            self._durability.when_stored(callback)
-            return
-        self._unconfirmed += 1
-        self._durability.when_kept(partial(self._confirm_late, callback))
+    def when_safe(self, ticket: int, then: Outcome) -> None:
+        """Call back when a batch may be confirmed, or is lost: declarations before it are kept by then.
 
-    def _confirm_late(self, callback: Callable[[], None]) -> None:
-        self._unconfirmed -= 1
-        callback()
-
-    def when_done(self, callback: Callable[[], None]) -> None:
-        """Call back when all that came was answered, and what was published confirmed."""
+        Outcomes come in the order of the calls.
+        """
         self.hand_in()
-        if self._waiting or self._unconfirmed:  # asked again then: an answer may bring another
-            self._durability.when_kept(partial(self.when_done, callback))
+        if self._given == self._handed_in and not self._stored:
+            self._durability.when_stored(ticket, then)
         else:
-            self._durability.when_durable(callback)
+            self._unconfirmed += 1
+            self._durability.when_stored(ticket, partial(self._note_stored, self._handed_in, then))
+
+    def _note_stored(self, handed_in: int, then: Outcome, error: LmqError | None) -> None:
+        self._stored.append((handed_in, then, error))
+        self._confirm_given()
+
+    def _confirm_given(self) -> None:
+        """Tell the outcomes that waited for what was given until now."""
+        while self._stored and self._stored[0][0] <= self._given:
+            _, then, error = self._stored.popleft()
+            self._unconfirmed -= 1
+            then(error)
+        self._maybe_done()
+
+    def when_done(self, then: Callable[[], None]) -> None:
+        """Call back when all that came was answered, and what was published confirmed, or nothing can be any more."""
+        self._done = then
+        self.hand_in()
+        self._maybe_done()
+
+    def _maybe_done(self) -> None:
+        if self._done is not None and self._given == self._handed_in and not self._unconfirmed:
+            then, self._done = self._done, None
+            self._durability.when_durable(partial(_call, then))
 
     def _give_now(self, channel: Channel, method: base.Frame | None, then: Callable[[], None] | None) -> None:
         if method is not None:
@@ -108,10 +132,21 @@ class Answers:
         if then is not None:
             then()
 
-    def _give_late(self, late: list[tuple[Channel, base.Frame | None, Callable[[], None] | None]]) -> None:
-        self._waiting -= 1
-        for channel, method, then in late:
-            if self._output.is_open(channel):
-                self._give_now(channel, method, then)
-        self._output.flush()
-        self.hand_in()
+    def _give_late(
+        self, late: list[tuple[Channel, base.Frame | None, Callable[[], None] | None]], error: LmqError | None
+    ) -> None:
+        self._given += 1
+        if error is None:
+            for channel, method, then in late:
+                if self._output.is_open(channel):
+                    self._give_now(channel, method, then)
+            self._output.flush()
+            self.hand_in()
+        else:
+            self._output.fail(error)
+        self._confirm_given()
+
+
+def _call(then: Callable[[], None], error: LmqError | None) -> None:
+    del error  # outcomes of their own have told of it
+    then()

@@ -18,7 +18,7 @@ cdef class AmqpHandler(ConnectionHandler):
     cdef object _door
     cdef Transport _transport
     cdef object _answers
-    cdef dict _to_confirm
+    cdef object _confirms
     cdef Blocking _blocking
     cdef object _attempt
     cdef bint _has_ended
@@ -34,7 +34,7 @@ cdef class AmqpHandler(ConnectionHandler):
     @cython.locals(connection=AmqpConnection, has_more=bint)
     cpdef bint go_on(self, long long now_ms) except -1
 
-    @cython.locals(has_more=bint, waiting=dict)
+    @cython.locals(has_more=bint)
     cdef bint _work(self, AmqpConnection connection, long long now_ms) except -1
 
     @cython.locals(transport=Transport)
@@ -54,6 +54,3 @@ cdef class AmqpHandler(ConnectionHandler):
 
     @cython.locals(answer=bytes)
     cdef _publish(self, PublishRun event, long long now_ms)
-
-    @cython.locals(channel=Channel, number="long long", data=bytes)
-    cpdef _confirm(self, dict waiting)

@@ -15,6 +15,7 @@ from core.properties import encode_origin
 from gateway.amqp.answers import Answers
 from gateway.amqp.blocking import Blocking
 from gateway.amqp.channel import Channel
+from gateway.amqp.confirms import Confirms
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
 from gateway.amqp.declaring import Answer, Declarer, release_all
@@ -30,7 +31,7 @@ from gateway.amqp.events import (
     SettleRun,
 )
 from gateway.amqp.handshake import EXTERNAL, login_refused
-from gateway.amqp.methods import encode_ack, method_name
+from gateway.amqp.methods import method_name
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.publishing import Publisher
 from gateway.amqp.reply_codes import ReplyCode
@@ -59,7 +60,7 @@ class AmqpHandler(ConnectionHandler):
         self._door = door
         self._transport = transport
         self._answers = Answers(door.broker, self.output)
-        self._to_confirm: dict[Channel, int] = {}
+        self._confirms = Confirms(self._answers, self.output, door.metrics)
         self._blocking = Blocking(door.held, self.output)
         self._attempt: Attempt | None = None  # a login under way
         self._has_ended = False  # the peer sends no more, and its login is under way
@@ -100,9 +101,7 @@ class AmqpHandler(ConnectionHandler):
     def _work(self, connection: AmqpConnection, now_ms: int) -> bool:
         has_more = self._act(connection, now_ms)
         self._answers.hand_in()
-        if self._to_confirm:
-            waiting, self._to_confirm = self._to_confirm, {}
-            self._answers.when_safe(partial(self._confirm, waiting))
+        self._confirms.hand_in()
         self._blocking.hold_if_low()
         self._finish()
         return has_more
@@ -297,16 +296,7 @@ class AmqpHandler(ConnectionHandler):
         if answer:
             self.output.put(answer)
         if event.first_number:
-            self._to_confirm[event.channel] = event.channel.published
-
-    def _confirm(self, waiting: dict[Channel, int]) -> None:
-        """Acknowledge all up to these numbers: they are as safe as the settings say."""
-        for channel, number in waiting.items():
-            if self.output.is_open(channel) and number > channel.confirmed:
-                data = encode_ack(channel.number, number, multiple=number > channel.confirmed + 1)
-                channel.confirmed = number
-                self.output.put(data)
-        self.output.flush()
+            self._confirms.add(event.batch.ticket, event.channel, event.first_number)
 
     def _end(self, event: ConnectionEnded) -> None:
         if event.reason:

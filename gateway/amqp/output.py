@@ -9,8 +9,11 @@ from __future__ import annotations
 from pamqp import base
 from pamqp.commands import Basic
 
+from core.errors import LmqError
 from gateway.amqp.channel import Channel
 from gateway.amqp.connection import AmqpConnection
+from gateway.amqp.errors import error_from_core
+from gateway.amqp.states import State
 from gateway.net.protocol import Transport
 
 OUTPUT_BYTES_MAX = 256 * 1_024  # put together before it is written
@@ -52,6 +55,12 @@ class ConnectionOutput:
         data = self.connection.data_to_send() if self.connection is not None else b""
         if data:
             self.transport.write(data)
+
+    def fail(self, error: LmqError) -> None:
+        """Close the connection: what it was to be answered for is lost."""
+        if self.connection is not None and self.connection.state == State.OPEN:
+            self.connection.close(error_from_core(error))
+            self.flush()
 
     def is_open(self, channel: Channel) -> bool:
         """Return whether a channel still takes answers."""

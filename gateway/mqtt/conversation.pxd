@@ -35,12 +35,12 @@ cdef class Conversation(ConnectionHandler):
     )
     cdef _publish(self, PublishRun run, long long now_ms)
 
-    cdef _send_later(self, bytes acks)
+    cdef _send_later(self, bytes acks, long long ticket)
 
     @cython.locals(count=Py_ssize_t, batch=PublishBatch, i=Py_ssize_t)
     cdef _check_receive_max(self, PublishRun run, Session session)
 
-    cpdef _send_acks(self, bytes acks)
+    cdef _send_acks(self, bytes acks)
 
     @cython.locals(transport=Transport)
     cpdef _send(self, bytes acks)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from functools import partial
 
+from core.errors import LmqError
 from gateway.auth.authenticator import Identity
 from gateway.auth.denials import Denials
 from gateway.auth.password_checks import Attempt
@@ -100,7 +101,7 @@ class Conversation(ConnectionHandler):
         if is_5:
             self._check_receive_max(run, session)
         if is_5 and door.room.is_low:
-            self._send_later(door.publishing.refuse_run(run, session))
+            self._send_later(door.publishing.refuse_run(run, session), 0)
             run.release()
             return
         acks = door.publishing.publish_run(run, self._origin, self.transport, session, self._may, now_ms)
@@ -110,18 +111,39 @@ class Conversation(ConnectionHandler):
             self._note_denied("publish", run.denied)
         if acks and run.columns.exact_count and session.is_persistent:
             self._pending += len(acks) // 4
-            door.broker.when_durable(partial(self._send_acks, acks))  # with the packet identifiers that were taken
+            door.broker.when_stored(batch.ticket, partial(self._settle, b""))
+            door.broker.when_durable(partial(self._settle, acks))  # with the packet identifiers that were taken
         elif acks:
-            self._send_later(acks)
+            self._send_later(acks, batch.ticket)
         run.release()
         if door.room.is_low and not is_5:
             door.held.hold(self)
 
-    def _send_later(self, acks: bytes) -> None:
-        """Acknowledge when all that was published so far is stored."""
+    def _send_later(self, acks: bytes, ticket: int) -> None:
+        """Acknowledge when what was published is stored."""
         if acks:
             self._pending += len(acks) // 4
-            self._door.broker.when_stored(partial(self._send_acks, acks))
+            self._door.broker.when_stored(ticket, partial(self._settle, acks))
+
+    def _settle(self, acks: bytes, error: LmqError | None) -> None:
+        """Acknowledge what was stored; a client whose messages were lost is to send them again, on a new connection."""
+        if error is not None:
+            self._give_up(error)
+        elif acks:
+            self._send_acks(acks)
+
+    def _give_up(self, error: LmqError) -> None:
+        """End the connection: something that the client is to be answered for is lost."""
+        LOGGER.warning("closing connection: not stored conn=%d cause=%s", self.transport.conn_id, error)
+        self._door.metrics.refuse("not_stored")
+        self._connection.say_why(ReasonCode.UNSPECIFIED_ERROR, "not stored")
+        self._connection.stop()
+        self.transport.write(self._connection.data_to_send())
+        self._hang_up("not stored")
+
+    def _close_answered(self, error: LmqError | None) -> None:
+        del error  # the peer is told of each by what it is not answered
+        self.transport.close()
 
     def _check_receive_max(self, run: PublishRun, session: Session) -> None:
         """See to it that the client has no more on its way than it was told that it may.
@@ -190,9 +212,12 @@ class Conversation(ConnectionHandler):
         else:
             self._answer(session, answers)
 
-    def _give_kept(self, session: Session, answers: list[Answer]) -> None:
+    def _give_kept(self, session: Session, answers: list[Answer], error: LmqError | None) -> None:
         self._unkept -= 1
-        self._answer(session, answers)
+        if error is None:
+            self._answer(session, answers)
+        else:
+            self._give_up(error)
 
     def _answer(self, session: Session | None, answers: list[Answer]) -> None:
         """Answer in one write, and begin to send for what was subscribed."""

@@ -114,9 +114,9 @@ class MqttHandler(Conversation):
             return
         self._connection.receive_eof()
         if self._unkept:
-            self._door.broker.when_kept(self.transport.close)
+            self._door.broker.when_kept(self._close_answered)
         else:
-            self._door.broker.when_durable(self.transport.close)
+            self._door.broker.when_durable(self._close_answered)
         self._leave(now_ms)
 
     def on_closed(self, now_ms: int) -> None:

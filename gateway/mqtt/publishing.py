@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import logging
+from functools import partial
+
 from core.broker import Broker
 from core.cache_budget import Cache
+from core.errors import LmqError
 from core.message import FLAG_BARE, FLAG_EXPIRES, FLAG_MARK, FLAG_QOS_MASK, FLAG_RETAIN, PublishBatch, Route
 from core.metrics import DoorMetrics
 from core.properties import encode_origin
 from gateway.auth.permissions import Permissions
+from gateway.logs import said
 from gateway.mqtt.columns import RunColumns, encode_acks, encode_id_packets
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.events import PublishRun
@@ -20,6 +25,8 @@ from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import StoredWill
 from gateway.mqtt.topics import check_topic
 from gateway.net.protocol import Transport
+
+LOGGER = logging.getLogger(__name__)
 
 PROTOCOL = b"mqtt"
 _LEVEL_5 = LEVEL_5
@@ -136,11 +143,18 @@ class Publishing:
             self._exact.note_taken(session, fresh, self._broker.written_until)
         try:
             self._broker.publish_batch(batch, now_ms)
+            if fresh:
+                self._broker.when_stored(batch.ticket, partial(self._note_loss, session, fresh))
         finally:
             if batch.appended < batch.count:
                 self._exact.note_released(
                     session, [packet_id for packet_id, i in zip(fresh, rows, strict=True) if i >= batch.appended]
                 )
+
+    def _note_loss(self, session: Session, packet_ids: list[int], error: LmqError | None) -> None:
+        """Let messages that were taken and lost be sent again."""
+        if error is not None:
+            self._exact.note_released(session, packet_ids)
 
     def _route(self, run: PublishRun, may: Permissions, transport: Transport) -> MalformedPacketError | None:
         """Give each distinct topic its route, and cut the batch before the first that gets none.
@@ -221,7 +235,13 @@ class Publishing:
         self._add_properties(batch, will)
         batch.retained_count = int(will.is_retained)
         self._broker.publish_batch(batch, now_ms)
+        self._broker.when_stored(batch.ticket, partial(self._note_will, stored.client_id))
         batch.clear()
+
+    def _note_will(self, client_id: bytes, error: LmqError | None) -> None:
+        if error is not None:
+            LOGGER.warning("will not stored client=%s cause=%s", said(client_id), error)
+            self._metrics.drop("will")
 
 
 def _published_properties(will: Will) -> bytes:

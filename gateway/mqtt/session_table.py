@@ -8,6 +8,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Protocol
 
+from core.errors import LmqError
 from gateway.auth.authenticator import Identity
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.exact import ExactJournal
@@ -104,7 +105,7 @@ class SessionTable:
         places: PlacesTable,
         catch_ups: CatchUps,
         exact: ExactJournal,
-        when_kept: Callable[[Callable[[], None]], None],
+        when_kept: Callable[[Callable[[LmqError | None], None]], None],
     ) -> None:
         self._session_rows = table("mqtt_sessions")
         self._subscription_rows = table("mqtt_subscriptions")
@@ -282,7 +283,9 @@ class SessionTable:
         if slots[0] != NO_SLOT:
             self._when_kept(partial(self._release, slots))
 
-    def _release(self, slots: tuple[int, ...]) -> None:
+    def _release(self, slots: tuple[int, ...], error: LmqError | None) -> None:
+        if error is not None:
+            return  # the next start may find the subscription, and its places
         for slot in slots:
             self._places.release(slot)
 

@@ -59,6 +59,7 @@ class Level:
         self.offset = 0  # the next to hand on
         self.kept_offset = 0  # the next to hand on after the process is killed
         self.due_ms = 0  # when the next is due; 0: not looked at
+        self.losses = 0  # batches that were handed on and lost: what was handed on before is so again
         self.seen_until = 0  # messages before this offset were there at `seen_ms`
         self.seen_ms = 0
 
@@ -129,23 +130,38 @@ class DelayService(Reader):
             due += 1
         offset = found.next_offset if due == count else found.queue_offset[due]
         level.due_ms = 0 if due == count else level.due_at(offset, found.store_ms[due])
-        done = self._publish(found, due, now_ms)
+        done, tickets = self._publish(found, due, now_ms)
         if done < due:
             offset, level.due_ms = found.queue_offset[done], 0
+        ends = [(ticket, found.queue_offset[end] if end < due else offset) for ticket, end in tickets]
         found.clear()
         if offset > level.offset:
             level.offset = offset
-            self._broker.when_stored(partial(self._keep, level, offset))
+            for ticket, end in ends or [(0, offset)]:
+                self._broker.when_stored(ticket, partial(self._keep, level, end, level.losses))
         return count_max if due == done == count > 0 else done
 
-    def _keep(self, level: Level, offset: int) -> None:
-        level.kept_offset = offset
-        self._broker.consumer_offsets.commit(PLACES_GROUP, level.key, offset)
+    def _keep(self, level: Level, offset: int, losses: int, error: LmqError | None) -> None:
+        """Move the place to `offset`, or go back to it, where what was handed on is lost."""
+        if losses != level.losses:
+            return  # it is handed on again, with what was lost before it
+        if error is None:
+            level.kept_offset = offset
+            self._broker.consumer_offsets.commit(PLACES_GROUP, level.key, offset)
+            return
+        LOGGER.warning("delayed messages were not stored, they are handed on again cause=%s", error)
+        level.losses += 1
+        level.offset, level.due_ms = level.kept_offset, 0
 
     # Messages whose time has come
 
-    def _publish(self, found: StoredBatch, count: int, now_ms: int) -> int:
-        """Publish the first `count` messages of `found`; return how many are done with."""
+    def _publish(self, found: StoredBatch, count: int, now_ms: int) -> tuple[int, list[tuple[int, int]]]:
+        """Publish the first `count` messages of `found`.
+
+        Returns:
+            How many are done with, and the tickets of what was published, each with the number of messages until then.
+        """
+        tickets: list[tuple[int, int]] = []
         done = 0
         while done < count:
             end = self._fill(found, done, count)
@@ -153,14 +169,18 @@ class DelayService(Reader):
                 self._broker.publish_batch(self._batch, now_ms)
             except MessageTooLargeError as error:
                 done += self._batch.appended + 1
+                tickets.append((self._batch.ticket, done))
                 self._metrics.drop("delayed_too_large")
                 LOGGER.warning("a delayed message cannot be stored on its topic, dropping it reason=%s", error)
             except LmqError as error:
                 LOGGER.warning("delayed messages wait on: they cannot be stored reason=%s", error)
-                return done + self._batch.appended
+                done += self._batch.appended
+                tickets.append((self._batch.ticket, done))
+                break
             else:
                 done = end
-        return done
+                tickets.append((self._batch.ticket, done))
+        return done, tickets
 
     def _fill(self, found: StoredBatch, first: int, count: int) -> int:
         """Fill the batch with messages from `first` on, all of one born host; return the number after the last."""

@@ -136,7 +136,11 @@ class RocketmqHandler(ConnectionHandler):
     def on_eof(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """The peer sends no more: what it sent is answered when it is durable, a pull that waits is not."""
         self._connection.receive_eof()
-        self._door.broker.when_durable(self.transport.close)
+        self._door.broker.when_durable(self._close_answered)
+
+    def _close_answered(self, error: LmqError | None) -> None:
+        del error  # the peer was told of each in its answer
+        self.transport.close()
 
     def on_writable(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """Go on reading requests and answering held pulls."""

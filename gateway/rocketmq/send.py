@@ -6,6 +6,7 @@ Source: docs/protocols/rocketmq.md, "Sends".
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from core.broker import Broker
 from core.errors import LmqError, MessageTooLargeError
@@ -15,6 +16,7 @@ from gateway.rocketmq.answer_codec import count_stored, encode_send_answers, sum
 from gateway.rocketmq.codec import FIELD_NAMES
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
+from gateway.rocketmq.lost_sends import refuse_answers
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_route import REFUSALS, Decision, GroupLocks, Sender, SendRoutes
 from gateway.rocketmq.send_run import (
@@ -58,9 +60,11 @@ class SendService:
             self._send_away(sender, run)
             return
         decisions = self._decide_all(sender, run, now_ms, may_cut=True)
-        pieces = [self._encode_refusals(run, decisions)]
-        self._append(sender, run, now_ms, pieces)
-        self.answer_when_safe(sender.write, b"".join(pieces))
+        refusals = self._encode_refusals(run, decisions)
+        if refusals:
+            self.answer_when_safe(sender.write, refusals, 0)
+        for ticket, answers in self._append(sender, run, now_ms):
+            self.answer_when_safe(sender.write, answers, ticket)
 
     def _send_away(self, sender: Sender, run: SendRun) -> None:
         """Answer that the gateway is busy; who did not ask for an answer gets none, and its messages are dropped."""
@@ -71,19 +75,32 @@ class SendService:
         if len(asked) < run.count:
             self._metrics.drop("low_on_disk", run.count - len(asked))
 
-    def answer_when_safe(self, write: Callable[[bytes], None], data: bytes) -> None:
-        """Answer when the messages are safe, and the topics that were made for them are written down."""
+    def answer_when_safe(self, write: Callable[[bytes], None], data: bytes, ticket: int) -> None:
+        """Answer when the messages of a batch are safe, and the topics that were made for them are written down.
+
+        Where they are lost, each answer of `data` that says success says so instead.
+        """
         if not data:
             return
-        broker = self._broker
         made_count = self._topics.made_count
         if made_count > self._kept_count:
-            broker.when_kept(lambda: self._answer_kept(write, data, made_count))
-        else:
-            broker.when_stored(lambda: write(data))
+            self._broker.when_kept(partial(self._note_kept, made_count))
+        self._broker.when_stored(ticket, partial(self._settle, write, data, made_count))
 
-    def _answer_kept(self, write: Callable[[bytes], None], data: bytes, made_count: int) -> None:
-        self._kept_count = max(self._kept_count, made_count)
+    def _note_kept(self, made_count: int, error: LmqError | None) -> None:
+        if error is None:
+            self._kept_count = max(self._kept_count, made_count)
+
+    def _settle(self, write: Callable[[bytes], None], data: bytes, made_count: int, error: LmqError | None) -> None:
+        if error is None and made_count > self._kept_count:
+            self._broker.when_kept(partial(self._settle_kept, write, data))
+        else:
+            self._settle_kept(write, data, error)
+
+    def _settle_kept(self, write: Callable[[bytes], None], data: bytes, error: LmqError | None) -> None:
+        if error is not None:
+            count, data = refuse_answers(data, response_code_of(error), str(error))
+            self._metrics.refuse("not_stored", count)
         write(data)
 
     def _decide_all(self, sender: Sender, run: SendRun, now_ms: int, *, may_cut: bool) -> list[Decision]:
@@ -107,9 +124,14 @@ class SendService:
             self._prepare_for_other_doors(run, decisions)
         return decisions
 
-    def _append(self, sender: Sender, run: SendRun, now_ms: int, pieces: list[bytes]) -> None:
-        """Append the batch; a message that the store refuses is answered and left out, the others are not harmed."""
+    def _append(self, sender: Sender, run: SendRun, now_ms: int) -> list[tuple[int, bytes]]:
+        """Append the batch; a message that the store refuses is answered and left out, the others are not harmed.
+
+        Returns:
+            Tickets, each with the answers to what it stands for.
+        """
         batch = run.batch
+        found: list[tuple[int, bytes]] = []
         first = 0
         while first < run.count:
             error: LmqError | None = None
@@ -120,15 +142,17 @@ class SendService:
             end = run.count if error is None else min(batch.appended, run.count)
             self._metrics.messages_in += count_stored(run, first, end)
             self._metrics.bytes_in += sum_stored(run, first, end)
-            pieces.append(encode_send_answers(run, sender.host_hex, first, end))
+            answers = encode_send_answers(run, sender.host_hex, first, end)
             if error is None:
-                return
+                found.append((batch.ticket, answers))
+                break
             last = end + 1 if isinstance(error, MessageTooLargeError) else run.count
-            pieces.append(self._encode_failures(run, end, last, error))
+            found.append((batch.ticket, answers + self._encode_failures(run, end, last, error)))
             batch.routes.append(None)
             for i in range(last):
                 batch.route_index[i] = len(batch.routes) - 1
             first = last
+        return found
 
     def _prepare_for_other_doors(self, run: SendRun, decisions: list[Decision]) -> None:
         """Make messages that go beyond their own topic readable there: bodies inflated, our own flag bits."""
@@ -212,12 +236,12 @@ class SendService:
         for decision in decisions:
             if isinstance(decision, CommandRefusedError):
                 raise decision
-        self._append(sender, run, now_ms, [])
+        self._append(sender, run, now_ms)
         offsets = run.batch.physical_offset[: run.count]
         if min(offsets) < 0:
             raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "not all messages of the batch could be stored")
         if not request.is_one_way:
-            self.answer_when_safe(sender.write, encode_command(_batch_answer(sender, run, request)))
+            self.answer_when_safe(sender.write, encode_command(_batch_answer(sender, run, request)), run.batch.ticket)
 
     def _read_again(self, run: SendRun, sends: list[tuple[dict[str, str], bytes]], request: Command) -> None:
         """Fill the run with sends that are written anew in the shape that the data path reads."""

@@ -66,7 +66,9 @@ class SendBack:
             route = self._dead_route(name) if is_spent else self._retry_route(name, group.retryQueueNums, level)
             self._store(record, route, level, now_ms)
         if not request.is_one_way:
-            self._sends.answer_when_safe(write, encode_command(answer(request, ResponseCode.SUCCESS)))
+            self._sends.answer_when_safe(
+                write, encode_command(answer(request, ResponseCode.SUCCESS)), self._batch.ticket
+            )
 
     def _read(self, offset: int, may_read: Callable[[bytes], bool]) -> Record:
         one = self._one

@@ -6,11 +6,13 @@ Source: docs/protocols/rocketmq.md, "Topics and groups".
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import partial
 from typing import Any, Protocol
 
 from core.broker import Broker
+from core.errors import LmqError
 from gateway.rocketmq.client_table import read_object
-from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.fields import flag_field, integer_field, text_field
 from gateway.rocketmq.group_table import Group, GroupTable
 from gateway.rocketmq.topic_table import RETRY_PREFIX, Topic, TopicTable, is_topic_name
@@ -138,8 +140,15 @@ class TopicAdmin:
 
     def _answer_kept(self, request: Command, peer: AdminPeer) -> None:
         if not request.is_one_way:
-            data = encode_command(answer(request, ResponseCode.SUCCESS))
-            self._broker.when_kept(lambda: peer.write(data))
+            self._broker.when_kept(partial(_write_outcome, request, peer))
+
+
+def _write_outcome(request: Command, peer: AdminPeer, error: LmqError | None) -> None:
+    """Answer that the change is kept, or why not."""
+    if error is None:
+        peer.write(encode_command(answer(request, ResponseCode.SUCCESS)))
+    else:
+        peer.write(encode_command(answer(request, response_code_of(error), str(error))))
 
 
 def _named(request: Command, field: str, peer: AdminPeer) -> bytes:

@@ -13,7 +13,7 @@ from core.room import Room
         lambda engine: engine.intern_queue(b"%LMQ%q"),
         lambda engine: engine.append_batch(PublishBatch(1), 0),
         lambda engine: engine.read(0, 0, StoredBatch(1), 1, 1),
-        lambda engine: engine.when_stored(lambda: None),
+        lambda engine: engine.when_stored(0, lambda _: None),
         lambda engine: engine.step(0),
         lambda engine: engine.figures(),
     ],

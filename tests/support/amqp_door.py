@@ -88,9 +88,9 @@ class Peer(DoorPeer):
 class AmqpWorld(World):
     """A store, its broker, an MQTT and an AMQP door; `kill` and `open` make a new process of it."""
 
-    def __init__(self, data_dir, *, is_sync=False, store_settings=STORE, auth=None, **settings):
+    def __init__(self, data_dir, *, is_sync=False, store_settings=STORE, auth=None, make_engine=None, **settings):
         self.amqp_settings = AmqpSettings(**settings)
-        super().__init__(data_dir, is_sync=is_sync, store_settings=store_settings, auth=auth)
+        super().__init__(data_dir, is_sync=is_sync, store_settings=store_settings, auth=auth, make_engine=make_engine)
 
     def open(self):
         super().open()

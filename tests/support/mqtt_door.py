@@ -145,7 +145,8 @@ class Peer(DoorPeer):
 class World:
     """A store, its broker and an MQTT door; `kill` and `open` make a new process of it."""
 
-    def __init__(self, data_dir, *, is_sync=True, store_settings=STORE, auth=None, **settings):
+    def __init__(self, data_dir, *, is_sync=True, store_settings=STORE, auth=None, make_engine=None, **settings):
+        self.make_engine = make_engine or EmbeddedEngine
         self.data_dir = data_dir
         self.now_ms = NOW_MS
         self.is_sync = is_sync
@@ -159,7 +160,7 @@ class World:
     def open(self):
         self.store = MessageStore.open(self.data_dir, self.store_settings, now_ms=self.now_ms)
         self.metrics = Metrics()
-        self.engine = EmbeddedEngine(self.store, is_sync=self.is_sync)
+        self.engine = self.make_engine(self.store, is_sync=self.is_sync)
         self.broker = Broker(
             self.engine,
             parent_topic=self.store_settings.parent_topic.encode(),

@@ -165,11 +165,17 @@ class DoorSite:
     """A store, a broker and the door; `turn` stands for the end of the loop's turn, with its flush."""
 
     def __init__(
-        self, folder: Path, settings: RocketmqSettings | None = None, *, anonymous: bool = True, **store: int
+        self,
+        folder: Path,
+        settings: RocketmqSettings | None = None,
+        *,
+        anonymous: bool = True,
+        make_engine=None,
+        **store: int,
     ) -> None:
         self.now_ms = NOW_MS
         self.store = MessageStore.open(folder, StoreSettings(**{"segment_bytes": 1 << 20, **store}), now_ms=self.now_ms)
-        self.engine = EmbeddedEngine(self.store, is_sync=True)
+        self.engine = (make_engine or EmbeddedEngine)(self.store, is_sync=True)
         self.broker = Broker(self.engine, parent_topic=b"LMQ_PARENT", metrics=Metrics())
         authenticator = Authenticator(AuthSettings(rocketmq_anonymous=anonymous), {}, Clock(), HandWork())
         self.door = RocketmqDoor(self.broker, settings or RocketmqSettings(), authenticator)
@@ -187,10 +193,13 @@ class DoorSite:
     def turn(self) -> None:
         """Run the readers, and a flush."""
         self.door.delays.deliver_due(self.now_ms)
-        self.broker.run_turn(self.now_ms)
-        self.engine.durability.begin_flush()
-        self.store.flush()
-        self.engine.durability.end_flush(None)
+        while True:
+            self.broker.run_turn(self.now_ms)
+            self.engine.durability.begin_flush()
+            self.store.flush()
+            self.engine.durability.end_flush(None)
+            if not getattr(self.engine, "is_busy", False):
+                break
 
     def close(self) -> None:
         """Close the store."""

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from core.errors import FlushFailedError
+from core.errors import FlushFailedError, StoreClosedError
 from core.store.durability import Durability
 from tests.support.store import open_store, publish as publish_on
 
@@ -46,11 +46,11 @@ def test_durable_means_after_the_sync_that_covers_what_was_written_before(store)
     durability, requests = make_durability(store)
     told = []
     publish(store, b"1")
-    durability.when_durable(lambda: told.append(1))
+    durability.when_durable(lambda _: told.append(1))
     assert (told, requests.flushes) == ([], 1)
     durability.begin_flush()
     publish(store, b"2")
-    durability.when_durable(lambda: told.append(2))
+    durability.when_durable(lambda _: told.append(2))
     store.flush()
     durability.end_flush(None)
     assert (told, requests.flushes) == ([1], 2)
@@ -64,14 +64,14 @@ def test_who_asks_while_others_are_told_is_told_after_them(store):
     durability, _ = make_durability(store)
     told = []
 
-    def ask_again():
+    def ask_again(_):
         told.append(1)
-        durability.when_durable(lambda: told.append(4))
+        durability.when_durable(lambda _: told.append(4))
 
     publish(store, b"1")
     durability.when_durable(ask_again)
-    durability.when_durable(lambda: told.append(2))
-    durability.when_durable(lambda: told.append(3))
+    durability.when_durable(lambda _: told.append(2))
+    durability.when_durable(lambda _: told.append(3))
     durability.begin_flush()
     store.flush()
     durability.end_flush(None)
@@ -84,8 +84,8 @@ def test_who_fails_when_told_keeps_nobody_else_waiting(store, caplog):
     told = []
     for number in range(2):
         publish(store, b"1")
-        durability.when_durable(lambda: 1 // 0)
-        durability.when_durable(lambda number=number: told.append(number))
+        durability.when_durable(lambda _: 1 // 0)
+        durability.when_durable(lambda _, number=number: told.append(number))
         durability.begin_flush()
         store.flush()
         durability.end_flush(None)
@@ -97,7 +97,7 @@ def test_with_nothing_to_sync_durable_is_now(store):
     publish(store, b"1")
     store.flush()
     told = []
-    durability.when_durable(lambda: told.append(1))
+    durability.when_durable(lambda _: told.append(1))
     assert (told, requests.flushes) == ([1], 0)
 
 
@@ -105,8 +105,8 @@ def test_async_durability_is_at_once(store):
     durability, requests = make_durability(store, is_sync=False)
     publish(store, b"1")
     told = []
-    durability.when_durable(lambda: told.append(1))
-    durability.when_stored(lambda: told.append(2))
+    durability.when_durable(lambda _: told.append(1))
+    durability.when_stored(store.written_until, lambda _: told.append(2))
     assert (told, requests.flushes) == ([1, 2], 0)
 
 
@@ -116,10 +116,10 @@ def test_a_publisher_waits_for_the_log_and_not_for_what_consumers_acknowledged(s
     journal = store.journal("acknowledged")
     told = []
     journal.append(b"1")
-    durability.when_stored(lambda: told.append("nothing to wait for"))
+    durability.when_stored(store.written_until, lambda _: told.append("nothing to wait for"))
     assert told == ["nothing to wait for"]
     publish(store, b"1")
-    durability.when_stored(lambda: told.append("stored"))
+    durability.when_stored(store.written_until, lambda _: told.append("stored"))
     assert not durability.begin_flush()
     store.begin_flush(is_all=False).run()
     store.end_flush()
@@ -135,7 +135,7 @@ def test_a_publisher_waits_for_tables_that_changed_before(store):
     publish(store, b"1")
     store.table("t").put(b"k", b"v")
     told = []
-    durability.when_stored(lambda: told.append(1))
+    durability.when_stored(store.written_until, lambda _: told.append(1))
     assert durability.begin_flush()
     store.begin_flush().run()
     store.end_flush()
@@ -153,7 +153,7 @@ def test_what_nobody_waits_for_is_flushed_when_everything_is(store):
     assert requests.flushes == flushes
     journal.append(b"1")
     publish(store, b"1")
-    durability.when_stored(lambda: None)
+    durability.when_stored(store.written_until, lambda _: None)
     durability.keep_all()
     assert requests.flushes > flushes
     assert durability.begin_flush()
@@ -169,12 +169,12 @@ def test_who_waits_for_the_log_and_who_waits_for_more_are_told_in_their_order(st
     told = []
     publish(store, b"1")
     store.journal("acknowledged").append(b"1")
-    durability.when_stored(lambda: told.append(1))
-    durability.when_durable(lambda: told.append(2))
-    durability.when_stored(lambda: told.append(3))
+    durability.when_stored(store.written_until, lambda _: told.append(1))
+    durability.when_durable(lambda _: told.append(2))
+    durability.when_stored(store.written_until, lambda _: told.append(3))
     assert durability.begin_flush()  # somebody waits for more than the log
     publish(store, b"2")
-    durability.when_stored(lambda: told.append(4))
+    durability.when_stored(store.written_until, lambda _: told.append(4))
     store.begin_flush().run()
     store.end_flush()
     durability.end_flush(None)
@@ -186,16 +186,28 @@ def test_who_waits_for_the_log_and_who_waits_for_more_are_told_in_their_order(st
     assert told == [1, 2, 3, 4]
 
 
-def test_after_a_failed_sync_nobody_is_told(store):
+def test_a_failed_sync_is_told_to_all_who_wait_and_ask_later(store):
     durability, _ = make_durability(store)
     publish(store, b"1")
     told = []
-    durability.when_durable(lambda: told.append(1))
+    durability.when_stored(store.written_until, told.append)
     durability.begin_flush()
+    durability.when_durable(told.append)
     durability.end_flush(FlushFailedError("EIO"))
-    durability.when_durable(lambda: told.append(2))
-    durability.when_kept(lambda: told.append(3))
-    assert told == []
+    durability.when_durable(told.append)
+    durability.when_kept(told.append)
+    assert [type(error) for error in told] == [FlushFailedError] * 2 + [StoreClosedError] * 2
+
+
+def test_a_message_that_is_safe_is_told_so_though_others_are_written_after_it(store):
+    durability, requests = make_durability(store)
+    publish(store, b"1")
+    until = store.written_until
+    flush(store, durability)
+    publish(store, b"2")
+    told, flushes = [], requests.flushes
+    durability.when_stored(until, told.append)
+    assert (told, requests.flushes) == ([None], flushes)
 
 
 @pytest.mark.parametrize("is_sync", [False, True])
@@ -204,12 +216,12 @@ def test_kept_means_after_the_sync_that_covers_the_tables(store, is_sync):
     flush(store, durability)
     told = []
     flushes = requests.flushes
-    durability.when_kept(lambda: told.append(1))
+    durability.when_kept(lambda _: told.append(1))
     assert (told, requests.flushes) == ([1], flushes)
     store.table("t").put(b"k", b"v")
-    durability.when_kept(lambda: told.append(2))
+    durability.when_kept(lambda _: told.append(2))
     assert (told, requests.flushes) == ([1], flushes + 1)
-    durability.when_durable(lambda: told.append(3))
+    durability.when_durable(lambda _: told.append(3))
     assert told == ([1] if is_sync else [1, 3])  # a message's acknowledgement waits for no table
     flush(store, durability)
     assert sorted(told) == [1, 2, 3]

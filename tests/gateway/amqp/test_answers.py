@@ -29,10 +29,11 @@ class Durability:
     def __init__(self):
         self.waiting = []
 
-    def when_stored(self, callback):
-        callback()
+    def when_stored(self, ticket, then):
+        then(None)
 
-    when_durable = when_stored
+    def when_durable(self, then):
+        then(None)
 
     def when_kept(self, callback):
         self.waiting.append(callback)
@@ -60,7 +61,7 @@ def test_what_follows_a_durable_answer_waits_for_it(scene):
     answers.give(Channel(1, Incomplete(0)), None, then=lambda: output.done.append("then"))
     assert output.done == []
     answers.hand_in()
-    waiting.pop()()
+    waiting.pop()(None)
     assert output.done == ["Queue.BindOk", "Basic.QosOk", "then"]
     assert output.flushes == 1
     assert not waiting
@@ -69,21 +70,18 @@ def test_what_follows_a_durable_answer_waits_for_it(scene):
     assert len(output.done) == 4
 
 
-def test_a_confirm_waits_for_declarations_before_it_and_holds_up_none_after_them(scene):
+def test_a_confirm_waits_for_declarations_and_for_confirms_before_it(scene):
     answers, output, waiting = scene
     note = output.done.append
-    answers.when_safe(lambda: note("first"))
+    answers.when_safe(1, lambda _: note("first"))
     assert output.done == ["first"]
     answers.give(Channel(1, Incomplete(0)), None, is_durable=True)
-    answers.when_safe(lambda: note("second"))
+    answers.when_safe(1, lambda _: note("second"))
+    answers.when_safe(1, lambda _: note("third"))
     answers.when_done(lambda: note("done"))
     assert output.done == ["first"]
-    waiting.pop(0)()
-    answers.when_safe(lambda: note("third"))
-    assert output.done == ["first", "third"]
-    while waiting:
-        waiting.pop(0)()
-    assert output.done == ["first", "third", "second", "done"]
+    waiting.pop(0)(None)
+    assert output.done == ["first", "second", "third", "done"]
 
 
 def test_an_answer_for_a_channel_that_is_gone_is_dropped(scene):
@@ -91,5 +89,5 @@ def test_an_answer_for_a_channel_that_is_gone_is_dropped(scene):
     answers.give(Channel(1, Incomplete(0)), Queue.BindOk(), is_durable=True, then=lambda: output.done.append("then"))
     answers.hand_in()
     output.is_channel_open = False
-    waiting[0]()
+    waiting[0](None)
     assert output.done == []

@@ -37,6 +37,7 @@ def test_subscription_is_granted_the_qos_it_asks_for(world):
     assert subscriber.take()[1] == suback(1, 2, 1, 0)
 
 
+@pytest.mark.at_once
 def test_acknowledgement_waits_for_the_flush(world):
     world.flushes_by_itself = False
     publisher = world.client(b"p").send(publish(b"t", b"x", qos=1, packet_id=3))
@@ -53,6 +54,7 @@ def test_acknowledgement_is_not_sent_on_a_closed_connection(world):
     assert publisher.transport.sent == b""
 
 
+@pytest.mark.at_once
 def test_what_came_before_the_end_is_acknowledged_and_the_will_is_published(world):  # MQTT-3.1.2-8
     subscriber = world.client(b"s", (b"gone", 0))
     publisher = world.client(b"p", will=(b"gone", b"lost", 0, False))
@@ -68,6 +70,7 @@ def test_what_came_before_the_end_is_acknowledged_and_the_will_is_published(worl
     assert subscriber.bodies() == []
 
 
+@pytest.mark.at_once
 def test_subscription_of_a_durable_session_is_answered_after_the_end(make_world):
     world = make_world(is_sync=False)
     subscriber = world.client(b"s", clean=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support import mqtt
 from tests.support.mqtt import connack, puback, publish, suback, subscribe, unsubscribe
 
@@ -135,6 +137,7 @@ def test_message_at_qos_0_is_not_sent_twice_after_the_process(world):
     assert world.connect(b"s", clean=False).bodies() == [b"a", b"b"]
 
 
+@pytest.mark.at_once
 def test_suback_of_a_persistent_session_waits_until_it_is_written_down(world):
     subscriber = world.client(b"s", clean=False)
     world.flushes_by_itself = False

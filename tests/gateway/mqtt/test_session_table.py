@@ -34,7 +34,7 @@ class Disk:
 
     def become_durable(self):
         for callback in self.waiting:
-            callback()
+            callback(None)
         self.waiting.clear()
 
 

@@ -6,8 +6,8 @@ from tests.support.rocketmq_door import DoorSite
 
 
 @pytest.fixture
-def site(tmp_path):
-    site = DoorSite(tmp_path / "data")
+def site(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "data", make_engine=engine_maker)
     yield site
     site.close()
 

@@ -1,0 +1,142 @@
+"""The embedded engine with answers that come late, out of order between publishers and queues, and fail by a seed.
+
+What a cluster does to those who ask it, without a cluster. `settle` brings what is on its way a bit nearer: the worlds
+of the doors' tests call it once a turn, and go on while `is_busy`.
+"""
+
+from __future__ import annotations
+
+import random
+
+from core.engine import Engine
+from core.errors import StoreClosedError
+from core.store.embedded import EmbeddedEngine
+
+
+class LateEngine(Engine):
+    """Everything is kept by the embedded engine `inner`; what is told of it comes later.
+
+    Args:
+        inner: The embedded engine.
+        seed: Decides what comes when, and what fails.
+        failures: The part of appended batches that are told to be lost; they are in the log all the same.
+    """
+
+    def __init__(self, inner, *, seed=1, failures=0.0):
+        super().__init__(inner.room, inner.message_bytes_max)
+        self.inner = inner
+        self.durability = inner.durability
+        self.store = inner.store
+        self.failures = failures
+        self.failed = 0  # batches so far
+        self._random = random.Random(seed)
+        self._tickets = 0
+        self._ends = {}  # by ticket: origin, end of the log, whether it fails
+        self._outcomes = {}  # by origin: those that wait, in order
+        self._others = []  # (moment in turns, callback), of what is kept
+        self._turn = 0
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    @property
+    def is_busy(self):
+        """Whether something is on its way."""
+        return bool(self._others) or any(waiting[0][1] is not None for waiting in self._outcomes.values())
+
+    def _late(self):
+        return self._turn + self._random.randrange(4)
+
+    # Write
+
+    def append_batch(self, batch, now_ms):
+        try:
+            self.inner.append_batch(batch, now_ms)
+        finally:
+            self._tickets += 1
+            fails = self._random.random() < self.failures
+            self.failed += fails
+            self._ends[self._tickets] = (bytes(batch.origin), batch.ticket, fails)
+            batch.ticket = self._tickets
+
+    def when_stored(self, ticket, then):
+        origin, end, fails = self._ends.get(ticket, (b"", 0, False))
+        waiting = self._outcomes.setdefault(origin, [])
+        waiting.append([self._late(), None, fails, then])
+        self.inner.when_stored(end, lambda error, entry=waiting[-1]: self._note(entry, error))
+
+    def _note(self, entry, error):
+        entry[1] = error if error is not None else False
+        self.request_turn()
+
+    def when_kept(self, then):
+        self.inner.when_kept(lambda error: self._tell_later(then, error))
+
+    def when_durable(self, then):
+        self.inner.when_durable(lambda error: self._tell_later(then, error))
+
+    def _tell_later(self, then, error):
+        at = self._turn + 1 + max((len(waiting) for waiting in self._outcomes.values()), default=0) * 4
+        self._others.append((at, then, error))
+        self.request_turn()
+
+    # Turns
+
+    def step(self, now_ms):
+        self.settle()
+        return self.inner.step(now_ms) or self.is_busy
+
+    def settle(self):
+        """Let a turn go by: some of what is on its way arrives."""
+        self._turn += 1
+        origins = list(self._outcomes)
+        self._random.shuffle(origins)
+        for origin in origins:
+            waiting = self._outcomes[origin]
+            while waiting and waiting[0][0] <= self._turn and waiting[0][1] is not None:
+                _, error, fails, then = waiting.pop(0)
+                lost = StoreClosedError("the broker that had it is gone") if fails else None
+                then(error or lost)
+            if not waiting:
+                self._outcomes.pop(origin, None)
+        due = [each for each in self._others if each[0] <= self._turn]
+        self._others = [each for each in self._others if each[0] > self._turn]
+        for _, then, error in due:
+            then(error)
+
+    # What is asked of the engine without waiting
+
+    def max_offset(self, queue_ref):
+        return self.inner.max_offset(queue_ref)
+
+    def read(self, queue_ref, offset, into, count_max, bytes_max):
+        return self.inner.read(queue_ref, offset, into, count_max, bytes_max)
+
+    def read_offsets(self, queue_ref, offsets, count, into):
+        return self.inner.read_offsets(queue_ref, offsets, count, into)
+
+    def take_grown(self, into):
+        return self.inner.take_grown(into)
+
+
+def make_late(store, *, is_sync, **options):
+    """Return a late engine over a store."""
+    return LateEngine(EmbeddedEngine(store, is_sync=is_sync), **options)
+
+
+def _passed_on(name):
+    def call(self, *args, **named):
+        return getattr(self.inner, name)(*args, **named)
+
+    return call
+
+
+PASSED_ON = (
+    *("intern_queue", "find_queue", "queue_key", "queue_count", "min_offset", "make_route", "set_store_host"),
+    *("read_at", "read_record", "record_offset", "offset_at_time", "replay_uncovered", "replay_from", "watch"),
+    *("table", "places", "journal", "hold", "retire", "figures"),
+)
+for _name in PASSED_ON:
+    setattr(LateEngine, _name, _passed_on(_name))
+for _name in ("store_host", "named_address", "written_until", "is_failed"):
+    setattr(LateEngine, _name, property(lambda self, name=_name: getattr(self.inner, name)))
