@@ -20,7 +20,7 @@ from gateway.mqtt.feeds import READ_BYTES_MAX, Desk, FilterFeed, Limits, PlacesL
 from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ID_COUNT, ONCE_SENT, InflightWindow
 from gateway.mqtt.packets import LEVEL_5, RETAIN_AS_PUBLISHED
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, Form
-from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, RETAINED_SOURCE, Session, Subscription
+from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, RETAINED_SOURCE, SHARED, Session, Subscription
 from gateway.mqtt.sieve import fits, has_own_form, keep_wanted, unacked_denied
 
 TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
@@ -76,6 +76,9 @@ class Delivery(Desk):
                     self.want(subscription)
 
     def _add(self, subscription: Subscription) -> None:
+        if subscription.group is not None:
+            subscription.group.add(subscription)
+            return
         feed = self._feeds.get(subscription.queue_ref)
         if feed is None:
             feed = self._feeds[subscription.queue_ref] = FilterFeed(self, subscription.queue_ref)
@@ -96,7 +99,9 @@ class Delivery(Desk):
 
     def stop(self, subscription: Subscription) -> None:
         """Send no more to a subscription; it knows its position then."""
-        if subscription.state != OFFLINE:
+        if subscription.state == SHARED and subscription.group is not None:
+            subscription.group.remove(subscription)
+        elif subscription.state != OFFLINE:
             feed = self._feeds[subscription.queue_ref]
             feed.remove(subscription)
             if not feed.subscription_count:
@@ -113,21 +118,19 @@ class Delivery(Desk):
         if window is None:
             return
         for number in unacked_denied(session, window, may):
-            self._drop(session, window, number)
-            self._note_left(session, window)
+            self.let_go(session, window, number)
 
-    def _drop(self, session: Session, window: InflightWindow, number: int) -> None:
-        """Take a message of the window as acknowledged."""
+    def let_go(self, session: Session, window: InflightWindow, number: int) -> None:
+        """Take a message of a session's window as acknowledged, which may let others leave it."""
         if window.state_of(number) != ONCE_SENT:
             self.exact.note_complete(session, (number,))
         window.drop(number)
+        self._note_left(session, window)
 
     def position_of(self, subscription: Subscription) -> int:
         """Return the next offset to send."""
         feed = self._feeds.get(subscription.queue_ref)
         return subscription.position if feed is None else feed.position_of(subscription)
-
-    # What connections report.
 
     def send_retained(self, subscription: Subscription, qos: int) -> None:
         """Send the retained messages that match, as the window and the outlet allow."""
@@ -156,6 +159,8 @@ class Delivery(Desk):
                 self._forget_retained(session, window)
             elif subscription.state == GONE:
                 session.free_source(subscription)
+            elif subscription.group is not None:
+                subscription.group.settle(subscription, window)
             elif subscription.floor_slot != NO_SLOT:
                 is_empty = not window.count_of(source)
                 floor = self.position_of(subscription) if is_empty else window.floor_of(source)
@@ -186,11 +191,11 @@ class Delivery(Desk):
             for subscription in blocked:
                 subscription.is_blocked = False
                 self.want(subscription)
+        for subscription in session.shared:
+            subscription.group.run_soon()  # type: ignore[union-attr] # shared, so it has one
         backlog = self._backlogs.get(session)
         if backlog is not None:
             self._want_backlog(backlog)
-
-    # Turns
 
     def want(self, subscription: Subscription) -> None:
         """Let a subscription that is BEHIND read on, or one that is OFFLINE begin, in turn."""
@@ -331,8 +336,7 @@ class Delivery(Desk):
             if count:
                 break
             self.metrics.drop("expired")
-            self._drop(session, window, number)
-            self._note_left(session, window)
+            self.let_go(session, window, number)
         backlog.resend_from = number + count
         subscription = session.sources[window.source_of(number)]
         batch = self.batch if subscription is not None else self._one

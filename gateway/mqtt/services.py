@@ -59,6 +59,7 @@ class MqttServices:
         self.strangers: set[OpenConnection] = set()  # not let in yet
         self.settings = settings
         broker.hold(self.sessions.held_positions)
+        broker.hold(self.subscribing.sharing.held_positions)
 
     def limit_expiry(self, expiry_s: int) -> int:
         """Return the session expiry that is granted for one that is asked for."""

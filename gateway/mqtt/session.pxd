@@ -22,6 +22,8 @@ cdef class Subscription:
     cdef public bint is_solo
     cdef public int options
     cdef public long long identifier
+    cdef public object group
+    cdef public dict unacked
     cdef public dict done_before
     cdef public int source
 
@@ -39,6 +41,7 @@ cdef class Session:
     cdef public dict retained_inflight
     cdef public dict catch_ups
     cdef public set taken
+    cdef public list shared
     cdef public long long exact_number
     cdef public int level
     cdef public long long expiry_s

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from gateway.mqtt.catch_up import CatchUp
 from gateway.mqtt.inflight import InflightWindow
 from gateway.net.protocol import Transport
@@ -14,8 +16,25 @@ ABREAST = 1  # read by the feed, which knows its position
 AHEAD = 2  # the feed has yet to come to its position
 BEHIND = 3  # reads by itself until it has caught up
 GONE = 4  # given up; known only until nothing of it is in flight
+SHARED = 5  # one of a group that is read for together
 NO_SLOT = -1
 NEVER = 0xFFFFFFFF  # the session expiry that is none
+
+
+class ShareGroup(Protocol):
+    """Who shares a filter."""
+
+    def add(self, subscription: Subscription) -> None:
+        """Hand messages to a member, too."""
+
+    def remove(self, subscription: Subscription) -> None:
+        """Hand a member nothing more."""
+
+    def settle(self, subscription: Subscription, window: InflightWindow) -> None:
+        """Finish the messages that left a member's window."""
+
+    def run_soon(self) -> None:
+        """A member has room again."""
 
 
 class Subscription:
@@ -32,6 +51,7 @@ class Subscription:
         "done_before",
         "dup_until",
         "floor_slot",
+        "group",
         "identifier",
         "is_blocked",
         "is_queued",
@@ -46,6 +66,7 @@ class Subscription:
         "source",
         "state",
         "topic_filter",
+        "unacked",
     )
 
     def __init__(self, session: Session, topic_filter: bytes, qos: int, queue_ref: int, position: int) -> None:
@@ -65,6 +86,8 @@ class Subscription:
         self.is_solo = False  # it is written to in a form of its own, and reads by itself
         self.options = 0  # no local, retain as published: bits as in SUBSCRIBE
         self.identifier = 0
+        self.group: ShareGroup | None = None  # of a shared subscription
+        self.unacked: dict[int, int] | None = None  # of a shared one: number in the window -> offset
         self.done_before: dict[int, int] | None = None  # offset -> number in the window
         self.source = session.add_source(self)
 
@@ -91,6 +114,7 @@ class Session:
         "packet_bytes_max",
         "receive_max",
         "retained_inflight",
+        "shared",
         "sources",
         "subscriptions",
         "taken",
@@ -110,6 +134,7 @@ class Session:
         self.retained_inflight: dict[int, CatchUp] | None = None  # number in the window -> whose it is
         self.catch_ups: dict[bytes, CatchUp] | None = None  # of durable subscriptions, by filter
         self.taken: set[int] | None = None
+        self.shared: list[Subscription] = []  # shared subscriptions that are read for
         self.exact_number = 0
         self.level = 0
         self.expiry_s = NEVER if is_persistent else 0  # how long it outlives its connection

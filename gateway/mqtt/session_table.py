@@ -241,13 +241,14 @@ class SessionTable:
         session = subscription.session
         if not session.is_persistent:
             return
-        if subscription.qos and subscription.floor_slot == NO_SLOT:
+        is_shared = subscription.group is not None  # its place is the group's
+        if subscription.qos and subscription.floor_slot == NO_SLOT and not is_shared:
             subscription.floor_slot = self._places.acquire(position)
             subscription.sent_slot = self._places.acquire(position)
             subscription.retained_slot = self._places.acquire()
         elif not subscription.qos:
             self._give_back(subscription)
-        if subscription.qos and retained_until:
+        if subscription.qos and retained_until and not is_shared:
             self._begin_catch_up(subscription, retained_until)
         row = _SUBSCRIPTION.pack(
             subscription.qos, subscription.floor_slot, subscription.sent_slot, subscription.retained_slot

@@ -28,11 +28,13 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
 from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.session_table import SessionTable
+from gateway.mqtt.sharing import Sharing
 from gateway.mqtt.sieve import has_own_form
-from gateway.mqtt.topics import SHARED_PREFIX
+from gateway.mqtt.topics import SHARED_PREFIX, split_share
 from gateway.net.protocol import Transport
 
 GRANTED_QOS_MAX = 2
+SHARED_QOS_MAX = 1  # another member may have to be sent what one did not acknowledge
 
 
 class GrantedFilter(NamedTuple):
@@ -71,6 +73,7 @@ class Subscribing:
         self, broker: Broker, sessions: SessionTable, delivery: Delivery, metrics: DoorMetrics, count_max: int
     ) -> None:
         self.chores = Chores(broker)
+        self.sharing = Sharing(delivery)
         self._broker = broker
         self._sessions = sessions
         self._delivery = delivery
@@ -84,9 +87,10 @@ class Subscribing:
         Raises:
             QueueLimitError: It is new, and there are too many.
         """
-        name = mqtt_queue_name(topic_filter)
+        _, inner = split_share(topic_filter)
+        name = mqtt_queue_name(inner)
         queue_ref = self._broker.open_queue(name)
-        self._broker.bind_filter(topic_filter, name, hides_dollar=True)
+        self._broker.bind_filter(inner, name, hides_dollar=True)
         return queue_ref
 
     def subscribe(
@@ -113,7 +117,10 @@ class Subscribing:
         refused = self._why_not(session, topic_filter, may, is_new=found is None)
         granted = min(options & QOS_MASK, GRANTED_QOS_MAX)
         handling = options & HANDLING_MASK
-        wants_retained = handling == 0 or (handling == HANDLING_NEW and found is None)
+        is_shared = topic_filter.startswith(SHARED_PREFIX)
+        wants_retained = not is_shared and (handling == 0 or (handling == HANDLING_NEW and found is None))
+        if is_shared:
+            granted = min(granted, SHARED_QOS_MAX)
         if refused is None and found is None:
             try:
                 queue_ref = self.open_queue(topic_filter)
@@ -123,6 +130,8 @@ class Subscribing:
                 position = self._broker.max_offset(queue_ref)
                 found = Subscription(session, topic_filter, granted, queue_ref, position)
                 session.subscriptions[topic_filter] = found
+                if is_shared:
+                    self.sharing.join(found)
         if refused is not None or found is None:
             return GrantedFilter(topic_filter, refused or ReasonCode.UNSPECIFIED_ERROR, wants_retained=False)
         self._set_options(found, granted, options & (NO_LOCAL | RETAIN_AS_PUBLISHED), identifier)
@@ -132,9 +141,7 @@ class Subscribing:
 
     def _why_not(self, session: Session, topic_filter: bytes, may: Permissions, *, is_new: bool) -> ReasonCode | None:
         """Return why a filter is refused, None where it is not."""
-        if topic_filter.startswith(SHARED_PREFIX):
-            return ReasonCode.SHARED_SUBSCRIPTIONS_NOT_SUPPORTED
-        if not may.may_subscribe(topic_filter):
+        if not may.may_subscribe(split_share(topic_filter)[1]):
             return ReasonCode.NOT_AUTHORIZED
         if is_new and len(session.subscriptions) >= self.count_max:
             return ReasonCode.QUOTA_EXCEEDED
@@ -189,7 +196,9 @@ class Subscribing:
         What is in flight of them is not sent again.
         """
         self._delivery.revoke(session, may)
-        denied = [one for one in session.subscriptions.values() if not may.may_subscribe(one.topic_filter)]
+        denied = [
+            one for one in session.subscriptions.values() if not may.may_subscribe(split_share(one.topic_filter)[1])
+        ]
         for subscription in denied:
             self._end(subscription)
         return [subscription.topic_filter for subscription in denied]
@@ -197,8 +206,10 @@ class Subscribing:
     def _end(self, subscription: Subscription) -> None:
         self._delivery.stop(subscription)
         self._sessions.forget_subscription(subscription)
+        self.sharing.leave(subscription)
         subscription.session.drop_subscription(subscription)
-        self._broker.unbind_filter(subscription.topic_filter, mqtt_queue_name(subscription.topic_filter))
+        _, inner = split_share(subscription.topic_filter)
+        self._broker.unbind_filter(inner, mqtt_queue_name(inner))
 
     # Sessions without a connection
 

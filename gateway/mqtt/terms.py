@@ -51,7 +51,6 @@ def connack_items(connect: Connect, terms: Terms, client_id: bytes) -> list[tupl
         (Property.RECEIVE_MAX, RECEIVE_MAX),
         (Property.TOPIC_ALIAS_MAX, TOPIC_ALIAS_MAX),
         (Property.PACKET_BYTES_MAX, terms.own_packet_bytes_max),
-        (Property.SHARED_AVAILABLE, 0),
     ]
     if terms.expiry_s != connect.properties.number(Property.SESSION_EXPIRY, 0):
         items.append((Property.SESSION_EXPIRY, terms.expiry_s))

@@ -55,6 +55,21 @@ def check_topic(topic: bytes) -> None:
         raise MalformedPacketError("MQTT-3.3.2-2", "a published topic has a wildcard", ReasonCode.TOPIC_NAME_INVALID)
 
 
+def split_share(topic_filter: bytes) -> tuple[bytes, bytes]:
+    """Return group and filter of a shared subscription, which was checked; any other has an empty group."""
+    if not topic_filter.startswith(SHARED_PREFIX):
+        return b"", topic_filter
+    group, _, inner = topic_filter[len(SHARED_PREFIX) :].partition(b"/")
+    return group, inner
+
+
+def _check_share(topic_filter: bytes) -> None:
+    group, inner = split_share(topic_filter)
+    if not group or not inner or b"+" in group or b"#" in group:
+        reason = "a shared subscription without a group or a filter"
+        raise MalformedPacketError("MQTT-4.8.2-1", reason, ReasonCode.TOPIC_FILTER_INVALID)
+
+
 def check_topic_filter(topic_filter: bytes) -> None:
     """Check a topic filter: each wildcard fills its level, `#` is the last one.
 
@@ -62,6 +77,8 @@ def check_topic_filter(topic_filter: bytes) -> None:
         MalformedPacketError: It is no filter.
     """
     _check_name(topic_filter, "MQTT-3.8.3-1", ReasonCode.TOPIC_FILTER_INVALID)
+    if topic_filter.startswith(SHARED_PREFIX):
+        _check_share(topic_filter)
     if b"#" in topic_filter and (
         topic_filter.index(b"#") != len(topic_filter) - 1 or (topic_filter != b"#" and topic_filter[-2:] != b"/#")
     ):

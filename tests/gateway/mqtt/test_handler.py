@@ -278,8 +278,8 @@ def test_subscription_that_may_not_be_is_refused(make_world, monkeypatch):
     user = {"password_env": "LMQ_TEST_PASSWORD", "may_subscribe": False}
     world = make_world(auth={"users": {"u": user}}, subscription_count_max=2)
     assert world.client(b"s", user=b"u", password=b"secret").send(subscribe(1, (b"t", 0))).take() == [suback(1, 0x80)]
-    packet = subscribe(1, (b"a", 0), (b"$share/g/a", 0), (b"b", 0), (b"c", 0), (b"a", 1))
-    assert world.client(b"r").send(packet).take() == [suback(1, 0, 0x80, 0, 0x80, 1)]
+    packet = subscribe(1, (b"a", 0), (b"b", 0), (b"c", 0), (b"$share/g/a", 0), (b"a", 1))
+    assert world.client(b"r").send(packet).take() == [suback(1, 0, 0, 0x80, 0x80, 1)]
 
 
 def test_settings_bound_packets_and_the_time_to_connect(make_world):

@@ -85,7 +85,6 @@ def test_client_is_told_what_holds(world):
         P.RECEIVE_MAX: RECEIVE_MAX,
         P.TOPIC_ALIAS_MAX: 32,
         P.PACKET_BYTES_MAX: world.settings.packet_bytes_max,
-        P.SHARED_AVAILABLE: 0,
     }
 
 
@@ -315,6 +314,10 @@ def test_aliases_mean_the_same_where_a_run_is_cut(world):
         (mqtt.packet(0x36, b"\0\1t\0\1\0"), 0x81),
         (subscribe_5(1, (b"a/#/b", 0)), 0x8F),
         (subscribe_5(1, (b"a", 0x30)), 0x82),
+        (subscribe_5(1, (b"$share/g", 1)), 0x8F),
+        (subscribe_5(1, (b"$share/+/a", 1)), 0x8F),
+        (subscribe_5(1, (b"$share//a", 1)), 0x8F),
+        (subscribe_5(1, (b"$share/g/a", 5)), 0x82),
         (subscribe_5(1, (b"a", 3)), 0x81),
         (mqtt.packet(0xF0, b"\x18" + encode_properties([(P.AUTH_METHOD, b"x")])), 0x82),
         (connect_5(), 0x82),
@@ -437,8 +440,8 @@ def test_retained_messages_come_as_the_subscription_says(world, handling, first,
 def test_filters_are_answered_with_their_reasons(make_world):
     world = make_world(subscription_count_max=2)
     peer = enter(world)
-    peer.send(subscribe_5(1, (b"a", 2), (b"$share/g/a", 1), (b"b", 0), (b"c", 1)))
-    assert peer.take() == [suback_5(1, 2, 0x9E, 0, 0x97)]
+    peer.send(subscribe_5(1, (b"a", 2), (b"b", 0), (b"c", 1)))
+    assert peer.take() == [suback_5(1, 2, 0, 0x97)]
     peer.send(unsubscribe_5(2, b"a", b"z"))
     assert peer.take() == [mqtt.packet(0xB0, b"\0\2\0\x00\x11")]
 

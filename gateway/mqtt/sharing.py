@@ -1,0 +1,229 @@
+"""Shared subscriptions: each message of a filter's light queue goes to one member of a group, by the broker's pop.
+
+A message at QoS 1 is a member's until it acknowledges it, or until its connection is gone: then another gets it.
+Offline members get nothing; a group of which nobody is connected collects. A group begins with its first subscription
+and ends with its last.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Protocol
+
+from core.broker import Broker
+from core.lmq.queue_name import mqtt_queue_name
+from core.lmq.waiters import Reader
+from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
+from core.metrics import DoorMetrics
+from gateway.mqtt.inflight import InflightWindow
+from gateway.mqtt.packets import RETAIN_AS_PUBLISHED
+from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, Form, PublishEncoder
+from gateway.mqtt.session import OFFLINE, SHARED, Session, Subscription
+from gateway.mqtt.sieve import keep_wanted
+from gateway.mqtt.topics import split_share
+
+OWNER_PREFIX = b"mqtt:"  # of a group's name among those who share light queues
+TAKE_BYTES_MAX = 512 * 1024
+TURN_BYTES_MAX = 4 << 20  # handed out for one group in one turn; what is left waits for the next
+
+
+class SharedDesk(Protocol):
+    """What groups use of the door's deliveries."""
+
+    broker: Broker
+    metrics: DoorMetrics
+    encoder: PublishEncoder
+    inflight_max: int
+
+    def drop_expired(self, batch: StoredBatch, now_ms: int) -> None:
+        """Take what has outlived its time to live out of a batch."""
+
+    def let_go(self, session: Session, window: InflightWindow, number: int) -> None:
+        """Take a message out of a window: it is not this session's any more."""
+
+
+class SharedGroup(Reader):
+    """One group on one filter, and the reader that hands its messages out in turn."""
+
+    __slots__ = ("_batch", "_desk", "_members", "_next", "_pop", "light_name", "owner", "queue_ref")
+
+    def __init__(self, desk: SharedDesk, topic_filter: bytes) -> None:
+        group, inner = split_share(topic_filter)
+        self.light_name = mqtt_queue_name(inner)
+        self.owner = OWNER_PREFIX + group
+        self.queue_ref = desk.broker.open_queue(self.light_name)
+        self._desk = desk
+        self._pop = desk.broker.pop.open(self.light_name, self.owner, desk.broker.max_offset(self.queue_ref))
+        self._batch = StoredBatch(BATCH_COUNT_MAX)
+        self._members: list[Subscription] = []
+        self._next = 0  # whose turn it is
+
+    @property
+    def floor(self) -> int:
+        """The first offset that is not done."""
+        return self._pop.floor
+
+    def drop(self) -> None:
+        """Forget what was taken and done: the group is no more."""
+        self._desk.broker.pop.drop(self.light_name, self.owner)
+
+    def add(self, subscription: Subscription) -> None:
+        """Hand messages to a member, too, from the next turn on."""
+        if not self._members:
+            self._desk.broker.park(self.queue_ref, self)
+        subscription.state = SHARED
+        self._members.append(subscription)
+        subscription.session.shared.append(subscription)
+        self.run_soon()
+
+    def remove(self, subscription: Subscription) -> None:
+        """Hand a member nothing more, and what it has not acknowledged to others."""
+        subscription.state = OFFLINE
+        self._members.remove(subscription)
+        session = subscription.session
+        session.shared.remove(subscription)
+        unacked, subscription.unacked = subscription.unacked, None
+        for number in unacked or ():
+            assert session.window is not None
+            self._desk.let_go(session, session.window, number)
+        if unacked:
+            self._pop.nack_many(array("q", unacked.values()), len(unacked))
+        if not self._members:
+            self._desk.broker.unpark(self.queue_ref, self)
+            self._desk.broker.cancel_run(self)
+
+    def settle(self, subscription: Subscription, window: InflightWindow) -> None:
+        """Finish the messages that left a member's window: they are acknowledged."""
+        unacked = subscription.unacked or {}
+        done = list(takewhile(window.tail.__gt__, unacked))
+        if done:
+            self._finish([unacked.pop(number) for number in done])
+
+    def run_soon(self) -> None:
+        """Run in the next turn: a member has room again."""
+        if self._members:
+            self._desk.broker.request_run(self)
+
+    def reader_count(self) -> int:
+        """Return how many members are connected."""
+        return len(self._members)
+
+    def on_ready(self, now_ms: int) -> bool:
+        """Hand out what is there to those who have room, in turn."""
+        budget = TURN_BYTES_MAX
+        while budget > 0:
+            taken = self._hand_out(now_ms)
+            if not taken:
+                return False
+            budget -= taken
+        self.run_soon()
+        return False
+
+    def _hand_out(self, now_ms: int) -> int:
+        """Give each member with room a share; return about how many bytes went out, 0 when nothing did."""
+        ready = self._pop.ready_count
+        count = len(self._members)
+        self._next %= max(count, 1)
+        in_turn = self._members[self._next :] + self._members[: self._next]
+        takers = [one for one in in_turn if self._room_of(one) > 0] if ready > 0 else []
+        total = 0
+        for subscription in takers:
+            share = min((ready + len(takers) - 1) // len(takers), self._room_of(subscription))
+            taken = self._pop.take(self._batch, share, TAKE_BYTES_MAX, 0, now_ms) if share > 0 else 0
+            if taken:
+                total += self._batch.record_end[taken - 1] - self._batch.record_start[0]
+                self._next += 1
+                self._deliver(subscription, now_ms)
+        self._batch.clear()
+        return total
+
+    def _room_of(self, subscription: Subscription) -> int:
+        session = subscription.session
+        if session.outlet is None or not session.outlet.is_writable:
+            return 0
+        return session.room(self._desk.inflight_max) if subscription.qos else BATCH_COUNT_MAX
+
+    def _deliver(self, subscription: Subscription, now_ms: int) -> None:
+        """Send what was taken to a member."""
+        batch = self._batch
+        desk = self._desk
+        before = [batch.queue_offset[i] for i in range(batch.count)]
+        desk.drop_expired(batch, now_ms)
+        too_large = keep_wanted(batch, subscription)
+        if too_large:
+            desk.metrics.drop("too_large_for_subscriber", too_large)
+        kept = {batch.queue_offset[i] for i in range(batch.count)}
+        done = [offset for offset in before if offset not in kept]
+        session = subscription.session
+        window = session.open_window(desk.inflight_max)
+        keeps_retain = subscription.options & RETAIN_AS_PUBLISHED > 0
+        form = Form(session.level, now_ms, subscription.identifier, keeps_retain=keeps_retain)
+        data = desk.encoder.encode(batch, subscription.qos, window.next_id(), 0, 0, form)
+        number = window.head
+        if subscription.qos:
+            window.push(batch, subscription.source)
+            subscription.unacked = subscription.unacked or {}
+        for i in range(batch.count):
+            if subscription.qos and _has_id(batch.flag[i]):
+                assert subscription.unacked is not None
+                subscription.unacked[number] = batch.queue_offset[i]
+                number += 1
+            else:
+                done.append(batch.queue_offset[i])
+        desk.metrics.messages_out += batch.count
+        desk.metrics.bytes_out += desk.encoder.body_bytes
+        if done:
+            self._finish(sorted(done))
+        assert session.outlet is not None
+        session.outlet.write(data)
+
+    def _finish(self, offsets: list[int]) -> None:
+        self._pop.ack_many(array("q", offsets), len(offsets))
+
+
+def _has_id(flag: int) -> bool:
+    return flag & FLAG_MARK_MASK != FLAG_MARK or flag & FLAG_QOS_MASK > 0
+
+
+class Sharing:
+    """All groups of a door, each as long as a session subscribes to it."""
+
+    def __init__(self, desk: SharedDesk) -> None:
+        self._desk = desk
+        self._groups: dict[bytes, SharedGroup] = {}  # by the filter with its group
+        self._counts: dict[bytes, int] = {}
+
+    def join(self, subscription: Subscription) -> None:
+        """Let a new subscription be of its group, which it may begin."""
+        topic_filter = subscription.topic_filter
+        group = self._groups.get(topic_filter)
+        if group is None:
+            group = self._groups[topic_filter] = SharedGroup(self._desk, topic_filter)
+        self._counts[topic_filter] = self._counts.get(topic_filter, 0) + 1
+        subscription.group = group
+
+    def leave(self, subscription: Subscription) -> None:
+        """Let a subscription that is stopped be no more of its group, which it may end; harmless for any other."""
+        topic_filter = subscription.topic_filter
+        if subscription.group is None:
+            return
+        subscription.group = None
+        self._counts[topic_filter] -= 1
+        if not self._counts[topic_filter]:
+            del self._counts[topic_filter]
+            self._groups.pop(topic_filter).drop()
+
+    def forget_others(self) -> None:
+        """Drop what a process before left of groups that are no more."""
+        known = {(group.light_name, group.owner) for group in self._groups.values()}
+        for key in list(self._desk.broker.pop.journal.names):
+            light_name, _, owner = key.partition(b"\0")
+            if owner.startswith(OWNER_PREFIX) and (light_name, owner) not in known:
+                self._desk.broker.pop.drop(light_name, owner)
+
+    def held_positions(self) -> Iterator[tuple[int, int]]:
+        """Give queue and first offset that is not done of each group; they may come and go between two of them."""
+        for group in list(self._groups.values()):
+            yield group.queue_ref, group.floor
