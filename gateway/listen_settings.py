@@ -72,7 +72,7 @@ class TlsSettings(BaseModel, frozen=True, extra="forbid"):
     client_certificate: Literal["required", "optional"] = "required"  # of clients, where there is a `client_ca`
     name_is_user: bool = False  # the common name in a client's certificate is its user, who needs no password
     ciphers: str = ""  # of TLS 1.2, in OpenSSL's words; empty: its own choice
-    # let clients without TLS in by the same port; none: at the RocketMQ door, as RocketMQ's own servers do
+    # let clients without TLS in by the same port; none: as RocketMQ does at its door, where there is no client_ca
     optional: bool | None = None
 
     @model_validator(mode="after")

@@ -67,7 +67,10 @@ class RocketmqDoor(RocketmqServices, Door):
         )
 
     def listens(self) -> list[Listen]:
-        """Return the broker's addresses and the name server's; those with TLS take clients without it too."""
+        """Return the broker's addresses and the name server's; those with TLS take clients without it too.
+
+        Not so where clients have to show a certificate, unless the settings say it.
+        """
         found = [*find_listening(BROKER, self.settings.broker), *find_listening(NAMESRV, self.settings.namesrv)]
         return [listen._replace(tls=_with_choice(listen.tls)) for listen in found]
 
@@ -105,4 +108,6 @@ class RocketmqDoor(RocketmqServices, Door):
 
 def _with_choice(tls: TlsSettings | None) -> TlsSettings | None:
     """Return what TLS is, with RocketMQ's usual choice where the settings make none: `tls.server.mode=permissive`."""
-    return tls if tls is None or tls.optional is not None else tls.model_copy(update={"optional": True})
+    if tls is None or tls.optional is not None:
+        return tls
+    return tls.model_copy(update={"optional": tls.client_ca is None})

@@ -257,7 +257,7 @@ async def test_amqp_clients_are_who_their_certificate_says(gateway_of_names):
 
 
 async def test_rocketmq_clients_come_in_by_their_certificate(gateway_of_names):
-    namesrv = "{}:{}".format(*gateway_of_names.address("broker"))
+    namesrv = "{}:{}".format(*gateway_of_names.address("broker-tls"))
     async with Producer(namesrv, tls=client_context(shows=client_files("ann"))) as producer:
         assert (await producer.send("Named", b"x", queue_id=0)).queue_offset == 0
     async with Producer(namesrv, tls=client_context(shows=client_files("mallory")), timeout_s=1) as producer:

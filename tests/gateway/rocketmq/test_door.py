@@ -14,6 +14,29 @@ def test_broker_and_name_server_have_an_address_each(tmp_path):
     site.close()
 
 
+def choice(tmp_path, **tls):
+    entry = {"address": "127.0.0.1:1", "tls": {"certificate": "a.pem", **tls}}
+    site = DoorSite(tmp_path / "d", RocketmqSettings(broker=[entry], namesrv="off"))
+    (listen,) = site.door.listens()
+    return listen.tls.optional
+
+
+def test_tls_is_a_choice_of_the_client_where_no_certificate_is_asked_for(tmp_path):
+    assert choice(tmp_path) is True
+
+
+def test_tls_is_a_must_where_the_settings_say_so_or_clients_need_a_certificate(tmp_path):
+    assert choice(tmp_path, optional=False) is False
+
+
+def test_a_certificate_of_clients_cannot_be_gone_round_without_tls(tmp_path):
+    assert choice(tmp_path, client_ca="ca.pem") is False
+
+
+def test_the_settings_have_the_last_word_on_clients_without_tls(tmp_path):
+    assert choice(tmp_path, client_ca="ca.pem", optional=True) is True
+
+
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("bound", "port"),
