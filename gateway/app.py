@@ -197,7 +197,14 @@ class Gateway:
                 self.timer.watch(Every(interval_ms, work, now_ms))
 
     async def _listen_admin(self) -> None:
-        view = AdminView(self.broker, self.doors, self.capacity, is_ready=self._takes_work, uptime_ms=self._uptime_ms)
+        view = AdminView(
+            self.broker,
+            self.doors,
+            self.capacity,
+            is_ready=self._takes_work,
+            uptime_ms=self._uptime_ms,
+            certificates=self.listeners.certificates,
+        )
         api = make_api(view)
         for listen in find_listening(ADMIN, self.settings.admin.listen):
             address, make_layers = self.listeners.carry(listen)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from gateway.address import format_address
 from gateway.door import Address, Door, Listen, find_listening
@@ -11,6 +12,7 @@ from gateway.listen_settings import TlsSettings, find_address
 from gateway.net.descriptors import Capacity
 from gateway.net.endpoint import Endpoint
 from gateway.net.listener import Listener
+from gateway.net.streams.certificate_file import expires_at_s
 from gateway.net.streams.layer import Layer, LayerFactory
 from gateway.net.streams.proxy_header import ProxyHeader
 from gateway.net.streams.tls import TlsError, TlsFiles, TlsLayer, make_context
@@ -35,13 +37,13 @@ class Carriage:
     """
 
     def __init__(self, listen: Listen) -> None:
-        self._listen = listen
+        self.listen = listen
         self.context = self.read()
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing does: the bytes are the socket's."""
-        return self.context is None and not self._listen.proxies and not self._listen.websocket
+        return self.context is None and not self.listen.proxies and not self.listen.websocket
 
     def read(self) -> ssl.SSLContext | None:
         """Return what the files of certificates hold now, None where there are none.
@@ -49,7 +51,7 @@ class Carriage:
         Raises:
             SettingsError: One cannot be used.
         """
-        listen = self._listen
+        listen = self.listen
         if listen.tls is None:
             return None
         try:
@@ -63,7 +65,7 @@ class Carriage:
         Raises:
             StreamError: The host may not connect here.
         """
-        listen = self._listen
+        listen = self.listen
         layers: list[Layer] = []
         if listen.proxies:
             layers.append(ProxyHeader(host, listen.proxies))
@@ -155,6 +157,14 @@ class Listeners:
         """Secure new connections by these; those that are open keep theirs."""
         for carriage, context in zip(self._carriages, contexts, strict=True):
             carriage.context = context
+
+    def certificates(self) -> Iterator[tuple[str, str, int]]:
+        """Yield the name and address of each that has TLS, and when its certificate expires; reads files."""
+        for carriage in self._carriages:
+            listen = carriage.listen
+            if listen.tls is not None:
+                with suppress(OSError, ValueError):  # a file that goes away meanwhile: SIGHUP tells of it
+                    yield told_name(listen), listen.address, expires_at_s(listen.tls.certificate)
 
     def stop(self) -> None:
         """Accept no more; open connections stay."""

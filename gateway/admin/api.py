@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
 from fastapi import FastAPI, HTTPException, Query, Response
@@ -32,12 +32,14 @@ class AdminView:
         *,
         is_ready: Callable[[], bool],
         uptime_ms: Callable[[], int],
+        certificates: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
     ) -> None:
         self.broker = broker
         self.doors = doors
         self.capacity = capacity
         self.is_ready = is_ready
         self.uptime_ms = uptime_ms
+        self.certificates = certificates  # name and address, and when the certificate there expires
 
     @property
     def vhost(self) -> VirtualHost:
@@ -83,7 +85,7 @@ def _add_health(api: FastAPI, view: AdminView) -> None:
 
 def _add_metrics(api: FastAPI, view: AdminView) -> None:
     registry = CollectorRegistry()
-    registry.register(GatewayCollector(view.broker, view.capacity))
+    registry.register(GatewayCollector(view.broker, view.capacity, view.certificates))
 
     @api.get("/metrics")
     async def metrics() -> Response:

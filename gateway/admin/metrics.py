@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -18,9 +18,15 @@ from gateway.net.descriptors import Capacity, descriptor_limit, open_descriptors
 class GatewayCollector(Collector):
     """All metrics of one gateway."""
 
-    def __init__(self, broker: Broker, capacity: Capacity) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        capacity: Capacity,
+        certificates: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
+    ) -> None:
         self._broker = broker
         self._capacity = capacity
+        self._certificates = certificates
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing: names are fixed and need no check against values at the start."""
@@ -49,9 +55,20 @@ class GatewayCollector(Collector):
         yield from room_families(self._broker.room)
         yield from descriptor_families(self._capacity)
         yield from loop_families(metrics.loop)
+        yield certificate_family(self._certificates())
         yield GaugeMetricFamily(
             "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.is_failed)
         )
+
+
+def certificate_family(certificates: Iterable[tuple[str, str, int]]) -> Metric:
+    """Return when the certificate of each address expires, as its file says now."""
+    family = GaugeMetricFamily(
+        "lmq_certificate_expires_seconds", "When a certificate expires, since 1970.", labels=("listener", "address")
+    )
+    for name, address, at_s in certificates:
+        family.add_metric((name, address), at_s)
+    return family
 
 
 COUNTERS = (

@@ -125,3 +125,15 @@ def test_layers_stand_on_one_another_as_the_bytes_come():
     assert Carriage(Listen("mqtt", ANY_PORT)).is_plain
     with pytest.raises(StreamError):
         carriage.make_layers("192.0.2.1")
+
+
+@pytest.mark.asyncio
+async def test_expiry_of_certificates_is_known_while_their_files_are_there(tmp_path):
+    files = issue(tmp_path / "server")
+    entry = secure(certificate=files[0], key=files[1])
+    async with running_gateway(tmp_path / "data", mqtt=MqttSettings(listen=[ANY_PORT, entry])) as gateway:
+        ((name, address, at_s),) = gateway.listeners.certificates()
+        assert (name, address) == ("mqtts", ANY_PORT)
+        assert at_s > 2_000_000_000
+        files[0].unlink()
+        assert list(gateway.listeners.certificates()) == []

@@ -145,7 +145,9 @@ async def test_the_admin_door_speaks_https(tmp_path):
         host, port = gateway.address("admin-tls")
         async with httpx.AsyncClient(verify=client_context()) as client:
             answer = await client.get(f"https://{host}:{port}/healthz")
+            metrics = (await client.get(f"https://{host}:{port}/metrics")).text
         assert answer.status_code == 200
+        assert 'lmq_certificate_expires_seconds{address="127.0.0.1:0",listener="admin-tls"} ' in metrics
 
 
 async def test_the_sdk_speaks_tls(gateway):
