@@ -23,16 +23,14 @@ from gateway.amqp.events import (
     SettleRun,
     make_publish_run,
 )
-from gateway.amqp.frames import FRAME_HEADER, FRAME_HEARTBEAT, FRAME_METHOD, FRAME_OVERHEAD, encode_frame
-from gateway.amqp.handshake import ConnectionLimits, Login, agreed_frame_max, start_method
-from gateway.amqp.heartbeat import Heartbeat, check_beat
+from gateway.amqp.frames import FRAME_HEADER, FRAME_HEARTBEAT, FRAME_METHOD, FRAME_OVERHEAD
+from gateway.amqp.handshake import PROTOCOL_HEADER, ConnectionLimits, Login, agreed_frame_max, start_method
+from gateway.amqp.heartbeat import HEARTBEAT_FRAME, Heartbeat, check_beat
 from gateway.amqp.methods import decode_method, encode_method
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.states import STATE_NAMES, STEP_BY_METHOD, State, Step, find_next, follow
 from gateway.amqp.unacked import is_settle
 
-PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
-HEARTBEAT_FRAME = encode_frame(FRAME_HEARTBEAT, 0, b"")
 FRAME_MAX_AT_FIRST = 8_192  # before both sides agreed; room for a token as password
 FRAMES_AT_ONCE = 32  # without an event between them: a channel.open each, or parts of messages
 CLOSE_WAIT_MS = 5_000  # how long the answer to connection.close is waited for
@@ -126,11 +124,9 @@ class AmqpConnection:
         return self
 
     def __iter__(self) -> Iterator[Event]:
-        """Give what came, as `events`."""
         return self
 
     def __next__(self) -> Event:
-        """Return what came next."""
         if self.state not in {_CLOSED, _LOGIN}:  # what comes after a login waits for its answer
             try:
                 event = self._next_event()
@@ -332,9 +328,8 @@ class AmqpConnection:
 
     def accept_login(self, user: bytes) -> None:
         """Let the user in, and go on with tuning."""
-        limits = self.limits
         self.user = user
-        self.send_method(0, Method.Tune(limits.channel_max, limits.frame_max, limits.heartbeat_s))
+        self.send_method(0, Method.Tune(self.limits.channel_max, self.limits.frame_max, self.limits.heartbeat_s))
         self.state = follow(self.state, Step.ACCEPT_LOGIN)
 
     def refuse_login(self, error: AmqpError) -> None:
@@ -367,8 +362,7 @@ class AmqpConnection:
 
     def close(self, error: AmqpError) -> None:
         """Send connection.close and wait for the answer; everything else that comes is ignored."""
-        index = error.method_index
-        self.send_method(0, Method.Close(error.code, error.reply_text, index >> 16, index & 0xFFFF))
+        self.send_method(0, Method.Close(*error.close_arguments()))
         self._give_up_at_ms = self.heartbeat.received_ms + CLOSE_WAIT_MS
         self.state = follow(self.state, Step.FAIL)
 
@@ -378,9 +372,7 @@ class AmqpConnection:
             return
         channel.is_closing = True
         channel.drop_content()
-        index = error.method_index
-        close = commands.Channel.Close(error.code, error.reply_text, index >> 16, index & 0xFFFF)
-        self.send_method(channel.number, close)
+        self.send_method(channel.number, commands.Channel.Close(*error.close_arguments()))
 
     # Out
 
@@ -421,8 +413,7 @@ class AmqpConnection:
             if self.heartbeat.take_beat(now_ms):
                 self._outbox.append(HEARTBEAT_FRAME)
         elif self.state != State.CLOSED and now_ms >= self._give_up_at_ms:
-            is_closing = self.state == State.CLOSING
-            self._give_up("no answer to connection.close" if is_closing else "handshake took too long")
+            self._give_up("no answer to connection.close" if self.state == State.CLOSING else "handshake took too long")
 
     def _give_up(self, reason: str) -> None:
         self.state = follow(self.state, Step.END)

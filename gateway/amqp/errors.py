@@ -57,6 +57,10 @@ class AmqpError(Exception):
             return str(self)
         return text[: REPLY_TEXT_BYTES_MAX - len(CUT)].decode("utf-8", "ignore") + CUT
 
+    def close_arguments(self) -> tuple[int, str, int, int]:
+        """Return what a close says: reply code and text, class and method."""
+        return self.code, self.reply_text, self.method_index >> 16, self.method_index & 0xFFFF
+
 
 class PeerSilentError(Exception):
     """A peer that is given up because nothing came of it in time; the text is for the log."""

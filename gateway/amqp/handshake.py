@@ -12,6 +12,7 @@ from gateway.amqp.field_table import Field, check_table, has_many, read_table
 from gateway.amqp.methods import arguments_of
 from gateway.amqp.reply_codes import ReplyCode
 
+PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 FRAME_MAX_LEAST = 4_096  # the protocol's own
 TEXTS = ("longstr", "binary")
 CAPABILITIES: common.FieldTable = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gateway.amqp.errors import frame_error, unexpected_frame
-from gateway.amqp.frames import FRAME_HEARTBEAT
+from gateway.amqp.frames import FRAME_HEARTBEAT, encode_frame
 
+HEARTBEAT_FRAME = encode_frame(FRAME_HEARTBEAT, 0, b"")
 MISSED_MAX = 2  # intervals without a byte from the peer
 
 

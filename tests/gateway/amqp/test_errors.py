@@ -59,3 +59,8 @@ def test_errors_of_the_core_keep_their_text():
     error = error_from_core(core_errors.DiskFullError("/data"), 0x3C0028)
     assert str(error) == "RESOURCE_ERROR - no space left for /data"
     assert error.method_index == 0x3C0028
+
+
+def test_close_names_code_text_and_the_method_that_it_is_about():
+    error = AmqpError(ReplyCode.NOT_FOUND, "no queue 'q'", 0x0032000A)
+    assert error.close_arguments() == (404, "NOT_FOUND - no queue 'q'", 0x32, 0x0A)
