@@ -1,6 +1,7 @@
 import cython
 
 from core cimport octets
+from core.envelope cimport write_escaped_field
 
 from gateway.amqp.field_table cimport check_table, skip_value
 
@@ -16,6 +17,8 @@ cdef class BlockReader:
     cdef public Py_ssize_t headers_end
     cdef public Py_ssize_t user_id_start
     cdef public Py_ssize_t user_id_end
+    cdef public Py_ssize_t correlation_start
+    cdef public Py_ssize_t correlation_end
     cdef public long long ttl_ms
     cdef public bint has_copies
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from binascii import b2a_base64
 
 from core import octets
-from core.properties import AMQP, CONTENT_TYPE, RESERVED, TTL_MS
+from core.envelope import ESCAPED_RATIO_MAX, write_escaped_field
+from core.properties import AMQP, CONTENT_TYPE, CORRELATION, RESERVED, TTL_MS
 from gateway.amqp.errors import AmqpError, syntax_error
 from gateway.amqp.expiration import parse_expiration
 from gateway.amqp.field_table import check_table, skip_value
@@ -38,6 +39,8 @@ class BlockReader:
         self.headers_end = -1
         self.user_id_start = -1
         self.user_id_end = -1
+        self.correlation_start = -1
+        self.correlation_end = -1
         self.ttl_ms = -1  # what `expiration` says
         self.has_copies = False  # there is a header `CC` or `BCC`
 
@@ -54,6 +57,7 @@ class BlockReader:
         self.content_type_start = -1
         self.headers_start = -1
         self.user_id_start = -1
+        self.correlation_start = -1
         self.ttl_ms = -1
         self.has_copies = False
         if pos + 2 > end:
@@ -88,6 +92,9 @@ class BlockReader:
             self.content_type_end = after
         elif bit == 3:
             self.delivery_mode = buf[pos]
+        elif bit == 5:
+            self.correlation_start = pos + 1
+            self.correlation_end = after
         elif bit == 7:
             self.ttl_ms = parse_expiration(octets.read_bytes(buf, pos + 1, after))
         elif bit == 11:
@@ -125,6 +132,9 @@ class BlockReader:
         start, end = self.content_type_start, self.content_type_end
         if start >= 0 and is_text(buf, start, end) and out_pos + end - start + 16 <= limit:
             out_pos = _write_pair(CONTENT_TYPE, octets.read_bytes(buf, start, end), out, out_pos)
+        start, end = self.correlation_start, self.correlation_end
+        if start >= 0 and out_pos + ESCAPED_RATIO_MAX * (end - start) + 18 <= limit:
+            out_pos = write_escaped_field(CORRELATION, buf, start, end, out, out_pos)
         if self.headers_start >= 0:
             out_pos = _write_headers(buf, (self.headers_start, self.headers_end), out, out_pos, limit)
         return out_pos

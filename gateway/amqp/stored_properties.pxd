@@ -17,6 +17,9 @@ cdef int _NAME_EXCHANGE
 cdef int _NAME_KEY
 cdef int _NAME_AMQP
 cdef int _NAME_CONTENT_TYPE
+cdef int _NAME_ENVELOPE
+cdef unsigned int _FLAG_CORRELATION
+cdef unsigned int _FLAG_EXPIRATION
 cdef int _CLIENT_AT
 cdef int _USER_AT
 cdef int _PROTOCOL_AT
@@ -53,6 +56,7 @@ cdef class StoredProperties:
     cdef public Py_ssize_t content_type_start
     cdef public Py_ssize_t content_type_end
     cdef public Py_ssize_t other_start
+    cdef public bint has_envelope
     cdef BlockReader _checker
     cdef const unsigned char[::1] _entries
     cdef const unsigned char[::1] _rocketmq
@@ -95,6 +99,9 @@ cdef class StoredProperties:
         unsigned char[::1] out,
         Py_ssize_t pos,
     ) except -1
+
+
+cdef Py_ssize_t _write_short(bytes text, unsigned char[::1] out, Py_ssize_t pos) except -1
 
 
 @cython.locals(after=Py_ssize_t, name_end=Py_ssize_t, name=bytes, size=Py_ssize_t)

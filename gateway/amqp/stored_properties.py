@@ -10,6 +10,7 @@ from binascii import a2b_base64
 from core import octets
 from core.message import FLAG_MARK, FLAG_MARK_MASK
 from core.properties import RESERVED
+from gateway.amqp.envelope_fields import EnvelopeFields
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.property_block import BlockReader
 
@@ -17,6 +18,8 @@ _FLAG_MARK = FLAG_MARK
 _FLAG_MARK_MASK = FLAG_MARK_MASK
 _FLAG_CONTENT_TYPE = 0x8000
 _FLAGS = 0x3040  # headers, delivery mode, timestamp
+_FLAG_CORRELATION = 0x0400
+_FLAG_EXPIRATION = 0x0100
 
 NAME_OTHER = 0
 NAME_HIDDEN = 1
@@ -27,6 +30,7 @@ NAME_EXCHANGE = 5
 NAME_KEY = 6
 NAME_AMQP = 7
 NAME_CONTENT_TYPE = 8
+NAME_ENVELOPE = 9  # another field of the envelope
 _NAME_OTHER = NAME_OTHER
 _NAME_HIDDEN = NAME_HIDDEN
 _NAME_CLIENT = NAME_CLIENT
@@ -36,6 +40,7 @@ _NAME_EXCHANGE = NAME_EXCHANGE
 _NAME_KEY = NAME_KEY
 _NAME_AMQP = NAME_AMQP
 _NAME_CONTENT_TYPE = NAME_CONTENT_TYPE
+_NAME_ENVELOPE = NAME_ENVELOPE
 
 # Headers that the gateway adds to messages of other doors; a user property of the same name is left out.
 OWN_HEADERS = (b"x-client-id", b"x-user", b"x-protocol", b"timestamp_in_ms", b"x-mqtt-publish-qos", b"x-mqtt-retain")
@@ -86,6 +91,9 @@ def _lmq_name(buf: bytes | bytearray | memoryview, pos: int, size: int) -> int:
         return _NAME_KEY
     if size == 8 and rest == 0x5F414D51:  # AMQ
         return _NAME_AMQP
+    # TTL, FOR, PAI, COR, RES, CON
+    if rest in (0x5F54544C, 0x5F464F52, 0x5F504149, 0x5F434F52, 0x5F524553, 0x5F434F4E):
+        return _NAME_ENVELOPE
     return _NAME_HIDDEN
 
 
@@ -108,6 +116,7 @@ class StoredProperties:
         self.content_type_start = -1
         self.content_type_end = -1
         self.other_start = -1  # the first property that is a user's
+        self.has_envelope = False  # there are other fields of the envelope
         self._checker = BlockReader()
         self._entries = _ENTRIES
         self._rocketmq = _ROCKETMQ
@@ -121,6 +130,7 @@ class StoredProperties:
         self.amqp_start = -1
         self.content_type_start = -1
         self.other_start = -1
+        self.has_envelope = False
 
     def read(self, buf: bytes | bytearray | memoryview, pos: int, end: int) -> None:
         """Find the gateway's properties in [pos, end), up to `LMQ_AMQP` if that is there."""
@@ -157,6 +167,8 @@ class StoredProperties:
         elif code == _NAME_AMQP:
             self.amqp_start = start
             self.amqp_end = end
+        elif code == _NAME_ENVELOPE:
+            self.has_envelope = True
         elif code == _NAME_CONTENT_TYPE:
             self.content_type_start = start
             self.content_type_end = end
@@ -189,6 +201,7 @@ class StoredProperties:
         if flag & _FLAG_MARK_MASK != _FLAG_MARK:  # RocketMQ's own flags
             flag = _FLAG_MARK | 1
         flags = _FLAGS
+        fields = EnvelopeFields(octets.read_bytes(buf, span[0], span[1])) if self.has_envelope else None
         content_type_size = self.content_type_end - self.content_type_start
         block = pos
         pos += 2
@@ -197,6 +210,15 @@ class StoredProperties:
             octets.write_u8(out, pos, content_type_size)
             octets.copy_bytes(out, pos + 1, buf, self.content_type_start, content_type_size)
             pos += 1 + content_type_size
+        elif fields is not None and fields.content_type is not None:
+            flags |= _FLAG_CONTENT_TYPE
+            pos = _write_short(fields.content_type, out, pos)
+        correlation_id = fields.correlation_id if fields is not None else None
+        expiration = fields.expiration if fields is not None else None
+        if correlation_id is not None:
+            flags |= _FLAG_CORRELATION
+        if expiration is not None:
+            flags |= _FLAG_EXPIRATION
         octets.write_u16(out, block, flags)
         table = pos
         pos = self._write_own_headers(buf, flag, born_ms, out, pos + 4)
@@ -206,10 +228,16 @@ class StoredProperties:
             pos = _write_user_headers(buf, span[0], span[1], out, pos)
         elif self.other_start >= 0:
             pos = _write_user_headers(buf, self.other_start, span[1], out, pos)
+        if fields is not None:
+            pos = octets.put_bytes(out, pos, fields.headers)
         octets.write_u32(out, table, pos - table - 4)
         octets.write_u8(out, pos, 2 if flag & 3 else 1)
-        octets.write_u64(out, pos + 1, born_ms // 1000)
-        return pos + 9
+        pos += 1
+        for text in (correlation_id, expiration):
+            if text is not None:
+                pos = _write_short(text, out, pos)
+        octets.write_u64(out, pos, born_ms // 1000)
+        return pos + 8
 
     def _write_own_headers(
         self,
@@ -258,6 +286,11 @@ class StoredProperties:
         octets.write_u32(out, pos, end - start)
         octets.copy_bytes(out, pos + 4, buf, start, end - start)
         return pos + 4 + end - start
+
+
+def _write_short(text: bytes, out: bytearray | memoryview, pos: int) -> int:
+    octets.write_u8(out, pos, len(text))
+    return octets.put_bytes(out, pos + 1, text)
 
 
 def _write_user_headers(

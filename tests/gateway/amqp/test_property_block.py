@@ -37,6 +37,7 @@ def test_simple_headers_stand_under_their_own_names():
     assert found == {
         b"CONTENT_TYPE": b"text/plain",
         b"LMQ_TTL_MS": b"1000",
+        b"LMQ_CORRELATION": b"c",
         b"text": b"x",
         b"number": b"-5",
         b"big": b"1099511627776",
