@@ -211,6 +211,8 @@ class Session:
 
     def rest(self) -> None:
         """Give back what a session without a connection does not need."""
+        for subscription in self.blocked:
+            subscription.is_blocked = False
         self.blocked.clear()
         if self.window is not None:
             self.window.shrink()
