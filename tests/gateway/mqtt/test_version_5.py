@@ -536,7 +536,9 @@ def test_publishers_are_refused_while_the_room_is_low_and_their_pings_answered(m
         publish_5(b"t", b"3"),
         mqtt.PINGREQ,
     )
-    assert peer.take() == [pubrec(9), pubrec(9), b"\x40\x03\0\1\x97", b"\x50\x03\0\2\x97", mqtt.PINGRESP]
+    packets = peer.take()
+    packets.remove(mqtt.PINGRESP)
+    assert packets == [pubrec(9), pubrec(9), b"\x40\x03\0\1\x97", b"\x50\x03\0\2\x97"]
     world.set_free(10_000)
     peer.send(publish_5(b"t", b"4", qos=1, packet_id=1))
     assert peer.take() == [puback(1)]
