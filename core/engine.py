@@ -167,6 +167,9 @@ class Engine:
         At least one where any is left, even if larger than `bytes_max`; 0 means that nothing is left.
         `into.next_offset` is where to go on: after the last message, or after all offsets that were given so far where
         nothing is left.
+
+        `AWAY`: there are some and they are on their way. `into` is empty, `next_offset` is `offset`; the queue is given
+        by `take_grown` when they are here, and `request_turn` is called. Those who are not parked on it ask again.
         """
         raise NotImplementedError
 
@@ -174,7 +177,8 @@ class Engine:
         """Fill `into` with the first `count` of `offsets`, ascending.
 
         Returns:
-            How many of `offsets` are dealt with, at least one; those that are damaged or gone give no message.
+            How many of `offsets` are dealt with, at least one; those that are damaged or gone give no message. `AWAY`,
+            as of `read`, where none can be yet.
         """
         raise NotImplementedError
 

@@ -10,6 +10,7 @@ from array import array
 
 from core import untracked
 
+AWAY = -2  # of a read: the messages are on their way, and the readers of their queue are woken when they are here
 FLAG_MARK = 0x4C4D0000  # "LM" in the upper half of a record's flag: the lower half holds the bits below
 FLAG_MARK_MASK = 0x7FFF0000
 FLAG_QOS_MASK = 0x3  # the publisher's QoS: AMQP delivery mode 2 and RocketMQ count as 1

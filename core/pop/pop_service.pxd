@@ -16,6 +16,7 @@ cdef class PopQueue:
     cdef readonly object _timers
     cdef object _armed_ms
 
+    @cython.locals(taken=Py_ssize_t)
     cpdef Py_ssize_t take(
         self, StoredBatch into, Py_ssize_t count_max, long long bytes_max, long long until_ms, long long now_ms
     ) except -1

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from core.errors import ReceiptError
-from core.message import StoredBatch
+from core.message import AWAY, StoredBatch
 from core.pop.changes import DROP, FLOOR, ChangeLog
 from core.pop.inflight import InFlight
 from core.pop.journal import PopJournal
@@ -97,6 +97,9 @@ class PopQueue:
         First those that were given before (`attempt` above 1), by offset, then new ones; never both in one call, so a
         caller that wants more calls again until 0.
 
+        Returns:
+            How many. AWAY: there are some, and they are on their way; nothing was taken.
+
         Args:
             into: Where they go; valid until it is filled again.
             count_max: At most so many.
@@ -108,9 +111,15 @@ class PopQueue:
             self.expire(now_ms)
         count_max = min(count_max, into.capacity)
         into.clear()
-        if count_max > 0 and not self._take_again(into, count_max, bytes_max, until_ms):
+        taken = self._take_again(into, count_max, bytes_max, until_ms) if count_max > 0 else 0
+        if taken == AWAY:
+            self._service.journal.write()
+            return AWAY
+        if count_max > 0 and not taken:
             into.next_offset = self.state.window.next_offset
-            self._store.read(self.queue_ref, self.state.window.next_offset, into, count_max, bytes_max)
+            if self._store.read(self.queue_ref, into.next_offset, into, count_max, bytes_max) == AWAY:
+                self._service.journal.write()
+                return AWAY
             self.state.take_new(into, until_ms)
             if until_ms and into.count:
                 self._hide_until(until_ms, into.queue_offset[0], into.queue_offset[into.count - 1] + 1)
@@ -118,7 +127,10 @@ class PopQueue:
         return into.count
 
     def peek(self, into: StoredBatch, count_max: int) -> int:
-        """Fill `into` with what `take` would give next, without taking it; `attempt` says nothing."""
+        """Fill `into` with what `take` would give next, without taking it; `attempt` says nothing.
+
+        Nothing while that is on its way.
+        """
         into.clear()
         window = self.state.window
         if window.shown_count:
@@ -135,6 +147,9 @@ class PopQueue:
         while self.state.window.shown_count:
             found = self.state.window.find_shown(offsets, min(count_max, AGAIN_COUNT_MAX))
             consumed = self._store.read_offsets(self.queue_ref, offsets, found, into)
+            if consumed == AWAY:  # not gone: what was not dealt with is shown still
+                self.state.window.use_found(offsets, 0)
+                return AWAY
             taken = self.state.take_again(offsets, consumed, into, bytes_max, until_ms)
             if taken:
                 if until_ms:

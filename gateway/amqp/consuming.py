@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pamqp.commands import Basic
 
 from core.errors import ReceiptError
+from core.message import AWAY
 from core.metrics import DoorMetrics
 from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer, Slot, release_slot, take_slot
@@ -114,14 +115,15 @@ class Reading:
             self._vhost.remove(queue)
 
     def get(self, channel: Channel, method: Basic.Get, now_ms: int) -> bytes | None:
-        """Return the frames of one message, or None where there is none."""
+        """Return the frames of one message, or None where there is none; empty ones while it is on its way."""
         queue = self._declarer.get_readable(channel, method.queue)
         stored = self._vhost.stored
         self._vhost.use(queue)
         pop = queue.pop
         queue.drop_expired(now_ms)
-        if not pop.take(stored, 1, GET_BYTES_MAX, 0, now_ms):
-            return None
+        taken = pop.take(stored, 1, GET_BYTES_MAX, 0, now_ms)
+        if taken <= 0:
+            return b"" if taken == AWAY else None
         if method.no_ack:
             tag = channel.unacked.skip(1)
         else:

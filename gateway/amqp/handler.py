@@ -31,6 +31,7 @@ from gateway.amqp.events import (
     SettleRun,
 )
 from gateway.amqp.handshake import EXTERNAL, login_refused
+from gateway.amqp.late_get import LateGet
 from gateway.amqp.methods import method_name
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.publishing import Publisher
@@ -360,8 +361,19 @@ class AmqpHandler(ConnectionHandler):
         data = self.reading.get(channel, method, now_ms)
         if data is None:
             self._answers.give(channel, Basic.GetEmpty())
+        elif not data:  # on its way
+            self._door.broker.request_run(LateGet(self, channel, method))
         else:
             self.output.put(data)
+
+    def get_again(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
+        """Answer a basic.get whose message was on its way, where the channel still takes answers."""
+        if self.output.is_open(channel):
+            try:
+                self._give_one(channel, method, now_ms)
+            except AmqpError as error:
+                self._fail(error, MethodCame(channel, method), now_ms)
+            self._finish()
 
     def do_recover(self, channel: Channel, method: Basic.Recover | Basic.RecoverAsync) -> None:
         """Show everything unacknowledged again."""

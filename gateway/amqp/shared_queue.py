@@ -229,7 +229,7 @@ class SharedQueue(Reader):
             if room <= 0:
                 continue
             count = pop.take(stored, min(room, share), _TAKE_BYTES_MAX, 0, now_ms)
-            if not count:
+            if count <= 0:  # none, or on their way: it runs again when they are here
                 break
             total += stored.record_end[count - 1] - stored.record_start[0]
             expired = take_expired(stored, now_ms, self.limit_ms, self._fresh_from)

@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from core.broker import Broker
 from core.lmq.retained import filter_matches
-from core.message import FLAG_QOS_MASK, StoredBatch
+from core.message import AWAY, FLAG_QOS_MASK, StoredBatch
 from gateway.auth.permissions import Permissions
 from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, make_walk
 from gateway.mqtt.catch_up import CatchUp, CatchUps
@@ -236,9 +236,7 @@ class Delivery(Desk):
             self.start(subscription)
         if subscription.state != BEHIND or session.outlet is None or subscription.is_queued:
             return 0
-        limit = BATCH_COUNT_MAX
-        if subscription.qos:
-            limit = min(limit, session.room(self.inflight_max))
+        limit = min(BATCH_COUNT_MAX, session.room(self.inflight_max)) if subscription.qos else BATCH_COUNT_MAX
         if limit <= 0 or not session.outlet.is_writable:
             if not subscription.is_blocked:
                 subscription.is_blocked = True
@@ -333,8 +331,11 @@ class Delivery(Desk):
                 backlog.resend_from = number + 1
                 return self._send_release(session, number)
             count = self._read_again(session, window, number, backlog.resend_until)
-            if count:
+            if count > 0:
                 break
+            if count == AWAY:
+                self._want_backlog(backlog)
+                return 0
             self.metrics.drop("expired")
             self.let_go(session, window, number)
         backlog.resend_from = number + count
@@ -349,12 +350,11 @@ class Delivery(Desk):
     def _send_release(self, session: Session, number: int) -> int:
         """Send the PUBREL of a message at QoS 2 that the client has; return how many bytes."""
         assert session.outlet is not None
-        data = b"\x62\x02" + (number % ID_COUNT + 1).to_bytes(2, "big")
-        session.outlet.write(data)
-        return len(data)
+        session.outlet.write(b"\x62\x02" + (number % ID_COUNT + 1).to_bytes(2, "big"))
+        return 4
 
     def _read_again(self, session: Session, window: InflightWindow, number: int, until: int) -> int:
-        """Read the messages from `number` on that stand together in a queue; return how many, 0 where it is gone."""
+        """Read what stands together in a queue from `number` on; return how many, 0 where it is gone, or AWAY."""
         subscription = session.sources[window.source_of(number)]
         if subscription is None:
             catch_up = (session.retained_inflight or {}).get(number)
@@ -364,7 +364,8 @@ class Delivery(Desk):
         if session.receive_max:
             until = min(until, window.tail + session.receive_max)
         wanted = window.run_length(number, min(BATCH_COUNT_MAX, until - number))
-        self.broker.read(subscription.queue_ref, offset, batch, wanted, READ_BYTES_MAX)
+        if self.broker.read(subscription.queue_ref, offset, batch, wanted, READ_BYTES_MAX) == AWAY:
+            return AWAY
         count = 0
         while count < batch.count and batch.queue_offset[count] == offset + count:
             count += 1
@@ -374,9 +375,8 @@ class Delivery(Desk):
     def _read_retained(self, physical_offset: int, topic_filter: bytes) -> bool:
         """Read one message again; False where it is gone, or what is there is none that the filter asked for."""
         one = self._one
-        if not self.broker.read_retained(physical_offset, one):
-            return False
-        return filter_matches(topic_filter, bytes(one.buf[one.topic_start[0] : one.topic_end[0]]))
+        is_there = self.broker.read_retained(physical_offset, one)
+        return is_there and filter_matches(topic_filter, bytes(one.buf[one.topic_start[0] : one.topic_end[0]]))
 
     def _send_some_retained(self, backlog: Backlog) -> int:
         sent = 0

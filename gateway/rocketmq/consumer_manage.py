@@ -49,8 +49,9 @@ class ConsumerManage:
             return True
         if self._broker.min_offset(ref) > 0:
             return False
-        if not self._broker.read(ref, 0, self._one, 1, 1):
-            return True
+        found = self._broker.read(ref, 0, self._one, 1, 1)
+        if found <= 0:  # of one that is on its way nothing is known: it is not taken for young
+            return not found
         first = self._one.physical_offset[0]
         self._one.clear()
         return self._broker.written_until - first <= YOUNG_LOG_BYTES
@@ -87,7 +88,7 @@ class ConsumerManage:
         """Answer with the store time of the first message that is kept, or -1."""
         ref = self._broker.find_queue(self._check_queue(request))
         store_ms = -1
-        if ref >= 0 and self._broker.read(ref, self._broker.min_offset(ref), self._one, 1, 1):
+        if ref >= 0 and self._broker.read(ref, self._broker.min_offset(ref), self._one, 1, 1) > 0:
             store_ms = self._one.store_ms[0]
             self._one.clear()
         return answer(request, ResponseCode.SUCCESS, ext={"timestamp": str(store_ms)})

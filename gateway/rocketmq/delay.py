@@ -18,7 +18,7 @@ from core.broker import Broker
 from core.errors import LmqError, MessageTooLargeError
 from core.lmq.queue_name import is_light
 from core.lmq.waiters import Reader
-from core.message import PublishBatch, Route, StoredBatch
+from core.message import AWAY, PublishBatch, Route, StoredBatch
 from core.metrics import DoorMetrics
 from core.properties import CRC, decode_properties, encode_properties
 from gateway.rocketmq.topic_table import SCHEDULE_TOPIC, queue_key
@@ -125,6 +125,8 @@ class DelayService(Reader):
         found = self._found
         level.see(self._broker.max_offset(level.queue_ref), now_ms)
         count = self._broker.read(level.queue_ref, level.offset, found, count_max, BYTES_MAX)
+        if count == AWAY:  # looked for again with the next tick
+            return 0
         due = 0
         while due < count and level.due_at(found.queue_offset[due], found.store_ms[due]) <= now_ms:
             due += 1

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from core.broker import Broker
 from core.lmq.waiters import Reader
-from core.message import StoredBatch
+from core.message import AWAY, StoredBatch
 from gateway.rocketmq.answer_codec import pick_keyed
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import flag_field, integer_field, text_field
@@ -156,8 +156,14 @@ class MessageQueries:
         stretch = max(query.stretches, key=lambda stretch: stretch.newest_ms)
         start = max(stretch.first, stretch.end - BATCH_COUNT)
         offset, end = start, stretch.end
+        found_before = len(query.found), query.found_bytes
         while offset < end:
-            if not self._broker.read(stretch.queue_ref, offset, self._batch, end - offset, TIME_MS_MAX):
+            count = self._broker.read(stretch.queue_ref, offset, self._batch, end - offset, TIME_MS_MAX)
+            if count == AWAY:  # all of it is looked at again in the next turn
+                del query.found[found_before[0] :]
+                query.found_bytes = found_before[1]
+                return STEP_COUNT
+            if not count:
                 break
             if offset == start:
                 stretch.newest_ms = self._batch.store_ms[0]

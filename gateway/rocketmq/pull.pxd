@@ -37,6 +37,7 @@ cdef class PullService:
     cdef DoorMetrics _metrics
     cdef Cache _queues
     cdef StoredBatch _batch
+    cdef bint _is_away
     cdef int[::1] _picked
     cdef bytearray _out
 

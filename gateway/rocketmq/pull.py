@@ -15,7 +15,7 @@ from core.broker import Broker
 from core.cache_budget import Cache
 from core.lmq.queue_name import is_light
 from core.lmq.waiters import Reader
-from core.message import StoredBatch
+from core.message import AWAY, StoredBatch
 from core.metrics import DoorMetrics
 from gateway.rocketmq.answer_codec import (
     copied_bytes_max,
@@ -155,6 +155,7 @@ class PullService:
         self._metrics = metrics
         self._queues = Cache(broker.caches, "rocketmq_queues", _measure)  # as asked for -> key and number
         self._batch = StoredBatch(COUNT_MAX)
+        self._is_away = False  # what the last read asked for is on its way
         self._picked = array("i", bytes(4 * COUNT_MAX))
         topics.on_changed.append(self._forget_queues)  # a typed method is no value, as the cache's own would be
         self._out = bytearray(_OUT_BYTES)  # the answer under way: the same memory each time, which is in the caches
@@ -287,6 +288,8 @@ class PullService:
         if code == ResponseCode.SUCCESS:
             if self._answer_found(pull, min_offset, max_offset):
                 return True
+            if self._is_away and waits_on:
+                return False
             code, remark, next_offset = ResponseCode.PULL_RETRY_IMMEDIATELY, "NO_MATCHED_MESSAGE", pull.offset
         if code in waits_on:
             return False
@@ -337,6 +340,7 @@ class PullService:
         while count < pull.count_max and size < pull.bytes_max and scanned < SCAN_MAX:
             count_max = pull.count_max - count if pull.tags is None else COUNT_MAX
             found = self._broker.read(pull.queue_ref, pull.offset, batch, count_max, pull.bytes_max - size)
+            self._is_away = found == AWAY
             scanned += max(found, 1)
             wanted = pick_all(batch, picked) if pull.tags is None else pick_tagged(batch, pull.tags, picked)
             taken = min(wanted, pull.count_max - count)

@@ -10,6 +10,7 @@ import random
 
 from core.engine import Engine
 from core.errors import StoreClosedError
+from core.message import AWAY
 from core.store.embedded import EmbeddedEngine
 
 
@@ -20,14 +21,16 @@ class LateEngine(Engine):
         inner: The embedded engine.
         seed: Decides what comes when, and what fails.
         failures: The part of appended batches that are told to be lost; they are in the log all the same.
+        away: The part of reads that find nothing there yet.
     """
 
-    def __init__(self, inner, *, seed=1, failures=0.0):
+    def __init__(self, inner, *, seed=1, failures=0.0, away=0.0):
         super().__init__(inner.room, inner.message_bytes_max)
         self.inner = inner
         self.durability = inner.durability
         self.store = inner.store
         self.failures = failures
+        self.away = away
         self.failed = 0  # batches so far
         self._random = random.Random(seed)
         self._tickets = 0
@@ -35,6 +38,10 @@ class LateEngine(Engine):
         self._outcomes = {}  # by origin: those that wait, in order
         self._others = []  # (moment in turns, callback), of what is kept
         self._turn = 0
+        self._coming = {}  # by queue and offset: the turn in which a read of it can be met
+        self._here = {}  # what came lately, with the turn in which it did
+        self._watched = set()
+        self._arrived = []  # queues of which something came
 
     def __getattr__(self, name):
         return getattr(self.inner, name)
@@ -42,7 +49,12 @@ class LateEngine(Engine):
     @property
     def is_busy(self):
         """Whether something is on its way."""
-        return bool(self._others) or any(waiting[0][1] is not None for waiting in self._outcomes.values())
+        return (
+            bool(self._others)
+            or bool(self._arrived)
+            or bool(self._coming)
+            or any(waiting[0][1] is not None for waiting in self._outcomes.values())
+        )
 
     def _late(self):
         return self._turn + self._random.randrange(4)
@@ -89,6 +101,11 @@ class LateEngine(Engine):
     def settle(self):
         """Let a turn go by: some of what is on its way arrives."""
         self._turn += 1
+        for key in [key for key, turn in self._coming.items() if turn <= self._turn]:
+            del self._coming[key]
+            self._here[key] = self._turn
+            self._arrived.append(key[0])
+        self._here = {key: turn for key, turn in self._here.items() if turn > self._turn - 4}
         origins = list(self._outcomes)
         self._random.shuffle(origins)
         for origin in origins:
@@ -110,13 +127,40 @@ class LateEngine(Engine):
         return self.inner.max_offset(queue_ref)
 
     def read(self, queue_ref, offset, into, count_max, bytes_max):
+        if self._is_away(queue_ref, offset):
+            into.clear()
+            into.next_offset = offset
+            return AWAY
         return self.inner.read(queue_ref, offset, into, count_max, bytes_max)
 
     def read_offsets(self, queue_ref, offsets, count, into):
+        if count and self._is_away(queue_ref, offsets[0]):
+            into.clear()
+            return AWAY
         return self.inner.read_offsets(queue_ref, offsets, count, into)
 
+    def _is_away(self, queue_ref, offset):
+        key = queue_ref, offset
+        if offset >= self.inner.max_offset(queue_ref):
+            return False
+        if key in self._here:
+            return False
+        if key not in self._coming:
+            if self._random.random() >= self.away:
+                return False
+            self._coming[key] = self._late() + 1
+            self.request_turn()
+        return True
+
+    def watch(self, queue_ref, on):
+        (self._watched.add if on else self._watched.discard)(queue_ref)
+        self.inner.watch(queue_ref, on=on)
+
     def take_grown(self, into):
-        return self.inner.take_grown(into)
+        self.inner.take_grown(into)
+        into += [queue_ref for queue_ref in set(self._arrived) if queue_ref in self._watched and queue_ref not in into]
+        self._arrived = []
+        return len(into)
 
 
 def make_late(store, *, is_sync, **options):
@@ -133,7 +177,7 @@ def _passed_on(name):
 
 PASSED_ON = (
     *("intern_queue", "find_queue", "queue_key", "queue_count", "min_offset", "make_route", "set_store_host"),
-    *("read_at", "read_record", "record_offset", "offset_at_time", "replay_uncovered", "replay_from", "watch"),
+    *("read_at", "read_record", "record_offset", "offset_at_time", "replay_uncovered", "replay_from"),
     *("table", "places", "journal", "hold", "retire", "figures"),
 )
 for _name in PASSED_ON:

@@ -17,7 +17,7 @@ def make(tmp_path):
     sites = []
 
     def make(**options):
-        sites.append(DoorSite(tmp_path, make_engine=partial(make_late, **options)))
+        sites.append(DoorSite(tmp_path, make_engine=partial(make_late, away=0.0, **options)))
         return sites[-1]
 
     yield make

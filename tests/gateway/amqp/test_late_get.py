@@ -1,0 +1,39 @@
+"""Reads that find nothing there yet, because the messages are on their way from where they are kept."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from pamqp.commands import Basic
+
+from tests.support.amqp_door import AmqpWorld
+from tests.support.late_engine import make_late
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = AmqpWorld(tmp_path, make_engine=partial(make_late, away=1.0))
+    yield world
+    world.close()
+
+
+def test_a_get_is_answered_when_its_message_is_here(world):
+    client = world.client()
+    client.declare("q")
+    client.publish(b"1", b"2")
+    for expected in (b"1", b"2"):
+        client.send(Basic.Get(queue="q"))
+        assert client.bodies() == [expected]
+    assert isinstance(client.call(Basic.Get(queue="q")), Basic.GetEmpty)
+
+
+def test_a_consumer_gets_all_messages_each_once_also_those_given_back(world):
+    client = world.client()
+    client.declare("q")
+    client.publish(*[b"%d" % number for number in range(50)])
+    client.consume("q")
+    first = client.bodies()
+    assert first == [b"%d" % number for number in range(50)]
+    client.send(Basic.Recover(requeue=True))
+    assert sorted(client.bodies()) == sorted(first)
