@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from spark_analytics.java import Java, find_java
 from spark_analytics.source import LmqDataSource
-from spark_analytics.streams import refuse_streams
 
 _JVM_FLAGS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 MASTER_VARIABLE = "SPARK_MASTER_URL"  # of a cluster, where the report is to run on one
@@ -25,7 +24,6 @@ def open_session(app_name: str = "lmq") -> SparkSession:
         JavaNotFoundError: A new session is needed, and there is no Java for it.
     """
     session = SparkSession.getActiveSession() or _new_session(app_name)
-    refuse_streams()
     session.dataSource.register(LmqDataSource)
     return session
 

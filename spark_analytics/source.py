@@ -19,6 +19,7 @@ from spark_analytics.batch_reader import read_batches
 from spark_analytics.options import OptionError, ReadOptions, StreamRefusedError, parse_options
 from spark_analytics.partitions import LogRange, plan_read
 from spark_analytics.schema import columns_of, spark_ddl
+from spark_analytics.streams import FORMAT, refuse_streams
 
 
 class LogPartition(InputPartition):
@@ -34,8 +35,9 @@ class LmqDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Return the name of the format."""
-        return "lmq"
+        """Return the name of the format; Spark asks at the registration, and from then on streams are refused."""
+        refuse_streams()
+        return FORMAT
 
     def schema(self) -> str:
         """Return the columns that the options ask for."""
