@@ -19,6 +19,8 @@ from lmq.remoting.frames import FrameInput, Frames
 
 LOGGER = logging.getLogger(__name__)
 
+FAREWELL_S = 1.0  # what the other side gets to end TLS, before the connection is cut
+
 FRAME_BYTES_MAX = 64 << 20  # of an answer
 FRAMES_AT_A_TIME = 64
 BACK_OFF_FIRST_S = 0.05
@@ -58,6 +60,7 @@ class Link(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._room = asyncio.Event()
         self._room.set()
+        self._lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The loop: connected."""
@@ -86,6 +89,7 @@ class Link(asyncio.Protocol):
             LOGGER.debug("connection lost address=%s cause=%s", self._address, exc)
         self.is_open = False
         self._room.set()
+        self._lost.set()
         pending, self.pending = self.pending, {}
         for waiting in pending.values():
             if not waiting.done():
@@ -113,6 +117,17 @@ class Link(asyncio.Protocol):
         """Close the connection."""
         if self._transport is not None:
             self._transport.close()
+
+    async def finish(self) -> None:
+        """Close the connection, and wait until it is: nothing of it is left to the loop then."""
+        if self._transport is None:
+            return
+        self._transport.close()
+        try:
+            await asyncio.wait_for(self._lost.wait(), FAREWELL_S)
+        except TimeoutError:
+            self._transport.abort()
+            await self._lost.wait()
 
 
 class Client:
@@ -209,9 +224,9 @@ class Client:
             heart.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await heart
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+        link, self._link = self._link, None
+        if link is not None:
+            await link.finish()
 
     async def _open_link(self, timeout_s: float) -> Link:
         link = self._find_link()
