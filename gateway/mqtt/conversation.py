@@ -195,8 +195,8 @@ class Conversation(ConnectionHandler):
         failed = [one.topic_filter for one in granted if one.code >= SUBSCRIBE_FAILURE]
         if failed:
             self._door.metrics.refuse("subscription", len(failed))
-            names = [split_share(name)[1] for name in failed]
-            self._note_denied("subscription", [name for name in names if not self._may.may_subscribe(name)])
+            denied = [name for name in failed if not self._may.may_subscribe(split_share(name)[1])]
+            self._note_denied("subscription", denied)
         codes = [one.code if level == LEVEL_5 else min(one.code, SUBSCRIBE_FAILURE) for one in granted]
         self._answers.append(Answer(encode_suback(packet_id, codes, level), granted))
 
