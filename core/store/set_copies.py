@@ -83,6 +83,10 @@ class QueueCount:
         """How many messages named the set."""
         return self._uses.get(self._place, 0)
 
+    def contradicts(self, offsets: array[int]) -> bool:
+        """Return whether one of the queues is known to have stood before its offset in `offsets`."""
+        return any(self._found.get(name, offset) < offset for name, offset in zip(self._names, offsets, strict=True))
+
     def run(self, segments: Iterable[tuple[int, Buffer, int]]) -> array[int] | None:
         """Go through segments, each by base, bytes and where to begin; return where the queues stood at the set.
 

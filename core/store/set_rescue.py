@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 from core import octets
@@ -32,6 +33,7 @@ from core.store.record_write import write_crc, write_topic
 from core.store.set_copies import QueueCount, SetCopy, find_copies
 
 SET_BYTES_MAX = 8 << 20  # a larger record is none of a set: half a million queues
+SEGMENTS_NEAR = 5  # the damaged one and four after it: as far as copies are looked for
 _TAIL_BYTES = len(DISPATCH_SET_TOPIC) + 2 + CRC_PROPERTY_BYTES  # after the topic's length
 _TAIL_LIKENESS = len(DISPATCH_SET_TOPIC) * 3 // 4
 _BORN_MS_AT = 40
@@ -119,10 +121,13 @@ class SetRescue:
         names = copy.names
         stood = self._sources.stood(names) if self._sources is not None else None
         left = _read_offsets(raw, len(copy.head) + SET_HEADER_BYTES + len(copy.text), len(names))
+        before = [one for one in self._own_copies() if one.place < self._base + pos]
         for offsets in (left, stood):
             if offsets is not None and (size := _proven_size(raw, self._base + pos, copy, offsets)):
-                return RestoredSet(names, offsets, size)
-        before = [one for one in self._own_copies() if one.place < self._base + pos]
+                near = QueueCount(self._base + pos, names, before)
+                near.run(islice(self._from(end), SEGMENTS_NEAR))
+                # Found lost before, when there was no copy: others have the offsets of its messages since.
+                return None if near.contradicts(offsets) else RestoredSet(names, offsets, size)
         count = QueueCount(self._base + pos, names, before)
         counted = count.run(self._from(end))
         if counted is None or min(counted) < 0:

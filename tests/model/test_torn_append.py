@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from core.settings import StoreSettings
 from tests.support.store import NOW_MS, make_batch, open_store, read_queue
@@ -117,6 +117,7 @@ def check(found, confirmed, appended, some):
     some=st.one_of(st.lists(messages, min_size=1, max_size=1), st.lists(messages, min_size=1, max_size=5)),
     seed=st.integers(0, 1 << 32),
 )
+@example(history=[[({0}, 20_000)]], some=[("many", 0)], seed=1_362)  # a list that a later copy would bring back
 def test_append_that_a_failing_machine_cuts_short_costs_nothing_that_was_confirmed(history, some, seed):
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
