@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-from fastapi import FastAPI, HTTPException, Query, Response
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -39,7 +39,8 @@ class AdminView:
         self.capacity = capacity
         self.is_ready = is_ready
         self.uptime_ms = uptime_ms
-        self.certificates = certificates  # name and address, and when the certificate there expires
+        self.registry = CollectorRegistry()
+        self.registry.register(GatewayCollector(broker, capacity, certificates))
 
     @property
     def vhost(self) -> VirtualHost:
@@ -54,71 +55,78 @@ class AdminView:
         return "low" if self.broker.room.is_low else "ok"
 
 
+async def _find_view(request: Request) -> AdminView:
+    view = request.app.state.view
+    assert isinstance(view, AdminView)
+    return view
+
+
+# The routes know no gateway: FastAPI keeps for good what each function of a route has in its closure.
+View = Annotated[AdminView, Depends(_find_view)]
+ROUTES = APIRouter()
+
+
 def make_api(view: AdminView) -> FastAPI:
     """Return the application that serves `view`."""
     api = FastAPI(
         title="LMQ Gateway", version=VERSION, docs_url="/api/docs", openapi_url="/api/openapi.json", redoc_url=None
     )
-    _add_health(api, view)
-    _add_metrics(api, view)
-    _add_questions(api, view)
+    api.state.view = view
+    api.include_router(ROUTES)
     return api
 
 
-def _add_health(api: FastAPI, view: AdminView) -> None:
-    @api.get("/healthz")
-    async def healthz() -> Health:
-        """The process lives and its loop turns."""
-        return Health(status="ok")
-
-    @api.get("/readyz")
-    async def readyz(response: Response) -> Readiness:
-        """All doors are open and work is taken; 503 before, while stopping and after a failed sync.
-
-        Also 200 while the disk is low on room: consumers have to come in, for they make room.
-        """
-        is_ready = view.is_ready()
-        if not is_ready:
-            response.status_code = 503
-        return Readiness(status="ready" if is_ready else "not ready", disk=view.disk)
+@ROUTES.get("/healthz")
+async def healthz() -> Health:
+    """The process lives and its loop turns."""
+    return Health(status="ok")
 
 
-def _add_metrics(api: FastAPI, view: AdminView) -> None:
-    registry = CollectorRegistry()
-    registry.register(GatewayCollector(view.broker, view.capacity, view.certificates))
+@ROUTES.get("/readyz")
+async def readyz(view: View, response: Response) -> Readiness:
+    """All doors are open and work is taken; 503 before, while stopping and after a failed sync.
 
-    @api.get("/metrics")
-    async def metrics() -> Response:
-        """All counters in Prometheus's text form."""
-        return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+    Also 200 while the disk is low on room: consumers have to come in, for they make room.
+    """
+    is_ready = view.is_ready()
+    if not is_ready:
+        response.status_code = 503
+    return Readiness(status="ready" if is_ready else "not ready", disk=view.disk)
 
 
-def _add_questions(api: FastAPI, view: AdminView) -> None:
-    @api.get("/api/overview")
-    async def overview() -> Overview:
-        """The whole gateway on one page."""
-        return describe_gateway(view)
+@ROUTES.get("/metrics")
+async def metrics(view: View) -> Response:
+    """All counters in Prometheus's text form."""
+    return Response(generate_latest(view.registry), media_type=CONTENT_TYPE_LATEST)
 
-    @api.get("/api/explain", response_model=Explanation | ExchangeExplanation)
-    async def explain(
-        topic: str | None = Query(None, min_length=1, max_length=65_535),
-        exchange: str | None = Query(None, max_length=255),
-        routing_key: str = Query("", max_length=255),
-    ) -> Response:
-        """The light queues that a publish to `topic`, or to `exchange` with `routing_key`, would reach now.
 
-        They are given with their filters, bindings and readers. 400: the question has no answer, and why.
-        """
-        if (topic is None) == (exchange is None):
-            raise HTTPException(400, "ask for a topic, or for an exchange and a routing key")
-        try:
-            if topic is not None:
-                found = await explain_topic(view.broker, topic)
-            else:
-                found = await explain_exchange(view.broker, view.vhost, exchange or "", routing_key)
-        except QuestionError as error:
-            raise HTTPException(400, str(error)) from error
-        return Response(found.model_dump_json(), media_type="application/json")
+@ROUTES.get("/api/overview")
+async def overview(view: View) -> Overview:
+    """The whole gateway on one page."""
+    return describe_gateway(view)
+
+
+@ROUTES.get("/api/explain", response_model=Explanation | ExchangeExplanation)
+async def explain(
+    view: View,
+    topic: Annotated[str | None, Query(min_length=1, max_length=65_535)] = None,
+    exchange: Annotated[str | None, Query(max_length=255)] = None,
+    routing_key: Annotated[str, Query(max_length=255)] = "",
+) -> Response:
+    """The light queues that a publish to `topic`, or to `exchange` with `routing_key`, would reach now.
+
+    They are given with their filters, bindings and readers. 400: the question has no answer, and why.
+    """
+    if (topic is None) == (exchange is None):
+        raise HTTPException(400, "ask for a topic, or for an exchange and a routing key")
+    try:
+        if topic is not None:
+            found = await explain_topic(view.broker, topic)
+        else:
+            found = await explain_exchange(view.broker, view.vhost, exchange or "", routing_key)
+    except QuestionError as error:
+        raise HTTPException(400, str(error)) from error
+    return Response(found.model_dump_json(), media_type="application/json")
 
 
 def describe_gateway(view: AdminView) -> Overview:

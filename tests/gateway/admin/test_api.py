@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import asyncio
+import gc
+import weakref
+
 import httpx
 import pytest
 
@@ -85,3 +89,15 @@ async def test_api_describes_itself(tmp_path):
         paths = make_api(view).openapi()["paths"]
         assert {"/healthz", "/readyz", "/metrics", "/api/overview", "/api/explain"} <= set(paths)
         assert describe_gateway(view).uptime_ms == 7
+
+
+async def test_a_gateway_that_has_stopped_is_let_go_of(tmp_path):
+    async with running_gateway(tmp_path, admin=AdminSettings(listen=ANY_PORT)) as gateway:
+        stopped = weakref.ref(gateway)
+        async with await _client(gateway) as client:
+            assert (await client.get("/readyz")).status_code == 200
+    del gateway
+    async with asyncio.timeout(10):
+        while stopped() is not None:
+            await asyncio.sleep(0.01)  # what the loop still holds
+            gc.collect()
