@@ -16,19 +16,16 @@ Source: docs/storage-format.md, "Journal of retained messages".
 
 from __future__ import annotations
 
-import logging
 import struct
 from array import array
 from collections import deque
 from typing import Protocol
 
-from core.errors import DataFolderUnusableError, DiskFullError
+from core.errors import DataFolderUnusableError
 from core.record_journal import RecordJournal
-
-LOGGER = logging.getLogger(__name__)
+from gateway.mqtt.kept_records import KeptRecords
 
 COMPACT_BYTES_MIN = 1 << 20  # some 50,000 messages sent
-COMPACT_RATIO = 4  # a compaction is due when the journal is so many times what the last one left
 
 _RECORD = struct.Struct(">IIQ")  # kind, slot, value
 SENT = 1  # in flight, and the cursor is after it: its physical offset
@@ -93,10 +90,14 @@ class CatchUps:
         self._places = places
         self._noted: dict[int, CatchUp] = {}  # by slot
         self._found: dict[int, CatchUp] = {}  # in the journal at the start
-        self._uncopied: list[CatchUp] = []  # what a compaction has still to copy
-        self._is_copying = False
-        self._is_behind = False
-        self._compact_at = COMPACT_BYTES_MIN
+        self._kept = KeptRecords(
+            journal,
+            record_bytes=_RECORD.size,
+            compact_bytes_min=COMPACT_BYTES_MIN,
+            what="what is owed of retained messages",
+            keys=self._noted.values,
+            copy=self._copy,
+        )
 
     # The start
 
@@ -144,7 +145,7 @@ class CatchUps:
     def finish_load(self) -> None:
         """Let go of what was not taken back, and write down what was."""
         if self._found:
-            self._rewrite()
+            self._kept.rewrite()
         self._found.clear()
 
     # What happens
@@ -192,56 +193,13 @@ class CatchUps:
     # The journal
 
     def _write(self, kind: int, catch_up: CatchUp, value: int) -> bool:
-        """Write one record before what it says is changed here: a copy that is made first is of the time before it."""
-        if self._is_behind and not self._rewrite():
-            return False
-        self._compact_some()
-        try:
-            self._journal.append_many(_RECORD.pack(kind, catch_up.slot, value), _RECORD.size)
-        except DiskFullError as error:
-            self._fall_behind(error)
+        """Write one record before what it says is changed here; False where there is no room."""
+        if not self._kept.write(_RECORD.pack(kind, catch_up.slot, value)):
             return False
         if not catch_up.is_noted:
             catch_up.is_noted = True
             self._noted[catch_up.slot] = catch_up
         return True
-
-    def _rewrite(self) -> bool:
-        """Write down everything as it is now; False where there is no room."""
-        self._is_copying = False
-        try:
-            self._journal.begin_compaction()
-            for catch_up in self._noted.values():
-                self._copy(catch_up)
-            self._finish_compaction()
-        except DiskFullError as error:
-            self._fall_behind(error)
-            return False
-        self._is_behind = False
-        return True
-
-    def _fall_behind(self, error: DiskFullError) -> None:
-        if not self._is_behind:
-            LOGGER.warning("cannot write down what is owed of retained messages: %s", error)
-        self._is_behind = True
-
-    def _compact_some(self) -> None:
-        """Take a step of a compaction, where one is due."""
-        if not self._is_copying and self._journal.bytes_used <= self._compact_at:
-            return
-        try:
-            if not self._is_copying:
-                self._journal.begin_compaction()
-                self._is_copying = True
-                self._uncopied = list(self._noted.values())
-            if not self._journal.is_compacting:
-                self._put_off()
-            elif self._uncopied:
-                self._copy(self._uncopied.pop())
-            else:
-                self._finish_compaction()
-        except DiskFullError:
-            self._put_off()
 
     def _copy(self, catch_up: CatchUp) -> None:
         """Write how a catch-up is now; what the copy has of it from before is void."""
@@ -251,13 +209,3 @@ class CatchUps:
             records += [_RECORD.pack(SENT, slot, offset) for offset in catch_up.in_flight]
             records.append(_RECORD.pack(CURSOR, slot, catch_up.cursor))
             self._journal.append_compacted(b"".join(records), _RECORD.size)
-
-    def _finish_compaction(self) -> None:
-        self._journal.finish_compaction()
-        self._is_copying = False
-        self._compact_at = max(COMPACT_BYTES_MIN, COMPACT_RATIO * self._journal.bytes_used)
-
-    def _put_off(self) -> None:
-        """Compact later: the disk is full."""
-        self._is_copying = False
-        self._compact_at = self._journal.bytes_used + COMPACT_BYTES_MIN

@@ -14,19 +14,16 @@ Source: docs/storage-format.md, "Journal of QoS 2".
 
 from __future__ import annotations
 
-import logging
 import struct
 from collections.abc import Callable, Iterable, Iterator
 
 from core.errors import DataFolderUnusableError, DiskFullError
 from core.record_journal import RecordJournal
 from gateway.mqtt.inflight import EXACT_COMPLETE, EXACT_RECEIVED, EXACT_SENT, InflightWindow
+from gateway.mqtt.kept_records import KeptRecords
 from gateway.mqtt.session import Session
 
-LOGGER = logging.getLogger(__name__)
-
 COMPACT_BYTES_MIN = 4 << 20  # some 100,000 messages
-COMPACT_RATIO = 4  # a compaction is due when the journal is so many times what the last one left
 NAME_PIECE_BYTES = 48
 
 _RECORD = struct.Struct(">IIqq")  # session, kind and a small number, two numbers
@@ -69,10 +66,14 @@ class ExactJournal:
         self._sessions: dict[int, Session] = {}
         self._next_number = 1
         self._found: dict[int, _Found] = {}  # at the start
-        self._uncopied: list[int] = []  # what a compaction has still to copy
-        self._is_copying = False
-        self._is_behind = False
-        self._compact_at = COMPACT_BYTES_MIN
+        self._kept = KeptRecords(
+            journal,
+            record_bytes=_RECORD.size,
+            compact_bytes_min=COMPACT_BYTES_MIN,
+            what="what is on its way at QoS 2",
+            keys=self._sessions.keys,
+            copy=self._copy,
+        )
 
     # The start
 
@@ -137,7 +138,7 @@ class ExactJournal:
     def finish_load(self) -> None:
         """Let go of sessions that are no more, and write down what is left."""
         if self._found:
-            self._rewrite()
+            self._kept.rewrite()
         self._found = {}
 
     # What comes in
@@ -156,7 +157,7 @@ class ExactJournal:
             records = [
                 _RECORD.pack(number, TAKEN << 24 | packet_id, log_end + 1, i) for i, packet_id in enumerate(packet_ids)
             ]
-            self._append(b"".join(records))
+            self._kept.append(b"".join(records))
         session.taken.update(packet_ids)
 
     def note_released(self, session: Session, packet_ids: Iterable[int]) -> None:
@@ -175,7 +176,7 @@ class ExactJournal:
         try:
             self._name(session)
         except DiskFullError as error:
-            self._fall_behind(error)
+            self._kept.fall_behind(error)
             return
         self._write([(SENT, slot, number, offset) for number, offset in sent], session)
 
@@ -221,58 +222,11 @@ class ExactJournal:
 
     def _write(self, changes: list[tuple[int, int, int, int]], session: Session) -> None:
         """Write what happened to one session; a full disk is told in the log and not to the client."""
-        if not changes:
-            return
-        number = session.exact_number
-        records = b"".join([_RECORD.pack(number, kind << 24 | small, a, b) for kind, small, a, b in changes])
-        if self._is_behind and not self._rewrite():
-            return
-        try:
-            self._append(records)
-        except DiskFullError as error:
-            self._fall_behind(error)
-
-    def _append(self, records: bytes) -> None:
-        if records:
-            self._compact_some()
-            self._journal.append_many(records, _RECORD.size)
-
-    def _fall_behind(self, error: DiskFullError) -> None:
-        if not self._is_behind:
-            LOGGER.warning("cannot write down what is on its way at QoS 2: %s", error)
-        self._is_behind = True
-
-    def _rewrite(self) -> bool:
-        """Write down everything as it is now; False where there is no room."""
-        self._is_copying = False
-        try:
-            self._journal.begin_compaction()
-            for number in self._sessions:
-                self._copy(number)
-            self._finish_compaction()
-        except DiskFullError as error:
-            self._fall_behind(error)
-            return False
-        self._is_behind = False
-        return True
-
-    def _compact_some(self) -> None:
-        """Take a step of a compaction, where one is due."""
-        if not self._is_copying and self._journal.bytes_used <= self._compact_at:
-            return
-        try:
-            if not self._is_copying:
-                self._journal.begin_compaction()
-                self._is_copying = True
-                self._uncopied = list(self._sessions)
-            if not self._journal.is_compacting:
-                self._put_off()
-            elif self._uncopied:
-                self._copy(self._uncopied.pop())
-            else:
-                self._finish_compaction()
-        except DiskFullError:
-            self._put_off()
+        if changes:
+            number = session.exact_number
+            self._kept.write(
+                b"".join([_RECORD.pack(number, kind << 24 | small, a, b) for kind, small, a, b in changes])
+            )
 
     def _copy(self, number: int) -> None:
         """Write how a session is now; what the copy has of it from before is void."""
@@ -286,16 +240,6 @@ class ExactJournal:
         records += [_RECORD.pack(number, word, a, b) for word, a, b in _sent_changes(session)]
         if records:
             self._journal.append_compacted(b"".join(records), _RECORD.size)
-
-    def _finish_compaction(self) -> None:
-        self._journal.finish_compaction()
-        self._is_copying = False
-        self._compact_at = max(COMPACT_BYTES_MIN, COMPACT_RATIO * self._journal.bytes_used)
-
-    def _put_off(self) -> None:
-        """Compact later: the disk is full."""
-        self._is_copying = False
-        self._compact_at = self._journal.bytes_used + COMPACT_BYTES_MIN
 
 
 def _name_records(number: int, name: bytes) -> list[bytes]:

@@ -9,12 +9,11 @@ import time
 import pika
 import pytest
 
-from core.message import StoredBatch
-from core.store.reader import StoreReader
 from tests.fault.test_kill_mqtt import parse
 from tests.support import mqtt
 from tests.support.gateway import GatewayProcess
 from tests.support.mqtt_client import MqttClient
+from tests.support.store import read_folder
 
 pytestmark = [
     pytest.mark.slow,
@@ -67,22 +66,6 @@ def wait_for_room(gateway, bytes_max):
     while disk_bytes(gateway.data_dir) > bytes_max and time.monotonic() < until:
         threading.Event().wait(0.5)
     assert disk_bytes(gateway.data_dir) <= bytes_max
-
-
-def read_folder(data_dir):
-    """Return the bodies that a reader of the folder meets, and where it met damage."""
-    reader = StoreReader.open(data_dir)
-    into = StoredBatch(64)
-    bodies = []
-    for info in reader.segments():
-        start = info.base
-        while start < info.end:
-            start = reader.scan(info.base, start, info.end, into)
-            bodies += [bytes(into.buf[into.body_start[i] : into.body_end[i]]) for i in range(into.count)]
-    into.clear()
-    damaged = [stretch.start for stretch in reader.damaged]
-    reader.close()
-    return bodies, damaged
 
 
 def take_all(gateway):

@@ -16,10 +16,9 @@ from amqtt.client import MQTTClient
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from core.message import StoredBatch
-from core.store.reader import StoreReader
 from tests.support import mqtt
 from tests.support.gateway import GatewayProcess
+from tests.support.store import read_folder
 
 pytestmark = pytest.mark.slow
 
@@ -147,22 +146,7 @@ def test_paho_gets_each_message_at_qos_2_once_over_kills_of_the_gateway(tmp_path
             assert subscriber.messages.empty()
         assert sorted(got, key=int) == [b"%d" % i for i in range(300)]
         gateway.stop()
-        assert got == stored_bodies(tmp_path / "data")  # paho itself may send a new one before those that it repeats
-
-
-def stored_bodies(data_dir):
-    """Return the bodies that a reader of the folder meets, in their order."""
-    reader = StoreReader.open(data_dir)
-    into = StoredBatch(64)
-    bodies = []
-    for info in reader.segments():
-        start = info.base
-        while start < info.end:
-            start = reader.scan(info.base, start, info.end, into)
-            bodies += [bytes(into.buf[into.body_start[i] : into.body_end[i]]) for i in range(into.count)]
-    into.clear()
-    reader.close()
-    return bodies
+        assert got == read_folder(tmp_path / "data")[0]  # paho itself may send a new one before those that it repeats
 
 
 def properties_of(packet_type, **values):

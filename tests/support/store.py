@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.message import PublishBatch, StoredBatch
 from core.settings import StoreSettings
 from core.store.message_store import MessageStore
+from core.store.reader import StoreReader
 from core.store.record_codec import Record
 
 NOW_MS = 1_790_000_000_000
@@ -82,3 +83,19 @@ def read_queue(store, key, offset=0):
 def make_record(**fields):
     values = {"topic": b"T", "queue_id": 3, "queue_offset": 7, "physical_offset": 0, "body": b"hi", "properties": b""}
     return Record(**(values | fields))
+
+
+def read_folder(data_dir):
+    """Return the bodies that a reader of the folder meets, and where it met damage."""
+    reader = StoreReader.open(data_dir)
+    into = StoredBatch(64)
+    bodies = []
+    for info in reader.segments():
+        start = info.base
+        while start < info.end:
+            start = reader.scan(info.base, start, info.end, into)
+            bodies += [bytes(into.buf[into.body_start[i] : into.body_end[i]]) for i in range(into.count)]
+    into.clear()
+    damaged = [stretch.start for stretch in reader.damaged]
+    reader.close()
+    return bodies, damaged
