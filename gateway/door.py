@@ -23,7 +23,7 @@ class Listen(NamedTuple):
         name: What operators call it: the first word after `listening` when the gateway starts.
         address: HOST:PORT, port 0 picks one, or `unix:PATH`.
         tls: What it is secured by; None: it is not.
-        proxies: Who connects to it, and says for whom; empty: whoever likes.
+        proxies: Networks of the proxies in front of it, which name their peers; empty: peers connect by themselves.
         websocket: The path of a WebSocket that carries the protocol; empty: nothing does.
     """
 

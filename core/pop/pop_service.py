@@ -268,8 +268,8 @@ class PopService:
     Args:
         store: Where the messages are.
         journal: Where changes are written, and read from here.
-        on_shown: Told the light queue when messages that were taken can be taken again: whoever waits there is to be
-            woken.
+        on_shown: Told the light queue when messages that were taken can be taken again: a reader that waits there is to
+            be woken.
     """
 
     def __init__(

@@ -133,7 +133,7 @@ class MethodCame:
 
 @dataclass(frozen=True, slots=True)
 class ChannelEnded:
-    """A channel is no more, whoever closed it: what it holds is to be given back."""
+    """A channel is no more, closed by either side: what it holds is to be given back."""
 
     channel: Channel
 

@@ -118,7 +118,7 @@ class AmqpHandler(ConnectionHandler):
             if self._again is not None or transport.is_share_over():
                 return True
             if not transport.is_writable and isinstance(event, MethodCame):
-                transport.pause_reading()  # whoever does not read answers gets no more to be answered
+                transport.pause_reading()  # a peer that does not read answers gets no more of them
                 return True
 
     def _next_event(self, connection: AmqpConnection) -> Event | None:

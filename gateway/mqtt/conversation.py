@@ -167,7 +167,7 @@ class Conversation(ConnectionHandler):
     def _send(self, acks: bytes) -> None:
         transport = self.transport
         transport.write(acks)
-        if not transport.is_writable:  # whoever does not read acknowledgements gets no more to be acknowledged
+        if not transport.is_writable:  # a peer that does not read acknowledgements gets no more of them
             transport.pause_reading()
 
     def _acknowledge(self, run: AckRun) -> None:

@@ -1,6 +1,6 @@
 """Who is sent what, and when: feeds for those who keep up, turns for those who do not.
 
-Work of one turn is bounded: whoever has more to read is run again in the next one, behind all others.
+Work of one turn is bounded: a session with more to read is run again in the next one, behind all others.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Delivery(Desk):
         self._want_backlog(backlog)
 
     def acknowledge(self, session: Session, columns: RunColumns) -> None:
-        """Take a run of PUBACK, PUBREC or PUBCOMP: places move on, and whoever waited for room is run."""
+        """Take a run of PUBACK, PUBREC or PUBCOMP: places move on, and what waited for room is run."""
         window = session.open_window(self.inflight_max)
         window.acknowledge(columns)
         self._note_left(session, window)  # first: of what left nothing need be known any more

@@ -256,7 +256,7 @@ class FilterFeed(Reader):
             self._slowest = _NOT_KNOWN
 
     def _meet(self) -> None:
-        """Take in those ahead whom the feed has come to; where nobody is abreast, go to the next of them."""
+        """Take in those ahead that the feed has come to; where none is abreast, go to the next of them."""
         if not self._abreast and self._ahead:
             self.position = min(subscription.position for subscription in self._ahead)
             self._desk.broker.request_run(self)

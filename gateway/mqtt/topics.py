@@ -12,7 +12,7 @@ from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.reason_codes import ReasonCode
 
 TOPIC_BYTES_MAX = 16_384  # half of what the properties of a record can hold
-LEVEL_COUNT_MAX = 200  # deeper ones are an attack on whoever walks them
+LEVEL_COUNT_MAX = 200  # deeper ones are an attack on the trie
 SHARED_PREFIX = b"$share/"
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
