@@ -1,16 +1,15 @@
-"""Clients of MQTT 5 at the door, through all its layers."""
+"""What clients of MQTT 5 send and get at the door, through all its layers."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from gateway.mqtt.properties import OF_PUBLISH, Property, decode_properties, encode_properties
+from gateway.mqtt.properties import OF_PUBLISH, decode_properties, encode_properties
 from gateway.mqtt.terms import RECEIVE_MAX
 from tests.support import mqtt
 from tests.support.mqtt import (
     connect_5,
-    disconnect_5,
     puback,
     pubcomp,
     publish,
@@ -21,186 +20,8 @@ from tests.support.mqtt import (
     subscribe_5,
     unsubscribe_5,
 )
+from tests.support.mqtt_5 import P, encoded, enter, got
 from tests.support.mqtt_door import STORE, World
-
-P = Property
-OF_CONNACK = frozenset(P)
-
-
-def encoded(*items):
-    return encode_properties(items)
-
-
-def connack_of(data):
-    """Return session present, code and properties of a CONNACK."""
-    assert data[0] == 0x20
-    found, end = decode_properties(data, 4, OF_CONNACK)
-    assert end == len(data)
-    return data[2], data[3], found
-
-
-def enter(world, client_id=b"c", *items, filters=(), **options):
-    """Return a client of version 5 that is let in, and subscribed, its answers taken."""
-    peer = world.dial().send(connect_5(client_id, properties=encoded(*items), **options))
-    (data,) = [one for one in peer.take() if one[0] == 0x20]
-    assert data[3] == 0
-    if filters:
-        peer.send(subscribe_5(1, *filters))
-        peer.take()
-    return peer
-
-
-class Got:
-    """A PUBLISH that a client of version 5 was sent."""
-
-    def __init__(self, data):
-        pos = 1
-        while data[pos] >= 0x80:
-            pos += 1
-        pos += 1
-        self.qos, self.retain, self.dup = (data[0] >> 1) & 3, data[0] & 1, data[0] >> 3 & 1
-        size = int.from_bytes(data[pos : pos + 2], "big")
-        self.topic = data[pos + 2 : pos + 2 + size]
-        pos += 2 + size
-        self.packet_id = 0
-        if self.qos:
-            self.packet_id = int.from_bytes(data[pos : pos + 2], "big")
-            pos += 2
-        self.properties, pos = decode_properties(data, pos, OF_PUBLISH | {P.SUBSCRIPTION_ID})
-        self.body = data[pos:]
-
-
-def got(peer):
-    return [Got(one) for one in peer.take() if one[0] >> 4 == 3]
-
-
-# CONNECT
-
-
-def test_client_is_told_what_holds(world):
-    peer = world.dial().send(connect_5(b"c"))
-    present, code, found = connack_of(peer.take()[0])
-    assert (present, code) == (0, 0)
-    assert found.numbers == {
-        P.RECEIVE_MAX: RECEIVE_MAX,
-        P.TOPIC_ALIAS_MAX: 32,
-        P.PACKET_BYTES_MAX: world.settings.packet_bytes_max,
-    }
-
-
-def test_client_without_a_name_is_given_one(world):  # MQTT-3.1.3-6, MQTT-3.1.3-7
-    for clean in (True, False):
-        peer = world.dial().send(connect_5(b"", clean=clean))
-        _, code, found = connack_of(peer.take()[0])
-        assert code == 0
-        assert found.texts[P.ASSIGNED_CLIENT_ID].startswith(b"lmq-")
-
-
-def test_keep_alive_is_the_servers_where_that_is_shorter(make_world):  # MQTT-3.1.2-21
-    world = make_world(keep_alive_max_s=10)
-    for asked, told in ((60, 10), (0, 10), (5, -1)):
-        peer = world.dial().send(connect_5(b"c", keep_alive_s=asked))
-        assert connack_of(peer.take()[0])[2].number(P.SERVER_KEEP_ALIVE, -1) == told
-    world.now_ms += 15_001
-    for one in world.peers:
-        one.handler.on_timer(world.now_ms)
-    (answer,) = peer.take()
-    assert (answer[0], answer[2]) == (0xE0, 0x8D)
-
-
-def test_refusals_have_their_reasons(make_world):
-    world = make_world(auth={"mqtt_anonymous": False})
-    peer = world.dial().send(connect_5(b"c"))
-    assert connack_of(peer.take()[0])[1] == 0x87
-    assert peer.is_closed
-    peer = world.dial().send(connect_5(b"x" * 2_000))
-    assert connack_of(peer.take()[0])[1] == 0x85
-    peer = world.dial().send(connect_5(b"c", properties=encoded((P.AUTH_METHOD, b"SCRAM"))))
-    assert connack_of(peer.take()[0])[1] == 0x8C  # MQTT-4.12.0-1
-
-
-# Sessions
-
-
-def test_session_ends_with_its_connection_where_no_expiry_is_given(world):
-    enter(world, filters=[(b"t", 1)], clean=False).send(disconnect_5())
-    peer = world.dial().send(connect_5(clean=False))
-    assert connack_of(peer.take()[0])[0] == 0
-
-
-def test_session_is_kept_for_its_expiry(world):  # MQTT-3.1.2-23
-    enter(world, b"c", (P.SESSION_EXPIRY, 100), filters=[(b"t", 1)]).vanish()
-    world.client(b"p").send(publish(b"t", b"x", qos=1, packet_id=1))
-    world.now_ms += 99_000
-    peer = world.dial().send(connect_5(clean=False, properties=encoded((P.SESSION_EXPIRY, 100))))
-    packets = peer.take()
-    assert connack_of(packets[0])[0] == 1
-    assert [Got(one).body for one in packets[1:]] == [b"x"]
-    peer.vanish()
-    world.now_ms += 100_000  # nobody has swept yet
-    peer = world.dial().send(connect_5(clean=False))
-    assert connack_of(peer.take()[0])[0] == 0
-
-
-def test_session_is_swept_after_its_expiry_also_over_a_restart(world):
-    enter(world, b"c", (P.SESSION_EXPIRY, 100), filters=[(b"t", 1)]).vanish()
-    world.close()
-    world.open()
-    world.now_ms += 99_000
-    world.door.tend(world.now_ms)
-    assert len(world.door.sessions) == 1
-    world.now_ms += 1_000
-    world.door.tend(world.now_ms)
-    assert len(world.door.sessions) == 0
-
-
-def test_clean_start_ends_the_session_before_and_may_begin_one_that_stays(world):  # MQTT-3.1.2-4
-    enter(world, b"c", (P.SESSION_EXPIRY, 100), filters=[(b"t", 1)]).vanish()
-    peer = world.dial().send(connect_5(clean=True, properties=encoded((P.SESSION_EXPIRY, 100))))
-    assert connack_of(peer.take()[0])[0] == 0
-    peer.vanish()
-    assert connack_of(world.dial().send(connect_5(clean=False)).take()[0])[0] == 1
-
-
-def test_disconnect_changes_the_expiry(world):
-    enter(world, b"c", (P.SESSION_EXPIRY, 100)).send(disconnect_5(0, encoded((P.SESSION_EXPIRY, 0))))
-    assert len(world.door.sessions) == 0
-    peer = enter(world).send(disconnect_5(0, encoded((P.SESSION_EXPIRY, 5))))
-    (answer,) = peer.take()
-    assert answer[2] == 0x82
-
-
-def test_expiry_is_bounded_by_the_settings(make_world):
-    world = make_world(session_expiry_s=50)
-    peer = world.dial().send(connect_5(properties=encoded((P.SESSION_EXPIRY, 2**32 - 1))))
-    assert connack_of(peer.take()[0])[2].number(P.SESSION_EXPIRY, -1) == 50
-
-
-def test_versions_resume_each_others_sessions(world):
-    world.client(b"c", (b"t", 2), clean=False).vanish()
-    block = encoded((P.USER, (b"k", b"v")))
-    enter(world, b"p").send(publish_5(b"t", b"x", block, qos=2, packet_id=1))
-    peer = world.dial().send(connect_5(clean=False, properties=encoded((P.SESSION_EXPIRY, 100))))
-    packets = peer.take()
-    assert connack_of(packets[0])[0] == 1
-    assert [(Got(one).qos, Got(one).properties.users) for one in packets[1:]] == [(2, ((b"k", b"v"),))]
-    peer.vanish()
-    again = world.connect(b"c", clean=False)
-    assert [(d.body, d.qos, d.dup) for d in again.take_deliveries()] == [(b"x", 2, True)]
-
-
-def test_connection_that_is_taken_over_is_told_so(world):  # MQTT-3.1.4-3
-    first = enter(world)
-    enter(world)
-    assert first.take() == [disconnect_5(0x8E)]
-    assert first.is_closed
-
-
-def test_connections_are_told_that_the_gateway_stops(world):
-    peer = enter(world)
-    world.door.stop(world.now_ms)
-    assert peer.take() == [disconnect_5(0x8B)]
-
 
 # PUBLISH and its properties
 
@@ -457,68 +278,6 @@ def test_subscription_changes_its_options_and_keeps_its_place(world):  # MQTT-3.
     peer.take()
     peer.send(publish_5(b"t", b"mine"))
     assert [one.body for one in got(peer)] == [b"mine"]
-
-
-# Wills
-
-
-WILL = (b"gone", b"w", 1, False)
-
-
-def test_will_has_properties(world):
-    watcher = enter(world, b"w", filters=[(b"gone", 1)])
-    will = encoded((P.CONTENT_TYPE, b"x/y"), (P.USER, (b"k", b"v")), (P.MESSAGE_EXPIRY, 9))
-    enter(world, b"c", will=(*WILL, will)).vanish()
-    (one,) = got(watcher)
-    assert (one.body, one.qos, one.properties.users) == (b"w", 1, ((b"k", b"v"),))
-    assert (one.properties.texts[P.CONTENT_TYPE], one.properties.number(P.MESSAGE_EXPIRY, 0)) == (b"x/y", 9)
-
-
-def test_will_waits_for_its_delay(world):  # MQTT-3.1.3-9
-    watcher = enter(world, b"w", filters=[(b"gone", 0)])
-    will = (*WILL, encoded((P.WILL_DELAY, 10)))
-    enter(world, b"c", (P.SESSION_EXPIRY, 100), will=will).vanish()
-    world.now_ms += 9_000
-    world.door.wills.publish_due(world.now_ms)
-    assert got(watcher) == []
-    enter(world, b"c", (P.SESSION_EXPIRY, 100), will=will, clean=False).vanish()
-    world.now_ms += 9_000
-    world.door.wills.publish_due(world.now_ms)
-    assert got(watcher) == []
-    world.now_ms += 1_000
-    world.door.wills.publish_due(world.now_ms)
-    world.turn()
-    assert [one.body for one in got(watcher)] == [b"w"]
-
-
-def test_will_does_not_wait_longer_than_the_session(world):
-    watcher = enter(world, b"w", filters=[(b"gone", 0)])
-    will = (*WILL, encoded((P.WILL_DELAY, 10)))
-    enter(world, b"c", will=will).vanish()
-    assert len(got(watcher)) == 1
-    enter(world, b"c", (P.SESSION_EXPIRY, 100), will=will).vanish()
-    enter(world, b"c")  # a clean start ends the session
-    assert len(got(watcher)) == 1
-
-
-def test_will_that_waits_outlives_a_kill(world):
-    will = (*WILL, encoded((P.WILL_DELAY, 10), (P.USER, (b"k", b"v"))))
-    enter(world, b"c", (P.SESSION_EXPIRY, 100), will=will)
-    world.close()
-    world.open()
-    watcher = enter(world, b"w", filters=[(b"gone", 0)])
-    world.now_ms += 10_000
-    world.door.wills.publish_due(world.now_ms)
-    world.turn()
-    assert [one.properties.users for one in got(watcher)] == [((b"k", b"v"),)]
-
-
-def test_client_may_ask_for_its_will_when_it_leaves(world):
-    watcher = enter(world, b"w", filters=[(b"gone", 0)])
-    enter(world, b"c", will=(*WILL, b"\0")).send(disconnect_5(0))
-    assert got(watcher) == []
-    enter(world, b"c", will=(*WILL, b"\0")).send(disconnect_5(4))
-    assert len(got(watcher)) == 1
 
 
 # A disk that is low on room
