@@ -6,9 +6,12 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from core.lmq.retained import RetainedMessages
+from core.broker import Broker
+from core.lmq.retained import RetainedMessages, filter_matches
+from core.message import StoredBatch
 from gateway.mqtt.catch_up import CatchUp
 from gateway.mqtt.session import GONE, NO_SLOT, Session, Subscription
+from gateway.mqtt.topics import plain_filter
 
 GATHERED_MAX = 8  # matches that a walk looks at where it would give a message, which costs as much
 
@@ -91,13 +94,21 @@ class CatchUpWalk:
 
 def make_walk(retained: RetainedMessages, subscription: Subscription, qos: int) -> RetainedWalk | CatchUpWalk | None:
     """Return the way of the retained messages that a subscription is owed, None where it is owed none."""
-    topic_filter = subscription.topic_filter
-    catch_up = subscription.session.find_catch_up(topic_filter)
+    catch_up = subscription.session.find_catch_up(subscription.topic_filter)
+    topic_filter = plain_filter(subscription.topic_filter)
     if catch_up is not None:
         return CatchUpWalk(retained.match_offsets(topic_filter), retained.find, subscription, catch_up)
     if subscription.floor_slot == NO_SLOT and len(retained):
         return RetainedWalk(retained.match(topic_filter), qos, subscription)
     return None
+
+
+def read_owed(broker: Broker, physical_offset: int, topic_filter: bytes, one: StoredBatch) -> bool:
+    """Read a retained message again; False where it is gone, or what is there is none that the filter asked for."""
+    if not broker.read_retained(physical_offset, one):
+        return False
+    topic = bytes(one.buf[one.topic_start[0] : one.topic_end[0]])
+    return filter_matches(plain_filter(topic_filter), topic)
 
 
 class Backlog:

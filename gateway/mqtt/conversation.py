@@ -24,7 +24,7 @@ from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import Entering, StoredWill
 from gateway.mqtt.subscribing import Answer, Granted
 from gateway.mqtt.terms import RECEIVE_MAX
-from gateway.mqtt.topics import split_share
+from gateway.mqtt.topics import plain_filter
 from gateway.net.protocol import ConnectionHandler, Transport
 
 LOGGER = logging.getLogger(__name__)
@@ -195,7 +195,7 @@ class Conversation(ConnectionHandler):
         failed = [one.topic_filter for one in granted if one.code >= SUBSCRIBE_FAILURE]
         if failed:
             self._door.metrics.refuse("subscription", len(failed))
-            denied = [name for name in failed if not self._may.may_subscribe(split_share(name)[1])]
+            denied = [name for name in failed if not self._may.may_subscribe(plain_filter(name))]
             self._note_denied("subscription", denied)
         codes = [one.code if level == LEVEL_5 else min(one.code, SUBSCRIBE_FAILURE) for one in granted]
         self._answers.append(Answer(encode_suback(packet_id, codes, level), granted))

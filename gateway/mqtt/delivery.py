@@ -9,10 +9,9 @@ from collections import Counter, deque
 from itertools import takewhile
 
 from core.broker import Broker
-from core.lmq.retained import filter_matches
 from core.message import AWAY, FLAG_QOS_MASK, StoredBatch
 from gateway.auth.permissions import Permissions
-from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, make_walk
+from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, make_walk, read_owed
 from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.columns import RunColumns
 from gateway.mqtt.exact import ExactJournal
@@ -358,7 +357,8 @@ class Delivery(Desk):
         subscription = session.sources[window.source_of(number)]
         if subscription is None:
             catch_up = (session.retained_inflight or {}).get(number)
-            return int(catch_up is not None and self._read_retained(window.offset_of(number), catch_up.topic_filter))
+            offset = window.offset_of(number)
+            return int(catch_up is not None and read_owed(self.broker, offset, catch_up.topic_filter, self._one))
         batch = self.batch
         offset = window.offset_of(number)
         if session.receive_max:
@@ -371,12 +371,6 @@ class Delivery(Desk):
             count += 1
         batch.count = count
         return count
-
-    def _read_retained(self, physical_offset: int, topic_filter: bytes) -> bool:
-        """Read one message again; False where it is gone, or what is there is none that the filter asked for."""
-        one = self._one
-        is_there = self.broker.read_retained(physical_offset, one)
-        return is_there and filter_matches(topic_filter, bytes(one.buf[one.topic_start[0] : one.topic_end[0]]))
 
     def _send_some_retained(self, backlog: Backlog) -> int:
         sent = 0

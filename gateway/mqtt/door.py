@@ -15,7 +15,7 @@ from gateway.mqtt.login import PROTOCOL
 from gateway.mqtt.restoring import restore_exact, restore_retained
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import NEVER
-from gateway.mqtt.topics import SHARED_PREFIX
+from gateway.mqtt.topics import is_shared
 from gateway.net.protocol import Transport
 from gateway.settings import GatewaySettings, MqttSettings
 
@@ -53,8 +53,9 @@ class MqttDoor(MqttServices, Door):
         self.sessions.load(self.subscribing.open_queue, self.broker.max_offset, self.broker.written_until, now_ms)
         for session in self.sessions:
             for subscription in session.subscriptions.values():
-                if subscription.topic_filter.startswith(SHARED_PREFIX):
+                if is_shared(subscription.topic_filter):
                     self.subscribing.sharing.join(subscription)
+                self.subscribing.exclusive.take(subscription)
         self.subscribing.sharing.forget_others()
         self.exact.load(self._count_exact)
         for session, sent in self.exact.take_back(self.sessions.find):

@@ -25,7 +25,7 @@ from gateway.mqtt.properties import (
     decode_properties,
 )
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.mqtt.topics import SHARED_PREFIX, check_text, check_topic, check_topic_filter
+from gateway.mqtt.topics import check_text, check_topic, check_topic_filter, is_shared
 
 CONNECT = 1
 CONNACK = 2
@@ -285,7 +285,7 @@ def _check_options(topic_filter: bytes, options: int) -> None:
         raise MalformedPacketError("MQTT-3.8.3-5", "reserved bits of subscription options are set")
     if options & HANDLING_MASK == HANDLING_MASK:
         raise ProtocolViolationError("MQTT-3.8.3-4", "a retain handling of 3")
-    if options & NO_LOCAL and topic_filter.startswith(SHARED_PREFIX):
+    if options & NO_LOCAL and is_shared(topic_filter):
         raise ProtocolViolationError("MQTT-3.8.3-4", "no local for a shared subscription")
 
 

@@ -192,28 +192,28 @@ class Sharing:
 
     def __init__(self, desk: SharedDesk) -> None:
         self._desk = desk
-        self._groups: dict[bytes, SharedGroup] = {}  # by the filter with its group
-        self._counts: dict[bytes, int] = {}
+        self._groups: dict[tuple[bytes, bytes], SharedGroup] = {}  # by group and filter
+        self._counts: dict[tuple[bytes, bytes], int] = {}
 
     def join(self, subscription: Subscription) -> None:
         """Let a new subscription be of its group, which it may begin."""
-        topic_filter = subscription.topic_filter
-        group = self._groups.get(topic_filter)
+        key = split_share(subscription.topic_filter)
+        group = self._groups.get(key)
         if group is None:
-            group = self._groups[topic_filter] = SharedGroup(self._desk, topic_filter)
-        self._counts[topic_filter] = self._counts.get(topic_filter, 0) + 1
+            group = self._groups[key] = SharedGroup(self._desk, subscription.topic_filter)
+        self._counts[key] = self._counts.get(key, 0) + 1
         subscription.group = group
 
     def leave(self, subscription: Subscription) -> None:
         """Let a subscription that is stopped be no more of its group, which it may end; harmless for any other."""
-        topic_filter = subscription.topic_filter
         if subscription.group is None:
             return
         subscription.group = None
-        self._counts[topic_filter] -= 1
-        if not self._counts[topic_filter]:
-            del self._counts[topic_filter]
-            self._groups.pop(topic_filter).drop()
+        key = split_share(subscription.topic_filter)
+        self._counts[key] -= 1
+        if not self._counts[key]:
+            del self._counts[key]
+            self._groups.pop(key).drop()
 
     def forget_others(self) -> None:
         """Drop what a process before left of groups that are no more."""

@@ -13,7 +13,7 @@ from gateway.mqtt.packets import LEVEL_5, NO_LOCAL, RETAIN_AS_PUBLISHED
 from gateway.mqtt.properties import write_varint
 from gateway.mqtt.publish_properties import BlockWriter
 from gateway.mqtt.session import Session, Subscription
-from gateway.mqtt.topics import split_share
+from gateway.mqtt.topics import plain_filter
 
 _PROTOCOL = b"mqtt"
 
@@ -46,7 +46,7 @@ def unacked_denied(session: Session, window: InflightWindow, may: Permissions) -
     number = window.next_unacked(window.tail)
     while number < window.head:
         topic_filter = _filter_of(session, window, number)
-        if topic_filter and not may.may_subscribe(split_share(topic_filter)[1]):
+        if topic_filter and not may.may_subscribe(plain_filter(topic_filter)):
             yield number
         number = window.next_unacked(number + 1)
 

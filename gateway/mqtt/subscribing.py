@@ -16,6 +16,7 @@ from core.metrics import DoorMetrics
 from gateway.auth.permissions import Permissions
 from gateway.chores import Chores
 from gateway.mqtt.delivery import Delivery
+from gateway.mqtt.exclusive import Exclusive
 from gateway.mqtt.packets import (
     HANDLING_MASK,
     HANDLING_NEW,
@@ -30,7 +31,7 @@ from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.sharing import Sharing
 from gateway.mqtt.sieve import has_own_form
-from gateway.mqtt.topics import SHARED_PREFIX, split_share
+from gateway.mqtt.topics import is_shared, plain_filter
 from gateway.net.protocol import Transport
 
 GRANTED_QOS_MAX = 2
@@ -74,6 +75,7 @@ class Subscribing:
     ) -> None:
         self.chores = Chores(broker)
         self.sharing = Sharing(delivery)
+        self.exclusive = Exclusive()
         self._broker = broker
         self._sessions = sessions
         self._delivery = delivery
@@ -87,7 +89,7 @@ class Subscribing:
         Raises:
             QueueLimitError: It is new, and there are too many.
         """
-        _, inner = split_share(topic_filter)
+        inner = plain_filter(topic_filter)
         name = mqtt_queue_name(inner)
         queue_ref = self._broker.open_queue(name)
         self._broker.bind_filter(inner, name, hides_dollar=True)
@@ -117,9 +119,9 @@ class Subscribing:
         refused = self._why_not(session, topic_filter, may, is_new=found is None)
         granted = min(options & QOS_MASK, GRANTED_QOS_MAX)
         handling = options & HANDLING_MASK
-        is_shared = topic_filter.startswith(SHARED_PREFIX)
-        wants_retained = not is_shared and (handling == 0 or (handling == HANDLING_NEW and found is None))
-        if is_shared:
+        shares = is_shared(topic_filter)
+        wants_retained = not shares and (handling == 0 or (handling == HANDLING_NEW and found is None))
+        if shares:
             granted = min(granted, SHARED_QOS_MAX)
         if refused is None and found is None:
             try:
@@ -130,8 +132,9 @@ class Subscribing:
                 position = self._broker.max_offset(queue_ref)
                 found = Subscription(session, topic_filter, granted, queue_ref, position)
                 session.subscriptions[topic_filter] = found
-                if is_shared:
+                if shares:
                     self.sharing.join(found)
+                self.exclusive.take(found)
         if refused is not None or found is None:
             return GrantedFilter(topic_filter, refused or ReasonCode.UNSPECIFIED_ERROR, wants_retained=False)
         self._set_options(found, granted, options & (NO_LOCAL | RETAIN_AS_PUBLISHED), identifier)
@@ -141,9 +144,12 @@ class Subscribing:
 
     def _why_not(self, session: Session, topic_filter: bytes, may: Permissions, *, is_new: bool) -> ReasonCode | None:
         """Return why a filter is refused, None where it is not."""
-        if not may.may_subscribe(split_share(topic_filter)[1]):
+        plain = plain_filter(topic_filter)
+        if not plain:
+            return ReasonCode.TOPIC_FILTER_INVALID
+        if not may.may_subscribe(plain):
             return ReasonCode.NOT_AUTHORIZED
-        if is_new and len(session.subscriptions) >= self.count_max:
+        if is_new and (len(session.subscriptions) >= self.count_max or not self.exclusive.is_free(topic_filter)):
             return ReasonCode.QUOTA_EXCEEDED
         return None
 
@@ -197,7 +203,7 @@ class Subscribing:
         """
         self._delivery.revoke(session, may)
         denied = [
-            one for one in session.subscriptions.values() if not may.may_subscribe(split_share(one.topic_filter)[1])
+            one for one in session.subscriptions.values() if not may.may_subscribe(plain_filter(one.topic_filter))
         ]
         for subscription in denied:
             self._end(subscription)
@@ -207,8 +213,9 @@ class Subscribing:
         self._delivery.stop(subscription)
         self._sessions.forget_subscription(subscription)
         self.sharing.leave(subscription)
+        self.exclusive.give_back(subscription)
         subscription.session.drop_subscription(subscription)
-        _, inner = split_share(subscription.topic_filter)
+        inner = plain_filter(subscription.topic_filter)
         self._broker.unbind_filter(inner, mqtt_queue_name(inner))
 
     # Sessions without a connection

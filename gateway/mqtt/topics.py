@@ -14,6 +14,10 @@ from gateway.mqtt.reason_codes import ReasonCode
 TOPIC_BYTES_MAX = 16_384  # half of what the properties of a record can hold
 LEVEL_COUNT_MAX = 200  # deeper ones are an attack on the trie
 SHARED_PREFIX = b"$share/"
+QUEUE_PREFIX = b"$queue/"  # the old form of a shared subscription, of one group that has no name
+EXCLUSIVE_PREFIX = b"$exclusive/"
+_QUEUE_GROUP = b"$queue"
+_FORMS = (SHARED_PREFIX, QUEUE_PREFIX, EXCLUSIVE_PREFIX)
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -57,10 +61,31 @@ def check_topic(topic: bytes) -> None:
 
 def split_share(topic_filter: bytes) -> tuple[bytes, bytes]:
     """Return group and filter of a shared subscription, which was checked; any other has an empty group."""
+    if topic_filter.startswith(QUEUE_PREFIX):
+        return _QUEUE_GROUP, topic_filter[len(QUEUE_PREFIX) :]
     if not topic_filter.startswith(SHARED_PREFIX):
         return b"", topic_filter
     group, _, inner = topic_filter[len(SHARED_PREFIX) :].partition(b"/")
     return group, inner
+
+
+def is_shared(topic_filter: bytes) -> bool:
+    """Return whether a subscription's messages are shared with others."""
+    return topic_filter.startswith((SHARED_PREFIX, QUEUE_PREFIX))
+
+
+def plain_filter(topic_filter: bytes) -> bytes:
+    """Return what topics are matched with: the filter without what says how it is subscribed to.
+
+    It is empty where nothing is left, or another form, for one does not stand within the other.
+    """
+    if topic_filter.startswith(EXCLUSIVE_PREFIX):
+        plain = topic_filter[len(EXCLUSIVE_PREFIX) :]
+    elif is_shared(topic_filter):
+        _, plain = split_share(topic_filter)
+    else:
+        return topic_filter
+    return b"" if plain.startswith(_FORMS) else plain
 
 
 def _check_share(topic_filter: bytes) -> None:

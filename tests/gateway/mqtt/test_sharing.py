@@ -157,3 +157,18 @@ def test_nothing_is_lost_whatever_happens_to_members(tmp_path_factory, steps):
         assert set(acked) == set(numbered(sent))
     finally:
         world.close()
+
+
+def test_queue_is_the_old_form_of_a_group_without_a_name(world):
+    first = world.client(b"a", (b"$queue/t/#", 1))
+    second = world.client(b"b", (b"$share/$queue/t/#", 2))
+    for body in numbered(4):
+        send(world, body)
+    shares = [take(first), take(second)]
+    assert sorted(shares[0] + shares[1]) == numbered(4)
+    assert [len(share) for share in shares] == [2, 2]
+    first.send(unsubscribe(9, b"$queue/t/#"))
+    first.take()
+    send(world, b"next")
+    assert take(second) == [b"next"]
+    assert world.connect(b"c").send(subscribe(1, (b"$queue/", 1))).take()[-1] == mqtt.suback(1, 0x80)
