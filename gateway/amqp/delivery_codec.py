@@ -89,7 +89,7 @@ class DeliveryEncoder:
             body_size = stored.body_end[i] - stored.body_start[i]
             self.body_bytes += body_size
             room += body_size + 8 * (body_size // payload_max) + _MESSAGE_ROOM
-            room += 3 * (stored.properties_end[i] - stored.properties_start[i])
+            room += 5 * (stored.properties_end[i] - stored.properties_start[i])
         if room > len(self._out):
             self._out = bytearray(room + room // 4)
             self._room = memoryview(self._out)

@@ -17,7 +17,7 @@ cpdef int fixed_size(int kind) noexcept
 
 
 @cython.locals(kind=int, size=int, length=uint32_t)
-cdef Py_ssize_t check_value(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, int depth) except? -2
+cpdef Py_ssize_t check_value(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, int depth) except? -2
 
 
 @cython.locals(size=int)

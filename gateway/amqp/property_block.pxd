@@ -1,12 +1,20 @@
 import cython
 
 from core cimport octets
-from core.envelope cimport write_escaped_field
+from core.envelope cimport write_escaped_field, write_field
 
 from gateway.amqp.field_table cimport check_table, skip_value
+from gateway.amqp.told_headers cimport ToldHeaders, is_text, is_topic
 
 cdef int _EXTRA_BYTES_MAX
 cdef int _BLOCK_BYTES_MAX
+cdef unsigned int _TOLD_FLAGS
+cdef tuple _TOLD_NAMES
+cdef int _PRIORITY
+cdef int _REPLY_TO
+cdef int _TIMESTAMP
+cdef bytes _KEY_LETTERS
+cdef int _ROOM
 
 
 cdef class BlockReader:
@@ -21,6 +29,10 @@ cdef class BlockReader:
     cdef public Py_ssize_t correlation_end
     cdef public long long ttl_ms
     cdef public bint has_copies
+    cdef unsigned int _told_flags
+    cdef long long[::1] _told_start
+    cdef long long[::1] _told_end
+    cdef ToldHeaders _headers
 
     @cython.locals(flags="unsigned int", bit=int)
     cpdef int read(self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -1
@@ -33,7 +45,9 @@ cdef class BlockReader:
     @cython.locals(named=bytes)
     cpdef void check_user(self, const unsigned char[::1] buf, bytes user) except *
 
-    @cython.locals(limit=Py_ssize_t, block=bytes, start=Py_ssize_t, end=Py_ssize_t)
+    @cython.locals(
+        limit=Py_ssize_t, block=bytes, start=Py_ssize_t, end=Py_ssize_t, headers=ToldHeaders, is_told=cython.bint
+    )
     cpdef Py_ssize_t write_extra(
         self,
         const unsigned char[::1] buf,
@@ -43,27 +57,17 @@ cdef class BlockReader:
         Py_ssize_t out_pos,
     ) except -1
 
+    @cython.locals(number=int, start=Py_ssize_t, end=Py_ssize_t, name=bytes, value=bytes)
+    cdef Py_ssize_t _write_told(
+        self, const unsigned char[::1] buf, unsigned char[::1] out, Py_ssize_t out_pos, Py_ssize_t limit
+    ) except -1
+
 
 @cython.locals(size=Py_ssize_t, ends_so=cython.bint)
 cdef bint has_copies(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except -1
 
 
-@cython.locals(pos=Py_ssize_t, name_start=Py_ssize_t, name_end=Py_ssize_t, value=bytes)
-cdef Py_ssize_t _write_headers(
-    const unsigned char[::1] buf,
-    (Py_ssize_t, Py_ssize_t) span,
-    unsigned char[::1] out,
-    Py_ssize_t out_pos,
-    Py_ssize_t limit,
-) except -1
-
-
-@cython.locals(name=bytes)
-cdef bint is_storable(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except -1
-
-
-@cython.locals(seen=int, pos=Py_ssize_t, letter=int)
-cdef bint is_text(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except -1
+cpdef bint is_plain_key(bytes key) except -1
 
 
 @cython.locals(size=Py_ssize_t)
@@ -71,11 +75,3 @@ cdef Py_ssize_t _write_value(bytes value, unsigned char[::1] out, Py_ssize_t pos
 
 
 cdef Py_ssize_t _write_pair(bytes name, bytes value, unsigned char[::1] out, Py_ssize_t pos) except -1
-
-
-@cython.locals(kind=int, end=Py_ssize_t)
-cpdef bytes simple_value(const unsigned char[::1] buf, Py_ssize_t pos)
-
-
-@cython.locals(value=int)
-cdef long long _integer(const unsigned char[::1] buf, Py_ssize_t pos, int kind) except? -1

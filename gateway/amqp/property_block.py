@@ -1,27 +1,37 @@
 """A content header's property block (flags and list) on its way into a record's properties.
 
-The block itself travels as `LMQ_AMQP` in base64, so that AMQP consumers get it byte for byte. Beside it stand, for the
-other doors, `CONTENT_TYPE` and those headers that are a string, an integer or a boolean, under their own names.
+The block itself travels as `LMQ_AMQP` in base64, so that AMQP consumers get it byte for byte. Beside it stands, for the
+other doors, what it says, in the envelope's fields and as user properties.
 
-Source: docs/protocols/amqp.md, "Properties".
+Source: docs/protocols/amqp.md, "Properties"; docs/protocols/crossing.md.
 """
 
 from __future__ import annotations
 
+from array import array
 from binascii import b2a_base64
 
 from core import octets
-from core.envelope import ESCAPED_RATIO_MAX, write_escaped_field
-from core.properties import AMQP, CONTENT_TYPE, CORRELATION, RESERVED, TTL_MS
+from core.envelope import ESCAPED_RATIO_MAX, write_escaped_field, write_field
+from core.properties import AMQP, CONTENT_TYPE, CORRELATION, ESCAPED_CONTENT_TYPE, RESPONSE_TOPIC, TTL_MS
 from gateway.amqp.errors import AmqpError, syntax_error
 from gateway.amqp.expiration import parse_expiration
+from gateway.amqp.field_map import PRIORITY, REPLY_TO, TIMESTAMP, TOLD_FLAGS, TOLD_NAMES
 from gateway.amqp.field_table import check_table, skip_value
 from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.told_headers import ToldHeaders, is_text, is_topic
 
 EXTRA_BYTES_MAX = 24_576  # of the 32,767 that a record's properties may have; the rest is for route and dispatch
 BLOCK_BYTES_MAX = (EXTRA_BYTES_MAX - 48) // 4 * 3  # fits in base64, with the names of both and a time to live
 _EXTRA_BYTES_MAX = EXTRA_BYTES_MAX
 _BLOCK_BYTES_MAX = BLOCK_BYTES_MAX
+_TOLD_FLAGS = TOLD_FLAGS
+_TOLD_NAMES = TOLD_NAMES
+_PRIORITY = PRIORITY
+_REPLY_TO = REPLY_TO
+_TIMESTAMP = TIMESTAMP
+_KEY_LETTERS = b"/%*"  # of a routing key that is another topic than it looks
+_ROOM = 32  # of a property's name and what stands around a value
 
 
 def _malformed() -> AmqpError:
@@ -43,6 +53,10 @@ class BlockReader:
         self.correlation_end = -1
         self.ttl_ms = -1  # what `expiration` says
         self.has_copies = False  # there is a header `CC` or `BCC`
+        self._told_flags = 0  # of the properties that have names of their own at other doors
+        self._told_start = array("q", bytes(8 * 14))  # where each lies
+        self._told_end = array("q", bytes(8 * 14))
+        self._headers = ToldHeaders()
 
     def read(self, buf: bytes | bytearray | memoryview, pos: int, end: int) -> None:
         """Check the block in [pos, end).
@@ -65,6 +79,7 @@ class BlockReader:
         flags = octets.read_u16(buf, pos)
         if flags & 3:  # a second word of flags, or a fifteenth property
             raise _malformed()
+        self._told_flags = flags & _TOLD_FLAGS
         pos += 2
         for bit in range(14):
             if flags & (0x8000 >> bit):
@@ -87,6 +102,8 @@ class BlockReader:
             after = pos + 1 + buf[pos] if pos < end else -1
         if after < 0 or after > end:
             raise _malformed()
+        self._told_start[bit] = pos
+        self._told_end[bit] = after
         if bit == 0:
             self.content_type_start = pos + 1
             self.content_type_end = after
@@ -130,14 +147,55 @@ class BlockReader:
             out_pos = _write_pair(TTL_MS, b"%d" % self.ttl_ms, out, out_pos)
         out_pos = _write_pair(AMQP, block, out, out_pos)
         start, end = self.content_type_start, self.content_type_end
-        if start >= 0 and is_text(buf, start, end) and out_pos + end - start + 16 <= limit:
-            out_pos = _write_pair(CONTENT_TYPE, octets.read_bytes(buf, start, end), out, out_pos)
-        start, end = self.correlation_start, self.correlation_end
-        if start >= 0 and out_pos + ESCAPED_RATIO_MAX * (end - start) + 18 <= limit:
-            out_pos = write_escaped_field(CORRELATION, buf, start, end, out, out_pos)
+        if start >= 0 and out_pos + ESCAPED_RATIO_MAX * (end - start) + _ROOM <= limit:
+            if is_text(buf, start, end):
+                out_pos = write_field(CONTENT_TYPE, buf, start, end, out, out_pos)
+            else:
+                out_pos = write_escaped_field(ESCAPED_CONTENT_TYPE, buf, start, end, out, out_pos)
+        headers = self._headers
+        headers.has_correlation = headers.has_response_topic = False
         if self.headers_start >= 0:
-            out_pos = _write_headers(buf, (self.headers_start, self.headers_end), out, out_pos, limit)
+            out_pos = headers.write(buf, self.headers_start, self.headers_end, out, out_pos, limit)
+        start, end = self.correlation_start, self.correlation_end
+        is_told = headers.has_correlation
+        if start >= 0 and not is_told and out_pos + ESCAPED_RATIO_MAX * (end - start) + _ROOM <= limit:
+            out_pos = write_escaped_field(CORRELATION, buf, start, end, out, out_pos)
+        if self._told_flags:
+            out_pos = self._write_told(buf, out, out_pos, limit)
         return out_pos
+
+    def _write_told(
+        self, buf: bytes | bytearray | memoryview, out: bytearray | memoryview, out_pos: int, limit: int
+    ) -> int:
+        """Write the properties that only AMQP has as user properties; return the end of them."""
+        for number in range(14):
+            if not self._told_flags & (0x8000 >> number):
+                continue
+            start, end = self._told_start[number], self._told_end[number]
+            if out_pos + end - start + _ROOM > limit:
+                continue
+            name = _TOLD_NAMES[number]
+            if number == _PRIORITY:
+                if buf[start]:  # 0 is what none means, and clients send it unasked
+                    out_pos = _write_pair(name, b"%d" % buf[start], out, out_pos)
+            elif number == _TIMESTAMP:
+                out_pos = _write_pair(name, b"%d" % octets.read_i64(buf, start), out, out_pos)
+            elif is_text(buf, start + 1, end):
+                value = octets.read_bytes(buf, start + 1, end)
+                if number == _REPLY_TO and is_plain_key(value):
+                    if self._headers.has_response_topic:
+                        continue
+                    name, value = RESPONSE_TOPIC, value.replace(b".", b"/")
+                out_pos = _write_pair(name, value, out, out_pos)
+        return out_pos
+
+
+def is_plain_key(key: bytes) -> bool:
+    """Return whether a routing key is a topic that an answer can be published to, with slashes for its dots."""
+    for letter in key:
+        if letter in _KEY_LETTERS:
+            return False
+    return is_topic(key)
 
 
 def has_copies(buf: bytes | bytearray | memoryview, pos: int, end: int) -> bool:
@@ -151,51 +209,6 @@ def has_copies(buf: bytes | bytearray | memoryview, pos: int, end: int) -> bool:
     return False
 
 
-def _write_headers(
-    buf: bytes | bytearray | memoryview, span: tuple[int, int], out: bytearray | memoryview, out_pos: int, limit: int
-) -> int:
-    pos = span[0]
-    while pos < span[1]:
-        name_start = pos + 1
-        name_end = name_start + buf[pos]
-        pos = skip_value(buf, name_end)
-        if not is_storable(buf, name_start, name_end):
-            continue
-        value = simple_value(buf, name_end)
-        if value is None or out_pos + name_end - name_start + len(value) + 2 > limit:
-            continue
-        octets.copy_bytes(out, out_pos, buf, name_start, name_end - name_start)
-        out_pos = _write_value(value, out, out_pos + name_end - name_start)
-    return out_pos
-
-
-def is_storable(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
-    """Return whether a header's name can be a property's: text, and not one of the gateway's own names."""
-    if start == end or not is_text(buf, start, end):
-        return False
-    if end - start >= 4 and octets.read_u32(buf, start) == 0x4C4D515F:  # LMQ_
-        return False
-    name = octets.read_bytes(buf, start, end)
-    return name not in RESERVED and name != CONTENT_TYPE
-
-
-def is_text(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
-    """Return whether [start, end) is UTF-8 without the two separators."""
-    seen = 0
-    for pos in range(start, end):
-        letter = buf[pos]
-        if letter in (1, 2):
-            return False
-        seen |= letter
-    if seen < 0x80:
-        return True
-    try:
-        octets.read_bytes(buf, start, end).decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _write_value(value: bytes, out: bytearray | memoryview, pos: int) -> int:
     size = len(value)
     octets.write_u8(out, pos, 1)
@@ -207,32 +220,3 @@ def _write_value(value: bytes, out: bytearray | memoryview, pos: int) -> int:
 def _write_pair(name: bytes, value: bytes, out: bytearray | memoryview, pos: int) -> int:
     octets.copy_bytes(out, pos, name, 0, len(name))
     return _write_value(value, out, pos + len(name))
-
-
-def simple_value(buf: bytes | bytearray | memoryview, pos: int) -> bytes | None:
-    """Return the value at `pos` (checked before) as text if it is a text, an integer or a boolean, else None."""
-    kind = buf[pos]
-    pos += 1
-    if kind == 0x53:  # S
-        end = pos + 4 + octets.read_u32(buf, pos)
-        return octets.read_bytes(buf, pos + 4, end) if is_text(buf, pos + 4, end) else None
-    if kind == 0x74:  # t
-        return b"true" if buf[pos] else b"false"
-    if kind in (0x62, 0x42, 0x73, 0x75, 0x49, 0x69, 0x6C, 0x4C):  # b B s u I i l L
-        return b"%d" % _integer(buf, pos, kind)
-    return None
-
-
-def _integer(buf: bytes | bytearray | memoryview, pos: int, kind: int) -> int:
-    if kind in (0x6C, 0x4C):  # l L
-        return octets.read_i64(buf, pos)
-    if kind == 0x49:  # I
-        return octets.read_i32(buf, pos)
-    if kind == 0x69:  # i
-        return octets.read_u32(buf, pos)
-    value = buf[pos] if kind in (0x62, 0x42) else octets.read_u16(buf, pos)
-    if kind == 0x62 and value >= 0x80:  # b
-        return value - 0x100
-    if kind == 0x73 and value >= 0x8000:  # s
-        return value - 0x10000
-    return value

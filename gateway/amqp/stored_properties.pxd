@@ -18,8 +18,9 @@ cdef int _NAME_KEY
 cdef int _NAME_AMQP
 cdef int _NAME_CONTENT_TYPE
 cdef int _NAME_ENVELOPE
-cdef unsigned int _FLAG_CORRELATION
-cdef unsigned int _FLAG_EXPIRATION
+cdef int _NAME_PAIR
+cdef int _NAME_TOLD
+cdef int _SHORT_BYTES_MAX
 cdef int _CLIENT_AT
 cdef int _USER_AT
 cdef int _PROTOCOL_AT
@@ -104,11 +105,24 @@ cdef class StoredProperties:
 cdef Py_ssize_t _write_short(bytes text, unsigned char[::1] out, Py_ssize_t pos) except -1
 
 
-@cython.locals(after=Py_ssize_t, name_end=Py_ssize_t, name=bytes, size=Py_ssize_t)
+@cython.locals(after=Py_ssize_t, name_end=Py_ssize_t, code=int)
 cdef Py_ssize_t _write_user_headers(
     const unsigned char[::1] buf,
     Py_ssize_t pos,
     Py_ssize_t end,
+    object fields,
+    unsigned char[::1] out,
+    Py_ssize_t out_pos,
+) except -1
+
+
+@cython.locals(name=bytes, size=Py_ssize_t)
+cdef Py_ssize_t _write_user_header(
+    const unsigned char[::1] buf,
+    Py_ssize_t pos,
+    Py_ssize_t name_end,
+    Py_ssize_t end,
+    object fields,
     unsigned char[::1] out,
     Py_ssize_t out_pos,
 ) except -1

@@ -18,8 +18,6 @@ _FLAG_MARK = FLAG_MARK
 _FLAG_MARK_MASK = FLAG_MARK_MASK
 _FLAG_CONTENT_TYPE = 0x8000
 _FLAGS = 0x3040  # headers, delivery mode, timestamp
-_FLAG_CORRELATION = 0x0400
-_FLAG_EXPIRATION = 0x0100
 
 NAME_OTHER = 0
 NAME_HIDDEN = 1
@@ -31,6 +29,8 @@ NAME_KEY = 6
 NAME_AMQP = 7
 NAME_CONTENT_TYPE = 8
 NAME_ENVELOPE = 9  # another field of the envelope
+NAME_PAIR = 10  # a user property, escaped
+NAME_TOLD = 11  # a user property that may be one of AMQP's own
 _NAME_OTHER = NAME_OTHER
 _NAME_HIDDEN = NAME_HIDDEN
 _NAME_CLIENT = NAME_CLIENT
@@ -41,6 +41,8 @@ _NAME_KEY = NAME_KEY
 _NAME_AMQP = NAME_AMQP
 _NAME_CONTENT_TYPE = NAME_CONTENT_TYPE
 _NAME_ENVELOPE = NAME_ENVELOPE
+_NAME_PAIR = NAME_PAIR
+_NAME_TOLD = NAME_TOLD
 
 # Headers that the gateway adds to messages of other doors; a user property of the same name is left out.
 OWN_HEADERS = (b"x-client-id", b"x-user", b"x-protocol", b"timestamp_in_ms", b"x-mqtt-publish-qos", b"x-mqtt-retain")
@@ -59,6 +61,7 @@ _RETAIN_AT = 70
 _TOPIC_AT = 85
 _ENTRIES_END = 94
 _ROCKETMQ = b"rocketmq"
+_SHORT_BYTES_MAX = 255
 
 
 def name_code(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
@@ -72,6 +75,8 @@ def name_code(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
         return _NAME_HIDDEN
     if first == 0x5F5F4352 and end - pos == 8:  # __CRC32#
         return _NAME_HIDDEN
+    if first == 0x782D616D and octets.read_u32(buf, pos + 3) == 0x6D71702D:  # x-am, mqp-
+        return _NAME_TOLD
     if first == 0x434F4E54 and end - pos == 12 and octets.read_u32(buf, pos + 8) == 0x54595045:  # CONT, TYPE
         return _NAME_CONTENT_TYPE
     return _NAME_OTHER
@@ -91,8 +96,9 @@ def _lmq_name(buf: bytes | bytearray | memoryview, pos: int, size: int) -> int:
         return _NAME_KEY
     if size == 8 and rest == 0x5F414D51:  # AMQ
         return _NAME_AMQP
-    # TTL, FOR, PAI, COR, RES, CON
-    if rest in (0x5F54544C, 0x5F464F52, 0x5F504149, 0x5F434F52, 0x5F524553, 0x5F434F4E):
+    if size == 8 and rest == 0x5F504149:  # PAI
+        return _NAME_PAIR
+    if rest in (0x5F54544C, 0x5F464F52, 0x5F434F52, 0x5F524553, 0x5F434F4E):  # TTL, FOR, COR, RES, CON
         return _NAME_ENVELOPE
     return _NAME_HIDDEN
 
@@ -144,7 +150,7 @@ class StoredProperties:
                 code = name_code(buf, pos, name_end)
                 if code != _NAME_OTHER:
                     self._keep(code, name_end + 1, after)
-                elif self.other_start < 0:
+                if code in (_NAME_OTHER, _NAME_PAIR, _NAME_TOLD) and self.other_start < 0:
                     self.other_start = pos
             pos = after + 1
 
@@ -167,7 +173,7 @@ class StoredProperties:
         elif code == _NAME_AMQP:
             self.amqp_start = start
             self.amqp_end = end
-        elif code == _NAME_ENVELOPE:
+        elif code in (_NAME_ENVELOPE, _NAME_PAIR, _NAME_TOLD):
             self.has_envelope = True
         elif code == _NAME_CONTENT_TYPE:
             self.content_type_start = start
@@ -196,7 +202,7 @@ class StoredProperties:
         """Write a block for a message of another door; return its end.
 
         `span` is where the properties and the topic lie, the latter empty if the
-        routing key says it all. `out` has room for three times the properties, the topic and 512 bytes.
+        routing key says it all. `out` has room for five times the properties, the topic and 512 bytes.
         """
         if flag & _FLAG_MARK_MASK != _FLAG_MARK:  # RocketMQ's own flags
             flag = _FLAG_MARK | 1
@@ -213,31 +219,29 @@ class StoredProperties:
         elif fields is not None and fields.content_type is not None:
             flags |= _FLAG_CONTENT_TYPE
             pos = _write_short(fields.content_type, out, pos)
-        correlation_id = fields.correlation_id if fields is not None else None
-        expiration = fields.expiration if fields is not None else None
-        if correlation_id is not None:
-            flags |= _FLAG_CORRELATION
-        if expiration is not None:
-            flags |= _FLAG_EXPIRATION
+        if fields is not None:
+            flags |= fields.flags
+            pos = octets.put_bytes(out, pos, fields.content_encoding)
         octets.write_u16(out, block, flags)
         table = pos
         pos = self._write_own_headers(buf, flag, born_ms, out, pos + 4)
         if span[3] > span[2]:
             pos = self._write_text(_TOPIC_AT, _ENTRIES_END, buf, span[2], span[3], out, pos)
         if self.amqp_start >= 0:  # a forged block: reading ended there
-            pos = _write_user_headers(buf, span[0], span[1], out, pos)
+            pos = _write_user_headers(buf, span[0], span[1], fields, out, pos)
         elif self.other_start >= 0:
-            pos = _write_user_headers(buf, self.other_start, span[1], out, pos)
+            pos = _write_user_headers(buf, self.other_start, span[1], fields, out, pos)
         if fields is not None:
             pos = octets.put_bytes(out, pos, fields.headers)
         octets.write_u32(out, table, pos - table - 4)
         octets.write_u8(out, pos, 2 if flag & 3 else 1)
         pos += 1
-        for text in (correlation_id, expiration):
-            if text is not None:
-                pos = _write_short(text, out, pos)
-        octets.write_u64(out, pos, born_ms // 1000)
-        return pos + 8
+        if fields is None:
+            octets.write_u64(out, pos, born_ms // 1000)
+            return pos + 8
+        pos = octets.put_bytes(out, pos, fields.before_time)
+        octets.write_u64(out, pos, fields.timestamp(born_ms // 1000))
+        return octets.put_bytes(out, pos + 8, fields.after_time)
 
     def _write_own_headers(
         self,
@@ -297,23 +301,46 @@ def _write_user_headers(
     buf: bytes | bytearray | memoryview,
     pos: int,
     end: int,
+    fields: EnvelopeFields | None,
     out: bytearray | memoryview,
     out_pos: int,
 ) -> int:
+    """Write the user properties in [pos, end) as headers; `fields` where any may be more than a text."""
     while pos < end:
         after = octets.find_byte(buf, 2, pos, end)
         if after < 0:
             after = end
         name_end = octets.find_byte(buf, 1, pos, after)
-        if name_end > pos and name_end - pos <= 255 and name_code(buf, pos, name_end) == _NAME_OTHER:
-            name = octets.read_bytes(buf, pos, name_end)
-            if name not in _OWN and name not in RESERVED:
-                size = name_end - pos
-                octets.write_u8(out, out_pos, size)
-                octets.copy_bytes(out, out_pos + 1, buf, pos, size)
-                octets.write_u8(out, out_pos + 1 + size, 0x53)  # S
-                octets.write_u32(out, out_pos + 2 + size, after - name_end - 1)
-                octets.copy_bytes(out, out_pos + 6 + size, buf, name_end + 1, after - name_end - 1)
-                out_pos += 6 + size + after - name_end - 1
+        if name_end > pos:
+            code = name_code(buf, pos, name_end)
+            if code == _NAME_PAIR and fields is not None:
+                out_pos = octets.put_bytes(out, out_pos, fields.pair(octets.read_bytes(buf, name_end + 1, after)))
+            elif code in (_NAME_OTHER, _NAME_TOLD):
+                out_pos = _write_user_header(buf, pos, name_end, after, fields, out, out_pos)
         pos = after + 1
     return out_pos
+
+
+def _write_user_header(
+    buf: bytes | bytearray | memoryview,
+    pos: int,
+    name_end: int,
+    end: int,
+    fields: EnvelopeFields | None,
+    out: bytearray | memoryview,
+    out_pos: int,
+) -> int:
+    size = name_end - pos
+    name = octets.read_bytes(buf, pos, name_end)
+    if size > _SHORT_BYTES_MAX or name in _OWN or name in RESERVED:
+        return out_pos
+    if fields is not None:
+        if name in fields.taken:
+            return out_pos
+        return octets.put_bytes(out, out_pos, fields.header(name, octets.read_bytes(buf, name_end + 1, end)))
+    octets.write_u8(out, out_pos, size)
+    octets.copy_bytes(out, out_pos + 1, buf, pos, size)
+    octets.write_u8(out, out_pos + 1 + size, 0x53)  # S
+    octets.write_u32(out, out_pos + 2 + size, end - name_end - 1)
+    octets.copy_bytes(out, out_pos + 6 + size, buf, name_end + 1, end - name_end - 1)
+    return out_pos + 6 + size + end - name_end - 1

@@ -37,6 +37,7 @@ cdef bytes _TTL_NAME
 cdef Py_ssize_t _EXTRA_RATIO
 cdef Py_ssize_t _EXTRA_BYTES
 cdef long long _SECONDS_MAX
+cdef Py_ssize_t _LENGTH_MAX
 
 
 @cython.final
@@ -61,7 +62,6 @@ cdef class PublishProperties:
     @cython.locals(after=Py_ssize_t)
     cdef Py_ssize_t _read_one(self, const unsigned char[::1] buf, int name, Py_ssize_t pos, Py_ssize_t end) except? -9
 
-    @cython.locals(pos=Py_ssize_t)
     cdef Py_ssize_t _keep_text(
         self, const unsigned char[::1] buf, int name, Py_ssize_t start, Py_ssize_t end
     ) except? -9
@@ -69,6 +69,10 @@ cdef class PublishProperties:
     cpdef Py_ssize_t write_extra(
         self, const unsigned char[::1] buf, Py_ssize_t end, unsigned char[::1] out, Py_ssize_t pos
     ) except -1
+
+
+@cython.locals(pos=Py_ssize_t)
+cdef bint _is_topic(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except -1
 
 
 @cython.locals(after=Py_ssize_t, _=int)
@@ -94,7 +98,9 @@ cdef class BlockWriter:
         unsigned char[::1] out, Py_ssize_t out_pos,
     ) except -1
 
-    @cython.locals(size=Py_ssize_t, after=Py_ssize_t, name_end=Py_ssize_t, code=int)
+    @cython.locals(
+        size=Py_ssize_t, before=Py_ssize_t, after=Py_ssize_t, name_end=Py_ssize_t, code=int, seen=int, bit=int
+    )
     cdef Py_ssize_t _write_fields(
         self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, long long age_ms, unsigned char[::1] out
     ) except -1

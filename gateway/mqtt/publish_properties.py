@@ -66,6 +66,7 @@ _TTL_NAME = TTL_MS
 _EXTRA_RATIO = 4  # of a record's properties to those of a packet: escaped, and a name for each
 _EXTRA_BYTES = 128
 _SECONDS_MAX = 0xFFFFFFFF
+_LENGTH_MAX = 0xFFFF
 
 
 class PublishProperties:
@@ -155,10 +156,7 @@ class PublishProperties:
         else:
             self._response_start = start
             self._response_end = end
-            for pos in range(start, end):
-                if buf[pos] < 0x20 or buf[pos] in (0x23, 0x2B):  # MQTT-3.3.2-14
-                    return -_VIOLATION
-            if start == end:
+            if not _is_topic(buf, start, end):
                 return -_VIOLATION
         return end
 
@@ -196,6 +194,14 @@ class PublishProperties:
         if self._users_start >= 0:
             pos = _write_users(buf, self._users_start, end, out, pos)
         return pos
+
+
+def _is_topic(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
+    """Return whether answers can go to the topic [start, end)."""
+    for pos in range(start, end):
+        if buf[pos] < 0x20 or buf[pos] in (0x23, 0x2B):  # MQTT-3.3.2-14
+            return False
+    return end > start
 
 
 def _skip_user(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
@@ -296,6 +302,7 @@ class BlockWriter:
         self, buf: bytes | bytearray | memoryview, pos: int, end: int, age_ms: int, out: bytearray | memoryview
     ) -> int:
         size = 0
+        seen = 0  # a producer of RocketMQ may say things twice, and no packet may
         while pos < end:
             after = octets.find_byte(buf, 2, pos, end)
             if after < 0:
@@ -305,8 +312,16 @@ class BlockWriter:
                 code = field_code(buf, pos, name_end)
                 if code == _OTHER:
                     size = _write_user(buf, pos, name_end, after, out, size)
+                elif code == _PAIR:
+                    size = _write_pair(buf, name_end + 1, after, out, size)
                 elif code != _HIDDEN:
-                    size = _write_known(buf, code, name_end + 1, after, age_ms, out, size)
+                    bit = 1
+                    bit <<= _CONTENT_TYPE if code == _ESCAPED_CONTENT_TYPE else code
+                    if seen & bit == 0:
+                        before = size
+                        size = _write_known(buf, code, name_end + 1, after, age_ms, out, size)
+                        if size > before:
+                            seen |= bit
             pos = after + 1
         return size
 
@@ -332,16 +347,16 @@ def _write_known(
         octets.write_u8(out, pos, 0x01)
         octets.write_u8(out, pos + 1, 1 if end > start and buf[start] == 0x31 else 0)
         return pos + 2
-    if code == _PAIR:
-        return _write_pair(buf, start, end, out, pos)
     if code in (_CORRELATION, _ESCAPED_CONTENT_TYPE):
         after = write_unescaped(buf, start, end, out, pos + 3)
-        if after < 0:
+        if after < 0 or after - pos - 3 > _LENGTH_MAX:
+            return pos
+        if code != _CORRELATION and not is_text(out, pos + 3, after):
             return pos
         octets.write_u8(out, pos, 0x09 if code == _CORRELATION else 0x03)
         octets.write_u16(out, pos + 1, after - pos - 3)
         return after
-    if not is_text(buf, start, end):
+    if not is_text(buf, start, end) or (code == _RESPONSE_TOPIC and not _is_topic(buf, start, end)):
         return pos
     octets.write_u8(out, pos, 0x08 if code == _RESPONSE_TOPIC else 0x03)
     octets.write_u16(out, pos + 1, end - start)

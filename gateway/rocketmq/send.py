@@ -10,7 +10,8 @@ from functools import partial
 
 from core.broker import Broker
 from core.errors import LmqError, MessageTooLargeError
-from core.message import FLAG_MARK, Route
+from core.lmq.expiry import read_ttl
+from core.message import FLAG_EXPIRES, FLAG_MARK, Route
 from core.metrics import DoorMetrics
 from gateway.rocketmq.answer_codec import count_stored, encode_send_answers, sum_stored
 from gateway.rocketmq.codec import FIELD_NAMES
@@ -163,6 +164,8 @@ class SendService:
             target = run.targets[batch.route_index[i]]
             if target.space_topic:
                 batch.flag[i] = FLAG_MARK | QOS_1
+                if read_ttl(run.extra, batch.extra_start[i], batch.extra_end[i]) >= 0:
+                    batch.flag[i] |= FLAG_EXPIRES
             if batch.sys_flag[i] & SYS_COMPRESSED and (target.space_topic or target.dispatch):
                 body = bytes(batch.buf[batch.body_start[i] : batch.body_end[i]])
                 try:

@@ -49,6 +49,7 @@ cdef Py_ssize_t _REAL_TOPIC_AT
 cdef Py_ssize_t _REAL_QID_AT
 cdef int _PLAIN
 cdef int _DROP
+cdef frozenset _SAID_NAMES
 cdef int _IS_DISPATCH
 cdef int _IS_UNIQ
 cdef int _IS_SPACE_TOPIC

@@ -2,7 +2,8 @@
 
 What sends ask for beyond storing (topic, queue, dispatch) is kept once for each distinct target of a run, so that the
 front decides once for each. A message's own properties are copied as sent, less those that are not the producer's to
-say: `WAIT`, `POP_CK`, `REAL_TOPIC`, `REAL_QID`, the log's own names, and all that begin with `LMQ_`.
+say: `WAIT`, `POP_CK`, `REAL_TOPIC`, `REAL_QID`, the log's own names, and those that begin with `LMQ_` but for the
+envelope's fields.
 
 Source: docs/protocols/rocketmq.md, "Sends".
 """
@@ -10,6 +11,7 @@ Source: docs/protocols/rocketmq.md, "Sends".
 from __future__ import annotations
 
 from core import octets
+from core.properties import CORRELATION, ESCAPED_CONTENT_TYPE, PAIR, PAYLOAD_FORMAT, RESPONSE_TOPIC, TTL_MS
 from gateway.rocketmq import codec
 from gateway.rocketmq.codec import NO_INTEGER, SendHeader
 from gateway.rocketmq.send_run import (
@@ -81,6 +83,8 @@ _IS_DELAY = 5
 _IS_TIMER = 6
 _IS_TRAN = 7
 _RETRY_PREFIX = b"%RETRY%"
+# The envelope's fields that a producer may say as it is told them: docs/protocols/crossing.md.
+_SAID_NAMES = frozenset((CORRELATION, ESCAPED_CONTENT_TYPE, PAIR, PAYLOAD_FORMAT, RESPONSE_TOPIC, TTL_MS))
 
 
 def read_sends(frames: Frames, first: int, run: SendRun) -> int:
@@ -262,7 +266,8 @@ def _kind_of(text: bytes | bytearray | memoryview, pos: int, end: int) -> int:
     if first == 0x4C:
         if _is_name(text, pos, size, _LMQ_TOPIC_AT, 9):
             return _IS_SPACE_TOPIC
-        return _DROP if size >= 4 and _is_name(text, pos, 4, _LMQ_TOPIC_AT, 4) else _PLAIN
+        is_own = size >= 4 and _is_name(text, pos, 4, _LMQ_TOPIC_AT, 4)
+        return _DROP if is_own and octets.read_bytes(text, pos, pos + size) not in _SAID_NAMES else _PLAIN
     if first == 0x49 and _is_name(text, pos, size, _DISPATCH_AT, 20):
         return _IS_DISPATCH
     if first in {0x44, 0x54}:

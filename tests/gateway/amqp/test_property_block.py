@@ -31,13 +31,23 @@ def extra(block):
     return decode_properties(out[: reader.write_extra(block, 0, len(block), out, 0)])
 
 
-def test_simple_headers_stand_under_their_own_names():
+def test_what_a_block_says_stands_beside_it_for_other_doors():
     found = extra(amqp.block(**EVERYTHING))
     found.pop(b"LMQ_AMQP")
     assert found == {
         b"CONTENT_TYPE": b"text/plain",
         b"LMQ_TTL_MS": b"1000",
         b"LMQ_CORRELATION": b"c",
+        b"LMQ_RESPONSE_TOPIC": b"r",
+        b"x-amqp-content-encoding": b"utf-8",
+        b"x-amqp-priority": b"3",
+        b"x-amqp-message-id": b"m",
+        b"x-amqp-type": b"t",
+        b"x-amqp-user-id": b"guest",
+        b"x-amqp-app-id": b"app",
+        b"x-amqp-types": b"lbig=Fdeep=ffloat=tno=bnumber=tyes=",
+        b"deep": b'{"a":1}',
+        b"float": b"1.5",
         b"text": b"x",
         b"number": b"-5",
         b"big": b"1099511627776",
@@ -57,14 +67,28 @@ def test_the_whole_block_travels_beside_them():
 @pytest.mark.parametrize(
     "name", ["LMQ_AMQP", "LMQ_OTHER", "CONTENT_TYPE", "WAIT", "", "a\x01b", "INNER_MULTI_DISPATCH"]
 )
-def test_headers_that_would_be_mistaken_are_left_in_the_block(name):
-    assert set(extra(amqp.block(headers={name: "v", "fine": "v"}))) == {b"LMQ_AMQP", b"fine"}
+def test_headers_that_would_be_mistaken_are_pairs(name):
+    found = extra(amqp.block(headers={name: "v", "fine": "v"}))
+    assert set(found) == {b"LMQ_AMQP", b"LMQ_PAIR", b"fine"}
+    assert found[b"LMQ_PAIR"] == name.encode().replace(b"\x01", b"%01") + b"=v"
 
 
-def test_values_that_are_not_plain_text_are_left_in_the_block():
-    assert set(extra(amqp.block(headers={"a": "x\x02y", "b": bytearray(b"\xff"), "c": None, "d": [1]}))) == {
-        b"LMQ_AMQP"
-    }
+@pytest.mark.parametrize("key", ["a/b", "a%2F", "a*", "#", "a+b"])
+def test_reply_to_that_is_no_plain_topic_is_told_as_it_is(key):
+    found = extra(amqp.block(reply_to=key))
+    assert b"LMQ_RESPONSE_TOPIC" not in found
+    assert found[b"x-amqp-reply-to"] == key.encode()
+
+
+def test_priority_that_nobody_chose_is_not_told():
+    assert set(extra(amqp.block(priority=0))) == {b"LMQ_AMQP"}
+
+
+def test_headers_of_the_envelope_are_its_fields_and_come_before_properties():
+    headers = {"x-opt-reply-to-topic": "a.b/c", "x-mqtt-payload-format": 1, "x-correlation-id": bytearray(b"\xff")}
+    found = extra(amqp.block(headers=headers, reply_to="r", correlation_id="c"))
+    found.pop(b"LMQ_AMQP")
+    assert found == {b"LMQ_RESPONSE_TOPIC": b"a.b/c", b"LMQ_FORMAT": b"1", b"LMQ_CORRELATION": b"%FF"}
 
 
 def test_headers_that_do_not_fit_beside_the_block_are_left_in_it():
