@@ -15,7 +15,7 @@ from gateway.address import UNIX_HOST
 from gateway.auth.check_threads import SlowWork
 from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.permissions import ALL, Permissions
-from gateway.auth.users import PasswordHashError, User, hash_password, make_decoy, parse_hash
+from gateway.auth.users import PasswordHashError, User, hash_password, make_decoy, make_usual_decoy, parse_hash
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings, SettingsError, UserSettings
 
@@ -81,7 +81,7 @@ class Authenticator:
         self._settings = settings
         self._clock = clock
         self._users = make_users(settings, environment)
-        self._decoys = [make_decoy(user.kept) for user in self._users.values()] or [hash_password(os.urandom(16).hex())]
+        self._decoys = [make_decoy(user.kept) for user in self._users.values()] or [make_usual_decoy()]
         self._key = os.urandom(32)
         self._checks = PasswordChecks(work, clock)
 

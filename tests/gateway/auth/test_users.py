@@ -6,7 +6,7 @@ import hashlib
 import pytest
 
 from gateway.auth.permissions import ALL
-from gateway.auth.users import PasswordHashError, User, check_password, hash_password, make_decoy, parse_hash
+from gateway.auth.users import PasswordHashError, User, check_password, hash_password, make_decoy, make_usual_decoy, parse_hash
 
 
 def test_password_is_right_against_its_own_hash_only():
@@ -68,3 +68,10 @@ def test_decoy_is_as_dear_as_the_hash_and_holds_nothing_of_it(kept):
     assert (len(decoy.salt), len(decoy.key)) == (len(true.salt), len(true.key))
     assert decoy.salt != true.salt
     assert decoy.key != true.key
+
+
+def test_usual_decoy_is_as_dear_as_a_hash_that_is_made_here():
+    decoy, made = parse_hash(make_usual_decoy()), parse_hash(hash_password("x"))
+    assert (decoy.kind, decoy.numbers) == (made.kind, made.numbers)
+    assert (len(decoy.salt), len(decoy.key)) == (len(made.salt), len(made.key))
+    assert make_usual_decoy() != make_usual_decoy()
