@@ -6,7 +6,15 @@ import hashlib
 import pytest
 
 from gateway.auth.permissions import ALL
-from gateway.auth.users import PasswordHashError, User, check_password, hash_password, make_decoy, make_usual_decoy, parse_hash
+from gateway.auth.users import (
+    PasswordHashError,
+    User,
+    check_password,
+    hash_password,
+    make_decoy,
+    make_usual_decoy,
+    parse_hash,
+)
 
 
 def test_password_is_right_against_its_own_hash_only():
