@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from core.cache_budget import CacheBudget
-from core.engine import Engine, EngineFigures, Holder, Outcome, Places, Table
+from core.engine import Engine, EngineFigures, Found, Holder, Outcome, Places, Table
 from core.lmq.awaited_queues import AwaitedQueues
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.retained import RetainedMessages
@@ -231,9 +231,12 @@ class Broker:
         """Return the next offset to be given."""
         return self.engine.max_offset(queue_ref)
 
-    def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
-        """Return the first offset stored at `at_ms` or later (`upper`: the last one stored until then)."""
-        return self.engine.offset_at_time(queue_ref, at_ms, upper=upper)
+    def find_offset(self, queue_ref: int, at_ms: int, then: Found, *, upper: bool = False) -> None:
+        """Tell `then` the first offset stored at `at_ms` or later (`upper`: the last one stored until then).
+
+        At once or later, and -1 where it cannot be told.
+        """
+        self.engine.find_offset(queue_ref, at_ms, then, upper=upper)
 
     def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
         """Read on in one queue; see `Engine.read`."""

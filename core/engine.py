@@ -16,6 +16,7 @@ from core.record_journal import RecordJournal
 from core.room import Room
 
 Outcome = Callable[[LmqError | None], None]  # told None where it went well
+Found = Callable[[int], None]  # told an offset, or -1 where the engine cannot tell it now
 Holder = Callable[[], Iterable[tuple[int, int]]]  # pairs of a queue and the first offset that is still needed
 
 
@@ -194,10 +195,11 @@ class Engine:
         """Return the physical offset that a record bears."""
         raise NotImplementedError
 
-    def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
-        """Return the first offset stored at `at_ms` or later, `max_offset` where there is none.
+    def find_offset(self, queue_ref: int, at_ms: int, then: Found, *, upper: bool = False) -> None:
+        """Tell `then` the first offset stored at `at_ms` or later, `max_offset` where there is none.
 
-        With `upper`: the last offset stored at `at_ms` or before, `min_offset` where there is none.
+        With `upper`: the last offset stored at `at_ms` or before, `min_offset` where there is none. `then` may be
+        called at once, and is called in no order with others.
         """
         raise NotImplementedError
 

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from core.engine import Engine, EngineFigures, Holder, Outcome
+from core.engine import Engine, EngineFigures, Found, Holder, Outcome
 from core.errors import LmqError, StoreClosedError
 from core.message import PublishBatch, Route, StoredBatch
 from core.room import Room
@@ -129,9 +129,9 @@ class EmbeddedEngine(Engine):
         """Return the physical offset that a record bears."""
         return record_offset(record)
 
-    def offset_at_time(self, queue_ref: int, at_ms: int, *, upper: bool = False) -> int:
-        """Return the first offset stored at a moment or later, or the last one until then."""
-        return self.store.offset_at_time(queue_ref, at_ms, upper=upper)
+    def find_offset(self, queue_ref: int, at_ms: int, then: Found, *, upper: bool = False) -> None:
+        """Tell, at once, the first offset stored at a moment or later, or the last one until then."""
+        then(self.store.offset_at_time(queue_ref, at_ms, upper=upper))
 
     @property
     def written_until(self) -> int:

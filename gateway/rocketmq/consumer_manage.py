@@ -19,6 +19,7 @@ YOUNG_LOG_BYTES = 1 << 30  # a queue whose first message lies no further back is
 NEVER_COMMITTED = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"  # clients look for no other text
 
 MayRead = Callable[[bytes], bool]
+AnswerLater = Callable[[Command, Command], None]  # given the request and its answer
 
 
 class ConsumerManage:
@@ -67,12 +68,22 @@ class ConsumerManage:
             self._broker.consumer_offsets.commit(group, key, offset)
         return answer(request, ResponseCode.SUCCESS)
 
-    def search_offset(self, request: Command) -> Command:
-        """Answer with the offset of a moment, by store time."""
+    def search_offset(self, request: Command, answer_later: AnswerLater) -> None:
+        """Answer with the offset of a moment, by store time, when it is found."""
         ref = self._broker.find_queue(self._check_queue(request))
         at_ms = integer_field(request, "timestamp")
         upper = request.ext.get("boundaryType", "").lower() == "upper"
-        return _answer_offset(request, self._broker.offset_at_time(ref, at_ms, upper=upper) if ref >= 0 else 0)
+
+        def tell(offset: int) -> None:
+            if offset < 0:
+                answer_later(request, answer(request, ResponseCode.SYSTEM_BUSY, "the offset cannot be told now"))
+            else:
+                answer_later(request, _answer_offset(request, offset))
+
+        if ref < 0:
+            tell(0)
+        else:
+            self._broker.find_offset(ref, at_ms, tell, upper=upper)
 
     def max_offset(self, request: Command) -> Command:
         """Answer with the next offset that will be given."""

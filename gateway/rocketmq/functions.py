@@ -20,6 +20,9 @@ class Peer(Asker, AdminPeer, Protocol):
     transport: Transport
     client: Client
 
+    def answer(self, request: Command, response: Command) -> None:
+        """Send the answer to a request."""
+
 
 Function = Callable[[RocketmqServices, Peer, Command, int], Command | None]
 """Answers a request, or sees to it that it is answered later and returns None."""
@@ -37,7 +40,9 @@ FUNCTIONS: dict[int, Function] = {
     RequestCode.UNLOCK_BATCH_MQ: lambda door, _peer, request, _: door.clients.unlock_queues(request),
     RequestCode.QUERY_CONSUMER_OFFSET: lambda door, _peer, request, _: door.offsets.query_offset(request),
     RequestCode.UPDATE_CONSUMER_OFFSET: lambda door, _peer, request, _: door.offsets.update_offset(request),
-    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda door, _peer, request, _: door.offsets.search_offset(request),
+    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda door, peer, request, _: door.offsets.search_offset(
+        request, peer.answer
+    ),
     RequestCode.GET_MAX_OFFSET: lambda door, _peer, request, _: door.offsets.max_offset(request),
     RequestCode.GET_MIN_OFFSET: lambda door, _peer, request, _: door.offsets.min_offset(request),
     RequestCode.GET_EARLIEST_MSG_STORETIME: lambda door, _peer, request, _: door.offsets.earliest_store_time(request),

@@ -129,7 +129,7 @@ class RocketmqHandler(ConnectionHandler):
             except StopIteration:
                 self._beat = None
                 self._name_origin()
-                self._answer(beat.request, beat.answer)
+                self.answer(beat.request, beat.answer)
                 return True
         return False
 
@@ -190,6 +190,13 @@ class RocketmqHandler(ConnectionHandler):
     def write(self, data: bytes | memoryview) -> None:
         """Send `data`, which may be used again after the call where it is not `bytes`."""
         self.transport.write(data)
+
+    def answer(self, request: Command, response: Command) -> None:
+        """Send the answer to a request, at once or later."""
+        if response.code != ResponseCode.SUCCESS:
+            self._door.metrics.refuse(f"code_{response.code}")
+        self._connection.answer(request, response)
+        self._flush()
 
     def is_share_over(self) -> bool:
         """Whether others are to have their turn."""
@@ -259,13 +266,7 @@ class RocketmqHandler(ConnectionHandler):
         except LmqError as error:
             response = answer(request, response_code_of(error), str(error))
         if response is not None:
-            self._answer(request, response)
-
-    def _answer(self, request: Command, response: Command) -> None:
-        if response.code != ResponseCode.SUCCESS:
-            self._door.metrics.refuse(f"code_{response.code}")
-        self._connection.answer(request, response)
-        self._flush()
+            self.answer(request, response)
 
     def _flush(self) -> None:
         data = self._connection.data_to_send()

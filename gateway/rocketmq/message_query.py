@@ -9,6 +9,7 @@ Source: docs/protocols/rocketmq.md, "Queries".
 from __future__ import annotations
 
 from array import array
+from functools import partial
 from typing import Protocol
 
 from core.broker import Broker
@@ -46,10 +47,10 @@ class Asker(Protocol):
 class Stretch:
     """Part of a queue that is to be looked at, from its end to its beginning."""
 
-    def __init__(self, queue_ref: int, first: int, end: int) -> None:
+    def __init__(self, queue_ref: int) -> None:
         self.queue_ref = queue_ref
-        self.first = first
-        self.end = end
+        self.first = -1
+        self.end = -1
         self.newest_ms = TIME_MS_MAX  # none of it was stored later
 
 
@@ -67,6 +68,8 @@ class MessageQuery(Reader):
         self.is_list = False
         self.count_max = 0
         self.stretches: list[Stretch] = []
+        self.ends_awaited = 0  # of the stretches: nothing is looked at before they are known
+        self.is_whole = True
         self.found: list[tuple[int, int, bytes]] = []  # physical offset, store time, record
         self.found_bytes = 0
         self.looked_at = 0
@@ -102,9 +105,8 @@ class MessageQueries:
             raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, f"{QUERIES_MAX} queries are under way already")
         begin_ms = integer_field(request, "beginTimestamp")
         end_ms = min(integer_field(request, "endTimestamp"), TIME_MS_MAX)
-        query.stretches = self._stretches(topic, begin_ms, end_ms)
         self._open.setdefault(conn_id, []).append(query)
-        self._broker.request_run(query)
+        self._find_stretches(query, topic, begin_ms, end_ms)
 
     def _read_request(self, query: MessageQuery) -> None:
         request = query.request
@@ -119,18 +121,35 @@ class MessageQueries:
         count_max = UNIQUE_COUNT_MAX if kind == "U" else integer_field(request, "maxNum")
         query.count_max = max(1, min(count_max, ANSWER_COUNT_MAX))
 
-    def _stretches(self, topic: bytes, begin_ms: int, end_ms: int) -> list[Stretch]:
-        """Return what each queue of the topic has of this time."""
+    def _find_stretches(self, query: MessageQuery, topic: bytes, begin_ms: int, end_ms: int) -> None:
+        """Find what each queue of the topic has of this time; the query begins when all of it is known."""
         found = self._topics.get(topic)
-        stretches: list[Stretch] = []
-        for queue_id in range(max(found.read_queues, found.write_queues)):
-            ref = self._broker.find_queue(queue_key(topic, queue_id))
-            if ref >= 0 and begin_ms <= end_ms:
-                first = self._broker.offset_at_time(ref, begin_ms)
-                end = self._broker.offset_at_time(ref, end_ms + 1)
-                if first < end:
-                    stretches.append(Stretch(ref, first, end))
-        return stretches
+        if begin_ms <= end_ms:
+            refs = [
+                self._broker.find_queue(queue_key(topic, k)) for k in range(max(found.read_queues, found.write_queues))
+            ]
+            query.stretches = [Stretch(ref) for ref in refs if ref >= 0]
+        stretches = query.stretches.copy()
+        query.ends_awaited = 2 * len(stretches) + 1
+        for stretch in stretches:
+            self._broker.find_offset(stretch.queue_ref, begin_ms, partial(self._note_first, query, stretch))
+            self._broker.find_offset(stretch.queue_ref, end_ms + 1, partial(self._note_end, query, stretch))
+        self._note_found(query)
+
+    def _note_first(self, query: MessageQuery, stretch: Stretch, offset: int) -> None:
+        stretch.first = offset
+        self._note_found(query)
+
+    def _note_end(self, query: MessageQuery, stretch: Stretch, offset: int) -> None:
+        stretch.end = offset
+        self._note_found(query)
+
+    def _note_found(self, query: MessageQuery) -> None:
+        query.ends_awaited -= 1
+        if not query.ends_awaited and query in self._open.get(query.conn_id, ()):
+            query.is_whole = all(stretch.first >= 0 and stretch.end >= 0 for stretch in query.stretches)
+            query.stretches = [stretch for stretch in query.stretches if 0 <= stretch.first < stretch.end]
+            self._broker.request_run(query)
 
     def forget(self, conn_id: int) -> None:
         """End the queries of a connection that is gone."""
@@ -145,7 +164,7 @@ class MessageQueries:
             if _has_enough(query):
                 query.stretches = []
         if not query.stretches:
-            self._answer(query, is_whole=True)
+            self._answer(query, is_whole=query.is_whole)
         elif query.until_ms <= now_ms:
             self._answer(query, is_whole=False)
         else:

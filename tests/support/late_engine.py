@@ -20,7 +20,8 @@ class LateEngine(Engine):
     Args:
         inner: The embedded engine.
         seed: Decides what comes when, and what fails.
-        failures: The part of appended batches that are told to be lost; they are in the log all the same.
+        failures: The part of appended batches that are told to be lost, though they are in the log all the same, and of
+            searches that find nothing out.
         away: The part of reads that find nothing there yet.
     """
 
@@ -92,6 +93,13 @@ class LateEngine(Engine):
         self._others.append((at, then, error))
         self.request_turn()
 
+    def find_offset(self, queue_ref, at_ms, then, *, upper=False):
+        fails = self._random.random() < self.failures
+        self._others.append(
+            (self._late(), then, -1 if fails else self.store.offset_at_time(queue_ref, at_ms, upper=upper))
+        )
+        self.request_turn()
+
     # Turns
 
     def step(self, now_ms):
@@ -118,8 +126,8 @@ class LateEngine(Engine):
                 self._outcomes.pop(origin, None)
         due = [each for each in self._others if each[0] <= self._turn]
         self._others = [each for each in self._others if each[0] > self._turn]
-        for _, then, error in due:
-            then(error)
+        for _, then, told in due:
+            then(told)
 
     # What is asked of the engine without waiting
 
@@ -177,7 +185,7 @@ def _passed_on(name):
 
 PASSED_ON = (
     *("intern_queue", "find_queue", "queue_key", "queue_count", "min_offset", "make_route", "set_store_host"),
-    *("read_at", "read_record", "record_offset", "offset_at_time", "replay_uncovered", "replay_from"),
+    *("read_at", "read_record", "record_offset", "replay_uncovered", "replay_from"),
     *("table", "places", "journal", "hold", "retire", "figures"),
 )
 for _name in PASSED_ON:

@@ -8,7 +8,8 @@ import pytest
 
 from lmq.remoting.response_codes import ResponseCode
 from tests.support.late_engine import make_late
-from tests.support.rocketmq_door import SUBSCRIBED, SUSPENDED, DoorSite, bodies_of
+from tests.support.rocketmq import request_frame
+from tests.support.rocketmq_door import NOW_MS, SUBSCRIBED, SUSPENDED, DoorSite, bodies_of
 
 
 @pytest.fixture
@@ -46,3 +47,36 @@ def test_a_delayed_message_that_is_on_its_way_when_it_is_due_comes_and_comes_onc
     peer.pull("T")
     site.turn()
     assert bodies_of(peer.pull("T")) == [b"later"]
+
+
+def test_offsets_of_a_moment_are_answered_when_they_are_found(site):
+    peer = site.connect()
+    for body in (b"a", b"b"):
+        peer.send(body, topic="T")
+        site.now_ms += 1_000
+    for opaque, at_ms in enumerate((0, NOW_MS + 1, NOW_MS + 9_000)):
+        peer.give(request_frame(29, opaque=opaque, topic="T", queueId=0, timestamp=at_ms))
+    assert peer.take() == []
+    site.turn()
+    assert {answer.opaque: answer.ext["offset"] for answer in peer.take()} == {0: "0", 1: "1", 2: "2"}
+
+
+def test_a_search_that_finds_nothing_out_is_to_be_tried_again(tmp_path):
+    site = DoorSite(tmp_path / "failing", make_engine=partial(make_late, failures=1.0))
+    peer = site.connect()
+    peer.send(b"x", topic="T")
+    assert peer.ask(29, topic="T", queueId=0, timestamp=0).code == ResponseCode.SYSTEM_BUSY
+    peer.give(request_frame(12, topic="T", key="k", maxNum=1, beginTimestamp=0, endTimestamp=1 << 50))
+    site.turn()
+    site.turn()
+    assert [answer.code for answer in peer.take()] == [ResponseCode.SYSTEM_BUSY]
+    site.close()
+
+
+def test_a_query_of_a_client_that_went_before_its_time_was_found_ends(site):
+    peer = site.connect()
+    peer.send(b"x", topic="T", properties="KEYS\x01k\x02")
+    peer.give(request_frame(12, topic="T", key="k", maxNum=1, beginTimestamp=0, endTimestamp=1 << 50))
+    peer.close()
+    site.turn()
+    assert peer.take() == []
