@@ -20,7 +20,7 @@ from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ID_COUNT, ONCE_SEN
 from gateway.mqtt.packets import LEVEL_5, RETAIN_AS_PUBLISHED
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, Form
 from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, RETAINED_SOURCE, SHARED, Session, Subscription
-from gateway.mqtt.sieve import fits, has_own_form, keep_wanted, unacked_denied
+from gateway.mqtt.sieve import fits, has_own_form, keep_wanted, make_form, unacked_denied
 
 TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
 TURN_RUNS_MAX = 256
@@ -274,10 +274,11 @@ class Delivery(Desk):
 
     def _form_of(self, subscription: Subscription) -> Form:
         """Return how a subscription is written to now."""
-        level = subscription.session.level
+        session = subscription.session
+        level = session.level
         keeps_retain = subscription.options & RETAIN_AS_PUBLISHED > 0
-        if keeps_retain or subscription.identifier:
-            return Form(level, self.now_ms, subscription.identifier, keeps_retain=keeps_retain)
+        if keeps_retain or subscription.identifier or session.aliases is not None:
+            return make_form(subscription, self.now_ms)
         if level != LEVEL_5:
             return OLD_FORM
         self.form_5.now_ms = self.now_ms
@@ -394,7 +395,8 @@ class Delivery(Desk):
         if not self._one.count or (session.packet_bytes_max and not fits(self._one, 0, walk.subscription)):
             return 0
         first_id = session.open_window(self.inflight_max).next_id() if walk.qos else 1
-        data = self.encoder.encode(self._one, walk.qos, first_id, -1, 1, self._form_of(walk.subscription))
+        form = Form(session.level, self.now_ms, walk.subscription.identifier)  # no aliases: it may not be sent yet
+        data = self.encoder.encode(self._one, walk.qos, first_id, -1, 1, form)
         is_numbered = self.encoder.id_count > 0
         catch_up = walk.catch_up
         if catch_up is not None and not self.catch_ups.note_sent(catch_up, offset, is_in_flight=is_numbered):

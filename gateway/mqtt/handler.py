@@ -23,6 +23,7 @@ from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session_table import Entering, StoredWill
 from gateway.mqtt.states import State
 from gateway.mqtt.terms import connack_items, make_terms
+from gateway.mqtt.topic_aliases import TopicAliases
 from gateway.net.protocol import Transport
 
 _LOGIN = int(State.LOGIN)
@@ -214,6 +215,7 @@ class MqttHandler(Conversation):
         session = self.session = found.session
         session.level = connect.level
         session.packet_bytes_max = terms.packet_bytes_max
+        session.aliases = TopicAliases(terms.alias_max) if terms.alias_max else None
         session.set_receive_max(terms.receive_max, door.delivery.inflight_max)
         transport = self.transport
         is_known = bool(identity.user)

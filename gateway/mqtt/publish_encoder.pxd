@@ -3,6 +3,7 @@ import cython
 from core cimport octets
 from core.message cimport StoredBatch
 from gateway.mqtt.publish_properties cimport BlockWriter
+from gateway.mqtt.topic_aliases cimport TopicAliases
 
 cdef Py_ssize_t _SCRATCH_BYTES
 cdef int _ID_MAX
@@ -15,6 +16,7 @@ cdef int _BARE_MASK
 cdef int _BARE
 cdef int _LEVEL_5
 cdef Py_ssize_t _LENGTH_BYTES_MAX
+cdef int _ALIAS_BYTES
 cdef Form _OLD_FORM
 
 
@@ -24,6 +26,9 @@ cdef class Form:
     cdef public long long now_ms
     cdef readonly long long identifier
     cdef readonly bint keeps_retain
+    cdef readonly TopicAliases aliases
+    cdef readonly Py_ssize_t packet_bytes_max
+    cdef readonly bint is_common
 
 
 @cython.final
@@ -55,15 +60,19 @@ cdef class PublishEncoder:
     cdef Py_ssize_t _measure(self, StoredBatch batch, int granted_qos) except -1
 
     @cython.locals(size=Py_ssize_t, largest=Py_ssize_t, i=Py_ssize_t, bytes_max=Py_ssize_t)
-    cdef Py_ssize_t _measure_blocks(self, StoredBatch batch, long long identifier) except -1
+    cdef Py_ssize_t _measure_blocks(self, StoredBatch batch, bint is_bare) except -1
+
+    @cython.locals(topic_size=Py_ssize_t, size=Py_ssize_t)
+    cdef int _find_alias(self, StoredBatch batch, const unsigned char[::1] buf, Py_ssize_t i, Form form) except? -99
 
     @cython.locals(age_ms="long long", start=Py_ssize_t)
     cdef Py_ssize_t _write_block(
-        self, StoredBatch batch, const unsigned char[::1] buf, Py_ssize_t i, Form form, unsigned char[::1] out
+        self, StoredBatch batch, const unsigned char[::1] buf, Py_ssize_t i, Form form, int alias,
+        unsigned char[::1] out,
     ) except -1
 
     @cython.locals(
-        block_size=Py_ssize_t, is_5=bint, keeps_retain=bint, block="unsigned char[::1]", first=int,
+        block_size=Py_ssize_t, is_5=bint, alias=int, keeps_retain=bint, block="unsigned char[::1]", first=int,
         pos=Py_ssize_t, ids=Py_ssize_t, i=Py_ssize_t, qos=int, topic_size=Py_ssize_t, body_size=Py_ssize_t, dup=int
     )
     cdef Py_ssize_t _write(

@@ -7,6 +7,7 @@ from array import array
 from core import octets
 from core.message import FLAG_BARE, FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, FLAG_RETAIN, StoredBatch
 from gateway.mqtt.publish_properties import BlockWriter
+from gateway.mqtt.topic_aliases import TopicAliases
 
 BATCH_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
 _SCRATCH_BYTES = 65_536
@@ -19,6 +20,7 @@ _BARE_MASK = FLAG_MARK_MASK | FLAG_BARE
 _BARE = FLAG_MARK | FLAG_BARE
 _LEVEL_5 = 5
 _LENGTH_BYTES_MAX = 4
+_ALIAS_BYTES = 3  # of the property
 
 
 class Form:
@@ -29,13 +31,27 @@ class Form:
         now_ms: The time, which stored messages age by.
         identifier: The subscription's, 0 for none.
         keeps_retain: Whether messages keep their retain flag.
+        aliases: Of topics, where its connection has some; what is encoded is to be sent then.
+        packet_bytes_max: The largest packet that it takes, 0 where it did not say.
     """
 
-    def __init__(self, level: int, now_ms: int, identifier: int = 0, *, keeps_retain: bool = False) -> None:
+    def __init__(
+        self,
+        level: int,
+        now_ms: int,
+        identifier: int = 0,
+        *,
+        keeps_retain: bool = False,
+        aliases: TopicAliases | None = None,
+        packet_bytes_max: int = 0,
+    ) -> None:
         self.level = level
         self.now_ms = now_ms
         self.identifier = identifier
         self.keeps_retain = keeps_retain
+        self.aliases = aliases
+        self.packet_bytes_max = packet_bytes_max
+        self.is_common = identifier == 0 and not keeps_retain and aliases is None
 
 
 OLD_FORM = Form(4, 0)
@@ -85,12 +101,12 @@ class PublishEncoder:
             retain: The retain flag of all packets, 0 or 1.
             form: How the subscriber is written to.
         """
-        is_first = dup_until == 0 and retain == 0 and form.identifier == 0 and not form.keeps_retain
+        is_first = dup_until == 0 and retain == 0 and form.is_common
         if is_first and self._holds(batch, granted_qos, form.level):
             return self.renumber(first_id) if self.id_count else self._data
         size = self._measure(batch, granted_qos)
         if form.level == _LEVEL_5:
-            size += self._measure_blocks(batch, form.identifier)
+            size += self._measure_blocks(batch, is_bare=form.identifier == 0 and form.aliases is None)
         if size > len(self._out):
             self._out = bytearray(size)
         self._size = self._write(batch, batch.buf, self._out, granted_qos, first_id, dup_until, retain, form)
@@ -128,12 +144,12 @@ class PublishEncoder:
         self.body_bytes = bodies
         return size
 
-    def _measure_blocks(self, batch: StoredBatch, identifier: int) -> int:
+    def _measure_blocks(self, batch: StoredBatch, is_bare: bool) -> int:  # noqa: FBT001  # a C function
         """Return how many bytes properties take at most, and have room for the largest."""
         size = 0
         largest = 0
         for i in range(batch.count):
-            if batch.flag[i] & _BARE_MASK == _BARE and identifier == 0:
+            if batch.flag[i] & _BARE_MASK == _BARE and is_bare:
                 size += 1 + _LENGTH_BYTES_MAX
                 continue
             bytes_max = self._blocks.block_bytes_max(batch.properties_end[i] - batch.properties_start[i])
@@ -144,18 +160,35 @@ class PublishEncoder:
             self._block = bytearray(2 * largest)
         return size
 
+    def _find_alias(self, batch: StoredBatch, buf: bytes | bytearray | memoryview, i: int, form: Form) -> int:
+        """Return the alias of a message's topic, as `TopicAliases.find`."""
+        if form.aliases is None:
+            return 0
+        topic_size = batch.topic_end[i] - batch.topic_start[i]
+        if form.packet_bytes_max:  # an alias that is told must not make a packet larger than the client takes
+            size = topic_size + batch.body_end[i] - batch.body_start[i] + 4 + 2 * _LENGTH_BYTES_MAX
+            size += self._blocks.block_bytes_max(batch.properties_end[i] - batch.properties_start[i])
+            if size > form.packet_bytes_max:
+                return 0
+        return form.aliases.find(octets.read_bytes(buf, batch.topic_start[i], batch.topic_end[i]))
+
     def _write_block(
-        self, batch: StoredBatch, buf: bytes | bytearray | memoryview, i: int, form: Form, out: bytearray
+        self, batch: StoredBatch, buf: bytes | bytearray | memoryview, i: int, form: Form, alias: int, out: bytearray
     ) -> int:
         """Write the properties of a message to `out`; return how many bytes they take."""
         if batch.flag[i] & _BARE_MASK == _BARE and form.identifier == 0:
-            octets.write_u8(out, 0, 0)
-            return 1
+            if not alias:
+                octets.write_u8(out, 0, 0)
+                return 1
+            octets.write_u8(out, 0, _ALIAS_BYTES)
+            octets.write_u8(out, 1, 0x23)
+            octets.write_u16(out, 2, alias)
+            return 1 + _ALIAS_BYTES
         age_ms = form.now_ms - batch.store_ms[i]
         if age_ms < 0:
             age_ms = 0
         start = batch.properties_start[i]
-        return self._blocks.write(buf, start, batch.properties_end[i], age_ms, form.identifier, out, 0)
+        return self._blocks.write(buf, start, batch.properties_end[i], age_ms, form.identifier, out, 0, alias)
 
     def _write(
         self,
@@ -182,7 +215,10 @@ class PublishEncoder:
             topic_size = batch.topic_end[i] - batch.topic_start[i]
             body_size = batch.body_end[i] - batch.body_start[i]
             if is_5:
-                block_size = self._write_block(batch, buf, i, form, block)
+                alias = self._find_alias(batch, buf, i, form)
+                block_size = self._write_block(batch, buf, i, form, alias if alias >= 0 else -alias, block)
+                if alias > 0:
+                    topic_size = 0
             first = 0x30 | dup | qos << 1 | retain
             if keeps_retain and batch.flag[i] & _FLAG_RETAIN:
                 first |= 1

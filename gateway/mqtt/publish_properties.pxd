@@ -95,7 +95,7 @@ cdef class BlockWriter:
     @cython.locals(size=Py_ssize_t)
     cpdef Py_ssize_t write(
         self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, long long age_ms, long long identifier,
-        unsigned char[::1] out, Py_ssize_t out_pos,
+        unsigned char[::1] out, Py_ssize_t out_pos, int alias=*,
     ) except -1
 
     @cython.locals(

@@ -276,6 +276,7 @@ class BlockWriter:
         identifier: int,
         out: bytearray | memoryview,
         out_pos: int,
+        alias: int = 0,
     ) -> int:
         """Write the block for a record with properties in [pos, end); return the position after it.
 
@@ -287,6 +288,7 @@ class BlockWriter:
             identifier: Of the subscription, 0 for none.
             out: Has room for `block_bytes_max` bytes.
             out_pos: Where the block goes.
+            alias: Of the topic, 0 for none.
         """
         if self.block_bytes_max(end - pos) > len(self._block):
             self._block = bytearray(self.block_bytes_max(end - pos))
@@ -294,6 +296,10 @@ class BlockWriter:
         if identifier:
             self._block[size] = 0x0B
             size = _write_varint(self._block, size + 1, identifier)
+        if alias:
+            self._block[size] = 0x23
+            octets.write_u16(self._block, size + 1, alias)
+            size += 3
         out_pos = _write_varint(out, out_pos, size)
         octets.copy_bytes(out, out_pos, self._block, 0, size)
         return out_pos + size

@@ -1,4 +1,5 @@
 from gateway.mqtt.inflight cimport InflightWindow
+from gateway.mqtt.topic_aliases cimport TopicAliases
 from gateway.net.protocol cimport Transport
 
 
@@ -29,6 +30,7 @@ cdef class Subscription:
 
 
 cdef class Session:
+    cdef public TopicAliases aliases
     cdef public bytes client_id
     cdef public bytes owner
     cdef public bint is_persistent

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from gateway.mqtt.catch_up import CatchUp
 from gateway.mqtt.inflight import InflightWindow
+from gateway.mqtt.topic_aliases import TopicAliases
 from gateway.net.protocol import Transport
 
 RETAINED_SOURCE = 0  # the source of retained messages, which come from no queue
@@ -97,10 +98,11 @@ class Session:
 
     `owner` is the user it belongs to, empty for anonymous clients, None where that was not written down. `taken` are
     the packet identifiers of messages at QoS 2 that came and were not released; `exact_number` is the session's in the
-    journal of QoS 2, 0 for none. `level`, `receive_max` and `packet_bytes_max` are those of its connection.
+    journal of QoS 2, 0 for none. `level`, `receive_max`, `packet_bytes_max` and `aliases` are those of its connection.
     """
 
     __slots__ = (
+        "aliases",
         "blocked",
         "catch_ups",
         "client_id",
@@ -136,6 +138,7 @@ class Session:
         self.taken: set[int] | None = None
         self.shared: list[Subscription] = []  # shared subscriptions that are read for
         self.exact_number = 0
+        self.aliases: TopicAliases | None = None  # where the client takes some
         self.level = 0
         self.expiry_s = NEVER if is_persistent else 0  # how long it outlives its connection
         self.receive_max = 0  # messages at QoS 1 and 2 that the client takes at once, 0 where it did not say
@@ -214,5 +217,6 @@ class Session:
         for subscription in self.blocked:
             subscription.is_blocked = False
         self.blocked.clear()
+        self.aliases = None
         if self.window is not None:
             self.window.shrink()

@@ -18,10 +18,9 @@ from core.lmq.waiters import Reader
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
 from core.metrics import DoorMetrics
 from gateway.mqtt.inflight import InflightWindow
-from gateway.mqtt.packets import RETAIN_AS_PUBLISHED
-from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, Form, PublishEncoder
+from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
 from gateway.mqtt.session import OFFLINE, SHARED, Session, Subscription
-from gateway.mqtt.sieve import keep_wanted
+from gateway.mqtt.sieve import keep_wanted, make_form
 from gateway.mqtt.topics import split_share
 
 OWNER_PREFIX = b"mqtt:"  # of a group's name among those who share light queues
@@ -158,8 +157,7 @@ class SharedGroup(Reader):
         done = [offset for offset in before if offset not in kept]
         session = subscription.session
         window = session.open_window(desk.inflight_max)
-        keeps_retain = subscription.options & RETAIN_AS_PUBLISHED > 0
-        form = Form(session.level, now_ms, subscription.identifier, keeps_retain=keeps_retain)
+        form = make_form(subscription, now_ms)
         data = desk.encoder.encode(batch, subscription.qos, window.next_id(), 0, 0, form)
         number = window.head
         if subscription.qos:

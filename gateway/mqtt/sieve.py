@@ -11,6 +11,7 @@ from gateway.auth.permissions import Permissions
 from gateway.mqtt.inflight import InflightWindow
 from gateway.mqtt.packets import LEVEL_5, NO_LOCAL, RETAIN_AS_PUBLISHED
 from gateway.mqtt.properties import write_varint
+from gateway.mqtt.publish_encoder import Form
 from gateway.mqtt.publish_properties import BlockWriter
 from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.topics import plain_filter
@@ -37,8 +38,22 @@ def keep_wanted(batch: StoredBatch, subscription: Subscription) -> int:
 
 def has_own_form(subscription: Subscription) -> bool:
     """Return whether a subscription is written to in a form that it shares with no other."""
+    session = subscription.session
     has_options = subscription.options & (NO_LOCAL | RETAIN_AS_PUBLISHED)
-    return bool(has_options or subscription.session.packet_bytes_max or subscription.identifier)
+    return bool(has_options or session.packet_bytes_max or subscription.identifier or session.aliases is not None)
+
+
+def make_form(subscription: Subscription, now_ms: int) -> Form:
+    """Return the form that a subscription alone is written to in."""
+    session = subscription.session
+    return Form(
+        session.level,
+        now_ms,
+        subscription.identifier,
+        keeps_retain=subscription.options & RETAIN_AS_PUBLISHED > 0,
+        aliases=session.aliases,
+        packet_bytes_max=session.packet_bytes_max,
+    )
 
 
 def unacked_denied(session: Session, window: InflightWindow, may: Permissions) -> Iterator[int]:

@@ -21,6 +21,7 @@ class Terms(NamedTuple):
     receive_max: int  # of the client, 0 for none
     packet_bytes_max: int  # of the client, 0 for none
     own_packet_bytes_max: int
+    alias_max: int = 0  # that the client takes
 
 
 def limit_expiry(expiry_s: int, settings: MqttSettings) -> int:
@@ -42,6 +43,7 @@ def make_terms(connect: Connect, settings: MqttSettings) -> Terms:
         properties.number(Property.RECEIVE_MAX, 0),
         properties.number(Property.PACKET_BYTES_MAX, 0),
         settings.packet_bytes_max,
+        properties.number(Property.TOPIC_ALIAS_MAX, 0),
     )
 
 
