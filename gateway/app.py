@@ -103,6 +103,7 @@ class Gateway:
         self.store = self.engine.store
         self._damaged_told = self.store.damaged_count  # recovery has said what it met
         self.broker = self._make_broker()
+        self.authenticator.keep_secret(self.broker.table("auth"))
         self.connections = ConnectionTable()
         self.admission = Admission(loop.call_soon)
         self.shares = Shares(loop.call_soon, self.broker.metrics.loop)

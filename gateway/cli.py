@@ -158,14 +158,21 @@ def config_doc() -> None:
 def hash_password_command(
     *,
     password: Annotated[str | None, typer.Option(help="Ask for none; other users of the machine can see it.")] = None,
+    scram: Annotated[
+        bool, typer.Option("--scram", help="Print keys for SCRAM-SHA-256; plain logins go by them too.")
+    ] = False,
+    rounds: Annotated[
+        int, typer.Option(min=4_096, max=10_000_000, help="With --scram: what each login costs its client.")
+    ] = 32_768,
 ) -> None:
     """Print the hash of a password, for the settings.
 
     It is asked for, or read as a line where stdin is a pipe, and goes into `auth.users.NAME.password_hash`.
     """
-    from gateway.auth.users import hash_password
+    from gateway.auth.users import hash_for_scram, hash_password
 
-    print(hash_password(_ask_password() if password is None else password))
+    plain = _ask_password() if password is None else password
+    print(hash_for_scram(plain, rounds) if scram else hash_password(plain))
 
 
 def _ask_password() -> str:

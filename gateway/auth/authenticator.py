@@ -9,18 +9,20 @@ import os
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from gateway.address import UNIX_HOST
 from gateway.auth.check_threads import SlowWork
 from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.permissions import ALL, Permissions
+from gateway.auth.scram import ROUNDS, ScramExchange, Verifier, make_fake
 from gateway.auth.users import PasswordHashError, User, hash_password, make_decoy, make_usual_decoy, parse_hash
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings, SettingsError, UserSettings
 
 GUEST = "guest"
 PROXY_NOTE = "with a proxy in front set auth.behind_proxy, or everybody is"
+_SCRAM_KEY = b"scram"
 PASSWORD_BYTES_MAX = 8_192  # a longer one is wrong; those that wait for a check stay in memory
 
 
@@ -61,6 +63,16 @@ LoginAnswer = Identity | Refusal
 Then = Callable[[LoginAnswer, int], None]  # with the moment, in ms
 
 
+class Secrets(Protocol):
+    """A durable table."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of a key, or None."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of a key."""
+
+
 class Authenticator:
     """Users of the settings, anonymous clients, and AMQP's guest.
 
@@ -84,6 +96,16 @@ class Authenticator:
         self._decoys = [make_decoy(user.kept) for user in self._users.values()] or [make_usual_decoy()]
         self._key = os.urandom(32)
         self._checks = PasswordChecks(work, clock)
+        self._scram_key = os.urandom(32)
+        self._rounds = _find_rounds(self._users)
+
+    def keep_secret(self, secrets: Secrets) -> None:
+        """Go by the secret of a table, made there on first use: what unknown names are told is the same for ever."""
+        kept = secrets.get(_SCRAM_KEY)
+        if kept is None:
+            secrets.put(_SCRAM_KEY, self._scram_key)
+        else:
+            self._scram_key = kept
 
     def begin(self, credentials: Credentials, then: Then) -> Attempt | None:
         """Find out who this is, and call `then` on the loop: before this returns, or later.
@@ -105,6 +127,28 @@ class Authenticator:
         else:
             return self._check(credentials, self._make_stranger(user), then)
         return None
+
+    def begin_scram(self) -> ScramExchange:
+        """Return a proof by SCRAM-SHA-256 that is to be made; finish it with `check_scram`."""
+        return ScramExchange(self._find_verifier)
+
+    def check_scram(self, exchange: ScramExchange, peer: str, then: Then) -> Attempt:
+        """Check the proof that `exchange` was given, and call `then` as `begin` does.
+
+        It is cheap; but an address that often is wrong at a name waits, as it does with passwords.
+        """
+        user = self._users.get(exchange.user)
+        if user is None or user.verifier is None or user.verifier != exchange.verifier:  # it was changed meanwhile
+            user = self._make_stranger(exchange.user)
+        name = self._digest(b"name", exchange.user.encode())[:16]
+        host = peer.rpartition(":")[0]
+        return self._checks.add(host, name, b"", exchange.check, partial(self._found, user, then))
+
+    def _find_verifier(self, name: str) -> Verifier:
+        """Return how the proof of a user is checked; one that fits nothing for a name that has none."""
+        fake = make_fake(name, self._scram_key, self._rounds)  # made in any case, so that time tells nothing
+        user = self._users.get(name)
+        return fake if user is None or user.verifier is None else user.verifier
 
     def cancel(self, attempt: Attempt) -> None:
         """Forget an attempt: its `then` is not called any more."""
@@ -130,6 +174,7 @@ class Authenticator:
                 users[name] = known
         self._settings = settings
         self._users = users
+        self._rounds = _find_rounds(users)
         self._decoys = [make_decoy(user.kept) for user in users.values()] or self._decoys
 
     def may_stay(self, protocol: str, identity: Identity) -> bool:
@@ -223,6 +268,11 @@ class Authenticator:
 
     def _digest(self, *parts: bytes) -> bytes:
         return hmac.new(self._key, b"".join(parts), hashlib.sha256).digest()
+
+
+def _find_rounds(users: Mapping[str, User]) -> list[int]:
+    """Return how many rounds keys for SCRAM have here."""
+    return sorted({user.verifier.rounds for user in users.values() if user.verifier is not None}) or [ROUNDS]
 
 
 def is_loopback(peer: str) -> bool:

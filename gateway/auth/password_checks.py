@@ -107,7 +107,7 @@ class PasswordChecks:
         Args:
             host: Where from, an address without its port.
             name: A digest of the user name.
-            digest: A keyed digest of user name and password, by which the answer is remembered.
+            digest: A keyed digest of user name and password, by which the answer is remembered; empty: it is not.
             check: Says whether it is right; slow.
             answer: Told on the loop, perhaps at once; never after `cancel`.
         """
@@ -236,10 +236,9 @@ class PasswordChecks:
         lane = attempt.lane
         self._running_count -= 1
         lane.is_busy = lane.address.is_busy = False
-        if is_right:
-            self.right.add(attempt.digest)
-        elif is_right is not None:
-            self.wrong.add(attempt.digest)
+        if is_right is not None and attempt.digest:
+            (self.right if is_right else self.wrong).add(attempt.digest)
+        if is_right is False:
             self._note_wrong(lane)
         self._list(lane)
         self._maybe_drop(lane)

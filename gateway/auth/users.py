@@ -1,4 +1,7 @@
-"""Users by name, and passwords as they are kept: `scrypt$n$r$p$salt$hash`, or pbkdf2 with SHA-256 or SHA-512."""
+"""Users by name, and passwords as they are kept.
+
+`scrypt$n$r$p$salt$hash`; pbkdf2 with SHA-256 or SHA-512; or `scram-sha-256$rounds$salt$keys`, which serves SCRAM too.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ import hmac
 import os
 from typing import NamedTuple
 
+from gateway.auth import scram
 from gateway.auth.permissions import Permissions
+from gateway.auth.scram import Verifier
 
 SCRYPT_N = 2**14  # with r 8 about 40 ms and 16 MiB a check
 SCRYPT_R = 8
@@ -19,7 +24,8 @@ PBKDF2_ROUNDS_MAX = 10_000_000
 _SCRYPT = "scrypt"
 _SALT_BYTES = 16
 _KEY_BYTES = 32
-_NUMBERS = {_SCRYPT: 3, "pbkdf2-sha256": 1, "pbkdf2-sha512": 1}  # how many stand before the salt
+_SCRAM = "scram-sha-256"
+_NUMBERS = {_SCRYPT: 3, "pbkdf2-sha256": 1, "pbkdf2-sha512": 1, _SCRAM: 1}  # how many stand before the salt
 
 
 class PasswordHashError(ValueError):
@@ -35,6 +41,12 @@ def hash_password(password: str) -> str:
 
 def _write_scrypt(salt: bytes, key: bytes) -> str:
     return f"{_SCRYPT}${SCRYPT_N}${SCRYPT_R}${SCRYPT_P}${_encode(salt)}${_encode(key)}"
+
+
+def hash_for_scram(password: str, rounds: int = scram.ROUNDS) -> str:
+    """Return what SCRAM needs of `password`, in the form that settings take; plain logins go by it, too."""
+    salt = os.urandom(16)
+    return f"{_SCRAM}${rounds}${_encode(salt)}${_encode(scram.derive_key(password.encode(), salt, rounds))}"
 
 
 class PasswordHash(NamedTuple):
@@ -62,6 +74,8 @@ def parse_hash(kept: str) -> PasswordHash:
         salt, key = (_decode(part) for part in parts[count:])
     except ValueError as error:
         raise PasswordHashError(f"not a password hash: {error}") from error
+    if kind == _SCRAM and (numbers[0] < scram.ROUNDS_MIN or len(key) != scram.KEY_BYTES):
+        raise PasswordHashError(f"no keys for SCRAM with at least {scram.ROUNDS_MIN} rounds")
     if min(numbers) < 1 or not (_is_scrypt(*numbers) if kind == _SCRYPT else numbers[0] <= PBKDF2_ROUNDS_MAX):
         raise PasswordHashError(f"not a password hash: impossible numbers {'$'.join(parts[:count])}")
     return PasswordHash(kind, numbers, salt, key)
@@ -81,6 +95,8 @@ def check_password(password: bytes, kept: str) -> bool:
     if kind == _SCRYPT:
         n, r, p = numbers
         made = hashlib.scrypt(password, salt=salt, n=n, r=r, p=p, dklen=len(key), maxmem=SCRYPT_BYTES_MAX)
+    elif kind == _SCRAM:
+        made = scram.derive_key(password, salt, numbers[0])
     else:
         made = hashlib.pbkdf2_hmac(kind.removeprefix("pbkdf2-"), password, salt, numbers[0], len(key))
     return hmac.compare_digest(made, key)
@@ -112,15 +128,22 @@ def make_usual_decoy() -> str:
     return _write_scrypt(os.urandom(_SALT_BYTES), os.urandom(_KEY_BYTES))
 
 
+def find_verifier(kept: str) -> Verifier | None:
+    """Return what SCRAM needs, None where a hash is of another kind."""
+    kind, numbers, salt, key = parse_hash(kept)
+    return Verifier(numbers[0], salt, key) if kind == _SCRAM else None
+
+
 class User:
     """One user: how the password is kept, and what the user may do."""
 
-    __slots__ = ("kept", "may", "name")
+    __slots__ = ("kept", "may", "name", "verifier")
 
     def __init__(self, name: str, may: Permissions, kept: str) -> None:
         self.name = name
         self.may = may
         self.kept = kept  # a password hash
+        self.verifier = find_verifier(kept)
 
     def check(self, password: bytes) -> bool:
         """Return whether `password` is this user's; slow on purpose."""

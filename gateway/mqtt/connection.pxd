@@ -10,6 +10,7 @@ cdef int _ACKS
 cdef int _PINGS
 cdef int _NEW
 cdef int _LOGIN
+cdef int _PROVING
 cdef int _OPEN
 cdef long long _NEVER
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.mqtt.answers import PINGRESP_BYTES, Items, encode_connack, encode_disconnect
+from gateway.mqtt.answers import PINGRESP_BYTES, Items, encode_auth, encode_connack, encode_disconnect
 from gateway.mqtt.codec import (
     ACKS,
     MORE,
@@ -16,6 +16,7 @@ from gateway.mqtt.codec import (
 from gateway.mqtt.errors import ConnectTimeoutError, KeepAliveTimeoutError, MqttError, ProtocolViolationError
 from gateway.mqtt.events import Event, PingRun, PublishRun, RunPool, make_ack_run, make_publish_run
 from gateway.mqtt.packets import (
+    AUTH,
     CONNECT,
     CONNECT_BYTES_MAX,
     DISCONNECT,
@@ -36,11 +37,13 @@ _ACKS = ACKS
 _PINGS = PINGS
 _NEW = int(State.NEW)
 _LOGIN = int(State.LOGIN)
+_PROVING = int(State.PROVING)
 _OPEN = int(State.OPEN)
 _NEVER = -1
 TOPIC_ALIAS_MAX = 32  # that a client may use: topics of 16 KiB are half a megabyte then
 REASON_BYTES_MAX = 256  # of the text that a DISCONNECT gives
-_STEPS = {CONNECT: Step.CONNECT, DISCONNECT: Step.DISCONNECT}  # by packet type; any other is a PACKET
+AUTH_BYTES_MAX = 8_192  # of a packet while who it is is being proved
+_STEPS = {CONNECT: Step.CONNECT, DISCONNECT: Step.DISCONNECT, AUTH: Step.AUTH}  # by packet type; any other is a PACKET
 
 
 class MqttConnection:
@@ -108,8 +111,9 @@ class MqttConnection:
             return
         if self.state == _OPEN:
             raise KeepAliveTimeoutError("MQTT-3.1.2-24", f"nothing heard for {now_ms - self._last_data_ms} ms")
-        if self.state == _LOGIN:
+        if self.state in {_LOGIN, _PROVING}:
             self.say_no(ConnectCode.SERVER_UNAVAILABLE)
+            self.stop()
             raise ConnectTimeoutError("MQTT-3.1.4-1", "the login takes too long")
         raise ConnectTimeoutError("MQTT-3.1.4-1", "no CONNECT in time")
 
@@ -213,6 +217,17 @@ class MqttConnection:
         self._last_data_ms = now_ms
         self._patience_ms = self._keep_alive_s * 1500
 
+    def ask(self, items: Items) -> None:
+        """Have the client go on with an enhanced authentication that its CONNECT began."""
+        self.state = follow(self.state, Step.ASK)
+        self._reader.level = self.level
+        self._reader.packet_bytes_max = AUTH_BYTES_MAX
+        self.say_auth(ReasonCode.CONTINUE_AUTHENTICATION, items)
+
+    def say_auth(self, code: ReasonCode, items: Items) -> None:
+        """Say what comes next in an enhanced authentication."""
+        self._out += encode_auth(code, items)
+
     def say_welcome(self, *, session_present: bool, properties: Items) -> None:
         """Answer a CONNECT."""
         self._out += encode_connack(0, session_present=session_present, level=self.level, properties=properties)
@@ -224,7 +239,10 @@ class MqttConnection:
         self._out += encode_connack(told, session_present=False, level=self.level)
 
     def say_why(self, code: ReasonCode, text: str = "") -> None:
-        """Tell a client of MQTT 5 that was let in why its connection ends."""
+        """Tell a client of MQTT 5 why its connection ends, once it was let in or was asked for more."""
+        if self.state == _PROVING:
+            told = ReasonCode.SERVER_UNAVAILABLE if code == ReasonCode.SERVER_SHUTTING_DOWN else code
+            self._out += encode_connack(told, session_present=False, level=LEVEL_5)
         if self.level == LEVEL_5 and self._was_let_in:
             reason = text.encode()[:REASON_BYTES_MAX]
             self._out += encode_disconnect(code, [(Property.REASON, reason)] if reason else ())

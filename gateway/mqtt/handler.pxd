@@ -7,10 +7,12 @@ from gateway.mqtt.services cimport MqttServices
 from gateway.net.protocol cimport Transport
 
 cdef int _LOGIN
+cdef int _OVER
 
 
 cdef class MqttHandler(Conversation):
     cdef bint _has_ended
+    cdef object _proving
 
     cpdef bint on_data(self, bytes data, long long now_ms) except -1
 

@@ -7,37 +7,40 @@ from functools import partial
 
 from core.errors import LmqError
 from core.properties import encode_origin
-from gateway.auth.authenticator import Identity, LoginAnswer
+from gateway.auth.authenticator import Identity, LoginAnswer, Refusal
 from gateway.auth.login_log import log_login, log_refusal
+from gateway.auth.scram import ScramError
 from gateway.logs import said
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.conversation import Conversation
 from gateway.mqtt.errors import MqttError, ProtocolViolationError, reason_code
 from gateway.mqtt.events import AckRun, Event, PingRun, PublishRun
 from gateway.mqtt.login import CODES, check_client_id, credentials_of
-from gateway.mqtt.packets import Connect, Disconnect, Subscribe, Unsubscribe
+from gateway.mqtt.packets import Auth, Connect, Disconnect, Subscribe, Unsubscribe
 from gateway.mqtt.properties import Property
+from gateway.mqtt.proving import METHOD_BYTES, Proving, items_of
 from gateway.mqtt.publishing import PROTOCOL
 from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session_table import Entering, StoredWill
 from gateway.mqtt.states import State
-from gateway.mqtt.terms import connack_items, make_terms
-from gateway.mqtt.topic_aliases import TopicAliases
+from gateway.mqtt.terms import apply_terms, connack_items, make_terms
 from gateway.net.protocol import Transport
 
 _LOGIN = int(State.LOGIN)
+_OVER = int(State.OVER)
 _END = object()
 
 
 class MqttHandler(Conversation):
     """One connection of the door."""
 
-    __slots__ = ("_has_ended",)
+    __slots__ = ("_has_ended", "_proving")
 
     def __init__(self, door: MqttServices, transport: Transport, connection: MqttConnection) -> None:
         super().__init__(door, transport, connection)
         self._has_ended = False  # the peer sends no more, and its login is under way
+        self._proving: Proving | None = None  # by a client that has an authentication method
 
     # The transport calls these.
 
@@ -150,8 +153,8 @@ class MqttHandler(Conversation):
             self._unsubscribe(event)
         elif isinstance(event, Disconnect):
             self._disconnect(event, now_ms)
-        else:
-            raise ProtocolViolationError("MQTT-4.12.0-7", "an AUTH without an authentication method")
+        elif isinstance(event, Auth):
+            self._prove(event, now_ms)
 
     def _disconnect(self, event: Disconnect, now_ms: int) -> None:
         session = self.session
@@ -171,8 +174,13 @@ class MqttHandler(Conversation):
         if code is not ConnectCode.ACCEPTED:
             self._refuse(connect, code, "client identifier", now_ms)
             return
-        if Property.AUTH_METHOD in connect.properties.texts:
-            why = "enhanced authentication is not offered"
+        method = connect.properties.texts.get(Property.AUTH_METHOD)
+        if method == METHOD_BYTES:
+            self._proving = Proving(door.authenticator, connect, client_id, self.transport.peer)
+            self._prove(connect, now_ms)
+            return
+        if method is not None:
+            why = f"no such authentication method here: {said(method)}"
             self._refuse(connect, ConnectCode.NOT_AUTHORIZED, why, now_ms, ReasonCode.BAD_AUTHENTICATION_METHOD)
             return
         credentials = credentials_of(connect, self.transport.peer, self.transport.peer_name)
@@ -180,12 +188,64 @@ class MqttHandler(Conversation):
         if self._entering is None and self._connection.state == _LOGIN:
             self._attempt = attempt
 
+    # Enhanced authentication
+
+    def _prove(self, packet: Connect | Auth, now_ms: int) -> None:
+        """Take a step of a proof, which a CONNECT begins, or an AUTH once the client was let in."""
+        proving = self._proving
+        if proving is None:
+            raise ProtocolViolationError("MQTT-4.12.0-7", "an AUTH without an authentication method")
+        try:
+            asked = proving.begin(packet) if isinstance(packet, Connect) else proving.take(packet)
+        except ScramError as error:
+            self._deny(proving, str(error), now_ms)
+            return
+        except ProtocolViolationError as error:
+            if self.session is None:
+                self._connection.say_no(ConnectCode.NOT_AUTHORIZED, error.code)
+            raise
+        if asked is None:
+            attempt = proving.check(partial(self._finish_proof, proving))
+            if self._entering is None and proving.is_under_way and self._connection.state < _OVER:
+                self._attempt = attempt
+        elif self.session is None:
+            self._connection.ask(items_of(asked))
+        else:
+            self._connection.say_auth(ReasonCode.CONTINUE_AUTHENTICATION, items_of(asked))
+
+    def _finish_proof(self, proving: Proving, answer: LoginAnswer, now_ms: int) -> None:
+        """Let the client in or not, or stay where it is."""
+        certified = self.transport.peer_name
+        if isinstance(answer, Identity) and certified not in {"", answer.user}:
+            answer = Refusal.WRONG
+        if self.session is None:
+            self._finish_login(proving.connect, proving.client_id, answer, now_ms)
+            return
+        self._attempt = None
+        if isinstance(answer, Identity) and self.identity is not None and answer.user == self.identity.user:
+            self.identity = answer
+            self._may = answer.may
+            self._connection.say_auth(ReasonCode.SUCCESS, proving.end())
+            self.transport.write(self._connection.data_to_send())
+        else:
+            why = answer.value if isinstance(answer, Refusal) else "another user"
+            self._deny(proving, why, now_ms)
+
+    def _deny(self, proving: Proving, why: str, now_ms: int) -> None:
+        """End the connection of a client that did not prove who it is."""
+        if self.session is None:
+            self._refuse(proving.connect, ConnectCode.NOT_AUTHORIZED, why, now_ms)
+        else:
+            self._close_for("not_authorized", f"not proved who it is: {why}", ReasonCode.NOT_AUTHORIZED, now_ms)
+
     def _finish_login(self, connect: Connect, client_id: bytes, answer: LoginAnswer, now_ms: int) -> None:
         """Let the client in or not; then go on with what came with its CONNECT, where that had to wait."""
         attempt, self._attempt = self._attempt, None
         if isinstance(answer, Identity):
             self.identity = answer
             self._entering = Entering(connect, client_id, answer)
+        elif self._proving is not None and answer is not Refusal.BUSY:
+            self._deny(self._proving, answer.value, now_ms)
         else:
             self._refuse(connect, CODES[answer], answer.value, now_ms)
         if attempt is not None:
@@ -213,10 +273,7 @@ class MqttHandler(Conversation):
         user = identity.user.encode()
         self._origin = encode_origin(PROTOCOL, client_id, user)
         session = self.session = found.session
-        session.level = connect.level
-        session.packet_bytes_max = terms.packet_bytes_max
-        session.aliases = TopicAliases(terms.alias_max) if terms.alias_max else None
-        session.set_receive_max(terms.receive_max, door.delivery.inflight_max)
+        apply_terms(terms, session, connect.level, door.delivery.inflight_max)
         transport = self.transport
         is_known = bool(identity.user)
         named = user or connect.user or b""
@@ -231,9 +288,10 @@ class MqttHandler(Conversation):
         if connect.will is not None:
             self._will = StoredWill(client_id, user, self.transport.peer_host, connect.will)
             door.wills.keep(self._will)
-        self._connection.say_welcome(
-            session_present=found.is_present, properties=connack_items(connect, terms, client_id)
-        )
+        items = connack_items(connect, terms, client_id)
+        if self._proving is not None:
+            items += self._proving.end()
+        self._connection.say_welcome(session_present=found.is_present, properties=items)
         transport.write(self._connection.data_to_send())
         session.outlet = transport
         door.delivery.resume(session)

@@ -13,8 +13,9 @@ class State(IntEnum):
 
     NEW = 0  # its CONNECT is waited for
     LOGIN = 1  # it said who it is; nothing more is taken until the handler lets it in
-    OPEN = 2
-    OVER = 3  # nothing more is taken
+    PROVING = 2  # it is to say more to prove who it is, by AUTH; nothing else is taken
+    OPEN = 3
+    OVER = 4  # nothing more is taken
 
 
 class Step(IntEnum):
@@ -25,6 +26,8 @@ class Step(IntEnum):
     PACKET = 2  # any other
     ACCEPT = 3
     STOP = 4
+    ASK = 5  # for more of an enhanced authentication
+    AUTH = 6
 
 
 class Fault(NamedTuple):
@@ -35,6 +38,7 @@ class Fault(NamedTuple):
 
 
 _TOO_EARLY = Fault("MQTT-3.1.0-1", "the first packet is no CONNECT")
+_TWICE = Fault("MQTT-3.1.0-2", "a second CONNECT")
 
 # A step that is not listed cannot happen: in LOGIN and OVER no packet is read.
 TRANSITIONS: dict[State, dict[Step, State | Fault]] = {
@@ -42,16 +46,26 @@ TRANSITIONS: dict[State, dict[Step, State | Fault]] = {
         Step.CONNECT: State.LOGIN,
         Step.DISCONNECT: _TOO_EARLY,
         Step.PACKET: _TOO_EARLY,
+        Step.AUTH: _TOO_EARLY,
         Step.STOP: State.OVER,
     },
     State.LOGIN: {
         Step.ACCEPT: State.OPEN,
+        Step.ASK: State.PROVING,
+        Step.STOP: State.OVER,
+    },
+    State.PROVING: {
+        Step.CONNECT: _TWICE,
+        Step.DISCONNECT: State.OVER,
+        Step.PACKET: Fault("MQTT-3.1.2-30", "a packet before the authentication is done"),
+        Step.AUTH: State.LOGIN,
         Step.STOP: State.OVER,
     },
     State.OPEN: {
-        Step.CONNECT: Fault("MQTT-3.1.0-2", "a second CONNECT"),
+        Step.CONNECT: _TWICE,
         Step.DISCONNECT: State.OVER,
         Step.PACKET: State.OPEN,
+        Step.AUTH: State.OPEN,
         Step.STOP: State.OVER,
     },
     State.OVER: {

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from gateway.mqtt.connection import TOPIC_ALIAS_MAX
 from gateway.mqtt.packets import LEVEL_5, Connect
 from gateway.mqtt.properties import Property, Value
-from gateway.mqtt.session import NEVER
+from gateway.mqtt.session import NEVER, Session
+from gateway.mqtt.topic_aliases import TopicAliases
 from gateway.settings import MqttSettings
 
 RECEIVE_MAX = 4_096  # messages at QoS 1 and 2 that a client of MQTT 5 may have on their way
@@ -45,6 +46,14 @@ def make_terms(connect: Connect, settings: MqttSettings) -> Terms:
         settings.packet_bytes_max,
         properties.number(Property.TOPIC_ALIAS_MAX, 0),
     )
+
+
+def apply_terms(terms: Terms, session: Session, level: int, inflight_max: int) -> None:
+    """Let a session be written to as its new connection wants it."""
+    session.level = level
+    session.packet_bytes_max = terms.packet_bytes_max
+    session.aliases = TopicAliases(terms.alias_max) if terms.alias_max else None
+    session.set_receive_max(terms.receive_max, inflight_max)
 
 
 def connack_items(connect: Connect, terms: Terms, client_id: bytes) -> list[tuple[Property, Value]]:

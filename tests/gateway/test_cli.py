@@ -324,6 +324,10 @@ def test_small_commands():
     assert _call("--version").stdout == f"lmq-gateway {VERSION}\n"
     assert _call("config", "doc").stdout == settings_page()
     assert check_password(b"secret", _call("hash-password", "--password", "secret").stdout.strip())
+    kept = _call("hash-password", "--password", "secret", "--scram", "--rounds", "5000").stdout.strip()
+    assert kept.startswith("scram-sha-256$5000$")
+    assert check_password(b"secret", kept)
+    assert not check_password(b"Secret", kept)
 
 
 @pytest.mark.slow

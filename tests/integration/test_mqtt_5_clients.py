@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import queue
+import shutil
+import socket
+import subprocess
 
 import paho.mqtt.client as paho
 import pytest
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from gateway.auth.users import hash_for_scram
+from tests.support import mqtt
 from tests.support.gateway import GatewayProcess
+from tests.support.mqtt_5 import P, connack_of, encoded
+from tests.support.scram import ScramClient
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +25,10 @@ WAIT_S = 15
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory):
-    with GatewayProcess(tmp_path_factory.mktemp("mqtt5")) as running:
+    folder = tmp_path_factory.mktemp("mqtt5")
+    config = folder / "lmq.toml"
+    config.write_text(f'[auth.users.alice]\npassword_hash = "{hash_for_scram("secret", 4_096)}"\n')
+    with GatewayProcess(folder / "data", "--config", str(config)) as running:
         yield running
         assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
 
@@ -45,3 +55,44 @@ def test_paho_goes_by_the_aliases_it_is_given(gateway):
     assert len(known) == 2
     client.disconnect()
     client.loop_stop()
+
+
+def receive(sock):
+    """Return one packet."""
+    head = sock.recv(2, socket.MSG_WAITALL)
+    assert head[1] < 0x80
+    return head + sock.recv(head[1], socket.MSG_WAITALL)
+
+
+def prove(gateway, client):
+    """Go through SCRAM-SHA-256 by AUTH packets on a socket; return the answer to the proof."""
+    method = (P.AUTH_METHOD, b"SCRAM-SHA-256")
+    with socket.create_connection(gateway.address("mqtt"), timeout=WAIT_S) as sock:
+        sock.sendall(mqtt.connect_5(b"scram", properties=encoded(method, (P.AUTH_DATA, client.first))))
+        asked = receive(sock)
+        assert asked[0] == 0xF0
+        data = asked[asked.index(b"r=") :]
+        proof = (P.AUTH_DATA, client.final(data))
+        sock.sendall(mqtt.packet(0xF0, b"\x18" + encoded(method, proof)))
+        return connack_of(receive(sock)), data
+
+
+def test_scram_over_a_socket_and_after_a_restart(gateway):
+    client = ScramClient()
+    (_, code, found), _ = prove(gateway, client)
+    assert code == 0
+    assert client.is_server(found.texts[P.AUTH_DATA])
+    (_, code, _), before = prove(gateway, ScramClient("nobody"))
+    assert code == 0x87
+    gateway.kill()
+    gateway.start()
+    _, after = prove(gateway, ScramClient("nobody"))
+    assert before.split(b",")[1:] == after.split(b",")[1:]  # the salt of no user is always the same
+
+
+@pytest.mark.skipif(shutil.which("mosquitto_pub") is None, reason="mosquitto's tools are not installed")
+def test_plain_login_of_a_user_with_keys_for_scram(gateway):
+    mosquitto = ["mosquitto_pub", "-h", "127.0.0.1", "-p", str(gateway.port("mqtt")), "-V", "5", "-u", "alice"]
+    for password, code in (("secret", 0), ("wrong", 134)):
+        done = subprocess.run([*mosquitto, "-P", password, "-t", "t", "-n"], check=False, timeout=WAIT_S)
+        assert done.returncode == code

@@ -5,8 +5,10 @@ import pytest
 from gateway.auth import users
 from gateway.auth.authenticator import PASSWORD_BYTES_MAX, Authenticator, Credentials, Identity, Refusal, is_loopback
 from gateway.auth.password_checks import REST_MS_MAX
+from gateway.auth.users import hash_for_scram
 from gateway.settings import AuthSettings, SettingsError
 from tests.support.logins import HandClock, HandWork, quick_hash
+from tests.support.scram import ScramClient
 
 HERE = "127.0.0.1:40000"
 FAR = "192.0.2.7:40000"
@@ -330,3 +332,47 @@ def test_a_certificate_of_nobody_lets_nobody_in_even_where_anonymous_clients_com
     site = Site(users={"alice": {"password_hash": kept}}, mqtt_anonymous=True)
     assert certified(site, "mallory") is Refusal.STRANGER
     assert certified(site, "guest", "amqp", "guest", b"guest") is Refusal.STRANGER
+
+
+# SCRAM
+
+
+def scram(site, user, password="secret", **change):
+    """Return who is let in by a proof, and what the user's client was asked for."""
+    client, exchange = ScramClient(user, password), site.auth.begin_scram()
+    asked = exchange.answer_first(client.first)
+    exchange.take_final(client.final(asked))
+    if change:
+        settings = AuthSettings.model_validate(change)
+        site.auth.reload(settings, site.auth.make_users(settings, {}))
+    answers = []
+    site.auth.check_scram(exchange, FAR, lambda answer, _: answers.append(answer))
+    return answers[0], asked.split(b",")[1:]
+
+
+def test_user_with_keys_for_scram_comes_in_by_a_proof_and_others_do_not(kept):
+    keys = hash_for_scram("secret", 4_096)
+    site = Site(users={"alice": {"password_hash": keys}, "old": {"password_hash": kept}})
+    assert scram(site, "alice")[0].user == "alice"
+    assert scram(site, "alice", "wrong")[0] is Refusal.WRONG
+    assert scram(site, "old")[0] is Refusal.WRONG
+    assert scram(site, "nobody")[0] is Refusal.WRONG
+    others = hash_for_scram("secret", 4_096)
+    assert scram(site, "alice", users={"alice": {"password_hash": others}})[0] is Refusal.WRONG
+    assert scram(site, "alice")[0].user == "alice"
+    assert scram(site, "alice", users={})[0] is Refusal.WRONG
+
+
+def test_salt_of_an_unknown_name_is_the_same_after_a_restart():
+    table = {}
+
+    class Table:
+        get, put = table.get, table.__setitem__
+
+    asked = []
+    for _ in range(2):
+        site = Site()
+        site.auth.keep_secret(Table)
+        asked.append(scram(site, "nobody")[1])
+    assert asked[0] == asked[1]
+    assert asked[0] != scram(Site(), "nobody")[1]

@@ -222,3 +222,13 @@ def test_fault_in_what_follows_a_login_stops_no_other(site, caplog):
 )
 def test_what_counts_as_one_address(host, same, other):
     assert pack_network(host) == pack_network(same) != pack_network(other)
+
+
+def test_answer_without_a_digest_is_not_remembered(site):
+    answers = []
+    for _ in range(2):
+        site.checks.add("10.0.0.1", b"n", b"", lambda: True, answers.append)
+        site.work.finish_all()
+    assert answers == [True, True]
+    assert site.work.count == 2
+    assert len(site.checks.right) == 0

@@ -50,6 +50,9 @@ def test_pbkdf2_of_another_tool_is_taken():
         "scrypt$65536$1$1$c2FsdA==$c2FsdA==",
         "scrypt$16384$8$1$c2FsdA==$c2FsdA==$c2FsdA==",
         "pbkdf2-sha256$-1$c2FsdA==$c2FsdA==",
+        "scram-sha-256$4096$c2FsdA==$c2FsdA==",
+        "scram-sha-256$4095$c2FsdA==$" + "A" * 84 + "AA==",
+        "scram-sha-256$10000001$c2FsdA==$" + "A" * 84 + "AA==",
         "pbkdf2-sha256$10000001$c2FsdA==$c2FsdA==",
     ],
 )
