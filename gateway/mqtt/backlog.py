@@ -10,7 +10,7 @@ from core.broker import Broker
 from core.lmq.retained import RetainedMessages, filter_matches
 from core.message import StoredBatch
 from gateway.mqtt.catch_up import CatchUp
-from gateway.mqtt.session import GONE, NO_SLOT, Session, Subscription
+from gateway.mqtt.session import GONE, NO_SLOT, RETAINED_SOURCE, Session, Subscription
 from gateway.mqtt.topics import plain_filter
 
 GATHERED_MAX = 8  # matches that a walk looks at where it would give a message, which costs as much
@@ -109,6 +109,14 @@ def read_owed(broker: Broker, physical_offset: int, topic_filter: bytes, one: St
         return False
     topic = bytes(one.buf[one.topic_start[0] : one.topic_end[0]])
     return filter_matches(plain_filter(topic_filter), topic)
+
+
+def enter_retained(session: Session, window_max: int, catch_up: CatchUp | None, offset: int, state: int) -> None:
+    """Enter a retained message that is sent into the window of a session."""
+    number = session.open_window(window_max).push_one(RETAINED_SOURCE, offset, state)
+    if catch_up is not None:
+        session.retained_inflight = session.retained_inflight or {}
+        session.retained_inflight[number] = catch_up
 
 
 class Backlog:

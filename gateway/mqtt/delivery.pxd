@@ -9,6 +9,7 @@ from gateway.mqtt.session cimport Session, Subscription
 
 
 cdef class Delivery(Desk):
+    cdef public object on_replay_over
     cdef public object catch_ups
     cdef public long long now_ms
     cdef StoredBatch _one

@@ -6,12 +6,13 @@ Work of one turn is bounded: a session with more to read is run again in the nex
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable
 from itertools import takewhile
 
 from core.broker import Broker
 from core.message import AWAY, FLAG_QOS_MASK, StoredBatch
 from gateway.auth.permissions import Permissions
-from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, make_walk, read_owed
+from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, enter_retained, make_walk, read_owed
 from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.columns import RunColumns
 from gateway.mqtt.exact import ExactJournal
@@ -19,13 +20,14 @@ from gateway.mqtt.feeds import READ_BYTES_MAX, Desk, FilterFeed, Limits, PlacesL
 from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ID_COUNT, ONCE_SENT, InflightWindow
 from gateway.mqtt.packets import LEVEL_5, RETAIN_AS_PUBLISHED
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, Form
-from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, RETAINED_SOURCE, SHARED, Session, Subscription
+from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, SHARED, Session, Subscription
 from gateway.mqtt.sieve import fits, has_own_form, keep_wanted, make_form, unacked_denied
 
 TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
 TURN_RUNS_MAX = 256
 STARTED_AT_ONCE = 64  # subscriptions of a session that comes back
 RETAINED_RUN_MAX = 64  # retained messages that one session is sent before others have their turn
+SCAN_COST = TURN_BYTES_MAX // 2  # of a batch of a replay: most of it may be for others, and is looked at all the same
 _ALL = 2**62  # above any queue offset
 _EXACT = 2
 
@@ -41,6 +43,7 @@ class Delivery(Desk):
         self.now_ms = 0  # when the turn under way is
         self._one = StoredBatch(1)
         self._feeds: dict[int, FilterFeed] = {}
+        self.on_replay_over: Callable[[Subscription], None] = lambda _: None
         self._waiting: deque[Subscription | Backlog] = deque()
         self._backlogs: dict[Session, Backlog] = {}
 
@@ -50,7 +53,7 @@ class Delivery(Desk):
         """Send to a session that got an outlet: first what it has not acknowledged, then all else."""
         for subscription in session.subscriptions.values():
             subscription.is_solo = has_own_form(subscription)
-            if not subscription.qos:  # at most once: nothing from before
+            if not subscription.qos and not subscription.is_replay:  # at most once: nothing from before
                 subscription.position = self.broker.max_offset(subscription.queue_ref)
         window = session.window
         if window is not None and window.tail < window.head:
@@ -253,7 +256,14 @@ class Delivery(Desk):
                 if too_large:
                     self.metrics.drop("too_large_for_subscriber", too_large)
         sent = self._send_batch(subscription) if batch.count else 0
-        if not feed.place(subscription):
+        is_behind = not feed.place(subscription)
+        if subscription.is_replay:
+            sent += SCAN_COST
+            if subscription.floor_slot != NO_SLOT:
+                keep_places(self, subscription, subscription.position)
+            if not is_behind:
+                self.on_replay_over(subscription)
+        if is_behind:
             self.want(subscription)
         return sent
 
@@ -404,12 +414,5 @@ class Delivery(Desk):
             return 0
         if is_numbered:
             is_exact = walk.qos == _EXACT and self._one.flag[0] & FLAG_QOS_MASK == _EXACT
-            self.enter_retained(session, catch_up, offset, EXACT_SENT if is_exact else ONCE_SENT)
+            enter_retained(session, self.inflight_max, catch_up, offset, EXACT_SENT if is_exact else ONCE_SENT)
         return self._write(session, data, self._one)
-
-    def enter_retained(self, session: Session, catch_up: CatchUp | None, offset: int, state: int) -> None:
-        """Enter a retained message that is sent into the window of a session."""
-        number = session.open_window(self.inflight_max).push_one(RETAINED_SOURCE, offset, state)
-        if catch_up is not None:
-            session.retained_inflight = session.retained_inflight or {}
-            session.retained_inflight[number] = catch_up

@@ -50,7 +50,13 @@ class MqttDoor(MqttServices, Door):
 
     def start(self, now_ms: int) -> None:
         """Bring back durable sessions, and publish the wills of connections that a killed process left."""
-        self.sessions.load(self.subscribing.open_queue, self.broker.max_offset, self.broker.written_until, now_ms)
+        self.sessions.load(
+            self.subscribing.open_queue,
+            self.broker.max_offset,
+            self.broker.written_until,
+            now_ms,
+            self.subscribing.history.open_queue,
+        )
         for session in self.sessions:
             for subscription in session.subscriptions.values():
                 if is_shared(subscription.topic_filter):

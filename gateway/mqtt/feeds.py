@@ -251,7 +251,7 @@ class FilterFeed(Reader):
         """Remember that one who is BEHIND is at QoS 0, or that it is not any more."""
         if subscription in self._slow:
             self._slow.remove(subscription)
-        if not subscription.qos:
+        if not subscription.qos and not subscription.is_replay:
             self._slow.append(subscription)
             self._slowest = _NOT_KNOWN
 

@@ -148,7 +148,7 @@ class MqttHandler(Conversation):
         if isinstance(event, Connect):
             self._connect(event, now_ms)
         elif isinstance(event, Subscribe):
-            self._subscribe(event)
+            self._subscribe(event, now_ms)
         elif isinstance(event, Unsubscribe):
             self._unsubscribe(event)
         elif isinstance(event, Disconnect):
@@ -309,10 +309,10 @@ class MqttHandler(Conversation):
         self._leave(now_ms)
         self._hang_up(f"refused: {why}")
 
-    def _subscribe(self, packet: Subscribe) -> None:
+    def _subscribe(self, packet: Subscribe, now_ms: int) -> None:
         assert self.session is not None
         assert self._may is not None
-        self._steps = self._door.subscribing.subscribe(self.session, packet, self._may, self._note_subscribed)
+        self._steps = self._door.subscribing.subscribe(self.session, packet, self._may, now_ms, self._note_subscribed)
 
     def _unsubscribe(self, packet: Unsubscribe) -> None:
         assert self.session is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import itemgetter
 
+from gateway.mqtt.backlog import enter_retained
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.exact import SentBefore
 from gateway.mqtt.inflight import EXACT_COMPLETE, ONCE_SENT
@@ -33,4 +34,4 @@ def restore_retained(session: Session, delivery: Delivery) -> None:
     """Put the retained messages that were in flight into the window of a session, after all else."""
     owed = [(offset, one) for one in (session.catch_ups or {}).values() for offset in one.in_flight]
     for offset, catch_up in sorted(owed, key=itemgetter(0)):
-        delivery.enter_retained(session, catch_up, offset, ONCE_SENT)
+        enter_retained(session, delivery.inflight_max, catch_up, offset, ONCE_SENT)

@@ -20,6 +20,7 @@ cdef class Subscription:
     cdef public Py_ssize_t abreast_at
     cdef public bint is_queued
     cdef public bint is_blocked
+    cdef public bint is_replay
     cdef public bint is_solo
     cdef public int options
     cdef public long long identifier

@@ -56,6 +56,7 @@ class Subscription:
         "identifier",
         "is_blocked",
         "is_queued",
+        "is_replay",
         "is_solo",
         "options",
         "position",
@@ -84,6 +85,7 @@ class Subscription:
         self.abreast_at = 0  # where it stands among those abreast
         self.is_queued = False
         self.is_blocked = False  # it is among those of its session that wait
+        self.is_replay = False  # it reads what is stored, in the parent topic's queue, through its filter
         self.is_solo = False  # it is written to in a form of its own, and reads by itself
         self.options = 0  # no local, retain as published: bits as in SUBSCRIBE
         self.identifier = 0

@@ -14,9 +14,11 @@ from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.packets import Connect, Will
 from gateway.mqtt.properties import NO_PROPERTIES, OF_WILL, decode_properties, encode_properties
+from gateway.mqtt.replay import is_replay
 from gateway.mqtt.session import NEVER, NO_SLOT, Session, Subscription
 
 _SUBSCRIPTION = struct.Struct(">Bqqq")  # granted QoS, slots
+REPLAY_OVER = 0x80  # beside the options: a replay reads its filter's own queue
 _OPTIONS = struct.Struct(">BI")  # what MQTT 5 adds: options, subscription identifier
 _SESSION = struct.Struct(">qBI")  # when its connection went, 0 while it has one; version; how long it lives then
 _SESSION_VERSION = 2  # the owner's name follows
@@ -126,7 +128,12 @@ class SessionTable:
         return iter(self._sessions.values())
 
     def load(
-        self, open_queue: Callable[[bytes], int], max_offset: Callable[[int], int], log_end: int, now_ms: int
+        self,
+        open_queue: Callable[[bytes], int],
+        max_offset: Callable[[int], int],
+        log_end: int,
+        now_ms: int,
+        open_history: Callable[[], int],
     ) -> None:
         """Make the sessions that were written down.
 
@@ -135,6 +142,7 @@ class SessionTable:
             max_offset: Gives the end of a queue.
             log_end: The physical offset of the next message.
             now_ms: When this is.
+            open_history: Gives the queue that replays are read from.
         """
         for client_id, row in self._session_rows.items():
             idle_since_ms, user, expiry_s = _parse_session(row)
@@ -154,9 +162,13 @@ class SessionTable:
             else:
                 queue_ref = open_queue(topic_filter)
                 qos = _SUBSCRIPTION.unpack_from(row)[0]
+                options, identifier = (
+                    _OPTIONS.unpack_from(row, _SUBSCRIPTION.size) if len(row) > _SUBSCRIPTION.size else (0, 0)
+                )
+                replays = is_replay(topic_filter) and not options & REPLAY_OVER
+                queue_ref = open_history() if replays else queue_ref
                 made = Subscription(owner, topic_filter, qos, queue_ref, max_offset(queue_ref))
-                if len(row) > _SUBSCRIPTION.size:
-                    made.options, made.identifier = _OPTIONS.unpack_from(row, _SUBSCRIPTION.size)
+                made.is_replay, made.options, made.identifier = replays, options & ~REPLAY_OVER, identifier
                 self._load_places(made, row, log_end)
                 owner.subscriptions[topic_filter] = made
         self._catch_ups.finish_load()
@@ -250,10 +262,34 @@ class SessionTable:
             self._give_back(subscription)
         if subscription.qos and retained_until and not is_shared:
             self._begin_catch_up(subscription, retained_until)
+        self._write_subscription(subscription)
+
+    def _write_subscription(self, subscription: Subscription) -> None:
+        is_over = is_replay(subscription.topic_filter) and not subscription.is_replay
         row = _SUBSCRIPTION.pack(
             subscription.qos, subscription.floor_slot, subscription.sent_slot, subscription.retained_slot
-        ) + _OPTIONS.pack(subscription.options, subscription.identifier)
-        self._subscription_rows.put(b"%b\x00%b" % (session.client_id, subscription.topic_filter), row)
+        ) + _OPTIONS.pack(subscription.options | (REPLAY_OVER if is_over else 0), subscription.identifier)
+        self._subscription_rows.put(b"%b\x00%b" % (subscription.session.client_id, subscription.topic_filter), row)
+
+    def note_place(self, subscription: Subscription) -> None:
+        """Write down where a durable subscription begins, which was not known when it was kept."""
+        if subscription.floor_slot != NO_SLOT:
+            self._places.set(subscription.floor_slot, subscription.position)
+            self._places.set(subscription.sent_slot, subscription.position)
+
+    def keep_moved(self, subscription: Subscription) -> None:
+        """Write down that a durable subscription stands in another queue, at its position.
+
+        Its new place gets new slots: a process that is killed before that is durable goes on from the old ones.
+        """
+        if not subscription.session.is_persistent:
+            return
+        if subscription.floor_slot != NO_SLOT:
+            old = (subscription.floor_slot, subscription.sent_slot)
+            subscription.floor_slot = self._places.acquire(subscription.position)
+            subscription.sent_slot = self._places.acquire(subscription.position)
+            self._when_kept(partial(self._release, old))
+        self._write_subscription(subscription)
 
     def _begin_catch_up(self, subscription: Subscription, retained_until: int) -> None:
         session = subscription.session
@@ -298,7 +334,7 @@ class SessionTable:
         for session in list(self._sessions.values()):
             if session.is_persistent and self._sessions.get(session.client_id) is session:
                 for subscription in list(session.subscriptions.values()):
-                    if subscription.floor_slot != NO_SLOT:
+                    if subscription.floor_slot != NO_SLOT and not subscription.is_replay:
                         yield subscription.queue_ref, self._places.get(subscription.floor_slot)
 
     def keep_will(self, stored: StoredWill) -> None:

@@ -13,6 +13,7 @@ from gateway.mqtt.packets import LEVEL_5, NO_LOCAL, RETAIN_AS_PUBLISHED
 from gateway.mqtt.properties import write_varint
 from gateway.mqtt.publish_encoder import Form
 from gateway.mqtt.publish_properties import BlockWriter
+from gateway.mqtt.replay import is_of
 from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.topics import plain_filter
 
@@ -25,6 +26,9 @@ def keep_wanted(batch: StoredBatch, subscription: Subscription) -> int:
     Returns:
         How many were too large for the client.
     """
+    if subscription.is_replay:
+        topic_filter = plain_filter(subscription.topic_filter)
+        _keep(batch, lambda i: is_of(batch, i, topic_filter))
     done = subscription.done_before
     if done:
         _keep(batch, lambda i: batch.queue_offset[i] not in done)
@@ -40,7 +44,8 @@ def has_own_form(subscription: Subscription) -> bool:
     """Return whether a subscription is written to in a form that it shares with no other."""
     session = subscription.session
     has_options = subscription.options & (NO_LOCAL | RETAIN_AS_PUBLISHED)
-    return bool(has_options or session.packet_bytes_max or subscription.identifier or session.aliases is not None)
+    is_other = subscription.is_replay or has_options or subscription.identifier
+    return bool(is_other or session.packet_bytes_max or session.aliases is not None)
 
 
 def make_form(subscription: Subscription, now_ms: int) -> Form:

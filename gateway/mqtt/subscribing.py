@@ -27,11 +27,12 @@ from gateway.mqtt.packets import (
     Unsubscribe,
 )
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
+from gateway.mqtt.replay import History, is_replay, is_settled, parse_start
 from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.sharing import Sharing
 from gateway.mqtt.sieve import has_own_form
-from gateway.mqtt.topics import is_shared, plain_filter
+from gateway.mqtt.topics import is_shared, plain_filter, split_replay
 from gateway.net.protocol import Transport
 
 GRANTED_QOS_MAX = 2
@@ -76,6 +77,9 @@ class Subscribing:
         self.chores = Chores(broker)
         self.sharing = Sharing(delivery)
         self.exclusive = Exclusive()
+        self.history = History(broker)
+        self.history.on_found = self._begin
+        delivery.on_replay_over = self._go_live
         self._broker = broker
         self._sessions = sessions
         self._delivery = delivery
@@ -96,7 +100,7 @@ class Subscribing:
         return queue_ref
 
     def subscribe(
-        self, session: Session, packet: Subscribe, may: Permissions, then: Callable[[int, Granted], None]
+        self, session: Session, packet: Subscribe, may: Permissions, now_ms: int, then: Callable[[int, Granted], None]
     ) -> Iterator[None]:
         """Make or change subscriptions, to be started by `start`; at the end call `then` with the packet's identifier.
 
@@ -107,30 +111,33 @@ class Subscribing:
             filters.append(wanted)
             yield
         granted = []
-        for topic_filter, options in filters:
-            granted.append(self._subscribe(session, topic_filter, options, packet.identifier, may))
+        for wanted in filters:
+            granted.append(self._subscribe(session, wanted, packet.identifier, may, now_ms))
             yield
         then(packet.packet_id, granted)
 
     def _subscribe(
-        self, session: Session, topic_filter: bytes, options: int, identifier: int, may: Permissions
+        self, session: Session, wanted: tuple[bytes, int], identifier: int, may: Permissions, now_ms: int
     ) -> GrantedFilter:
+        topic_filter, options = wanted
         found = session.subscriptions.get(topic_filter)
-        refused = self._why_not(session, topic_filter, may, is_new=found is None)
+        refused = self._why_not(session, topic_filter, may, now_ms, is_new=found is None)
         granted = min(options & QOS_MASK, GRANTED_QOS_MAX)
         handling = options & HANDLING_MASK
         shares = is_shared(topic_filter)
-        wants_retained = not shares and (handling == 0 or (handling == HANDLING_NEW and found is None))
+        wants_retained = (
+            not shares
+            and not is_replay(topic_filter)
+            and (handling == 0 or (handling == HANDLING_NEW and found is None))
+        )
         if shares:
             granted = min(granted, SHARED_QOS_MAX)
         if refused is None and found is None:
             try:
-                queue_ref = self.open_queue(topic_filter)
+                found = self._make(session, topic_filter, granted, now_ms)
             except QueueLimitError:
                 refused = ReasonCode.QUOTA_EXCEEDED
             else:
-                position = self._broker.max_offset(queue_ref)
-                found = Subscription(session, topic_filter, granted, queue_ref, position)
                 session.subscriptions[topic_filter] = found
                 if shares:
                     self.sharing.join(found)
@@ -142,10 +149,39 @@ class Subscribing:
         self._sessions.keep_subscription(found, self._delivery.position_of(found), retained_until)
         return GrantedFilter(topic_filter, granted, wants_retained)
 
-    def _why_not(self, session: Session, topic_filter: bytes, may: Permissions, *, is_new: bool) -> ReasonCode | None:
+    def _make(self, session: Session, topic_filter: bytes, qos: int, now_ms: int) -> Subscription:
+        queue_ref = self.open_queue(topic_filter)
+        if not is_replay(topic_filter):
+            return Subscription(session, topic_filter, qos, queue_ref, self._broker.max_offset(queue_ref))
+        return self.history.make(session, topic_filter, qos, now_ms)
+
+    def _begin(self, subscription: Subscription) -> None:
+        """Begin a replay whose start was looked for."""
+        session = subscription.session
+        if session.subscriptions.get(subscription.topic_filter) is subscription and session.outlet is not None:
+            self._sessions.note_place(subscription)
+            self._delivery.start(subscription)
+
+    def _go_live(self, subscription: Subscription) -> None:
+        """Let a replay that was sent all that is stored go on in its filter's own queue, if nothing is in flight."""
+        if not is_settled(subscription):
+            return
+        self._delivery.stop(subscription)
+        subscription.is_replay = False
+        subscription.queue_ref = self._broker.open_queue(mqtt_queue_name(plain_filter(subscription.topic_filter)))
+        subscription.position = self._broker.max_offset(subscription.queue_ref)
+        subscription.dup_until = 0
+        subscription.is_solo = has_own_form(subscription)
+        self._sessions.keep_moved(subscription)
+        self._delivery.start(subscription)
+
+    def _why_not(
+        self, session: Session, topic_filter: bytes, may: Permissions, now_ms: int, *, is_new: bool
+    ) -> ReasonCode | None:
         """Return why a filter is refused, None where it is not."""
         plain = plain_filter(topic_filter)
-        if not plain:
+        is_start = is_new and is_replay(topic_filter)
+        if not plain or (is_start and parse_start(split_replay(topic_filter)[0], now_ms) is None):
             return ReasonCode.TOPIC_FILTER_INVALID
         if not may.may_subscribe(plain):
             return ReasonCode.NOT_AUTHORIZED
@@ -174,7 +210,8 @@ class Subscribing:
             if outlet is None or session.outlet is not outlet:
                 return  # its connection is gone, and begins with all of them if it comes back
             if code < SUBSCRIBE_FAILURE and subscription is not None:
-                self._delivery.start(subscription)
+                if not self.history.is_sought(subscription):
+                    self._delivery.start(subscription)
                 if wants_retained:
                     self._delivery.send_retained(subscription, code)
             yield

@@ -16,8 +16,9 @@ LEVEL_COUNT_MAX = 200  # deeper ones are an attack on the trie
 SHARED_PREFIX = b"$share/"
 QUEUE_PREFIX = b"$queue/"  # the old form of a shared subscription, of one group that has no name
 EXCLUSIVE_PREFIX = b"$exclusive/"
+REPLAY_PREFIX = b"$replay/"
 _QUEUE_GROUP = b"$queue"
-_FORMS = (SHARED_PREFIX, QUEUE_PREFIX, EXCLUSIVE_PREFIX)
+_FORMS = (SHARED_PREFIX, QUEUE_PREFIX, EXCLUSIVE_PREFIX, REPLAY_PREFIX)
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -74,6 +75,12 @@ def is_shared(topic_filter: bytes) -> bool:
     return topic_filter.startswith((SHARED_PREFIX, QUEUE_PREFIX))
 
 
+def split_replay(topic_filter: bytes) -> tuple[bytes, bytes]:
+    """Return start and filter of a replay."""
+    start, _, plain = topic_filter[len(REPLAY_PREFIX) :].partition(b"/")
+    return start, plain
+
+
 def plain_filter(topic_filter: bytes) -> bytes:
     """Return what topics are matched with: the filter without what says how it is subscribed to.
 
@@ -83,6 +90,8 @@ def plain_filter(topic_filter: bytes) -> bytes:
         plain = topic_filter[len(EXCLUSIVE_PREFIX) :]
     elif is_shared(topic_filter):
         _, plain = split_share(topic_filter)
+    elif topic_filter.startswith(REPLAY_PREFIX):
+        _, plain = split_replay(topic_filter)
     else:
         return topic_filter
     return b"" if plain.startswith(_FORMS) else plain
@@ -104,6 +113,8 @@ def check_topic_filter(topic_filter: bytes) -> None:
     _check_name(topic_filter, "MQTT-3.8.3-1", ReasonCode.TOPIC_FILTER_INVALID)
     if topic_filter.startswith(SHARED_PREFIX):
         _check_share(topic_filter)
+    if topic_filter.startswith(REPLAY_PREFIX):
+        _, topic_filter = split_replay(topic_filter)  # the start may have a time zone, and so a +
     if b"#" in topic_filter and (
         topic_filter.index(b"#") != len(topic_filter) - 1 or (topic_filter != b"#" and topic_filter[-2:] != b"/#")
     ):

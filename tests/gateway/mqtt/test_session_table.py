@@ -29,7 +29,7 @@ class Disk:
             self.table, self.places, self.catch_ups, ExactJournal(MemoryJournal()), self.waiting.append
         )
         self.places.lose_owners()
-        table.load(len, lambda queue_ref: (ends or {}).get(queue_ref, 100), 1_000, now_ms)
+        table.load(len, lambda queue_ref: (ends or {}).get(queue_ref, 100), 1_000, now_ms, lambda: 0)
         return table
 
     def become_durable(self):

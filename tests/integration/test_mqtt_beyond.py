@@ -1,0 +1,87 @@
+"""What is beyond the standard, as outside clients use it: mosquitto's tools, paho, aiomqtt, gmqtt."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+
+import aiomqtt
+import pytest
+
+from tests.support.gateway import GatewayProcess
+
+pytestmark = pytest.mark.slow
+
+WAIT_S = 15
+MOSQUITTO_SUB = shutil.which("mosquitto_sub")
+needs_mosquitto = pytest.mark.skipif(MOSQUITTO_SUB is None, reason="mosquitto's clients are not installed")
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory):
+    with GatewayProcess(tmp_path_factory.mktemp("beyond"), doors=("mqtt",), env=ONLY_MQTT) as running:
+        yield running
+        assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
+
+
+ONLY_MQTT = {
+    f"LMQ_{name}": "off" for name in ("AMQP__LISTEN", "ROCKETMQ__NAMESRV", "ROCKETMQ__BROKER", "ADMIN__LISTEN")
+}
+
+
+def mosquitto_sub(gateway, *options):
+    host, port = gateway.address("mqtt")
+    command = [MOSQUITTO_SUB, "-h", host, "-p", str(port), "-W", str(WAIT_S), *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=2 * WAIT_S, check=False)
+
+
+def client(gateway, **options):
+    host, port = gateway.address("mqtt")
+    return aiomqtt.Client(host, port, timeout=WAIT_S, **options)
+
+
+@needs_mosquitto
+@pytest.mark.parametrize("version", ["311", "5"])
+@pytest.mark.asyncio
+async def test_replay_gives_stored_messages_to_mosquitto_and_then_live_ones(gateway, version):
+    topic = f"replay/{version}"
+    async with client(gateway) as publisher:
+        for i in range(5):
+            await publisher.publish(f"{topic}/{i}", str(i), qos=1)
+        options = ("-V", version, "-q", "1", "-v", "-C", "7", "-t", f"$replay/-1h/{topic}/#")
+        waiting = asyncio.create_task(asyncio.to_thread(mosquitto_sub, gateway, *options))
+        i = 5
+        while not waiting.done():  # it ends with the seventh, however late it subscribed
+            await publisher.publish(f"{topic}/{i}", str(i), qos=1)
+            i += 1
+            await asyncio.sleep(0.05)
+        done = await waiting
+    assert done.stdout.split("\n") == [f"{topic}/{i} {i}" for i in range(7)] + [""], done.stderr
+
+
+@needs_mosquitto
+def test_mosquitto_is_told_of_a_replay_that_cannot_be(gateway):
+    done = mosquitto_sub(gateway, "-V", "5", "-t", "$replay/never/t")
+    assert "denied" in done.stderr
+
+
+@pytest.mark.asyncio
+async def test_exclusive_and_queue_subscriptions_with_aiomqtt(gateway):
+    async with client(gateway, protocol=aiomqtt.ProtocolVersion.V5) as first, client(gateway) as second:
+        await first.subscribe("$exclusive/one/t")
+        async with client(gateway, protocol=aiomqtt.ProtocolVersion.V5) as late:
+            (code,) = await late.subscribe("$exclusive/one/t")
+            assert code.value == 0x97
+        await first.subscribe("$queue/work/#", qos=1)
+        await second.subscribe("$queue/work/#", qos=1)
+        for i in range(4):
+            await second.publish(f"work/{i}", str(i), qos=1)
+        await second.publish("one/t", "end", qos=1)
+        got = []
+        async with asyncio.timeout(WAIT_S):
+            async for message in first.messages:
+                if str(message.topic) == "one/t":
+                    break
+                got.append(message.payload)
+        assert len(got) == 2
