@@ -12,6 +12,7 @@ cdef int _FLAG_MARK
 cdef int _FLAG_MARK_MASK
 cdef int _FLAG_QOS_MASK
 cdef int _FLAG_RETAIN
+cdef int _FLAG_EXPIRES
 cdef int _BARE_MASK
 cdef int _BARE
 cdef int _LEVEL_5
@@ -43,6 +44,8 @@ cdef class PublishEncoder:
     cdef Py_ssize_t _count
     cdef int _granted_qos
     cdef int _level
+    cdef long long _now_ms
+    cdef bint _expires
     cdef BlockWriter _blocks
     cdef object _block
     cdef bytes _data
@@ -52,7 +55,7 @@ cdef class PublishEncoder:
         self, StoredBatch batch, int granted_qos, int first_id, long long dup_until=*, int retain=*, Form form=*
     )
 
-    cdef bint _holds(self, StoredBatch batch, int granted_qos, int level) except -1
+    cdef bint _holds(self, StoredBatch batch, int granted_qos, Form form) except -1
 
     cpdef bytes renumber(self, int first_id)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 
 from core import octets
-from core.message import FLAG_BARE, FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, FLAG_RETAIN, StoredBatch
+from core.message import FLAG_BARE, FLAG_EXPIRES, FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, FLAG_RETAIN, StoredBatch
 from gateway.mqtt.publish_properties import BlockWriter
 from gateway.mqtt.topic_aliases import TopicAliases
 
@@ -16,6 +16,7 @@ _FLAG_MARK = FLAG_MARK
 _FLAG_MARK_MASK = FLAG_MARK_MASK
 _FLAG_QOS_MASK = FLAG_QOS_MASK
 _FLAG_RETAIN = FLAG_RETAIN
+_FLAG_EXPIRES = FLAG_EXPIRES
 _BARE_MASK = FLAG_MARK_MASK | FLAG_BARE
 _BARE = FLAG_MARK | FLAG_BARE
 _LEVEL_5 = 5
@@ -77,6 +78,8 @@ class PublishEncoder:
         self._count = 0
         self._granted_qos = 0
         self._level = 0
+        self._now_ms = 0  # what their expiry was counted down to, where they have one
+        self._expires = False
         self._blocks = BlockWriter()
         self._block = bytearray(256)
         self._data = b""  # the packets, where they have no identifiers
@@ -102,9 +105,10 @@ class PublishEncoder:
             form: How the subscriber is written to.
         """
         is_first = dup_until == 0 and retain == 0 and form.is_common
-        if is_first and self._holds(batch, granted_qos, form.level):
+        if is_first and self._holds(batch, granted_qos, form):
             return self.renumber(first_id) if self.id_count else self._data
         size = self._measure(batch, granted_qos)
+        self._expires = False
         if form.level == _LEVEL_5:
             size += self._measure_blocks(batch, is_bare=form.identifier == 0 and form.aliases is None)
         if size > len(self._out):
@@ -117,13 +121,14 @@ class PublishEncoder:
         self._count = batch.count
         self._granted_qos = granted_qos
         self._level = form.level
+        self._now_ms = form.now_ms
         return data
 
-    def _holds(self, batch: StoredBatch, granted_qos: int, level: int) -> bool:
+    def _holds(self, batch: StoredBatch, granted_qos: int, form: Form) -> bool:
         """Return whether the last result was of the messages of `batch`, none of them sent again."""
         if self._of is not batch or self._fill_number != batch.fill_number:
             return False
-        if (self._level == _LEVEL_5) != (level == _LEVEL_5):
+        if (self._level == _LEVEL_5) != (form.level == _LEVEL_5) or (self._expires and self._now_ms != form.now_ms):
             return False
         return self._count == batch.count and self._granted_qos == granted_qos
 
@@ -152,6 +157,8 @@ class PublishEncoder:
             if batch.flag[i] & _BARE_MASK == _BARE and is_bare:
                 size += 1 + _LENGTH_BYTES_MAX
                 continue
+            if batch.flag[i] & _FLAG_EXPIRES:
+                self._expires = True
             bytes_max = self._blocks.block_bytes_max(batch.properties_end[i] - batch.properties_start[i])
             size += bytes_max + 2 * _LENGTH_BYTES_MAX
             if bytes_max > largest:
