@@ -29,6 +29,7 @@ cdef class MqttConnection:
     cdef long long _last_data_ms
     cdef bint _is_held
     cdef bint _was_let_in
+    cdef Py_ssize_t _told_bytes_max
     cdef bytes _late
     cdef bytearray _out
 
@@ -45,7 +46,7 @@ cdef class MqttConnection:
     @cython.locals(reader=PacketReader)
     cdef _take_packet(self, int found)
 
-    cpdef accept(self, long long now_ms, long long keep_alive_s=*)
+    cpdef accept(self, long long now_ms, long long keep_alive_s=*, Py_ssize_t told_bytes_max=*)
 
     cpdef stop(self)
 

@@ -43,6 +43,7 @@ _NEVER = -1
 TOPIC_ALIAS_MAX = 32  # that a client may use: topics of 16 KiB are half a megabyte then
 REASON_BYTES_MAX = 256  # of the text that a DISCONNECT gives
 AUTH_BYTES_MAX = 8_192  # of a packet while who it is is being proved
+DISCONNECT_BYTES = 4  # of one that gives no text
 _STEPS = {CONNECT: Step.CONNECT, DISCONNECT: Step.DISCONNECT, AUTH: Step.AUTH}  # by packet type; any other is a PACKET
 
 
@@ -72,6 +73,7 @@ class MqttConnection:
         self._last_data_ms = 0
         self._is_held = False
         self._was_let_in = False
+        self._told_bytes_max = 0  # largest packet that the peer takes, 0 for any
         self._late = b""  # came while the login was waited for
         self._out = bytearray()
 
@@ -203,12 +205,16 @@ class MqttConnection:
 
     # What the handler says
 
-    def accept(self, now_ms: int, keep_alive_s: int = -1) -> None:
-        """The client is let in: its packets are taken, and its keep-alive, or another in its place, begins."""
+    def accept(self, now_ms: int, keep_alive_s: int = -1, told_bytes_max: int = 0) -> None:
+        """The client is let in: its packets are taken, and its keep-alive, or another in its place, begins.
+
+        It is told nothing in a packet that is larger than `told_bytes_max`, 0 for any.
+        """
         self.state = follow(self.state, Step.ACCEPT)
         if keep_alive_s >= 0:
             self._keep_alive_s = keep_alive_s
         self._was_let_in = True
+        self._told_bytes_max = told_bytes_max
         self._reader.is_old = self.level == OLD_LEVEL
         self._reader.level = self.level
         self._reader.alias_max = TOPIC_ALIAS_MAX if self.level == LEVEL_5 else 0
@@ -243,9 +249,18 @@ class MqttConnection:
         if self.state == _PROVING:
             told = ReasonCode.SERVER_UNAVAILABLE if code == ReasonCode.SERVER_SHUTTING_DOWN else code
             self._out += encode_connack(told, session_present=False, level=LEVEL_5)
-        if self.level == LEVEL_5 and self._was_let_in:
-            reason = text.encode()[:REASON_BYTES_MAX]
-            self._out += encode_disconnect(code, [(Property.REASON, reason)] if reason else ())
+        if self.level != LEVEL_5 or not self._was_let_in:
+            return
+        reason = text.encode()[:REASON_BYTES_MAX]
+        said = encode_disconnect(code, [(Property.REASON, reason)] if reason else ())
+        if self.takes(len(said)):
+            self._out += said
+        elif self.takes(DISCONNECT_BYTES):  # MQTT-3.14.2-3
+            self._out += encode_disconnect(code)
+
+    def takes(self, size: int) -> bool:
+        """Return whether the peer takes a packet of `size` bytes."""
+        return not 0 < self._told_bytes_max < size
 
     def stop(self) -> None:
         """Take nothing more from the peer and run no deadline."""

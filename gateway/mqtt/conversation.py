@@ -15,7 +15,7 @@ from gateway.auth.recheck import TURNED_OUT
 from gateway.mqtt.answers import encode_suback, encode_unsuback
 from gateway.mqtt.columns import encode_id_packets
 from gateway.mqtt.connection import MqttConnection
-from gateway.mqtt.errors import ReceiveMaximumError
+from gateway.mqtt.errors import PacketTooLargeError, ReceiveMaximumError
 from gateway.mqtt.events import AckRun, PublishRun
 from gateway.mqtt.packets import LEVEL_5, PUBREC, PUBREL
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
@@ -198,11 +198,21 @@ class Conversation(ConnectionHandler):
             denied = [name for name in failed if not self._may.may_subscribe(plain_filter(name))]
             self._note_denied("subscription", denied)
         codes = [one.code if level == LEVEL_5 else min(one.code, SUBSCRIBE_FAILURE) for one in granted]
-        self._answers.append(Answer(encode_suback(packet_id, codes, level), granted))
+        self._answers.append(Answer(self._fitting(encode_suback(packet_id, codes, level)), granted))
 
     def _note_unsubscribed(self, packet_id: int, codes: list[int]) -> None:
         assert self.session is not None
-        self._answers.append(Answer(encode_unsuback(packet_id, codes, self.session.level), []))
+        self._answers.append(Answer(self._fitting(encode_unsuback(packet_id, codes, self.session.level)), []))
+
+    def _fitting(self, answer: bytes) -> bytes:
+        """Return an answer, which the client takes.
+
+        Raises:
+            PacketTooLargeError: It is larger than the client takes, MQTT-3.1.2-24.
+        """
+        if not self._connection.takes(len(answer)):
+            raise PacketTooLargeError("MQTT-3.1.2-24", f"an answer of {len(answer)} bytes, more than the client takes")
+        return answer
 
     def _give_answers(self) -> None:
         """Answer when a durable session's changes are written down, at once for any other session."""

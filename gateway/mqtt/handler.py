@@ -24,12 +24,13 @@ from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session_table import Entering, StoredWill
 from gateway.mqtt.states import State
-from gateway.mqtt.terms import apply_terms, connack_items, make_terms
+from gateway.mqtt.terms import apply_terms, connack_items, make_terms, takes_connack
 from gateway.net.protocol import Transport
 
 _LOGIN = int(State.LOGIN)
 _OVER = int(State.OVER)
 _END = object()
+REFUSAL_BYTES = 5  # of a CONNACK that refuses
 
 
 class MqttHandler(Conversation):
@@ -174,6 +175,10 @@ class MqttHandler(Conversation):
         if code is not ConnectCode.ACCEPTED:
             self._refuse(connect, code, "client identifier", now_ms)
             return
+        if not takes_connack(connect, client_id, door.settings):
+            why = "its largest packet has no room for a CONNACK"
+            self._refuse(connect, ConnectCode.NOT_AUTHORIZED, why, now_ms, ReasonCode.PACKET_TOO_LARGE)
+            return
         method = connect.properties.texts.get(Property.AUTH_METHOD)
         if method == METHOD_BYTES:
             self._proving = Proving(door.authenticator, connect, client_id, self.transport.peer)
@@ -268,7 +273,7 @@ class MqttHandler(Conversation):
         terms = make_terms(connect, door.settings)
         found = door.attachments.attach(self, client_id, identity, terms.expiry_s)
         door.strangers.discard(self)
-        self._connection.accept(now_ms, terms.keep_alive_s)
+        self._connection.accept(now_ms, terms.keep_alive_s, terms.packet_bytes_max)
         self._may = identity.may
         user = identity.user.encode()
         self._origin = encode_origin(PROTOCOL, client_id, user)
@@ -303,7 +308,8 @@ class MqttHandler(Conversation):
         transport = self.transport
         log_refusal(transport.conn_id, transport.peer, connect.client_id, connect.user or b"", why)
         self._door.metrics.refuse(code.name.lower())
-        self._connection.say_no(code, reason)
+        if connect.properties.number(Property.PACKET_BYTES_MAX, REFUSAL_BYTES) >= REFUSAL_BYTES:
+            self._connection.say_no(code, reason)
         self._connection.stop()
         transport.write(self._connection.data_to_send())
         self._leave(now_ms)

@@ -264,7 +264,7 @@ def decode_subscribe(body: bytes, level: int = 4) -> Subscribe:
         properties, pos = decode_properties(body, pos, OF_SUBSCRIBE)
         identifier = properties.number(Property.SUBSCRIPTION_ID, 0)
     if len(body) == pos:
-        raise MalformedPacketError("MQTT-3.8.3-3", "a SUBSCRIBE without a filter")
+        raise ProtocolViolationError("MQTT-3.8.3-3", "a SUBSCRIBE without a filter")
     return Subscribe(packet_id, _read_wanted(body, pos, level), identifier)
 
 
@@ -300,7 +300,7 @@ def decode_unsubscribe(body: bytes, level: int = 4) -> Unsubscribe:
     if level == LEVEL_5:
         _, pos = decode_properties(body, pos, OF_UNSUBSCRIBE)
     if len(body) == pos:
-        raise MalformedPacketError("MQTT-3.10.3-2", "an UNSUBSCRIBE without a filter")
+        raise ProtocolViolationError("MQTT-3.10.3-2", "an UNSUBSCRIBE without a filter")
     return Unsubscribe(packet_id, _read_filters(body, pos))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gateway.mqtt.answers import encode_connack
 from gateway.mqtt.connection import TOPIC_ALIAS_MAX
 from gateway.mqtt.packets import LEVEL_5, Connect
 from gateway.mqtt.properties import Property, Value
@@ -12,6 +13,7 @@ from gateway.mqtt.topic_aliases import TopicAliases
 from gateway.settings import MqttSettings
 
 RECEIVE_MAX = 4_096  # messages at QoS 1 and 2 that a client of MQTT 5 may have on their way
+PROOF_BYTES = 256  # of what a client is told that proves who it is, besides what it said
 
 
 class Terms(NamedTuple):
@@ -54,6 +56,17 @@ def apply_terms(terms: Terms, session: Session, level: int, inflight_max: int) -
     session.packet_bytes_max = terms.packet_bytes_max
     session.aliases = TopicAliases(terms.alias_max) if terms.alias_max else None
     session.set_receive_max(terms.receive_max, inflight_max)
+
+
+def takes_connack(connect: Connect, client_id: bytes, settings: MqttSettings) -> bool:
+    """Return whether what the client is told in its CONNACK is in a packet that it takes, MQTT-3.1.2-24."""
+    bytes_max = connect.properties.number(Property.PACKET_BYTES_MAX, 0)
+    if connect.level != LEVEL_5 or not bytes_max:
+        return True
+    items = connack_items(connect, make_terms(connect, settings), client_id)
+    proof_bytes = PROOF_BYTES + len(connect.properties.texts.get(Property.AUTH_DATA, b""))
+    size = len(encode_connack(0, session_present=False, level=LEVEL_5, properties=items))
+    return size + (proof_bytes if Property.AUTH_METHOD in connect.properties.texts else 0) <= bytes_max
 
 
 def connack_items(connect: Connect, terms: Terms, client_id: bytes) -> list[tuple[Property, Value]]:
