@@ -128,9 +128,10 @@ class Side:
             self.open()
         return self._world
 
-    def open_for(self, user, **rights):
-        """Let one user in, with `PASSWORD`, and no client without a name."""
-        return self.open(auth={"mqtt_anonymous": False, "users": {user: {"password_hash": _HASH, **rights}}})
+    def open_for(self, settings=None, **users):
+        """Let these users in, each with its rights and `PASSWORD`, and no client without a name."""
+        known = {name: {"password_hash": _HASH, **rights} for name, rights in users.items()}
+        return self.open(auth={"mqtt_anonymous": False, "users": known}, **(settings or {}))
 
     def restart(self):
         """Kill the gateway and start it over the same data."""

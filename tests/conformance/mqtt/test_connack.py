@@ -14,7 +14,7 @@ CODES = {  # of a CONNACK of MQTT 5
 
 def refused(side):
     """Return the CONNACKs of clients that are not let in, each with its connection."""
-    side.open_for("u")
+    side.open_for(u={})
     for data in (
         side.connect(),
         side.connect(user=b"u", password=b"x"),
@@ -69,7 +69,7 @@ def test_session_present_says_whether_a_session_is_resumed(side):
 
 @keeps(v3="3.2.2-4", v5="3.2.2-6")
 def test_session_present_is_0_where_a_client_is_not_let_in(side):
-    side.open_for("u")
+    side.open_for(u={})
     side.enter(stays=True, user=b"u", password=b"p").vanish()
     connack = side.answer(side.dial(), side.connect(stays=True))
     assert connack.code
@@ -128,7 +128,7 @@ def test_client_without_an_identifier_is_told_one_that_nobody_else_has(side):
 
 @keeps(v5="3.2.2-19 3.2.2-20")
 def test_connack_is_not_made_larger_than_the_client_takes(side):
-    side.open_for("u")
+    side.open_for(u={})
     for options in ({}, {"user": b"u", "password": b"p"}, {"user": b"u", "password": b"x"}):
         connack = side.one(side.dial().send(side.connect(items=[(P.PACKET_BYTES_MAX, 30)], **options)))
         assert connack.kind == "CONNACK"

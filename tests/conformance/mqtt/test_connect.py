@@ -125,7 +125,7 @@ def test_silent_client_is_disconnected_after_one_and_a_half_keep_alives(side):
 
 @keeps(v3="3.1.3-1", v5="3.1.3-1")
 def test_fields_come_in_one_order(side):
-    side.open_for("u")
+    side.open_for(u={})
     flags = CLEAN | WILL_FLAG | USER | PASSWORD
     watcher = side.enter(b"w", (b"gone", 0), user=b"u", password=b"p")
     in_order = [text(b"me"), side.will(b"gone", b"w"), text(b"u"), text(b"p")]
@@ -237,7 +237,7 @@ def test_connect_that_breaks_a_rule_is_closed(side):
 
 @keeps(v5="3.1.4-2")
 def test_connect_that_further_checks_refuse_is_closed(side):
-    side.open_for("u")
+    side.open_for(u={})
     for options, code in (({}, 0x87), ({"user": b"u", "password": b"x"}, 0x86)):
         peer = side.dial().send(side.connect(**options))
         connack = side.one(peer)
@@ -270,7 +270,7 @@ def test_good_connect_is_answered_with_0(side):
 
 @keeps(v3="3.1.4-5", v5="3.1.4-6")
 def test_what_comes_behind_a_refused_connect_is_not_acted_on(side):
-    side.open_for("u")
+    side.open_for(u={})
     watcher = side.enter(b"w", (b"#", 0), user=b"u", password=b"p")
     peer = side.dial().send(side.connect(), side.publish(b"t", b"never"), mqtt.PINGREQ)
     assert [one.kind for one in side.said(peer)] == ["CONNACK"]

@@ -143,7 +143,20 @@ def test_no_packet_is_larger_than_the_clients_maximum(side):
     assert all(len(data) <= 40 for data in peer.take())
 
 
-@keeps(v5="3.1.2-26 3.1.2-27")
+@keeps(v5="3.1.2-24")
+def test_answer_that_is_larger_than_the_client_takes_is_not_sent(side):
+    many = [(b"t/%d" % i, 0) for i in range(60)]
+    peer = side.enter(items=[(P.PACKET_BYTES_MAX, 40)]).send(side.subscribe(1, *many))
+    side.assert_ends(peer, 0x95)
+    peer = side.enter(items=[(P.PACKET_BYTES_MAX, 40)]).send(side.unsubscribe(1, *[name for name, _ in many]))
+    side.assert_ends(peer, 0x95)
+    for bytes_max, answers in ((4, []), (5, [0x95]), (15, [0x95])):
+        peer = side.dial().send(side.connect(items=[(P.PACKET_BYTES_MAX, bytes_max)]))
+        assert [one.code for one in side.said(peer)] == answers
+        assert peer.is_closed
+
+
+@keeps(v5="3.1.2-26 3.1.2-27 3.3.2-11")
 def test_no_topic_alias_is_above_the_clients_maximum(side):
     for index, alias_max in enumerate((None, 0, 2)):
         items = [] if alias_max is None else [(P.TOPIC_ALIAS_MAX, alias_max)]
@@ -167,7 +180,7 @@ def test_response_information_is_for_those_who_ask(side):
 
 @keeps(v5="3.1.2-29")
 def test_client_that_wants_no_problem_information_gets_none_in_acknowledgements(side):
-    side.open_for("u", may_publish=False, may_subscribe=False)
+    side.open_for(u={"may_publish": False, "may_subscribe": False})
     peer = side.enter(items=[(P.REQUEST_PROBLEM, 0)], user=b"u", password=b"p")
     peer.send(
         side.publish(b"t", qos=1, packet_id=1),
