@@ -44,8 +44,9 @@ check: setup-check ## format, lint, types, layers, spelling, and the rules about
 	@$(VENV)/bin/codespell
 	@$(PY) -m pytest -q tests/tidy
 
-torture: setup-test ## histories of a store on a simulated disk, with kills and power cuts, beside CI: hours if you like (ROUNDS= FIRST=)
-	@TORTURE_ROUNDS=$(or $(ROUNDS),1000) TORTURE_FIRST=$(or $(FIRST),$(shell date +%s)) $(PY) -m pytest -q tests/model/test_power_cut.py $(ARGS)
+torture: setup-test ## histories of a store and of shared queues, with kills and power cuts, beside CI: hours if you like (ROUNDS= FIRST=)
+	@TORTURE_ROUNDS=$(or $(ROUNDS),1000) TORTURE_POP_HISTORIES=$$((100 * $(or $(ROUNDS),1000))) TORTURE_FIRST=$(or $(FIRST),$(shell date +%s)) \
+		$(PY) -m pytest -q tests/model/test_pop.py tests/model/test_power_cut.py $(ARGS)
 
 demo: setup-test ## 200 devices, AMQP and SDK consumers for 30 s, counted end to end, then the Spark report
 	@$(PY) -m gateway.demo $(ARGS)

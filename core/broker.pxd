@@ -16,6 +16,7 @@ cdef class Broker:
     cdef public Metrics metrics
     cdef public Room room
     cdef public object schedule
+    cdef public object request_timer
     cdef public object on_reader_error
     cdef public Router router
     cdef public object retained
@@ -28,6 +29,7 @@ cdef class Broker:
     cdef readonly object _awaited
     cdef bint _is_awaited
     cdef dict _put_off
+    cdef bint _has_due
     cdef public bint has_work
     cdef StoredBatch _one
 

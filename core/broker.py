@@ -1,13 +1,15 @@
 """The one door of the core: fronts publish, read, wait and consume here, and the runtime turns it.
 
 Nothing here waits or knows the time. The runtime sets `schedule`, called when readers have work, upon which it calls
-`run_turn` once at the end of its turn.
+`run_turn` once at the end of its turn; and `request_timer`, called when `next_deadline_ms` has become earlier, at which
+it calls `handle_timer`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from core.cache_budget import CacheBudget
 from core.engine import Engine, EngineFigures, Found, Holder, Outcome, Places, Table
@@ -30,21 +32,13 @@ _ROUNDS_MAX = ROUNDS_MAX
 _READERS_MAX = READERS_MAX
 
 
-class ExplainedQueue:
-    """One light queue that a topic reaches.
+class ExplainedQueue(NamedTuple):
+    """One light queue that a topic reaches."""
 
-    Args:
-        name: The light queue's name.
-        filters: The filters that lead there, each with how often it is bound: at MQTT once for each session.
-        readers: Clients that wait for its messages now.
-        max_offset: The offset of the message that would be published.
-    """
-
-    def __init__(self, name: bytes, filters: dict[bytes, int], readers: int, max_offset: int) -> None:
-        self.name = name
-        self.filters = filters
-        self.readers = readers
-        self.max_offset = max_offset
+    name: bytes
+    filters: dict[bytes, int]  # that lead there, each with how often it is bound: at MQTT once for each session
+    readers: int  # clients that wait for its messages now
+    max_offset: int  # of the message that would be published
 
 
 def _nothing() -> None:
@@ -80,11 +74,12 @@ class Broker:
         engine.request_turn = self.request_turn
         self.room = engine.room
         self.schedule: Callable[[], None] = _nothing
+        self.request_timer: Callable[[], None] = _nothing
         self.on_reader_error: Callable[[Reader, Exception], None] = _raise
         self.router = Router(self._make_topic_route, self.caches)
         self.retained = RetainedMessages(engine.table("retained"), engine.record_offset)
         self.consumer_offsets = ConsumerOffsets(engine.table("consumer_offsets"), engine.places("consumer_offsets"))
-        self.pop = PopService(engine, engine.journal("pop"), self._on_shown)
+        self.pop = PopService(engine, engine.journal("pop"), self._on_shown, self._on_armed)
         self._catch_up_retained()
         self._waiters = Waiters()
         self._grown: list[int] = []
@@ -93,6 +88,7 @@ class Broker:
         self._awaited = AwaitedQueues(engine.queue_count, engine.queue_key)
         self._is_awaited = False  # some queue may be
         self._put_off: dict[int, Reader] = {}  # by the last turn, which had more to do than fits one
+        self._has_due = False  # `handle_timer` had more to do than fits one turn
         self.has_work = False  # readers have; `run_turn` is due
         self._one = StoredBatch(1)
 
@@ -195,6 +191,9 @@ class Broker:
         taken = self.engine.replay_uncovered(self.retained.take_in)
         if taken:
             LOGGER.info("took retained messages in from the end of the log count=%d", taken)
+
+    def _on_armed(self) -> None:
+        self.request_timer()
 
     def _on_shown(self, queue_ref: int) -> None:
         """Wake who waits for messages that were given back, as for new ones."""
@@ -319,6 +318,8 @@ class Broker:
         side, and share what one of them has read.
         """
         self.has_work = False
+        if self._has_due:
+            self.handle_timer(now_ms)
         if self._is_awaited:
             self._requested.update(self._awaited.take_made())
             self._is_awaited = len(self._awaited) > 0
@@ -365,6 +366,16 @@ class Broker:
         except Exception as error:  # noqa: BLE001 - whatever it is, the other readers go on
             self.on_reader_error(reader, error)
             return False
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when `handle_timer` is wanted, or None while nothing has a deadline."""
+        return self.pop.next_deadline_ms()
+
+    def handle_timer(self, now_ms: int) -> None:
+        """Show messages again whose invisible time is over, and wake their readers; very many turn by turn."""
+        self._has_due = not self.pop.expire(now_ms)
+        if self._has_due:
+            self._wake_up()
 
     # Durability
 

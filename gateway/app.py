@@ -37,7 +37,7 @@ from gateway.net.endpoint import Endpoint
 from gateway.net.limits import ConnectionLimits
 from gateway.net.shares import Shares
 from gateway.rocketmq.door import RocketmqDoor
-from gateway.runtime import Clock, CoarseTimer, TurnRunner
+from gateway.runtime import BrokerTimer, Clock, CoarseTimer, TurnRunner
 from gateway.settings import GatewaySettings
 from gateway.settings_changes import NEXT_START, find_changes, settings_in_force
 
@@ -108,6 +108,7 @@ class Gateway:
         self.admission = Admission(loop.call_soon)
         self.shares = Shares(loop.call_soon, self.broker.metrics.loop)
         self.timer = CoarseTimer(self.clock)
+        self._broker_timer = BrokerTimer(self.broker, self.timer)
         self.flusher = FlushThread(self.store, self.engine.durability, loop, self._on_synced)
         self.engine.durability.request_flush = self.flusher.request
         self.room_watch = RoomWatch(self.broker.room, free_bytes or self.store.free_bytes, loop, self._note_room)

@@ -125,6 +125,31 @@ class CoarseTimer:
             self._handle = self._loop.call_later(TICK_MS / 1000, self._tick)
 
 
+class BrokerTimer:
+    """Has the broker do what has a deadline, such as showing messages again that were hidden until a moment."""
+
+    def __init__(self, broker: Broker, timer: CoarseTimer) -> None:
+        self.timer_slot = -1
+        self._broker = broker
+        self._timer = timer
+        self._asked_in = -1  # that tick
+        broker.request_timer = self._request
+        timer.watch(self)
+
+    def _request(self) -> None:
+        if self._asked_in != self._timer.tick:
+            self._asked_in = self._timer.tick
+            self._timer.watch_soon(self)
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when the broker has something to do."""
+        return self._broker.next_deadline_ms()
+
+    def on_deadline(self, now_ms: int) -> None:
+        """Let the broker do it."""
+        self._broker.handle_timer(now_ms)
+
+
 def _nothing() -> None:
     return
 

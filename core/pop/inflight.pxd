@@ -39,6 +39,9 @@ cdef class InFlight:
     @cython.locals(wrong="long long", i=Py_ssize_t, offset="long long", code=cython.int)
     cpdef Py_ssize_t hide_many(self, long long[::1] offsets, Py_ssize_t count, long long until_ms) except -2
 
+    @cython.locals(code=cython.int)
+    cpdef bint is_taken(self, long long offset, long long attempt) except -1
+
     @cython.locals(offset="long long", shown=Py_ssize_t)
     cpdef Py_ssize_t show_due(self, long long first, long long end, long long until_ms) except -1
 

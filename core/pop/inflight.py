@@ -163,6 +163,11 @@ class InFlight:
         """Return how often a message that is not done was given, or 0."""
         return self._attempt_of(offset, self.window.code(offset))
 
+    def is_taken(self, offset: int, attempt: int) -> bool:
+        """Return whether a message is hidden, and was given so often."""
+        code = self.window.code(offset)
+        return code & 1 == 1 and self._attempt_of(offset, code) == attempt
+
     def deadlines(self) -> list[tuple[int, int, int]]:
         """Return all moments until which messages are hidden: (moment, first offset, end), by offset."""
         runs: list[tuple[int, int, int]] = []

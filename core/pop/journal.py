@@ -90,8 +90,12 @@ class PopJournal:
             raise DataFolderUnusableError(str(self._journal.path), reason)
 
     def add_name(self, key: bytes) -> int:
-        """Give a new pop queue a number; the caller notes where it begins."""
+        """Give a pop queue a number, a new one or one that begins anew; the caller notes where.
+
+        The number that it had before is no more once the name is written.
+        """
         number = self.next_number
+        self._unwritten.pop(self.names.get(key, -1), None)
         self.next_number += 1
         self.names[key] = number
         self._unwritten[number] = key

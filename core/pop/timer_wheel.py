@@ -31,9 +31,8 @@ class TimerWheel:
         """Return the earliest deadline, or None."""
         return self._runs[0][0] if self._runs else None
 
-    def take_due(self, now_ms: int) -> list[tuple[int, int, int]]:
-        """Remove and return the runs whose deadline is not after `now_ms`, earliest first."""
-        due: list[tuple[int, int, int]] = []
-        while self._runs and self._runs[0][0] <= now_ms:
-            due.append(heapq.heappop(self._runs))
-        return due
+    def take_first(self, now_ms: int) -> tuple[int, int, int] | None:
+        """Remove and return the run with the earliest deadline, or None where that is after `now_ms`."""
+        if not self._runs or self._runs[0][0] > now_ms:
+            return None
+        return heapq.heappop(self._runs)

@@ -155,6 +155,28 @@ def test_a_message_that_is_given_back_wakes_who_waits_for_its_queue(store):
     assert reader.runs == before + 1
 
 
+def test_messages_whose_invisible_time_is_over_wake_who_waits_in_as_many_turns_as_it_takes(store, monkeypatch):
+    monkeypatch.setattr("core.pop.pop_service.SHOW_COUNT_MAX", 17)
+    broker, turns = make_broker(store)
+    asked = []
+    broker.request_timer = lambda: asked.append(broker.next_deadline_ms())
+    broker.bind_filter(b"t", b"%LMQ%q", hides_dollar=True)
+    publish(broker, b"t", *[b"%d" % number for number in range(40)])
+    pop = broker.pop.open(b"%LMQ%q", b"g")
+    pop.take(StoredBatch(40), 40, 1 << 20, NOW_MS + 500, NOW_MS)
+    assert asked == [NOW_MS + 500]
+    reader = CountingReader()
+    broker.park(pop.queue_ref, reader)
+    broker.run_turn(NOW_MS)
+    before, asked_turns = reader.runs, turns.turns
+    broker.handle_timer(NOW_MS + 500)
+    assert (pop.ready_count, turns.turns) == (16, asked_turns + 1)
+    for _ in range(4):
+        broker.run_turn(NOW_MS + 500)
+    assert (pop.ready_count, reader.runs) == (40, before + 2)
+    assert broker.next_deadline_ms() is None
+
+
 def test_one_readers_fault_stops_nobody_else(store):
     broker, _ = make_broker(store)
     errors = []

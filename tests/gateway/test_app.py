@@ -8,6 +8,8 @@ import os
 import pytest
 
 from core.errors import DataFolderInUseError, DataFolderUnusableError
+from core.lmq.waiters import Reader
+from core.message import StoredBatch
 from core.settings import RetentionSettings, StoreSettings
 from gateway.admin.metrics import GatewayCollector
 from gateway.app import Every, Gateway
@@ -131,6 +133,37 @@ async def test_damage_that_readers_meet_is_counted_and_told(tmp_path, caplog):
     for _ in range(2):
         gateway._tend(gateway.clock.now_ms())
     assert caplog.text.count("readers met damaged records, which are not served count=1") == 1
+    await gateway.stop()
+
+
+class Taker(Reader):
+    """Takes what it can for a moment each time that it is woken, and says how often each message was given."""
+
+    def __init__(self, gateway):
+        self.gateway = gateway
+        self.pop = gateway.broker.pop.open(b"%LMQ%q", b"g")
+        self.given = []
+        self.is_done = asyncio.Event()
+
+    def on_ready(self, now_ms):
+        batch = StoredBatch(4)
+        while self.pop.take(batch, 4, 1 << 20, now_ms + 1, now_ms):
+            self.given += batch.attempt[: batch.count]
+        if 3 in self.given:
+            self.is_done.set()
+        return False
+
+
+@pytest.mark.asyncio
+async def test_who_waits_gets_messages_again_whose_invisible_time_is_over(tmp_path):
+    gateway = Gateway(_offers(tmp_path))
+    await gateway.start()
+    publish(gateway.store, gateway.store.make_route(b"T", 0, b"", [b"%LMQ%q"]), b"message")
+    taker = Taker(gateway)
+    gateway.broker.park(taker.pop.queue_ref, taker)
+    gateway.broker.request_run(taker)
+    await asyncio.wait_for(taker.is_done.wait(), 10)
+    assert taker.given == [1, 2, 3]
     await gateway.stop()
 
 

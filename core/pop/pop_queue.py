@@ -1,0 +1,354 @@
+"""One light queue as one group shares it: what is taken, hidden, done, and shown again."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from core.errors import ReceiptError
+from core.message import AWAY, StoredBatch
+from core.pop.inflight import InFlight
+from core.pop.journal import PopJournal
+from core.pop.receipt import Receipt
+from core.pop.timer_wheel import TimerWheel
+
+AGAIN_COUNT_MAX = 1024  # messages looked up in one go for redelivery
+SHOW_COUNT_MAX = 8_192  # messages looked at in one go whose time is over: about a millisecond
+_TIMERS_KEPT_MIN = 64
+
+
+class QueueStore(Protocol):
+    """What shared consumption needs of the message store."""
+
+    def intern_queue(self, key: bytes) -> int:
+        """Return the number of a queue, made on first use."""
+
+    def min_offset(self, queue_ref: int) -> int:
+        """Return the first offset that is kept."""
+
+    def max_offset(self, queue_ref: int) -> int:
+        """Return the next offset to be given."""
+
+    def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:
+        """Read on in a queue."""
+
+    def read_offsets(self, queue_ref: int, offsets: array[int], count: int, into: StoredBatch) -> int:
+        """Read chosen offsets; return how many of them were dealt with."""
+
+
+class PopDesk:
+    """What all pop queues of a data folder work with.
+
+    Args:
+        store: Where the messages are.
+        journal: Where changes are written.
+        on_shown: Told the light queue when messages that were taken can be taken again.
+        request_timer: Called when the earliest deadline of all has become earlier.
+    """
+
+    __slots__ = ("journal", "offsets", "on_shown", "queues", "request_timer", "store", "timers")
+
+    def __init__(
+        self,
+        store: QueueStore,
+        journal: PopJournal,
+        on_shown: Callable[[int], None],
+        request_timer: Callable[[], None],
+    ) -> None:
+        self.store = store
+        self.journal = journal
+        self.on_shown = on_shown
+        self.request_timer = request_timer
+        self.timers = TimerWheel()  # by number
+        self.queues: dict[int, PopQueue] = {}  # open ones, by number
+        self.offsets = array("q", bytes(8 * AGAIN_COUNT_MAX))
+
+    def arm(self, deadline_ms: int, number: int) -> None:
+        """Let a pop queue be called at its deadline."""
+        before = self.timers.next_deadline_ms()
+        self.timers.add(deadline_ms, number, number + 1)
+        if before is None or deadline_ms < before:
+            self.request_timer()
+
+
+class PopQueue:
+    """One light queue as one group shares it. Made by `PopService.open`.
+
+    A consumer that nobody else can take a message from, because it has it until it gives it back or is gone, settles it
+    by its queue offset. One that has it until a moment needs a receipt: later the same offset may be another's.
+    """
+
+    __slots__ = ("_armed_ms", "_desk", "_store", "_timers", "group", "queue", "queue_ref", "state")
+
+    def __init__(self, desk: PopDesk, queue: bytes, group: bytes, state: InFlight) -> None:
+        self.queue = queue
+        self.group = group
+        self.queue_ref = desk.store.intern_queue(queue)
+        self._desk = desk
+        self._store = desk.store
+        self.state = state
+        self._timers: TimerWheel | None = None  # only where messages are hidden until a moment
+        self._armed_ms: int | None = None
+        if state.deadline_count():
+            self._timers = TimerWheel()
+            self._timers.replace(state.deadlines())
+            self._arm(self._timers)
+
+    @property
+    def ready_count(self) -> int:
+        """How many messages could be taken now."""
+        window = self.state.window
+        first = window.next_offset
+        end = self._store.max_offset(self.queue_ref)
+        if first < end:
+            first = max(first, self._store.min_offset(self.queue_ref))
+        return window.shown_count + max(end - first, 0)
+
+    @property
+    def unacked_count(self) -> int:
+        """How many messages are hidden: consumers have them, or they wait for the time to be shown again."""
+        return self.state.window.hidden_count
+
+    @property
+    def skipped_count(self) -> int:
+        """How many messages were lost to retention or damage before anybody acknowledged them, since the start."""
+        return self.state.skipped_count
+
+    @property
+    def floor(self) -> int:
+        """The first offset that is not acknowledged: what lies before is not needed any more."""
+        return self.state.window.floor()
+
+    @property
+    def next_offset(self) -> int:
+        """The first offset that was never taken."""
+        return self.state.window.next_offset
+
+    def attempt(self, queue_offset: int) -> int:
+        """Return how often a message that is not acknowledged was taken, or 0."""
+        return self.state.attempt(queue_offset)
+
+    def take(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int, now_ms: int) -> int:
+        """Fill `into` with messages, and hide them.
+
+        First those that were given before (`attempt` above 1), by offset, then new ones; never both in one call, so a
+        caller that wants more calls again until 0.
+
+        Returns:
+            How many. AWAY: there are some, and they are on their way; nothing was taken.
+
+        Args:
+            into: Where they go; valid until it is filled again.
+            count_max: At most so many.
+            bytes_max: About so many bytes of records; one message is given in any case.
+            until_ms: When those not acknowledged are shown again; 0 for never: the consumer's end is told by `nack`.
+            now_ms: The time.
+        """
+        if self._timers is not None:
+            self._show_due(now_ms, SHOW_COUNT_MAX)
+        count_max = min(count_max, into.capacity)
+        into.clear()
+        taken = self._take_again(into, count_max, bytes_max, until_ms) if count_max > 0 else 0
+        if taken == AWAY:
+            self._desk.journal.write()
+            return AWAY
+        if count_max > 0 and not taken:
+            into.next_offset = self.state.window.next_offset
+            if self._store.read(self.queue_ref, into.next_offset, into, count_max, bytes_max) == AWAY:
+                self._desk.journal.write()
+                return AWAY
+            self.state.take_new(into, until_ms)
+            if until_ms and into.count:
+                self._hide_until(until_ms, into.queue_offset, into.count)
+        self._desk.journal.write()
+        return into.count
+
+    def peek(self, into: StoredBatch, count_max: int) -> int:
+        """Fill `into` with what `take` would give next, without taking it; `attempt` says nothing.
+
+        Nothing while that is on its way.
+        """
+        into.clear()
+        window = self.state.window
+        if window.shown_count:
+            offsets = self._desk.offsets
+            found = window.find_shown(offsets, min(count_max, AGAIN_COUNT_MAX, into.capacity))
+            window.use_found(offsets, 0)
+            self._store.read_offsets(self.queue_ref, offsets, found, into)
+        if not into.count:
+            self._store.read(self.queue_ref, window.next_offset, into, min(count_max, into.capacity), 1 << 40)
+        return into.count
+
+    def _take_again(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int) -> int:
+        offsets = self._desk.offsets
+        while self.state.window.shown_count:
+            found = self.state.window.find_shown(offsets, min(count_max, AGAIN_COUNT_MAX))
+            consumed = self._store.read_offsets(self.queue_ref, offsets, found, into)
+            if consumed == AWAY:  # not gone: what was not dealt with is shown still
+                self.state.window.use_found(offsets, 0)
+                return AWAY
+            taken = self.state.take_again(offsets, consumed, into, bytes_max, until_ms)
+            if taken:
+                if until_ms:
+                    self._hide_until(until_ms, into.queue_offset, taken)
+                return taken
+            if not consumed:
+                return 0
+        return 0
+
+    def ack(self, queue_offset: int) -> None:
+        """Finish a message that was taken.
+
+        Raises:
+            ReceiptError: It is not hidden now.
+        """
+        self.ack_many(array("q", (queue_offset,)), 1)
+
+    def ack_many(self, queue_offsets: array[int], count: int) -> None:
+        """Finish the first `count` of these messages.
+
+        Raises:
+            ReceiptError: One of them is not hidden now; the others are done.
+        """
+        self._check(self.state.ack_many(queue_offsets, count))
+
+    def nack(self, queue_offset: int, visible_at_ms: int = 0) -> None:
+        """Show a message that was taken again, at once or at a moment.
+
+        Raises:
+            ReceiptError: It is not hidden now.
+        """
+        self.nack_many(array("q", (queue_offset,)), 1, visible_at_ms)
+
+    def nack_many(self, queue_offsets: array[int], count: int, visible_at_ms: int = 0) -> None:
+        """Show the first `count` of these messages again, at once or at a moment.
+
+        Raises:
+            ReceiptError: One of them is not hidden now; the others are shown.
+        """
+        wrong = self.state.hide_many(queue_offsets, count, visible_at_ms)
+        if visible_at_ms and count:
+            self._hide_until(visible_at_ms, array("q", sorted(queue_offsets[:count])), count)
+        elif count:
+            self._desk.on_shown(self.queue_ref)
+        self._check(wrong)
+
+    def receipt(self, taken: StoredBatch, i: int) -> Receipt:
+        """Return the proof that message `i` of what `take` gave is with the consumer that asked for it."""
+        return Receipt(self.state.number, taken.queue_offset[i], taken.attempt[i])
+
+    def ack_receipts(self, receipts: Sequence[Receipt]) -> int:
+        """Finish messages; return how many receipts are stale, whose messages stay as they are."""
+        offsets = self._find_current(receipts)
+        self.state.ack_many(offsets, len(offsets))
+        self._desk.journal.write()
+        return len(receipts) - len(offsets)
+
+    def nack_receipts(self, receipts: Sequence[Receipt], visible_at_ms: int = 0) -> int:
+        """Show messages again, at once or at a moment, before or after the one that was said when they were taken.
+
+        Their receipts are good until then. Return how many are stale, whose messages stay as they are.
+        """
+        offsets = self._find_current(receipts)
+        self.nack_many(offsets, len(offsets), visible_at_ms)
+        return len(receipts) - len(offsets)
+
+    def _find_current(self, receipts: Sequence[Receipt]) -> array[int]:
+        """Return the offsets of messages that are still with the consumers that these receipts were given to."""
+        state = self.state
+        found: set[int] = set()
+        for number, queue_offset, attempt in receipts:
+            if number == state.number and state.is_taken(queue_offset, attempt):
+                found.add(queue_offset)
+        return array("q", sorted(found))
+
+    def purge(self) -> int:
+        """Finish all messages that no consumer has; return how many there were."""
+        next_offset = max(self._store.max_offset(self.queue_ref), self.state.window.next_offset)
+        count = self.ready_count
+        self.state.purge(next_offset)
+        self._desk.journal.write()
+        return count
+
+    def seek(self, queue_offset: int) -> None:
+        """Forget what each consumer has, and go on from an offset; receipts that were given are stale."""
+        journal = self._desk.journal
+        self._desk.queues.pop(self.state.number, None)
+        skipped_count = self.state.skipped_count
+        self.state = InFlight(journal.add_name(pop_key(self.queue, self.group)), journal.changes, queue_offset)
+        self.state.skipped_count = skipped_count
+        self.state.seek(queue_offset)
+        self._desk.queues[self.state.number] = self
+        self._timers = None
+        self._armed_ms = None
+        self._desk.on_shown(self.queue_ref)
+        journal.write()
+
+    def on_deadline(self, now_ms: int, count_max: int) -> int:
+        """Do what the desk's timer was set for; return how many messages were looked at, at most `count_max`."""
+        self._armed_ms = None
+        return self._show_due(now_ms, count_max)
+
+    def _show_due(self, now_ms: int, count_max: int) -> int:
+        """Show messages again whose time is over, and have the timer set for what is left."""
+        timers = self._timers
+        if timers is None:
+            return 0
+        shown = looked_at = 0
+        while looked_at < count_max:
+            due = timers.take_first(now_ms)
+            if due is None:
+                break
+            until_ms, first, end = due
+            until = min(end, first + count_max - looked_at)
+            if until < end:
+                timers.add(until_ms, until, end)
+            shown += self.state.show_due(first, until, until_ms)
+            looked_at += until - first
+        self._arm(timers)
+        if shown:
+            self._desk.on_shown(self.queue_ref)
+        return looked_at
+
+    def _hide_until(self, until_ms: int, offsets: array[int], count: int) -> None:
+        """Look at the first `count` of these messages, which are in ascending order, again at a moment."""
+        timers = self._timers
+        if timers is None:
+            timers = self._timers = TimerWheel()
+        first, end = offsets[0], offsets[count - 1] + 1
+        if end - first == count:
+            timers.add(until_ms, first, end)
+        else:  # what lies between them may be very much
+            for first, end in _runs(offsets, count):
+                timers.add(until_ms, first, end)
+        if len(timers) > max(_TIMERS_KEPT_MIN, 4 * self.state.deadline_count()):
+            timers.replace(self.state.deadlines())
+        self._arm(timers)
+
+    def _arm(self, timers: TimerWheel) -> None:
+        deadline_ms = timers.next_deadline_ms()
+        if deadline_ms is not None and (self._armed_ms is None or deadline_ms < self._armed_ms):
+            self._desk.arm(deadline_ms, self.state.number)
+            self._armed_ms = deadline_ms
+
+    def _check(self, wrong: int) -> None:
+        self._desk.journal.write()
+        if wrong >= 0:
+            raise ReceiptError(self.queue.decode(errors="replace"), wrong)
+
+
+def pop_key(queue: bytes, group: bytes) -> bytes:
+    """Return what the journal calls the pop queue of a light queue and a group."""
+    return queue + b"\0" + group
+
+
+def _runs(offsets: array[int], count: int) -> Iterator[tuple[int, int]]:
+    """Give the first `count` of ascending offsets as runs: each the first one, and the end."""
+    first = end = offsets[0]
+    for i in range(count):
+        if offsets[i] > end:
+            yield first, end
+            first = offsets[i]
+        end = offsets[i] + 1
+    yield first, end
