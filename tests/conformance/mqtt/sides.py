@@ -133,6 +133,17 @@ class Side:
         known = {name: {"password_hash": _HASH, **rights} for name, rights in users.items()}
         return self.open(auth={"mqtt_anonymous": False, "users": known}, **(settings or {}))
 
+    @property
+    def is_open(self):
+        return self._world is not None
+
+    def reset(self):
+        """Close the door; it is opened anew, over an empty folder, by what comes next."""
+        self.close()
+        self._world = None
+        self._data_dir = self._data_dir.with_name(f"{self._data_dir.name}-next")
+        return self
+
     def restart(self):
         """Kill the gateway and start it over the same data."""
         self.world.close()

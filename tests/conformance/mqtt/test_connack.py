@@ -45,7 +45,7 @@ def test_there_is_one_connack_in_a_connection(side):
 def test_reserved_bits_of_the_connack_flags_are_0(side):
     for stays in (False, True, True):
         assert side.answer(side.dial(), side.connect(stays=stays)).ack_flags in {0, 1}
-    side.close()
+    side.reset()
     assert all(connack.ack_flags == 0 for connack, _ in refused(side))
 
 
@@ -117,6 +117,20 @@ def test_all_qos_are_supported(side):
 def test_retained_messages_are_supported(side):
     connack = side.answer(side.dial(), side.connect(will=(b"gone", b"w", 1, True)))
     assert (connack.code, connack.number(P.RETAIN_AVAILABLE, 1)) == (0, 1)
+
+
+@keeps(v5="3.2.2-15")
+def test_client_sends_no_packet_above_the_maximum_that_it_is_told(side):
+    side.open(packet_bytes_max=2_000)
+    watcher = side.enter(b"w", (b"t", 0))
+    peer = side.dial()
+    bytes_max = side.answer(peer, side.connect()).number(P.PACKET_BYTES_MAX)
+    assert bytes_max == 2_000
+    largest = side.publish(b"t", b"x" * (bytes_max - 7))
+    assert len(largest) == bytes_max
+    peer.send(largest)
+    assert [len(one.body) for one in side.messages(watcher)] == [bytes_max - 7]
+    side.assert_ends(peer.send(side.publish(b"t", b"x" * (bytes_max - 6))), 0x95)
 
 
 @keeps(v5="3.2.2-16")

@@ -189,7 +189,7 @@ def test_client_is_told_the_identifier_that_it_was_given(side):
     assert side.answer(side.dial(), side.connect(b"named")).text(P.ASSIGNED_CLIENT_ID) is None
 
 
-@keeps(v3="3.1.3-8")
+@keeps(v3="3.1.3-7 3.1.3-8")
 def test_no_identifier_and_no_clean_session_is_return_code_2(side):
     peer = side.dial().send(side.connect(b"", clean=False))
     assert peer.take() == [mqtt.connack(2)]

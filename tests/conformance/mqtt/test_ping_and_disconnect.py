@@ -1,4 +1,4 @@
-"""Sections 3.12 to 3.15: PINGREQ, DISCONNECT, AUTH."""
+"""Sections 3.12 to 3.14: PINGREQ, DISCONNECT."""
 
 from __future__ import annotations
 
@@ -101,6 +101,16 @@ def test_nothing_is_sent_after_a_disconnect_but_the_close(side):
     assert [one.kind for one in side.said(watcher)] == ["DISCONNECT"]
 
 
+@keeps(v3="3.14.4-1 3.14.4-2")
+def test_disconnect_is_the_last_that_is_heard_of_a_client(side):
+    watcher = side.enter(b"w", (b"t", 0))
+    peer = side.enter().send(side.publish(b"t", b"1"), mqtt.DISCONNECT, side.publish(b"t", b"2"), mqtt.PINGREQ)
+    assert peer.is_closed
+    peer.send(side.publish(b"t", b"3"))
+    assert side.said(peer) == []
+    assert side.bodies(watcher) == [b"1"]
+
+
 @keeps(v3="3.14.4-3", v5="3.14.4-3")
 def test_disconnect_discards_the_will(side):
     watcher = side.enter(b"w", (b"gone", 0))
@@ -113,15 +123,3 @@ def test_disconnect_discards_the_will(side):
         assert side.messages(watcher) == []
         side.enter(will=WILL).send(mqtt.disconnect_5(0x04))
         assert side.bodies(watcher) == [b"w"]
-
-
-@keeps(v5="3.15.1-1")
-def test_flags_of_an_auth_are_0(side):
-    for flags in range(1, 16):
-        side.assert_ends(side.enter().send(mqtt.packet(0xF0 | flags)), 0x81)
-
-
-@keeps(v5="3.15.2-1")
-def test_code_of_an_auth_is_one_of_those_of_auth(side):
-    for code in {*range(256)} - {0x00, 0x18, 0x19}:
-        side.assert_ends(side.enter().send(mqtt.packet(0xF0, bytes((code, 0)))), 0x82)
