@@ -82,6 +82,7 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     session_expiry_s: Annotated[int, Field(ge=0)] = 0  # a persistent session without connection ends, 0 for never
     # the longest keep-alive that MQTT 5 clients are let have, 0: they choose
     keep_alive_max_s: Annotated[int, Field(ge=0, le=65_535)] = 0
+    sys_interval_s: Annotated[int, Field(ge=0, le=86_400)] = 10  # the $SYS tree is published so often, 0 for none
 
 
 class AmqpSettings(BaseModel, frozen=True, extra="forbid"):

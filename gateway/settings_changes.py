@@ -45,6 +45,7 @@ TAKES_EFFECT = {
     "mqtt.client_id_bytes_max": NEW_CONNECTIONS,
     "mqtt.session_expiry_s": AT_ONCE,
     "mqtt.keep_alive_max_s": NEW_CONNECTIONS,
+    "mqtt.sys_interval_s": AT_ONCE,
     "amqp.listen": NEXT_START,
     "amqp.connections_max": AT_ONCE,
     "amqp.host_connections_max": AT_ONCE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gateway.mqtt.packets import AUTH, CONNACK, DISCONNECT, LEVEL_5, SUBACK, UNSUBACK
+from gateway.mqtt.packets import AUTH, CONNACK, DISCONNECT, LEVEL_5, PUBLISH, SUBACK, UNSUBACK
 from gateway.mqtt.properties import Property, Value, encode_properties, write_varint
 
 PINGRESP_BYTES = b"\xd0\x00"
@@ -38,6 +38,14 @@ def encode_unsuback(packet_id: int, codes: list[int], level: int = 4) -> bytes:
 def encode_disconnect(code: int, properties: Items = ()) -> bytes:
     """Return a DISCONNECT of MQTT 5: before it, servers say nothing."""
     return _packet(DISCONNECT, bytes((code,)) + encode_properties(properties))
+
+
+def encode_plain_publish(topic: bytes, body: bytes, level: int, identifier: int, *, retain: bool) -> bytes:
+    """Return a PUBLISH at QoS 0 that has no properties but a subscription identifier, 0 for none."""
+    head = len(topic).to_bytes(2, "big") + topic
+    if level == LEVEL_5:
+        head += encode_properties([(Property.SUBSCRIPTION_ID, identifier)] if identifier else ())
+    return bytes((PUBLISH << 4 | retain,)) + write_varint(len(head) + len(body)) + head + body
 
 
 def encode_auth(code: int, properties: Items) -> bytes:

@@ -58,6 +58,7 @@ class MqttDoor(MqttServices, Door):
             self.subscribing.history.open_queue,
         )
         for session in self.sessions:
+            self.subscribing.subscription_count += len(session.subscriptions)
             for subscription in session.subscriptions.values():
                 if is_shared(subscription.topic_filter):
                     self.subscribing.sharing.join(subscription)
@@ -71,6 +72,7 @@ class MqttDoor(MqttServices, Door):
             restore_retained(session, self.delivery)
         self.metrics.sessions = len(self.sessions)
         self.wills.publish_left(now_ms)
+        self.sys_tree.start(now_ms, self.settings.sys_interval_s)
 
     def _count_exact(self, position: int) -> int:
         """Return how many messages that came at QoS 2 the log holds from a position on."""
@@ -89,6 +91,7 @@ class MqttDoor(MqttServices, Door):
         self.delivery.lag_count_max = settings.mqtt.lag_count_max
         self.subscribing.count_max = settings.mqtt.subscription_count_max
         self.attachments.expiry_max_s = settings.mqtt.session_expiry_s or NEVER
+        self.sys_tree.set_interval(settings.mqtt.sys_interval_s)
 
     def listens(self) -> list[Listen]:
         """Return the door's one address."""
@@ -98,14 +101,19 @@ class MqttDoor(MqttServices, Door):
         """Nothing to do: clients are told no address."""
 
     def intervals(self) -> list[Interval]:
-        """Wills that are delayed are looked at each second; deadlines of connections are the coarse timer's."""
-        return [Interval(1_000, self.wills.publish_due)]
+        """Delayed wills and the $SYS tree are looked at each second; deadlines are the coarse timer's."""
+        return [Interval(1_000, self._do_due)]
+
+    def _do_due(self, now_ms: int) -> None:
+        self.wills.publish_due(now_ms)
+        self.sys_tree.tick(now_ms)
 
     def tend(self, now_ms: int) -> None:
         """End durable sessions that nobody has come back to in time."""
         for session in self.sessions.find_expired(now_ms, self.attachments.expiry_max_s):
             LOGGER.info("session expired client=%r", session.client_id)
             self.subscribing.end_session(session)
+            self.sys_counts.expired += 1
 
     def read_departed(self) -> None:
         """Let the connections end that are held back, and whose peers are gone."""

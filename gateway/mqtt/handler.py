@@ -300,6 +300,7 @@ class MqttHandler(Conversation):
         transport.write(self._connection.data_to_send())
         session.outlet = transport
         door.delivery.resume(session)
+        door.sys_tree.watch_all(session)
         return True
 
     def _refuse(

@@ -23,7 +23,7 @@ from gateway.mqtt.publish_properties import PublishProperties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import StoredWill
-from gateway.mqtt.topics import check_topic
+from gateway.mqtt.topics import SYS_ROOT, check_topic
 from gateway.net.protocol import Transport
 
 LOGGER = logging.getLogger(__name__)
@@ -177,7 +177,7 @@ class Publishing:
                 except MalformedPacketError as error:
                     _cut_batch(run.columns, _first_of(batch, len(routes)))
                     return error
-            if may.may_publish(topic):
+            if may.may_publish(topic) and not topic.startswith(SYS_ROOT):
                 routes.append(self._route_to(topic))
             else:
                 routes.append(None)

@@ -21,3 +21,5 @@ cdef class MqttServices:
     cdef public set strangers
     cdef public object settings
     cdef public object wills
+    cdef public object sys_tree
+    cdef public object sys_counts

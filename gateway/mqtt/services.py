@@ -15,9 +15,12 @@ from gateway.mqtt.publishing import Publishing
 from gateway.mqtt.session import NEVER, Session
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.subscribing import Subscribing
+from gateway.mqtt.sys_counts import SysCounts
+from gateway.mqtt.sys_tree import SysTree
 from gateway.mqtt.wills import Wills
 from gateway.net.held_publishers import HeldConnection, HeldPublishers
 from gateway.settings import MqttSettings
+from gateway.version import VERSION
 
 
 class OpenConnection(Attached, HeldConnection, Protocol):
@@ -56,6 +59,9 @@ class MqttServices:
         self.authenticator = authenticator
         self.attachments = Attachments(self.sessions, self.subscribing, authenticator, self.metrics)
         self.attachments.expiry_max_s = settings.session_expiry_s or NEVER
+        self.sys_counts = SysCounts(broker, self.sessions, self.subscribing, self.metrics)
+        self.sys_tree = SysTree(self.subscribing.chores, VERSION, self.sys_counts.now, self.sys_counts.growing)
+        self.subscribing.sys_tree = self.sys_tree
         self.strangers: set[OpenConnection] = set()  # not let in yet
         self.settings = settings
         broker.hold(self.sessions.held_positions)
@@ -70,6 +76,7 @@ class MqttServices:
         self.metrics.connections += 1
         self.metrics.connections_total += 1
         self.strangers.add(connection)
+        self.sys_counts.note_connections()
 
     def forget(self, connection: OpenConnection) -> None:
         """Forget a connection that is closed."""

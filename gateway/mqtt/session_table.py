@@ -123,6 +123,11 @@ class SessionTable:
         """Return how many sessions there are."""
         return len(self._sessions)
 
+    @property
+    def idle_count(self) -> int:
+        """How many have no connection."""
+        return len(self._idle_since_ms)
+
     def __iter__(self) -> Iterator[Session]:
         """Give all sessions."""
         return iter(self._sessions.values())

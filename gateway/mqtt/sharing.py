@@ -193,6 +193,11 @@ class Sharing:
         self._groups: dict[tuple[bytes, bytes], SharedGroup] = {}  # by group and filter
         self._counts: dict[tuple[bytes, bytes], int] = {}
 
+    @property
+    def group_count(self) -> int:
+        """How many groups there are."""
+        return len(self._groups)
+
     def join(self, subscription: Subscription) -> None:
         """Let a new subscription be of its group, which it may begin."""
         key = split_share(subscription.topic_filter)

@@ -32,6 +32,7 @@ from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.sharing import Sharing
 from gateway.mqtt.sieve import has_own_form
+from gateway.mqtt.sys_tree import SysTree
 from gateway.mqtt.topics import is_shared, plain_filter, split_replay
 from gateway.net.protocol import Transport
 
@@ -78,6 +79,8 @@ class Subscribing:
         self.sharing = Sharing(delivery)
         self.exclusive = Exclusive()
         self.history = History(broker)
+        self.subscription_count = 0
+        self.sys_tree: SysTree | None = None
         self.history.on_found = self._begin
         delivery.on_replay_over = self._go_live
         self._broker = broker
@@ -139,6 +142,7 @@ class Subscribing:
                 refused = ReasonCode.QUOTA_EXCEEDED
             else:
                 session.subscriptions[topic_filter] = found
+                self.subscription_count += 1
                 if shares:
                     self.sharing.join(found)
                 self.exclusive.take(found)
@@ -212,6 +216,8 @@ class Subscribing:
             if code < SUBSCRIBE_FAILURE and subscription is not None:
                 if not self.history.is_sought(subscription):
                     self._delivery.start(subscription)
+                if self.sys_tree is not None:
+                    self.sys_tree.watch(subscription, wants_retained=wants_retained)
                 if wants_retained:
                     self._delivery.send_retained(subscription, code)
             yield
@@ -247,6 +253,7 @@ class Subscribing:
         return [subscription.topic_filter for subscription in denied]
 
     def _end(self, subscription: Subscription) -> None:
+        self.subscription_count -= 1
         self._delivery.stop(subscription)
         self._sessions.forget_subscription(subscription)
         self.sharing.leave(subscription)

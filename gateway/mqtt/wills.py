@@ -15,6 +15,7 @@ from gateway.mqtt.properties import Property
 from gateway.mqtt.publishing import Publishing
 from gateway.mqtt.session import NEVER
 from gateway.mqtt.session_table import SessionTable, StoredWill
+from gateway.mqtt.topics import SYS_ROOT
 
 LOGGER = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ class Wills:
             now_ms: When this is.
         """
         topic = stored.will.topic
-        if may is None or not may.may_publish(topic):
+        if may is None or not may.may_publish(topic) or topic.startswith(SYS_ROOT):
             LOGGER.warning(
                 "denied will client=%s user=%s name=%s", said(stored.client_id), said(stored.user), said(topic)
             )

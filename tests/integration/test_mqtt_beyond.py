@@ -85,3 +85,15 @@ async def test_exclusive_and_queue_subscriptions_with_aiomqtt(gateway):
                     break
                 got.append(message.payload)
         assert len(got) == 2
+
+
+@needs_mosquitto
+@pytest.mark.parametrize("version", ["311", "5"])
+def test_sys_tree_is_there_for_mosquitto(gateway, version):
+    done = mosquitto_sub(
+        gateway, "-V", version, "-C", "2", "-F", "%r %t %p", "-t", "$SYS/broker/version", "-t", "$SYS/broker/uptime"
+    )
+    lines = sorted(done.stdout.splitlines())
+    assert lines[0].startswith("1 $SYS/broker/uptime ")
+    assert lines[0].endswith(" seconds")
+    assert lines[1].startswith("1 $SYS/broker/version LMQ Gateway")
