@@ -11,6 +11,7 @@ from gateway.mqtt.errors import (
 )
 from gateway.mqtt.events import AckRun, PingRun, PublishRun, RunPool
 from gateway.mqtt.packets import Connect, Disconnect, Subscribe, Unsubscribe
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic
 from tests.support import mqtt
 
@@ -192,3 +193,14 @@ def test_stopped_connection_has_no_deadline():
     connection.receive_eof()
     assert connection.next_deadline_ms() is None
     assert feed(connection, b"\xff\xff") == []
+
+
+@pytest.mark.parametrize(("told_bytes_max", "said"), [(0, 10), (10, 10), (9, 4), (4, 4), (3, 0)])
+def test_reason_is_given_in_words_where_the_peer_takes_them(told_bytes_max, said):  # MQTT-3.14.2-3
+    connection = make()
+    connection.receive_data(mqtt.connect_5(), 0)
+    next(connection.events())
+    connection.accept(0, told_bytes_max=told_bytes_max)
+    connection.say_why(ReasonCode.PROTOCOL_ERROR, "why")
+    assert len(connection.data_to_send()) == said
+    assert connection.takes(4) is (said >= 4)

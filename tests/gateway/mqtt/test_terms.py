@@ -5,7 +5,7 @@ import pytest
 from gateway.mqtt.packets import Connect
 from gateway.mqtt.properties import Properties, Property
 from gateway.mqtt.session import NEVER
-from gateway.mqtt.terms import connack_items, limit_expiry, make_terms
+from gateway.mqtt.terms import connack_items, limit_expiry, make_terms, takes_connack
 from gateway.settings import MqttSettings
 
 
@@ -44,3 +44,14 @@ def test_client_is_told_what_it_did_not_ask_for():
     assert not {Property.SESSION_EXPIRY, Property.SERVER_KEEP_ALIVE, Property.ASSIGNED_CLIENT_ID} & set(
         dict(connack_items(asked, make_terms(asked, settings), b"c"))
     )
+
+
+def test_client_takes_its_connack_where_its_largest_packet_has_room_for_it():
+    settings = MqttSettings()
+    assert takes_connack(connect(4), b"c", settings)
+    assert takes_connack(connect(), b"c", settings)
+    assert [takes_connack(connect(PACKET_BYTES_MAX=size), b"c", settings) for size in (15, 16)] == [False, True]
+    assert not takes_connack(connect(PACKET_BYTES_MAX=30, client_id=b""), b"lmq-0123456789abcdef", settings)
+    proving = connect(PACKET_BYTES_MAX=100)
+    proving.properties.texts[Property.AUTH_METHOD] = b"SCRAM-SHA-256"
+    assert not takes_connack(proving, b"c", settings)
