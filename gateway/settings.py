@@ -50,6 +50,15 @@ def _check_folder(path: object) -> object:
 Folder = Annotated[Path, BeforeValidator(_check_folder)]
 
 
+def _check_topic_prefix(prefix: str) -> str:
+    if re.search(r"[+#\x00-\x1f\x7f-\x9f]", prefix) or prefix.startswith(("/", "$")) or prefix.endswith("/"):
+        raise ValueError("must be a topic: no wildcard or control character, no slash at either end, no $ in front")
+    return prefix
+
+
+TopicPrefix = Annotated[str, Field(max_length=1_024), AfterValidator(_check_topic_prefix)]
+
+
 def _check_shown(text: str) -> str:
     if text == HIDDEN:
         raise ValueError("is hidden, as lmq config show prints it; put it in, or use lmq config show --secrets")
@@ -78,6 +87,8 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     # messages a slow QoS 0 subscriber may be behind, then drops
     lag_count_max: Annotated[int, Field(ge=0, le=1 << 62)] = 1_000_000
     subscription_count_max: Annotated[int, Field(ge=1)] = 10_000  # subscriptions of one session
+    # MQTT 5 clients that ask are told PREFIX/CLIENT, to be answered below it; empty: nothing
+    response_prefix: TopicPrefix = ""
     client_id_bytes_max: Annotated[int, Field(ge=23, le=16_384)] = 1_024  # longest client identifier that is taken
     session_expiry_s: Annotated[int, Field(ge=0)] = 0  # a persistent session without connection ends, 0 for never
     # the longest keep-alive that MQTT 5 clients are let have, 0: they choose

@@ -42,6 +42,7 @@ TAKES_EFFECT = {
     "mqtt.inflight_max": NEW_SESSIONS,
     "mqtt.lag_count_max": AT_ONCE,
     "mqtt.subscription_count_max": AT_ONCE,
+    "mqtt.response_prefix": NEW_CONNECTIONS,
     "mqtt.client_id_bytes_max": NEW_CONNECTIONS,
     "mqtt.session_expiry_s": AT_ONCE,
     "mqtt.keep_alive_max_s": NEW_CONNECTIONS,

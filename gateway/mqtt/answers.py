@@ -23,9 +23,11 @@ def encode_connack(code: int, *, session_present: bool, level: int = 4, properti
     return _packet(CONNACK, body + encode_properties(properties) if level == LEVEL_5 else body)
 
 
-def encode_suback(packet_id: int, codes: list[int], level: int = 4) -> bytes:
-    """Return a SUBACK; one code for each filter, in their order."""
-    properties = _NO_PROPERTIES if level == LEVEL_5 else b""
+def encode_suback(packet_id: int, codes: list[int], level: int = 4, reason: str = "") -> bytes:
+    """Return a SUBACK; one code for each filter, in their order, and why some are failures, for MQTT 5 alone."""
+    properties = b""
+    if level == LEVEL_5:
+        properties = encode_properties([(Property.REASON, reason.encode())]) if reason else _NO_PROPERTIES
     return _packet(SUBACK, packet_id.to_bytes(2, "big") + properties + bytes(codes))
 
 

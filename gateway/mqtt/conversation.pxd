@@ -27,6 +27,7 @@ cdef class Conversation(ConnectionHandler):
     cdef object _entering
     cdef object _steps
     cdef list _answers
+    cdef public bint _tells_why
     cdef Py_ssize_t _unkept
     cdef Py_ssize_t _pending
 

@@ -12,6 +12,7 @@ from gateway.auth.denials import Denials
 from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions
 from gateway.auth.recheck import TURNED_OUT
+from gateway.logs import said
 from gateway.mqtt.answers import encode_suback, encode_unsuback
 from gateway.mqtt.columns import encode_id_packets
 from gateway.mqtt.connection import MqttConnection
@@ -30,6 +31,7 @@ from gateway.net.protocol import ConnectionHandler, Transport
 LOGGER = logging.getLogger(__name__)
 
 PUBREL_FIRST = 0x62
+REASON_CHARS_MAX = 200
 _LEVEL_5 = LEVEL_5
 _RECEIVE_MAX = RECEIVE_MAX
 
@@ -48,6 +50,7 @@ class Conversation(ConnectionHandler):
         "_origin",
         "_pending",
         "_steps",
+        "_tells_why",
         "_unkept",
         "_will",
         "identity",
@@ -69,6 +72,7 @@ class Conversation(ConnectionHandler):
         self._entering: Entering | None = None  # a client that waits until its last session is let go of
         self._steps: Iterator[None] | None = None  # what is left of a packet that goes on in further turns
         self._answers: list[Answer] = []  # to what was done in this turn
+        self._tells_why = False  # reasons in words are wanted also where the connection goes on
         self._unkept = 0  # calls that wait until a change is written down
         self._pending = 0  # acknowledgements that are due and not sent
 
@@ -198,7 +202,17 @@ class Conversation(ConnectionHandler):
             denied = [name for name in failed if not self._may.may_subscribe(plain_filter(name))]
             self._note_denied("subscription", denied)
         codes = [one.code if level == LEVEL_5 else min(one.code, SUBSCRIBE_FAILURE) for one in granted]
-        self._answers.append(Answer(self._fitting(encode_suback(packet_id, codes, level)), granted))
+        data = encode_suback(packet_id, codes, level, self._reason_of(granted) if failed else "")
+        if not self._connection.takes(len(data)):  # MQTT-3.9.2-1: not for the reason's sake
+            data = encode_suback(packet_id, codes, level)
+        self._answers.append(Answer(self._fitting(data), granted))
+
+    def _reason_of(self, granted: Granted) -> str:
+        """Return in words why the first filter that was not granted was not, for a client that wants to know."""
+        first = next(one for one in granted if one.code >= SUBSCRIBE_FAILURE)
+        why = ReasonCode(first.code).name.lower().replace("_", " ")
+        text = f"{why}: {said(first.topic_filter)}"
+        return text[:REASON_CHARS_MAX] if self._tells_why else ""
 
     def _note_unsubscribed(self, packet_id: int, codes: list[int]) -> None:
         assert self.session is not None

@@ -278,6 +278,7 @@ class MqttHandler(Conversation):
         user = identity.user.encode()
         self._origin = encode_origin(PROTOCOL, client_id, user)
         session = self.session = found.session
+        self._tells_why = terms.tells_why
         apply_terms(terms, session, connect.level, door.delivery.inflight_max)
         transport = self.transport
         is_known = bool(identity.user)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from gateway.mqtt.answers import encode_connack
@@ -12,6 +13,7 @@ from gateway.mqtt.session import NEVER, Session
 from gateway.mqtt.topic_aliases import TopicAliases
 from gateway.settings import MqttSettings
 
+_NOT_IN_LEVEL = re.compile(rb"[/+#%\x00-\x1f]")
 RECEIVE_MAX = 4_096  # messages at QoS 1 and 2 that a client of MQTT 5 may have on their way
 PROOF_BYTES = 256  # of what a client is told that proves who it is, besides what it said
 
@@ -25,6 +27,8 @@ class Terms(NamedTuple):
     packet_bytes_max: int  # of the client, 0 for none
     own_packet_bytes_max: int
     alias_max: int = 0  # that the client takes
+    tells_why: bool = False  # why something is refused, in words
+    response_information: bytes = b""  # below what the client may be answered, where it asks for that
 
 
 def limit_expiry(expiry_s: int, settings: MqttSettings) -> int:
@@ -47,6 +51,8 @@ def make_terms(connect: Connect, settings: MqttSettings) -> Terms:
         properties.number(Property.PACKET_BYTES_MAX, 0),
         settings.packet_bytes_max,
         properties.number(Property.TOPIC_ALIAS_MAX, 0),
+        properties.number(Property.REQUEST_PROBLEM, 1) == 1,
+        settings.response_prefix.encode() if properties.number(Property.REQUEST_RESPONSE, 0) else b"",
     )
 
 
@@ -69,6 +75,11 @@ def takes_connack(connect: Connect, client_id: bytes, settings: MqttSettings) ->
     return size + (proof_bytes if Property.AUTH_METHOD in connect.properties.texts else 0) <= bytes_max
 
 
+def as_level(client_id: bytes) -> bytes:
+    """Return a client identifier as one level of a topic: `/`, `+`, `#` and `%` are written as in a URL."""
+    return _NOT_IN_LEVEL.sub(lambda found: b"%%%02X" % found[0][0], client_id)
+
+
 def connack_items(connect: Connect, terms: Terms, client_id: bytes) -> list[tuple[Property, Value]]:
     """Return what the client of MQTT 5 is told in its CONNACK, as far as it is not what it asked for or must expect."""
     items: list[tuple[Property, Value]] = [
@@ -82,4 +93,6 @@ def connack_items(connect: Connect, terms: Terms, client_id: bytes) -> list[tupl
         items.append((Property.ASSIGNED_CLIENT_ID, client_id))
     if terms.keep_alive_s != connect.keep_alive_s:
         items.append((Property.SERVER_KEEP_ALIVE, terms.keep_alive_s))
+    if terms.response_information:
+        items.append((Property.RESPONSE_INFORMATION, terms.response_information + b"/" + as_level(client_id)))
     return items

@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from gateway.settings import GatewaySettings, SettingsError, load_settings, walk_settings
+from gateway.settings import GatewaySettings, MqttSettings, SettingsError, load_settings, walk_settings
 
 
 @pytest.fixture(autouse=True)
@@ -175,3 +176,10 @@ def test_a_list_of_addresses_comes_from_the_environment_as_json(monkeypatch):
     plain, secure = load_settings(None, {}).mqtt.listen
     assert (plain.address, plain.tls) == ("[::1]:1", None)
     assert (secure.address, secure.tls.certificate) == ("h:2", Path("a.pem"))
+
+
+@pytest.mark.parametrize("prefix", ["a/", "/a", "$a", "a/+", "#", "a\nb", "x" * 1_025])
+def test_prefix_of_answers_is_a_topic(prefix):
+    with pytest.raises(ValidationError):
+        MqttSettings(response_prefix=prefix)
+    assert MqttSettings(response_prefix="a/b").response_prefix == "a/b"

@@ -97,8 +97,9 @@ def unsubscribe_5(packet_id: int, *filters: bytes) -> bytes:
     return packet(0xA2, packet_id.to_bytes(2, "big") + b"\0" + b"".join(text(f) for f in filters))
 
 
-def suback_5(packet_id: int, *codes: int) -> bytes:
-    return packet(0x90, packet_id.to_bytes(2, "big") + b"\0" + bytes(codes))
+def suback_5(packet_id: int, *codes: int, reason: bytes = b"") -> bytes:
+    properties = b"\x1f" + text(reason) if reason else b""
+    return packet(0x90, packet_id.to_bytes(2, "big") + length(len(properties)) + properties + bytes(codes))
 
 
 def disconnect_5(code: int = 0, properties: bytes = b"\0") -> bytes:

@@ -14,7 +14,7 @@ def test_what_is_not_allowed_is_answered_with_its_reason(make_world):
     peer.take()
     peer.send(publish_5(b"t", b"x", qos=1, packet_id=1), publish_5(b"t", b"x", qos=2, packet_id=2))
     assert peer.take() == [b"\x40\x03\0\1\x87", b"\x50\x03\0\2\x87"]
-    assert peer.send(subscribe_5(3, (b"t", 1))).take() == [suback_5(3, 0x87)]
+    assert peer.send(subscribe_5(3, (b"t", 1))).take() == [suback_5(3, 0x87, reason=b"not authorized: t")]
     assert world.counts.refused == {"publish_not_authorized": 1, "subscription": 1}
 
 

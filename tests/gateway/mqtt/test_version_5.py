@@ -20,7 +20,7 @@ from tests.support.mqtt import (
     subscribe_5,
     unsubscribe_5,
 )
-from tests.support.mqtt_5 import P, encoded, enter, got
+from tests.support.mqtt_5 import P, connack_of, encoded, enter, got
 from tests.support.mqtt_door import STORE, World
 
 # PUBLISH and its properties
@@ -169,6 +169,43 @@ def test_client_that_fails_to_take_a_message_is_sent_it_no_more(world):
     assert subscriber.send(pubcomp(one.packet_id)).take() == []
 
 
+# Requests of the CONNECT
+
+
+@pytest.mark.parametrize(("items", "reason"), [((), b"quota exceeded: b"), (((P.REQUEST_PROBLEM, 0),), b"")])
+def test_reasons_in_words_come_where_they_are_wanted(make_world, items, reason):  # MQTT-3.1.2-29
+    world = make_world(subscription_count_max=1)
+    peer = enter(world, b"c", *items)
+    assert peer.send(subscribe_5(1, (b"a", 0), (b"b", 0))).take() == [suback_5(1, 0, 0x97, reason=reason)]
+
+
+def test_reason_in_words_makes_no_answer_too_large(make_world):  # MQTT-3.9.2-1
+    world = make_world(subscription_count_max=1)
+    peer = enter(world, b"c", (P.PACKET_BYTES_MAX, 40))
+    peer.send(subscribe_5(1, (b"a", 0), (b"b" * 40, 0)))
+    assert peer.take() == [suback_5(1, 0, 0x97)]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "items", "client_id", "told"),
+    [
+        ("answers", ((P.REQUEST_RESPONSE, 1),), b"c/1+%", b"answers/c%2F1%2B%25"),
+        ("a/b", ((P.REQUEST_RESPONSE, 1),), "gerät".encode(), "a/b/gerät".encode()),
+        ("answers", ((P.REQUEST_RESPONSE, 0),), b"c", None),
+        ("answers", (), b"c", None),
+        ("", ((P.REQUEST_RESPONSE, 1),), b"c", None),
+    ],
+)
+def test_client_that_asks_is_told_below_what_it_may_be_answered(make_world, prefix, items, client_id, told):
+    world = make_world(response_prefix=prefix)  # MQTT-3.1.2-28
+    peer = world.dial().send(connect_5(client_id, properties=encoded(*items)))
+    _, _, found = connack_of(*peer.take())
+    assert found.texts.get(P.RESPONSE_INFORMATION) == told
+    if told is not None:
+        peer.send(subscribe_5(1, (told + b"/#", 0)), publish_5(told + b"/1", b"x"))
+        assert [one.topic for one in got(peer)] == [told + b"/1"]
+
+
 # Flow
 
 
@@ -262,7 +299,7 @@ def test_filters_are_answered_with_their_reasons(make_world):
     world = make_world(subscription_count_max=2)
     peer = enter(world)
     peer.send(subscribe_5(1, (b"a", 2), (b"b", 0), (b"c", 1)))
-    assert peer.take() == [suback_5(1, 2, 0, 0x97)]
+    assert peer.take() == [suback_5(1, 2, 0, 0x97, reason=b"quota exceeded: c")]
     peer.send(unsubscribe_5(2, b"a", b"z"))
     assert peer.take() == [mqtt.packet(0xB0, b"\0\2\0\x00\x11")]
 
