@@ -205,4 +205,4 @@ class Reading:
         if channel.starved:
             starved, channel.starved = channel.starved, {}
             for consumer in starved.values():
-                consumer.queue.run_soon()
+                consumer.queue.note_room(consumer)

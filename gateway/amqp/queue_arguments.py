@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from core.queues.terms import QueueTerms, resolve_terms
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.field_table import INTEGERS, Field
 from gateway.amqp.reply_codes import ReplyCode
@@ -20,7 +21,15 @@ CLASSIC = "classic"
 MODES = ("default", "lazy")  # either way messages are on disk
 TIME_MS_MAX = 315_360_000_000  # ten years, RabbitMQ's bound
 
+PREFIX = "x-"
+
 KeptArguments = dict[str, Field]
+
+
+def find_terms(arguments: KeptArguments) -> QueueTerms:
+    """Return what holds for a queue with these arguments, as they are kept."""
+    told = {name.removeprefix(PREFIX): field.value for name, field in arguments.items()}
+    return resolve_terms({name: value for name, value in told.items() if isinstance(value, int | str)})
 
 
 def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:

@@ -27,7 +27,7 @@ cdef class SharedQueue(Reader):
     cdef readonly object _pop
     cdef bint _is_parked
     cdef long long _fresh_from
-    cdef Py_ssize_t _next
+    cdef object _rota
 
     cpdef run_soon(self)
 
@@ -35,9 +35,7 @@ cdef class SharedQueue(Reader):
     cpdef bint on_ready(self, long long now_ms) except -1
 
     @cython.locals(
-        takers=list, ready=Py_ssize_t, share=Py_ssize_t, stored=StoredBatch, total="long long", room=Py_ssize_t,
+        ready=Py_ssize_t, left=Py_ssize_t, share=Py_ssize_t, stored=StoredBatch, total="long long",
         count=Py_ssize_t, expired=list
     )
     cdef long long _hand_out(self, long long now_ms, dict touched) except -1
-
-    cdef list _in_turn(self)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from typing import Protocol, cast
+from typing import Protocol
 
 from core.broker import Broker
 from core.lmq.expiry import count_expired, take_expired
+from core.lmq.rota import Rota
 from core.lmq.waiters import Reader
 from core.message import StoredBatch
-from gateway.amqp.queue_arguments import EXPIRES, MESSAGE_TTL, KeptArguments
+from gateway.amqp.queue_arguments import KeptArguments, find_terms
 
 GROUP = b"amqp"
 TAKE_COUNT_MAX = 1_024
@@ -25,7 +26,7 @@ class QueueConsumer(Protocol):
     """A consumer of a queue's messages."""
 
     def room(self) -> int:
-        """Return how many more messages it takes now."""
+        """Return how many more messages it takes now; where none, the queue's `note_room` is called when it does."""
 
     def deliver(self, stored: StoredBatch) -> None:
         """Send these messages; they are hidden from others."""
@@ -93,8 +94,8 @@ class SharedQueue(Reader):
         "_broker",
         "_fresh_from",
         "_is_parked",
-        "_next",
         "_pop",
+        "_rota",
         "_stored",
         "arguments",
         "consumers",
@@ -128,8 +129,9 @@ class SharedQueue(Reader):
         self.is_auto_delete = auto_delete
         self.owner = owner
         self.arguments = arguments
-        self.limit_ms = _time_of(arguments, MESSAGE_TTL)  # how long messages live in it at most, or -1
-        self.lease_ms = _time_of(arguments, EXPIRES)  # how long it stays when nobody uses it, or -1
+        terms = find_terms(arguments)
+        self.limit_ms = terms.message_ttl_ms
+        self.lease_ms = terms.unused_ms
         self.consumers: list[QueueConsumer] = []
         self.has_exclusive = False  # one consumer has it to itself
         self.is_deleted = False
@@ -139,7 +141,7 @@ class SharedQueue(Reader):
         self._pop: Shared | None = None
         self._is_parked = False
         self._fresh_from = 0  # what lies before was there in an earlier turn
-        self._next = 0  # whose turn it is
+        self._rota: Rota[QueueConsumer] = Rota()
 
     @property
     def pop(self) -> Shared:
@@ -173,6 +175,7 @@ class SharedQueue(Reader):
     def add_consumer(self, consumer: QueueConsumer) -> None:
         """Hand messages to `consumer` too, from the next turn on."""
         self.consumers.append(consumer)
+        self._rota.note_room(consumer)
         if not self._is_parked:
             self._is_parked = True
             self._fresh_from = self._broker.max_offset(self.pop.queue_ref)
@@ -183,6 +186,7 @@ class SharedQueue(Reader):
         """Hand it nothing more."""
         if consumer in self.consumers:
             self.consumers.remove(consumer)
+            self._rota.remove(consumer)
         if not self.consumers:
             self.stop()
 
@@ -193,8 +197,13 @@ class SharedQueue(Reader):
             self._broker.unpark(self.pop.queue_ref, self)
         self._broker.cancel_run(self)
 
+    def note_room(self, consumer: QueueConsumer) -> None:
+        """Hand messages to a consumer again that had no room."""
+        self._rota.note_room(consumer)
+        self.run_soon()
+
     def run_soon(self) -> None:
-        """Run in the next turn: a consumer has room again."""
+        """Run in the next turn."""
         if self.consumers and not self.is_deleted:
             self._broker.request_run(self)
 
@@ -217,18 +226,20 @@ class SharedQueue(Reader):
     def _hand_out(self, now_ms: int, touched: dict[int, QueueConsumer]) -> int:
         """Give each consumer with room a share; return about how many bytes went out, 0 when nothing did."""
         pop = self.pop
+        rota = self._rota
         ready = pop.ready_count
-        takers = [consumer for consumer in self._in_turn() if consumer.room() > 0] if ready > 0 else []
-        if not takers:
+        left = len(rota)
+        if ready <= 0 or not left:
             return 0
-        share = min((ready + len(takers) - 1) // len(takers), _TAKE_COUNT_MAX)
+        share = min((ready + left - 1) // left, _TAKE_COUNT_MAX)
         stored = self._stored
         total = 0
-        for consumer in takers:
-            room = consumer.room()  # asked again: consumers of one channel can share it
-            if room <= 0:
-                continue
-            count = pop.take(stored, min(room, share), _TAKE_BYTES_MAX, 0, now_ms)
+        while left > 0:
+            left -= 1
+            consumer = rota.first()
+            if consumer is None:
+                break
+            count = pop.take(stored, min(consumer.room(), share), _TAKE_BYTES_MAX, 0, now_ms)
             if count <= 0:  # none, or on their way: it runs again when they are here
                 break
             total += stored.record_end[count - 1] - stored.record_start[0]
@@ -239,7 +250,7 @@ class SharedQueue(Reader):
                 continue
             touched[id(consumer)] = consumer
             consumer.deliver(stored)
-            self._next += 1
+            rota.step()
         stored.clear()
         return total
 
@@ -270,14 +281,3 @@ class SharedQueue(Reader):
         if count:
             self.pop.ack_many(offsets, count)
             self._broker.metrics.door("amqp").drop("expired", count)
-
-    def _in_turn(self) -> list[QueueConsumer]:
-        consumers = self.consumers
-        if len(consumers) < 2:  # noqa: PLR2004 - nobody to take turns with
-            return consumers
-        self._next %= len(consumers)
-        return consumers[self._next :] + consumers[: self._next]
-
-
-def _time_of(arguments: KeptArguments, name: str) -> int:
-    return cast("int", arguments[name].value) if name in arguments else -1

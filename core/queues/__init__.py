@@ -1,0 +1,1 @@
+"""What shared queues are told, apart from how they hand out."""

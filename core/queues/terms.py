@@ -1,0 +1,38 @@
+"""What a shared queue is told, by its declaration and by whoever says something of many queues, as one value.
+
+Names are those of RabbitMQ's policies: its arguments without `x-`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+EXPIRES = "expires"
+MESSAGE_TTL = "message-ttl"
+NO_LIMIT = -1
+
+Told = Mapping[str, int | str]
+"""What one source says of a queue, by name."""
+
+
+class QueueTerms(NamedTuple):
+    """What holds for a queue; `NO_LIMIT` where nothing was said.
+
+    Args:
+        message_ttl_ms: How long messages live in it at most.
+        unused_ms: How long it stays when nobody uses it.
+    """
+
+    message_ttl_ms: int = NO_LIMIT
+    unused_ms: int = NO_LIMIT
+
+
+def resolve_terms(*told: Told) -> QueueTerms:
+    """Return what holds for a queue of which these sources speak: of numbers the least."""
+    return QueueTerms(_least(told, MESSAGE_TTL), _least(told, EXPIRES))
+
+
+def _least(told: tuple[Told, ...], name: str) -> int:
+    found = [value for value in (one.get(name) for one in told) if isinstance(value, int)]
+    return min(found, default=NO_LIMIT)

@@ -1,0 +1,14 @@
+"""What several sources say of a queue is one value."""
+
+from __future__ import annotations
+
+from core.queues.terms import NO_LIMIT, QueueTerms, resolve_terms
+
+
+def test_a_queue_that_nobody_speaks_of_has_no_limits():
+    assert resolve_terms() == resolve_terms({}) == QueueTerms(NO_LIMIT, NO_LIMIT)
+
+
+def test_of_numbers_the_least_holds_whoever_says_it():
+    assert resolve_terms({"message-ttl": 500, "expires": 9}, {"message-ttl": 0}) == QueueTerms(0, 9)
+    assert resolve_terms({"message-ttl": 500}, {"message-ttl": 700, "expires": 1_000}) == QueueTerms(500, 1_000)
