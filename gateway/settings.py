@@ -136,10 +136,12 @@ class AdminSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 class UserSettings(BaseModel, frozen=True, extra="forbid"):
-    """One user, under `auth.users.NAME`; one of the two ways to give the password."""
+    """One user, under `auth.users.NAME`; one of the two ways to give the password, the secret, or both."""
 
     password_hash: Secret = ""  # as `lmq hash-password` prints it
     password_env: str = ""  # the environment variable that holds the password
+    secret: Secret = ""  # what the user's RocketMQ clients sign with, their secretKey; the file has it in plain text
+    secret_env: str = ""  # the environment variable that holds the secret
     may_publish: bool = True  # may send messages
     may_subscribe: bool = True  # may read messages
     may_configure: bool = True  # may make and remove queues and exchanges
@@ -149,7 +151,7 @@ class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     """Who may come in."""
 
     mqtt_anonymous: bool = True  # let MQTT clients in that give no user name, or one that is not in `users`
-    rocketmq_anonymous: bool = True  # let RocketMQ clients in; they give no user name
+    rocketmq_anonymous: bool = True  # let RocketMQ clients in that give no AccessKey, or one that is not in `users`
     amqp_guest: bool = True  # user guest, password guest, for AMQP clients on this machine only
     behind_proxy: bool = False  # a proxy stands in front, so that nobody counts as being on this machine
     users: dict[str, UserSettings] = {}  # by name; in the file as `[auth.users.NAME]`

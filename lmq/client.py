@@ -16,6 +16,7 @@ from lmq.errors import ClosedError, ConnectFailedError, ConnectionLostError, Req
 from lmq.remoting.commands import FLAG_ONE_WAY, HEADER_BINARY, Command, encode_command
 from lmq.remoting.errors import FrameError
 from lmq.remoting.frames import FrameInput, Frames
+from lmq.remoting.signature import AccessKeys, sign
 
 LOGGER = logging.getLogger(__name__)
 
@@ -139,6 +140,7 @@ class Client:
         greeting: Gives the request that each new connection begins with, and that is repeated as a heartbeat.
         heartbeat_s: How often.
         tls: What the connection is secured by; without it, it is not.
+        keys: The user that requests are sent as; without it, as nobody.
 
     Raises:
         ValueError: `server` is no address.
@@ -152,6 +154,7 @@ class Client:
         greeting: Callable[[], Command] | None = None,
         heartbeat_s: float = 30.0,
         tls: ssl.SSLContext | None = None,
+        keys: AccessKeys | None = None,
     ) -> None:
         self.server = server
         self._host, self._port = parse_server(server.strip())
@@ -159,6 +162,7 @@ class Client:
         self._greeting = greeting
         self._heartbeat_s = heartbeat_s
         self._tls = tls
+        self._keys = keys
         self._link: Link | None = None
         self._connecting = asyncio.Lock()
         self._opaque = 0
@@ -188,7 +192,7 @@ class Client:
             answer.set_exception(ConnectionLostError(self.server))
             return answer
         link.pending[command.opaque] = answer
-        link.write(_encode(command))
+        link.write(self._encode(command))
         return answer
 
     async def wait_for(self, answer: asyncio.Future[Command], timeout_s: float | None = None) -> Command:
@@ -209,7 +213,7 @@ class Client:
         link = await self._open_link(self._timeout_s)
         await link.wait_for_room()
         command.flag |= FLAG_ONE_WAY
-        link.write(_encode(command))
+        link.write(self._encode(command))
 
     @property
     def is_open(self) -> bool:
@@ -282,7 +286,7 @@ class Client:
         self._failures = 0
         self._next_try_at_s = 0.0
         if self._greeting is not None:
-            link.write(_encode(self._make_greeting(self._greeting)))
+            link.write(self._encode(self._make_greeting(self._greeting)))
             if self._heart is None:
                 self._heart = loop.create_task(self._beat(self._greeting))
         return link
@@ -305,10 +309,11 @@ class Client:
             await asyncio.sleep(self._heartbeat_s)
             link = self._find_link()
             if link is not None:
-                link.write(_encode(self._make_greeting(greeting)))
+                link.write(self._encode(self._make_greeting(greeting)))
 
-
-def _encode(command: Command) -> bytes:
-    command.language = LANGUAGE_PYTHON
-    command.header_type = HEADER_BINARY
-    return encode_command(command)
+    def _encode(self, command: Command) -> bytes:
+        command.language = LANGUAGE_PYTHON
+        command.header_type = HEADER_BINARY
+        if self._keys is not None:
+            sign(command, self._keys)
+        return encode_command(command)

@@ -11,6 +11,7 @@ from lmq.client import make_client_id
 from lmq.errors import SdkError
 from lmq.remoting.commands import Command, encode_json
 from lmq.remoting.request_codes import RequestCode
+from lmq.remoting.signature import AccessKeys
 from lmq.routes import Routes
 
 
@@ -25,6 +26,8 @@ class Member:
         timeout_s: How long to wait for each answer.
         client_id: How brokers see this member; made up if not given.
         tls: What connections to the name server and to brokers are secured by; without it, they are not.
+        access_key: The user that requests are sent as; empty: as nobody.
+        secret_key: The secret that this user shares with the broker.
     """
 
     def __init__(
@@ -37,13 +40,16 @@ class Member:
         timeout_s: float,
         client_id: str | None,
         tls: ssl.SSLContext | None = None,
+        access_key: str = "",
+        secret_key: str = "",
     ) -> None:
         self.group = group
         self.client_id = client_id or make_client_id()
         self._greeting = greeting
         self._farewell = farewell
         self._timeout_s = timeout_s
-        self._routes = Routes(namesrv, timeout_s=timeout_s, greeting=self._greet, tls=tls)
+        keys = AccessKeys(access_key, secret_key) if access_key else None
+        self._routes = Routes(namesrv, timeout_s=timeout_s, greeting=self._greet, tls=tls, keys=keys)
 
     async def start(self) -> None:
         """Nothing yet: connections are made when they are needed."""

@@ -74,6 +74,8 @@ class Producer(Member):
             twice; both carry the same key.
         client_id: How the broker and readers of other protocols see this producer; made up if not given.
         tls: What connections are secured by: `ssl.create_default_context(cafile=...)`, say; without it, not.
+        access_key: The user that requests are sent as; empty: as nobody.
+        secret_key: The secret that this user shares with the broker; requests are signed with it, and it is never sent.
     """
 
     def __init__(
@@ -85,6 +87,8 @@ class Producer(Member):
         retries: int = 2,
         client_id: str | None = None,
         tls: ssl.SSLContext | None = None,
+        access_key: str = "",
+        secret_key: str = "",
     ) -> None:
         super().__init__(
             namesrv,
@@ -94,6 +98,8 @@ class Producer(Member):
             timeout_s=timeout_s,
             client_id=client_id,
             tls=tls,
+            access_key=access_key,
+            secret_key=secret_key,
         )
         self._retries = retries
         self._next_queue = itertools.count()

@@ -58,6 +58,8 @@ class PullConsumer(Member):
         timeout_s: How long to wait for each answer.
         client_id: How the broker sees this consumer; made up if not given.
         tls: What connections are secured by: `ssl.create_default_context(cafile=...)`, say; without it, not.
+        access_key: The user that requests are sent as; empty: as nobody.
+        secret_key: The secret that this user shares with the broker; requests are signed with it, and it is never sent.
     """
 
     def __init__(
@@ -68,6 +70,8 @@ class PullConsumer(Member):
         timeout_s: float = 3.0,
         client_id: str | None = None,
         tls: ssl.SSLContext | None = None,
+        access_key: str = "",
+        secret_key: str = "",
     ) -> None:
         described = {
             "groupName": group,
@@ -85,6 +89,8 @@ class PullConsumer(Member):
             timeout_s=timeout_s,
             client_id=client_id,
             tls=tls,
+            access_key=access_key,
+            secret_key=secret_key,
         )
 
     async def pull(

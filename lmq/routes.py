@@ -17,6 +17,7 @@ from lmq.queues import LIGHT_PREFIX
 from lmq.remoting.commands import Command
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
+from lmq.remoting.signature import AccessKeys
 
 TEMPLATE_TOPIC = "TBW102"
 ROUTE_S = 30.0  # a route is asked for again after it, as other clients do
@@ -43,10 +44,17 @@ class Routes:
         timeout_s: How long to wait for an answer.
         greeting: Gives the heartbeat for brokers.
         tls: What connections are secured by; without it, they are not.
+        keys: The user that requests are sent as; without it, as nobody.
     """
 
     def __init__(
-        self, namesrv: str, *, timeout_s: float, greeting: Callable[[], Command], tls: ssl.SSLContext | None = None
+        self,
+        namesrv: str,
+        *,
+        timeout_s: float,
+        greeting: Callable[[], Command],
+        tls: ssl.SSLContext | None = None,
+        keys: AccessKeys | None = None,
     ) -> None:
         servers = [server for server in namesrv.split(";") if server.strip()]
         if not servers:
@@ -54,7 +62,8 @@ class Routes:
         self._timeout_s = timeout_s
         self._greeting = greeting
         self._tls = tls
-        self._namesrvs = [Client(server, timeout_s=timeout_s, tls=tls) for server in servers]
+        self._keys = keys
+        self._namesrvs = [Client(server, timeout_s=timeout_s, tls=tls, keys=keys) for server in servers]
         self._brokers: dict[str, Client] = {}
         self._routes: dict[str, tuple[list[Route], float]] = {}
         self._asking: dict[str, asyncio.Task[list[Route]]] = {}
@@ -124,7 +133,9 @@ class Routes:
             raise ClosedError
         client = self._brokers.get(route.server)
         if client is None:
-            client = Client(route.server, timeout_s=self._timeout_s, greeting=self._greeting, tls=self._tls)
+            client = Client(
+                route.server, timeout_s=self._timeout_s, greeting=self._greeting, tls=self._tls, keys=self._keys
+            )
             self._brokers[route.server] = client
         return client
 

@@ -23,6 +23,7 @@ from gateway.settings import AuthSettings, SettingsError, UserSettings
 GUEST = "guest"
 PROXY_NOTE = "with a proxy in front set auth.behind_proxy, or everybody is"
 _SCRAM_KEY = b"scram"
+SECRET_LENGTH_MIN = 6  # RocketMQ's own bound; one that is to stand against guessing has 32 random characters
 PASSWORD_BYTES_MAX = 8_192  # a longer one is wrong; those that wait for a check stay in memory
 
 
@@ -30,7 +31,8 @@ class Credentials(NamedTuple):
     """What a peer says of itself.
 
     `protocol` is `mqtt`, `amqp` or `rocketmq`, `peer` where it comes from by its socket: `HOST:PORT`; `user` and
-    `password` are None where it gave none. `certified` is the user that its certificate proves, empty: none.
+    `password` are None where it gave none. `certified` is the user that its certificate proves, empty: none. `signed`
+    is there in place of a password where the peer signed what it sent: it says whether that was done with a secret.
     """
 
     protocol: str
@@ -38,6 +40,7 @@ class Credentials(NamedTuple):
     password: bytes | None
     peer: str
     certified: str = ""
+    signed: Callable[[bytes], bool] | None = None
 
 
 class Identity:
@@ -93,7 +96,7 @@ class Authenticator:
         self._settings = settings
         self._clock = clock
         self._users = make_users(settings, environment)
-        self._decoys = [make_decoy(user.kept) for user in self._users.values()] or [make_usual_decoy()]
+        self._decoys = _make_decoys(self._users) or [make_usual_decoy()]
         self._key = os.urandom(32)
         self._checks = PasswordChecks(work, clock)
         self._scram_key = os.urandom(32)
@@ -161,6 +164,11 @@ class Authenticator:
         known = self._users.get(user)
         return None if known is None else known.may
 
+    def find_secret(self, user: str) -> bytes:
+        """Return what a user signs with, empty where there is no such user or secret."""
+        known = self._users.get(user)
+        return b"" if known is None else known.secret
+
     def reload(self, settings: AuthSettings, users: dict[str, User]) -> None:
         """Go by other settings from now on, with the users that `make_users` made of them.
 
@@ -169,13 +177,13 @@ class Authenticator:
         """
         for name, user in list(users.items()):
             known = self._users.get(name)
-            if known is not None and known.kept == user.kept and not user.may.reads_less_than(known.may):
+            if known is not None and known.comes_in_as(user) and not user.may.reads_less_than(known.may):
                 known.may.become(user.may)
                 users[name] = known
         self._settings = settings
         self._users = users
         self._rounds = _find_rounds(users)
-        self._decoys = [make_decoy(user.kept) for user in users.values()] or self._decoys
+        self._decoys = _make_decoys(users) or self._decoys
 
     def may_stay(self, protocol: str, identity: Identity) -> bool:
         """Return whether the user of `identity` could still come in so, and read what it could read."""
@@ -223,7 +231,7 @@ class Authenticator:
         return Refusal.STRANGER if known is None else Identity(known.name, known.may)
 
     def _is_guest(self, credentials: Credentials) -> bool:
-        protocol, user, password, peer, _ = credentials
+        protocol, user, password, peer = credentials[:4]
         is_guest = (protocol, user, password) == ("amqp", GUEST, b"guest") and is_loopback(peer)
         return is_guest and self._lets_guest_in()
 
@@ -240,6 +248,13 @@ class Authenticator:
         return User(name, ALL, self._decoys[number % len(self._decoys)])
 
     def _check(self, credentials: Credentials, user: User, then: Then) -> Attempt | None:
+        host = credentials.peer.rpartition(":")[0]
+        found = partial(self._found, user, then)
+        if credentials.signed is not None:  # nothing of it is remembered: no other request has the same signature
+            check = partial(credentials.signed, user.secret or os.urandom(32))
+            return self._checks.add(host, self._digest(b"name", user.name.encode())[:16], b"", check, found)
+        if not user.kept:
+            user = self._make_stranger(user.name)
         password = credentials.password or b""
         if len(password) > PASSWORD_BYTES_MAX:
             self._answer(then, Refusal.WRONG)
@@ -249,7 +264,6 @@ class Authenticator:
         if self._checks.right.knows(digest):
             self._answer(then, Identity(user.name, user.may))
             return None
-        host = credentials.peer.rpartition(":")[0]
         check = partial(user.check, password)
         found = partial(self._found, user, then)
         return self._checks.add(host, self._digest(b"name", name)[:16], digest, check, found)
@@ -258,7 +272,7 @@ class Authenticator:
         known = self._users.get(user.name)  # as it is now: settings may have been read again meanwhile
         if is_right is None:
             self._answer(then, Refusal.BUSY)
-        elif is_right and known is not None and known.kept == user.kept:
+        elif is_right and known is not None and known.comes_in_as(user):
             self._answer(then, Identity(known.name, known.may))
         else:
             self._answer(then, Refusal.WRONG)
@@ -300,6 +314,7 @@ def make_users(settings: AuthSettings, environment: Mapping[str, str]) -> dict[s
 
 def _make_user(name: str, settings: UserSettings, environment: Mapping[str, str], kept: str = "") -> User:
     """Return a user; `kept` is the hash of its password from the environment, where that was made before."""
+    secret = _find_secret(name, settings, environment)
     if not name:
         raise SettingsError("auth.users needs a name for each user: the empty one is that of anonymous clients")
     may = Permissions(publish=settings.may_publish, subscribe=settings.may_subscribe, configure=settings.may_configure)
@@ -307,11 +322,28 @@ def _make_user(name: str, settings: UserSettings, environment: Mapping[str, str]
         plain = environment.get(settings.password_env)
         if plain is None:
             raise SettingsError(f"auth.users.{name}.password_env: {settings.password_env} is not set")
-        return User(name, may, kept or hash_password(plain))
+        return User(name, may, kept or hash_password(plain), secret)
     if not settings.password_hash:
-        raise SettingsError(f"auth.users.{name} needs password_hash or password_env")
+        if secret:
+            return User(name, may, "", secret)
+        raise SettingsError(f"auth.users.{name} needs password_hash or password_env, or a secret")
     try:
         parse_hash(settings.password_hash)
     except PasswordHashError as error:
         raise SettingsError(f"wrong setting auth.users.{name}.password_hash: {error}") from error
-    return User(name, may, settings.password_hash)
+    return User(name, may, settings.password_hash, secret)
+
+
+def _find_secret(name: str, settings: UserSettings, environment: Mapping[str, str]) -> bytes:
+    secret = settings.secret
+    if settings.secret_env:
+        if settings.secret_env not in environment:
+            raise SettingsError(f"auth.users.{name}.secret_env: {settings.secret_env} is not set")
+        secret = environment[settings.secret_env]
+    if (secret or settings.secret_env) and len(secret) < SECRET_LENGTH_MIN:
+        raise SettingsError(f"auth.users.{name}: a secret has {SECRET_LENGTH_MIN} characters or more")
+    return secret.encode()
+
+
+def _make_decoys(users: Mapping[str, User]) -> list[str]:
+    return [make_decoy(user.kept) for user in users.values() if user.kept]

@@ -137,13 +137,18 @@ def find_verifier(kept: str) -> Verifier | None:
 class User:
     """One user: how the password is kept, and what the user may do."""
 
-    __slots__ = ("kept", "may", "name", "verifier")
+    __slots__ = ("kept", "may", "name", "secret", "verifier")
 
-    def __init__(self, name: str, may: Permissions, kept: str) -> None:
+    def __init__(self, name: str, may: Permissions, kept: str, secret: bytes = b"") -> None:
         self.name = name
         self.may = may
-        self.kept = kept  # a password hash
-        self.verifier = find_verifier(kept)
+        self.kept = kept  # a password hash, empty: no password is right
+        self.verifier = find_verifier(kept) if kept else None
+        self.secret = secret  # what the user signs with, empty: nothing is
+
+    def comes_in_as(self, other: User) -> bool:
+        """Return whether the same passwords and secrets are right."""
+        return (self.kept, self.secret) == (other.kept, other.secret)
 
     def check(self, password: bytes) -> bool:
         """Return whether `password` is this user's; slow on purpose."""

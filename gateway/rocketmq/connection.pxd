@@ -6,6 +6,12 @@ from lmq.remoting.commands cimport Command, encode_command
 from lmq.remoting.frames cimport FrameInput, Frames
 
 
+cdef Py_ssize_t _PROVEN_MAX
+cdef int _NEW
+cdef int _LOGIN
+cdef int _OPEN
+
+
 cdef class FramePool:
     cdef Py_ssize_t _capacity
     cdef Frames _free
@@ -36,7 +42,11 @@ cdef class Connection:
     cdef long long _now_ms
     cdef bytes _uniq_prefix
     cdef long long _idle_until_ms
-    cdef bint _is_over
+    cdef readonly int state
+    cdef bytes _secret
+    cdef Py_ssize_t _proven
+    cdef Py_ssize_t _refused
+    cdef bytes _late
     cdef list _out
 
     cpdef receive_data(self, bytes data, long long now_ms)
@@ -47,8 +57,14 @@ cdef class Connection:
 
     cpdef events(self)
 
-    @cython.locals(frames=Frames)
+    @cython.locals(frames=Frames, late=bytes)
     cdef bint _has_frames(self) except -1
+
+    @cython.locals(frames=Frames, end=Py_ssize_t, at=Py_ssize_t, request=Command)
+    cdef bint _prove(self, Py_ssize_t i) except -1
+
+    @cython.locals(frames=Frames, request=Command)
+    cdef _ask(self, Py_ssize_t i, step)
 
     cpdef begin(self, SendRun run, buf)
 
@@ -58,5 +74,11 @@ cdef class Connection:
     cpdef bytes data_to_send(self)
 
     cpdef next_deadline_ms(self)
+
+    cpdef accept(self, bytes secret=*)
+
+    cpdef refuse(self)
+
+    cpdef stop(self)
 
     cpdef answer(self, Command request, Command response)

@@ -16,6 +16,9 @@ cdef class RocketmqHandler(ConnectionHandler):
     cdef object _sender
     cdef readonly object identity
     cdef object _denials
+    cdef object _attempt
+    cdef bint _has_ended
+    cdef str _refused_user
     cdef object _beat
     cdef long long _held_until_ms
 

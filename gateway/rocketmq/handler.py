@@ -7,30 +7,36 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 
 from core.errors import LmqError
 from core.properties import encode_origin
-from gateway.auth.authenticator import Credentials, Identity, LoginAnswer
+from gateway.auth.authenticator import Identity, LoginAnswer, Refusal
 from gateway.auth.denials import Denials
-from gateway.auth.login_log import log_refusal
+from gateway.auth.login_log import log_login, log_refusal
+from gateway.auth.password_checks import Attempt
 from gateway.auth.recheck import TURNED_OUT
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.rocketmq.client_table import Client
-from gateway.rocketmq.connection import Connection
+from gateway.rocketmq.connection import Connection, Login
 from gateway.rocketmq.errors import CommandRefusedError, PeerSilentError, response_code_of
 from gateway.rocketmq.functions import FUNCTIONS
+from gateway.rocketmq.login import CODES, REMARKS, credentials_of, is_proven
 from gateway.rocketmq.not_built import NOT_BUILT
 from gateway.rocketmq.pull import HeldPull
 from gateway.rocketmq.send_route import Sender
 from gateway.rocketmq.send_run import SendRun
 from gateway.rocketmq.services import RocketmqServices
+from gateway.rocketmq.states import State
 from gateway.rocketmq.store_host import plain_host
 from lmq.remoting.commands import Command, answer
 from lmq.remoting.errors import FrameError
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
+from lmq.remoting.signature import ACCESS_KEY
 
 LOGGER = logging.getLogger(__name__)
+_LOGIN = int(State.LOGIN)
 
 
 class Beat:
@@ -60,29 +66,28 @@ class RocketmqHandler(ConnectionHandler):
         self._denials: Denials | None = None  # made when something is denied
         self._beat: Beat | None = None  # a heartbeat that is not all taken in
         self._held_until_ms = 0  # the first deadline of the held pulls, or one before it
+        self._attempt: Attempt | None = None  # a login that waits for its answer
+        self._has_ended = False  # the peer sends no more, and its login is under way
+        self._refused_user: str | None = None  # that the log has named last
         self._name_origin()
-        credentials = Credentials("rocketmq", None, None, transport.peer, transport.peer_name)
-        door.authenticator.begin(credentials, self._finish_login)
-
-    def _finish_login(self, answer: LoginAnswer, now_ms: int) -> None:
-        del now_ms
-        if isinstance(answer, Identity):
-            self.identity = answer
-            self._name_origin()
-        else:
-            log_refusal(self.transport.conn_id, self.transport.peer, b"", b"", answer.value)
 
     # The transport calls these.
 
     def on_data(self, data: bytes, now_ms: int) -> bool:
         """Answer what came; a peer that sends no frames is closed."""
+        if self._connection.state == _LOGIN:  # this much is kept, and no more is read
+            self.transport.pause_reading()
         self._connection.receive_data(data, now_ms)
         return self._work(now_ms)
 
     def go_on(self, now_ms: int) -> bool:
         """Answer some more of it."""
         self._connection.take_up(now_ms)
-        return self._work(now_ms)
+        has_more = self._work(now_ms)
+        if self._has_ended and not has_more:
+            self._has_ended = False
+            self.on_eof(now_ms)
+        return has_more
 
     def _work(self, now_ms: int) -> bool:
         has_more = False
@@ -114,6 +119,10 @@ class RocketmqHandler(ConnectionHandler):
         for event in connection.events():
             if isinstance(event, SendRun):
                 self._store(event, now_ms)
+            elif isinstance(event, Login):
+                self._begin_login(event.request)
+                if self.identity is not None:
+                    continue  # the request itself comes now
             else:
                 self._handle(event, now_ms)
             is_beating = self._beat is not None and not self._go_on_with_beat(self._beat)
@@ -133,8 +142,50 @@ class RocketmqHandler(ConnectionHandler):
                 return True
         return False
 
+    def _begin_login(self, request: Command) -> None:
+        credentials = credentials_of(request, self.transport.peer, self.transport.peer_name)
+        attempt = self._door.authenticator.begin(credentials, partial(self._finish_login, request))
+        if self._connection.state == _LOGIN:
+            self._attempt = attempt
+
+    def _finish_login(self, request: Command, answer: LoginAnswer, now_ms: int) -> None:
+        """Go on with the login's request, or behind it; in a turn of its own, where that had to wait."""
+        del now_ms  # requests go by the moment of their turn
+        attempt, self._attempt = self._attempt, None
+        if isinstance(answer, Identity):
+            self._come_in(answer, request)
+        else:
+            self._refuse(answer, request)
+        if attempt is not None:
+            if self.transport.is_writable:
+                self.transport.resume_reading()
+            self.transport.request_turn()
+
+    def _come_in(self, identity: Identity, request: Command) -> None:
+        secret = b""
+        if is_proven(identity, request, self.transport.peer_name):
+            secret = self._door.authenticator.find_secret(identity.user)
+        if secret and (self.identity is None or self.identity.user != identity.user):
+            log_login(self.transport.conn_id, self.transport.peer, self.client.client_id, identity.user, is_known=True)
+        self.identity = identity
+        self._connection.accept(secret)
+        self._name_origin()
+
+    def _refuse(self, why: Refusal, request: Command) -> None:
+        user = request.ext.get(ACCESS_KEY, "")
+        if user != self._refused_user:  # else a client that asks again and again fills the log
+            self._refused_user = user
+            log_refusal(self.transport.conn_id, self.transport.peer, self.client.client_id, user, why.value)
+        self.identity = None
+        self._connection.refuse()
+        self._name_origin()
+        self.answer(request, answer(request, CODES[why], REMARKS[why]))
+
     def on_eof(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """The peer sends no more: what it sent is answered when it is durable, a pull that waits is not."""
+        if self._connection.state == _LOGIN:
+            self._has_ended = True  # what came is done after the login
+            return
         self._connection.receive_eof()
         self._door.broker.when_durable(self._close_answered)
 
@@ -144,12 +195,17 @@ class RocketmqHandler(ConnectionHandler):
 
     def on_writable(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """Go on reading requests and answering held pulls."""
-        self.transport.resume_reading()
+        if self._connection.state != _LOGIN:
+            self.transport.resume_reading()
         for pull in list(self.held.values()):
             self._door.broker.request_run(pull)
 
     def on_closed(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """Forget the client, its groups and its pulls."""
+        self._connection.stop()
+        if self._attempt is not None:
+            self._door.authenticator.cancel(self._attempt)
+            self._attempt = None
         for pull in list(self.held.values()):
             self._door.pulls.forget(pull)
         self._door.clients.drop(self.client)
@@ -274,8 +330,6 @@ class RocketmqHandler(ConnectionHandler):
             self.transport.write(data)
 
     def _ask(self, request: Command, now_ms: int) -> Command | None:
-        if self.identity is None:
-            raise CommandRefusedError(ResponseCode.NO_PERMISSION, "this gateway lets no client in without a name")
         code = request.code
         if code in PULLS:
             pulls = self._door.pulls

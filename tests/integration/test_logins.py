@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
+import shutil
+import subprocess
 import time
+from pathlib import Path
 
 import aio_pika
 import aiomqtt
@@ -14,7 +18,9 @@ import pytest
 
 from gateway.auth.users import hash_password
 from gateway.settings import AuthSettings
+from lmq.errors import NoPermissionError
 from lmq.producer import Producer
+from lmq.pull_consumer import PullConsumer
 from tests.support import mqtt
 from tests.support.gateway import running_gateway
 
@@ -23,10 +29,16 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 WAIT_S = 20
 KEPT = hash_password("secret")  # as dear as those of the settings
 GUESSERS = 24
+SECRET = "what cy signs with"
+JARS = os.environ.get("LMQ_TEST_ROCKETMQ_LIB", "")  # the folder with the jars of Apache RocketMQ's client
 
 
 def auth(**settings):
-    users = {"alice": {"password_hash": KEPT}, "bob": {"password_hash": KEPT, "may_publish": False}}
+    users = {
+        "alice": {"password_hash": KEPT},
+        "bob": {"password_hash": KEPT, "may_publish": False},
+        "cy": {"secret": SECRET},
+    }
     return AuthSettings.model_validate({"users": users, **settings})
 
 
@@ -132,3 +144,31 @@ def lives(caplog):
                 detail = re.search(r"user=(\w+)", line)
             found.setdefault(number[1], []).append(f"{words} {detail[1]}")
     return [tuple(lines) for lines in found.values()]
+
+
+async def test_sdk_logs_in_by_its_secret_and_strangers_do_not(tmp_path):
+    async with running_gateway(tmp_path, auth=auth(rocketmq_anonymous=False)) as gateway:
+        namesrv = "{}:{}".format(*gateway.listening["namesrv"])
+        keys = {"access_key": "cy", "secret_key": SECRET}
+        async with Producer(namesrv, **keys) as producer, PullConsumer(namesrv, **keys) as consumer:
+            for number in range(20):
+                await producer.send("T", b"%d" % number, queue_id=0)
+            found = (await consumer.pull("T", 0, max_count=32, wait_s=WAIT_S)).messages
+        assert [message.body for message in found] == [b"%d" % number for number in range(20)]
+        for wrong in ({}, {**keys, "secret_key": "another secret"}, {**keys, "access_key": "alice"}):
+            async with Producer(namesrv, **wrong) as producer:
+                with pytest.raises(NoPermissionError):
+                    await producer.send("T", b"x")
+
+
+@pytest.mark.skipif(not JARS or not shutil.which("java"), reason="LMQ_TEST_ROCKETMQ_LIB names no jars, or no Java")
+async def test_official_java_client_logs_in_by_its_secret(tmp_path):
+    source = Path(__file__).with_name("JavaRoundTrip.java")
+    async with running_gateway(tmp_path, auth=auth(rocketmq_anonymous=False)) as gateway:
+        namesrv = "{}:{}".format(*gateway.listening["namesrv"])
+        command = ["java", f"-Duser.home={tmp_path}", "-cp", f"{JARS}/*", str(source), namesrv, "20"]
+        for keys, said in ((["cy", SECRET], "got 20"), (["cy", "another secret"], "No route info")):
+            run = await asyncio.to_thread(
+                subprocess.run, [*command, *keys], capture_output=True, text=True, timeout=120, check=False
+            )
+            assert said in run.stdout + run.stderr, run.stdout + run.stderr

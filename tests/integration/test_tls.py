@@ -173,7 +173,7 @@ async def test_the_official_java_client_speaks_tls(gateway, tls_enable, tmp_path
         f"-Duser.home={tmp_path}",
         "-cp",
         f"{JARS}/*",
-        str(ROOT / "tests/integration/TlsRoundTrip.java"),
+        str(ROOT / "tests/integration/JavaRoundTrip.java"),
         f"{host}:{port}",
         "20",
     ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_run import SendRun, UniqCounter
-from lmq.remoting.commands import HEADER_JSON, Command, encode_command
+from lmq.remoting.commands import HEADER_JSON, Command, decode_header, encode_command
 from lmq.remoting.frames import Frames, cut_frames
+from lmq.remoting.signature import AccessKeys, sign
 
 LOCALHOST = b"\x7f\x00\x00\x01\x00\x00\x2a\x9f"
 
@@ -50,6 +51,15 @@ def request_frame(
     """Return the frame of any request."""
     texts = {name: str(value) for name, value in ext.items()}
     return encode_command(Command(code, opaque=opaque, flag=flag, ext=texts, body=body, header_type=header_type))
+
+
+def signed(frame: bytes, keys: AccessKeys) -> bytes:
+    """Return the frame as a user sends it that signs its requests."""
+    word = int.from_bytes(frame[4:8], "big")
+    end = 8 + (word & 0xFFFFFF)
+    command = decode_header(word >> 24, frame[8:end], frame[end:])
+    sign(command, keys)
+    return encode_command(command)
 
 
 def read_run(data: bytes, origin: bytes = b"", body_bytes_max: int = 1 << 22) -> SendRun:

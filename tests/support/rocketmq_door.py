@@ -14,7 +14,7 @@ from gateway.net.protocol import Transport
 from gateway.rocketmq.door import RocketmqDoor
 from gateway.rocketmq.handler import RocketmqHandler
 from gateway.runtime import Clock
-from gateway.settings import AuthSettings, RocketmqSettings
+from gateway.settings import AuthSettings, RocketmqSettings, UserSettings
 from lmq.remoting.commands import Command, decode_header
 from lmq.remoting.frames import Frames, cut_frames
 from lmq.remoting.message_codec import Record, decode_records
@@ -40,6 +40,7 @@ class MemoryTransport(Transport):
         self.is_reading = True
         self.is_closed = False
         self.written = bytearray()
+        self.turns = 0  # that were asked for
         self.share: int | None = None  # steps of work that it may do in a turn, None for any number
         self.steps = 0  # of them
 
@@ -55,6 +56,9 @@ class MemoryTransport(Transport):
 
     def abort(self) -> None:
         self.is_closed = True
+
+    def request_turn(self) -> None:
+        self.turns += 1
 
     def pause_reading(self) -> None:
         self.is_reading = False
@@ -170,6 +174,7 @@ class DoorSite:
         settings: RocketmqSettings | None = None,
         *,
         anonymous: bool = True,
+        users: dict[str, UserSettings] | None = None,
         make_engine=None,
         **store: int,
     ) -> None:
@@ -177,7 +182,9 @@ class DoorSite:
         self.store = MessageStore.open(folder, StoreSettings(**{"segment_bytes": 1 << 20, **store}), now_ms=self.now_ms)
         self.engine = (make_engine or EmbeddedEngine)(self.store, is_sync=True)
         self.broker = Broker(self.engine, parent_topic=b"LMQ_PARENT", metrics=Metrics())
-        authenticator = Authenticator(AuthSettings(rocketmq_anonymous=anonymous), {}, Clock(), HandWork())
+        self.checks = HandWork()
+        auth = AuthSettings(rocketmq_anonymous=anonymous, users=users or {})
+        authenticator = Authenticator(auth, {}, Clock(), self.checks)
         self.door = RocketmqDoor(self.broker, settings or RocketmqSettings(), authenticator)
         self._count = 0
 

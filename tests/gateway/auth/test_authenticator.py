@@ -376,3 +376,27 @@ def test_salt_of_an_unknown_name_is_the_same_after_a_restart():
         asked.append(scram(site, "nobody")[1])
     assert asked[0] == asked[1]
     assert asked[0] != scram(Site(), "nobody")[1]
+
+
+# Secrets
+
+
+@pytest.mark.parametrize(
+    "user",
+    [{"secret": "short"}, {"secret_env": "NOT_THERE"}, {"secret_env": "SHORT"}, {"secret": "", "secret_env": ""}],
+)
+def test_user_with_a_secret_that_is_none_is_refused(user):
+    with pytest.raises(SettingsError, match="ann"):
+        Site({"SHORT": "short"}, users={"ann": user})
+
+
+def test_secret_may_stand_in_the_environment_and_a_password_beside_it():
+    site = Site({"SECRET": "ann's own secret", "PASSWORD": "secret"}, users={"ann": {"secret_env": "SECRET"}})
+    assert site.auth.find_secret("ann") == b"ann's own secret"
+    assert site.auth.find_secret("bob") == b""
+
+
+def test_no_password_is_right_for_a_user_that_has_a_secret_alone():
+    site = Site(users={"ann": {"secret": "ann's own secret"}})
+    for password in (b"", b"ann's own secret"):
+        assert site.answer("mqtt", "ann", password, FAR) is Refusal.WRONG

@@ -3,13 +3,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from gateway.rocketmq.connection import Connection, FramePool, Limits
+from gateway.rocketmq.connection import Connection, FramePool, Limits, Login
 from gateway.rocketmq.errors import PeerSilentError
 from gateway.rocketmq.send_run import RunPool, SendRun
 from gateway.rocketmq.uniq_key import UniqPrefix
 from lmq.remoting.commands import answer
 from lmq.remoting.errors import FrameError
-from tests.support.rocketmq import LOCALHOST, request_frame, send_frame
+from lmq.remoting.signature import AccessKeys
+from tests.support.rocketmq import LOCALHOST, request_frame, send_frame, signed
 
 IDLE_MS = 1_000
 FRAMES = [
@@ -24,6 +25,19 @@ SAID = [("send", 1), ("send", 2), (34, 3), (30, 4), ("send", 5), (310, 6)]
 
 
 def connection(limit: int = 1 << 24) -> Connection:
+    """Return a connection whose user is known."""
+    return let_in(stranger(limit))
+
+
+def let_in(peer: Connection, secret: bytes = b"", first: bytes = request_frame(105)) -> Connection:
+    peer.receive_data(first, 0)
+    assert isinstance(next(peer.events()), Login)
+    peer.accept(secret)
+    assert [event.code for event in peer.events()] == [105]
+    return peer
+
+
+def stranger(limit: int = 1 << 24) -> Connection:
     return Connection(FramePool(4), RunPool(1 << 22, 30_000), Limits(limit, IDLE_MS), UniqPrefix(1), LOCALHOST)
 
 
@@ -84,7 +98,7 @@ def test_more_frames_than_are_cut_at_a_time_are_all_said():
 
 def test_run_and_frames_are_its_own_while_other_connections_of_the_door_go_on():
     frames, runs, limits, uniq = FramePool(4), RunPool(1 << 22, 30_000), Limits(1 << 24, IDLE_MS), UniqPrefix(1)
-    one, other = (Connection(frames, runs, limits, uniq, LOCALHOST) for _ in range(2))
+    one, other = (let_in(Connection(frames, runs, limits, uniq, LOCALHOST)) for _ in range(2))
     one.receive_data(FRAMES[0] * 2 + FRAMES[2], 0)
     run = next(one.events())
     other.receive_data(FRAMES[4] + FRAMES[3], 0)
@@ -132,7 +146,7 @@ def test_answers_are_sent_once_and_none_to_a_one_way_request():
 
 
 def test_peer_may_be_silent_for_as_long_as_the_limits_say():
-    peer = connection()
+    peer = stranger()
     assert peer.next_deadline_ms() == 0
     peer.handle_timer(500)
     peer.receive_data(FRAMES[0], 1_200)
@@ -189,3 +203,108 @@ def test_damaged_frames_are_said_or_the_protocol_error(data):
         said_by(peer)
     except FrameError:
         return
+
+
+# Logins
+
+ANN = AccessKeys("ann", "ann's own secret")
+BOB = AccessKeys("bob", "bob's own secret")
+SECRET = ANN.secret_key.encode()
+SIGNED = [signed(frame, ANN) for frame in FRAMES]
+
+
+def events_with_logins(peer: Connection, *, answers) -> list[object]:
+    """Return what a peer says; each login is answered by the next of `answers`, a secret or None for no."""
+    found: list[object] = []
+    answers = list(answers)
+    while True:
+        event = next(peer.events(), None)
+        if event is None:
+            return found
+        if isinstance(event, SendRun):
+            found += [("send", event.batch.tag[i]) for i in range(event.count)]
+            event.release()
+        elif isinstance(event, Login):
+            found.append(("login", event.request.opaque))
+            secret = answers.pop(0)
+            if secret is None:
+                peer.refuse()
+            else:
+                peer.accept(secret)
+        else:
+            found.append((event.code, event.opaque))
+
+
+def test_first_request_is_a_login_and_comes_itself_once_that_went_well():
+    peer = stranger()
+    peer.receive_data(b"".join(FRAMES), 0)
+    assert events_with_logins(peer, answers=[b""]) == [("login", 1), *SAID]
+
+
+def test_request_that_is_refused_does_not_come_and_the_next_is_a_login():
+    peer = stranger()
+    peer.receive_data(b"".join(FRAMES), 0)
+    said = events_with_logins(peer, answers=[None, None, b""])
+    assert said == [("login", 1), ("login", 2), ("login", 3), *SAID[2:]]
+
+
+def test_nothing_comes_while_a_login_is_under_way_and_all_of_it_after():
+    peer = stranger()
+    peer.receive_data(FRAMES[0] + FRAMES[1] + FRAMES[2][:9], 0)
+    assert isinstance(next(peer.events()), Login)
+    assert next(peer.events(), None) is None
+    peer.receive_data(FRAMES[2][9:] + FRAMES[3], 0)
+    assert next(peer.events(), None) is None
+    peer.accept()
+    peer.receive_data(FRAMES[4], 0)
+    assert events_with_logins(peer, answers=[]) == SAID[:5]
+
+
+def test_signed_requests_of_the_same_user_need_one_login():
+    peer = stranger()
+    peer.receive_data(b"".join(SIGNED * 40), 0)
+    assert events_with_logins(peer, answers=[SECRET]) == [("login", 1), *SAID * 40]
+
+
+@given(st.lists(st.sampled_from([0, 1, 2, 3, 4, 5]), max_size=12), st.integers(1, 400))
+def test_each_request_that_the_user_did_not_sign_is_a_login_of_its_own(numbers, size):
+    """An unsigned one is refused here, one of another user accepted."""
+    kinds = [(number, (FRAMES[number], SIGNED[number], signed(FRAMES[number], BOB))) for number in numbers]
+    data, expected, user = b"", [], None
+    for place, (number, frames) in enumerate(kinds):
+        which = (place + number) % 3
+        data += frames[which]
+        if which != user or which == 0:
+            expected.append(("login", SAID[number][1]))
+        if which:
+            expected.append(SAID[number])
+        user = which
+    secrets = [None, SECRET, BOB.secret_key.encode()]
+    peer, found = stranger(), []
+    for start in range(0, len(data), size):
+        peer.receive_data(data[start : start + size], 0)
+        while (event := next(peer.events(), None)) is not None:
+            if isinstance(event, Login):
+                found.append(("login", event.request.opaque))
+                user = event.request.ext.get("AccessKey", "")
+                secret = secrets[["", "ann", "bob"].index(user)]
+                peer.refuse() if secret is None else peer.accept(secret)
+            elif isinstance(event, SendRun):
+                found += [("send", event.batch.tag[i]) for i in range(event.count)]
+                event.release()
+            else:
+                found.append((event.code, event.opaque))
+    assert found == expected
+
+
+def test_body_and_fields_that_were_changed_on_the_way_are_noticed():
+    for damage in ((b"hello", b"hallo"), (b'"topic":"T"', b'"topic":"U"')):
+        peer = let_in(stranger(), SECRET, signed(request_frame(105), ANN))
+        peer.receive_data(signed(request_frame(34, b"hello", topic="T"), ANN).replace(*damage), 0)
+        assert isinstance(next(peer.events()), Login)
+
+
+def test_answers_of_a_peer_need_no_signature():
+    peer = let_in(stranger(), SECRET, signed(request_frame(105), ANN))
+    peer.receive_data(request_frame(0, opaque=8, flag=1) + SIGNED[2], 0)
+    assert said_by(peer) == [(0, 8), SAID[2]]
