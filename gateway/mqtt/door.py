@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
 from gateway.door import Address, Door, Interval, Listen, find_listening
@@ -29,6 +29,7 @@ class MqttDoor(MqttServices, Door):
     """All MQTT connections and sessions of the gateway."""
 
     name = PROTOCOL
+    _is_sweeping = False  # the search for expired sessions is under way
 
     @property
     def limits(self) -> MqttSettings:
@@ -110,10 +111,21 @@ class MqttDoor(MqttServices, Door):
 
     def tend(self, now_ms: int) -> None:
         """End durable sessions that nobody has come back to in time."""
-        for session in self.sessions.find_expired(now_ms, self.attachments.expiry_max_s):
-            LOGGER.info("session expired client=%r", session.client_id)
-            self.subscribing.end_session(session)
-            self.sys_counts.expired += 1
+        if not self._is_sweeping:
+            self._is_sweeping = True
+            self.subscribing.chores.start(self._sweep(now_ms))
+
+    def _sweep(self, now_ms: int) -> Iterator[None]:
+        """Look at one session a step: there may be a hundred thousand."""
+        try:
+            for session in self.sessions.find_expired(now_ms, self.attachments.expiry_max_s):
+                if session is not None:
+                    LOGGER.info("session expired client=%r", session.client_id)
+                    self.subscribing.end_session(session)
+                    self.sys_counts.expired += 1
+                yield
+        finally:
+            self._is_sweeping = False
 
     def read_departed(self) -> None:
         """Let the connections end that are held back, and whose peers are gone."""

@@ -27,6 +27,8 @@ _OLD_SESSION = struct.Struct(">q")  # without an owner
 _WILL = struct.Struct(">BHHH")  # QoS and retain flag, sizes of topic, user and host
 _WILL_RETAIN = 0x04
 _WILL_PROPERTIES = 0x08  # those of MQTT 5 are there, before the body
+_WILL_DUE = 0x10  # when it is published stands before the body, and before those
+_DUE = struct.Struct(">q")
 
 
 class TableLike(Protocol):
@@ -65,15 +67,16 @@ class PlacesTable(Protocol):
 
 
 class StoredWill:
-    """A will and whose it is."""
+    """A will and whose it is; `due_ms` is when it is published, 0 while its client is connected."""
 
-    __slots__ = ("client_id", "host", "user", "will")
+    __slots__ = ("client_id", "due_ms", "host", "user", "will")
 
-    def __init__(self, client_id: bytes, user: bytes, host: bytes, will: Will) -> None:
+    def __init__(self, client_id: bytes, user: bytes, host: bytes, will: Will, due_ms: int = 0) -> None:
         self.client_id = client_id
         self.user = user
         self.host = host
         self.will = will
+        self.due_ms = due_ms
 
 
 class Entering:
@@ -229,9 +232,13 @@ class SessionTable:
             session.client_id, _SESSION.pack(idle_since_ms, _SESSION_VERSION, session.expiry_s) + session.owner
         )
 
-    def find_expired(self, now_ms: int, limit_s: int) -> list[Session]:
-        """Return the durable sessions that have had no connection for as long as they live, `limit_s` at most."""
-        return [session for session in self._idle_since_ms if self.is_expired(session, now_ms, limit_s)]
+    def find_expired(self, now_ms: int, limit_s: int) -> Iterator[Session | None]:
+        """Give the durable sessions that have had no connection for as long as they live, `limit_s` at most.
+
+        None stands for each of the others, so that the search can go on in many turns; meanwhile some may come and go.
+        """
+        for session in list(self._idle_since_ms):
+            yield session if self.is_expired(session, now_ms, limit_s) else None
 
     def is_expired(self, session: Session, now_ms: int, limit_s: int) -> bool:
         """Return whether a session has had no connection for as long as it lives, `limit_s` at most."""
@@ -345,9 +352,16 @@ class SessionTable:
     def keep_will(self, stored: StoredWill) -> None:
         """Write down a will, so that it is published also when the process is killed."""
         will = stored.will
-        flags = will.qos | (_WILL_RETAIN if will.is_retained else 0) | _WILL_PROPERTIES
+        flags = (
+            will.qos
+            | (_WILL_RETAIN if will.is_retained else 0)
+            | _WILL_PROPERTIES
+            | (_WILL_DUE if stored.due_ms else 0)
+        )
         head = _WILL.pack(flags, len(will.topic), len(stored.user), len(stored.host))
         properties = encode_properties(will.properties.items())
+        if stored.due_ms:
+            properties = _DUE.pack(stored.due_ms) + properties
         self._will_rows.put(stored.client_id, head + will.topic + stored.user + stored.host + properties + will.body)
 
     def forget_will(self, client_id: bytes) -> None:
@@ -375,8 +389,11 @@ def _parse_will(client_id: bytes, row: bytes) -> StoredWill:
     for size in sizes:
         ends.append(ends[-1] + size)
     topic, user, host = (row[start:end] for start, end in pairwise(ends))
-    properties, body_at = NO_PROPERTIES, ends[-1]
+    properties, body_at, due_ms = NO_PROPERTIES, ends[-1], 0
+    if flags & _WILL_DUE:
+        (due_ms,) = _DUE.unpack_from(row, body_at)
+        body_at += _DUE.size
     if flags & _WILL_PROPERTIES:
-        properties, body_at = decode_properties(row, ends[-1], OF_WILL)
+        properties, body_at = decode_properties(row, body_at, OF_WILL)
     will = Will(topic, row[body_at:], flags & 3, bool(flags & _WILL_RETAIN), properties)
-    return StoredWill(client_id, user, host, will)
+    return StoredWill(client_id, user, host, will, due_ms)

@@ -13,7 +13,6 @@ from gateway.logs import said
 from gateway.mqtt.login import PROTOCOL
 from gateway.mqtt.properties import Property
 from gateway.mqtt.publishing import Publishing
-from gateway.mqtt.session import NEVER
 from gateway.mqtt.session_table import SessionTable, StoredWill
 from gateway.mqtt.topics import SYS_ROOT
 
@@ -51,13 +50,19 @@ class Wills:
         """Publish the wills of connections that a killed process left, as far as their users may do so now."""
         for stored in self._sessions.wills():
             may = self._authenticator.find_rights(PROTOCOL, stored.user.decode())
-            self.leave(stored, may, NEVER, now_ms)
+            if stored.due_ms > now_ms:
+                self._delayed[stored.client_id] = Delayed(stored.due_ms, stored, may)
+            else:
+                session = self._sessions.find(stored.client_id)
+                self.leave(stored, may, 0 if session is None else session.expiry_s, now_ms)
 
     def leave(self, stored: StoredWill, may: Permissions | None, expiry_s: int, now_ms: int) -> None:
         """Publish the will of a client that is gone, at once or after its delay; its session lives for `expiry_s`."""
         delay_s = min(stored.will.properties.number(Property.WILL_DELAY, 0), expiry_s)
-        if delay_s:
-            self._delayed[stored.client_id] = Delayed(now_ms + 1000 * delay_s, stored, may)
+        if delay_s and not stored.due_ms:
+            stored.due_ms = now_ms + 1000 * delay_s
+            self.keep(stored)  # again, with its moment: a restart does not put it off
+            self._delayed[stored.client_id] = Delayed(stored.due_ms, stored, may)
         else:
             self.forget(stored)
             self.publish(stored, may, now_ms)

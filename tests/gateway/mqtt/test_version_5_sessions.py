@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gateway.mqtt.terms import RECEIVE_MAX
 from tests.support.mqtt import (
     connect_5,
@@ -169,6 +171,69 @@ def test_will_waits_for_its_delay(world):  # MQTT-3.1.3-9
     world.door.wills.publish_due(world.now_ms)
     world.turn()
     assert [one.body for one in got(watcher)] == [b"w"]
+
+
+def test_will_keeps_its_moment_over_restarts(world):
+    will = (*WILL, encoded((P.WILL_DELAY, 10)))
+    enter(world, b"c", (P.SESSION_EXPIRY, 100), will=will).vanish()
+    for _ in range(2):
+        world.now_ms += 4_000
+        world.close()
+        world.open()
+        watcher = enter(world, b"w", filters=[(b"gone", 0)])
+        world.door.wills.publish_due(world.now_ms)
+        assert got(watcher) == []
+    world.now_ms += 2_000
+    world.door.wills.publish_due(world.now_ms)
+    world.turn()
+    assert [one.body for one in got(watcher)] == [b"w"]
+    world.close()
+    world.open()
+    world.now_ms += 20_000
+    world.door.wills.publish_due(world.now_ms)
+    assert world.counts.messages_in == 0
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_will_whose_moment_passed_while_the_gateway_was_down_is_published_at_the_start(world, comes_back):
+    enter(world, b"w", (P.SESSION_EXPIRY, 1_000), filters=[(b"gone", 1)]).vanish()
+    will = (*WILL, encoded((P.WILL_DELAY, 10)))
+    enter(world, b"c", (P.SESSION_EXPIRY, 100), will=will).vanish()
+    world.close()
+    world.now_ms += 5_000 if comes_back else 60_000
+    world.open()
+    if comes_back:
+        enter(world, b"c", (P.SESSION_EXPIRY, 100), clean=False)
+        world.now_ms += 60_000
+        world.door.wills.publish_due(world.now_ms)
+    watcher = world.dial().send(connect_5(b"w", clean=False))
+    assert [one.body for one in got(watcher)] == ([] if comes_back else [b"w"])
+
+
+def test_will_of_a_killed_process_waits_no_longer_than_its_session_lives(world):
+    enter(world, b"w", (P.SESSION_EXPIRY, 1_000), filters=[(b"gone", 1)]).vanish()
+    enter(world, b"c", will=(*WILL, encoded((P.WILL_DELAY, 10))))
+    world.close()
+    world.open()
+    watcher = world.dial().send(connect_5(b"w", clean=False))
+    assert [one.body for one in got(watcher)] == [b"w"]
+
+
+def test_expired_sessions_are_swept_a_little_in_each_turn(world):
+    for number in range(3_000):
+        session = world.door.sessions.create(b"c%d" % number, b"", 10 if number % 2 else 100)
+        world.door.sessions.note_idle(session, world.now_ms)
+    world.now_ms += 11_000
+    world.door.tend(world.now_ms)
+    assert len(world.door.sessions) > 2_900
+    world.door.tend(world.now_ms)  # the sweep under way is the only one
+    assert len(world.door.subscribing.chores._waiting) == 1
+    world.turn()
+    assert len(world.door.sessions) == 1_500
+    world.now_ms += 100_000
+    world.door.tend(world.now_ms)
+    world.turn()
+    assert len(world.door.sessions) == 0
 
 
 def test_will_does_not_wait_longer_than_the_session(world):
