@@ -22,6 +22,7 @@ from core.cache_budget import CACHE_BYTES_MAX
 from core.settings import MIB, StoreSettings
 from gateway.address import PORT_MAX
 from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen
+from gateway.topic_rules import AutoSubscription, RewriteRule
 
 ENV_PREFIX = "LMQ_"
 _IN_LIST = re.compile(r".*?\.\d+\.")
@@ -94,6 +95,8 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     # the longest keep-alive that MQTT 5 clients are let have, 0: they choose
     keep_alive_max_s: Annotated[int, Field(ge=0, le=65_535)] = 0
     sys_interval_s: Annotated[int, Field(ge=0, le=86_400)] = 10  # the $SYS tree is published so often, 0 for none
+    rewrite: tuple[RewriteRule, ...] = ()  # what becomes of topics, by the first rule that is for them
+    auto_subscribe: tuple[AutoSubscription, ...] = ()  # filters that each client has from its CONNECT on
 
 
 class AmqpSettings(BaseModel, frozen=True, extra="forbid"):

@@ -47,6 +47,8 @@ TAKES_EFFECT = {
     "mqtt.session_expiry_s": AT_ONCE,
     "mqtt.keep_alive_max_s": NEW_CONNECTIONS,
     "mqtt.sys_interval_s": AT_ONCE,
+    "mqtt.rewrite": AT_ONCE,
+    "mqtt.auto_subscribe": NEW_CONNECTIONS,
     "amqp.listen": NEXT_START,
     "amqp.connections_max": AT_ONCE,
     "amqp.host_connections_max": AT_ONCE,

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from gateway.listen_settings import MqttListenSettings, TlsSettings
 from gateway.settings import GatewaySettings, UserSettings
 from gateway.settings_changes import takes_effect
+from gateway.topic_rules import AutoSubscription, RewriteRule
 
 HEAD = """# Settings
 
@@ -69,6 +70,8 @@ def settings_page() -> str:
         LISTEN_HEAD,
         *_blocks(MqttListenSettings, "listen.", "listen"),
         *_blocks(TlsSettings, "listen.tls.", "listen.tls"),
+        *_blocks(RewriteRule, "mqtt.rewrite.", "mqtt.rewrite"),
+        *_blocks(AutoSubscription, "mqtt.auto_subscribe.", "mqtt.auto_subscribe"),
     ]
     return "\n".join(parts)
 

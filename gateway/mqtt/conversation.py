@@ -192,6 +192,15 @@ class Conversation(ConnectionHandler):
 
     # Answers to control packets
 
+    def _note_auto(self, packet_id: int, granted: Granted) -> None:
+        """Begin with filters that the client did not ask for, and is not answered for."""
+        del packet_id
+        failed = [one.topic_filter for one in granted if one.code >= SUBSCRIBE_FAILURE]
+        if failed:
+            self._door.metrics.refuse("subscription", len(failed))
+            self._note_denied("subscription", failed)
+        self._answers.append(Answer(b"", granted))
+
     def _note_subscribed(self, packet_id: int, granted: Granted) -> None:
         assert self._may is not None
         assert self.session is not None
@@ -247,7 +256,9 @@ class Conversation(ConnectionHandler):
 
     def _answer(self, session: Session | None, answers: list[Answer]) -> None:
         """Answer in one write, and begin to send for what was subscribed."""
-        self._send(b"".join([answer.data for answer in answers]))
+        data = b"".join([answer.data for answer in answers])
+        if data:
+            self._send(data)
         if session is not None and self.session is session:
             granted = [each for answer in answers for each in answer.granted]
             if granted:

@@ -92,6 +92,7 @@ class MqttDoor(MqttServices, Door):
         self.delivery.lag_count_max = settings.mqtt.lag_count_max
         self.subscribing.count_max = settings.mqtt.subscription_count_max
         self.attachments.expiry_max_s = settings.mqtt.session_expiry_s or NEVER
+        self.set_rewriting(settings.mqtt)
         self.sys_tree.set_interval(settings.mqtt.sys_interval_s)
 
     def listens(self) -> list[Listen]:

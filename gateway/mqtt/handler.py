@@ -11,17 +11,19 @@ from gateway.auth.authenticator import Identity, LoginAnswer, Refusal
 from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.scram import ScramError
 from gateway.logs import said
+from gateway.mqtt.auto_subscribe import auto_filters
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.conversation import Conversation
 from gateway.mqtt.errors import MqttError, ProtocolViolationError, reason_code
 from gateway.mqtt.events import AckRun, Event, PingRun, PublishRun
 from gateway.mqtt.login import CODES, check_client_id, credentials_of
-from gateway.mqtt.packets import Auth, Connect, Disconnect, Subscribe, Unsubscribe
+from gateway.mqtt.packets import Auth, Connect, Disconnect, Subscribe, Unsubscribe, Will
 from gateway.mqtt.properties import Property
 from gateway.mqtt.proving import METHOD_BYTES, Proving, items_of
 from gateway.mqtt.publishing import PROTOCOL
 from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
 from gateway.mqtt.services import MqttServices
+from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import Entering, StoredWill
 from gateway.mqtt.states import State
 from gateway.mqtt.terms import apply_terms, connack_items, make_terms, takes_connack
@@ -292,8 +294,7 @@ class MqttHandler(Conversation):
         else:
             door.wills.publish_delayed(client_id, now_ms)
         if connect.will is not None:
-            self._will = StoredWill(client_id, user, self.transport.peer_host, connect.will)
-            door.wills.keep(self._will)
+            self._keep_will(connect.will, client_id, user)
         items = connack_items(connect, terms, client_id)
         if self._proving is not None:
             items += self._proving.end()
@@ -302,7 +303,20 @@ class MqttHandler(Conversation):
         session.outlet = transport
         door.delivery.resume(session)
         door.sys_tree.watch_all(session)
+        self._subscribe_unasked(session, user, now_ms)
         return True
+
+    def _keep_will(self, will: Will, client_id: bytes, user: bytes) -> None:
+        will = self._door.publishing.rewriting.will(will, client_id, user)
+        self._will = StoredWill(client_id, user, self.transport.peer_host, will)
+        self._door.wills.keep(self._will)
+
+    def _subscribe_unasked(self, session: Session, user: bytes, now_ms: int) -> None:
+        door = self._door
+        if door.settings.auto_subscribe:
+            assert self._may is not None
+            wanted = Subscribe(0, auto_filters(door.settings.auto_subscribe, session.client_id, user))
+            self._steps = door.subscribing.subscribe(session, wanted, self._may, now_ms, self._note_auto)
 
     def _refuse(
         self, connect: Connect, code: ConnectCode, why: str, now_ms: int, reason: ReasonCode | None = None

@@ -22,6 +22,7 @@ cdef int _PUBCOMP_FIRST
 
 @cython.final
 cdef class Publishing:
+    cdef public object rewriting
     cdef Broker _broker
     cdef object _exact
     cdef DoorMetrics _metrics
@@ -45,8 +46,11 @@ cdef class Publishing:
     @cython.locals(taken=set, fresh=list, seen=set, rows=list, nowhere=Py_ssize_t, i=Py_ssize_t, packet_id=int)
     cdef _publish_exact(self, PublishBatch batch, Session session, long long now_ms)
 
-    @cython.locals(batch=PublishBatch, routes=list, topic=bytes, router=Router, made_count="long long")
-    cdef _route(self, PublishRun run, Permissions may, Transport transport)
+    @cython.locals(
+        batch=PublishBatch, routes=list, rewrites=bint, k=Py_ssize_t, sent_to=bytes, topic=bytes, router=Router,
+        made_count="long long",
+    )
+    cdef _route(self, PublishRun run, Permissions may, Transport transport, Session session)
 
     @cython.locals(generation="long long")
     cdef Route _route_to(self, bytes topic)

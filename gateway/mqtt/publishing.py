@@ -21,6 +21,7 @@ from gateway.mqtt.packets import LEVEL_5, Will
 from gateway.mqtt.properties import Property, encode_properties, read_varint
 from gateway.mqtt.publish_properties import PublishProperties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.rewriting import Rewriting
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import StoredWill
 from gateway.mqtt.topics import SYS_ROOT, check_topic
@@ -42,6 +43,7 @@ class Publishing:
     """The way of messages from runs into the broker."""
 
     def __init__(self, broker: Broker, exact: ExactJournal, metrics: DoorMetrics) -> None:
+        self.rewriting = Rewriting((), broker.caches)
         self._broker = broker
         self._exact = exact
         self._metrics = metrics
@@ -72,7 +74,7 @@ class Publishing:
         """
         columns = run.columns
         batch = columns.batch
-        fault = self._route(run, may, transport)
+        fault = self._route(run, may, transport, session)
         step = batch.find_step()
         if step < batch.count:
             _cut_batch(columns, step)
@@ -156,7 +158,9 @@ class Publishing:
         if error is not None:
             self._exact.note_released(session, packet_ids)
 
-    def _route(self, run: PublishRun, may: Permissions, transport: Transport) -> MalformedPacketError | None:
+    def _route(
+        self, run: PublishRun, may: Permissions, transport: Transport, session: Session
+    ) -> MalformedPacketError | None:
         """Give each distinct topic its route, and cut the batch before the first that gets none.
 
         That is a malformed one, of which the error is returned, or any if others are to have their turn.
@@ -165,7 +169,9 @@ class Publishing:
         routes = batch.routes
         router = self._broker.router
         made_count = router.made_count
-        for topic in batch.topics:
+        rewrites = self.rewriting.is_for_publish
+        for k, sent_to in enumerate(batch.topics):
+            topic = sent_to
             if router.made_count != made_count:
                 if transport.is_share_over():
                     _cut_batch(run.columns, _first_of(batch, len(routes)))
@@ -177,6 +183,8 @@ class Publishing:
                 except MalformedPacketError as error:
                     _cut_batch(run.columns, _first_of(batch, len(routes)))
                     return error
+            if rewrites:
+                topic = batch.topics[k] = self.rewriting.published(topic, session.client_id, session.owner or b"")
             if may.may_publish(topic) and not topic.startswith(SYS_ROOT):
                 routes.append(self._route_to(topic))
             else:

@@ -12,6 +12,7 @@ from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.events import RunPool
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.publishing import Publishing
+from gateway.mqtt.rewriting import Rewriting
 from gateway.mqtt.session import NEVER, Session
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.subscribing import Subscribing
@@ -64,8 +65,13 @@ class MqttServices:
         self.subscribing.sys_tree = self.sys_tree
         self.strangers: set[OpenConnection] = set()  # not let in yet
         self.settings = settings
+        self.set_rewriting(settings)
         broker.hold(self.sessions.held_positions)
         broker.hold(self.subscribing.sharing.held_positions)
+
+    def set_rewriting(self, settings: MqttSettings) -> None:
+        """Go by the rules of these settings."""
+        self.publishing.rewriting = self.subscribing.rewriting = Rewriting(settings.rewrite, self.broker.caches)
 
     def limit_expiry(self, expiry_s: int) -> int:
         """Return the session expiry that is granted for one that is asked for."""

@@ -28,6 +28,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
 from gateway.mqtt.replay import History, is_replay, is_settled, parse_start
+from gateway.mqtt.rewriting import Rewriting
 from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.session_table import SessionTable
 from gateway.mqtt.sharing import Sharing
@@ -79,6 +80,7 @@ class Subscribing:
         self.sharing = Sharing(delivery)
         self.exclusive = Exclusive()
         self.history = History(broker)
+        self.rewriting = Rewriting((), broker.caches)
         self.subscription_count = 0
         self.sys_tree: SysTree | None = None
         self.history.on_found = self._begin
@@ -123,6 +125,7 @@ class Subscribing:
         self, session: Session, wanted: tuple[bytes, int], identifier: int, may: Permissions, now_ms: int
     ) -> GrantedFilter:
         topic_filter, options = wanted
+        topic_filter = self.rewriting.subscribed(topic_filter, session.client_id, session.owner or b"")
         found = session.subscriptions.get(topic_filter)
         refused = self._why_not(session, topic_filter, may, now_ms, is_new=found is None)
         granted = min(options & QOS_MASK, GRANTED_QOS_MAX)
@@ -231,7 +234,8 @@ class Subscribing:
             filters.append(topic_filter)
             yield
         codes: list[int] = []
-        for topic_filter in filters:
+        for sent in filters:
+            topic_filter = self.rewriting.subscribed(sent, session.client_id, session.owner or b"")
             subscription = session.subscriptions.get(topic_filter)
             if subscription is not None:
                 self._end(subscription)

@@ -18,16 +18,20 @@ MOSQUITTO_SUB = shutil.which("mosquitto_sub")
 needs_mosquitto = pytest.mark.skipif(MOSQUITTO_SUB is None, reason="mosquitto's clients are not installed")
 
 
-@pytest.fixture(scope="module")
-def gateway(tmp_path_factory):
-    with GatewayProcess(tmp_path_factory.mktemp("beyond"), doors=("mqtt",), env=ONLY_MQTT) as running:
-        yield running
-        assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
-
-
 ONLY_MQTT = {
     f"LMQ_{name}": "off" for name in ("AMQP__LISTEN", "ROCKETMQ__NAMESRV", "ROCKETMQ__BROKER", "ADMIN__LISTEN")
 }
+RULES = {
+    "LMQ_MQTT__REWRITE": '[{"source": "old/#", "pattern": "^old/(.+)$", "destination": "new/$1"}]',
+    "LMQ_MQTT__AUTO_SUBSCRIBE": '[{"filter": "auto/${clientid}/+", "qos": 1}]',
+}
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory):
+    with GatewayProcess(tmp_path_factory.mktemp("beyond"), doors=("mqtt",), env={**ONLY_MQTT, **RULES}) as running:
+        yield running
+        assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
 
 
 def mosquitto_sub(gateway, *options):
@@ -97,3 +101,21 @@ def test_sys_tree_is_there_for_mosquitto(gateway, version):
     assert lines[0].startswith("1 $SYS/broker/uptime ")
     assert lines[0].endswith(" seconds")
     assert lines[1].startswith("1 $SYS/broker/version LMQ Gateway")
+
+
+@needs_mosquitto
+@pytest.mark.asyncio
+async def test_rewritten_topics_and_subscriptions_that_nobody_asked_for(gateway):
+    async with client(gateway, identifier="auto-1") as peer:
+        await peer.subscribe("old/x/#", qos=1)
+        for topic in ("old/x/1", "auto/auto-1/go"):
+            command = ["mosquitto_pub", "-h", gateway.address("mqtt")[0], "-p", str(gateway.address("mqtt")[1])]
+            process = await asyncio.create_subprocess_exec(*command, "-q", "1", "-t", topic, "-m", topic)
+            assert await process.wait() == 0
+        got = []
+        async with asyncio.timeout(WAIT_S):
+            async for message in peer.messages:
+                got.append((str(message.topic), message.payload))
+                if len(got) == 2:
+                    break
+    assert got == [("new/x/1", b"old/x/1"), ("auto/auto-1/go", b"auto/auto-1/go")]
