@@ -9,6 +9,10 @@ from tests.support.sources import ROOT
 
 CLAUSES = read_clauses()
 TESTED = find_tests()
+CHAPTERS = {  # how many each standard has
+    "3.1.1": {"1": 3, "2": 9, "3": 95, "4": 26, "6": 4, "7": 4},
+    "5.0": {"1": 5, "2": 7, "3": 175, "4": 60, "6": 4},
+}
 
 
 def test_page_is_what_the_list_says():
@@ -45,3 +49,8 @@ def test_numbers_have_no_gaps():
                     last[section] += 1  # the standard has no 2.2.1-1
                 last[section] += 1
                 assert int(number) == last[section], one
+
+
+def test_no_clause_of_a_chapter_is_left_out():
+    for version, counts in CHAPTERS.items():
+        assert Counter(one.number[0] for one in CLAUSES if one.version == version) == counts
