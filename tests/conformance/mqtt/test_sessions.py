@@ -221,13 +221,14 @@ def test_what_was_not_acknowledged_is_sent_again_on_a_reconnect_and_only_then(si
     )
 
 
+@pytest.mark.parametrize("code", [0x80, 0x97])
 @pytest.mark.parametrize(("qos", "first"), [(1, 0x40), (2, 0x50)])
 @keeps(v5="4.4.0-2")
-def test_what_a_client_says_no_to_is_not_sent_again(side, qos, first):
+def test_what_a_client_says_no_to_is_not_sent_again(side, qos, first, code):
     peer = side.enter(b"s", (b"t", 2), stays=True)
     side.enter(b"p").send(side.publish(b"t", qos=qos, packet_id=1))
     (message,) = side.messages(peer)
-    peer.send(ack(first, message.packet_id, 0x97))
+    peer.send(ack(first, message.packet_id, code))
     assert side.said(peer) == []
     peer.vanish()
     assert come_back(side)[1] == []
