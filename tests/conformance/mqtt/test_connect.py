@@ -113,10 +113,16 @@ def test_there_is_no_password_without_a_user_name(side):
 def test_silent_client_is_disconnected_after_one_and_a_half_keep_alives(side):
     watcher = side.enter(b"w", (b"gone", 0), keep_alive_s=0)
     peer = side.enter(keep_alive_s=10, will=WILL)
-    for _ in range(3):
+    for data in (
+        mqtt.PINGREQ,
+        side.publish(b"t"),
+        mqtt.puback(1),
+        side.subscribe(1, (b"t", 0)),
+        side.unsubscribe(2, b"t"),
+    ):
         side.pass_time(14.9)
         assert not peer.is_closed
-        peer.send(mqtt.PINGREQ)
+        peer.send(data)  # any packet will do
     peer.take()
     side.pass_time(15.1)
     side.assert_ends(peer, 0x8D)
