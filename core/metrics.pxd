@@ -24,5 +24,6 @@ cdef class LoopMetrics:
 
 cdef class Metrics:
     cdef public dict doors
+    cdef public dict bridges
     cdef public object sync
     cdef public LoopMetrics loop

@@ -81,17 +81,41 @@ class LoopMetrics:
         self.turn_ns_max = 0
 
 
+class BridgeMetrics:
+    """What one bridge carried to another broker and from there; `is_connected` is of now."""
+
+    __slots__ = ("connects", "dropped", "failures", "is_connected", "messages_in", "messages_out", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_connected = False
+        self.connects = 0
+        self.failures = 0  # connections that ended, or did not come about
+        self.messages_in = 0  # stored here
+        self.messages_out = 0  # taken there
+        self.dropped: dict[str, int] = {}  # reason -> messages
+
+    def drop(self, reason: str) -> None:
+        """Count a message that was not carried, by a short reason."""
+        self.dropped[reason] = self.dropped.get(reason, 0) + 1
+
+
 class Metrics:
-    """What doors and syncs count; the store counts for itself. Doors are made on first use."""
+    """What doors, bridges and syncs count; the store counts for itself. Doors are made on first use, bridges too."""
 
     def __init__(self) -> None:
         self.doors: dict[str, DoorMetrics] = {}
+        self.bridges: dict[str, BridgeMetrics] = {}
         self.sync = SyncMetrics()
         self.loop = LoopMetrics()
 
     def holds(self) -> int:
         """Return how often publishers were held back, of all doors."""
         return sum(door.holds for door in self.doors.values())
+
+    def bridge(self, name: str) -> BridgeMetrics:
+        """Return the counters of the bridge `name`."""
+        return self.bridges.setdefault(name, BridgeMetrics(name))
 
     def door(self, name: str) -> DoorMetrics:
         """Return the counters of the door `name`."""

@@ -23,6 +23,7 @@ from gateway.auth.authenticator import Authenticator
 from gateway.auth.check_threads import CheckThreads
 from gateway.auth.recheck import recheck
 from gateway.auth.users import User
+from gateway.bridges.manager import Bridges
 from gateway.compiled import find_warnings
 from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.door import Door, find_listening
@@ -118,8 +119,12 @@ class Gateway:
         self.turns.wake_preparer = self.preparer.wake
         self._low_since_ms = 0
         self._holds_before = 0  # of all doors, when the disk got low
+        mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
+        self.bridges = Bridges(
+            settings.bridges, mqtt, self.authenticator, self.broker.metrics, begin_read=self.turns.begin_read
+        )
         self.doors: dict[str, Door] = {
-            MqttDoor.name: MqttDoor(self.broker, settings.mqtt, self.authenticator),
+            MqttDoor.name: mqtt,
             AmqpDoor.name: AmqpDoor(self.broker, settings.amqp, self.authenticator),
             RocketmqDoor.name: RocketmqDoor(self.broker, settings.rocketmq, self.authenticator),
         }
@@ -187,6 +192,7 @@ class Gateway:
         for door in reversed(self.doors.values()):  # RocketMQ's address is stamped on what the others store
             await door.on_listening(await self.listeners.open(door, self._make_endpoint(door)))
         await self._listen_admin()
+        self.bridges.start()
         self.is_ready = True
 
     def _watch_intervals(self, now_ms: int) -> None:
@@ -343,6 +349,7 @@ class Gateway:
     async def stop(self) -> None:
         """Close the doors, let connections end, sync, and close the store; under 5 s."""
         self.is_ready = False
+        await self.bridges.stop()
         self.listeners.stop()
         for server in self._admin:
             await server.stop()

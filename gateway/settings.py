@@ -21,6 +21,7 @@ from pydantic_settings.sources import EnvSettingsSource
 from core.cache_budget import CACHE_BYTES_MAX
 from core.settings import MIB, StoreSettings
 from gateway.address import PORT_MAX
+from gateway.bridge_settings import BridgeSettings
 from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen
 from gateway.topic_rules import AutoSubscription, RewriteRule
 
@@ -173,6 +174,9 @@ class LogSettings(BaseModel, frozen=True, extra="forbid"):
     format: Literal["text", "json"] = "text"  # one line a record: key=value text, or a JSON object
 
 
+BridgeName = Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]{1,64}$")]
+
+
 class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
     """All settings of one gateway."""
 
@@ -183,6 +187,7 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
     rocketmq: RocketmqSettings = RocketmqSettings()
     admin: AdminSettings = AdminSettings()
     auth: AuthSettings = AuthSettings()
+    bridges: dict[BridgeName, BridgeSettings] = {}  # to other MQTT brokers, by name; in the file as `[bridges.NAME]`
     cache: CacheSettings = CacheSettings()
     log: LogSettings = LogSettings()
 

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from gateway.bridge_settings import BridgeSettings, BridgeTlsSettings, BridgeTopicSettings
 from gateway.listen_settings import MqttListenSettings, TlsSettings
 from gateway.settings import GatewaySettings, UserSettings
 from gateway.settings_changes import takes_effect
@@ -57,6 +58,7 @@ KINDS: dict[object, str] = {
     dict: "table",
     tuple: "list",
     TlsSettings: "table",
+    BridgeTlsSettings: "table",
 }
 _FIELD_LINE = re.compile(r"^\s{4}(\w+): .*?(?:  # (.*))?$")
 
@@ -67,6 +69,9 @@ def settings_page() -> str:
         HEAD,
         *_blocks(GatewaySettings, "", "gateway"),
         *_blocks(UserSettings, "auth.users.NAME.", "auth.users.NAME"),
+        *_blocks(BridgeSettings, "bridges.NAME.", "bridges.NAME"),
+        *_blocks(BridgeTopicSettings, "bridges.NAME.topics.", "bridges.NAME.topics"),
+        *_blocks(BridgeTlsSettings, "bridges.NAME.tls.", "bridges.NAME.tls"),
         LISTEN_HEAD,
         *_blocks(MqttListenSettings, "listen.", "listen"),
         *_blocks(TlsSettings, "listen.tls.", "listen.tls"),

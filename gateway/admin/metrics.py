@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 from core.broker import Broker
 from core.cache_budget import CacheBudget
-from core.metrics import SYNC_BUCKETS_MS, DoorMetrics, LoopMetrics, SyncMetrics
+from core.metrics import SYNC_BUCKETS_MS, BridgeMetrics, DoorMetrics, LoopMetrics, SyncMetrics
 from core.room import Room
 from gateway.net.descriptors import Capacity, descriptor_limit, open_descriptors
 
@@ -38,6 +38,7 @@ class GatewayCollector(Collector):
         doors = list(metrics.doors.values())
         yield from door_families(doors)
         yield from reason_families(doors)
+        yield from bridge_families(list(metrics.bridges.values()))
         yield sync_family(metrics.sync)
         yield _counter("lmq_syncs_failed", "Syncs that the disk refused.", metrics.sync.failed)
         yield _counter("lmq_messages_stored", "Messages written to the log, once each.", figures.messages_stored)
@@ -112,6 +113,26 @@ def reason_families(doors: list[DoorMetrics]) -> Iterator[Metric]:
                 family.add_metric([door.name, reason], count)
     yield refused
     yield dropped
+
+
+def bridge_families(bridges: list[BridgeMetrics]) -> Iterator[Metric]:
+    """Yield what each bridge is and did; nothing where there is none."""
+    if not bridges:
+        return
+    connected = GaugeMetricFamily("lmq_bridge_connected", "1 while the bridge stands, else 0.", labels=["bridge"])
+    connects = CounterMetricFamily("lmq_bridge_connects", "How often it was made.", labels=["bridge"])
+    failures = CounterMetricFamily("lmq_bridge_failures", "How often it broke or was not made.", labels=["bridge"])
+    messages = CounterMetricFamily("lmq_bridge_messages", "Messages carried.", labels=["bridge", "direction"])
+    dropped = CounterMetricFamily("lmq_bridge_dropped", "Messages not carried.", labels=["bridge", "reason"])
+    for bridge in bridges:
+        connected.add_metric([bridge.name], int(bridge.is_connected))
+        connects.add_metric([bridge.name], bridge.connects)
+        failures.add_metric([bridge.name], bridge.failures)
+        messages.add_metric([bridge.name, "in"], bridge.messages_in)
+        messages.add_metric([bridge.name, "out"], bridge.messages_out)
+        for reason, count in sorted(bridge.dropped.items()):
+            dropped.add_metric([bridge.name, reason], count)
+    yield from (connected, connects, failures, messages, dropped)
 
 
 def cache_families(caches: CacheBudget) -> Iterator[Metric]:

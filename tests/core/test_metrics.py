@@ -23,3 +23,10 @@ def test_each_sync_falls_into_the_first_bucket_that_holds_it():
         sync.add(took_ms)
     assert (sync.bucket_counts[0], sync.bucket_counts[1], sync.bucket_counts[len(SYNC_BUCKETS_MS)]) == (1, 1, 1)
     assert sync.count == 3
+
+
+def test_a_bridge_is_made_once_and_counts_by_reason():
+    metrics = Metrics()
+    metrics.bridge("cloud").drop("loop")
+    metrics.bridge("cloud").drop("loop")
+    assert metrics.bridge("cloud").dropped == {"loop": 2}

@@ -6,14 +6,28 @@ import re
 
 import pytest
 
+from gateway.bridge_settings import BridgeSettings, BridgeTlsSettings, BridgeTopicSettings
 from gateway.listen_settings import MqttListenSettings, TlsSettings
 from gateway.settings import GatewaySettings, UserSettings, is_secret, walk_settings
 from tests.support.sources import PRODUCT_SOURCES, ROOT
 
-ABOUT = ("settings.py", "listen_settings.py", "settings_changes.py")  # they name each setting, and use none
+ABOUT = (
+    "/settings.py",
+    "/listen_settings.py",
+    "/settings_changes.py",
+    "/bridge_settings.py",
+)  # they name each setting, and use none
 NAMES = [
     name
-    for model in (GatewaySettings, UserSettings, MqttListenSettings, TlsSettings)
+    for model in (
+        GatewaySettings,
+        UserSettings,
+        MqttListenSettings,
+        TlsSettings,
+        BridgeSettings,
+        BridgeTopicSettings,
+        BridgeTlsSettings,
+    )
     for name, _ in walk_settings(model)
 ]
 TEXT = "\n".join((ROOT / path).read_text() for path in PRODUCT_SOURCES if not path.endswith(ABOUT))

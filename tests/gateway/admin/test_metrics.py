@@ -5,9 +5,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from core.cache_budget import Cache, CacheBudget
-from core.metrics import DoorMetrics, SyncMetrics
+from core.metrics import BridgeMetrics, DoorMetrics, SyncMetrics
 from gateway.admin.metrics import (
     GatewayCollector,
+    bridge_families,
     cache_families,
     damage_family,
     door_families,
@@ -102,3 +103,20 @@ def test_sync_histogram_is_cumulative_and_in_seconds():
     assert samples["lmq_sync_seconds_bucket", "1.024"] == 3
     assert samples["lmq_sync_seconds_bucket", "+Inf"] == 4
     assert samples["lmq_sync_seconds_sum", None] == pytest.approx(5.0034)
+
+
+def test_bridges_are_exported_where_there_are_any():
+    assert list(bridge_families([])) == []
+    bridge = BridgeMetrics("cloud")
+    bridge.is_connected, bridge.connects, bridge.messages_in, bridge.messages_out = True, 2, 3, 4
+    bridge.drop("loop")
+    samples = {
+        (sample.name, *sample.labels.values()): sample.value
+        for one in bridge_families([bridge])
+        for sample in one.samples
+    }
+    assert samples["lmq_bridge_connected", "cloud"] == 1
+    assert samples["lmq_bridge_connects_total", "cloud"] == 2
+    assert samples["lmq_bridge_messages_total", "cloud", "in"] == 3
+    assert samples["lmq_bridge_messages_total", "cloud", "out"] == 4
+    assert samples["lmq_bridge_dropped_total", "cloud", "loop"] == 1

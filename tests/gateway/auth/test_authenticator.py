@@ -3,8 +3,17 @@ from __future__ import annotations
 import pytest
 
 from gateway.auth import users
-from gateway.auth.authenticator import PASSWORD_BYTES_MAX, Authenticator, Credentials, Identity, Refusal, is_loopback
+from gateway.auth.authenticator import (
+    OWN_PEER,
+    PASSWORD_BYTES_MAX,
+    Authenticator,
+    Credentials,
+    Identity,
+    Refusal,
+    is_loopback,
+)
 from gateway.auth.password_checks import REST_MS_MAX
+from gateway.auth.permissions import ALL
 from gateway.auth.users import hash_for_scram
 from gateway.settings import AuthSettings, SettingsError
 from tests.support.logins import HandClock, HandWork, quick_hash
@@ -63,6 +72,23 @@ def test_name_that_is_not_known_comes_in_as_anonymous_where_anonymous_clients_do
     assert site.answer("amqp", "bob", b"anything", FAR) is Refusal.WRONG
     closed = Site(mqtt_anonymous=False)
     assert closed.answer("mqtt", "bob", b"anything", FAR) is Refusal.WRONG
+
+
+def test_part_of_the_gateway_comes_in_by_its_name_from_inside_only():
+    site = Site(mqtt_anonymous=False)
+    site.auth.let_in("$bridge/x")
+
+    def come(certified, peer):
+        answers = []
+        site.auth.begin(Credentials("mqtt", None, None, peer, certified), lambda answer, _: answers.append(answer))
+        return answers[0]
+
+    inside = come("$bridge/x", OWN_PEER)
+    assert inside.user == "$bridge/x"
+    assert site.auth.may_stay("mqtt", inside)
+    assert site.auth.find_rights("mqtt", "$bridge/x") is ALL
+    assert come("$bridge/x", FAR) is Refusal.STRANGER
+    assert come("$bridge/y", OWN_PEER) is Refusal.STRANGER
 
 
 def test_guest_comes_in_by_amqp_from_this_machine_only():

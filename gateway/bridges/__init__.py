@@ -1,0 +1,1 @@
+"""Bridges: sessions of our own broker whose other end is another MQTT broker."""

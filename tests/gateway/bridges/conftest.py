@@ -1,0 +1,80 @@
+"""Two gateways in this process: one with a bridge to the other."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+
+import aiomqtt
+import pytest
+
+from gateway.bridge_settings import BridgeSettings
+from gateway.settings import AmqpSettings, MqttSettings, RocketmqSettings
+from tests.support.gateway import running_gateway
+
+WAIT_S = 15
+OFF = {"amqp": AmqpSettings(listen="off"), "rocketmq": RocketmqSettings(namesrv="off", broker="off")}
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+async def until(condition):
+    """Wait until `condition()` holds."""
+    async with asyncio.timeout(WAIT_S):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+class Site:
+    """Folders and ports of the two, and how they are started."""
+
+    def __init__(self, tmp_path):
+        self.tmp_path = tmp_path
+        self.remote_port = free_port()
+
+    def remote(self, **blocks):
+        mqtt = MqttSettings(listen=f"127.0.0.1:{self.remote_port}")
+        return running_gateway(self.tmp_path / "remote", **{"mqtt": mqtt, **OFF, **blocks})
+
+    def local(self, *topics, name="cloud", bridges=None, **settings):
+        made = {name: self.bridge(topics, **settings)} if bridges is None else bridges
+        return running_gateway(self.tmp_path / "local", **OFF, bridges=made)
+
+    def bridge(self, topics, **settings):
+        quick = {"client_id": "gw1", "retry_min_ms": 10, "retry_max_ms": 50}
+        return BridgeSettings(address=f"127.0.0.1:{self.remote_port}", topics=topics, **{**quick, **settings})
+
+    @contextlib.asynccontextmanager
+    async def client(self, gateway, *filters, **options):
+        """A client of version 5 that is subscribed."""
+        host, port = gateway.listening["mqtt"]
+        options = {"protocol": aiomqtt.ProtocolVersion.V5, **options}
+        async with aiomqtt.Client(host, port, **options) as client:
+            for name in filters:
+                await client.subscribe(name, qos=2)
+            yield client
+
+    @staticmethod
+    async def take(client, count):
+        """Return the topics and bodies of the next messages."""
+        return [(str(one.topic), one.payload) for one in await Site.messages(client, count)]
+
+    @staticmethod
+    async def messages(client, count):
+        found = []
+        async with asyncio.timeout(WAIT_S):
+            async for message in client.messages:
+                found.append(message)
+                if len(found) == count:
+                    return found
+        raise AssertionError
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)

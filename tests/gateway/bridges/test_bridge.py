@@ -1,0 +1,189 @@
+"""A bridge between two gateways, in this process."""
+
+from __future__ import annotations
+
+import aiomqtt
+import pytest
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from gateway.bridges.bridge import MARK
+from gateway.settings import AuthSettings, UserSettings
+from tests.gateway.bridges.conftest import until
+
+OUT = {"filter": "up/#", "remote_prefix": "site1/"}
+BOTH = {"filter": "shared/#", "direction": "both"}
+
+
+def counts(gateway, name="cloud"):
+    return gateway.broker.metrics.bridge(name)
+
+
+@pytest.mark.asyncio
+async def test_messages_go_out_and_come_in_under_their_prefixes_with_what_they_carry(site):
+    down = {"filter": "down/#", "direction": "in", "remote_prefix": "site1/", "local_prefix": "cloud/"}
+    async with site.remote() as remote, site.local(OUT, down) as local:
+        await until(lambda: counts(local).is_connected)
+        async with site.client(remote, "site1/#") as there, site.client(local, "cloud/#") as here:
+            said = Properties(PacketTypes.PUBLISH)
+            said.ContentType, said.CorrelationData, said.ResponseTopic = "a/b", b"\xff", "back"
+            said.PayloadFormatIndicator, said.MessageExpiryInterval = 1, 100
+            said.UserProperty = [("k", "1"), ("k", "2")]
+            await here.publish("up/a", b"x", qos=1, properties=said)
+            (came,) = await site.messages(there, 1)
+            assert (str(came.topic), came.payload, came.qos) == ("site1/up/a", b"x", 1)
+            found = came.properties
+            assert (found.ContentType, found.CorrelationData, found.ResponseTopic) == ("a/b", b"\xff", "back")
+            assert found.PayloadFormatIndicator == 1
+            assert 98 <= found.MessageExpiryInterval <= 100
+            assert found.UserProperty == [("k", "1"), ("k", "2"), (MARK.decode(), "gw1")]
+            await there.publish("site1/down/b", b"y", qos=1, properties=said)
+            came = (await site.messages(there, 1), await site.messages(here, 1))[1][0]
+            assert (str(came.topic), came.payload) == ("cloud/down/b", b"y")
+            assert came.properties.UserProperty == [("k", "1"), ("k", "2")]
+            await until(lambda: (counts(local).messages_out, counts(local).messages_in) == (1, 1))
+
+
+@pytest.mark.asyncio
+async def test_what_goes_out_waits_while_the_other_broker_is_away_also_over_a_restart(site):
+    async with site.local(OUT) as local, site.client(local) as here:
+        sessions = local.doors["mqtt"].sessions
+        await until(lambda: sessions.find(b"$bridge/cloud") and sessions.find(b"$bridge/cloud").subscriptions)
+        for k in range(5):
+            await here.publish("up/a", b"%d" % k, qos=1)
+    async with site.local(OUT) as local, site.client(local) as here:
+        await here.publish("up/a", b"5", qos=1)
+        async with site.remote() as remote, site.client(remote, "site1/#") as there:
+            got = await site.take(there, 6)
+    assert got == [("site1/up/a", b"%d" % k) for k in range(6)]
+
+
+@pytest.mark.asyncio
+async def test_what_comes_in_waits_there_while_we_are_away(site):
+    back = {"filter": "down/#", "direction": "in"}
+    async with site.remote() as remote:
+        async with site.local(back) as local:
+            await until(lambda: counts(local).is_connected)
+        async with site.client(remote) as there:
+            await there.publish("down/1", b"x", qos=1)
+        async with site.local(back) as local:
+            await until(lambda: counts(local).messages_in == 1)
+            queue_ref = local.broker.find_queue(b"LMQ_PARENT/0")
+            assert local.broker.max_offset(queue_ref) == 1
+
+
+@pytest.mark.asyncio
+async def test_what_came_in_by_a_bridge_does_not_go_back_out_by_it(site):
+    async with site.remote() as remote, site.local(BOTH) as local:
+        await until(lambda: counts(local).is_connected)
+        async with site.client(remote, "shared/#") as there, site.client(local, "shared/#") as here:
+            await there.publish("shared/1", b"there", qos=1)
+            await here.publish("shared/2", b"here", qos=1)
+            assert sorted(await site.take(there, 2)) == [("shared/1", b"there"), ("shared/2", b"here")]
+            assert sorted(await site.take(here, 2)) == [("shared/1", b"there"), ("shared/2", b"here")]
+            await here.publish("shared/3", b"end", qos=1)  # what would be echoed would have come before it
+            assert await site.take(there, 1) == [("shared/3", b"end")]
+            assert await site.take(here, 1) == [("shared/3", b"end")]
+            await until(lambda: (counts(local).messages_in, counts(local).messages_out) == (1, 2))
+
+
+@pytest.mark.asyncio
+async def test_messages_go_round_two_bridges_once(site):
+    bridges = {name: site.bridge([BOTH], client_id=name) for name in ("one", "two")}
+    async with site.remote() as remote, site.local(bridges=bridges) as local:
+        await until(lambda: counts(local, "one").is_connected and counts(local, "two").is_connected)
+        async with site.client(local, "shared/#") as here, site.client(remote, "shared/#") as there:
+            await here.publish("shared/1", b"x", qos=1)
+            assert await site.take(there, 2) == [("shared/1", b"x")] * 2  # each bridge carries it
+            assert await site.take(here, 1) == [("shared/1", b"x")]
+            await until(lambda: sum(counts(local, name).dropped.get("loop", 0) for name in bridges) == 2)
+            assert len(here.messages) == 0
+
+
+@pytest.mark.asyncio
+async def test_a_marked_message_is_not_sent_to_where_it_came_from(site):
+    async with site.remote() as remote, site.local(OUT) as local:
+        await until(lambda: counts(local).is_connected)
+        async with site.client(remote, "site1/#") as there, site.client(local) as here:
+            said = Properties(PacketTypes.PUBLISH)
+            said.UserProperty = [(MARK.decode(), "gw1")]
+            await here.publish("up/looped", b"x", qos=1, properties=said)
+            await here.publish("up/fine", b"y", qos=1)
+            assert await site.take(there, 1) == [("site1/up/fine", b"y")]
+    assert counts(local).dropped == {"loop": 1}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+async def test_qos_and_retain_go_along(site, version):
+    async with site.remote() as remote, site.local(OUT | {"qos": 2}, version=version) as local:
+        await until(lambda: counts(local).is_connected)
+        async with site.client(local) as here:
+            for qos in (0, 1, 2):
+                await here.publish("up/a", b"%d" % qos, qos=qos)
+            await here.publish("up/kept", b"k", qos=1, retain=True)
+            await until(lambda: counts(local).messages_out == 4)
+        async with site.client(remote, "site1/up/kept") as there:
+            (kept,) = await site.messages(there, 1)
+    assert (kept.payload, kept.retain) == (b"k", True)
+
+
+@pytest.mark.asyncio
+async def test_many_messages_arrive_in_order_and_once(site):
+    async with site.remote() as remote, site.local(OUT, inflight_max=7) as local:
+        await until(lambda: counts(local).is_connected)
+        async with site.client(remote, "site1/#") as there, site.client(local) as here:
+            here.pending_calls_threshold = 1000
+            for k in range(300):
+                await here.publish("up/n", b"%d" % k, qos=1)
+            got = await site.take(there, 300)
+    assert [body for _, body in got] == [b"%d" % k for k in range(300)]
+
+
+@pytest.mark.asyncio
+async def test_others_see_whether_it_stands(site):
+    async with site.remote() as remote:
+        async with site.local(OUT, status_topic="bridges/gw1") as local:
+            await until(lambda: counts(local).is_connected)
+            async with site.client(remote, "bridges/#") as there:
+                assert await site.take(there, 1) == [("bridges/gw1", b"1")]
+        async with site.client(remote, "bridges/#") as there:
+            assert await site.take(there, 1) == [("bridges/gw1", b"0")]
+
+
+@pytest.mark.asyncio
+async def test_topics_that_are_no_more_carried_are_unsubscribed_and_bridges_that_are_no_more_ended(site):
+    client = b"$bridge/cloud"
+    async with site.local(OUT, {"filter": "old/#"}) as local:
+        sessions = local.doors["mqtt"].sessions
+        await until(lambda: sessions.find(client) and set(sessions.find(client).subscriptions) == {b"up/#", b"old/#"})
+    async with site.local(OUT) as local:
+        sessions = local.doors["mqtt"].sessions
+        await until(lambda: sessions.find(client) and set(sessions.find(client).subscriptions) == {b"up/#"})
+    async with site.local(bridges={}) as local:
+        assert local.doors["mqtt"].sessions.find(client) is None
+
+
+@pytest.mark.asyncio
+async def test_no_client_can_take_a_bridges_session(site):
+    async with site.local(OUT) as local:
+        await until(lambda: local.doors["mqtt"].sessions.find(b"$bridge/cloud") is not None)
+        with pytest.raises(aiomqtt.MqttError, match="Not authorized"):
+            async with site.client(local, identifier="$bridge/cloud"):
+                pass
+
+
+@pytest.mark.asyncio
+async def test_logs_in_with_a_password_from_a_file_and_from_the_environment(site, tmp_path, monkeypatch):
+
+    monkeypatch.setenv("BRIDGE_TEST_PASSWORD", "secret")
+    auth = AuthSettings(mqtt_anonymous=False, users={"b": UserSettings(password_env="BRIDGE_TEST_PASSWORD")})
+    (tmp_path / "password").write_text("secret\n")
+    async with site.remote(auth=auth):
+        async with site.local(OUT, username="b", password_file=tmp_path / "password") as local:
+            await until(lambda: counts(local).is_connected)
+        async with site.local(OUT, username="b", password_env="BRIDGE_TEST_PASSWORD") as local:
+            await until(lambda: counts(local).is_connected)
+        async with site.local(OUT) as local:
+            await until(lambda: counts(local).failures >= 2)
+            assert not counts(local).is_connected
