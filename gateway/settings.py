@@ -96,6 +96,11 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     # the longest keep-alive that MQTT 5 clients are let have, 0: they choose
     keep_alive_max_s: Annotated[int, Field(ge=0, le=65_535)] = 0
     sys_interval_s: Annotated[int, Field(ge=0, le=86_400)] = 10  # the $SYS tree is published so often, 0 for none
+    messages_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that a client may publish, 0: any number
+    bytes_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that a client may publish, 0: any number
+    connects_rate: Annotated[int, Field(ge=0)] = 0  # clients a second that are let in, 0: any number
+    # messages at QoS 1 and 2 that wait for a session by one subscription, then the oldest give way; 0: any number
+    queued_count_max: Annotated[int, Field(ge=0)] = 0
     rewrite: tuple[RewriteRule, ...] = ()  # what becomes of topics, by the first rule that is for them
     auto_subscribe: tuple[AutoSubscription, ...] = ()  # filters that each client has from its CONNECT on
 

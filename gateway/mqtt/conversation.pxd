@@ -28,11 +28,13 @@ cdef class Conversation(ConnectionHandler):
     cdef object _steps
     cdef list _answers
     cdef public bint _tells_why
+    cdef object _pacing
     cdef Py_ssize_t _unkept
     cdef Py_ssize_t _pending
 
     @cython.locals(
-        door=MqttServices, batch=PublishBatch, count=Py_ssize_t, acks=bytes, session=Session, is_5=bint
+        door=MqttServices, batch=PublishBatch, count=Py_ssize_t, acks=bytes, session=Session, is_5=bint,
+        allowed=Py_ssize_t,
     )
     cdef _publish(self, PublishRun run, long long now_ms)
 

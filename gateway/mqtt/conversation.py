@@ -18,6 +18,7 @@ from gateway.mqtt.columns import encode_id_packets
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.errors import PacketTooLargeError, ReceiveMaximumError
 from gateway.mqtt.events import AckRun, PublishRun
+from gateway.mqtt.pacing import Pacing
 from gateway.mqtt.packets import LEVEL_5, PUBREC, PUBREL
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
 from gateway.mqtt.services import MqttServices
@@ -48,6 +49,7 @@ class Conversation(ConnectionHandler):
         "_entering",
         "_may",
         "_origin",
+        "_pacing",
         "_pending",
         "_steps",
         "_tells_why",
@@ -74,6 +76,7 @@ class Conversation(ConnectionHandler):
         self._answers: list[Answer] = []  # to what was done in this turn
         self._tells_why = False  # reasons in words are wanted also where the connection goes on
         self._unkept = 0  # calls that wait until a change is written down
+        self._pacing: Pacing | None = None  # where there is a limit to what the client may publish
         self._pending = 0  # acknowledgements that are due and not sent
 
     def on_writable(self, now_ms: int) -> None:
@@ -109,6 +112,11 @@ class Conversation(ConnectionHandler):
             self._send_later(door.publishing.refuse_run(run, session), 0)
             run.release()
             return
+        pacing = self._pacing
+        if pacing is not None:
+            allowed = pacing.allow(now_ms)
+            if allowed < count:
+                door.publishing.cut(run.columns, allowed)
         acks = door.publishing.publish_run(run, self._origin, self.transport, session, self._may, now_ms)
         if batch.count < count:
             self._connection.unread(run)
@@ -120,9 +128,26 @@ class Conversation(ConnectionHandler):
             door.broker.when_durable(partial(self._settle, acks))  # with the packet identifiers that were taken
         elif acks:
             self._send_later(acks, batch.ticket)
+        if pacing is not None and pacing.note(batch.count, run.columns.body_bytes, now_ms):
+            self._pause()
         run.release()
         if door.room.is_low and not is_5:
             door.held.hold(self)
+
+    def _pause(self) -> None:
+        """Read nothing more from a client that publishes too fast, for a while."""
+        self.transport.hold_reading()
+        self._connection.hold()
+        self.transport.deadline_changed()
+
+    def _end_pause(self, pacing: Pacing, now_ms: int) -> None:
+        """Read on, unless the disk is low."""
+        pacing.is_paused = False
+        if not self._door.held.is_held(self):
+            self._connection.release(now_ms)
+            self.transport.release_reading()
+        self.transport.request_turn()
+        self.transport.deadline_changed()
 
     def _send_later(self, acks: bytes, ticket: int) -> None:
         """Acknowledge when what was published is stored."""

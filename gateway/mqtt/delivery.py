@@ -16,7 +16,7 @@ from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, enter_retai
 from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.columns import RunColumns
 from gateway.mqtt.exact import ExactJournal
-from gateway.mqtt.feeds import READ_BYTES_MAX, Desk, FilterFeed, Limits, PlacesLike, enter, keep_places
+from gateway.mqtt.feeds import READ_BYTES_MAX, Desk, FilterFeed, Limits, PlacesLike, enter, keep_places, skip_oldest
 from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ID_COUNT, ONCE_SENT, InflightWindow
 from gateway.mqtt.packets import LEVEL_5, RETAIN_AS_PUBLISHED
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, Form
@@ -246,6 +246,7 @@ class Delivery(Desk):
             return 0
         feed = self._feeds[subscription.queue_ref]
         batch = self.batch
+        skip_oldest(self, subscription)
         limit = min(limit, feed.gap(subscription) or limit)
         self.broker.read(subscription.queue_ref, subscription.position, batch, limit, READ_BYTES_MAX)
         subscription.position = batch.next_offset

@@ -90,6 +90,7 @@ class MqttDoor(MqttServices, Door):
         self.settings = settings.mqtt
         self.delivery.inflight_max = settings.mqtt.inflight_max
         self.delivery.lag_count_max = settings.mqtt.lag_count_max
+        self.delivery.queued_count_max = self.sessions.queued_count_max = settings.mqtt.queued_count_max
         self.subscribing.count_max = settings.mqtt.subscription_count_max
         self.attachments.expiry_max_s = settings.mqtt.session_expiry_s or NEVER
         self.set_rewriting(settings.mqtt)

@@ -45,8 +45,21 @@ class Limits(Protocol):
         """Messages at QoS 1 that a session is sent and has not acknowledged."""
 
     @property
+    def queued_count_max(self) -> int:
+        """Messages at QoS 1 and 2 that wait for a subscription before the oldest give way, 0 for no limit."""
+
+    @property
     def lag_count_max(self) -> int:
         """Messages that a slow subscriber at QoS 0 may be behind before it loses them."""
+
+
+def skip_oldest(desk: Desk, subscription: Subscription) -> None:
+    """Let the oldest of too many messages that wait for a subscription at QoS 1 or 2 go."""
+    if desk.queued_count_max and subscription.qos and not subscription.is_replay:
+        over = desk.broker.max_offset(subscription.queue_ref) - desk.queued_count_max - subscription.position
+        if over > 0:
+            subscription.position += over
+            desk.metrics.drop("queue_full", over)
 
 
 class Desk(Reader):
@@ -62,6 +75,7 @@ class Desk(Reader):
         self.metrics = metrics
         self.inflight_max = limits.inflight_max
         self.lag_count_max = limits.lag_count_max
+        self.queued_count_max = limits.queued_count_max
         self.batch = StoredBatch(BATCH_COUNT_MAX)
         self.encoder = PublishEncoder(BATCH_COUNT_MAX)
 

@@ -14,6 +14,8 @@ cdef class MqttHandler(Conversation):
     cdef bint _has_ended
     cdef object _proving
 
+    cdef bint _is_paused(self) except -1
+
     cpdef bint on_data(self, bytes data, long long now_ms) except -1
 
     @cython.locals(has_more=bint)

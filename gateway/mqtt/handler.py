@@ -17,6 +17,7 @@ from gateway.mqtt.conversation import Conversation
 from gateway.mqtt.errors import MqttError, ProtocolViolationError, reason_code
 from gateway.mqtt.events import AckRun, Event, PingRun, PublishRun
 from gateway.mqtt.login import CODES, check_client_id, credentials_of
+from gateway.mqtt.pacing import make_pacing
 from gateway.mqtt.packets import Auth, Connect, Disconnect, Subscribe, Unsubscribe, Will
 from gateway.mqtt.properties import Property
 from gateway.mqtt.proving import METHOD_BYTES, Proving, items_of
@@ -49,6 +50,8 @@ class MqttHandler(Conversation):
 
     def on_data(self, data: bytes, now_ms: int) -> bool:
         """Decode what came and act on it."""
+        if self._is_paused():
+            self.transport.hold_reading()
         if self._connection.state == _LOGIN:  # this much is kept, and no more is read
             self.transport.pause_reading()
         return self._work(data, now_ms)
@@ -57,7 +60,7 @@ class MqttHandler(Conversation):
         """Act on what is left of what came."""
         self._connection.note_heard(now_ms)
         has_more = self._work(b"", now_ms)
-        if self._has_ended and not has_more:
+        if self._has_ended and not has_more and not (self._is_paused() and self._connection.has_more):
             self._has_ended = False
             self.on_eof(now_ms)
         return has_more
@@ -90,7 +93,7 @@ class MqttHandler(Conversation):
         connection = self._connection
         transport = self.transport
         events = connection.events()
-        while True:
+        while not self._is_paused():
             if self._entering is not None:
                 if not self._enter(self._entering, now_ms):
                     return True
@@ -109,6 +112,10 @@ class MqttHandler(Conversation):
                     continue
             if transport.is_share_over():
                 return True
+        return False
+
+    def _is_paused(self) -> bool:
+        return self._pacing is not None and self._pacing.is_paused
 
     def _step(self, steps: Iterator[None]) -> None:
         if next(steps, _END) is _END and self._steps is steps:
@@ -116,8 +123,8 @@ class MqttHandler(Conversation):
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: its connection ends, and not by a DISCONNECT. What came is answered."""
-        if self._connection.state == _LOGIN and self._connection.has_more:
-            self._has_ended = True  # what came is done after the login
+        if (self._connection.state == _LOGIN or self._is_paused()) and self._connection.has_more:
+            self._has_ended = True  # what came is done after the login, or the pause
             return
         self._connection.receive_eof()
         if self._unkept:
@@ -135,14 +142,19 @@ class MqttHandler(Conversation):
         self._door.forget(self)
 
     def on_timer(self, now_ms: int) -> None:
-        """Close a connection whose peer is overdue."""
+        """Close a connection whose peer is overdue, or read on after a pause."""
+        pacing = self._pacing
+        if pacing is not None and pacing.is_paused and now_ms >= pacing.until_ms:
+            self._end_pause(pacing, now_ms)
         try:
             self._connection.handle_timer(now_ms)
         except MqttError as error:
             self._close_for(error.kind, str(error), error.code, now_ms)
 
     def next_deadline_ms(self) -> int | None:
-        """Return when the peer is overdue."""
+        """Return when the peer is overdue, or a pause is over."""
+        if self._pacing is not None and self._pacing.is_paused:
+            return self._pacing.until_ms
         return self._connection.next_deadline_ms()
 
     # Control packets
@@ -173,6 +185,10 @@ class MqttHandler(Conversation):
 
     def _connect(self, connect: Connect, now_ms: int) -> None:
         door = self._door
+        if not door.may_connect(now_ms):
+            why = "too many clients connect"
+            self._refuse(connect, ConnectCode.SERVER_UNAVAILABLE, why, now_ms, ReasonCode.CONNECTION_RATE_EXCEEDED)
+            return
         code, client_id = check_client_id(connect, door.settings.client_id_bytes_max)
         if code is not ConnectCode.ACCEPTED:
             self._refuse(connect, code, "client identifier", now_ms)
@@ -303,7 +319,7 @@ class MqttHandler(Conversation):
         session.outlet = transport
         door.delivery.resume(session)
         door.sys_tree.watch_all(session)
-        self._subscribe_unasked(session, user, now_ms)
+        self._begin(session, user, now_ms)
         return True
 
     def _keep_will(self, will: Will, client_id: bytes, user: bytes) -> None:
@@ -311,8 +327,10 @@ class MqttHandler(Conversation):
         self._will = StoredWill(client_id, user, self.transport.peer_host, will)
         self._door.wills.keep(self._will)
 
-    def _subscribe_unasked(self, session: Session, user: bytes, now_ms: int) -> None:
+    def _begin(self, session: Session, user: bytes, now_ms: int) -> None:
+        """Begin with what a client has without asking: a pace, and subscriptions."""
         door = self._door
+        self._pacing = make_pacing(door.settings, now_ms)
         if door.settings.auto_subscribe:
             assert self._may is not None
             wanted = Subscribe(0, auto_filters(door.settings.auto_subscribe, session.client_id, user))

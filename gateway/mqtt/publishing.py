@@ -96,6 +96,11 @@ class Publishing:
             raise fault
         return encode_acks(columns, batch.count)
 
+    @staticmethod
+    def cut(columns: RunColumns, count: int) -> None:
+        """Leave all but the first `count` messages of a run for later."""
+        _cut_batch(columns, count)
+
     def refuse_run(self, run: PublishRun, session: Session) -> bytes:
         """Take none of a run, because the room on the disk is low; return what says so."""
         columns = run.columns

@@ -22,4 +22,5 @@ cdef class MqttServices:
     cdef public object settings
     cdef public object wills
     cdef public object sys_tree
+    cdef object _connects
     cdef public object sys_counts

@@ -20,6 +20,7 @@ from gateway.mqtt.sys_counts import SysCounts
 from gateway.mqtt.sys_tree import SysTree
 from gateway.mqtt.wills import Wills
 from gateway.net.held_publishers import HeldConnection, HeldPublishers
+from gateway.net.rates import Rate
 from gateway.settings import MqttSettings
 from gateway.version import VERSION
 
@@ -51,6 +52,7 @@ class MqttServices:
         catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
         self.exact = ExactJournal(broker.journal("mqtt_exact"))
         self.sessions = SessionTable(broker.table, places, catch_ups, self.exact, broker.when_kept)
+        self.sessions.queued_count_max = settings.queued_count_max
         self.delivery = Delivery(broker, settings, places, catch_ups, self.exact)
         self.subscribing = Subscribing(
             broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max
@@ -65,6 +67,7 @@ class MqttServices:
         self.subscribing.sys_tree = self.sys_tree
         self.strangers: set[OpenConnection] = set()  # not let in yet
         self.settings = settings
+        self._connects: Rate | None = None
         self.set_rewriting(settings)
         broker.hold(self.sessions.held_positions)
         broker.hold(self.subscribing.sharing.held_positions)
@@ -72,6 +75,18 @@ class MqttServices:
     def set_rewriting(self, settings: MqttSettings) -> None:
         """Go by the rules of these settings."""
         self.publishing.rewriting = self.subscribing.rewriting = Rewriting(settings.rewrite, self.broker.caches)
+
+    def may_connect(self, now_ms: int) -> bool:
+        """Return whether one more client is let in at this moment."""
+        per_s = self.settings.connects_rate
+        if not per_s:
+            return True
+        if self._connects is None or self._connects.per_s != per_s:
+            self._connects = Rate(per_s, now_ms)
+        if self._connects.left(now_ms) < 1:
+            return False
+        self._connects.take(1)
+        return True
 
     def limit_expiry(self, expiry_s: int) -> int:
         """Return the session expiry that is granted for one that is asked for."""

@@ -59,6 +59,10 @@ class HeldPublishers:
         connection.on_held()
         connection.transport.deadline_changed()
 
+    def is_held(self, connection: HeldConnection) -> bool:
+        """Return whether nothing is read from a connection."""
+        return connection in self._held
+
     def forget(self, connection: HeldConnection) -> None:
         """Forget a connection that is gone."""
         self._publishers.pop(connection, None)

@@ -1,0 +1,113 @@
+"""Limits of one client: how fast it may publish, how much waits for it; and how many come in a second."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.settings import GatewaySettings, MqttSettings
+from tests.support import mqtt
+from tests.support.mqtt import connack, connect_5, puback, publish
+from tests.support.mqtt_5 import connack_of
+
+
+def numbered(count, start=0):
+    return [b"%d" % i for i in range(start, start + count)]
+
+
+def pass_time(world, peer, ms):
+    """Let time go on, and the coarse timer with it."""
+    world.now_ms += ms
+    if not peer.is_closed and peer.handler.next_deadline_ms() is not None:
+        peer.handler.on_timer(world.now_ms)
+    world.turn()
+
+
+def test_client_that_publishes_too_fast_is_read_on_at_its_pace(make_world):
+    world = make_world(messages_rate=10)
+    subscriber = world.client(b"s", (b"t", 0))
+    fast, other = world.client(b"f"), world.client(b"o")
+    fast.send(*[publish(b"t", body, qos=1, packet_id=i + 1) for i, body in enumerate(numbered(35))], mqtt.PINGREQ)
+    assert subscriber.bodies() == numbered(10)
+    assert fast.take() == [puback(i + 1) for i in range(10)]
+    assert fast.transport.is_held
+    other.send(publish(b"t", b"other"))
+    assert subscriber.bodies() == [b"other"]
+    got = []
+    for second in range(4):
+        pass_time(world, fast, 1_000)
+        got += subscriber.bodies()
+        assert len(got) <= 10 * (second + 1)
+    assert got == numbered(25, 10)
+    assert not fast.transport.is_held
+    assert b"\xd0\x00" in fast.take()
+
+
+def test_bytes_are_limited_too_and_a_large_message_is_waited_for(make_world):
+    world = make_world(bytes_rate=100)
+    subscriber = world.client(b"s", (b"t", 0))
+    peer = world.client(b"f").send(publish(b"t", b"x" * 350))
+    assert len(subscriber.bodies()) == 1
+    peer.begin(publish(b"t", b"next"))
+    world.turn()
+    pass_time(world, peer, 2_000)
+    assert subscriber.bodies() == []
+    pass_time(world, peer, 600)
+    assert subscriber.bodies() == [b"next"]
+
+
+def test_keep_alive_does_not_run_in_a_pause(make_world):
+    world = make_world(messages_rate=1)
+    peer = world.client(b"f", keep_alive_s=1).send(*[publish(b"t", body) for body in numbered(5)])
+    for _ in range(8):
+        pass_time(world, peer, 600)
+        assert not peer.is_closed
+    for _ in range(6):
+        pass_time(world, peer, 600)
+    assert peer.is_closed  # silent since
+
+
+def test_what_came_before_a_client_left_is_published(make_world):
+    world = make_world(messages_rate=2)
+    subscriber = world.client(b"s", (b"t", 0))
+    peer = world.client(b"f").end(*[publish(b"t", body) for body in numbered(4)])
+    pass_time(world, peer, 1_000)
+    assert subscriber.bodies() == numbered(4)
+    assert peer.is_closed
+
+
+def test_low_disk_and_a_pause_both_hold(make_world):
+    world = make_world(messages_rate=1)
+    peer = world.client(b"f").send(*[publish(b"t", body) for body in numbered(3)])
+    world.set_free(0)
+    pass_time(world, peer, 1_100)
+    world.set_free(10**12)
+    for _ in range(3):
+        pass_time(world, peer, 1_100)
+    assert world.counts.messages_in == 3
+
+
+@pytest.mark.parametrize("is_5", [False, True])
+def test_so_many_clients_come_in_a_second(make_world, is_5):
+    world = make_world(connects_rate=2)
+    assert [world.connect(name).take()[0] for name in (b"a", b"b")] == [connack()] * 2
+    peer = world.dial().send(connect_5(b"c") if is_5 else mqtt.connect(b"c"))
+    (data,) = peer.take()
+    assert peer.is_closed
+    assert connack_of(data)[1] == ReasonCode.CONNECTION_RATE_EXCEEDED if is_5 else data == connack(3)
+    world.now_ms += 600
+    assert world.connect(b"d").take() == [connack()]
+    world.door.reload(GatewaySettings(mqtt=MqttSettings()))
+    assert world.connect(b"e").take() == [connack()]
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_oldest_give_way_where_too_many_wait(make_world, qos):
+    world = make_world(queued_count_max=3)
+    world.client(b"a", (b"t", qos), (b"u", 0), clean=False).vanish()
+    world.client(b"p").send(*[publish(b"t", body, qos=qos, packet_id=i + 1) for i, body in enumerate(numbered(8))])
+    queue_ref = world.door.sessions.find(b"a").subscriptions[b"t"].queue_ref
+    assert dict(world.door.sessions.held_positions())[queue_ref] == 5
+    again = world.connect(b"a", clean=False)
+    assert again.bodies() == numbered(3, 5)
+    assert world.counts.dropped == {"queue_full": 5}
