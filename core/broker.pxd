@@ -22,6 +22,7 @@ cdef class Broker:
     cdef public object retained
     cdef public object consumer_offsets
     cdef public object pop
+    cdef readonly object timer
     cdef readonly Waiters _waiters
     cdef list _shown
     cdef list _grown

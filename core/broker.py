@@ -23,6 +23,7 @@ from core.metrics import Metrics
 from core.pop.pop_service import PopService
 from core.properties import TOPIC, encode_properties
 from core.record_journal import RecordJournal
+from core.schedule.timer import Timer
 
 LOGGER = logging.getLogger(__name__)
 
@@ -91,6 +92,7 @@ class Broker:
         self._has_due = False  # `handle_timer` had more to do than fits one turn
         self.has_work = False  # readers have; `run_turn` is due
         self._one = StoredBatch(1)
+        self.timer = Timer(self)
 
     # Routes
 

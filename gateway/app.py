@@ -38,7 +38,7 @@ from gateway.net.endpoint import Endpoint
 from gateway.net.limits import ConnectionLimits
 from gateway.net.shares import Shares
 from gateway.rocketmq.door import RocketmqDoor
-from gateway.runtime import BrokerTimer, Clock, CoarseTimer, TurnRunner
+from gateway.runtime import Alarm, BrokerTimer, Clock, CoarseTimer, TurnRunner
 from gateway.settings import GatewaySettings
 from gateway.settings_changes import NEXT_START, find_changes, settings_in_force
 
@@ -143,6 +143,8 @@ class Gateway:
         )
         self.turns = TurnRunner(self._loop, self.clock, broker)
         broker.schedule = self.turns.schedule
+        self.alarm = Alarm(self._loop, self.clock, lambda: broker.request_run(broker.timer))
+        broker.timer.wake_at = self.alarm.set
         self.engine.request_pages = self.turns.request_pages
         self.turns.touch_pages = self.store.touch_pages
         broker.on_reader_error = _log_reader_error
@@ -188,6 +190,7 @@ class Gateway:
         self.flusher.start()
         self.preparer.start()
         self.timer.start(self._loop)
+        self.alarm.set(now_ms)  # what came due while we were down
         self._watch_intervals(now_ms)
         for door in reversed(self.doors.values()):  # RocketMQ's address is stamped on what the others store
             await door.on_listening(await self.listeners.open(door, self._make_endpoint(door)))
@@ -360,6 +363,7 @@ class Gateway:
         self.connections.close_all()
         await self._drain()
         self.timer.stop()
+        self.alarm.stop()
         is_idle = await self.flusher.stop(FLUSH_STOP_S)
         if await asyncio.to_thread(self.preparer.stop, FLUSH_STOP_S) and is_idle:
             self.store.close()

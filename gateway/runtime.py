@@ -150,6 +150,36 @@ class BrokerTimer:
         self._broker.handle_timer(now_ms)
 
 
+class Alarm:
+    """Calls `ring` at a moment, to the millisecond: one timer of the loop, set to the earliest moment asked for."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock, ring: Callable[[], None]) -> None:
+        self._loop = loop
+        self._clock = clock
+        self._ring = ring
+        self._at_ms = 0
+        self._handle: asyncio.TimerHandle | None = None
+
+    def set(self, at_ms: int) -> None:
+        """Ring at `at_ms`, or before, where that was asked for."""
+        if self._handle is not None:
+            if at_ms >= self._at_ms:
+                return
+            self._handle.cancel()
+        self._at_ms = at_ms
+        self._handle = self._loop.call_later(max(0, at_ms - self._clock.now_ms()) / 1000, self._called)
+
+    def stop(self) -> None:
+        """Ring no more, unless set again."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _called(self) -> None:
+        self._handle = None
+        self._ring()
+
+
 def _nothing() -> None:
     return
 

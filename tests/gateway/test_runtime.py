@@ -13,7 +13,7 @@ from core.settings import MIB, StoreSettings
 from core.store.embedded import EmbeddedEngine
 from core.store.layout import PAGE_BYTES
 from core.store.pages_ahead import POPULATED_MIN
-from gateway.runtime import PAGES_AFTER_S, TICK_MS, TURN_BYTES, Clock, CoarseTimer, TurnRunner
+from gateway.runtime import PAGES_AFTER_S, TICK_MS, TURN_BYTES, Alarm, Clock, CoarseTimer, TurnRunner
 from tests.support.connections import StillClock
 from tests.support.store import NOW_MS, light, open_store, publish
 
@@ -169,6 +169,24 @@ def store(tmp_path):
     store = open_store(tmp_path)
     yield store
     store.close()
+
+
+@pytest.mark.asyncio
+async def test_alarm_rings_once_at_the_earliest_moment_that_it_was_set_to_and_not_when_stopped():
+    loop = asyncio.get_running_loop()
+    clock = Clock()
+    rung = asyncio.Event()
+    rings = []
+    alarm = Alarm(loop, clock, lambda: (rings.append(clock.now_ms()), rung.set()))
+    start_ms = clock.now_ms()
+    for after_ms in (60_000, 20, 30_000):
+        alarm.set(start_ms + after_ms)
+    await asyncio.wait_for(rung.wait(), 5)
+    alarm.set(start_ms)
+    alarm.stop()
+    await asyncio.sleep(0)
+    assert len(rings) == 1
+    assert rings[0] >= start_ms + 19  # a loop may be early by less than a millisecond
 
 
 @pytest.mark.asyncio

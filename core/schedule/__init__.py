@@ -1,0 +1,1 @@
+"""Messages for later: one durable timer for every door."""

@@ -1,0 +1,91 @@
+"""What is due in one minute: of each message its number in the minute's queue, 8 bytes, by the millisecond."""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+
+from core.message import StoredBatch
+from core.properties import UNIQ_KEY, decode_properties
+from core.schedule.slots import CANCEL, NEAR_MS, read_due
+
+REAL_TOPIC = b"REAL_TOPIC"
+_CANCEL_NAME = CANCEL + b"\x01"
+
+Entry = tuple[int, int]  # when it is due, its number in the queue
+
+
+class NearSlot:
+    """One minute, of which the queue is read once.
+
+    Args:
+        minute: Counted from 1970.
+        queue_ref: Its queue.
+        first_offset: Where to begin to read.
+        after: The first entry, in the order in which they are due, that was not handed on before.
+    """
+
+    def __init__(self, minute: int, queue_ref: int, first_offset: int, after: Entry) -> None:
+        self.start_ms = minute * NEAR_MS
+        self.end_ms = self.start_ms + NEAR_MS
+        self.queue_ref = queue_ref
+        self.scanned_until = first_offset
+        self.keep_from = -1  # the first message that is due in a later round of the ring
+        self._after = after
+        self._dues: list[int] = []  # a heap, each moment once
+        self._offsets: dict[int, array[int]] = {}
+        self._cancelled: set[tuple[bytes, bytes]] = set()  # topic and key
+
+    def take_in(self, found: StoredBatch) -> None:
+        """Note the messages of a read of the queue, which went on where the last one ended."""
+        for i in range(found.count):
+            text = bytes(found.buf[found.properties_start[i] : found.properties_end[i]])
+            due_ms = read_due(text)
+            offset = found.queue_offset[i]
+            if due_ms >= self.end_ms:
+                self.keep_from = offset if self.keep_from < 0 else self.keep_from
+            elif _CANCEL_NAME in text:
+                self._note_cancel(text)
+            elif due_ms >= 0 and (due_ms, offset) >= self._after:
+                self._add(due_ms, offset)
+        self.scanned_until = found.next_offset
+
+    def _add(self, due_ms: int, offset: int) -> None:
+        offsets = self._offsets.get(due_ms)
+        if offsets is None:
+            heapq.heappush(self._dues, due_ms)
+            self._offsets[due_ms] = array("q", (offset,))
+        else:
+            offsets.append(offset)
+
+    def _note_cancel(self, text: bytes) -> None:
+        said = decode_properties(text)
+        topic, key = said.get(REAL_TOPIC, b""), said.get(CANCEL, b"")
+        if key.startswith(topic + b"+"):  # else it would take back what is another topic's
+            self._cancelled.add((topic, key[len(topic) + 1 :]))
+
+    def is_cancelled(self, text: bytes) -> bool:
+        """Return whether the message with these properties was taken back."""
+        if not self._cancelled:
+            return False
+        said = decode_properties(text)
+        return (said.get(REAL_TOPIC, b""), said.get(UNIQ_KEY, b"")) in self._cancelled
+
+    def next_due_ms(self) -> int:
+        """Return when the next is due, the minute's end where none is."""
+        return self._dues[0] if self._dues else self.end_ms
+
+    def take_due(self, now_ms: int, count_max: int) -> list[Entry]:
+        """Remove and return the next that are due, in the order in which they are."""
+        found: list[Entry] = []
+        while self._dues and self._dues[0] <= now_ms and len(found) < count_max:
+            due_ms = self._dues[0]
+            offsets = self._offsets[due_ms]
+            taken = offsets[: count_max - len(found)]
+            found += [(due_ms, offset) for offset in taken]
+            if len(taken) == len(offsets):
+                heapq.heappop(self._dues)
+                del self._offsets[due_ms]
+            else:
+                self._offsets[due_ms] = offsets[len(taken) :]
+        return found
