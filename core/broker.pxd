@@ -32,7 +32,6 @@ cdef class Broker:
     cdef dict _put_off
     cdef bint _has_due
     cdef public bint has_work
-    cdef StoredBatch _one
 
     cpdef route_topic(self, bytes topic)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from core.cache_budget import CacheBudget
-from core.engine import Engine, EngineFigures, Found, Holder, Outcome, Places, Table
+from core.engine import Engine, EngineFigures, Found, FoundRecord, Holder, Outcome, Places, Table
 from core.lmq.awaited_queues import AwaitedQueues
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.retained import RetainedMessages
@@ -78,7 +78,7 @@ class Broker:
         self.request_timer: Callable[[], None] = _nothing
         self.on_reader_error: Callable[[Reader, Exception], None] = _raise
         self.router = Router(self._make_topic_route, self.caches)
-        self.retained = RetainedMessages(engine.table("retained"), engine.record_offset)
+        self.retained = RetainedMessages(engine.table("retained"), engine.record_version)
         self.consumer_offsets = ConsumerOffsets(engine.table("consumer_offsets"), engine.places("consumer_offsets"))
         self.pop = PopService(engine, engine.journal("pop"), self._on_shown, self._on_armed)
         self._catch_up_retained()
@@ -91,7 +91,6 @@ class Broker:
         self._put_off: dict[int, Reader] = {}  # by the last turn, which had more to do than fits one
         self._has_due = False  # `handle_timer` had more to do than fits one turn
         self.has_work = False  # readers have; `run_turn` is due
-        self._one = StoredBatch(1)
         self.timer = Timer(self)
 
     # Routes
@@ -155,9 +154,14 @@ class Broker:
         self.engine.set_store_host(store_host)
 
     @property
-    def written_until(self) -> int:
-        """The end of the log: the physical offset of the next message."""
-        return self.engine.written_until
+    def end_place(self) -> int:
+        """The place of the next message; see `Engine`."""
+        return self.engine.end_place
+
+    @property
+    def next_version(self) -> int:
+        """A number above the versions of all retained messages so far."""
+        return self.engine.next_version
 
     def publish_batch(self, batch: PublishBatch, now_ms: int) -> None:
         """Append the messages of `batch` that have a route, and wake their readers.
@@ -183,10 +187,10 @@ class Broker:
             topic = batch.topics[batch.route_index[i]]
             if batch.body_start[i] == batch.body_end[i]:
                 self.retained.remove(topic)
-            elif self.engine.read_at(batch.physical_offset[i], self._one):
-                one = self._one
-                self.retained.set(topic, bytes(one.buf[one.record_start[0] : one.record_end[0]]))
-                one.clear()
+                continue
+            record = self.engine.copy_record(batch, i)
+            if record is not None:
+                self.retained.set(topic, record)
 
     def _catch_up_retained(self) -> None:
         """Take in the retained messages that the log has and the table lacks, because a process was killed."""
@@ -243,22 +247,32 @@ class Broker:
         """Read on in one queue; see `Engine.read`."""
         return self.engine.read(queue_ref, offset, into, count_max, bytes_max)
 
-    def read_at(self, physical_offset: int, into: StoredBatch) -> bool:
-        """Read the record at `physical_offset`; False where none is served."""
-        return self.engine.read_at(physical_offset, into)
+    def find_record(self, place: int, then: FoundRecord) -> None:
+        """Tell `then` the record at a place, None where none is served; at once or later."""
+        self.engine.find_record(place, then)
 
-    def replay_from(self, physical_offset: int, take_in: Callable[[StoredBatch], int]) -> int:
-        """Give `take_in` what the log holds from a place on; see `Engine.replay_from`."""
-        return self.engine.replay_from(physical_offset, take_in)
+    def bytes_since(self, place: int) -> int:
+        """Return about how many bytes were stored since the message at a place."""
+        return self.engine.bytes_since(place)
+
+    def replay_from(self, place: int, take_in: Callable[[StoredBatch], int]) -> int:
+        """Give `take_in` what was stored from a place on; see `Engine.replay_from`."""
+        return self.engine.replay_from(place, take_in)
 
     def read_record(self, record: bytes, into: StoredBatch) -> bool:
         """Fill `into` with a record that was copied out of the log, such as a retained one; False where it is none."""
         return self.engine.read_record(record, into)
 
-    def read_retained(self, physical_offset: int, into: StoredBatch) -> bool:
-        """Read a message that is or was retained, also after it was replaced, as long as the log has it."""
-        record = self.retained.find(physical_offset)
-        return self.read_at(physical_offset, into) if record is None else self.read_record(record, into)
+    def find_retained(self, version: int, then: FoundRecord) -> None:
+        """Tell `then` the record of a message that is or was retained, also after it was replaced.
+
+        None where it is nowhere any more; at once or later.
+        """
+        record = self.retained.find(version)
+        if record is None:
+            self.engine.find_version(version, then)
+        else:
+            then(record)
 
     def table(self, name: str) -> Table:
         """Return the durable table `name`; its changes are covered by `when_kept`."""

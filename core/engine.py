@@ -17,6 +17,7 @@ from core.room import Room
 
 Outcome = Callable[[LmqError | None], None]  # told None where it went well
 Found = Callable[[int], None]  # told an offset, or -1 where the engine cannot tell it now
+FoundRecord = Callable[[bytes | None], None]  # told a record, or None where none is served
 Holder = Callable[[], Iterable[tuple[int, int]]]  # pairs of a queue and the first offset that is still needed
 
 
@@ -87,7 +88,8 @@ class Engine:
     """Keeps messages in queues, and what the product has to remember of its users. Abstract.
 
     Queues have numbers, given on first use, which are the engine's. Offsets count a queue's messages from 0. The broker
-    sets `request_turn`, which an engine calls when something came that `step` is to work on.
+    sets `request_turn`, which an engine calls when something came that `step` is to work on. Where a message lies
+    besides is a place, a number that means something to the engine only.
 
     Args:
         room: Whether there is room for what publishers bring.
@@ -183,16 +185,32 @@ class Engine:
         """
         raise NotImplementedError
 
-    def read_at(self, physical_offset: int, into: StoredBatch) -> bool:
-        """Fill `into` with the one record at `physical_offset`; False where none is served."""
+    def find_record(self, place: int, then: FoundRecord) -> None:
+        """Tell `then` the record at a place: what messages that are read bear as `physical_offset`.
+
+        `then` may be called at once, and is called in no order with others.
+        """
+        raise NotImplementedError
+
+    def copy_record(self, batch: PublishBatch, i: int) -> bytes | None:
+        """Return the record of message `i` of the batch that was appended last; None where it is damaged already."""
         raise NotImplementedError
 
     def read_record(self, record: bytes, into: StoredBatch) -> bool:
-        """Fill `into` with a record that was copied out of the log; False where it is none."""
+        """Fill `into` with a record that was copied; False where it is none."""
         raise NotImplementedError
 
-    def record_offset(self, record: bytes) -> int:
-        """Return the physical offset that a record bears."""
+    def record_version(self, record: bytes) -> int:
+        """Return the version of a retained message: its own, and above that of each that was stored before it."""
+        raise NotImplementedError
+
+    @property
+    def next_version(self) -> int:
+        """A number above the versions of all retained messages so far, and above that of none to come."""
+        raise NotImplementedError
+
+    def find_version(self, version: int, then: FoundRecord) -> None:
+        """Tell `then` the record of a retained message, also of one that was replaced; as `find_record`."""
         raise NotImplementedError
 
     def find_offset(self, queue_ref: int, at_ms: int, then: Found, *, upper: bool = False) -> None:
@@ -204,12 +222,16 @@ class Engine:
         raise NotImplementedError
 
     @property
-    def written_until(self) -> int:
-        """The end of the log: the physical offset of the next message."""
+    def end_place(self) -> int:
+        """The place of the next message. It never goes back while the engine runs."""
         raise NotImplementedError
 
-    def replay_from(self, physical_offset: int, take_in: Callable[[StoredBatch], int]) -> int:
-        """Give `take_in` all messages from a place on where `written_until` was; return the sum of what it returns."""
+    def bytes_since(self, place: int) -> int:
+        """Return about how many bytes were stored since the message at a place."""
+        raise NotImplementedError
+
+    def replay_from(self, place: int, take_in: Callable[[StoredBatch], int]) -> int:
+        """Give `take_in` all messages since `end_place` was `place`; return the sum of what it returns."""
         raise NotImplementedError
 
     def replay_uncovered(self, take_in: Callable[[StoredBatch], int]) -> int:

@@ -37,22 +37,22 @@ class RetainedMessages:
 
     Beside the table there is a tree of the topics' levels, so that a filter's match looks at no topic outside its
     literal levels. Topics that share no more levels with others cost one entry of it. And there is a map of the
-    records' places in the log, by which somebody goes through them in the order of the log, and goes on later.
+    records' versions, by which somebody goes through them in the order in which they were stored, and goes on later.
 
     Args:
         table: Rows of topic and record.
-        offset_of: Gives the physical offset that a record bears.
+        version_of: Gives the version of a record; those that are set later have higher ones.
     """
 
-    def __init__(self, table: ValueTable, offset_of: Callable[[bytes], int]) -> None:
+    def __init__(self, table: ValueTable, version_of: Callable[[bytes], int]) -> None:
         self._table = table
-        self._offset_of = offset_of
+        self.version_of = version_of
         self._root: Branch = {}
         self._count = 0
-        self._topics: dict[int, bytes] = {}  # by physical offset of the record
+        self._topics: dict[int, bytes] = {}  # by version
         for topic, record in table.items():
             self._count += _plant(self._root, topic)
-            self._topics[offset_of(record)] = topic
+            self._topics[version_of(record)] = topic
 
     def __len__(self) -> int:
         """Return how many topics have a retained message."""
@@ -62,8 +62,8 @@ class RetainedMessages:
         """Keep a copy of the record of the newest retained message of `topic`."""
         before = self._table.get(topic)
         if before is not None:
-            topic = self._topics.pop(self._offset_of(before), topic)  # the very object that the table has
-        self._topics[self._offset_of(record)] = topic
+            topic = self._topics.pop(self.version_of(before), topic)  # the very object that the table has
+        self._topics[self.version_of(record)] = topic
         self._table.put(topic, record)
         self._count += _plant(self._root, topic)
 
@@ -71,7 +71,7 @@ class RetainedMessages:
         """Forget the retained message of `topic`; harmless where there is none."""
         record = self._table.get(topic)
         if record is not None:
-            self._topics.pop(self._offset_of(record), None)
+            self._topics.pop(self.version_of(record), None)
             self._table.delete(topic)
             _uproot(self._root, topic)
             self._count -= 1
@@ -102,15 +102,15 @@ class RetainedMessages:
         """Return the record of the retained message of `topic`, or None."""
         return self._table.get(topic)
 
-    def find(self, physical_offset: int) -> bytes | None:
-        """Return the record that was stored there, where it is the newest of its topic, else None."""
-        topic = self._topics.get(physical_offset)
+    def find(self, version: int) -> bytes | None:
+        """Return the record of a version, where it is the newest of its topic, else None."""
+        topic = self._topics.get(version)
         return None if topic is None else self._table.get(topic)
 
-    def match_offsets(self, topic_filter: bytes) -> Iterator[int]:
-        """Give the physical offset of each retained message that matches, as `match` does, in no order."""
+    def match_versions(self, topic_filter: bytes) -> Iterator[int]:
+        """Give the version of each retained message that matches, as `match` does, in no order."""
         for _, record in self.match(topic_filter):
-            yield self._offset_of(record)
+            yield self.version_of(record)
 
     def match(self, topic_filter: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Give topic and record of each retained message that matches an MQTT filter.

@@ -10,6 +10,7 @@ cdef class EmbeddedEngine(Engine):
     cdef public object request_pages
     cdef list _holders
     cdef bint _is_retiring
+    cdef StoredBatch _one
 
     cpdef long long max_offset(self, int queue_ref) except -1
 

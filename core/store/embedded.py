@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from core.engine import Engine, EngineFigures, Found, Holder, Outcome
+from core.engine import Engine, EngineFigures, Found, FoundRecord, Holder, Outcome
 from core.errors import LmqError, StoreClosedError
 from core.message import PublishBatch, Route, StoredBatch
 from core.room import Room
@@ -43,6 +43,7 @@ class EmbeddedEngine(Engine):
         self.request_pages: Callable[[], None] = _nothing
         self._holders: list[Holder] = []
         self._is_retiring = False
+        self._one = StoredBatch(1)
 
     @classmethod
     def open(cls, data_dir: Path, settings: StoreSettings, *, now_ms: int) -> EmbeddedEngine:
@@ -117,31 +118,56 @@ class EmbeddedEngine(Engine):
         """Read chosen messages of one queue, up to a segment's border."""
         return self.store.read_offsets(queue_ref, offsets, count, into)
 
-    def read_at(self, physical_offset: int, into: StoredBatch) -> bool:
-        """Read one record of the log, checked."""
-        return self.store.read_at(physical_offset, into)
+    def find_record(self, place: int, then: FoundRecord) -> None:
+        """Tell, at once, the record at a physical offset, checked."""
+        then(self._copy_at(place))
+
+    def copy_record(self, batch: PublishBatch, i: int) -> bytes | None:
+        """Return a record of a batch."""
+        return self._copy_at(batch.physical_offset[i])
+
+    def _copy_at(self, physical_offset: int) -> bytes | None:
+        one = self._one
+        if physical_offset < 0 or not self.store.read_at(physical_offset, one):
+            return None
+        record = bytes(one.buf[one.record_start[0] : one.record_end[0]])
+        one.clear()
+        return record
 
     def read_record(self, record: bytes, into: StoredBatch) -> bool:
         """Fill `into` with a record that was copied out of the log."""
         return read_record(record, into)
 
-    def record_offset(self, record: bytes) -> int:
-        """Return the physical offset that a record bears."""
+    def record_version(self, record: bytes) -> int:
+        """Return the physical offset that a record bears: versions go up with the log."""
         return record_offset(record)
+
+    @property
+    def next_version(self) -> int:
+        """The end of the log."""
+        return self.store.written_until
+
+    def find_version(self, version: int, then: FoundRecord) -> None:
+        """Tell, at once, the record of a version, as long as the log has it."""
+        then(self._copy_at(version))
 
     def find_offset(self, queue_ref: int, at_ms: int, then: Found, *, upper: bool = False) -> None:
         """Tell, at once, the first offset stored at a moment or later, or the last one until then."""
         then(self.store.offset_at_time(queue_ref, at_ms, upper=upper))
 
     @property
-    def written_until(self) -> int:
+    def end_place(self) -> int:
         """The end of the log."""
         return self.store.written_until
 
-    def replay_from(self, physical_offset: int, take_in: Callable[[StoredBatch], int]) -> int:
+    def bytes_since(self, place: int) -> int:
+        """Return how long the log is from a physical offset on."""
+        return self.store.written_until - place
+
+    def replay_from(self, place: int, take_in: Callable[[StoredBatch], int]) -> int:
         """Give the messages that lie there and behind it."""
         batch = StoredBatch(UNCOVERED_COUNT)
-        at = physical_offset
+        at = place
         taken = 0
         while at < self.store.written_until:
             at = self.store.scan(at, batch)

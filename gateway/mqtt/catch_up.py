@@ -1,8 +1,8 @@
 """How far durable sessions are with the retained messages that they asked for, so that a killed gateway goes on there.
 
 A SUBSCRIBE at QoS 1 is owed the retained messages that match and were stored before it. They are sent in the order of
-the log, so one number, the cursor, parts what was sent from what is still to be sent; and each that is in flight is
-noted by its place in the log, which stays what it is when the message is replaced or cleared. What holds:
+their versions, so one number, the cursor, parts what was sent from what is still to be sent; and each that is in flight
+is noted by its version, which stays what it is when the message is replaced or cleared. What holds:
 
 - A message is noted before it is sent, and until everything sent before it is acknowledged.
 - What is still to be sent is looked up when its turn comes: only a message that is still the newest of its topic is
@@ -28,8 +28,8 @@ from gateway.mqtt.kept_records import KeptRecords
 COMPACT_BYTES_MIN = 1 << 20  # some 50,000 messages sent
 
 _RECORD = struct.Struct(">IIQ")  # kind, slot, value
-SENT = 1  # in flight, and the cursor is after it: its physical offset
-CURSOR = 2  # the cursor: a physical offset
+SENT = 1  # in flight, and the cursor is after it: its version
+CURSOR = 2  # the cursor: a version
 DONE = 3  # so many, the oldest, are not in flight any more
 END = 4  # nothing is owed; what was said before is void
 
@@ -50,7 +50,7 @@ class UntilPlaces(Protocol):
 class CatchUp:
     """What one durable subscription is owed: what is in flight, and what was stored in [`cursor`, `until`).
 
-    `in_flight` are physical offsets, in the order of sending. `ahead` are those still to be sent, the next last, or
+    `in_flight` are versions, in the order of sending. `ahead` are those still to be sent, the next last, or
     None until somebody has looked; it stays while the session is away, so that a connection costs only what it is
     sent. `round` counts the SUBSCRIBEs that began anew.
     """
@@ -127,17 +127,17 @@ class CatchUps:
                 for _ in range(min(value, len(found.in_flight))):
                     found.in_flight.popleft()
 
-    def take_back(self, slot: int, topic_filter: bytes, until: int, log_end: int) -> CatchUp:
+    def take_back(self, slot: int, topic_filter: bytes, until: int, next_version: int) -> CatchUp:
         """Return the catch-up of a subscription as a process before left it.
 
-        Each message is in flight once, in the order of the log. A machine that failed may have lost the end of the
-        log, `log_end` on: what was there is left out.
+        Each message is in flight once, in order. A machine that failed may have lost the newest, from
+        `next_version` on: they are left out.
         """
-        catch_up = self.begin(slot, topic_filter, min(until, log_end))
+        catch_up = self.begin(slot, topic_filter, min(until, next_version))
         found = self._found.get(slot)
         if found is not None:
-            catch_up.cursor = min(found.cursor, log_end)
-            catch_up.in_flight.extend(sorted({offset for offset in found.in_flight if offset < log_end}))
+            catch_up.cursor = min(found.cursor, next_version)
+            catch_up.in_flight.extend(sorted({version for version in found.in_flight if version < next_version}))
             catch_up.is_noted = True
             self._noted[slot] = catch_up
         return catch_up
@@ -165,14 +165,14 @@ class CatchUps:
         catch_up.until = until
         self._places.fill(catch_up.slot, until)
 
-    def note_sent(self, catch_up: CatchUp, offset: int, *, is_in_flight: bool) -> bool:
-        """Note that the message at `offset` is about to be sent; False where that cannot be written."""
-        if not self._write(SENT if is_in_flight else CURSOR, catch_up, offset if is_in_flight else offset + 1):
+    def note_sent(self, catch_up: CatchUp, version: int, *, is_in_flight: bool) -> bool:
+        """Note that a message is about to be sent; False where that cannot be written."""
+        if not self._write(SENT if is_in_flight else CURSOR, catch_up, version if is_in_flight else version + 1):
             catch_up.ahead = None  # it is looked for again
             return False
         if is_in_flight:
-            catch_up.in_flight.append(offset)
-        catch_up.cursor = offset + 1
+            catch_up.in_flight.append(version)
+        catch_up.cursor = version + 1
         return True
 
     def note_done(self, catch_up: CatchUp, count: int) -> None:
@@ -206,6 +206,6 @@ class CatchUps:
         if not catch_up.is_ended:
             slot = catch_up.slot
             records = [_RECORD.pack(END, slot, 0)]
-            records += [_RECORD.pack(SENT, slot, offset) for offset in catch_up.in_flight]
+            records += [_RECORD.pack(SENT, slot, version) for version in catch_up.in_flight]
             records.append(_RECORD.pack(CURSOR, slot, catch_up.cursor))
             self._journal.append_compacted(b"".join(records), _RECORD.size)

@@ -36,6 +36,9 @@ cdef class Delivery(Desk):
     @cython.locals(session=Session, limit="long long", feed=FilterFeed, batch=StoredBatch, sent=Py_ssize_t)
     cdef Py_ssize_t _run_behind(self, Subscription subscription) except -1
 
+    @cython.locals(batch=StoredBatch)
+    cdef bint _read_behind(self, Subscription subscription, long long limit) except -1
+
     @cython.locals(
         session=Session, encoder=PublishEncoder, batch=StoredBatch, window=InflightWindow, data=bytes, form=Form
     )

@@ -12,7 +12,7 @@ from itertools import takewhile
 from core.broker import Broker
 from core.message import AWAY, FLAG_QOS_MASK, StoredBatch
 from gateway.auth.permissions import Permissions
-from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, enter_retained, make_walk, read_owed
+from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, enter_retained, make_walk
 from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.columns import RunColumns
 from gateway.mqtt.exact import ExactJournal
@@ -89,7 +89,7 @@ class Delivery(Desk):
     def start(self, subscription: Subscription) -> None:
         """Send to a subscription from its position on; after what its session has still to be sent again."""
         backlog = self._backlogs.get(subscription.session)
-        if subscription.state == OFFLINE and (backlog is None or backlog.resend_from >= backlog.resend_until):
+        if subscription.state == OFFLINE and (backlog is None or not backlog.is_resending):
             self._add(subscription)
 
     def change_qos(self, subscription: Subscription, qos: int) -> None:
@@ -112,7 +112,9 @@ class Delivery(Desk):
     def pause(self, session: Session) -> None:
         """Send no more to a session, whose outlet is gone; each subscription that is still live is to be stopped."""
         session.outlet = None
-        self._backlogs.pop(session, None)
+        backlog = self._backlogs.pop(session, None)
+        if backlog is not None:
+            backlog.stop_waiting()
 
     def revoke(self, session: Session, may: Permissions) -> None:
         """Take as acknowledged what is in flight for filters that may not be read: it is not sent again."""
@@ -209,7 +211,7 @@ class Delivery(Desk):
     def _backlog_of(self, session: Session) -> Backlog:
         backlog = self._backlogs.get(session)
         if backlog is None:
-            backlog = self._backlogs[session] = Backlog(session)
+            backlog = self._backlogs[session] = Backlog(self.broker, session, self._want_backlog)
         return backlog
 
     def _want_backlog(self, backlog: Backlog) -> None:
@@ -248,14 +250,9 @@ class Delivery(Desk):
         batch = self.batch
         skip_oldest(self, subscription)
         limit = min(limit, feed.gap(subscription) or limit)
-        self.broker.read(subscription.queue_ref, subscription.position, batch, limit, READ_BYTES_MAX)
-        subscription.position = batch.next_offset
-        if batch.count:
-            self.drop_expired(batch, self.now_ms)
-            if subscription.is_solo or subscription.done_before is not None:
-                too_large = keep_wanted(batch, subscription)
-                if too_large:
-                    self.metrics.drop("too_large_for_subscriber", too_large)
+        if not self._read_behind(subscription, limit):
+            feed.wait_for(subscription)
+            return 0
         sent = self._send_batch(subscription) if batch.count else 0
         is_behind = not feed.place(subscription)
         if subscription.is_replay:
@@ -267,6 +264,20 @@ class Delivery(Desk):
         if is_behind:
             self.want(subscription)
         return sent
+
+    def _read_behind(self, subscription: Subscription, limit: int) -> bool:
+        """Fill the batch with what is next and wanted; False where it is on its way."""
+        batch = self.batch
+        if self.broker.read(subscription.queue_ref, subscription.position, batch, limit, READ_BYTES_MAX) == AWAY:
+            return False
+        subscription.position = batch.next_offset
+        if batch.count:
+            self.drop_expired(batch, self.now_ms)
+            if subscription.is_solo or subscription.done_before is not None:
+                too_large = keep_wanted(batch, subscription)
+                if too_large:
+                    self.metrics.drop("too_large_for_subscriber", too_large)
+        return True
 
     def _send_batch(self, subscription: Subscription) -> int:
         session = subscription.session
@@ -308,7 +319,7 @@ class Delivery(Desk):
         session = backlog.session
         if self._backlogs.get(session) is not backlog or session.outlet is None or not session.outlet.is_writable:
             return 0
-        if backlog.resend_from < backlog.resend_until:
+        if backlog.is_resending:
             assert session.window is not None
             sent = self._resend(backlog, session.window)
             if backlog.resend_from >= backlog.resend_until:
@@ -317,7 +328,7 @@ class Delivery(Desk):
             sent = self._send_some_retained(backlog)
         if backlog.is_done:
             del self._backlogs[session]
-        elif sent or self._may_send_retained(backlog):
+        elif sent or (not backlog.is_resending and self._may_send_retained(backlog)):
             self._want_backlog(backlog)
         return sent
 
@@ -341,12 +352,11 @@ class Delivery(Desk):
             if window.state_of(number) == EXACT_RECEIVED:
                 backlog.resend_from = number + 1
                 return self._send_release(session, number)
-            count = self._read_again(session, window, number, backlog.resend_until)
+            count = backlog.read_again(window, number, self.batch, self._one)
             if count > 0:
                 break
             if count == AWAY:
-                self._want_backlog(backlog)
-                return 0
+                return 0  # it is woken
             self.metrics.drop("expired")
             self.let_go(session, window, number)
         backlog.resend_from = number + count
@@ -364,26 +374,6 @@ class Delivery(Desk):
         session.outlet.write(b"\x62\x02" + (number % ID_COUNT + 1).to_bytes(2, "big"))
         return 4
 
-    def _read_again(self, session: Session, window: InflightWindow, number: int, until: int) -> int:
-        """Read what stands together in a queue from `number` on; return how many, 0 where it is gone, or AWAY."""
-        subscription = session.sources[window.source_of(number)]
-        if subscription is None:
-            catch_up = (session.retained_inflight or {}).get(number)
-            offset = window.offset_of(number)
-            return int(catch_up is not None and read_owed(self.broker, offset, catch_up.topic_filter, self._one))
-        batch = self.batch
-        offset = window.offset_of(number)
-        if session.receive_max:
-            until = min(until, window.tail + session.receive_max)
-        wanted = window.run_length(number, min(BATCH_COUNT_MAX, until - number))
-        if self.broker.read(subscription.queue_ref, offset, batch, wanted, READ_BYTES_MAX) == AWAY:
-            return AWAY
-        count = 0
-        while count < batch.count and batch.queue_offset[count] == offset + count:
-            count += 1
-        batch.count = count
-        return count
-
     def _send_some_retained(self, backlog: Backlog) -> int:
         sent = 0
         for _ in range(RETAINED_RUN_MAX):
@@ -392,16 +382,16 @@ class Delivery(Desk):
             walk = backlog.retained[0]
             record = walk.take()
             if record is not None and self.broker.read_record(record, self._one):
-                sent += self._send_one_retained(walk)
+                sent += self._send_one_retained(walk, record)
             if walk.is_over:
                 backlog.retained.popleft()
                 if walk.catch_up is not None:
                     self._maybe_end(backlog.session, walk.catch_up)
         return sent
 
-    def _send_one_retained(self, walk: RetainedWalk | CatchUpWalk) -> int:
+    def _send_one_retained(self, walk: RetainedWalk | CatchUpWalk, record: bytes) -> int:
         session = walk.subscription.session
-        offset = self._one.physical_offset[0]
+        version = self.broker.retained.version_of(record)
         self.drop_expired(self._one, self.now_ms)
         if not self._one.count or (session.packet_bytes_max and not fits(self._one, 0, walk.subscription)):
             return 0
@@ -410,10 +400,10 @@ class Delivery(Desk):
         data = self.encoder.encode(self._one, walk.qos, first_id, -1, 1, form)
         is_numbered = self.encoder.id_count > 0
         catch_up = walk.catch_up
-        if catch_up is not None and not self.catch_ups.note_sent(catch_up, offset, is_in_flight=is_numbered):
+        if catch_up is not None and not self.catch_ups.note_sent(catch_up, version, is_in_flight=is_numbered):
             walk.is_over = True  # it goes on when the session comes back
             return 0
         if is_numbered:
             is_exact = walk.qos == _EXACT and self._one.flag[0] & FLAG_QOS_MASK == _EXACT
-            enter_retained(session, self.inflight_max, catch_up, offset, EXACT_SENT if is_exact else ONCE_SENT)
+            enter_retained(session, self.inflight_max, catch_up, version, EXACT_SENT if is_exact else ONCE_SENT)
         return self._write(session, data, self._one)

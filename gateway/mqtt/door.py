@@ -54,7 +54,7 @@ class MqttDoor(MqttServices, Door):
         self.sessions.load(
             self.subscribing.open_queue,
             self.broker.max_offset,
-            self.broker.written_until,
+            self.broker.next_version,
             now_ms,
             self.subscribing.history.open_queue,
         )
@@ -75,9 +75,9 @@ class MqttDoor(MqttServices, Door):
         self.wills.publish_left(now_ms)
         self.sys_tree.start(now_ms, self.settings.sys_interval_s)
 
-    def _count_exact(self, position: int) -> int:
-        """Return how many messages that came at QoS 2 the log holds from a position on."""
-        return self.broker.replay_from(position, _count_exact)
+    def _count_exact(self, place: int) -> int:
+        """Return how many messages that came at QoS 2 the log holds from a place on."""
+        return self.broker.replay_from(place, _count_exact)
 
     def stop(self, now_ms: int) -> None:
         """Close all connections; their wills are published."""

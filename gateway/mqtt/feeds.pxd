@@ -46,6 +46,7 @@ cdef class FilterFeed(Reader):
     cdef Desk _desk
     cdef list _abreast
     cdef list _ahead
+    cdef list _away
     cdef list _slow
     cdef long long _slowest
     cdef list _solo

@@ -96,6 +96,7 @@ class FilterFeed(Reader):
     __slots__ = (
         "_abreast",
         "_ahead",
+        "_away",
         "_desk",
         "_slow",
         "_slowest",
@@ -114,6 +115,7 @@ class FilterFeed(Reader):
         self._ahead: list[Subscription] = []
         self._slow: list[Subscription] = []  # those behind at QoS 0: they may lose messages
         self._slowest = _NOT_KNOWN  # where the slowest of them was, at the earliest
+        self._away: list[Subscription] = []  # those behind, of whom the next messages are on their way
         self._solo: list[Subscription] = []  # those that are always BEHIND: each is written to in a form of its own
 
     def add(self, subscription: Subscription) -> None:
@@ -138,6 +140,8 @@ class FilterFeed(Reader):
             self._drop(subscription, self._desk.broker.max_offset(self.queue_ref))
         if subscription.is_solo:
             self._solo.remove(subscription)
+        if subscription in self._away:
+            self._away.remove(subscription)
         subscription.state = OFFLINE
         self.subscription_count -= 1
         if not self._abreast and self._ahead:
@@ -184,6 +188,11 @@ class FilterFeed(Reader):
             last.abreast_at = subscription.abreast_at
             self._abreast[last.abreast_at] = last
 
+    def wait_for(self, subscription: Subscription) -> None:
+        """Let a subscription that is BEHIND read on when its next messages, which are on their way, are here."""
+        if subscription not in self._away:
+            self._away.append(subscription)
+
     def gap(self, subscription: Subscription) -> int:
         """Return how far a subscription that is BEHIND may read before it meets the others, 0 for no limit."""
         return max(self.position - subscription.position, 0) if self._abreast else 0
@@ -196,6 +205,10 @@ class FilterFeed(Reader):
         """Send some of what is new to those abreast; called by the broker when the queue grew."""
         max_offset = self._desk.broker.max_offset(self.queue_ref)
         has_more = bool(self._abreast) and self.position < max_offset and self._advance(now_ms)
+        if self._away:
+            away, self._away = self._away, []
+            for subscription in away:
+                self._desk.want(subscription)
         for subscription in self._solo:
             if subscription.position < max_offset and not subscription.is_blocked:
                 self._desk.want(subscription)

@@ -147,7 +147,7 @@ class Publishing:
                 fresh.append(packet_id)
                 rows.append(i)
         if fresh:
-            self._exact.note_taken(session, fresh, self._broker.written_until)
+            self._exact.note_taken(session, fresh, self._broker.end_place)
         try:
             self._broker.publish_batch(batch, now_ms)
             if fresh:

@@ -141,7 +141,7 @@ class SessionTable:
         self,
         open_queue: Callable[[bytes], int],
         max_offset: Callable[[int], int],
-        log_end: int,
+        next_version: int,
         now_ms: int,
         open_history: Callable[[], int],
     ) -> None:
@@ -150,7 +150,7 @@ class SessionTable:
         Args:
             open_queue: Gives the queue of a filter.
             max_offset: Gives the end of a queue.
-            log_end: The physical offset of the next message.
+            next_version: Above the versions of all retained messages.
             now_ms: When this is.
             open_history: Gives the queue that replays are read from.
         """
@@ -180,11 +180,11 @@ class SessionTable:
                 queue_ref = open_history() if replays else queue_ref
                 made = Subscription(owner, topic_filter, qos, queue_ref, max_offset(queue_ref))
                 made.is_replay, made.options, made.identifier = replays, options & ~REPLAY_OVER, identifier
-                self._load_places(made, row, log_end)
+                self._load_places(made, row, next_version)
                 owner.subscriptions[topic_filter] = made
         self._catch_ups.finish_load()
 
-    def _load_places(self, subscription: Subscription, row: bytes, log_end: int) -> None:
+    def _load_places(self, subscription: Subscription, row: bytes, next_version: int) -> None:
         _, floor_slot, sent_slot, retained_slot = _SUBSCRIPTION.unpack_from(row)
         if floor_slot == NO_SLOT:
             return
@@ -197,7 +197,7 @@ class SessionTable:
         subscription.dup_until = min(self._places.get(sent_slot), end)
         until = self._places.get(retained_slot)
         if until:
-            catch_up = self._catch_ups.take_back(retained_slot, subscription.topic_filter, until, log_end)
+            catch_up = self._catch_ups.take_back(retained_slot, subscription.topic_filter, until, next_version)
             subscription.session.keep_catch_up(catch_up)
 
     def find(self, client_id: bytes) -> Session | None:

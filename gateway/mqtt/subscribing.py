@@ -152,7 +152,7 @@ class Subscribing:
         if refused is not None or found is None:
             return GrantedFilter(topic_filter, refused or ReasonCode.UNSPECIFIED_ERROR, wants_retained=False)
         self._set_options(found, granted, options & (NO_LOCAL | RETAIN_AS_PUBLISHED), identifier)
-        retained_until = self._broker.written_until if wants_retained and len(self._broker.retained) else 0
+        retained_until = self._broker.next_version if wants_retained and len(self._broker.retained) else 0
         self._sessions.keep_subscription(found, self._delivery.position_of(found), retained_until)
         return GrantedFilter(topic_filter, granted, wants_retained)
 

@@ -6,6 +6,7 @@ Source: docs/protocols/rocketmq.md, "Offsets".
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from core.broker import Broker
 from core.message import StoredBatch
@@ -18,8 +19,18 @@ from lmq.remoting.response_codes import ResponseCode
 YOUNG_LOG_BYTES = 1 << 30  # a queue whose first message lies no further back is young: new groups begin at its start
 NEVER_COMMITTED = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"  # clients look for no other text
 
-MayRead = Callable[[bytes], bool]
-AnswerLater = Callable[[Command, Command], None]  # given the request and its answer
+
+class LaterAnswered(Protocol):
+    """The connection that a request came in by, which is answered when what it asks for is here."""
+
+    def answer(self, request: Command, response: Command) -> None:
+        """Send the answer to a request."""
+
+    def settle(self, request: Command, work: Callable[[], Command | None]) -> None:
+        """Send what `work` returns, or what its error means."""
+
+    def may_read(self, queue: bytes) -> bool:
+        """Whether this client may read the queue or topic."""
 
 
 class ConsumerManage:
@@ -55,7 +66,7 @@ class ConsumerManage:
             return not found
         first = self._one.physical_offset[0]
         self._one.clear()
-        return self._broker.written_until - first <= YOUNG_LOG_BYTES
+        return self._broker.bytes_since(first) <= YOUNG_LOG_BYTES
 
     def update_offset(self, request: Command) -> Command:
         """Note the offset that a group goes on at; a negative one says nothing and is let go."""
@@ -68,7 +79,7 @@ class ConsumerManage:
             self._broker.consumer_offsets.commit(group, key, offset)
         return answer(request, ResponseCode.SUCCESS)
 
-    def search_offset(self, request: Command, answer_later: AnswerLater) -> None:
+    def search_offset(self, request: Command, asker: LaterAnswered) -> None:
         """Answer with the offset of a moment, by store time, when it is found."""
         ref = self._broker.find_queue(self._check_queue(request))
         at_ms = integer_field(request, "timestamp")
@@ -76,9 +87,9 @@ class ConsumerManage:
 
         def tell(offset: int) -> None:
             if offset < 0:
-                answer_later(request, answer(request, ResponseCode.SYSTEM_BUSY, "the offset cannot be told now"))
+                asker.answer(request, answer(request, ResponseCode.SYSTEM_BUSY, "the offset cannot be told now"))
             else:
-                answer_later(request, _answer_offset(request, offset))
+                asker.answer(request, _answer_offset(request, offset))
 
         if ref < 0:
             tell(0)
@@ -104,18 +115,23 @@ class ConsumerManage:
             self._one.clear()
         return answer(request, ResponseCode.SUCCESS, ext={"timestamp": str(store_ms)})
 
-    def view_message(self, request: Command, may_read: MayRead) -> Command:
-        """Answer with the record at a physical offset."""
-        offset = integer_field(request, "offset")
-        one = self._one
-        if offset < 0 or not self._broker.read_at(offset, one):
-            return answer(request, ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {offset}")
-        body = bytes(one.buf[one.record_start[0] : one.record_end[0]])
-        topic = bytes(one.buf[one.topic_start[0] : one.topic_end[0]])
-        one.clear()
-        if not may_read(topic):
+    def view_message(self, request: Command, asker: LaterAnswered) -> None:
+        """Answer with the record at a place, when it is here."""
+        place = integer_field(request, "offset")
+
+        def tell(record: bytes | None) -> None:
+            asker.settle(request, lambda: self._show(request, asker, place, record))
+
+        self._broker.find_record(place, tell)
+
+    def _show(self, request: Command, asker: LaterAnswered, place: int, record: bytes | None) -> Command:
+        if record is None or not self._broker.read_record(record, self._one):
+            return answer(request, ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {place}")
+        topic = bytes(self._one.buf[self._one.topic_start[0] : self._one.topic_end[0]])
+        self._one.clear()
+        if not asker.may_read(topic):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to read this message")
-        return answer(request, ResponseCode.SUCCESS, body=body)
+        return answer(request, ResponseCode.SUCCESS, body=record)
 
     def _check_queue(self, request: Command) -> bytes:
         """Return the key of the queue that the request names.

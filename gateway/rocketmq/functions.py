@@ -7,6 +7,7 @@ from typing import Protocol
 
 from gateway.net.protocol import Transport
 from gateway.rocketmq.client_table import Client
+from gateway.rocketmq.consumer_manage import LaterAnswered
 from gateway.rocketmq.message_query import Asker
 from gateway.rocketmq.services import RocketmqServices
 from gateway.rocketmq.topic_admin import AdminPeer
@@ -14,14 +15,11 @@ from lmq.remoting.commands import Command
 from lmq.remoting.request_codes import RequestCode
 
 
-class Peer(Asker, AdminPeer, Protocol):
+class Peer(Asker, AdminPeer, LaterAnswered, Protocol):
     """The connection that a request came in by."""
 
     transport: Transport
     client: Client
-
-    def answer(self, request: Command, response: Command) -> None:
-        """Send the answer to a request."""
 
 
 Function = Callable[[RocketmqServices, Peer, Command, int], Command | None]
@@ -40,16 +38,12 @@ FUNCTIONS: dict[int, Function] = {
     RequestCode.UNLOCK_BATCH_MQ: lambda door, _peer, request, _: door.clients.unlock_queues(request),
     RequestCode.QUERY_CONSUMER_OFFSET: lambda door, _peer, request, _: door.offsets.query_offset(request),
     RequestCode.UPDATE_CONSUMER_OFFSET: lambda door, _peer, request, _: door.offsets.update_offset(request),
-    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda door, peer, request, _: door.offsets.search_offset(
-        request, peer.answer
-    ),
+    RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda door, peer, request, _: door.offsets.search_offset(request, peer),
     RequestCode.GET_MAX_OFFSET: lambda door, _peer, request, _: door.offsets.max_offset(request),
     RequestCode.GET_MIN_OFFSET: lambda door, _peer, request, _: door.offsets.min_offset(request),
     RequestCode.GET_EARLIEST_MSG_STORETIME: lambda door, _peer, request, _: door.offsets.earliest_store_time(request),
-    RequestCode.CONSUMER_SEND_MSG_BACK: lambda door, peer, request, now_ms: door.backs.send_back(
-        request, peer.may_read, peer.write, now_ms
-    ),
-    RequestCode.VIEW_MESSAGE_BY_ID: lambda door, peer, request, _: door.offsets.view_message(request, peer.may_read),
+    RequestCode.CONSUMER_SEND_MSG_BACK: lambda door, peer, request, now_ms: door.backs.send_back(request, peer, now_ms),
+    RequestCode.VIEW_MESSAGE_BY_ID: lambda door, peer, request, _: door.offsets.view_message(request, peer),
     RequestCode.QUERY_MESSAGE: lambda door, peer, request, now_ms: door.queries.query(
         peer, peer.transport.conn_id, request, now_ms
     ),

@@ -6,7 +6,7 @@ Source: docs/protocols/rocketmq.md.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from core.errors import LmqError
@@ -254,6 +254,15 @@ class RocketmqHandler(ConnectionHandler):
         self._connection.answer(request, response)
         self._flush()
 
+    def settle(self, request: Command, work: Callable[[], Command | None]) -> None:
+        """Send what `work` returns, or what its error means: for what is answered later."""
+        try:
+            response = work()
+        except (CommandRefusedError, LmqError) as error:
+            response = _refusal(request, error)
+        if response is not None:
+            self.answer(request, response)
+
     def is_share_over(self) -> bool:
         """Whether others are to have their turn."""
         return self.transport.is_share_over()
@@ -317,10 +326,8 @@ class RocketmqHandler(ConnectionHandler):
             return
         try:
             response = self._ask(request, now_ms)
-        except CommandRefusedError as refusal:
-            response = answer(request, refusal.code, refusal.remark)
-        except LmqError as error:
-            response = answer(request, response_code_of(error), str(error))
+        except (CommandRefusedError, LmqError) as error:
+            response = _refusal(request, error)
         if response is not None:
             self.answer(request, response)
 
@@ -359,6 +366,12 @@ class RocketmqHandler(ConnectionHandler):
     def _name_origin(self) -> None:
         user = self.identity.user if self.identity is not None else ""
         self._connection.origin = encode_origin(b"rocketmq", self.client.client_id.encode(), user.encode())
+
+
+def _refusal(request: Command, error: CommandRefusedError | LmqError) -> Command:
+    if isinstance(error, CommandRefusedError):
+        return answer(request, error.code, error.remark)
+    return answer(request, response_code_of(error), str(error))
 
 
 PULLS = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))

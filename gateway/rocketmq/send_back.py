@@ -5,11 +5,12 @@ Source: docs/protocols/rocketmq.md, "Retries and dead letters".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 from core.broker import Broker
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, PublishBatch, Route, StoredBatch
 from core.properties import CRC, DISPATCH_SET, INNER_MULTI_DISPATCH, INNER_MULTI_QUEUE_OFFSET, encode_properties
+from gateway.rocketmq.consumer_manage import LaterAnswered
 from gateway.rocketmq.delay import LATER_DISPATCH, REAL_QUEUE, REAL_TOPIC, schedule_route
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import integer_field, text_field
@@ -28,6 +29,23 @@ KEPT_BITS = 0x703  # sysFlag: whether and how the body is compressed
 OURS = (CRC, DISPATCH_SET, INNER_MULTI_DISPATCH, INNER_MULTI_QUEUE_OFFSET, LATER_DISPATCH, REAL_TOPIC, REAL_QUEUE)
 
 
+class FailedConsumer(LaterAnswered, Protocol):
+    """The connection of a consumer that failed."""
+
+    def write(self, data: bytes) -> None:
+        """Send `data`."""
+
+
+class Failed(NamedTuple):
+    """A message that a consumer sends back."""
+
+    request: Command
+    peer: FailedConsumer
+    group: bytes
+    place: int
+    now_ms: int
+
+
 class SendBack:
     """Answers CONSUMER_SEND_MSG_BACK, when the message is as safe as the settings say."""
 
@@ -40,13 +58,11 @@ class SendBack:
         self._batch = PublishBatch(1)
         self._next_queue = 0
 
-    def send_back(
-        self, request: Command, may_read: Callable[[bytes], bool], write: Callable[[bytes], None], now_ms: int
-    ) -> None:
-        """Store a copy of the message at a physical offset for another try.
+    def send_back(self, request: Command, peer: FailedConsumer, now_ms: int) -> None:
+        """Store a copy of the message at a place for another try, when it is here.
 
         Raises:
-            CommandRefusedError: There is no such message, or the group's name is impossible.
+            CommandRefusedError: The group's name is impossible, or the room on the disk is low.
         """
         name = text_field(request, "group").encode()
         if not name or not is_topic_name(RETRY_PREFIX + name):
@@ -54,32 +70,47 @@ class SendBack:
             raise CommandRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         if self._broker.room.is_low:
             raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, LOW_ROOM)
+        failed = Failed(request, peer, name, integer_field(request, "offset"), now_ms)
         level = integer_field(request, "delayLevel")
-        group = self._groups.get(name)
-        if group.retryQueueNums:
-            record = self._read(integer_field(request, "offset"), may_read)
-            limit = group.retryMaxTimes
-            if request.version >= VERSION_WITH_LIMIT:
-                limit = integer_field(request, "maxReconsumeTimes", limit)
-            is_spent = level < 0 or record.reconsume_times >= limit
-            level = 0 if is_spent else level or LEVEL_FIRST + record.reconsume_times
-            route = self._dead_route(name) if is_spent else self._retry_route(name, group.retryQueueNums, level)
-            self._store(record, route, level, now_ms)
-        if not request.is_one_way:
-            self._sends.answer_when_safe(
-                write, encode_command(answer(request, ResponseCode.SUCCESS)), self._batch.ticket
-            )
 
-    def _read(self, offset: int, may_read: Callable[[bytes], bool]) -> Record:
+        def take_back(record: bytes | None) -> None:
+            peer.settle(request, lambda: self._take_back(failed, level, record))
+
+        if self._groups.get(name).retryQueueNums:
+            self._broker.find_record(failed.place, take_back)
+        else:
+            self._answer(failed)
+
+    def _take_back(self, failed: Failed, level: int, found: bytes | None) -> None:
+        request = failed.request
+        record = self._read(failed, found)
+        group = self._groups.get(failed.group)
+        limit = group.retryMaxTimes
+        if request.version >= VERSION_WITH_LIMIT:
+            limit = integer_field(request, "maxReconsumeTimes", limit)
+        is_spent = level < 0 or record.reconsume_times >= limit
+        level = 0 if is_spent else level or LEVEL_FIRST + record.reconsume_times
+        if is_spent:
+            route = self._dead_route(failed.group)
+        else:
+            route = self._retry_route(failed.group, group.retryQueueNums, level)
+        self._store(record, route, level, failed.now_ms)
+        self._answer(failed)
+
+    def _answer(self, failed: Failed) -> None:
+        if not failed.request.is_one_way:
+            data = encode_command(answer(failed.request, ResponseCode.SUCCESS))
+            self._sends.answer_when_safe(failed.peer.write, data, self._batch.ticket)
+
+    def _read(self, failed: Failed, record: bytes | None) -> Record:
         one = self._one
-        if offset < 0 or not self._broker.read_at(offset, one):
-            raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {offset}")
-        record = decode_stored(bytes(one.buf[one.record_start[0] : one.record_end[0]]))
+        if record is None or not self._broker.read_record(record, one):
+            raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {failed.place}")
         topic = bytes(one.buf[one.topic_start[0] : one.topic_end[0]])
         one.clear()
-        if not may_read(topic):
+        if not failed.peer.may_read(topic):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to read this message")
-        return record
+        return decode_stored(record)
 
     def _retry_route(self, group: bytes, queues: int, level: int) -> Route:
         topic = self._topics.open_retry(group, queues)

@@ -100,6 +100,14 @@ class LateEngine(Engine):
         )
         self.request_turn()
 
+    def find_record(self, place, then):
+        self.inner.find_record(place, lambda record: self._others.append((self._late(), then, record)))
+        self.request_turn()
+
+    def find_version(self, version, then):
+        self.inner.find_version(version, lambda record: self._others.append((self._late(), then, record)))
+        self.request_turn()
+
     # Turns
 
     def step(self, now_ms):
@@ -185,10 +193,10 @@ def _passed_on(name):
 
 PASSED_ON = (
     *("intern_queue", "find_queue", "queue_key", "queue_count", "min_offset", "make_route", "set_store_host"),
-    *("read_at", "read_record", "record_offset", "replay_uncovered", "replay_from"),
+    *("read_record", "copy_record", "record_version", "bytes_since", "replay_uncovered", "replay_from"),
     *("table", "places", "journal", "hold", "retire", "figures"),
 )
 for _name in PASSED_ON:
     setattr(LateEngine, _name, _passed_on(_name))
-for _name in ("store_host", "named_address", "written_until", "is_failed"):
+for _name in ("store_host", "named_address", "end_place", "next_version", "is_failed"):
     setattr(LateEngine, _name, property(lambda self, name=_name: getattr(self.inner, name)))

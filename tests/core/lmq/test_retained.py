@@ -24,7 +24,7 @@ steps = st.lists(
 )
 
 
-def offset_of(record):
+def version_of(record):
     """Return the number that a record of these tests begins with."""
     return int.from_bytes(record[:8], "big")
 
@@ -45,7 +45,7 @@ def naive_match(topic_filter, topic):
 def test_filters_find_what_a_naive_matcher_does_also_after_reopening(actions, asked):
     table, model = MemoryTable(), {}
     written = []  # place in the log is place in here
-    retained = RetainedMessages(table, offset_of)
+    retained = RetainedMessages(table, version_of)
     for action, *arguments in actions:
         if action == "set":
             topic, body = arguments
@@ -57,13 +57,13 @@ def test_filters_find_what_a_naive_matcher_does_also_after_reopening(actions, as
             retained.remove(arguments[0])
             model.pop(arguments[0], None)
         else:
-            retained = RetainedMessages(table, offset_of)
+            retained = RetainedMessages(table, version_of)
         assert len(retained) == len(model)
     for topic_filter in asked:
         found = list(retained.match(topic_filter))
         assert len(found) == len(dict(found))
         assert dict(found) == {topic: model[topic] for topic in model if naive_match(topic_filter, topic)}
-        assert sorted(retained.match_offsets(topic_filter)) == sorted(offset_of(record) for _, record in found)
+        assert sorted(retained.match_versions(topic_filter)) == sorted(version_of(record) for _, record in found)
     for offset, (topic, record) in enumerate(written):
         assert retained.find(offset) == (record if model.get(topic) == record else None)
     for topic in list(model):
@@ -81,7 +81,7 @@ def test_filter_matches_what_a_naive_matcher_says(topic_filter, topic):
 
 @given(st.lists(topics, unique=True, max_size=12), st.data())
 def test_tree_may_change_while_somebody_walks_it(names, data):
-    retained = RetainedMessages(MemoryTable(), offset_of)
+    retained = RetainedMessages(MemoryTable(), version_of)
     for topic in names:
         retained.set(topic, b"1")
     kept = set(names)
@@ -99,7 +99,7 @@ def test_tree_may_change_while_somebody_walks_it(names, data):
 
 
 def test_topics_are_matched_by_level_and_not_by_text():
-    retained = RetainedMessages(MemoryTable(), offset_of)
+    retained = RetainedMessages(MemoryTable(), version_of)
     for topic in (b"a", b"a/b", b"ab", b"a/b/c", b"a/", b"/a"):
         retained.set(topic, topic)
     assert sorted(topic for topic, _ in retained.match(b"a/#")) == [b"a", b"a/", b"a/b", b"a/b/c"]
@@ -110,7 +110,7 @@ def test_topics_are_matched_by_level_and_not_by_text():
 
 @pytest.mark.slow
 def test_many_topics_are_given_in_pages():
-    retained = RetainedMessages(MemoryTable(), offset_of)
+    retained = RetainedMessages(MemoryTable(), version_of)
     for number in range(100_000):
         retained.set(b"site/%d/state" % number, b"x")
     walk = retained.match(b"#")

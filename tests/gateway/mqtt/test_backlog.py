@@ -9,9 +9,9 @@ def make_subscription():
     return Subscription(Session(b"c", b"", is_persistent=True), b"t/#", 1, 0, 0)
 
 
-def test_backlog_is_done_when_nothing_is_left():
+def test_backlog_is_done_when_nothing_is_left(world):
     subscription = make_subscription()
-    backlog = Backlog(subscription.session)
+    backlog = Backlog(world.broker, subscription.session, lambda _: None)
     assert backlog.is_done
     backlog.resend_until = 3
     assert not backlog.is_done

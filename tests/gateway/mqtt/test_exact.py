@@ -83,7 +83,7 @@ def test_message_that_was_noted_and_not_appended_is_taken_after_a_kill(world):
     keeper = world.client(b"k", (b"t", 1), clean=False)
     world.client(b"p", clean=False).send(publish(b"t", b"1", qos=2, packet_id=1))
     session = world.door.sessions.find(b"p")
-    world.door.exact.note_taken(session, [2, 3], world.broker.written_until)  # and killed here
+    world.door.exact.note_taken(session, [2, 3], world.broker.end_place)  # and killed here
     restart(world)
     publisher = world.client(b"p", clean=False)
     publisher.send(*[publish(b"t", b"%d" % i, qos=2, packet_id=i, dup=True) for i in (1, 2, 3)])
@@ -96,7 +96,7 @@ def test_batch_that_a_kill_broke_off_is_taken_from_there_on(world):
     keeper = world.client(b"k", (b"t", 1), clean=False)
     publisher = world.client(b"p", clean=False)
     session = world.door.sessions.find(b"p")
-    world.door.exact.note_taken(session, [1, 2], world.broker.written_until)
+    world.door.exact.note_taken(session, [1, 2], world.broker.end_place)
     session.taken = None
     other = world.client(b"q")
     other.send(publish(b"t", b"1", qos=2, packet_id=1))  # as if it were the first of the two

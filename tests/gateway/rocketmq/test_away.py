@@ -80,3 +80,17 @@ def test_a_query_of_a_client_that_went_before_its_time_was_found_ends(site):
     peer.close()
     site.turn()
     assert peer.take() == []
+
+
+def test_a_record_is_shown_and_sent_back_when_it_is_here(site):
+    peer = site.connect()
+    offset = int(peer.send(b"x", topic="T").ext["msgId"][16:], 16)
+    peer.give(request_frame(33, opaque=7, topic="T", offset=offset))
+    peer.give(request_frame(33, opaque=8, topic="T", offset=offset + 1))
+    peer.give(request_frame(36, opaque=9, group="g", offset=offset, delayLevel=-1))
+    assert peer.take() == []
+    site.turn()
+    assert {answer.opaque: answer.code for answer in peer.take()} == {7: 0, 8: 1, 9: 0}
+    peer.start_pull("%DLQ%g", sysFlag=SUBSCRIBED | SUSPENDED)
+    site.turn()
+    assert bodies_of(peer.take()[0]) == [b"x"]

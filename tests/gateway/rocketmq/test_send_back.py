@@ -127,12 +127,28 @@ def test_nothing_is_sent_back_while_the_disk_is_low(site, peer):
     assert send_back(peer, offset).code == 2
 
 
+class Stranger:
+    """A client that may read nothing."""
+
+    def __init__(self) -> None:
+        self.refusals: list[int] = []
+
+    def may_read(self, _queue: bytes) -> bool:
+        return False
+
+    def settle(self, _request, work) -> None:
+        with pytest.raises(CommandRefusedError) as caught:
+            work()
+        self.refusals.append(caught.value.code)
+
+
 def test_what_may_not_be_read_may_not_be_sent_back(site, peer):
     offset = offset_of(peer.send(b"secret"))
+    stranger = Stranger()
     ext = {"offset": str(offset), "group": "g", "delayLevel": "-1"}
-    with pytest.raises(CommandRefusedError) as caught:
-        site.door.backs.send_back(Command(36, ext=ext), lambda topic: topic != b"T", peer.handler.write, site.now_ms)
-    assert caught.value.code == 16
+    site.door.backs.send_back(Command(36, ext=ext), stranger, site.now_ms)
+    site.turn()
+    assert stranger.refusals == [16]
     assert peer.pull("%DLQ%g").code == 17
 
 

@@ -4,7 +4,6 @@ import ipaddress
 
 import pytest
 
-from core.message import StoredBatch
 from core.settings import StoreSettings
 from gateway.rocketmq.store_host import find_host, pack_address, plain_host
 from gateway.settings import RocketmqSettings
@@ -36,10 +35,9 @@ async def _stamped(gateway) -> tuple[str, int]:
         result = await producer.send("T", b"x", queue_id=0)
         pulled = await consumer.pull("T", result.queue_offset, queue_id=0)
     assert [message.body for message in pulled.messages] == [b"x"]
-    one = StoredBatch(1)
-    assert gateway.broker.read_at(int(result.msg_id[16:], 16), one)
-    (record,) = decode_records(bytes(one.buf[one.record_start[0] : one.record_end[0]]))
-    one.clear()
+    told: list[bytes] = []
+    gateway.broker.find_record(int(result.msg_id[16:], 16), told.append)
+    (record,) = decode_records(told[0])
     host = record.store_host
     assert result.msg_id[:16] == host.hex().upper()
     return str(ipaddress.ip_address(host[:-4])), int.from_bytes(host[-4:], "big")
