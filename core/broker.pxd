@@ -20,6 +20,7 @@ cdef class Broker:
     cdef public object on_reader_error
     cdef public Router router
     cdef public object retained
+    cdef readonly object _retaining
     cdef public object consumer_offsets
     cdef public object pop
     cdef readonly object timer

@@ -16,9 +16,10 @@ from core.engine import Engine, EngineFigures, Found, FoundRecord, Holder, Outco
 from core.lmq.awaited_queues import AwaitedQueues
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.retained import RetainedMessages
+from core.lmq.retaining import Retaining
 from core.lmq.router import Router
 from core.lmq.waiters import Reader, Waiters
-from core.message import FLAG_RETAIN, PublishBatch, Route, StoredBatch
+from core.message import PublishBatch, Route, StoredBatch
 from core.metrics import Metrics
 from core.pop.pop_service import PopService
 from core.properties import TOPIC, encode_properties
@@ -81,7 +82,10 @@ class Broker:
         self.retained = RetainedMessages(engine.table("retained"), engine.record_version)
         self.consumer_offsets = ConsumerOffsets(engine.table("consumer_offsets"), engine.places("consumer_offsets"))
         self.pop = PopService(engine, engine.journal("pop"), self._on_shown, self._on_armed)
-        self._catch_up_retained()
+        self._retaining = Retaining(engine, self.retained)
+        taken = self._retaining.catch_up()
+        if taken:
+            LOGGER.info("took retained messages in from the end of the log count=%d", taken)
         self._waiters = Waiters()
         self._grown: list[int] = []
         self._shown: list[int] = []
@@ -176,27 +180,8 @@ class Broker:
             self.engine.append_batch(batch, now_ms)
         finally:
             if batch.retained_count:
-                self._retain(batch)
+                self._retaining.take_in(batch)
             self._wake_up()
-
-    def _retain(self, batch: PublishBatch) -> None:
-        for i in range(batch.appended):
-            route = batch.routes[batch.route_index[i]]
-            if route is None or not batch.flag[i] & FLAG_RETAIN:
-                continue
-            topic = batch.topics[batch.route_index[i]]
-            if batch.body_start[i] == batch.body_end[i]:
-                self.retained.remove(topic)
-                continue
-            record = self.engine.copy_record(batch, i)
-            if record is not None:
-                self.retained.set(topic, record)
-
-    def _catch_up_retained(self) -> None:
-        """Take in the retained messages that the log has and the table lacks, because a process was killed."""
-        taken = self.engine.replay_uncovered(self.retained.take_in)
-        if taken:
-            LOGGER.info("took retained messages in from the end of the log count=%d", taken)
 
     def _on_armed(self) -> None:
         self.request_timer()
@@ -268,11 +253,7 @@ class Broker:
 
         None where it is nowhere any more; at once or later.
         """
-        record = self.retained.find(version)
-        if record is None:
-            self.engine.find_version(version, then)
-        else:
-            then(record)
+        self._retaining.find(version, then)
 
     def table(self, name: str) -> Table:
         """Return the durable table `name`; its changes are covered by `when_kept`."""

@@ -12,9 +12,8 @@ from core.lmq.retained import RetainedMessages, filter_matches
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
 from gateway.mqtt.catch_up import CatchUp
-from gateway.mqtt.feeds import READ_BYTES_MAX
 from gateway.mqtt.inflight import InflightWindow
-from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX
+from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, READ_BYTES_MAX
 from gateway.mqtt.session import GONE, NO_SLOT, RETAINED_SOURCE, Session, Subscription
 from gateway.mqtt.topics import plain_filter
 

@@ -16,10 +16,10 @@ from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, enter_retai
 from gateway.mqtt.catch_up import CatchUp, CatchUps
 from gateway.mqtt.columns import RunColumns
 from gateway.mqtt.exact import ExactJournal
-from gateway.mqtt.feeds import READ_BYTES_MAX, Desk, FilterFeed, Limits, PlacesLike, enter, keep_places, skip_oldest
+from gateway.mqtt.feeds import Desk, FilterFeed, Limits, PlacesLike, enter, keep_places, skip_oldest
 from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ID_COUNT, ONCE_SENT, InflightWindow
 from gateway.mqtt.packets import LEVEL_5, RETAIN_AS_PUBLISHED
-from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, Form
+from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, READ_BYTES_MAX, Form
 from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, SHARED, Session, Subscription
 from gateway.mqtt.sieve import fits, has_own_form, keep_wanted, make_form, unacked_denied
 

@@ -14,10 +14,9 @@ from core.lmq.waiters import Reader
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
 from gateway.mqtt.exact import ExactJournal
-from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, Form, PublishEncoder
+from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, READ_BYTES_MAX, Form, PublishEncoder
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND, NO_SLOT, OFFLINE, Subscription
 
-READ_BYTES_MAX = 512 * 1024  # what one read takes from the log: a batch of messages of the usual sizes
 ROOM_MIN = BATCH_COUNT_MAX // 8  # a window with less room falls behind rather than slow the others down
 _BATCH_COUNT_MAX = BATCH_COUNT_MAX
 _READ_BYTES_MAX = READ_BYTES_MAX

@@ -9,6 +9,7 @@ from core.message import FLAG_BARE, FLAG_EXPIRES, FLAG_MARK, FLAG_MARK_MASK, FLA
 from gateway.mqtt.publish_properties import BlockWriter
 from gateway.mqtt.topic_aliases import TopicAliases
 
+READ_BYTES_MAX = 512 * 1024  # what one read takes from the log: a batch of messages of the usual sizes
 BATCH_COUNT_MAX = 1024  # messages in a batch: enough to make the cost of a batch vanish
 _SCRATCH_BYTES = 65_536
 _ID_MAX = 65_535

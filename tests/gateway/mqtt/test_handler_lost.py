@@ -42,3 +42,12 @@ def test_a_will_that_is_lost_is_counted(make_world):
     world = make_world(make_engine=partial(make_late, failures=1.0))
     world.client(b"c", will=(b"gone", b"x", 1, False)).vanish()
     assert world.counts.dropped["will"] == 1
+
+
+def test_retained_message_that_is_lost_is_not_retained(make_world):
+    world = make_world(make_engine=make_late)
+    world.client(b"p").send(mqtt.publish(b"t", b"kept", qos=1, packet_id=1, retain=True))
+    world.engine.failures = 1.0
+    world.client(b"q").send(mqtt.publish(b"t", b"lost", qos=1, packet_id=1, retain=True))
+    subscriber = world.client(b"s").send(mqtt.subscribe(1, (b"t", 0)))
+    assert subscriber.take()[1:] == [mqtt.publish(b"t", b"kept", retain=True)]
