@@ -5,6 +5,33 @@ import pytest
 from core.engine import Engine
 from core.message import PublishBatch, StoredBatch
 from core.room import Room
+from core.store.embedded import EmbeddedEngine
+from tests.support.late_engine import LateEngine
+
+
+def _is_asked(value):
+    """Return whether an entry of the class is a method or a property, and no field."""
+    return callable(value) or isinstance(value, property) or type(value).__name__ == "getset_descriptor"
+
+
+FIELDS = {"room", "message_bytes_max", "request_turn"}
+ASKED = sorted(
+    name
+    for name, value in vars(Engine).items()
+    if not name.startswith("__") and name not in FIELDS and _is_asked(value)
+)
+
+
+@pytest.mark.parametrize("engine", [EmbeddedEngine, LateEngine])
+@pytest.mark.parametrize("name", ASKED)
+def test_engines_answer_all_that_an_engine_is_asked(engine, name):
+    assert getattr(engine, name) is not getattr(Engine, name)
+    assert name in vars(engine)
+
+
+def test_all_that_an_engine_is_asked_is_found():
+    assert {"intern_queue", "find_offset", "store_host", "end_place", "read", "step", "figures"} <= set(ASKED)
+    assert len(ASKED) > 35
 
 
 @pytest.mark.parametrize(
