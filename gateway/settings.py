@@ -88,6 +88,8 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     inflight_max: Annotated[int, Field(ge=1, le=32_767)] = 2_048  # QoS 1 and 2 messages sent and not yet acknowledged
     # messages a slow QoS 0 subscriber may be behind, then drops
     lag_count_max: Annotated[int, Field(ge=0, le=1 << 62)] = 1_000_000
+    # which member of a shared subscription gets a message
+    shared_strategy: Literal["round_robin", "sticky", "hash_client_id", "hash_topic"] = "round_robin"
     subscription_count_max: Annotated[int, Field(ge=1)] = 10_000  # subscriptions of one session
     # MQTT 5 clients that ask are told PREFIX/CLIENT, to be answered below it; empty: nothing
     response_prefix: TopicPrefix = ""

@@ -41,6 +41,7 @@ TAKES_EFFECT = {
     "mqtt.packet_bytes_max": NEW_CONNECTIONS,
     "mqtt.inflight_max": NEW_SESSIONS,
     "mqtt.lag_count_max": AT_ONCE,
+    "mqtt.shared_strategy": AT_ONCE,
     "mqtt.subscription_count_max": AT_ONCE,
     "mqtt.response_prefix": NEW_CONNECTIONS,
     "mqtt.client_id_bytes_max": NEW_CONNECTIONS,

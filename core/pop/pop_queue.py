@@ -164,6 +164,15 @@ class PopQueue:
         self._desk.journal.write()
         return into.count
 
+    def read_taken(self, offsets: array[int], into: StoredBatch) -> int:
+        """Fill `into` with messages that were taken, whose `offsets` ascend; they stay hidden.
+
+        Returns:
+            How many of `offsets` are dealt with; those that are gone give no message. AWAY: none can be yet.
+        """
+        into.clear()
+        return self._store.read_offsets(self.queue_ref, offsets, len(offsets), into)
+
     def peek(self, into: StoredBatch, count_max: int) -> int:
         """Fill `into` with what `take` would give next, without taking it; `attempt` says nothing.
 

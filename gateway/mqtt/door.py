@@ -92,6 +92,7 @@ class MqttDoor(MqttServices, Door):
         self.delivery.lag_count_max = settings.mqtt.lag_count_max
         self.delivery.queued_count_max = self.sessions.queued_count_max = settings.mqtt.queued_count_max
         self.subscribing.count_max = settings.mqtt.subscription_count_max
+        self.subscribing.sharing.strategy = settings.mqtt.shared_strategy
         self.attachments.expiry_max_s = settings.mqtt.session_expiry_s or NEVER
         self.set_rewriting(settings.mqtt)
         self.sys_tree.set_interval(settings.mqtt.sys_interval_s)

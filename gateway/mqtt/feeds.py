@@ -32,6 +32,9 @@ _OLD_FORM = OLD_FORM
 class PlacesLike(Protocol):
     """Numbers that survive a killed process."""
 
+    def get(self, slot: int) -> int:
+        """Return the number of a slot."""
+
     def set(self, slot: int, value: int) -> None:
         """Set the number of `slot`."""
 

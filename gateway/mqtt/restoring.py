@@ -22,6 +22,11 @@ def restore_exact(session: Session, sent: Iterable[SentBefore], window_max: int)
         subscription = by_slot.get(one.slot)
         if subscription is None or one.offset < subscription.position:
             continue
+        if subscription.group is not None:
+            subscription.group.own(one.offset)  # the kill may have come before it was done for the group
+            if one.state != EXACT_COMPLETE:
+                session.open_window(window_max).restore(one.number, subscription.source, one.offset, one.state)
+            continue
         if subscription.done_before is None:
             subscription.done_before = {}
         subscription.done_before[one.offset] = one.number

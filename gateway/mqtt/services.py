@@ -57,6 +57,7 @@ class MqttServices:
         self.subscribing = Subscribing(
             broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max
         )
+        self.subscribing.sharing.strategy = settings.shared_strategy
         self.publishing = Publishing(broker, self.exact, self.metrics)
         self.wills = Wills(self.sessions, self.publishing, authenticator, self.metrics)
         self.authenticator = authenticator

@@ -19,6 +19,7 @@ BEHIND = 3  # reads by itself until it has caught up
 GONE = 4  # given up; known only until nothing of it is in flight
 SHARED = 5  # one of a group that is read for together
 NO_SLOT = -1
+NOTHING_OWED = 2**47 - 1  # the place of a shared subscription with nothing on its way at QoS 2: the highest there is
 NEVER = 0xFFFFFFFF  # the session expiry that is none
 
 
@@ -33,6 +34,9 @@ class ShareGroup(Protocol):
 
     def settle(self, subscription: Subscription, window: InflightWindow) -> None:
         """Finish the messages that left a member's window."""
+
+    def own(self, queue_offset: int) -> None:
+        """Hand a message to no member: one has it already, at QoS 2."""
 
     def run_soon(self) -> None:
         """A member has room again."""

@@ -15,7 +15,7 @@ from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.packets import Connect, Will
 from gateway.mqtt.properties import NO_PROPERTIES, OF_WILL, decode_properties, encode_properties
 from gateway.mqtt.replay import is_replay
-from gateway.mqtt.session import NEVER, NO_SLOT, Session, Subscription
+from gateway.mqtt.session import NEVER, NO_SLOT, NOTHING_OWED, Session, Subscription
 
 _SUBSCRIPTION = struct.Struct(">Bqqq")  # granted QoS, slots
 REPLAY_OVER = 0x80  # beside the options: a replay reads its filter's own queue
@@ -28,6 +28,7 @@ _WILL = struct.Struct(">BHHH")  # QoS and retain flag, sizes of topic, user and 
 _WILL_RETAIN = 0x04
 _WILL_PROPERTIES = 0x08  # those of MQTT 5 are there, before the body
 _WILL_DUE = 0x10  # when it is published stands before the body, and before those
+_EXACT = 2
 _DUE = struct.Struct(">q")
 
 
@@ -269,7 +270,9 @@ class SessionTable:
         if not session.is_persistent:
             return
         is_shared = subscription.group is not None  # its place is the group's
-        if subscription.qos and subscription.floor_slot == NO_SLOT and not is_shared:
+        wants_places = subscription.qos == _EXACT if is_shared else subscription.qos > 0
+        if wants_places and subscription.floor_slot == NO_SLOT:
+            position = NOTHING_OWED if is_shared else position
             subscription.floor_slot = self._places.acquire(position)
             subscription.sent_slot = self._places.acquire(position)
             subscription.retained_slot = self._places.acquire()
@@ -350,7 +353,9 @@ class SessionTable:
             if session.is_persistent and self._sessions.get(session.client_id) is session:
                 for subscription in list(session.subscriptions.values()):
                     if subscription.floor_slot != NO_SLOT and not subscription.is_replay:
-                        yield subscription.queue_ref, self._held_from(subscription)
+                        position = self._held_from(subscription)
+                        if position < NOTHING_OWED:
+                            yield subscription.queue_ref, position
 
     def _held_from(self, subscription: Subscription) -> int:
         place = self._places.get(subscription.floor_slot)

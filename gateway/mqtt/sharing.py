@@ -1,6 +1,7 @@
 """Shared subscriptions: each message of a filter's light queue goes to one member of a group, by the broker's pop.
 
-A message at QoS 1 is a member's until it acknowledges it, or until its connection is gone: then another gets it.
+A message at QoS 1 is a member's until it acknowledges it, or until its connection is gone: then another gets it. One at
+QoS 2 is its session's for good from the moment it is sent, and done for the group: nobody else gets it, MQTT-4.8.2-5.
 Offline members get nothing; a group of which nobody is connected collects. A group begins with its first subscription
 and ends with its last.
 """
@@ -17,14 +18,18 @@ from core.lmq.queue_name import mqtt_queue_name
 from core.lmq.waiters import Reader
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
 from core.metrics import DoorMetrics
+from gateway.mqtt.assignment import HASHES, ROUND_ROBIN, STICKY, Assignment, find_key
+from gateway.mqtt.exact import ExactJournal
+from gateway.mqtt.feeds import PlacesLike
 from gateway.mqtt.inflight import InflightWindow
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, PublishEncoder
-from gateway.mqtt.session import OFFLINE, SHARED, Session, Subscription
-from gateway.mqtt.sieve import keep_wanted, make_form
+from gateway.mqtt.session import NO_SLOT, NOTHING_OWED, OFFLINE, SHARED, Session, Subscription
+from gateway.mqtt.sieve import keep, keep_wanted, make_form
 from gateway.mqtt.topics import split_share
 
 OWNER_PREFIX = b"mqtt:"  # of a group's name among those who share light queues
 TAKE_BYTES_MAX = 512 * 1024
+_EXACT = 2
 TURN_BYTES_MAX = 4 << 20  # handed out for one group in one turn; what is left waits for the next
 
 
@@ -35,6 +40,8 @@ class SharedDesk(Protocol):
     metrics: DoorMetrics
     encoder: PublishEncoder
     inflight_max: int
+    exact: ExactJournal
+    places: PlacesLike
 
     def drop_expired(self, batch: StoredBatch, now_ms: int) -> None:
         """Take what has outlived its time to live out of a batch."""
@@ -46,9 +53,22 @@ class SharedDesk(Protocol):
 class SharedGroup(Reader):
     """One group on one filter, and the reader that hands its messages out in turn."""
 
-    __slots__ = ("_batch", "_desk", "_members", "_next", "_pop", "light_name", "owner", "queue_ref")
+    __slots__ = (
+        "_assigned",
+        "_batch",
+        "_desk",
+        "_members",
+        "_next",
+        "_owned",
+        "_pop",
+        "_sharing",
+        "light_name",
+        "owner",
+        "queue_ref",
+    )
 
-    def __init__(self, desk: SharedDesk, topic_filter: bytes) -> None:
+    def __init__(self, sharing: Sharing, desk: SharedDesk, topic_filter: bytes) -> None:
+        self._sharing = sharing
         group, inner = split_share(topic_filter)
         self.light_name = mqtt_queue_name(inner)
         self.owner = OWNER_PREFIX + group
@@ -58,6 +78,8 @@ class SharedGroup(Reader):
         self._batch = StoredBatch(BATCH_COUNT_MAX)
         self._members: list[Subscription] = []
         self._next = 0  # whose turn it is
+        self._assigned = Assignment()
+        self._owned: set[int] = set()  # sent at QoS 2 by a process that is no more, and perhaps not done for the group
 
     @property
     def floor(self) -> int:
@@ -87,8 +109,7 @@ class SharedGroup(Reader):
         for number in unacked or ():
             assert session.window is not None
             self._desk.let_go(session, session.window, number)
-        if unacked:
-            self._pop.nack_many(array("q", unacked.values()), len(unacked))
+        self._show_again([*(unacked or {}).values(), *self._assigned.take(subscription)])
         if not self._members:
             self._desk.broker.unpark(self.queue_ref, self)
             self._desk.broker.cancel_run(self)
@@ -99,6 +120,18 @@ class SharedGroup(Reader):
         done = list(takewhile(window.tail.__gt__, unacked))
         if done:
             self._finish([unacked.pop(number) for number in done])
+        if subscription.floor_slot != NO_SLOT:
+            is_empty = not window.count_of(subscription.source)
+            floor = NOTHING_OWED if is_empty else window.lowest_offset(subscription.source, NOTHING_OWED)
+            self._desk.places.set(subscription.floor_slot, floor)
+
+    def own(self, queue_offset: int) -> None:
+        """Hand a message to no member: one has it already, at QoS 2."""
+        self._owned.add(queue_offset)
+
+    def _show_again(self, offsets: list[int]) -> None:
+        if offsets:
+            self._pop.nack_many(array("q", sorted(offsets)), len(offsets))
 
     def run_soon(self) -> None:
         """Run in the next turn: a member has room again."""
@@ -121,21 +154,54 @@ class SharedGroup(Reader):
         return False
 
     def _hand_out(self, now_ms: int) -> int:
-        """Give each member with room a share; return about how many bytes went out, 0 when nothing did."""
+        """Give members with room what is theirs; return about how many bytes went out, 0 when nothing did."""
+        strategy = self._sharing.strategy
+        if strategy in HASHES:
+            return self._hand_out_by_key(strategy, now_ms)
+        if self._assigned.count:  # the strategy was another
+            self._show_again(self._assigned.take_all())
         ready = self._pop.ready_count
         count = len(self._members)
         self._next %= max(count, 1)
         in_turn = self._members[self._next :] + self._members[: self._next]
+        if strategy == STICKY:
+            in_turn = self._members[:1]
         takers = [one for one in in_turn if self._room_of(one) > 0] if ready > 0 else []
         total = 0
         for subscription in takers:
             share = min((ready + len(takers) - 1) // len(takers), self._room_of(subscription))
             taken = self._pop.take(self._batch, share, TAKE_BYTES_MAX, 0, now_ms) if share > 0 else 0
-            if taken:
+            if taken > 0:
                 total += self._batch.record_end[taken - 1] - self._batch.record_start[0]
                 self._next += 1
                 self._deliver(subscription, now_ms)
         self._batch.clear()
+        return total
+
+    def _hand_out_by_key(self, strategy: str, now_ms: int) -> int:
+        """Take for the members that topic or publisher decide on, and send to those with room."""
+        members = sorted(self._members, key=_client_of)
+        batch = self._batch
+        if not members:
+            return 0
+        taken = self._pop.take(batch, min(self._assigned.room, BATCH_COUNT_MAX), TAKE_BYTES_MAX, 0, now_ms)
+        for i in range(max(taken, 0)):
+            self._assigned.add(members[find_key(batch, i, strategy) % len(members)], batch.queue_offset[i])
+        total = max(taken, 0)
+        for member in members:
+            offsets = self._assigned.peek(member, min(self._room_of(member), BATCH_COUNT_MAX))
+            found = self._pop.read_taken(offsets, batch) if offsets else 0
+            if found <= 0:
+                continue
+            self._assigned.drop_first(member, found)
+            kept = {batch.queue_offset[i] for i in range(batch.count)}
+            gone = [offset for offset in offsets[:found] if offset not in kept]
+            if gone:
+                self._finish(gone)
+            if batch.count:
+                total += batch.record_end[batch.count - 1] - batch.record_start[0]
+                self._deliver(member, now_ms)
+        batch.clear()
         return total
 
     def _room_of(self, subscription: Subscription) -> int:
@@ -150,6 +216,9 @@ class SharedGroup(Reader):
         desk = self._desk
         before = [batch.queue_offset[i] for i in range(batch.count)]
         desk.drop_expired(batch, now_ms)
+        if self._owned:
+            keep(batch, lambda i: batch.queue_offset[i] not in self._owned)
+            self._owned.difference_update(before)
         too_large = keep_wanted(batch, subscription)
         if too_large:
             desk.metrics.drop("too_large_for_subscriber", too_large)
@@ -161,12 +230,19 @@ class SharedGroup(Reader):
         data = desk.encoder.encode(batch, subscription.qos, window.next_id(), 0, 0, form)
         number = window.head
         if subscription.qos:
-            window.push(batch, subscription.source)
+            window.push(batch, subscription.source, subscription.qos)
             subscription.unacked = subscription.unacked or {}
+        exact = window.exact_between(number, window.head) if subscription.qos == _EXACT else []
+        if exact:
+            self._give_for_good(subscription, exact)
+        numbers = {each for each, _ in exact}
         for i in range(batch.count):
             if subscription.qos and _has_id(batch.flag[i]):
                 assert subscription.unacked is not None
-                subscription.unacked[number] = batch.queue_offset[i]
+                if number in numbers:
+                    done.append(batch.queue_offset[i])
+                else:
+                    subscription.unacked[number] = batch.queue_offset[i]
                 number += 1
             else:
                 done.append(batch.queue_offset[i])
@@ -177,8 +253,20 @@ class SharedGroup(Reader):
         assert session.outlet is not None
         session.outlet.write(data)
 
+    def _give_for_good(self, subscription: Subscription, exact: list[tuple[int, int]]) -> None:
+        """Write down which messages at QoS 2 are a session's now, before they are done for the group."""
+        slot = subscription.floor_slot
+        if slot != NO_SLOT:
+            self._desk.exact.note_sent(subscription.session, slot, exact)
+            lowest = min(offset for _, offset in exact)
+            self._desk.places.set(slot, min(self._desk.places.get(slot), lowest))
+
     def _finish(self, offsets: list[int]) -> None:
         self._pop.ack_many(array("q", offsets), len(offsets))
+
+
+def _client_of(subscription: Subscription) -> bytes:
+    return subscription.session.client_id
 
 
 def _has_id(flag: int) -> bool:
@@ -189,6 +277,7 @@ class Sharing:
     """All groups of a door, each as long as a session subscribes to it."""
 
     def __init__(self, desk: SharedDesk) -> None:
+        self.strategy = ROUND_ROBIN
         self._desk = desk
         self._groups: dict[tuple[bytes, bytes], SharedGroup] = {}  # by group and filter
         self._counts: dict[tuple[bytes, bytes], int] = {}
@@ -203,7 +292,7 @@ class Sharing:
         key = split_share(subscription.topic_filter)
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = SharedGroup(self._desk, subscription.topic_filter)
+            group = self._groups[key] = SharedGroup(self, self._desk, subscription.topic_filter)
         self._counts[key] = self._counts.get(key, 0) + 1
         subscription.group = group
 

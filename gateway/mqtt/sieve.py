@@ -28,15 +28,15 @@ def keep_wanted(batch: StoredBatch, subscription: Subscription) -> int:
     """
     if subscription.is_replay:
         topic_filter = plain_filter(subscription.topic_filter)
-        _keep(batch, lambda i: is_of(batch, i, topic_filter))
+        keep(batch, lambda i: is_of(batch, i, topic_filter))
     done = subscription.done_before
     if done:
-        _keep(batch, lambda i: batch.queue_offset[i] not in done)
+        keep(batch, lambda i: batch.queue_offset[i] not in done)
     if subscription.options & NO_LOCAL:
         own = encode_origin(_PROTOCOL, subscription.session.client_id, b"")
-        _keep(batch, lambda i: own not in bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]]))
+        keep(batch, lambda i: own not in bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]]))
     if subscription.session.packet_bytes_max:
-        return _keep(batch, lambda i: fits(batch, i, subscription))
+        return keep(batch, lambda i: fits(batch, i, subscription))
     return 0
 
 
@@ -93,7 +93,7 @@ def fits(batch: StoredBatch, i: int, subscription: Subscription) -> bool:
     return 1 + len(write_varint(length)) + length <= session.packet_bytes_max
 
 
-def _keep(batch: StoredBatch, is_wanted: Callable[[int], bool]) -> int:
+def keep(batch: StoredBatch, is_wanted: Callable[[int], bool]) -> int:
     """Keep the messages that are wanted; return how many are gone."""
     kept = 0
     count = batch.count

@@ -38,7 +38,6 @@ from gateway.mqtt.topics import is_shared, plain_filter, split_replay
 from gateway.net.protocol import Transport
 
 GRANTED_QOS_MAX = 2
-SHARED_QOS_MAX = 1  # another member may have to be sent what one did not acknowledge
 
 
 class GrantedFilter(NamedTuple):
@@ -136,8 +135,6 @@ class Subscribing:
             and not is_replay(topic_filter)
             and (handling == 0 or (handling == HANDLING_NEW and found is None))
         )
-        if shares:
-            granted = min(granted, SHARED_QOS_MAX)
         if refused is None and found is None:
             try:
                 found = self._make(session, topic_filter, granted, now_ms)

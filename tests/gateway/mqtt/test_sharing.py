@@ -7,8 +7,11 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from gateway.mqtt import assignment
+from gateway.mqtt.sharing import SharedGroup
 from tests.support import mqtt
-from tests.support.mqtt import connack, puback, publish, subscribe, unsubscribe
+from tests.support.mqtt import connack, puback, pubcomp, publish, pubrec, pubrel, subscribe, unsubscribe
+from tests.support.mqtt_5 import enter, got
 from tests.support.mqtt_door import World
 
 FILTER = b"$share/g/t/#"
@@ -42,11 +45,11 @@ def test_each_message_goes_to_one_member_in_turn(world):
     assert take(other) == plain.bodies() == numbered(10)
 
 
-def test_qos_is_1_at_most(world):
-    peer = world.connect(b"a").send(subscribe(1, (FILTER, 2), (b"$share/x/u", 0)))
-    assert peer.take()[1] == mqtt.suback(1, 1, 0)
+def test_each_filter_is_granted_the_qos_that_was_asked_for(world):
+    peer = world.connect(b"a").send(subscribe(1, (FILTER, 2), (b"$share/x/u", 0), (b"$share/x/v", 1)))
+    assert peer.take()[1] == mqtt.suback(1, 2, 0, 1)
     send(world, b"two", qos=2)
-    assert [one.qos for one in peer.take_deliveries()] == [1]
+    assert [one.qos for one in peer.take_deliveries()] == [2]
 
 
 def test_what_a_member_did_not_acknowledge_goes_to_another_when_it_is_gone(world):
@@ -172,3 +175,229 @@ def test_queue_is_the_old_form_of_a_group_without_a_name(world):
     send(world, b"next")
     assert take(second) == [b"next"]
     assert world.connect(b"c").send(subscribe(1, (b"$queue/", 1))).take()[-1] == mqtt.suback(1, 0x80)
+
+
+# QoS 2
+
+
+def finish(peer, deliveries):
+    """Go through the rest of QoS 2 for what a member was sent."""
+    for one in deliveries:
+        assert peer.send(pubrec(one.packet_id)).take() == [pubrel(one.packet_id)]
+        assert peer.send(pubcomp(one.packet_id)).take() == []
+
+
+def test_message_at_qos_2_is_given_to_its_member_only(world):  # MQTT-4.8.2-4, MQTT-4.8.2-5
+    first = world.client(b"a", (FILTER, 2), clean=False)
+    send(world, *numbered(3), qos=2)
+    given = first.take_deliveries()
+    first.send(pubrec(given[0].packet_id)).take()
+    second = world.client(b"b", (FILTER, 2))
+    first.vanish()
+    assert second.take_deliveries() == []
+    send(world, b"new", qos=2)
+    assert [one.body for one in second.take_deliveries()] == [b"new"]
+    again = world.connect(b"a", clean=False)
+    packets = again.take()
+    assert pubrel(given[0].packet_id) in packets
+    deliveries = [mqtt.parse_publish(one) for one in packets if one[0] >> 4 == 3]
+    assert [(one.body, one.dup, one.packet_id) for one in deliveries] == [
+        (one.body, True, one.packet_id) for one in given[1:]
+    ]
+    again.send(pubcomp(given[0].packet_id))
+    finish(again, deliveries)
+    again.vanish()
+    assert world.connect(b"a", clean=False).take_deliveries() == []
+
+
+def test_message_at_qos_2_ends_with_the_session_it_was_sent_to(world):  # MQTT-4.8.2-5
+    first = world.client(b"a", (FILTER, 2))
+    second = world.client(b"b", (FILTER, 2))
+    send(world, *numbered(4), qos=2)
+    mine = second.take_deliveries()
+    first.vanish()
+    assert second.take_deliveries() == []
+    finish(second, mine)
+    send(world, b"last", qos=2)
+    assert [one.body for one in second.take_deliveries()] == [b"last"]
+
+
+def test_member_that_refuses_a_message_is_the_last_to_see_it(world):  # MQTT-4.8.2-6
+    first = enter(world, b"a", filters=[(FILTER, 2)])
+    send(world, *numbered(2), qos=2)
+    for one in got(first):
+        first.send(b"\x50\x04" + one.packet_id.to_bytes(2, "big") + b"\x97\0")
+    second = enter(world, b"b", filters=[(FILTER, 2)])
+    first.vanish()
+    assert got(second) == []
+
+
+def test_messages_at_qos_1_and_2_of_one_member_go_their_own_ways(world):
+    first = world.client(b"a", (FILTER, 2), clean=False)
+    send(world, b"one", qos=1)
+    send(world, b"two", qos=2)
+    assert [one.body for one in first.take_deliveries()] == [b"one", b"two"]
+    second = world.client(b"b", (FILTER, 2))
+    first.vanish()
+    assert [one.body for one in second.take_deliveries()] == [b"one"]
+    assert [one.body for one in world.connect(b"a", clean=False).take_deliveries()] == [b"two"]
+
+
+@pytest.mark.parametrize("how_far", [0, 1, 2])
+def test_message_at_qos_2_is_given_once_also_over_a_kill(world, how_far):
+    first = world.client(b"a", (FILTER, 2), clean=False)
+    send(world, *numbered(2), qos=2)
+    (one, other) = first.take_deliveries()
+    if how_far:
+        first.send(pubrec(one.packet_id))
+    if how_far > 1:
+        first.send(pubcomp(one.packet_id))
+    world.close()
+    world.open()
+    second = world.client(b"b", (FILTER, 2))
+    send(world, b"new", qos=2)
+    assert [each.body for each in second.take_deliveries()] == [b"new"]
+    again = world.connect(b"a", clean=False)
+    packets = again.take()
+    bodies = [mqtt.parse_publish(each).body for each in packets if each[0] >> 4 == 3]
+    assert bodies == [[b"0", b"1"], [b"1"], [b"1"]][how_far]
+    assert (pubrel(one.packet_id) in packets) is (how_far == 1)
+    again.send(pubcomp(one.packet_id)) if how_far == 1 else None
+    assert other.packet_id
+
+
+def test_kill_between_two_journals_gives_nothing_twice(world, monkeypatch):
+    first = world.client(b"a", (FILTER, 2), clean=False)
+    monkeypatch.setattr(SharedGroup, "_finish", lambda _group, _offsets: None)  # the kill comes before the group knows
+    send(world, *numbered(3), qos=2)
+    assert len(first.take_deliveries()) == 3
+    monkeypatch.undo()
+    world.close()
+    world.open()
+    second = world.client(b"b", (FILTER, 2))
+    send(world, b"new", qos=2)
+    assert [each.body for each in second.take_deliveries()] == [b"new"]
+    assert [one.body for one in world.connect(b"a", clean=False).take_deliveries()] == numbered(3)
+
+
+def test_what_is_on_its_way_at_qos_2_is_kept_from_retention(world):
+    def held():
+        return [position for _, position in world.door.sessions.held_positions()]
+
+    first = world.client(b"a", (FILTER, 2), clean=False)
+    assert held() == []
+    send(world, *numbered(5), qos=2)
+    deliveries = first.take_deliveries()
+    assert held() == [0]
+    finish(first, deliveries[:2])
+    assert held() == [2]
+    finish(first, deliveries[2:])
+    assert held() == []
+
+
+# Strategies
+
+
+def publish_from(world, client_id, *topics):
+    publisher = world.client(client_id)
+    publisher.send(*[publish(topic, client_id, qos=1, packet_id=i + 1) for i, topic in enumerate(topics)])
+    publisher.vanish()
+
+
+def test_sticky_group_gives_all_to_one_until_it_is_gone(make_world):
+    world = make_world(shared_strategy="sticky")
+    first, second = (world.client(name, (FILTER, 1)) for name in (b"z", b"b"))
+    send(world, *numbered(20))
+    assert take(first) == numbered(20)
+    first.vanish()
+    send(world, *numbered(5))
+    assert take(second) == numbered(5)
+
+
+def test_sticky_group_waits_for_its_member(make_world):
+    world = make_world(shared_strategy="sticky", inflight_max=3)
+    first, second = (world.client(name, (FILTER, 1)) for name in (b"a", b"b"))
+    send(world, *numbered(6))
+    one = first.take_deliveries()
+    assert [each.body for each in one] == numbered(3)
+    assert take(second) == []
+    first.send(*[puback(each.packet_id) for each in one])
+    assert take(first) == numbered(3, 3)
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+def test_topic_decides_on_the_member_and_keeps_its_order(make_world, qos):
+    world = make_world(shared_strategy="hash_topic")
+    members = [world.client(name, (FILTER, qos)) for name in (b"a", b"b", b"c")]
+    topics = [b"t/%d" % (i % 12) for i in range(120)]
+    packets = [publish(topic, b"%d" % i, qos=1, packet_id=i + 1) for i, topic in enumerate(topics)]
+    publisher = world.client(b"p")
+    for start in range(0, 120, 24):
+        publisher.send(*packets[start : start + 24])
+    seen = {}
+    for number, member in enumerate(members):
+        deliveries = member.take_deliveries()
+        assert deliveries
+        for topic in {one.topic for one in deliveries}:
+            assert seen.setdefault(topic, number) == number
+            bodies = [int(one.body) for one in deliveries if one.topic == topic]
+            assert bodies == sorted(bodies)
+            assert len(bodies) == 10
+    assert len(seen) == 12
+
+
+def test_publisher_decides_on_the_member(make_world):
+    world = make_world(shared_strategy="hash_client_id")
+    members = [world.client(name, (FILTER, 1)) for name in (b"a", b"b", b"c")]
+    for number in range(12):
+        publish_from(world, b"p%d" % number, *[b"t/%d" % i for i in range(4)])
+    shares = [take(member) for member in members]
+    assert all(shares)
+    assert [len(share) % 4 for share in shares] == [0, 0, 0]
+    assert len({body for share in shares for body in share}) == 12
+    assert sum(len(set(share)) for share in shares) == 12
+
+
+def test_messages_of_a_member_without_room_wait_for_it_or_go_to_others_when_it_is_gone(make_world):
+    world = make_world(shared_strategy="hash_topic", inflight_max=2)
+    first, second = (world.client(name, (FILTER, 1)) for name in (b"a", b"b"))
+    topics = [b"t/%d" % i for i in range(12)]
+    publish_from(world, b"p", *topics)
+    mine, others = first.take_deliveries(), second.take_deliveries()
+    assert len(mine) == len(others) == 2
+    first.vanish()
+    got_topics = {one.topic for one in others}
+    while others:
+        others = second.send(*[puback(one.packet_id) for one in others]).take_deliveries()
+        got_topics |= {one.topic for one in others}
+    assert got_topics == set(topics)
+
+
+def test_member_that_never_goes_on_bounds_what_is_taken(make_world, monkeypatch):
+    monkeypatch.setattr(assignment, "PENDING_MAX", 10)
+    world = make_world(shared_strategy="hash_topic", inflight_max=2)
+    member = world.client(b"a", (FILTER, 1))
+    publish_from(world, b"p", *[b"t/%d" % i for i in range(40)])
+    group = world.door.sessions.find(b"a").subscriptions[FILTER].group
+    assert group._assigned.count <= 10
+    got_all = []
+    while True:
+        deliveries = member.take_deliveries()
+        if not deliveries:
+            break
+        got_all += [one.topic for one in deliveries]
+        member.send(*[puback(one.packet_id) for one in deliveries])
+    assert got_all == [b"t/%d" % i for i in range(40)]
+
+
+def test_other_strategy_goes_on_with_what_waited(make_world):
+    world = make_world(shared_strategy="hash_topic", inflight_max=2)
+    first, second = (world.client(name, (FILTER, 1)) for name in (b"a", b"b"))
+    publish_from(world, b"p", *[b"t/%d" % i for i in range(8)])
+    world.door.subscribing.sharing.strategy = "sticky"
+    bodies = first.take_deliveries()
+    while bodies:
+        seen = bodies
+        bodies = first.send(*[puback(one.packet_id) for one in seen]).take_deliveries()
+    assert len(second.take_deliveries()) == 2
+    assert seen

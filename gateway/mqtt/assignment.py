@@ -1,0 +1,75 @@
+"""Which member of a group gets a message, where its topic or its publisher decides, and what waits for members.
+
+A message is its member's from the moment it is taken, so that the order of a topic or a publisher holds while the
+member has no room. At most PENDING_MAX of a group wait so; then the group takes no more, until that member goes on or
+is gone.
+"""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+
+from core.message import StoredBatch
+from core.properties import CLIENT
+from gateway.mqtt.session import Subscription
+
+ROUND_ROBIN = "round_robin"
+STICKY = "sticky"
+HASH_CLIENT_ID = "hash_client_id"
+HASH_TOPIC = "hash_topic"
+HASHES = frozenset((HASH_CLIENT_ID, HASH_TOPIC))
+PENDING_MAX = 4_096
+_CLIENT_FIELD = CLIENT + b"\x01"
+
+
+def find_key(batch: StoredBatch, i: int, strategy: str) -> int:
+    """Return a number that is the same for all messages of one topic, or of one publisher."""
+    if strategy == HASH_TOPIC:
+        return zlib.crc32(bytes(batch.buf[batch.topic_start[i] : batch.topic_end[i]]))
+    properties = bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]])
+    for field in properties.split(b"\x02"):
+        if field.startswith(_CLIENT_FIELD):
+            return zlib.crc32(field)
+    return 0  # nobody wrote down who published it: all such go to one member
+
+
+class Assignment:
+    """Queue offsets that were taken for members and not sent yet."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._pending: dict[Subscription, list[int]] = {}
+
+    @property
+    def room(self) -> int:
+        """How many more may wait."""
+        return PENDING_MAX - self.count
+
+    def add(self, member: Subscription, queue_offset: int) -> None:
+        """Let a message wait for a member."""
+        self._pending.setdefault(member, []).append(queue_offset)
+        self.count += 1
+
+    def peek(self, member: Subscription, count_max: int) -> array[int]:
+        """Return the first that wait for a member, in the order of the queue."""
+        pending = self._pending.get(member)
+        if not pending or count_max <= 0:
+            return array("q")
+        pending.sort()
+        return array("q", pending[:count_max])
+
+    def drop_first(self, member: Subscription, count: int) -> None:
+        """Let go of the first that waited for a member: they are sent, or gone."""
+        del self._pending[member][:count]
+        self.count -= count
+
+    def take(self, member: Subscription) -> list[int]:
+        """Let go of all that wait for a member; return them."""
+        pending = self._pending.pop(member, [])
+        self.count -= len(pending)
+        return pending
+
+    def take_all(self) -> list[int]:
+        """Let go of all; return them."""
+        return [offset for member in list(self._pending) for offset in self.take(member)]
