@@ -174,8 +174,10 @@ def test_no_topic_alias_is_above_the_clients_maximum(side):
 
 @keeps(v5="3.1.2-28")
 def test_response_information_is_for_those_who_ask(side):
-    for items in ([], [(P.REQUEST_RESPONSE, 0)]):
-        assert side.answer(side.dial(), side.connect(items=items)).text(P.RESPONSE_INFORMATION) is None
+    side.open(response_prefix="answers")
+    for items, is_given in (([], False), ([(P.REQUEST_RESPONSE, 0)], False), ([(P.REQUEST_RESPONSE, 1)], True)):
+        given = side.answer(side.dial(), side.connect(items=items)).text(P.RESPONSE_INFORMATION)
+        assert (given is not None) == is_given
 
 
 @keeps(v5="3.1.2-29")
