@@ -139,7 +139,14 @@ async def test_what_a_service_publishes_is_read_by_all(doors):
         assert (by_rocketmq.mqtt_topic, by_rocketmq.body) == (TOPIC, BODY)
         assert (by_rocketmq.client, by_rocketmq.user, by_rocketmq.protocol) == ("billing", "guest", "amqp")
         assert by_rocketmq.content_type == "application/json"
-        assert by_rocketmq.user_properties == {"unit": "celsius", "attempts": "3"}
+        assert by_rocketmq.user_properties == {
+            "unit": "celsius",
+            "attempts": "3",
+            "nested": '{"a":[1,true]}',
+            "x-amqp-types": "battempts=Fnested=",
+            "x-amqp-message-id": "m-1",
+            "x-amqp-priority": "4",
+        }
         assert is_recent(by_rocketmq.born_ms)
 
     await with_readers(doors, work)
