@@ -24,6 +24,7 @@ from core.metrics import Metrics
 from core.pop.pop_service import PopService
 from core.properties import TOPIC, encode_properties
 from core.record_journal import RecordJournal
+from core.row_format import FIRST, RowFormat
 from core.schedule.timer import Timer
 
 LOGGER = logging.getLogger(__name__)
@@ -255,9 +256,9 @@ class Broker:
         """
         self._retaining.find(version, then)
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str, rows: RowFormat = FIRST) -> Table:
         """Return the durable table `name`; its changes are covered by `when_kept`."""
-        return self.engine.table(name)
+        return self.engine.table(name, rows)
 
     def places(self, name: str) -> Places:
         """Return the file of places `name`: numbers that change per message and survive a killed process."""

@@ -14,6 +14,7 @@ from core.errors import LmqError
 from core.message import PublishBatch, Route, StoredBatch
 from core.record_journal import RecordJournal
 from core.room import Room
+from core.row_format import FIRST, RowFormat
 
 Outcome = Callable[[LmqError | None], None]  # told None where it went well
 Found = Callable[[int], None]  # told an offset, or -1 where the engine cannot tell it now
@@ -285,8 +286,8 @@ class Engine:
 
     # What is remembered besides
 
-    def table(self, name: str) -> Table:
-        """Return the durable table `name`."""
+    def table(self, name: str, rows: RowFormat = FIRST) -> Table:
+        """Return the durable table `name`, its rows in the version of `rows`, also those kept in older ones."""
         raise NotImplementedError
 
     def places(self, name: str) -> Places:

@@ -12,7 +12,8 @@ from pathlib import Path
 from core.errors import DataFolderInUseError, DataFolderUnusableError, LmqError
 from core.store.disk import make_folder, replace_file
 
-FORMAT = "lmq-gateway 1"
+FORMAT = "lmq-gateway 2"
+OLD_FORMATS = ("lmq-gateway 1",)  # rows of tables without a version
 _DIGITS_MAX = 20
 
 
@@ -69,7 +70,7 @@ def _lock(fd: int, data_dir: Path) -> None:
 def _check_format(data_dir: Path) -> None:
     path = data_dir / "format"
     found = path.read_bytes()[:64].decode("ascii", "replace").strip() if path.exists() else ""
-    if not found:  # new, or a log that was put there alone: the log's records speak for themselves
+    if not found or found in OLD_FORMATS:  # new, or a log that was put there alone: its records speak for themselves
         replace_file(path, f"{FORMAT}\n".encode("ascii"))
     elif found != FORMAT:
         raise DataFolderUnusableError(str(data_dir), f"its format is {found!r}, this version reads {FORMAT!r}")

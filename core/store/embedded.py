@@ -10,6 +10,7 @@ from core.engine import Engine, EngineFigures, Found, FoundRecord, Holder, Outco
 from core.errors import LmqError, StoreClosedError
 from core.message import PublishBatch, Route, StoredBatch
 from core.room import Room
+from core.row_format import FIRST, RowFormat
 from core.settings import StoreSettings
 from core.store.durability import Durability
 from core.store.journal import Journal
@@ -220,9 +221,9 @@ class EmbeddedEngine(Engine):
 
     # What is remembered besides
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str, rows: RowFormat = FIRST) -> Table:
         """Return the durable table `name`."""
-        return self.store.table(name)
+        return self.store.table(name, rows)
 
     def places(self, name: str) -> Places:
         """Return the file of places `name`."""

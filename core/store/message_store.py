@@ -13,6 +13,7 @@ from typing import Protocol
 from core.errors import DiskFullError, InvalidNameError, LmqError, StoreClosedError
 from core.message import DispatchSet, PublishBatch, Route, StoredBatch
 from core.reserved import RESERVED_TOPICS
+from core.row_format import FIRST, RowFormat
 from core.settings import StoreSettings
 from core.store.commit_log import CommitLog
 from core.store.confirmed import Confirmed
@@ -379,14 +380,13 @@ class MessageStore:
         """Return the journal `name`, made on first use.
 
         Raises:
-            DataFolderUnusableError: It cannot be opened.
-            DiskFullError: No room for a new one.
+            DataFolderUnusableError, DiskFullError: It cannot be opened, or there is no room for a new one.
         """
         return self._side_files.journal(name)
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str, rows: RowFormat = FIRST) -> Table:
         """Return the durable table `name`."""
-        return self._definitions.table(name)
+        return self._definitions.table(name, rows)
 
     def free_bytes(self) -> int:
         """Return the room that the data folder's disk has for us; may run on any thread."""

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import DataFolderUnusableError, DiskFullError, FlushFailedError, StoreError
+from core.row_format import FIRST, UNSAID, RowFormat
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_ROW_COLUMNS = "(key BLOB PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL) WITHOUT ROWID"
+_VERSION_COLUMN = f"version INTEGER NOT NULL DEFAULT {UNSAID}"
+_ROW_COLUMNS = f"(key BLOB PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL, {_VERSION_COLUMN}) WITHOUT ROWID"
 
 COVER_STEP_BYTES = 64 << 20  # so much of the log at most is to be read again at the start: a tenth of a second
 _LOG_TABLE = "log"
@@ -74,6 +76,7 @@ class Definitions:
         self._tables: dict[str, Table] = {}
         self._changes: Changes = {}
         self._snapshot = Snapshot({})
+        self._versions: dict[str, int] = {}  # of the rows of each table
         self._covered_until = self._kept_until = int.from_bytes(self._load(_LOG_TABLE).get(_COVERED_KEY, b""), "big")
 
     @classmethod
@@ -103,17 +106,17 @@ class Definitions:
             connection.close()
             raise
 
-    def table(self, name: str) -> Table:
-        """Return the table of that name (a-z, 0-9, _), made on first use.
+    def table(self, name: str, rows: RowFormat = FIRST) -> Table:
+        """Return the table of that name (a-z, 0-9, _), made on first use; its rows are in the version of `rows`.
 
         Raises:
-            DataFolderUnusableError: A row of it is damaged.
+            DataFolderUnusableError: A row of it is damaged, or of a later version.
         """
         if not _NAME.fullmatch(name):
             raise ValueError("a table's name has lower-case letters, digits and _")
         table = self._tables.get(name)
         if table is None:
-            table = self._tables[name] = Table(name, self._load(name), self)
+            table = self._tables[name] = Table(name, self._load(name, rows), self)
         return table
 
     @property
@@ -192,30 +195,53 @@ class Definitions:
 
     def _apply(self, name: str, changes: list[tuple[bytes, bytes | None]]) -> None:
         """Write the changes of one table; its name was checked against _NAME."""
+        version = self._versions[name]
         self._connection.execute(f'CREATE TABLE IF NOT EXISTS "{name}" {_ROW_COLUMNS}')
         self._connection.executemany(
             f'DELETE FROM "{name}" WHERE key = ?',  # noqa: S608  # checked
             ((key,) for key, value in changes if value is None),
         )
         self._connection.executemany(
-            f'INSERT OR REPLACE INTO "{name}" VALUES (?, ?, ?)',  # noqa: S608  # checked
-            ((key, value, _check_sum(key, value)) for key, value in changes if value is not None),
+            f'INSERT OR REPLACE INTO "{name}" (key, value, crc, version) VALUES (?, ?, ?, ?)',  # noqa: S608  # checked
+            ((key, value, _check_sum(key, value, version), version) for key, value in changes if value is not None),
         )
 
-    def _load(self, name: str) -> dict[bytes, bytes]:
+    def _load(self, name: str, form: RowFormat = FIRST) -> dict[bytes, bytes]:
         rows: dict[bytes, bytes] = {}
+        self._versions[name] = form.version
         try:
             known = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
             if self._connection.execute(known, (name,)).fetchone() is None:
                 return rows  # made by the first commit that changes it
-            cursor = self._connection.execute(f'SELECT key, value, crc FROM "{name}"')  # noqa: S608  # checked by _NAME
-            for key, value, crc in cursor:
-                if not isinstance(key, bytes) or not isinstance(value, bytes) or crc != _check_sum(key, value):
-                    raise DataFolderUnusableError(str(self.path), f"damaged row in table {name}")
+            self._add_version_column(name)
+            cursor = self._connection.execute(f'SELECT key, value, crc, version FROM "{name}"')  # noqa: S608  # checked
+            for key, value, crc, version in cursor:
+                self._check_row(name, key, value, crc, version)
+                if version > form.version:
+                    said = f"table {name} has rows of version {version}, this program reads them up to {form.version}"
+                    raise DataFolderUnusableError(str(self.path), said)
                 rows[key] = value
+                if version < form.version:
+                    rows[key] = form.upgrade(version, value)
+                    self.note_change(name, key, rows[key])
         except sqlite3.Error as error:
             raise _translate(error, self.path) from error
         return rows
+
+    def _add_version_column(self, name: str) -> None:
+        """Give a table of a version before the column; its rows say then that they have no version."""
+        columns = [row[1] for row in self._connection.execute(f'PRAGMA table_info("{name}")')]
+        if "version" not in columns:
+            self._connection.execute(f'ALTER TABLE "{name}" ADD COLUMN {_VERSION_COLUMN}')
+
+    def _check_row(self, name: str, *row: object) -> None:
+        match row:
+            case (bytes() as key, bytes() as value, crc, int() as version) if 0 <= version < 1 << 31:
+                is_sound = crc == _check_sum(key, value, version)
+            case _:
+                is_sound = False
+        if not is_sound:
+            raise DataFolderUnusableError(str(self.path), f"damaged row in table {name}")
 
 
 def _by_table(changes: Changes) -> dict[str, list[tuple[bytes, bytes | None]]]:
@@ -225,8 +251,9 @@ def _by_table(changes: Changes) -> dict[str, list[tuple[bytes, bytes | None]]]:
     return found
 
 
-def _check_sum(key: bytes, value: bytes) -> int:
-    return zlib.crc32(value, zlib.crc32(key))
+def _check_sum(key: bytes, value: bytes, version: int) -> int:
+    found = zlib.crc32(value, zlib.crc32(key))
+    return found if version == UNSAID else zlib.crc32(version.to_bytes(4, "big"), found)
 
 
 def _translate(error: sqlite3.Error, path: Path) -> StoreError:

@@ -24,7 +24,7 @@ from gateway.rocketmq.send_back import SendBack
 from gateway.rocketmq.send_run import RunPool
 from gateway.rocketmq.topic_admin import TopicAdmin
 from gateway.rocketmq.topic_route import TopicRoute
-from gateway.rocketmq.topic_table import TopicTable
+from gateway.rocketmq.topic_table import ROWS as TOPIC_ROWS, TopicTable
 from gateway.rocketmq.uniq_key import UniqPrefix
 from gateway.settings import RocketmqSettings
 from lmq.remoting.frames import FRAMES_MAX
@@ -57,7 +57,7 @@ class RocketmqServices:
         self.runs = RunPool(settings.body_bytes_max, PROPERTIES_BYTES_MAX)
         self.bounds = Limits(settings.frame_bytes_max, settings.idle_timeout_ms)
         self.topics = topics = TopicTable(
-            broker.table("rocketmq_topics"),
+            broker.table("rocketmq_topics", TOPIC_ROWS),
             broker.parent_topic,
             topics_max=settings.topics_max,
             makes_topics=settings.auto_create_topics,

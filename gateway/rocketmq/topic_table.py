@@ -13,6 +13,7 @@ from typing import Protocol
 
 from core.lmq.queue_name import is_light
 from core.reserved import RESERVED_TOPICS
+from core.row_format import UNSAID, RowFormat
 from gateway.rocketmq.errors import CommandRefusedError
 from lmq.remoting.response_codes import ResponseCode
 
@@ -89,12 +90,18 @@ class Topic:
 
     @classmethod
     def decode(cls, row: bytes) -> Topic:
-        """Return the topic of a row, which of older gateways has only its queues and permissions."""
+        """Return the topic of a row."""
         read_queues, write_queues, perm = _ROW.unpack_from(row)
-        is_order, sys_flag = _MORE.unpack_from(row, _ROW.size) if len(row) > _ROW.size else (False, 0)
+        is_order, sys_flag = _MORE.unpack_from(row, _ROW.size)
         return cls(read_queues, write_queues, perm, is_order=is_order, sys_flag=sys_flag)
 
 
+def _upgrade_unsaid(row: bytes) -> bytes:
+    """The first gateways wrote only queues and permissions."""
+    return row if len(row) > _ROW.size else row + _MORE.pack(False, 0)  # noqa: FBT003 - of the struct
+
+
+ROWS = RowFormat(1, {UNSAID: _upgrade_unsaid})
 LIGHT_TOPIC = Topic(1, 1)
 RETRY_TOPIC = Topic(1, 1)  # of a group that never was given another
 
