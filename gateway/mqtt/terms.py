@@ -71,7 +71,7 @@ def takes_connack(connect: Connect, client_id: bytes, settings: MqttSettings) ->
         return True
     items = connack_items(connect, make_terms(connect, settings), client_id)
     proof_bytes = PROOF_BYTES + len(connect.properties.texts.get(Property.AUTH_DATA, b""))
-    size = len(encode_connack(0, session_present=False, level=LEVEL_5, properties=items))
+    size = _connack_bytes(items)
     return size + (proof_bytes if Property.AUTH_METHOD in connect.properties.texts else 0) <= bytes_max
 
 
@@ -94,5 +94,11 @@ def connack_items(connect: Connect, terms: Terms, client_id: bytes) -> list[tupl
     if terms.keep_alive_s != connect.keep_alive_s:
         items.append((Property.SERVER_KEEP_ALIVE, terms.keep_alive_s))
     if terms.response_information:
-        items.append((Property.RESPONSE_INFORMATION, terms.response_information + b"/" + as_level(client_id)))
+        more = (Property.RESPONSE_INFORMATION, terms.response_information + b"/" + as_level(client_id))
+        if not 0 < terms.packet_bytes_max < _connack_bytes([*items, more]):  # it can do without
+            items.append(more)
     return items
+
+
+def _connack_bytes(items: list[tuple[Property, Value]]) -> int:
+    return len(encode_connack(0, session_present=False, level=LEVEL_5, properties=items))

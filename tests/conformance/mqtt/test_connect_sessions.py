@@ -178,6 +178,8 @@ def test_response_information_is_for_those_who_ask(side):
     for items, is_given in (([], False), ([(P.REQUEST_RESPONSE, 0)], False), ([(P.REQUEST_RESPONSE, 1)], True)):
         given = side.answer(side.dial(), side.connect(items=items)).text(P.RESPONSE_INFORMATION)
         assert (given is not None) == is_given
+    small = [(P.REQUEST_RESPONSE, 1), (P.PACKET_BYTES_MAX, 20)]  # no room for it: the client does without
+    assert side.answer(side.dial(), side.connect(items=small)).text(P.RESPONSE_INFORMATION) is None
 
 
 @keeps(v5="3.1.2-29")
