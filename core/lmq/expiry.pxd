@@ -13,6 +13,10 @@ cdef bytes _TTL_NAME
 cpdef bint is_expired(StoredBatch stored, Py_ssize_t i, long long now_ms, long long limit_ms) except -1
 
 
+@cython.locals(life_ms="long long", ttl_ms="long long")
+cpdef long long expires_at(StoredBatch stored, Py_ssize_t i, long long limit_ms) except? -2
+
+
 @cython.locals(buf="const unsigned char[::1]", after=Py_ssize_t)
 cpdef long long read_ttl(object src, Py_ssize_t pos, Py_ssize_t end) except? -2
 

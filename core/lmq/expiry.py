@@ -28,6 +28,16 @@ def is_expired(stored: StoredBatch, i: int, now_ms: int, limit_ms: int) -> bool:
     return ttl_ms >= 0 and stored.store_ms[i] + ttl_ms <= now_ms
 
 
+def expires_at(stored: StoredBatch, i: int, limit_ms: int) -> int:
+    """Return the moment at which message `i` outlives its time to live or its queue's, -1 for never."""
+    life_ms = limit_ms
+    if stored.flag[i] & _MARKS == _MARKED:
+        ttl_ms = read_ttl(stored.buf, stored.properties_start[i], stored.properties_end[i])
+        if ttl_ms >= 0 and (life_ms < 0 or ttl_ms < life_ms):
+            life_ms = ttl_ms
+    return stored.store_ms[i] + life_ms if life_ms >= 0 else -1
+
+
 def read_ttl(src: bytes | bytearray | memoryview, pos: int, end: int) -> int:
     """Return the milliseconds that the properties in [pos, end) give a message, or -1 where they say nothing clear."""
     buf = src

@@ -189,6 +189,10 @@ class PopQueue:
             self._store.read(self.queue_ref, window.next_offset, into, min(count_max, into.capacity), 1 << 40)
         return into.count
 
+    def read_offsets(self, offsets: array[int], count: int, into: StoredBatch) -> int:
+        """Fill `into` with messages, the first `count` of these in ascending order; see `QueueStore.read_offsets`."""
+        return self._store.read_offsets(self.queue_ref, offsets, count, into)
+
     def _take_again(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int) -> int:
         offsets = self._desk.offsets
         while self.state.window.shown_count:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 EXPIRES = "expires"
 MESSAGE_TTL = "message-ttl"
+DEAD_LETTER_EXCHANGE = "dead-letter-exchange"
+DEAD_LETTER_KEY = "dead-letter-routing-key"
 NO_LIMIT = -1
 
 Told = Mapping[str, int | str]
@@ -22,17 +24,31 @@ class QueueTerms(NamedTuple):
     Args:
         message_ttl_ms: How long messages live in it at most.
         unused_ms: How long it stays when nobody uses it.
+        dead_letter_exchange: Where messages go that it rejects or that outlive it; None: nowhere.
+        dead_letter_key: By which routing key; None: by their own.
     """
 
     message_ttl_ms: int = NO_LIMIT
     unused_ms: int = NO_LIMIT
+    dead_letter_exchange: str | None = None
+    dead_letter_key: str | None = None
 
 
 def resolve_terms(*told: Told) -> QueueTerms:
-    """Return what holds for a queue of which these sources speak: of numbers the least."""
-    return QueueTerms(_least(told, MESSAGE_TTL), _least(told, EXPIRES))
+    """Return what holds for a queue of which these sources speak: of numbers the least, of texts the first."""
+    return QueueTerms(
+        _least(told, MESSAGE_TTL),
+        _least(told, EXPIRES),
+        _first(told, DEAD_LETTER_EXCHANGE),
+        _first(told, DEAD_LETTER_KEY),
+    )
 
 
 def _least(told: tuple[Told, ...], name: str) -> int:
     found = [value for value in (one.get(name) for one in told) if isinstance(value, int)]
     return min(found, default=NO_LIMIT)
+
+
+def _first(told: tuple[Told, ...], name: str) -> str | None:
+    found = [value for value in (one.get(name) for one in told) if isinstance(value, str)]
+    return found[0] if found else None

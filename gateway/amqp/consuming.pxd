@@ -21,10 +21,7 @@ cdef class Reading:
     cdef DoorMetrics _metrics
 
     @cython.locals(ring=UnackedRing)
-    cpdef settle(self, Channel channel)
+    cpdef settle(self, Channel channel, long long now_ms)
 
     @cython.locals(ring=UnackedRing, count=Py_ssize_t, slot=int, kind=int)
-    cdef _apply(self, Channel channel)
-
-    @cython.locals(queue=SharedQueue, taken=Slot)
-    cdef _finish(self, Channel channel, int slot, int kind, object offsets, Py_ssize_t count)
+    cdef _apply(self, Channel channel, long long now_ms)

@@ -139,13 +139,13 @@ class Reading:
         self._metrics.bytes_out += self._encoder.body_bytes
         return data
 
-    def settle(self, channel: Channel) -> None:
+    def settle(self, channel: Channel, now_ms: int) -> None:
         """Do what the run of acknowledgements in the channel's ring says.
 
         Raises:
             AmqpError: PRECONDITION_FAILED: the run ended with a tag that is not unacknowledged.
         """
-        self._apply(channel)
+        self._apply(channel, now_ms)
         ring = channel.unacked
         if ring.unknown_tag != _NO_TAG:
             reason = f"unknown delivery tag {ring.unknown_tag % (1 << 64)}"
@@ -156,7 +156,7 @@ class Reading:
         if not requeue:
             raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "requeue=false")
         channel.unacked.settle_all(REQUEUE)
-        self._apply(channel)
+        self._apply(channel, 0)
 
     def release(self, channel: Channel) -> None:
         """Stop all consumers of a channel that ended, and give back what it had."""
@@ -165,34 +165,35 @@ class Reading:
         for consumer in consumers:
             consumer.stop()
         channel.unacked.settle_all(REQUEUE)
-        self._apply(channel)
+        self._apply(channel, 0)
         channel.slots.clear()  # they refer back to the channel, by its consumers
         for consumer in consumers:
             self._maybe_remove(consumer.queue)
 
-    def _apply(self, channel: Channel) -> None:
+    def _apply(self, channel: Channel, now_ms: int) -> None:
+        """Do what the ring says; `now_ms` is of use where something is rejected."""
         ring = channel.unacked
         count = ring.settled_count
         if not count:
             return
         if ring.is_uniform():
-            self._finish(channel, ring.settled_slot[0], ring.settled_kind[0], ring.settled_offset, count)
+            self._finish(channel.slots[ring.settled_slot[0]], ring.settled_kind[0], ring.settled_offset, count, now_ms)
         else:
             for slot, kind in ring.settled_slots():
                 offsets = array("q", bytes(8 * count))
-                self._finish(channel, slot, kind, offsets, ring.collect(slot, kind, offsets))
+                self._finish(channel.slots[slot], kind, offsets, ring.collect(slot, kind, offsets), now_ms)
         if channel.starved:
             self.run_starved(channel)
 
-    def _finish(self, channel: Channel, slot: int, kind: int, offsets: array[int], count: int) -> None:
-        taken: Slot = channel.slots[slot]
+    @staticmethod
+    def _finish(taken: Slot, kind: int, offsets: array[int], count: int, now_ms: int) -> None:
         queue = taken.queue
         if queue.is_deleted:
             return
-        if kind == _DROP:
-            self._metrics.drop("rejected", count)
         try:
-            if kind == _REQUEUE:
+            if kind == _DROP:
+                queue.reject(offsets, count, now_ms)
+            elif kind == _REQUEUE:
                 queue.pop.nack_many(offsets, count)  # wakes its consumers
             else:
                 queue.pop.ack_many(offsets, count)

@@ -13,6 +13,7 @@ from gateway.net.protocol import Transport
 from gateway.settings import AmqpSettings, GatewaySettings
 
 LEASE_INTERVAL_MS = 1_000
+EXPIRY_INTERVAL_MS = 250
 
 
 class AmqpDoor(AmqpServices, Door):
@@ -62,8 +63,11 @@ class AmqpDoor(AmqpServices, Door):
         """Nothing to do: clients are told no address."""
 
     def intervals(self) -> list[Interval]:
-        """Return how often queues are looked for that nobody uses."""
-        return [Interval(LEASE_INTERVAL_MS, self.vhost.remove_unused)]
+        """Return how often queues are looked for that nobody uses, and messages that are dead letters by now."""
+        return [
+            Interval(LEASE_INTERVAL_MS, self.vhost.remove_unused),
+            Interval(EXPIRY_INTERVAL_MS, self.vhost.expire_first),
+        ]
 
     def tend(self, now_ms: int) -> None:
         """Drop expired messages."""

@@ -230,7 +230,7 @@ class AmqpHandler(ConnectionHandler):
         if isinstance(event, PublishRun):
             self._publish(event, now_ms)
         elif isinstance(event, SettleRun):
-            self.reading.settle(event.channel)
+            self.reading.settle(event.channel, now_ms)
         elif isinstance(event, MethodCame):
             self._do_method(event.channel, event.method, now_ms)
         elif isinstance(event, ChannelEnded):

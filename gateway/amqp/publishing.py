@@ -18,7 +18,7 @@ from core.properties import AMQP, EXCHANGE, ROUTING_KEY, TOPIC, decode_propertie
 from gateway.amqp.codec import MANDATORY, PUBLISH
 from gateway.amqp.errors import AmqpError, bad_text, error_from_core
 from gateway.amqp.events import PublishRun
-from gateway.amqp.exchanges import AMQ_TOPIC, Exchange
+from gateway.amqp.exchanges import AMQ_TOPIC
 from gateway.amqp.methods import encode_content, encode_method, encode_nack
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
@@ -162,9 +162,10 @@ class Publisher:
         is_topic_space = _is_topic_space(name, topic)
         if is_topic_space and not further:
             return Target(topic=topic)
-        names = self._light_names(exchange, key, topic)
+        names = vhost.light_names(exchange, key)
         for each in further:
-            names += self._light_names(exchange, each, self._check_key(name, each))
+            self._check_key(name, each)
+            names += vhost.light_names(exchange, each)
         if not names and not is_topic_space:
             return Target()
         prefix = encode_properties([(TOPIC, topic)]) if is_topic_space else _prefix(topic, name.encode(), key.encode())
@@ -181,14 +182,6 @@ class Publisher:
             denied = f"exchange '{name}' key '{key}'"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} '{self._identity.user}'", denied=denied)
         return topic
-
-    def _light_names(self, exchange: Exchange, key: str, topic: bytes) -> list[bytes]:
-        """Return the light queues that one routing key leads to."""
-        vhost = self._vhost
-        if _is_topic_space(exchange.name, topic):
-            return self._broker.router.matches(topic)
-        names = exchange.queues(key) if exchange.name else [key] if vhost.find(key) else []
-        return [vhost.light_name(queue) for queue in names]
 
     def _return_unroutable(self, run: PublishRun, payload_max: int) -> bytes:
         """Count what goes nowhere; return the frames that give back what had to go somewhere."""

@@ -16,7 +16,9 @@ EXPIRES = "x-expires"
 MESSAGE_TTL = "x-message-ttl"
 QUEUE_TYPE = "x-queue-type"
 QUEUE_MODE = "x-queue-mode"
-KEPT = (EXPIRES, MESSAGE_TTL)
+DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
+DEAD_LETTER_KEY = "x-dead-letter-routing-key"
+KEPT = (EXPIRES, MESSAGE_TTL, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY)
 CLASSIC = "classic"
 MODES = ("default", "lazy")  # either way messages are on disk
 TIME_MS_MAX = 315_360_000_000  # ten years, RabbitMQ's bound
@@ -28,8 +30,12 @@ KeptArguments = dict[str, Field]
 
 def find_terms(arguments: KeptArguments) -> QueueTerms:
     """Return what holds for a queue with these arguments, as they are kept."""
-    told = {name.removeprefix(PREFIX): field.value for name, field in arguments.items()}
-    return resolve_terms({name: value for name, value in told.items() if isinstance(value, int | str)})
+    told: dict[str, int | str] = {}
+    for name, field in arguments.items():
+        value = field.value if field.text is None else field.text
+        if isinstance(value, int | str):
+            told[name.removeprefix(PREFIX)] = value
+    return resolve_terms(told)
 
 
 def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
@@ -43,6 +49,7 @@ def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
         if name in arguments:
             _check_time(arguments[name], least, f"invalid arg '{name}' for {what}")
     _check_choice(arguments, QUEUE_MODE, MODES, "mode", what)
+    _check_dead_letters(arguments, what)
     refuse_arguments([name for name in arguments if name not in {*KEPT, QUEUE_TYPE, QUEUE_MODE}], what)
     return {name: arguments[name] for name in KEPT if name in arguments}
 
@@ -100,6 +107,17 @@ def _check_time(field: Field, least: int, start: str) -> None:
     if time_ms < least:
         why = "value_negative" if time_ms < 0 else "value_zero"
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{start}: {{{why},{time_ms}}}")
+
+
+def _check_dead_letters(arguments: Mapping[str, Field], what: str) -> None:
+    exchange, key = arguments.get(DEAD_LETTER_EXCHANGE), arguments.get(DEAD_LETTER_KEY)
+    if exchange is not None and exchange.text is None:
+        of = what.replace("queue", "in queue", 1)
+        reason = f"invalid type '{exchange.kind}' for arg '{DEAD_LETTER_EXCHANGE}' {of}"
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+    if key is not None and (exchange is None or key.text is None):
+        why = "routing_key_but_no_dlx_defined" if key.text is not None else f"{{unacceptable_type,{key.kind}}}"
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{DEAD_LETTER_KEY}' for {what}: {why}")
 
 
 def _check_choice(arguments: Mapping[str, Field], name: str, choices: tuple[str, ...], noun: str, what: str) -> None:

@@ -13,11 +13,13 @@ from core.broker import Broker
 from core.errors import QueueLimitError
 from core.lmq.expiry import is_expired
 from core.lmq.queue_name import amqp_queue_name
-from core.lmq.topic_space import filter_from_binding_key
+from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
 from core.message import StoredBatch
+from gateway.amqp.dead_letters import DeadLetters
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchanges import Exchange, ExchangeTable
+from gateway.amqp.exchanges import AMQ_TOPIC, Exchange, ExchangeTable
 from gateway.amqp.field_table import Field
+from gateway.amqp.head_expiries import HeadExpiries
 from gateway.amqp.passing_names import PassingNames
 from gateway.amqp.queue_arguments import EXPIRES, KeptArguments
 from gateway.amqp.reply_codes import ReplyCode
@@ -51,6 +53,8 @@ class VirtualHost:
         self._going: dict[tuple[str, str], bytes] = {}  # queues (their light ones) and exchanges with bindings left
         self.chores = Chores(broker)
         self._passing_names = PassingNames(name.encode())
+        self._dead_letters = DeadLetters(broker, self)
+        self._expiries = HeadExpiries()
         self._leases: dict[str, int] = {}  # of queues that go when unused: since when that is seen, or IN_USE
 
     def load(self) -> None:
@@ -70,6 +74,7 @@ class VirtualHost:
                     arguments=_load_arguments(row["arguments"]),
                 )
                 self.use(self._queues[key[1]])
+                self._queues[key[1]].watch()
             elif key[0] == QUEUE:
                 self._broker.pop.drop(row["light"].encode() if "light" in row else self.light_name(key[1]), GROUP)
                 self._table.delete(_key(QUEUE, key[1]))
@@ -93,6 +98,18 @@ class VirtualHost:
             offset = floors.get(queue.light_name)
             if offset is not None and self._is_expired_at(queue, offset, now_ms):
                 queue.drop_expired(now_ms)
+
+    def expire_first(self, now_ms: int) -> None:
+        """Let dead letters go whose time is over; called a few times a second."""
+        self._expiries.run(now_ms)
+
+    def light_names(self, exchange: Exchange, key: str) -> list[bytes]:
+        """Return the light queues that a routing key leads to from an exchange, each once."""
+        topic = topic_from_routing_key(key.encode())
+        if exchange.name == AMQ_TOPIC and topic:
+            return self._broker.router.matches(topic)
+        names = exchange.queues(key) if exchange.name else [key] if self.find(key) else []
+        return [self.light_name(queue) for queue in names]
 
     def _is_expired_at(self, queue: SharedQueue, offset: int, now_ms: int) -> bool:
         queue_ref = self._broker.open_queue(queue.light_name)
@@ -179,6 +196,7 @@ class VirtualHost:
                 self._passing_names.give_back(light_name)
             raise
         self._queues[name] = queue
+        queue.watch()
         if owner is not None:
             self._owned.setdefault(owner, {})[name] = queue
         self.use(queue)
@@ -186,7 +204,7 @@ class VirtualHost:
         row: dict[str, object] = {
             "durable": durable and owner is None,
             "auto_delete": auto_delete,
-            "arguments": {argument: [field.kind, field.value] for argument, field in arguments.items()},
+            "arguments": {argument: [field.kind, _to_row(field.value)] for argument, field in arguments.items()},
         }
         if is_passing:
             row["light"] = light_name.decode()
@@ -212,6 +230,8 @@ class VirtualHost:
             auto_delete=auto_delete,
             owner=owner,
             arguments=arguments,
+            burial=self._dead_letters,
+            expiries=self._expiries,
         )
 
     def remove(self, queue: SharedQueue, by: object = None) -> list[QueueConsumer]:
@@ -318,4 +338,12 @@ def _key(*parts: str) -> bytes:
 def _load_arguments(row: dict[str, Any]) -> KeptArguments:
     """Return arguments as they were kept: pairs of type and value, or numbers alone in a table of an older gateway."""
     pairs = {name: found if isinstance(found, list) else ["long", found] for name, found in row.items()}
-    return {name: Field(kind, value) for name, (kind, value) in pairs.items()}
+    return {name: Field(kind, _from_row(value)) for name, (kind, value) in pairs.items()}
+
+
+def _to_row(value: object) -> object:
+    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else value
+
+
+def _from_row(value: float | str | None) -> float | bytes | None:
+    return value.encode(errors="surrogateescape") if isinstance(value, str) else value

@@ -25,6 +25,11 @@ cdef class SharedQueue(Reader):
     cdef Broker _broker
     cdef StoredBatch _stored
     cdef readonly object _pop
+    cdef readonly object terms
+    cdef readonly bint has_dead_letters
+    cdef object _burial
+    cdef object _expiries
+    cdef long long _due_ms
     cdef bint _is_parked
     cdef long long _fresh_from
     cdef object _rota

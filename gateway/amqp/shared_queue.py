@@ -6,16 +6,18 @@ from array import array
 from typing import Protocol
 
 from core.broker import Broker
-from core.lmq.expiry import count_expired, take_expired
+from core.lmq.expiry import count_expired, expires_at, take_expired
 from core.lmq.rota import Rota
 from core.lmq.waiters import Reader
 from core.message import StoredBatch
+from gateway.amqp.deaths import EXPIRED, REJECTED
 from gateway.amqp.queue_arguments import KeptArguments, find_terms
 
 GROUP = b"amqp"
 TAKE_COUNT_MAX = 1_024
 TAKE_BYTES_MAX = 1 << 20
 HEAD_COUNT_MAX = 256  # messages looked at for expired ones in one go
+DEAD_COUNT_MAX = 128  # dead letters made of expired ones in one turn: some milliseconds
 TURN_BYTES_MAX = 4 << 20  # read for one queue in one turn; what is left waits for the next
 _TAKE_COUNT_MAX = TAKE_COUNT_MAX
 _TAKE_BYTES_MAX = TAKE_BYTES_MAX
@@ -72,8 +74,25 @@ class Shared(Protocol):
     def nack_many(self, queue_offsets: array[int], count: int, visible_at_ms: int = 0) -> None:
         """Show messages again."""
 
+    def read_offsets(self, offsets: array[int], count: int, into: StoredBatch) -> int:
+        """Fill `into` with messages; return how many of these are dealt with."""
+
     def purge(self) -> int:
         """Finish all messages that nobody has."""
+
+
+class Burial(Protocol):
+    """What becomes of messages that are rejected or outlive their queue."""
+
+    def bury(self, queue: SharedQueue, hidden: array[int], count: int, reason: bytes, now_ms: int) -> None:
+        """Let messages go on as dead letters, and finish them."""
+
+
+class Expiries(Protocol):
+    """Queues that are called when their first message outlives its time."""
+
+    def file(self, at_ms: int, queue: SharedQueue) -> None:
+        """Have `on_expiry` called at a moment, or a little later."""
 
 
 class SharedQueue(Reader):
@@ -88,10 +107,15 @@ class SharedQueue(Reader):
         auto_delete: Whether it goes with its last consumer.
         owner: The connection that has it to itself, or None.
         arguments: What is kept of them, as it was declared.
+        burial: Takes its dead letters.
+        expiries: Says when the first of them is due.
     """
 
     __slots__ = (
         "_broker",
+        "_burial",
+        "_due_ms",
+        "_expiries",
         "_fresh_from",
         "_is_parked",
         "_pop",
@@ -99,6 +123,7 @@ class SharedQueue(Reader):
         "_stored",
         "arguments",
         "consumers",
+        "has_dead_letters",
         "has_exclusive",
         "is_auto_delete",
         "is_deleted",
@@ -109,6 +134,7 @@ class SharedQueue(Reader):
         "limit_ms",
         "name",
         "owner",
+        "terms",
     )
 
     def __init__(
@@ -122,6 +148,8 @@ class SharedQueue(Reader):
         auto_delete: bool,
         owner: object | None,
         arguments: KeptArguments,
+        burial: Burial,
+        expiries: Expiries,
     ) -> None:
         self.name = name
         self.light_name = light_name
@@ -129,14 +157,18 @@ class SharedQueue(Reader):
         self.is_auto_delete = auto_delete
         self.owner = owner
         self.arguments = arguments
-        terms = find_terms(arguments)
-        self.limit_ms = terms.message_ttl_ms
-        self.lease_ms = terms.unused_ms
+        self.terms = find_terms(arguments)
+        self.has_dead_letters = self.terms.dead_letter_exchange is not None
+        self.limit_ms = self.terms.message_ttl_ms
+        self.lease_ms = self.terms.unused_ms
         self.consumers: list[QueueConsumer] = []
         self.has_exclusive = False  # one consumer has it to itself
         self.is_deleted = False
         self.is_passing = False  # its light queue is another's when it is gone
         self._broker = broker
+        self._burial = burial
+        self._expiries = expiries
+        self._due_ms = -1  # when it is called next because its first message outlives its time, or -1
         self._stored = stored
         self._pop: Shared | None = None
         self._is_parked = False
@@ -154,6 +186,18 @@ class SharedQueue(Reader):
         """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
         queue_ref = self._broker.open_queue(self.light_name)
         self._pop = self._broker.pop.open(self.light_name, GROUP, self._broker.max_offset(queue_ref))
+
+    def watch(self) -> None:
+        """Look after the first message's time though nobody consumes, where the queue has dead letters."""
+        if self.has_dead_letters:
+            self._park()
+            self.run_soon()
+
+    def _park(self) -> None:
+        if not self._is_parked:
+            self._is_parked = True
+            self._fresh_from = self._broker.max_offset(self.pop.queue_ref)
+            self._broker.park(self.pop.queue_ref, self)
 
     def delete(self, by: object = None) -> list[QueueConsumer]:
         """Tell the consumers, and forget what was taken and done.
@@ -176,10 +220,7 @@ class SharedQueue(Reader):
         """Hand messages to `consumer` too, from the next turn on."""
         self.consumers.append(consumer)
         self._rota.note_room(consumer)
-        if not self._is_parked:
-            self._is_parked = True
-            self._fresh_from = self._broker.max_offset(self.pop.queue_ref)
-            self._broker.park(self.pop.queue_ref, self)
+        self._park()
         self.run_soon()
 
     def remove_consumer(self, consumer: QueueConsumer) -> None:
@@ -187,7 +228,7 @@ class SharedQueue(Reader):
         if consumer in self.consumers:
             self.consumers.remove(consumer)
             self._rota.remove(consumer)
-        if not self.consumers:
+        if not self.consumers and not self.has_dead_letters:
             self.stop()
 
     def stop(self) -> None:
@@ -204,7 +245,7 @@ class SharedQueue(Reader):
 
     def run_soon(self) -> None:
         """Run in the next turn."""
-        if self.consumers and not self.is_deleted:
+        if (self.consumers or self.has_dead_letters) and not self.is_deleted:
             self._broker.request_run(self)
 
     def on_ready(self, now_ms: int) -> bool:
@@ -219,9 +260,31 @@ class SharedQueue(Reader):
         self._fresh_from = self._broker.max_offset(self.pop.queue_ref)
         for consumer in touched.values():
             consumer.flush()
+        if self.has_dead_letters and not self.is_deleted:
+            self._watch_first(now_ms)
         if budget <= 0:
             self.run_soon()
         return False
+
+    def _watch_first(self, now_ms: int) -> None:
+        """Let expired messages go on, and have the queue called when the first one that nobody has is one."""
+        self.drop_expired(now_ms)
+        stored = self._stored
+        if self.pop.ready_count <= 0 or not self.pop.peek(stored, 1):
+            return
+        due_ms = expires_at(stored, 0, self.limit_ms)
+        stored.clear()
+        if 0 <= due_ms <= now_ms:
+            self.run_soon()
+        elif due_ms >= 0 and (self._due_ms < 0 or due_ms < self._due_ms):
+            self._due_ms = due_ms
+            self._expiries.file(due_ms, self)
+
+    def on_expiry(self, at_ms: int) -> None:
+        """Run in the next turn: the time of the first message is over, as was asked for."""
+        if at_ms == self._due_ms:
+            self._due_ms = -1
+            self.run_soon()
 
     def _hand_out(self, now_ms: int, touched: dict[int, QueueConsumer]) -> int:
         """Give each consumer with room a share; return about how many bytes went out, 0 when nothing did."""
@@ -245,7 +308,7 @@ class SharedQueue(Reader):
             total += stored.record_end[count - 1] - stored.record_start[0]
             expired = take_expired(stored, now_ms, self.limit_ms, self._fresh_from)
             if expired:
-                self._finish_expired(array("q", expired), len(expired))
+                self._finish_expired(array("q", expired), len(expired), now_ms)
             if not stored.count:
                 continue
             touched[id(consumer)] = consumer
@@ -264,20 +327,36 @@ class SharedQueue(Reader):
         return self.pop.ready_count
 
     def drop_expired(self, now_ms: int) -> None:
-        """Finish the expired messages that come before the first that is not."""
+        """Finish the expired messages that come before the first that is not.
+
+        Of those that are dead letters, at most some hundred in one go; the others have their turns soon.
+        """
         stored = self._stored
         count = 1
-        while self.pop.ready_count > 0:
+        left = DEAD_COUNT_MAX if self.has_dead_letters else 1 << 62
+        while left > 0 and self.pop.ready_count > 0:
             found = self.pop.peek(stored, count)
             expired = count_expired(stored, now_ms, self.limit_ms)
             taken = self.pop.take(stored, expired, 1 << 40, 0, now_ms) if expired else 0
-            self._finish_expired(stored.queue_offset, taken)
+            offsets = array("q", stored.queue_offset[: max(taken, 0)])
             stored.clear()
-            if not taken or expired < found:
+            self._finish_expired(offsets, len(offsets), now_ms)
+            left -= len(offsets)
+            if not offsets or expired < found:
                 return
-            count = HEAD_COUNT_MAX
+            count = min(HEAD_COUNT_MAX, left)
 
-    def _finish_expired(self, offsets: array[int], count: int) -> None:
-        if count:
+    def reject(self, offsets: array[int], count: int, now_ms: int) -> None:
+        """Finish messages that a consumer rejected for good."""
+        if self.has_dead_letters:
+            self._burial.bury(self, offsets, count, REJECTED, now_ms)
+            return
+        self._broker.metrics.door("amqp").drop("rejected", count)
+        self.pop.ack_many(offsets, count)
+
+    def _finish_expired(self, offsets: array[int], count: int, now_ms: int) -> None:
+        if count and self.has_dead_letters:
+            self._burial.bury(self, offsets, count, EXPIRED, now_ms)
+        elif count:
             self.pop.ack_many(offsets, count)
             self._broker.metrics.door("amqp").drop("expired", count)

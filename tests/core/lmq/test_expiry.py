@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from core.lmq.expiry import count_expired, is_expired, read_ttl, take_expired
+from core.lmq.expiry import count_expired, expires_at, is_expired, read_ttl, take_expired
 from core.message import FLAG_EXPIRES, FLAG_MARK
 from core.properties import TTL_MS_MAX
 from tests.support import amqp
@@ -44,6 +44,16 @@ def test_a_message_expires_when_its_time_to_live_is_over():
     assert [is_expired(stored, 0, now_ms, -1) for now_ms in (1_000, 1_099, 1_100)] == [False, False, True]
     assert [is_expired(stored, 1, now_ms, -1) for now_ms in (999, 1_000)] == [False, True]
     assert not is_expired(stored, 2, 1 << 62, -1)
+
+
+@given(st.one_of(st.none(), st.integers(0, 50)), st.integers(-1, 50))
+def test_the_moment_is_the_first_at_which_it_is_expired(ttl, limit_ms):
+    stored = batch(ttl)
+    moment = expires_at(stored, 0, limit_ms)
+    if moment < 0:
+        assert not is_expired(stored, 0, 1 << 62, limit_ms)
+    else:
+        assert [is_expired(stored, 0, now_ms, limit_ms) for now_ms in (moment - 1, moment)] == [False, True]
 
 
 def test_flags_of_others_mean_nothing():

@@ -12,3 +12,8 @@ def test_a_queue_that_nobody_speaks_of_has_no_limits():
 def test_of_numbers_the_least_holds_whoever_says_it():
     assert resolve_terms({"message-ttl": 500, "expires": 9}, {"message-ttl": 0}) == QueueTerms(0, 9)
     assert resolve_terms({"message-ttl": 500}, {"message-ttl": 700, "expires": 1_000}) == QueueTerms(500, 1_000)
+
+
+def test_of_texts_the_first_holds():
+    told = {"dead-letter-exchange": "", "message-ttl": 5}, {"dead-letter-exchange": "x", "dead-letter-routing-key": "k"}
+    assert resolve_terms(*told) == QueueTerms(5, NO_LIMIT, "", "k")

@@ -1,0 +1,176 @@
+"""What a dead letter says of how it died: the header `x-death` and its companions, as RabbitMQ writes them.
+
+Blocks were checked before. Source: docs/protocols/amqp.md, "Dead letters".
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from core import octets
+from gateway.amqp.field_table import skip_value
+
+DEATH = b"x-death"
+COPIES = b"CC"
+FIRST = (b"x-first-death-exchange", b"x-first-death-queue", b"x-first-death-reason")
+LAST = (b"x-last-death-exchange", b"x-last-death-queue", b"x-last-death-reason")
+REJECTED = b"rejected"
+EXPIRED = b"expired"
+_HEADERS, _EXPIRATION = 2, 7
+_ARRAY, _TABLE, _LONG_TEXT, _LONG = b"A", b"F", b"S", b"l"
+_BITS = 14
+_SIZES = {3: 1, 4: 1, 9: 8}  # of the properties that are no text and no table, by their number
+
+Entries = list[tuple[bytes, bytes]]
+"""The entries of a table: name, and value with its type."""
+
+
+class Death(NamedTuple):
+    """One message that leaves a queue for its dead letters.
+
+    Args:
+        reason: `REJECTED` or `EXPIRED`.
+        queue: Where it was.
+        exchange: What it was published to there ...
+        key: ... by this routing key.
+        at_s: When, in seconds.
+        keeps_copies: Whether it goes on by its own routing keys, those of the header `CC` among them.
+    """
+
+    reason: bytes
+    queue: bytes
+    exchange: bytes
+    key: bytes
+    at_s: int
+    keeps_copies: bool
+
+
+class Buried(NamedTuple):
+    """A dead letter: its block, the routing keys it had, and of each death, the latest first, reason and queue."""
+
+    block: bytes
+    keys: list[bytes]
+    deaths: list[tuple[bytes, bytes]]
+
+
+def bury(block: bytes, death: Death) -> Buried:
+    """Return what a message with this property block is as a dead letter; it has no `expiration` any more."""
+    parts = _split(block)
+    headers = _entries(parts.get(_HEADERS, b"")[4:])
+    found = dict(reversed(headers))  # of equal names the first counts
+    keys = [death.key, *_texts(found.get(COPIES, b""))]
+    before = [_entries(item[5:]) for item in _items(found.get(DEATH, b"")) if item[:1] == _TABLE]
+    deaths = _count(before, death, keys, parts.pop(_EXPIRATION, b"")[1:])
+    left_out = {DEATH, *LAST} if death.keeps_copies else {DEATH, *LAST, COPIES}
+    headers = [entry for entry in headers if entry[0] not in left_out]
+    headers.append((DEATH, _sized(_ARRAY, b"".join([_sized(_TABLE, _join(one)) for one in deaths]))))
+    said = (death.exchange, death.queue, death.reason)
+    if not any(name in found for name in FIRST):
+        headers += [(name, _sized(_LONG_TEXT, text)) for name, text in zip(FIRST, said, strict=True)]
+    headers += [(name, _sized(_LONG_TEXT, text)) for name, text in zip(LAST, said, strict=True)]
+    table = _join(headers)
+    parts[_HEADERS] = len(table).to_bytes(4, "big") + table
+    flags = sum(0x8000 >> number for number in parts)
+    whole = flags.to_bytes(2, "big") + b"".join([parts[number] for number in sorted(parts)])
+    return Buried(whole, keys, [_of(one) for one in deaths])
+
+
+def is_cycle(queue: bytes, deaths: list[tuple[bytes, bytes]]) -> bool:
+    """Return whether a message comes to a queue again, not rejected since it died there: it would go round for ever.
+
+    Args:
+        queue: Where it would go.
+        deaths: Reason and queue of each of its deaths, the latest first.
+    """
+    for reason, died_in in deaths:
+        if reason == REJECTED:
+            return False
+        if died_in == queue:
+            return True
+    return False
+
+
+def _count(before: list[Entries], death: Death, keys: list[bytes], expiration: bytes) -> list[Entries]:
+    """Return the deaths with this one first: it is counted where the message died so before, in the same queue."""
+    rest: list[Entries] = []
+    same: Entries | None = None
+    for one in before:
+        if same is None and _of(one) == (death.reason, death.queue):
+            same = one
+        else:
+            rest.append(one)
+    if same is not None:
+        return [[(name, _more(value)) if name == b"count" else (name, value) for name, value in same], *rest]
+    said = [
+        (b"count", _LONG + (1).to_bytes(8, "big")),
+        (b"reason", _sized(_LONG_TEXT, death.reason)),
+        (b"queue", _sized(_LONG_TEXT, death.queue)),
+        (b"time", b"T" + death.at_s.to_bytes(8, "big")),
+        (b"exchange", _sized(_LONG_TEXT, death.exchange)),
+        (b"routing-keys", _sized(_ARRAY, b"".join([_sized(_LONG_TEXT, key) for key in keys]))),
+    ]
+    if expiration:
+        said.append((b"original-expiration", _sized(_LONG_TEXT, expiration)))
+    return [said, *rest]
+
+
+def _of(death: Entries) -> tuple[bytes, bytes]:
+    said = dict(death)
+    return said.get(b"reason", b"")[5:], said.get(b"queue", b"")[5:]
+
+
+def _more(count: bytes) -> bytes:
+    """Return a count and one more, 1 where it is none."""
+    number = int.from_bytes(count[1:], "big") if count[:1] in {_LONG, b"L"} else 0
+    return _LONG + min(number + 1, (1 << 63) - 1).to_bytes(8, "big")
+
+
+def _split(block: bytes) -> dict[int, bytes]:
+    """Return the properties of a block by their numbers, as they stand there."""
+    flags = octets.read_u16(block, 0)
+    parts: dict[int, bytes] = {}
+    pos = 2
+    for number in range(_BITS):
+        if flags & (0x8000 >> number):
+            size = _SIZES.get(number, -1)
+            if number == _HEADERS:
+                size = 4 + octets.read_u32(block, pos)
+            elif size < 0:
+                size = 1 + block[pos]
+            parts[number] = block[pos : pos + size]
+            pos += size
+    return parts
+
+
+def _entries(table: bytes) -> Entries:
+    found: Entries = []
+    pos = 0
+    while pos < len(table):
+        value = pos + 1 + table[pos]
+        after = skip_value(table, value)
+        found.append((table[pos + 1 : value], table[value:after]))
+        pos = after
+    return found
+
+
+def _items(array: bytes) -> list[bytes]:
+    """Return the values of an array, each with its type; none where it is no array."""
+    found: list[bytes] = []
+    pos = 5 if array[:1] == _ARRAY else len(array)
+    while pos < len(array):
+        after = skip_value(array, pos)
+        found.append(array[pos:after])
+        pos = after
+    return found
+
+
+def _texts(array: bytes) -> list[bytes]:
+    return [item[5:] for item in _items(array) if item[:1] == _LONG_TEXT]
+
+
+def _join(entries: Entries) -> bytes:
+    return b"".join([bytes((len(name),)) + name + value for name, value in entries])
+
+
+def _sized(kind: bytes, value: bytes) -> bytes:
+    return kind + len(value).to_bytes(4, "big") + value
