@@ -11,7 +11,7 @@ PURE := build/pure
 COPY_SOURCES = git ls-files -co --exclude-standard | while read -r file; do [ -f "$$file" ] && echo "$$file"; done \
 		| tar -cf - -T - | tar -xf - -C
 
-.PHONY: help run test test-pure check torture demo bench bench-peers bench-scale wheels test-wheel clean lock setup setup-test setup-check
+.PHONY: help run test test-pure check torture fuzz demo bench bench-peers bench-scale wheels test-wheel clean lock setup setup-test setup-check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ check: setup-check ## format, lint, types, layers, spelling, and the rules about
 torture: setup-test ## histories of a store and of shared queues, with kills and power cuts, beside CI: hours if you like (ROUNDS= FIRST=)
 	@TORTURE_ROUNDS=$(or $(ROUNDS),1000) TORTURE_POP_HISTORIES=$$((100 * $(or $(ROUNDS),1000))) TORTURE_FIRST=$(or $(FIRST),$(shell date +%s)) \
 		$(PY) -m pytest -q tests/model/test_pop.py tests/model/test_power_cut.py $(ARGS)
+
+fuzz: setup-test ## any bytes at the MQTT decoder, beside CI; by atheris where it is installed (CASES= SEED=)
+	@$(PY) -m tests.fault.fuzz_mqtt --cases $(or $(CASES),10000000) --seed $(or $(SEED),$(shell date +%s))
 
 demo: setup-test ## 200 devices, AMQP and SDK consumers for 30 s, counted end to end, then the Spark report
 	@$(PY) -m gateway.demo $(ARGS)
