@@ -52,6 +52,8 @@ TAKES_EFFECT = {
     "mqtt.bytes_rate": NEW_CONNECTIONS,
     "mqtt.connects_rate": AT_ONCE,
     "mqtt.queued_count_max": AT_ONCE,
+    "mqtt.retained_count_max": AT_ONCE,
+    "mqtt.retained_body_bytes_max": AT_ONCE,
     "mqtt.rewrite": AT_ONCE,
     "mqtt.auto_subscribe": NEW_CONNECTIONS,
     "amqp.listen": NEXT_START,

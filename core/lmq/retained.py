@@ -12,8 +12,49 @@ from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, StoredBatch
 # there, with these levels. A branch: several do; its own topic, if there is one, is the entry `_HERE`.
 Branch = dict[bytes | None, "Branch | bytes | None"]
 _HERE = None
+WIDE_MIN = 4_096  # entries of a branch from which on it is kept in parts, so that a walk need not list it in one go
+PARTS = 256
+LOOKS_MAX = 16  # topics that a walk looks at, and finds that they do not match, before it says so
 _MISSING: Branch = {}
 _END = b"end"  # told apart by identity
+
+
+class WideBranch(dict[bytes | None, "Branch | bytes | None"]):
+    """A branch of very many entries, in parts; a dict only by its methods."""
+
+    __slots__ = ("_count", "parts")
+
+    def __init__(self, entries: Branch) -> None:
+        super().__init__()
+        self._count = 0
+        self.parts: list[Branch] = [{} for _ in range(PARTS)]
+        for name, below in entries.items():
+            self[name] = below
+
+    def _part(self, name: object) -> Branch:
+        return self.parts[hash(name) % PARTS]
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._part(name)
+
+    def __getitem__(self, name: bytes | None) -> Branch | bytes | None:
+        return self._part(name)[name]
+
+    def __setitem__(self, name: bytes | None, below: Branch | bytes | None) -> None:
+        part = self._part(name)
+        self._count += name not in part
+        part[name] = below
+
+    def __delitem__(self, name: bytes | None) -> None:
+        del self._part(name)[name]
+        self._count -= 1
+
+    def find(self, name: bytes | None) -> Branch | bytes | None:
+        """Return what is below an entry, `_MISSING` where there is none."""
+        return self._part(name).get(name, _MISSING)
 
 
 class ValueTable(Protocol):
@@ -51,7 +92,7 @@ class RetainedMessages:
         self._count = 0
         self._topics: dict[int, bytes] = {}  # by version
         for topic, record in table.items():
-            self._count += _plant(self._root, topic)
+            self._plant(topic)
             self._topics[version_of(record)] = topic
 
     def __len__(self) -> int:
@@ -65,7 +106,12 @@ class RetainedMessages:
             topic = self._topics.pop(self.version_of(before), topic)  # the very object that the table has
         self._topics[self.version_of(record)] = topic
         self._table.put(topic, record)
+        self._plant(topic)
+
+    def _plant(self, topic: bytes) -> None:
         self._count += _plant(self._root, topic)
+        if _is_to_widen(self._root):
+            self._root = WideBranch(self._root)
 
     def remove(self, topic: bytes) -> None:
         """Forget the retained message of `topic`; harmless where there is none."""
@@ -107,33 +153,41 @@ class RetainedMessages:
         topic = self._topics.get(version)
         return None if topic is None else self._table.get(topic)
 
-    def match_versions(self, topic_filter: bytes) -> Iterator[int]:
-        """Give the version of each retained message that matches, as `match` does, in no order."""
-        for _, record in self.match(topic_filter):
-            yield self.version_of(record)
+    def walk_versions(self, topic_filter: bytes) -> Iterator[int | None]:
+        """Give the version of each retained message that matches, as `walk` does, in no order."""
+        for found in self.walk(topic_filter):
+            yield None if found is None else self.version_of(found[1])
 
     def match(self, topic_filter: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Give topic and record of each retained message that matches an MQTT filter.
+        """Give topic and record of each retained message that matches an MQTT filter; see `walk`."""
+        return (found for found in self.walk(topic_filter) if found is not None)
+
+    def walk(self, topic_filter: bytes) -> Iterator[tuple[bytes, bytes] | None]:
+        """Give topic and record of each retained message that matches an MQTT filter, None after each few that do not.
 
         The caller may take its time and change anything meanwhile: it is given what is there when the walk comes by.
         """
-        for topic in self._match_topics(topic_filter.split(b"/")):
-            record = self._table.get(topic)
-            if record is not None:
-                yield topic, record
+        for topic in self._walk_topics(topic_filter.split(b"/")):
+            record = None if topic is None else self._table.get(topic)
+            if topic is None or record is not None:
+                yield None if topic is None or record is None else (topic, record)
 
-    def _match_topics(self, pattern: list[bytes]) -> Iterator[bytes]:
+    def _walk_topics(self, pattern: list[bytes]) -> Iterator[bytes | None]:
+        looks = 0
         waiting: list[tuple[Branch, int, bytes, Iterator[bytes | None]]] = []
         branch, depth, prefix = self._root, 0, b""
         names = _candidates(branch, pattern, depth)
         while True:
+            looks += 1
+            if looks % LOOKS_MAX == 0:
+                yield None
             name = next(names, _END)
             if name is _END:
                 if not waiting:
                     return
                 branch, depth, prefix, names = waiting.pop()
                 continue
-            below = branch.get(name, _MISSING)
+            below = _find(branch, name)
             if name is _HERE:
                 yield prefix[:-1]
             elif below is None:
@@ -159,13 +213,26 @@ def filter_matches(topic_filter: bytes, topic: bytes) -> bool:
 def _candidates(branch: Branch, pattern: list[bytes], depth: int) -> Iterator[bytes | None]:
     """Give the entries of a branch that may match, as they are now."""
     if _is_any(pattern, depth):
-        names = [name for name in branch if depth or name is None or not name.startswith(b"$")]
-        return iter(names)
+        return (name for name in _names(branch) if depth or name is None or not name.startswith(b"$"))
     if depth >= len(pattern):
         return iter((_HERE,) if _HERE in branch else ())
     if pattern[depth] == PLUS:
-        return iter([name for name in branch if name is not None and (depth or not name.startswith(b"$"))])
+        return (name for name in _names(branch) if name is not None and (depth or not name.startswith(b"$")))
     return iter((pattern[depth],) if pattern[depth] in branch else ())
+
+
+def _find(branch: Branch, name: bytes | None) -> Branch | bytes | None:
+    return branch.find(name) if isinstance(branch, WideBranch) else branch.get(name, _MISSING)
+
+
+def _names(branch: Branch) -> Iterator[bytes | None]:
+    """Give the entries of a branch, those of each part as they are when the walk comes to it."""
+    for part in branch.parts if isinstance(branch, WideBranch) else (branch,):
+        yield from list(part)
+
+
+def _is_to_widen(branch: Branch) -> bool:
+    return len(branch) >= WIDE_MIN and not isinstance(branch, WideBranch)
 
 
 def _is_any(pattern: list[bytes], depth: int) -> bool:
@@ -203,6 +270,8 @@ def _plant(branch: Branch, topic: bytes) -> bool:
             is_new = _HERE not in below
             below[_HERE] = None
             return is_new
+        if _is_to_widen(below):
+            branch[name] = below = WideBranch(below)
         branch = below
         name, separator, rest = tail.partition(b"/")
 

@@ -11,7 +11,7 @@ from core.broker import Broker
 from core.lmq.retained import RetainedMessages, filter_matches
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
-from gateway.mqtt.catch_up import CatchUp
+from gateway.mqtt.catch_up import RUN_MAX, Ahead, CatchUp
 from gateway.mqtt.inflight import InflightWindow
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, READ_BYTES_MAX
 from gateway.mqtt.session import GONE, NO_SLOT, RETAINED_SOURCE, Session, Subscription
@@ -19,6 +19,7 @@ from gateway.mqtt.topics import plain_filter
 
 NOTHING_ASKED = -1
 NOT_PARKED = -1
+_END = object()
 GATHERED_MAX = 8  # matches that a walk looks at where it would give a message, which costs as much
 
 
@@ -33,7 +34,7 @@ class RetainedWalk:
 
     __slots__ = ("_matches", "catch_up", "is_over", "qos", "subscription")
 
-    def __init__(self, matches: Iterator[tuple[bytes, bytes]], qos: int, subscription: Subscription) -> None:
+    def __init__(self, matches: Iterator[tuple[bytes, bytes] | None], qos: int, subscription: Subscription) -> None:
         self.qos = qos
         self.subscription = subscription
         self.catch_up: CatchUp | None = None
@@ -42,9 +43,9 @@ class RetainedWalk:
 
     def take(self) -> bytes | None:
         """Return the next record; None where none is at hand, now or, `is_over`, at all."""
-        found = next(self._matches, None) if self.subscription.state != GONE else None
-        self.is_over = found is None
-        return None if found is None else found[1]
+        found = next(self._matches, _END) if self.subscription.state != GONE else _END
+        self.is_over = found is _END
+        return found[1] if isinstance(found, tuple) else None
 
 
 class CatchUpWalk:
@@ -57,11 +58,11 @@ class CatchUpWalk:
         catch_up: What the subscription is owed; a restart of it ends the walk.
     """
 
-    __slots__ = ("_find", "_found", "_round", "_versions", "catch_up", "is_over", "qos", "subscription")
+    __slots__ = ("_find", "_found", "_round", "_runs", "_versions", "catch_up", "is_over", "qos", "subscription")
 
     def __init__(
         self,
-        versions: Iterator[int],
+        versions: Iterator[int | None],
         find: Callable[[int], bytes | None],
         subscription: Subscription,
         catch_up: CatchUp,
@@ -74,6 +75,7 @@ class CatchUpWalk:
         self._find = find
         self._round = catch_up.round
         self._found = array("q")
+        self._runs: list[array[int]] = []
 
     def take(self) -> bytes | None:
         """Return the next record; None where none is at hand, now or, `is_over`, at all."""
@@ -91,11 +93,20 @@ class CatchUpWalk:
     def _gather(self) -> None:
         for _ in range(GATHERED_MAX):
             version = next(self._versions, -1)
+            if version is None:
+                break
             if version < 0:
-                self.catch_up.ahead = array("q", sorted(self._found, reverse=True))
+                self._end_run()
+                self.catch_up.ahead = Ahead(self._runs)
                 break
             if self.catch_up.cursor <= version < self.catch_up.until:
                 self._found.append(version)
+                if len(self._found) == RUN_MAX:
+                    self._end_run()
+
+    def _end_run(self) -> None:
+        self._runs.append(array("q", sorted(self._found)))
+        self._found = array("q")
 
 
 def make_walk(retained: RetainedMessages, subscription: Subscription, qos: int) -> RetainedWalk | CatchUpWalk | None:
@@ -103,9 +114,9 @@ def make_walk(retained: RetainedMessages, subscription: Subscription, qos: int) 
     catch_up = subscription.session.find_catch_up(subscription.topic_filter)
     topic_filter = plain_filter(subscription.topic_filter)
     if catch_up is not None:
-        return CatchUpWalk(retained.match_versions(topic_filter), retained.find, subscription, catch_up)
+        return CatchUpWalk(retained.walk_versions(topic_filter), retained.find, subscription, catch_up)
     if subscription.floor_slot == NO_SLOT and len(retained):
-        return RetainedWalk(retained.match(topic_filter), qos, subscription)
+        return RetainedWalk(retained.walk(topic_filter), qos, subscription)
     return None
 
 

@@ -16,15 +16,18 @@ Source: docs/storage-format.md, "Journal of retained messages".
 
 from __future__ import annotations
 
+import heapq
 import struct
 from array import array
 from collections import deque
+from collections.abc import Sequence
 from typing import Protocol
 
 from core.errors import DataFolderUnusableError
 from core.record_journal import RecordJournal
 from gateway.mqtt.kept_records import KeptRecords
 
+RUN_MAX = 4_096  # versions that are sorted in one go: half a millisecond
 COMPACT_BYTES_MIN = 1 << 20  # some 50,000 messages sent
 
 _RECORD = struct.Struct(">IIQ")  # kind, slot, value
@@ -47,6 +50,28 @@ class UntilPlaces(Protocol):
         """Set the number of a slot so that damage brings none before it back."""
 
 
+class Ahead:
+    """Versions in ascending order, of runs that were sorted one by one: they are merged as they are asked for.
+
+    To sort a million at once would hold up everybody else for half a second.
+    """
+
+    __slots__ = ("_merged", "_next")
+
+    def __init__(self, runs: Sequence[array[int]]) -> None:
+        self._merged = heapq.merge(*runs)
+        self._next = next(self._merged, -1)
+
+    def __bool__(self) -> bool:
+        """Return whether there are any left."""
+        return self._next >= 0
+
+    def pop(self) -> int:
+        """Take the lowest; there is one."""
+        version, self._next = self._next, next(self._merged, -1)
+        return version
+
+
 class CatchUp:
     """What one durable subscription is owed: what is in flight, and what was stored in [`cursor`, `until`).
 
@@ -63,7 +88,7 @@ class CatchUp:
         self.until = until
         self.cursor = 0
         self.in_flight: deque[int] = deque()
-        self.ahead: array[int] | None = None
+        self.ahead: Ahead | None = None
         self.round = 0
         self.is_noted = False  # the journal has records of it
         self.is_ended = False

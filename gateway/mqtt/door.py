@@ -94,7 +94,7 @@ class MqttDoor(MqttServices, Door):
         self.subscribing.count_max = settings.mqtt.subscription_count_max
         self.subscribing.sharing.strategy = settings.mqtt.shared_strategy
         self.attachments.expiry_max_s = settings.mqtt.session_expiry_s or NEVER
-        self.set_rewriting(settings.mqtt)
+        self.set_publishing(settings.mqtt)
         self.sys_tree.set_interval(settings.mqtt.sys_interval_s)
 
     def listens(self) -> list[Listen]:

@@ -23,6 +23,8 @@ cdef int _PUBCOMP_FIRST
 @cython.final
 cdef class Publishing:
     cdef public object rewriting
+    cdef public long long retained_count_max
+    cdef public long long retained_body_bytes_max
     cdef Broker _broker
     cdef object _exact
     cdef DoorMetrics _metrics
@@ -39,6 +41,12 @@ cdef class Publishing:
 
     @cython.locals(columns=RunColumns, batch=PublishBatch, taken=set, i=Py_ssize_t)
     cpdef bytes refuse_run(self, PublishRun run, Session session)
+
+    @cython.locals(
+        batch=PublishBatch, fresh=set, nowhere=Py_ssize_t, i=Py_ssize_t, length=Py_ssize_t, topic=bytes, is_new=bint,
+        is_over=bint,
+    )
+    cdef _refuse_retained(self, RunColumns columns, Session session)
 
     @cython.locals(taken=set, released=list, i=Py_ssize_t, packet_id=int)
     cpdef bytes release_run(self, RunColumns columns, Session session)

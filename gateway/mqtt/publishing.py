@@ -44,6 +44,8 @@ class Publishing:
 
     def __init__(self, broker: Broker, exact: ExactJournal, metrics: DoorMetrics) -> None:
         self.rewriting = Rewriting((), broker.caches)
+        self.retained_count_max = 0  # topics that may have a retained message, 0 for any number
+        self.retained_body_bytes_max = 0  # 0 for any
         self._broker = broker
         self._exact = exact
         self._metrics = metrics
@@ -85,6 +87,8 @@ class Publishing:
             columns.codes[i] = 0
         if run.denied and session.level == _LEVEL_5:
             _note_codes(columns)
+        if batch.retained_count and (self.retained_count_max or self.retained_body_bytes_max):
+            self._refuse_retained(columns, session)
         if columns.exact_count:
             self._publish_exact(batch, session, now_ms)
         else:
@@ -110,6 +114,29 @@ class Publishing:
             columns.codes[i] = 0 if taken is not None and batch.tag[i] in taken else _QUOTA_EXCEEDED
         self._metrics.refuse("quota_exceeded", batch.count)
         return encode_acks(columns, batch.count)
+
+    def _refuse_retained(self, columns: RunColumns, session: Session) -> None:
+        """Take out the retained messages that would be too many or too long; their senders are told."""
+        batch = columns.batch
+        retained = self._broker.retained
+        fresh: set[bytes] = set()
+        nowhere = len(batch.routes)
+        for i in range(batch.count):
+            length = batch.body_end[i] - batch.body_start[i]
+            if not batch.flag[i] & FLAG_RETAIN or not length or batch.routes[batch.route_index[i]] is None:
+                continue
+            topic = batch.topics[batch.route_index[i]]
+            is_new = topic not in fresh and retained.get(topic) is None
+            is_over = 0 < self.retained_count_max <= len(retained) + len(fresh) and is_new
+            if is_over or 0 < self.retained_body_bytes_max < length:
+                if len(batch.routes) == nowhere:
+                    batch.routes.append(None)
+                    batch.topics.append(b"")
+                batch.route_index[i] = nowhere
+                columns.codes[i] = _QUOTA_EXCEEDED if session.level == _LEVEL_5 else 0
+                self._metrics.refuse("retained_quota_exceeded")
+            elif is_new:
+                fresh.add(topic)
 
     def release_run(self, columns: RunColumns, session: Session) -> bytes:
         """Take a run of PUBREL: their packet identifiers are free again; return the PUBCOMPs."""

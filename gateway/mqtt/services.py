@@ -69,12 +69,14 @@ class MqttServices:
         self.strangers: set[OpenConnection] = set()  # not let in yet
         self.settings = settings
         self._connects: Rate | None = None
-        self.set_rewriting(settings)
+        self.set_publishing(settings)
         broker.hold(self.sessions.held_positions)
         broker.hold(self.subscribing.sharing.held_positions)
 
-    def set_rewriting(self, settings: MqttSettings) -> None:
-        """Go by the rules of these settings."""
+    def set_publishing(self, settings: MqttSettings) -> None:
+        """Go by the rules of these settings for what is published."""
+        self.publishing.retained_count_max = settings.retained_count_max
+        self.publishing.retained_body_bytes_max = settings.retained_body_bytes_max
         self.publishing.rewriting = self.subscribing.rewriting = Rewriting(settings.rewrite, self.broker.caches)
 
     def may_connect(self, now_ms: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from core.lmq.retained import RetainedMessages, filter_matches
+from core.lmq.retained import LOOKS_MAX, RetainedMessages, WideBranch, filter_matches
 from tests.support.stores import MemoryTable
 
 levels = st.sampled_from([b"a", b"b", b"", b"$x", b"c"])
@@ -63,7 +63,8 @@ def test_filters_find_what_a_naive_matcher_does_also_after_reopening(actions, as
         found = list(retained.match(topic_filter))
         assert len(found) == len(dict(found))
         assert dict(found) == {topic: model[topic] for topic in model if naive_match(topic_filter, topic)}
-        assert sorted(retained.match_versions(topic_filter)) == sorted(version_of(record) for _, record in found)
+        versions = [at for at in retained.walk_versions(topic_filter) if at is not None]
+        assert sorted(versions) == sorted(version_of(record) for _, record in found)
     for offset, (topic, record) in enumerate(written):
         assert retained.find(offset) == (record if model.get(topic) == record else None)
     for topic in list(model):
@@ -106,6 +107,33 @@ def test_topics_are_matched_by_level_and_not_by_text():
     assert sorted(topic for topic, _ in retained.match(b"a/+")) == [b"a/", b"a/b"]
     assert sorted(topic for topic, _ in retained.match(b"+/a")) == [b"/a"]
     assert [topic for topic, _ in retained.match(b"a")] == [b"a"]
+
+
+def test_wide_branches_are_branches(monkeypatch):
+    monkeypatch.setattr("core.lmq.retained.WIDE_MIN", 4)
+    retained = RetainedMessages(MemoryTable(), version_of)
+    names = [b"%d" % i for i in range(20)] + [b"a/%d/x" % i for i in range(20)] + [b"a", b"$x/1", b"a/3"]
+    for name in names:
+        retained.set(name, name)
+    assert isinstance(retained._root, WideBranch)
+    assert isinstance(retained._root[b"a"], WideBranch)
+    for topic_filter in (b"#", b"+", b"a/#", b"a/+/x", b"+/3", b"7", b"a/7/x", b"$x/#"):
+        expected = {name for name in names if naive_match(topic_filter, name)}
+        found = [topic for topic, _ in retained.match(topic_filter)]
+        assert (set(found), len(found)) == (expected, len(expected))
+    walk = retained.match(b"#")
+    next(walk)
+    for name in names:
+        retained.remove(name)
+    assert list(walk) == list(retained.match(b"#")) == []
+    assert len(retained) == len(retained._root) == 0
+
+
+def test_walk_says_so_when_it_finds_nothing_for_a_while():
+    retained = RetainedMessages(MemoryTable(), version_of)
+    for number in range(1_000):
+        retained.set(b"%d/a" % number, b"12345678")
+    assert list(retained.walk(b"+/b")) == [None] * (1_001 // LOOKS_MAX)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from core.store.journal import Journal
 from gateway.mqtt import catch_up as module
-from gateway.mqtt.catch_up import CatchUps
+from gateway.mqtt.catch_up import Ahead, CatchUps
 from tests.support.stores import FullJournal, MemoryJournal, MemoryPlaces
 
 UNTIL = 1_000_000
@@ -114,7 +114,7 @@ def test_full_disk_holds_messages_back_and_what_was_acknowledged_is_written_late
     send(catch_ups, one, 100, 200)
     send(catch_ups, two, 100)
     disk.journal.is_full = True
-    one.ahead = array("q", [400])
+    one.ahead = Ahead([array("q", [400])])
     assert not catch_ups.note_sent(one, 300, is_in_flight=True)
     assert (list(one.in_flight), one.cursor, one.ahead) == ([100, 200], 201, None)
     catch_ups.note_done(one, 1)
@@ -210,3 +210,12 @@ def test_torn_end_of_the_file_leaves_an_older_state(tmp_path, lost):
     _, taken = disk.open()
     assert list(taken[0].in_flight) == [100, 200, 300][: 3 - -(-lost // 21)]
     disk.journal.close()
+
+
+@given(st.lists(st.lists(st.integers(0, 99), max_size=9), max_size=5))
+def test_offsets_of_all_runs_come_in_order(runs):
+    ahead = Ahead([array("q", sorted(run)) for run in runs])
+    got = []
+    while ahead:
+        got.append(ahead.pop())
+    assert got == sorted(offset for run in runs for offset in run)

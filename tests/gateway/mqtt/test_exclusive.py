@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support import mqtt
-from tests.support.mqtt import publish, suback_5, subscribe, subscribe_5, unsubscribe
+from tests.support.mqtt import publish, subscribe, subscribe_5, unsubscribe
 from tests.support.mqtt_5 import enter
 
 FILTER = b"$exclusive/t/+"
@@ -16,7 +16,7 @@ def codes(peer):
 
 def test_second_subscriber_is_told_that_there_is_one(world):
     holder = world.client(b"a", (FILTER, 1))
-    assert enter(world, b"b").send(subscribe_5(1, (FILTER, 1))).take() == [suback_5(1, ReasonCode.QUOTA_EXCEEDED)]
+    assert codes(enter(world, b"b").send(subscribe_5(1, (FILTER, 1)))) == [ReasonCode.QUOTA_EXCEEDED]
     assert codes(world.connect(b"c").send(subscribe(1, (FILTER, 1)))) == [0x80]
     other = world.client(b"d", (b"t/+", 0), (b"$exclusive/u", 0))
     world.client(b"p").send(publish(b"t/1", b"x"))
@@ -55,4 +55,5 @@ def test_retained_messages_are_those_of_the_filter(world):
 
 def test_filters_that_are_none_are_refused(world):
     peer = enter(world, b"a").send(subscribe_5(1, (b"$exclusive/", 0), (b"$exclusive/$share/g/t", 0)))
-    assert peer.take() == [suback_5(1, ReasonCode.TOPIC_FILTER_INVALID, ReasonCode.TOPIC_FILTER_INVALID)]
+    (data,) = peer.take()
+    assert data.endswith(bytes([ReasonCode.TOPIC_FILTER_INVALID] * 2))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from core.errors import DiskFullError
+from gateway.settings import GatewaySettings, MqttSettings
 from tests.support import mqtt
-from tests.support.mqtt import Delivery, connack, puback, publish, suback, subscribe, unsuback, unsubscribe
+from tests.support.mqtt import Delivery, connack, puback, publish, publish_5, suback, subscribe, unsuback, unsubscribe
+from tests.support.mqtt_5 import enter
 from tests.support.mqtt_door import NOW_MS
 
 
@@ -236,3 +238,24 @@ def test_full_disk_holds_retained_messages_of_a_durable_session_back_until_it_co
 
 def refuse(*_args):
     raise DiskFullError("no room")
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_too_many_and_too_long_retained_messages_are_refused(make_world, qos):
+    world = make_world(retained_count_max=2, retained_body_bytes_max=5)
+    subscriber = world.client(b"s", (b"#", 0))
+    wanted = [(b"a", b"1"), (b"b", b"2"), (b"c", b"3"), (b"a", b"4"), (b"b", b"too long"), (b"b", b"")]
+    peer = enter(world, b"p")
+    peer.send(*[publish_5(*one, qos=qos, packet_id=i + 1, retain=True) for i, one in enumerate(wanted)])
+    world.turn()
+    codes = [data[4] if len(data) > 4 else 0 for data in peer.take()]
+    assert codes == ([0, 0, 0x97, 0, 0x97, 0] if qos else [])
+    peer.send(publish_5(b"d", b"5", retain=True))  # where one was cleared
+    assert subscriber.bodies() == [b"1", b"2", b"4", b"", b"5"]
+    assert sorted(world.connect(b"l").send(subscribe(1, (b"#", 0))).bodies()) == [b"4", b"5"]
+    old = world.client(b"o").send(publish(b"e", b"6", qos=1, packet_id=1, retain=True))
+    assert old.take() == [puback(1)]
+    assert world.counts.refused == {"retained_quota_exceeded": 3}
+    world.door.reload(GatewaySettings(mqtt=MqttSettings()))
+    old.send(publish(b"e", b"6 and more", retain=True))
+    assert subscriber.bodies() == [b"6 and more"]

@@ -9,7 +9,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.replay import Start, parse_start
 from tests.support import mqtt
 from tests.support.logins import quick_hash
-from tests.support.mqtt import puback, pubcomp, publish, pubrec, suback_5, subscribe, subscribe_5, unsubscribe
+from tests.support.mqtt import puback, pubcomp, publish, pubrec, subscribe, subscribe_5, unsubscribe
 from tests.support.mqtt_5 import P, enter, got
 from tests.support.mqtt_door import World
 
@@ -143,7 +143,8 @@ def test_starts_and_filters_that_are_none_are_refused(world):
     bad = [b"$replay/yesterday/t", b"$replay/0", b"$replay//t", b"$replay/-/t", b"$replay/2026-02-30T00:00:00Z/t"]
     bad += [b"$replay/2026-02-03T00:00:00/t", b"$replay/0/$share/g/t", b"$share/g/$replay/0/t"]
     peer = enter(world, b"a").send(subscribe_5(1, *[(each, 1) for each in bad]))
-    assert peer.take() == [suback_5(1, *[ReasonCode.TOPIC_FILTER_INVALID] * len(bad))]
+    (data,) = peer.take()
+    assert data.endswith(bytes([ReasonCode.TOPIC_FILTER_INVALID] * len(bad)))
     assert world.connect(b"c").send(subscribe(1, (bad[0], 1))).take()[-1] == mqtt.suback(1, 0x80)
     peer.send(subscribe_5(2, (b"$replay/0/t+", 1)))
     assert peer.is_closed
