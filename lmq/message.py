@@ -20,6 +20,10 @@ NO_USERS = frozenset(
         "POP_CK",
         "1ST_POP_TIME",
         "TRAN_MSG",
+        "TIMER_DELAY_SEC",
+        "TIMER_DELAY_MS",
+        "TIMER_DELIVER_MS",
+        "TIMER_OUT_MS",
         "PGROUP",
         "MIN_OFFSET",
         "MAX_OFFSET",
@@ -135,6 +139,7 @@ class SendResult:
     queue_id: int
     queue_offset: int
     is_flushed: bool = True  # False: stored, but the broker does not vouch for the disk or its replica yet
+    recall_handle: str = ""  # what `Producer.recall` takes, of a message that waits for its moment
 
 
 @dataclass(slots=True, frozen=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
+import math
 import os
 import random
 import secrets
@@ -11,6 +13,7 @@ import ssl
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from lmq.client import Client
 from lmq.errors import (
@@ -48,6 +51,8 @@ class OutMessage:
     queue_id: int | None = None
     dispatch: Sequence[str] = ()
     flag: int = 0
+    deliver_at: datetime | None = None
+    delay: timedelta | float | None = None
 
 
 _Started = tuple[Client, asyncio.Future[Command]] | SdkError | None
@@ -116,6 +121,8 @@ class Producer(Member):
         queue_id: int | None = None,
         dispatch: Sequence[str] = (),
         flag: int = 0,
+        deliver_at: datetime | None = None,
+        delay: timedelta | float | None = None,
     ) -> SendResult:
         """Send one message and return where it was stored.
 
@@ -128,13 +135,34 @@ class Producer(Member):
             queue_id: The topic's queue; the producer goes round all of them if it is not given.
             dispatch: Light queues that the message is put into as well.
             flag: A number of the sender's own.
+            deliver_at: When readers are to get it, by the broker's clock; one without a time zone is local time.
+            delay: How long after it was stored, or so many seconds, in place of `deliver_at`.
 
         Raises:
+            ValueError: A property cannot be carried, or both `deliver_at` and `delay` are given.
             MessageRefusedError, NoPermissionError, NotFoundError, BusyError: The broker refused.
             SdkError: It could not be asked, or did not answer.
         """
-        message = OutMessage(topic, body, tags, keys, properties or {}, queue_id, dispatch, flag)
+        message = OutMessage(topic, body, tags, keys, properties or {}, queue_id, dispatch, flag, deliver_at, delay)
         return await self._send(message, self._properties_of(message))
+
+    async def recall(self, topic: str, handle: str) -> str:
+        """Take back a message that waits for its moment; return its key. Its readers never get it.
+
+        Args:
+            topic: The topic that it was sent to.
+            handle: `SendResult.recall_handle` of its send.
+
+        Raises:
+            ResponseError: The broker refused: the moment has passed, say.
+            SdkError: It could not be asked, or did not answer.
+        """
+        route = _broker_of(handle, await self._routes.find(topic))
+        ext = {"producerGroup": self.group, "topic": topic, "recallHandle": handle, "bname": route.broker_name}
+        response = await self._routes.client_of(route).request(Command(RequestCode.RECALL_MESSAGE, ext=ext))
+        if response.code != ResponseCode.SUCCESS:
+            raise response_error(response.code, response.remark)
+        return response.ext.get("msgId", "")
 
     async def publish(
         self, topic: str, body: bytes, *, properties: Mapping[str, str] | None = None, parent_topic: str = PARENT_TOPIC
@@ -255,6 +283,7 @@ class Producer(Member):
             items["KEYS"] = " ".join(message.keys)
         if message.dispatch:
             items["INNER_MULTI_DISPATCH"] = ",".join(message.dispatch)
+        items |= _moment_of(message)
         encoded = {name.encode(): value.encode() for name, value in items.items()}
         for name, value in encoded.items():
             if not name or any(separator in name + value for separator in (b"\x01", b"\x02")):
@@ -273,6 +302,27 @@ class KeyMaker:
         """Return another key."""
         number = next(self._counter)
         return f"{self._start}{(time.time_ns() // 1_000_000) & 0xFFFFFFFF:08X}{number & 0xFFFF:04X}"
+
+
+def _moment_of(message: OutMessage) -> dict[str, str]:
+    """Return the property that says when a message is to come, where it is not at once."""
+    if message.deliver_at is not None and message.delay is not None:
+        raise ValueError("deliver_at and delay exclude each other")
+    if message.deliver_at is not None:
+        return {"TIMER_DELIVER_MS": str(math.ceil(message.deliver_at.timestamp() * 1000))}
+    if message.delay is None:
+        return {}
+    delay_s = message.delay.total_seconds() if isinstance(message.delay, timedelta) else message.delay
+    return {"TIMER_DELAY_MS": str(math.ceil(delay_s * 1000))}
+
+
+def _broker_of(handle: str, routes: list[Route]) -> Route:
+    """Return the broker that a handle names, the first where it names none of them: it says what is wrong."""
+    try:
+        parts = base64.urlsafe_b64decode(handle.encode()).decode().split(" ")
+    except ValueError:
+        parts = []
+    return next((route for route in routes if route.broker_name in parts[2:3]), routes[0])
 
 
 def _spread(pause_s: float) -> float:
@@ -298,4 +348,5 @@ def _result_of(response: Command) -> SendResult:
         queue_id=int(ext.get("queueId", "0")),
         queue_offset=int(ext.get("queueOffset", "0")),
         is_flushed=response.code == ResponseCode.SUCCESS,
+        recall_handle=ext.get("recallHandle", ""),
     )

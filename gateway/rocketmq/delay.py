@@ -43,10 +43,30 @@ _KEPT_BITS = 0x703  # sysFlag: whether and how the body is compressed
 
 def schedule_route(broker: Broker, level: int, topic: bytes, queue_id: int, names: Sequence[bytes]) -> Route:
     """Return the route of messages that wait on `level`, from 1, to go to a topic's queue and to light queues."""
+    prefix = waiting_prefix(topic, queue_id, names)
+    return broker.route_rocketmq(SCHEDULE_TOPIC, min(level, LEVEL_MAX) - 1, (), prefix)
+
+
+def waiting_prefix(topic: bytes, queue_id: int, names: Sequence[bytes]) -> bytes:
+    """Return the properties that the record of a message begins with that waits to go to a topic's queue."""
     prefix = [(REAL_TOPIC, topic), (REAL_QUEUE, b"%d" % queue_id)]
     if names:
         prefix.insert(0, (LATER_DISPATCH, b",".join(names)))
-    return broker.route_rocketmq(SCHEDULE_TOPIC, min(level, LEVEL_MAX) - 1, (), encode_properties(prefix))
+    return encode_properties(prefix)
+
+
+def real_route(broker: Broker, properties: bytes) -> Route | None:
+    """Return where a message goes whose waiting record has these properties, None where they do not say it."""
+    found = decode_properties(properties)
+    topic, queue_id = found.get(REAL_TOPIC, b""), found.get(REAL_QUEUE, b"")
+    later = found.get(LATER_DISPATCH, b"")
+    if not topic or not queue_id.isdigit():
+        LOGGER.warning("a delayed message names no topic, dropping it")
+        return None
+    names = later.split(b",") if later else []
+    if is_light(topic):
+        topic, queue_id, names = broker.parent_topic, b"0", [topic, *names]
+    return broker.route_rocketmq(topic, int(queue_id), names)
 
 
 class Level:
@@ -224,16 +244,9 @@ class DelayService(Reader):
     def _find_route(self, properties: bytes) -> Route | None:
         route = self._routes.get(properties)
         if route is None:
-            found = decode_properties(properties)
-            topic, queue_id = found.get(REAL_TOPIC, b""), found.get(REAL_QUEUE, b"")
-            later = found.get(LATER_DISPATCH, b"")
-            if not topic or not queue_id.isdigit():
-                LOGGER.warning("a delayed message names no topic, dropping it")
+            route = real_route(self._broker, properties)
+            if route is None:
                 return None
-            names = later.split(b",") if later else []
-            if is_light(topic):
-                topic, queue_id, names = self._broker.parent_topic, b"0", [topic, *names]
-            route = self._broker.route_rocketmq(topic, int(queue_id), names)
             if len(self._routes) >= ROUTES_MAX:
                 self._routes.clear()
             self._routes[properties] = route

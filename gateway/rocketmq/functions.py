@@ -21,6 +21,9 @@ class Peer(Asker, AdminPeer, LaterAnswered, Protocol):
     transport: Transport
     client: Client
 
+    def may_publish(self, topic: bytes) -> bool:
+        """Whether this client may send to the topic."""
+
 
 Function = Callable[[RocketmqServices, Peer, Command, int], Command | None]
 """Answers a request, or sees to it that it is answered later and returns None."""
@@ -44,6 +47,9 @@ FUNCTIONS: dict[int, Function] = {
     RequestCode.GET_EARLIEST_MSG_STORETIME: lambda door, _peer, request, _: door.offsets.earliest_store_time(request),
     RequestCode.CONSUMER_SEND_MSG_BACK: lambda door, peer, request, now_ms: door.backs.send_back(request, peer, now_ms),
     RequestCode.VIEW_MESSAGE_BY_ID: lambda door, peer, request, _: door.offsets.view_message(request, peer),
+    RequestCode.RECALL_MESSAGE: lambda door, peer, request, now_ms: door.sends.recall(
+        request, peer.may_publish, peer.write, now_ms
+    ),
     RequestCode.QUERY_MESSAGE: lambda door, peer, request, now_ms: door.queries.query(
         peer, peer.transport.conn_id, request, now_ms
     ),

@@ -9,6 +9,17 @@ from lmq.remoting.response_codes import ResponseCode
 FRAMES_AT_ONCE = 256
 
 
+def add_field(data: bytes, name: str, value: str) -> bytes:
+    """Return the one answer that `data` is with one more field."""
+    frames = Frames(1)
+    cut_frames(data, 0, frames, len(data))
+    start, end = frames.header_start[0], frames.header_end[0]
+    said = decode_header(frames.header_type[0], data[start:end], b"")
+    said.ext[name] = value
+    said.body = data[end : frames.body_end[0]]
+    return encode_command(said)
+
+
 def refuse_answers(data: bytes, code: int, remark: str) -> tuple[int, bytes]:
     """Return how many answers of `data` say success, and all of them with these refused instead."""
     frames = Frames(FRAMES_AT_ONCE)

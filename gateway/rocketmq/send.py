@@ -17,7 +17,7 @@ from gateway.rocketmq.answer_codec import count_stored, encode_send_answers, sum
 from gateway.rocketmq.codec import FIELD_NAMES
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
-from gateway.rocketmq.lost_sends import refuse_answers
+from gateway.rocketmq.lost_sends import add_field, refuse_answers
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_route import REFUSALS, Decision, GroupLocks, Sender, SendRoutes
 from gateway.rocketmq.send_run import (
@@ -25,6 +25,7 @@ from gateway.rocketmq.send_run import (
     RUN_MAX,
     SendRun,
 )
+from gateway.rocketmq.timed import TimedMessages
 from gateway.rocketmq.topic_table import TopicTable
 from lmq.remoting.commands import FLAG_RESPONSE, HEADER_BINARY, Command, answer, encode_command
 from lmq.remoting.errors import RecordError
@@ -44,12 +45,21 @@ class SendService:
     """Stores runs of sends and answers them once they are durable."""
 
     def __init__(
-        self, broker: Broker, topics: TopicTable, groups: GroupTable, locks: GroupLocks, metrics: DoorMetrics
+        self,
+        broker: Broker,
+        topics: TopicTable,
+        groups: GroupTable,
+        locks: GroupLocks,
+        *,
+        timed: TimedMessages,
+        metrics: DoorMetrics,
     ) -> None:
         self._broker = broker
         self._topics = topics
         self._metrics = metrics
         self._routes = SendRoutes(broker, topics, groups, locks)
+        self._timed = timed
+        self._dues: dict[int, int] = {}  # when each message that waits is due, of the run in hand
         self._kept_count = 0  # of the topics that were made, so many are written down for certain
 
     def store(self, sender: Sender, run: SendRun, now_ms: int) -> None:
@@ -108,6 +118,7 @@ class SendService:
         """Fill the batch's routes; return what was decided for each target."""
         batch = run.batch
         routes = self._routes
+        self._dues = self._timed.plan(run, now_ms)
         decisions: list[Decision] = []
         made_count = routes.made_count
         for target in run.targets:
@@ -143,7 +154,7 @@ class SendService:
             end = run.count if error is None else min(batch.appended, run.count)
             self._metrics.messages_in += count_stored(run, first, end)
             self._metrics.bytes_in += sum_stored(run, first, end)
-            answers = encode_send_answers(run, sender.host_hex, first, end)
+            answers = self._encode_answers(sender, run, first, end)
             if error is None:
                 found.append((batch.ticket, answers))
                 break
@@ -154,6 +165,35 @@ class SendService:
                 batch.route_index[i] = len(batch.routes) - 1
             first = last
         return found
+
+    def _encode_answers(self, sender: Sender, run: SendRun, first: int, end: int) -> bytes:
+        """Return the answers to stored sends; those whose messages wait say how to take them back."""
+        dues = self._dues
+        if not dues:
+            return encode_send_answers(run, sender.host_hex, first, end)
+        pieces: list[bytes] = []
+        for i in range(first, end):
+            piece = encode_send_answers(run, sender.host_hex, i, i + 1)
+            if piece and i in dues:
+                key = bytes(run.extra[run.uniq_start[i] : run.uniq_end[i]])
+                topic = run.targets[run.batch.route_index[i]].topic
+                piece = add_field(piece, "recallHandle", self._timed.encode_handle(topic, dues[i], key))
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def recall(
+        self,
+        request: Command,
+        may_publish: Callable[[bytes], bool],
+        write: Callable[[bytes], None],
+        now_ms: int,
+    ) -> None:
+        """Take a message back that waits; answered when that is as safe as the settings say."""
+        if self._broker.room.is_low:
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, LOW_ROOM)
+        response, ticket = self._timed.recall(request, may_publish, self._broker.store_host, now_ms)
+        if not request.is_one_way:
+            self.answer_when_safe(write, encode_command(response), ticket)
 
     def _prepare_for_other_doors(self, run: SendRun, decisions: list[Decision]) -> None:
         """Make messages that go beyond their own topic readable there: bodies inflated, our own flag bits."""

@@ -13,7 +13,7 @@ cdef int _SEND_V2
 cdef int _ONE_WAY
 cdef Py_ssize_t _UNIQ_PREFIX_BYTES
 cdef Py_ssize_t _GROWTH_BYTES
-cdef int _REFUSED_TIMED
+cdef int _TIMED
 cdef int _REFUSED_DELAY
 cdef int _REFUSED_HALF
 cdef int _REFUSED_TEXT

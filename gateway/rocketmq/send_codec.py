@@ -20,7 +20,7 @@ from gateway.rocketmq.send_run import (
     REFUSED_HALF,
     REFUSED_PROPERTIES,
     REFUSED_TEXT,
-    REFUSED_TIMED,
+    TIMED,
     UNIQ_PREFIX_BYTES,
     SendRun,
     SendTarget,
@@ -33,7 +33,7 @@ _SEND_V2 = 310
 _ONE_WAY = 0x2
 _UNIQ_PREFIX_BYTES = UNIQ_PREFIX_BYTES
 _GROWTH_BYTES = 64  # UNIQ_KEY, where we add it
-_REFUSED_TIMED = REFUSED_TIMED
+_TIMED = TIMED
 _REFUSED_DELAY = REFUSED_DELAY
 _REFUSED_HALF = REFUSED_HALF
 _REFUSED_TEXT = REFUSED_TEXT
@@ -247,11 +247,12 @@ def _keep(text: bytes | bytearray | memoryview, pos: int, name_end: int, close: 
         run.space_topic = octets.read_bytes(text, start, close)
     elif kind == _IS_DELAY:
         level = codec.read_integer(text, start, close)
-        run.delay_level = max(0, min(level, _LEVEL_MAX))
+        if level > 0 or run.delay_level != _TIMED:
+            run.delay_level = max(0, min(level, _LEVEL_MAX))
         if level == _NO_INTEGER:
             run.refusal = _REFUSED_DELAY
     elif kind == _IS_TIMER:
-        run.refusal = _REFUSED_TIMED
+        run.delay_level = run.delay_level or _TIMED
     elif kind == _IS_TRAN and close > start and text[start] in {0x74, 0x54}:  # t(rue)
         run.refusal = _REFUSED_HALF
     return kind not in {_DROP, _IS_DISPATCH, _IS_SPACE_TOPIC}

@@ -13,7 +13,7 @@ from core.cache_budget import Cache
 from core.errors import QueueError
 from core.lmq.queue_name import is_light
 from core.message import Route
-from gateway.rocketmq.delay import schedule_route
+from gateway.rocketmq.delay import schedule_route, waiting_prefix
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.send_run import (
@@ -32,7 +32,7 @@ SPACE_TOPIC_BYTES_MAX = 65_535  # MQTT's limit
 GROUP_PREFIXES = (RETRY_PREFIX, DEAD_PREFIX)
 
 REFUSALS = {
-    REFUSED_TIMED: "timed messages (TIMER_DELIVER_MS and the like) are not supported, delay levels are",
+    REFUSED_TIMED: "timer message illegal: its moment is no number, or more than 400 days off",
     REFUSED_HALF: "transactions are not supported",
     REFUSED_TEXT: "the message properties are not UTF-8",
     REFUSED_PROPERTIES: "the message properties exceed the maximum length",
@@ -111,6 +111,7 @@ class SendRoutes:
             target.topic = DEAD_PREFIX + group
             target.queue_id = 0
             target.delay_level = 0
+            target.timer_queue = -1
 
     def _route(self, sender: Sender, target: SendTarget) -> Route:
         if target.refusal:
@@ -119,9 +120,9 @@ class SendRoutes:
             target.space_topic = b""
         elif target.space_topic:
             return self._route_space(sender, target)
-        if target.delay_level:
+        if _is_later(target):
             target.answer_queue = max(target.queue_id, 0)
-        key = (target.topic, target.queue_id, target.dispatch, target.delay_level)
+        key = (target.topic, target.queue_id, target.dispatch, target.delay_level, target.timer_queue)
         route = cast("Route | None", self._routes.get(key))
         if route is None:
             check_topic_name(target.topic)
@@ -136,7 +137,7 @@ class SendRoutes:
     def _route_space(self, sender: Sender, target: SendTarget) -> Route:
         """Return the route of a message that was sent into the topic space that MQTT and AMQP share."""
         topic = target.space_topic
-        if target.delay_level:
+        if _is_later(target):
             raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "a message with LMQ_TOPIC cannot be delayed")
         if target.dispatch:
             raise CommandRefusedError(
@@ -155,10 +156,8 @@ class SendRoutes:
             raise CommandRefusedError(
                 ResponseCode.NO_PERMISSION, "no permission to send to a light queue of the dispatch"
             )
-        level = target.delay_level
-        if is_light(target.topic) and level:
-            target.answer_queue = 0
-            return schedule_route(self._broker, level, target.topic, 0, names)
+        if is_light(target.topic) and _is_later(target):
+            return self._route_later(target, 0, names)
         if is_light(target.topic):
             return self._broker.route_rocketmq(self._broker.parent_topic, 0, [target.topic, *names])
         topic = self._topics.open_for_send(target.topic, target.default_topic, target.default_queues)
@@ -172,10 +171,20 @@ class SendRoutes:
         if queue_id < 0:
             self._next_queue += 1
             queue_id = self._next_queue % topic.write_queues
-        if level:
-            target.answer_queue = queue_id
-            return schedule_route(self._broker, level, target.topic, queue_id, names)
+        if _is_later(target):
+            return self._route_later(target, queue_id, names)
         return self._broker.route_rocketmq(target.topic, queue_id, names)
+
+    def _route_later(self, target: SendTarget, queue_id: int, names: list[bytes]) -> Route:
+        """Return the route to where a message waits that is to go to a queue of the target's topic."""
+        target.answer_queue = queue_id
+        if target.timer_queue >= 0:
+            return self._broker.timer.route(target.timer_queue, waiting_prefix(target.topic, queue_id, names))
+        return schedule_route(self._broker, target.delay_level, target.topic, queue_id, names)
+
+
+def _is_later(target: SendTarget) -> bool:
+    return target.delay_level > 0 or target.timer_queue >= 0
 
 
 def parse_dispatch(text: bytes) -> list[bytes]:

@@ -13,6 +13,7 @@ cdef class SendTarget:
     cdef public int default_queues
     cdef public int refusal
     cdef public int delay_level
+    cdef public int timer_queue
     cdef public int reconsumes
     cdef public int reconsumes_max
     cdef public int answer_queue

@@ -13,7 +13,8 @@ ORIGIN_BYTES_MAX = 1024
 UNIQ_PREFIX_BYTES = 28  # address, process, hash and time of a key that we give, in hexadecimal digits
 BUFFER_BYTES_KEPT = 1 << 22  # what one run of huge headers made is not kept for ever
 
-REFUSED_TIMED = 1  # a message for a moment of its own
+TIMED = 0x100  # in place of a delay level: a moment of the message's own
+REFUSED_TIMED = 1  # a moment that is no number, or too far off
 REFUSED_HALF = 2  # a half message of a transaction
 REFUSED_TEXT = 3  # properties that are not UTF-8
 REFUSED_PROPERTIES = 4  # properties over the limit
@@ -42,6 +43,7 @@ class SendTarget:
         self.default_queues = default_queues
         self.refusal = refusal
         self.delay_level = 0  # 0: at once
+        self.timer_queue = -1  # of the timer's, in which its messages wait
         self.reconsumes = 0  # of a message to a retry topic: how often it was given to its group
         self.reconsumes_max = -1  # how often at most, as its sender says; -1: it does not
         self.answer_queue = -1  # the queue to answer with, where the record lies in another

@@ -22,6 +22,7 @@ from gateway.rocketmq.pull import PullService
 from gateway.rocketmq.send import SendService
 from gateway.rocketmq.send_back import SendBack
 from gateway.rocketmq.send_run import RunPool
+from gateway.rocketmq.timed import TimedMessages
 from gateway.rocketmq.topic_admin import TopicAdmin
 from gateway.rocketmq.topic_route import TopicRoute
 from gateway.rocketmq.topic_table import ROWS as TOPIC_ROWS, TopicTable
@@ -66,7 +67,8 @@ class RocketmqServices:
         self.groups = groups = GroupTable(broker.table("rocketmq_groups"))
         self.clients = ClientTable(lambda name: groups.get(name).notifyConsumerIdsChangedEnable)
         self.routes = TopicRoute(topics, settings.broker_name, settings.cluster_name)
-        self.sends = SendService(broker, topics, groups, self.clients, self.metrics)
+        self.timed = TimedMessages(broker, topics, settings.broker_name)
+        self.sends = SendService(broker, topics, groups, self.clients, timed=self.timed, metrics=self.metrics)
         self.backs = SendBack(broker, topics, groups, self.sends)
         self.delays = DelayService(broker, self.metrics)
         self.queries = MessageQueries(broker, topics)

@@ -14,6 +14,7 @@ from typing import Protocol
 from core.lmq.queue_name import is_light
 from core.reserved import RESERVED_TOPICS
 from core.row_format import UNSAID, RowFormat
+from core.schedule.slots import TIMER_TOPIC
 from gateway.rocketmq.errors import CommandRefusedError
 from lmq.remoting.response_codes import ResponseCode
 
@@ -30,6 +31,7 @@ SCHEDULE_TOPIC = b"SCHEDULE_TOPIC_XXXX"  # what delayed messages wait on
 NOT_SENDABLE = RESERVED_TOPICS.union(
     (
         SCHEDULE_TOPIC,
+        TIMER_TOPIC,
         b"RMQ_SYS_TRANS_HALF_TOPIC",
         b"RMQ_SYS_TRANS_OP_HALF_TOPIC",
         b"TRANS_CHECK_MAX_TIME_TOPIC",

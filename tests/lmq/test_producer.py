@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -14,6 +17,7 @@ from lmq import (
     OutMessage,
     Producer,
     PullConsumer,
+    ResponseError,
     SdkError,
     SendResult,
     mqtt_queue,
@@ -116,6 +120,28 @@ async def test_one_way_messages_are_stored(namesrv):
     assert message.body == b"x"
 
 
+async def test_a_message_comes_at_its_moment_and_one_that_is_recalled_does_not(namesrv):
+    async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
+        start_s = time.time()
+        gone = await producer.send("T", b"gone", queue_id=0, delay=0.2)
+        await producer.send("T", b"by delay", queue_id=0, delay=timedelta(milliseconds=250))
+        await producer.send("T", b"by moment", queue_id=0, deliver_at=datetime.fromtimestamp(start_s + 0.4, UTC))
+        assert await producer.recall("T", gone.recall_handle) == gone.key
+        first = (await consumer.pull("T", 0, wait_s=5)).messages[0]
+        second = (await consumer.pull("T", 1, wait_s=5)).messages[0]
+    assert (first.body, second.body) == (b"by delay", b"by moment")
+    assert 0 <= second.store_ms - math.ceil((start_s + 0.4) * 1000) < 100
+    with pytest.raises(ResponseError):
+        async with Producer(namesrv) as producer:
+            await producer.recall("T", gone.recall_handle)
+
+
+async def test_a_moment_is_said_once(server):
+    async with Producer(server.address) as producer:
+        with pytest.raises(ValueError, match="exclude"):
+            await producer.send("T", b"x", delay=1, deliver_at=datetime(2030, 1, 1, tzinfo=UTC))
+
+
 @pytest.mark.parametrize(
     ("topic", "changes", "kind"),
     [
@@ -123,7 +149,7 @@ async def test_one_way_messages_are_stored(namesrv):
         ("SELF_TEST_TOPIC", {}, NoPermissionError),
         ("T", {"queue_id": 99}, MessageRefusedError),
         ("T", {"dispatch": ["plain"]}, MessageRefusedError),
-        ("T", {"properties": {"TIMER_DELAY_SEC": "3"}}, MessageRefusedError),
+        ("T", {"properties": {"TIMER_DELAY_SEC": "soon"}}, MessageRefusedError),
     ],
 )
 async def test_a_refused_message_is_a_typed_error(namesrv, topic, changes, kind):

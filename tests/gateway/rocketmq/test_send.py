@@ -88,7 +88,7 @@ def test_one_way_sends_are_stored_and_not_answered(site, peer):
         ({"properties": dispatch("%LMQ%a", "")}, 13),
         ({"properties": dispatch("%LMQ%a b")}, 13),
         ({"properties": "DELAY\x01soon\x02"}, 13),
-        ({"properties": "TIMER_DELAY_SEC\x013\x02"}, 13),
+        ({"properties": "TIMER_DELAY_SEC\x01x\x02"}, 13),
         ({"topic": "LMQ_PARENT", "properties": "LMQ_TOPIC\x01a/b\x02DELAY\x011\x02"}, 13),
         ({"topic": "SCHEDULE_TOPIC_XXXX", "properties": "DELAY\x011\x02"}, 16),
         ({"properties": "TRAN_MSG\x01true\x02"}, 13),

@@ -11,8 +11,8 @@ from gateway.rocketmq.send_run import (
     REFUSED_HALF,
     REFUSED_PROPERTIES,
     REFUSED_TEXT,
-    REFUSED_TIMED,
     RUN_MAX,
+    TIMED,
     SendRun,
     UniqCounter,
 )
@@ -106,8 +106,6 @@ def test_who_published_is_added_where_a_message_goes_beyond_its_topic():
         ({"properties": props(DELAY="3")}, 0),
         ({"properties": props(DELAY="")}, REFUSED_DELAY),
         ({"properties": props(DELAY="1.5")}, REFUSED_DELAY),
-        ({"properties": props(TIMER_DELAY_SEC="3")}, REFUSED_TIMED),
-        ({"properties": props(TIMER_DELIVER_MS="3")}, REFUSED_TIMED),
         ({"properties": props(TRAN_MSG="true")}, REFUSED_HALF),
         ({"properties": props(TRAN_MSG="false")}, 0),
         ({"f": "4"}, REFUSED_HALF),
@@ -120,6 +118,19 @@ def test_who_published_is_added_where_a_message_goes_beyond_its_topic():
 def test_what_cannot_be_stored_is_marked(changes, refusal):
     run = read_run(send_frame(**changes), body_bytes_max=100)
     assert run.targets[run.batch.route_index[0]].refusal == refusal
+
+
+@pytest.mark.parametrize(
+    ("said", "level"),
+    [
+        ({"TIMER_DELAY_SEC": "3"}, TIMED),
+        ({"TIMER_DELIVER_MS": "3", "DELAY": "0"}, TIMED),
+        ({"DELAY": "2", "TIMER_DELAY_MS": "3"}, 2),
+        ({"TIMER_DELAY_MS": "3", "DELAY": "2"}, 2),
+    ],
+)
+def test_a_moment_of_its_own_is_told_from_a_level_which_goes_first(said, level):
+    assert read_run(send_frame(properties=props(**said))).targets[0].delay_level == level
 
 
 def test_targets_differ_by_delay_level_and_by_how_often_a_retry_was_tried():
