@@ -27,7 +27,7 @@ def test_group_has_no_wildcards_and_a_filter_behind_it(side):
 
 @keeps(v5="4.8.2-3")
 def test_granted_qos_of_each_member_is_kept_to(side):
-    for name, qos in ((b"zero", 0), (b"one", 1)):
+    for name, qos in ((b"zero", 0), (b"one", 1), (b"two", 2)):
         peer = side.enter(name, (b"$share/" + name + b"/t", qos))
         side.enter(b"p").send(*[side.publish(b"t", qos=each, packet_id=each) for each in range(3)])
         assert [one.qos for one in side.messages(peer)] == [min(each, qos) for each in range(3)]
