@@ -24,6 +24,7 @@ GUEST = "guest"
 PROXY_NOTE = "with a proxy in front set auth.behind_proxy, or everybody is"
 _SCRAM_KEY = b"scram"
 SECRET_LENGTH_MIN = 6  # RocketMQ's own bound; one that is to stand against guessing has 32 random characters
+OWN_PREFIX = "$bridge/"  # of the users that are parts of the gateway
 OWN_PEER = "inside:0"  # of a connection that a part of the gateway made: no socket's peer is called so
 PASSWORD_BYTES_MAX = 8_192  # a longer one is wrong; those that wait for a check stay in memory
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol, cast
 
 from core.metrics import BridgeMetrics, Metrics
-from gateway.auth.authenticator import Authenticator
+from gateway.auth.authenticator import OWN_PREFIX, Authenticator
 from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.local_link import Now
 from gateway.mqtt.door import MqttDoor
@@ -19,7 +19,7 @@ from gateway.settings import SettingsError
 
 LOGGER = logging.getLogger(__name__)
 
-PREFIX = "$bridge/"  # of the user and the client identifier that a bridge's session has
+PREFIX = OWN_PREFIX  # of the user and the client identifier that a bridge's session has
 
 
 class RunningBridge(Protocol):

@@ -7,7 +7,7 @@ from functools import partial
 
 from core.errors import LmqError
 from core.properties import encode_origin
-from gateway.auth.authenticator import Identity, LoginAnswer, Refusal
+from gateway.auth.authenticator import OWN_PEER, Identity, LoginAnswer, Refusal
 from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.scram import ScramError
 from gateway.logs import said
@@ -331,7 +331,7 @@ class MqttHandler(Conversation):
         """Begin with what a client has without asking: a pace, and subscriptions."""
         door = self._door
         self._pacing = make_pacing(door.settings, now_ms)
-        if door.settings.auto_subscribe:
+        if door.settings.auto_subscribe and self.transport.peer != OWN_PEER:
             assert self._may is not None
             wanted = Subscribe(0, auto_filters(door.settings.auto_subscribe, session.client_id, user))
             self._steps = door.subscribing.subscribe(session, wanted, self._may, now_ms, self._note_auto)

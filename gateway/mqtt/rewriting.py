@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from core.cache_budget import Cache, CacheBudget
 from core.lmq.retained import filter_matches
+from gateway.auth.authenticator import OWN_PREFIX
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.packets import Will
 from gateway.mqtt.topics import check_topic, check_topic_filter, plain_filter
@@ -45,6 +46,9 @@ class Rule:
         return _PLACE.sub(place, self.destination)
 
 
+_OWN = OWN_PREFIX.encode()
+
+
 class Rewriting:
     """All rules of a door.
 
@@ -76,6 +80,8 @@ class Rewriting:
 
     def subscribed(self, topic_filter: bytes, client_id: bytes, user: bytes) -> bytes:
         """Return what a filter becomes; what stands before it, such as a shared group, stays."""
+        if user.startswith(_OWN):  # a bridge's filters are as its settings say
+            return topic_filter
         plain = plain_filter(topic_filter)
         rule = _find(self._for_subscribe, plain) if plain else None
         made = None if rule is None else rule.apply(plain, client_id, user)

@@ -41,9 +41,10 @@ class Site:
         mqtt = MqttSettings(listen=f"127.0.0.1:{self.remote_port}")
         return running_gateway(self.tmp_path / "remote", **{"mqtt": mqtt, **OFF, **blocks})
 
-    def local(self, *topics, name="cloud", bridges=None, **settings):
+    def local(self, *topics, name="cloud", bridges=None, mqtt=None, **settings):
         made = {name: self.bridge(topics, **settings)} if bridges is None else bridges
-        return running_gateway(self.tmp_path / "local", **OFF, bridges=made)
+        blocks = OFF if mqtt is None else {**OFF, "mqtt": mqtt}
+        return running_gateway(self.tmp_path / "local", **blocks, bridges=made)
 
     def bridge(self, topics, **settings):
         quick = {"client_id": "gw1", "retry_min_ms": 10, "retry_max_ms": 50}

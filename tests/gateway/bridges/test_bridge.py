@@ -8,8 +8,10 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from gateway.bridges.bridge import MARK
-from gateway.settings import AuthSettings, UserSettings
+from gateway.settings import AuthSettings, MqttSettings, UserSettings
+from gateway.topic_rules import AutoSubscription, RewriteRule
 from tests.gateway.bridges.conftest import until
+from tests.support.gateway import ANY_PORT
 
 OUT = {"filter": "up/#", "remote_prefix": "site1/"}
 BOTH = {"filter": "shared/#", "direction": "both"}
@@ -162,6 +164,18 @@ async def test_topics_that_are_no_more_carried_are_unsubscribed_and_bridges_that
         await until(lambda: sessions.find(client) and set(sessions.find(client).subscriptions) == {b"up/#"})
     async with site.local(bridges={}) as local:
         assert local.doors["mqtt"].sessions.find(client) is None
+
+
+@pytest.mark.asyncio
+async def test_filters_of_a_bridge_are_not_rewritten_and_it_gets_none_that_it_does_not_carry(site):
+    rule = RewriteRule(action="subscribe", source="up/#", pattern="^up/(.+)$", destination="other/$1")
+    mqtt = MqttSettings(listen=ANY_PORT, rewrite=(rule,), auto_subscribe=(AutoSubscription(filter="clients/%c"),))
+    async with site.remote() as remote, site.local(OUT, mqtt=mqtt) as local:
+        await until(lambda: counts(local).is_connected)
+        assert set(local.doors["mqtt"].sessions.find(b"$bridge/cloud").subscriptions) == {b"up/#"}
+        async with site.client(remote, "site1/#") as there, site.client(local) as here:
+            await here.publish("up/a", b"x", qos=1)
+            assert await site.take(there, 1) == [("site1/up/a", b"x")]
 
 
 @pytest.mark.asyncio

@@ -145,3 +145,13 @@ def test_any_properties_of_a_record_make_a_block_that_clients_take(extra):
 
 def test_property_of_another_door_that_is_no_text_is_left_out():
     assert delivered(b"a\x01\xff\x02b\x01x\x00y\x02c\x01ok\x02").users == ((b"c", b"ok"),)
+
+
+def test_what_a_producer_of_rocketmq_says_twice_or_wrongly_is_told_once_or_not():
+    twice = b"CONTENT_TYPE\x01a\x02LMQ_CONTENT_TYPE\x01b\x02CONTENT_TYPE\x01c\x02LMQ_FORMAT\x011\x02LMQ_FORMAT\x010\x02"
+    found = delivered(twice)
+    assert (found.texts[Property.CONTENT_TYPE], found.numbers[Property.PAYLOAD_FORMAT]) == (b"a", 1)
+    wrong = (
+        b"LMQ_RESPONSE_TOPIC\x01a/#\x02LMQ_CONTENT_TYPE\x01%00\x02LMQ_CORRELATION\x01%G0\x02LMQ_RESPONSE_TOPIC\x01b\x02"
+    )
+    assert list(delivered(wrong).items()) == [(Property.RESPONSE_TOPIC, b"b")]

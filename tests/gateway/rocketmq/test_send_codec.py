@@ -233,3 +233,10 @@ def test_a_damaged_send_is_a_row_or_ends_the_run(data, header_type):
 def test_a_command_with_escapes_in_its_topic_is_left_to_the_parser():
     frame = encode_command(Command(310, ext={"b": "T\u00e9"}))
     assert read_run(frame).batch.count == 0
+
+
+def test_producer_says_the_fields_of_the_envelope_and_no_others_of_ours():
+    said = dict.fromkeys(("LMQ_CORRELATION", "LMQ_CONTENT_TYPE", "LMQ_PAIR", "LMQ_FORMAT", "LMQ_RESPONSE_TOPIC"), "v")
+    run = read_run(send_frame(properties=props(UNIQ_KEY="u", LMQ_AMQP="x", LMQ_USER="x", LMQ_TTL_MS="5", **said)))
+    names = [piece.partition(b"\x01")[0].decode() for piece in extra_of(run, 0).split(b"\x02")[:-1]]
+    assert set(names) == {"UNIQ_KEY", "LMQ_TTL_MS", *said}
