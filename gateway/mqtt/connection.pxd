@@ -27,6 +27,7 @@ cdef class MqttConnection:
     cdef long long _deadline_ms
     cdef long long _patience_ms
     cdef long long _last_data_ms
+    cdef bint _is_bridge
     cdef bint _is_held
     cdef bint _was_let_in
     cdef Py_ssize_t _told_bytes_max

@@ -24,7 +24,9 @@ from gateway.mqtt.packets import (
     LEVEL_5,
     OLD_LEVEL,
     Connect,
+    Subscribe,
     decode_packet,
+    subscribe_of_bridge,
 )
 from gateway.mqtt.properties import Property
 from gateway.mqtt.reason_codes import REASON_BY_CONNECT_CODE, ConnectCode, ReasonCode
@@ -71,6 +73,7 @@ class MqttConnection:
         self._deadline_ms = 0  # at once: then it is known what time it is
         self._patience_ms = 0  # one and a half times the keep-alive, 0 for none
         self._last_data_ms = 0
+        self._is_bridge = False
         self._is_held = False
         self._was_let_in = False
         self._told_bytes_max = 0  # largest packet that the peer takes, 0 for any
@@ -191,6 +194,8 @@ class MqttConnection:
             raise
         if isinstance(event, Connect):
             self._note_connect(event)
+        elif self._is_bridge and isinstance(event, Subscribe):
+            event = subscribe_of_bridge(event)
         if state == State.OVER:
             self.stop()
         self.state = state
@@ -201,6 +206,7 @@ class MqttConnection:
             self._out += encode_connack(ConnectCode.UNACCEPTABLE_PROTOCOL, session_present=False)
             raise ProtocolViolationError("MQTT-3.1.2-2", "a protocol level that is not spoken here")
         self.level = connect.level
+        self._is_bridge = connect.is_bridge
         self._keep_alive_s = connect.keep_alive_s
 
     # What the handler says

@@ -7,7 +7,7 @@ Bodies are what follows the fixed header. PUBLISH and its acknowledgements are t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core import octets
 from gateway.mqtt.errors import MalformedPacketError, ProtocolViolationError
@@ -48,6 +48,8 @@ CONNECT_BYTES_MAX = 2 + 6 + 4 + 5 * 65_537 + 2 * (PROPERTIES_BYTES_MAX + 3)
 
 OLD_LEVEL = 3  # MQTT 3.1
 LEVEL_5 = 5  # MQTT 5
+_BRIDGE_BIT = 0x80
+_BRIDGE_OPTIONS = 0x04 | 0x08  # no local, retain as published
 LEVELS_BY_PROTOCOL = {b"MQTT": (4, LEVEL_5), b"MQIsdp": (OLD_LEVEL,)}  # the levels that are spoken here
 
 HEAD_OF_5 = b"\x00\x04MQTT\x05"  # what the body of a CONNECT of MQTT 5 begins with
@@ -112,6 +114,7 @@ class Connect:
     user: bytes | None
     password: bytes | None
     properties: Properties = NO_PROPERTIES
+    is_bridge: bool = False  # of 3.1 or 3.1.1, with the bit that Mosquitto's bridges set in the level
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,13 +189,27 @@ def decode_connect(body: bytes) -> Connect:
     if pos >= len(body):
         raise MalformedPacketError("MQTT-4.8.0-1", "a CONNECT ends before its flags")
     level = body[pos]
+    is_bridge = level & ~_BRIDGE_BIT < LEVEL_5 and level & _BRIDGE_BIT != 0
+    if is_bridge:
+        level &= ~_BRIDGE_BIT
     if level not in LEVELS_BY_PROTOCOL[protocol]:
         return _UNKNOWN_LEVEL
     if pos + 4 > len(body):
         raise MalformedPacketError("MQTT-4.8.0-1", "a CONNECT ends before its flags")
     flags = body[pos + 1]
     _check_connect_flags(flags, level)
-    return _decode_connect_payload(body, pos + 4, level, flags, octets.read_u16(body, pos + 2))
+    connect = _decode_connect_payload(body, pos + 4, level, flags, octets.read_u16(body, pos + 2))
+    return replace(connect, is_bridge=True) if is_bridge else connect
+
+
+def subscribe_of_bridge(packet: Subscribe) -> Subscribe:
+    """Return what a bridge of 3.1.1 means by its SUBSCRIBE: not its own messages, and retain flags as they were."""
+    return replace(packet, filters=_bridge_filters(packet.filters))
+
+
+def _bridge_filters(filters: Iterator[tuple[bytes, int]]) -> Iterator[tuple[bytes, int]]:
+    for name, options in filters:
+        yield name, options if is_shared(name) else options | _BRIDGE_OPTIONS
 
 
 def _check_connect_flags(flags: int, level: int) -> None:

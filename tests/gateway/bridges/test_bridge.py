@@ -75,8 +75,9 @@ async def test_what_comes_in_waits_there_while_we_are_away(site):
 
 
 @pytest.mark.asyncio
-async def test_what_came_in_by_a_bridge_does_not_go_back_out_by_it(site):
-    async with site.remote() as remote, site.local(BOTH) as local:
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+async def test_what_came_in_by_a_bridge_does_not_go_back_out_by_it(site, version):
+    async with site.remote() as remote, site.local(BOTH, version=version) as local:
         await until(lambda: counts(local).is_connected)
         async with site.client(remote, "shared/#") as there, site.client(local, "shared/#") as here:
             await there.publish("shared/1", b"there", qos=1)

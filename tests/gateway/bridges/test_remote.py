@@ -66,10 +66,14 @@ async def test_a_message_that_is_too_large_for_the_other_broker_is_not_sent(site
 
 
 @pytest.mark.asyncio
-async def test_a_broker_that_says_no_is_heard_at_once(site):
-    async with site.remote():
+async def test_a_broker_that_hangs_up_is_heard_at_once(site):
+    async def hang_up(reader, writer):
+        await reader.read(1)
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", site.remote_port):
         remote = client(site.remote_port, version="3.1.1")
-        remote.say_bridge()  # the gateway takes no private versions
+        remote.say_bridge()
         with pytest.raises(RemoteError, match="not let in"):
             async with remote:
                 pass

@@ -91,12 +91,23 @@ def test_mqtt_3_1_is_spoken():
     assert event.level == 3
 
 
-@pytest.mark.parametrize(("protocol", "level"), [(b"MQTT", 6), (b"MQTT", 3), (b"MQIsdp", 4), (b"MQTT", 0x84)])
+@pytest.mark.parametrize(
+    ("protocol", "level"), [(b"MQTT", 6), (b"MQTT", 3), (b"MQIsdp", 4), (b"MQTT", 0x85), (b"MQTT", 0x83)]
+)
 def test_other_level_is_answered_with_return_code_1(protocol, level):  # MQTT-3.1.2-2
     connection = make()
     with pytest.raises(ProtocolViolationError):
         feed(connection, mqtt.connect(protocol=protocol, level=level))
     assert connection.data_to_send() == mqtt.connack(1)
+
+
+@pytest.mark.parametrize(("protocol", "level"), [(b"MQTT", 4), (b"MQIsdp", 3)])
+def test_bridge_of_mosquitto_gets_none_of_its_own_messages_and_retain_flags_as_they_were(protocol, level):
+    connection = make()
+    (event,) = feed(connection, mqtt.connect(protocol=protocol, level=level | 0x80))
+    assert (event.level, event.is_bridge) == (level, True)
+    (event,) = feed(connection, mqtt.subscribe(1, (b"a/#", 1), (b"$share/g/a", 1)))
+    assert list(event.filters) == [(b"a/#", 0x0D), (b"$share/g/a", 1)]
 
 
 def test_malformed_connect_of_version_5_is_answered_with_its_reason():
