@@ -176,7 +176,7 @@ class PopQueue:
     def peek(self, into: StoredBatch, count_max: int) -> int:
         """Fill `into` with what `take` would give next, without taking it; `attempt` says nothing.
 
-        Nothing while that is on its way.
+        AWAY while that is on its way.
         """
         into.clear()
         window = self.state.window
@@ -184,9 +184,10 @@ class PopQueue:
             offsets = self._desk.offsets
             found = window.find_shown(offsets, min(count_max, AGAIN_COUNT_MAX, into.capacity))
             window.use_found(offsets, 0)
-            self._store.read_offsets(self.queue_ref, offsets, found, into)
+            if self._store.read_offsets(self.queue_ref, offsets, found, into) == AWAY:
+                return AWAY
         if not into.count:
-            self._store.read(self.queue_ref, window.next_offset, into, min(count_max, into.capacity), 1 << 40)
+            return self._store.read(self.queue_ref, window.next_offset, into, min(count_max, into.capacity), 1 << 40)
         return into.count
 
     def read_offsets(self, offsets: array[int], count: int, into: StoredBatch) -> int:

@@ -14,7 +14,7 @@ from core.errors import QueueLimitError
 from core.lmq.expiry import is_expired
 from core.lmq.queue_name import amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
-from core.message import StoredBatch
+from core.message import AWAY, StoredBatch
 from gateway.amqp.dead_letters import DeadLetters
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import AMQ_TOPIC, Exchange, ExchangeTable
@@ -96,7 +96,7 @@ class VirtualHost:
         floors = dict(self._broker.pop.floors(GROUP))
         for queue in self._queues.values():
             offset = floors.get(queue.light_name)
-            if offset is not None and self._is_expired_at(queue, offset, now_ms):
+            if offset is not None and self._may_be_expired(queue, offset, now_ms):
                 queue.drop_expired(now_ms)
 
     def expire_first(self, now_ms: int) -> None:
@@ -111,14 +111,15 @@ class VirtualHost:
         names = exchange.queues(key) if exchange.name else [key] if self.find(key) else []
         return [self.light_name(queue) for queue in names]
 
-    def _is_expired_at(self, queue: SharedQueue, offset: int, now_ms: int) -> bool:
+    def _may_be_expired(self, queue: SharedQueue, offset: int, now_ms: int) -> bool:
+        """Return whether the message there is expired, or on its way."""
         queue_ref = self._broker.open_queue(queue.light_name)
         if offset >= self._broker.max_offset(queue_ref):
             return False
-        found = self._broker.read(queue_ref, offset, self.stored, 1, 1) > 0
-        found = found and is_expired(self.stored, 0, now_ms, queue.limit_ms)
+        found = self._broker.read(queue_ref, offset, self.stored, 1, 1)
+        is_due = found == AWAY or (found > 0 and is_expired(self.stored, 0, now_ms, queue.limit_ms))
         self.stored.clear()
-        return found
+        return is_due
 
     def use(self, queue: SharedQueue) -> None:
         """Begin the lease of a queue that has one again: somebody declares, reads or consumes it."""

@@ -31,6 +31,8 @@ cdef class SharedQueue(Reader):
     cdef object _expiries
     cdef long long _due_ms
     cdef bint _is_parked
+    cdef bint _is_away
+    cdef bint _is_dropping
     cdef long long _fresh_from
     cdef object _rota
 

@@ -9,7 +9,7 @@ from core.broker import Broker
 from core.lmq.expiry import count_expired, expires_at, take_expired
 from core.lmq.rota import Rota
 from core.lmq.waiters import Reader
-from core.message import StoredBatch
+from core.message import AWAY, StoredBatch
 from gateway.amqp.deaths import EXPIRED, REJECTED
 from gateway.amqp.queue_arguments import KeptArguments, find_terms
 
@@ -117,6 +117,8 @@ class SharedQueue(Reader):
         "_due_ms",
         "_expiries",
         "_fresh_from",
+        "_is_away",
+        "_is_dropping",
         "_is_parked",
         "_pop",
         "_rota",
@@ -172,6 +174,8 @@ class SharedQueue(Reader):
         self._stored = stored
         self._pop: Shared | None = None
         self._is_parked = False
+        self._is_away = False  # what it was to hand out last is on its way
+        self._is_dropping = False  # expired messages are to be dropped when they are here
         self._fresh_from = 0  # what lies before was there in an earlier turn
         self._rota: Rota[QueueConsumer] = Rota()
 
@@ -233,8 +237,8 @@ class SharedQueue(Reader):
 
     def stop(self) -> None:
         """Read no more."""
-        if self._is_parked:
-            self._is_parked = False
+        if self._is_parked or self._is_dropping:
+            self._is_parked = self._is_dropping = False
             self._broker.unpark(self.pop.queue_ref, self)
         self._broker.cancel_run(self)
 
@@ -250,6 +254,9 @@ class SharedQueue(Reader):
 
     def on_ready(self, now_ms: int) -> bool:
         """Hand out what is there to consumers that have room, in turn."""
+        if self._is_dropping:
+            self._go_on_dropping(now_ms)
+        self._is_away = False
         touched: dict[int, QueueConsumer] = {}
         budget = _TURN_BYTES_MAX
         while budget > 0 and not self.is_deleted:
@@ -257,7 +264,8 @@ class SharedQueue(Reader):
             if taken <= 0:
                 break
             budget -= taken
-        self._fresh_from = self._broker.max_offset(self.pop.queue_ref)
+        if not self._is_away:
+            self._fresh_from = self._broker.max_offset(self.pop.queue_ref)
         for consumer in touched.values():
             consumer.flush()
         if self.has_dead_letters and not self.is_deleted:
@@ -270,7 +278,7 @@ class SharedQueue(Reader):
         """Let expired messages go on, and have the queue called when the first one that nobody has is one."""
         self.drop_expired(now_ms)
         stored = self._stored
-        if self.pop.ready_count <= 0 or not self.pop.peek(stored, 1):
+        if self.pop.ready_count <= 0 or self.pop.peek(stored, 1) <= 0:
             return
         due_ms = expires_at(stored, 0, self.limit_ms)
         stored.clear()
@@ -304,6 +312,7 @@ class SharedQueue(Reader):
                 break
             count = pop.take(stored, min(consumer.room(), share), _TAKE_BYTES_MAX, 0, now_ms)
             if count <= 0:  # none, or on their way: it runs again when they are here
+                self._is_away = count == AWAY
                 break
             total += stored.record_end[count - 1] - stored.record_start[0]
             expired = take_expired(stored, now_ms, self.limit_ms, self._fresh_from)
@@ -329,7 +338,8 @@ class SharedQueue(Reader):
     def drop_expired(self, now_ms: int) -> None:
         """Finish the expired messages that come before the first that is not.
 
-        Of those that are dead letters, at most some hundred in one go; the others have their turns soon.
+        Of those that are dead letters, at most some hundred in one go; the others have their turns soon. What is on its
+        way goes when it is here.
         """
         stored = self._stored
         count = 1
@@ -338,6 +348,10 @@ class SharedQueue(Reader):
             found = self.pop.peek(stored, count)
             expired = count_expired(stored, now_ms, self.limit_ms)
             taken = self.pop.take(stored, expired, 1 << 40, 0, now_ms) if expired else 0
+            if AWAY in {found, taken}:
+                self._is_dropping = True
+                self._broker.park(self.pop.queue_ref, self)
+                return
             offsets = array("q", stored.queue_offset[: max(taken, 0)])
             stored.clear()
             self._finish_expired(offsets, len(offsets), now_ms)
@@ -345,6 +359,12 @@ class SharedQueue(Reader):
             if not offsets or expired < found:
                 return
             count = min(HEAD_COUNT_MAX, left)
+
+    def _go_on_dropping(self, now_ms: int) -> None:
+        self._is_dropping = False
+        self.drop_expired(now_ms)
+        if not self._is_dropping and not self._is_parked:
+            self._broker.unpark(self.pop.queue_ref, self)
 
     def reject(self, offsets: array[int], count: int, now_ms: int) -> None:
         """Finish messages that a consumer rejected for good."""

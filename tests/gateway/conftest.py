@@ -1,19 +1,24 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from core.store.embedded import EmbeddedEngine
 from tests.support.late_engine import make_late
 
-MAKERS = {"embedded": EmbeddedEngine, "late": make_late}
+MAKERS = {"embedded": EmbeddedEngine, "late": partial(make_late, away=0.5)}
 
 
 @pytest.fixture(params=MAKERS)
 def engine_maker(request):
     """What makes the engine of a door's world: tests run on one that answers at once, and on one that does not.
 
-    Those that look at what comes in between are marked `at_once`.
+    Half of what is read from the other is not here yet. Tests that look at what comes in between are marked `at_once`;
+    those that look at the order of queues, at counts or at the turns that reading takes, `here`.
     """
     if request.param != "embedded" and request.node.get_closest_marker("at_once"):
         pytest.skip("looks at what an engine that answers at once does in between")
+    if request.param != "embedded" and request.node.get_closest_marker("here"):
+        return make_late
     return MAKERS[request.param]

@@ -18,6 +18,7 @@ from gateway.settings import AuthSettings, RocketmqSettings, UserSettings
 from lmq.remoting.commands import Command, decode_header
 from lmq.remoting.frames import Frames, cut_frames
 from lmq.remoting.message_codec import Record, decode_records
+from lmq.remoting.response_codes import ResponseCode
 from tests.support.logins import HandWork
 from tests.support.rocketmq import LOCALHOST, request_frame, send_frame
 
@@ -155,9 +156,13 @@ class Peer:
         self.give(request_frame(11, opaque=self._opaque, **(ext | changes)))
 
     def pull(self, topic: str, offset: int = 0, **changes: object) -> Command:
-        """Pull and return the answer that came at once."""
-        self.start_pull(topic, offset, **changes)
-        (answer,) = self.take()
+        """Pull and return the answer that came at once; as clients do, again where messages are on their way."""
+        for _ in range(8):
+            self.start_pull(topic, offset, **changes)
+            (answer,) = self.take()
+            if answer.code != ResponseCode.PULL_RETRY_IMMEDIATELY or not getattr(self.site.engine, "away", 0):
+                break
+            self.site.turn()
         return answer
 
     def close(self) -> None:

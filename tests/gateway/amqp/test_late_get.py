@@ -37,3 +37,14 @@ def test_a_consumer_gets_all_messages_each_once_also_those_given_back(world):
     assert first == [b"%d" % number for number in range(50)]
     client.send(Basic.Recover(requeue=True))
     assert sorted(client.bodies()) == sorted(first)
+
+
+def test_expired_messages_that_are_on_their_way_go_when_they_are_here(world):
+    client = world.client()
+    client.declare("q", durable=True)
+    client.publish(b"1", b"2", key="q", expiration="100").publish(b"3", key="q")
+    world.now_ms += 100
+    world.amqp.tend(world.now_ms)
+    world.turn()
+    assert [offset for _, offset in world.amqp.vhost.floors()] == [2]
+    assert client.declare("q", passive=True).message_count == 1

@@ -42,6 +42,7 @@ def publish(world, *bodies):
     world.client().publish(*bodies, key="q")
 
 
+@pytest.mark.here
 def test_each_consumer_gets_its_share(world, queue):
     takers = [Taker(), Taker(), Taker()]
     for taker in takers:
@@ -68,6 +69,7 @@ def test_what_was_there_before_the_consumer_is_handed_out(world, queue):
     assert taker.got == [b"1", b"2"]
 
 
+@pytest.mark.here
 def test_a_long_queue_is_handed_out_over_several_turns(world, queue):
     body = b"x" * 100_000
     count = TURN_BYTES_MAX // len(body) + 20

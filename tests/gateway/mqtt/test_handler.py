@@ -297,6 +297,7 @@ def test_settings_bound_packets_and_the_time_to_connect(make_world):
     assert [len(body) for body in subscriber.bodies()] == [1_000]
 
 
+@pytest.mark.here
 @pytest.mark.parametrize("qos", [0, 1])
 def test_a_lone_message_goes_out_in_the_turn_in_which_it_came(world, qos):
     subscriber = world.client(b"s", (b"t", qos))

@@ -36,6 +36,7 @@ def test_client_waits_for_its_login_and_the_others_do_not(world):
     assert subscriber.bodies() == [b"mine"]
 
 
+@pytest.mark.here
 def test_what_came_with_the_connect_is_done_after_the_login_in_order(world):
     peer = world.dial()
     peer.send(
@@ -53,6 +54,7 @@ def test_what_came_with_the_connect_is_done_after_the_login_in_order(world):
     assert peer.take() == [publish(b"t", b"2"), puback(3)]
 
 
+@pytest.mark.here
 def test_what_comes_during_the_login_is_done_after_it_and_no_more_is_read(world):
     peer = world.dial().send(mqtt.connect(b"a", **ALICE), subscribe(1, (b"t", 0))[:3])
     assert peer.transport.is_reading

@@ -89,6 +89,7 @@ def test_many_messages_are_looked_through_a_step_a_turn(site, peer):
     assert bodies_of(answer) == [b"first"]
 
 
+@pytest.mark.here
 def test_a_query_that_takes_too_long_says_how_far_it_came(site, peer):
     peer.send(b"first", properties="KEYS\x01k\x02")
     for _ in range(2 * STEP_COUNT // 512):
