@@ -9,6 +9,7 @@ Source: docs/protocols/bridges.md, docs/decisions/0032-bridges-are-sessions.md.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import random
@@ -151,6 +152,8 @@ class Bridge:
         self._waiting.clear()
         self._waiting_bytes = 0
         self._arrived.clear()
+        if self._failed.done() and not self._failed.cancelled():
+            self._failed.exception()  # so that the loop does not say that nobody asked for it
         self._failed = asyncio.get_running_loop().create_future()
         self._slots = asyncio.Semaphore(self._settings.inflight_max)
         self._link = self._make_link()
@@ -186,7 +189,7 @@ class Bridge:
                 )
             finally:
                 metrics.is_connected = False
-                if not self._failed.done() or self._failed.cancelled():
+                with contextlib.suppress(RemoteError):
                     await self._tell_status(remote, b"0")
 
     async def _tell_status(self, remote: Remote, body: bytes) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Self
 
 import aiomqtt
 from paho.mqtt.client import MQTT_CLEAN_START_FIRST_ONLY
@@ -81,6 +81,14 @@ class Remote(aiomqtt.Client):
         self._client.manual_ack_set(on=True)
         if settings.tls is not None and not settings.tls.verify:
             self._client.tls_insecure_set(value=True)
+
+    async def __aenter__(self) -> Self:
+        """Connect; where that fails, also to be answered, nothing of the attempt stays open."""
+        try:
+            return await super().__aenter__()
+        except BaseException:
+            self._client.disconnect()
+            raise
 
     def say_bridge(self) -> None:
         """Tell a broker of 3.1.1 that this is a bridge."""
