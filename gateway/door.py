@@ -9,11 +9,18 @@ from typing import ClassVar, NamedTuple, Protocol
 from core.metrics import DoorMetrics
 from gateway.auth.recheck import Visitor
 from gateway.inventory import Inventory
-from gateway.listen_settings import ListenSettings, Network, TlsSettings, find_listens
-from gateway.net.protocol import ConnectionHandler, Transport
+from gateway.listen_settings import ListenSettings, MqttListenSettings, Network, TlsSettings, find_listens
+from gateway.net.protocol import ConnectionHandler, HandlerFactory, Transport
 from gateway.settings import GatewaySettings
 
 Address = tuple[str, int]
+
+
+class Rates(NamedTuple):
+    """How fast each client of an address may publish, 0 for what the door's settings say."""
+
+    messages: int = 0  # a second
+    bodies: int = 0  # bytes a second
 
 
 class Listen(NamedTuple):
@@ -24,6 +31,8 @@ class Listen(NamedTuple):
         address: HOST:PORT, port 0 picks one, or `unix:PATH`.
         tls: What it is secured by; None: it is not.
         proxies: Networks of the proxies in front of it, which name their peers; empty: peers connect by themselves.
+        rates: Of its clients.
+        connections_max: Open at once by it, 0 for no limit of its own.
         websocket: The path of a WebSocket that carries the protocol; empty: nothing does.
     """
 
@@ -32,14 +41,19 @@ class Listen(NamedTuple):
     tls: TlsSettings | None = None
     proxies: tuple[Network, ...] = ()
     websocket: str = ""
+    rates: Rates = Rates()
+    connections_max: int = 0
+
+
+def _special(entry: ListenSettings) -> tuple[str, Rates, int]:
+    if isinstance(entry, MqttListenSettings):
+        return entry.websocket, Rates(entry.messages_rate, entry.bytes_rate), entry.connections_max
+    return "", Rates(), 0
 
 
 def find_listening(name: str, setting: str | Sequence[ListenSettings]) -> list[Listen]:
     """Return the addresses of a setting `listen`, all of one name; none where it is off."""
-    return [
-        Listen(name, entry.address, entry.tls, entry.proxies, getattr(entry, "websocket", ""))
-        for entry in find_listens(setting)
-    ]
+    return [Listen(name, entry.address, entry.tls, entry.proxies, *_special(entry)) for entry in find_listens(setting)]
 
 
 class Interval(NamedTuple):
@@ -84,6 +98,11 @@ class Door(ABC):
     @abstractmethod
     def connect(self, transport: Transport) -> ConnectionHandler:
         """Return the handler of a new connection."""
+
+    def connect_at(self, listen: Listen) -> HandlerFactory:
+        """Return what gives new connections of one address their handlers."""
+        del listen
+        return self.connect
 
     @abstractmethod
     def start(self, now_ms: int) -> None:

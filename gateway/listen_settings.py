@@ -7,7 +7,7 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Tag, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from gateway.address import UNIX, parse_address
 
@@ -109,6 +109,9 @@ class MqttListenSettings(ListenSettings, frozen=True, extra="forbid"):
     websocket: Annotated[str, AfterValidator(_check_path)] = (
         ""  # the path of MQTT over WebSocket: /mqtt; empty: it is not
     )
+    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once by this address, 0: as many as by all
+    messages_rate: Annotated[int, Field(ge=0)] = 0  # of each client here, in place of `mqtt.messages_rate`; 0: that one
+    bytes_rate: Annotated[int, Field(ge=0)] = 0  # of each client here, in place of `mqtt.bytes_rate`; 0: that one
 
 
 def _shown(value: object) -> str:

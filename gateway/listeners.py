@@ -108,7 +108,8 @@ class Listeners:
         for listen in door.listens():
             address, layers = self.carry(listen)
             name = told_name(listen)
-            listener = Listener(name, endpoint, *address, layers, is_proxied=bool(listen.proxies))
+            own = endpoint.at(door.connect_at(listen), listen.connections_max)
+            listener = Listener(name, own, *address, layers, is_proxied=bool(listen.proxies))
             bound = await listener.start()
             first.setdefault(listen.name, bound)
             self.note(door.name, name, bound)

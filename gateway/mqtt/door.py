@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
-from gateway.door import Address, Door, Interval, Listen, find_listening
+from gateway.door import Address, Door, Interval, Listen, Rates, find_listening
 from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.handler import MqttHandler
@@ -16,11 +17,12 @@ from gateway.mqtt.restoring import restore_exact, restore_retained
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import NEVER
 from gateway.mqtt.topics import is_shared
-from gateway.net.protocol import Transport
+from gateway.net.protocol import HandlerFactory, Transport
 from gateway.settings import GatewaySettings, MqttSettings
 
 LOGGER = logging.getLogger(__name__)
 
+NO_RATES = Rates()
 _EXACT_MASK = FLAG_MARK_MASK | FLAG_QOS_MASK
 _EXACT = FLAG_MARK | 2
 
@@ -41,11 +43,15 @@ class MqttDoor(MqttServices, Door):
         """The connections of clients that were let in."""
         return self.attachments
 
-    def connect(self, transport: Transport) -> MqttHandler:
+    def connect_at(self, listen: Listen) -> HandlerFactory:
+        """Return what gives new connections of one address their handlers, which know how fast its clients may be."""
+        return partial(self.connect, rates=listen.rates)
+
+    def connect(self, transport: Transport, rates: Rates = NO_RATES) -> MqttHandler:
         """Return the handler of a new connection."""
         settings = self.settings
         connection = MqttConnection(self.runs, settings.packet_bytes_max, settings.connect_timeout_ms)
-        handler = MqttHandler(self, transport, connection)
+        handler = MqttHandler(self, transport, connection, rates)
         self.note_open(handler)
         return handler
 

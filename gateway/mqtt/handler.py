@@ -39,10 +39,13 @@ REFUSAL_BYTES = 5  # of a CONNACK that refuses
 class MqttHandler(Conversation):
     """One connection of the door."""
 
-    __slots__ = ("_has_ended", "_proving")
+    __slots__ = ("_has_ended", "_proving", "_rates")
 
-    def __init__(self, door: MqttServices, transport: Transport, connection: MqttConnection) -> None:
+    def __init__(
+        self, door: MqttServices, transport: Transport, connection: MqttConnection, rates: tuple[int, int] = (0, 0)
+    ) -> None:
         super().__init__(door, transport, connection)
+        self._rates = rates  # of the address that it came in by: messages and bytes a second, 0 for the door's
         self._has_ended = False  # the peer sends no more, and its login is under way
         self._proving: Proving | None = None  # by a client that has an authentication method
 
@@ -330,7 +333,7 @@ class MqttHandler(Conversation):
     def _begin(self, session: Session, user: bytes, now_ms: int) -> None:
         """Begin with what a client has without asking: a pace, and subscriptions."""
         door = self._door
-        self._pacing = make_pacing(door.settings, now_ms)
+        self._pacing = make_pacing(door.settings, self._rates, now_ms)
         if door.settings.auto_subscribe and self.transport.peer != OWN_PEER:
             assert self._may is not None
             wanted = Subscribe(0, auto_filters(door.settings.auto_subscribe, session.client_id, user))

@@ -42,8 +42,10 @@ class Pacing:
         return self.is_paused
 
 
-def make_pacing(settings: MqttSettings, now_ms: int) -> Pacing | None:
-    """Return the pace of a new connection, None where there is no limit."""
-    if settings.messages_rate or settings.bytes_rate:
-        return Pacing(settings.messages_rate, settings.bytes_rate, now_ms)
+def make_pacing(settings: MqttSettings, own: tuple[int, int], now_ms: int) -> Pacing | None:
+    """Return the pace of a new connection, None where there is no limit; its address may have rates of its own."""
+    messages_rate = own[0] or settings.messages_rate
+    bytes_rate = own[1] or settings.bytes_rate
+    if messages_rate or bytes_rate:
+        return Pacing(messages_rate, bytes_rate, now_ms)
     return None

@@ -6,7 +6,7 @@ import logging
 
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
-from gateway.net.limits import ConnectionLimits
+from gateway.net.limits import ConnectionLimits, ListenerLimits
 from gateway.net.protocol import HandlerFactory
 from gateway.net.shares import Shares
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
@@ -43,6 +43,21 @@ class Endpoint:
         self.turns = turns
         self.admission = admission
         self.shares = shares
+
+    def at(self, connect: HandlerFactory, connections_max: int) -> Endpoint:
+        """Return the endpoint of one of the door's addresses, which may have a maximum of its own, 0 for none."""
+        return Endpoint(
+            self.name,
+            connect,
+            clock=self.clock,
+            timer=self.timer,
+            table=self.table,
+            limits=ListenerLimits(connections_max, self.limits) if connections_max else self.limits,
+            refused=self.refused,
+            turns=self.turns,
+            admission=self.admission,
+            shares=self.shares,
+        )
 
     def may_enter(self, host: str) -> bool:
         """Return whether another connection of `host` is let in, and count it; else say why not."""

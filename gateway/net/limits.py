@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gateway.net.descriptors import Capacity
 
+LISTENER_FULL = "listener_connections_max"
 HOST_FULL = "host_connections_max"
 
 
@@ -63,3 +64,31 @@ class ConnectionLimits:
             self._by_host[host] = left
         else:
             self._by_host.pop(host, None)
+
+
+class ListenerLimits(ConnectionLimits):
+    """The same for one address of a door, which has a maximum of its own; all else is asked of the door's limits."""
+
+    __slots__ = ("_of_door", "_own_max")
+
+    def __init__(self, own_max: int, of_door: ConnectionLimits) -> None:
+        super().__init__()
+        self._own_max = own_max
+        self._of_door = of_door
+
+    def refusal(self, host: str) -> str:
+        """Return why another connection of `host` is refused, or an empty text and count it."""
+        if self.count >= self._own_max:
+            return LISTENER_FULL
+        reason = self._of_door.refusal(host)
+        self.count += not reason
+        return reason
+
+    def host_refusal(self, host: str) -> str:
+        """Return why a connection that was let in without a host is refused, or an empty text and count it."""
+        return self._of_door.host_refusal(host)
+
+    def release(self, host: str) -> None:
+        """Forget a connection that was let in."""
+        self.count -= 1
+        self._of_door.release(host)

@@ -22,6 +22,7 @@ ONLY_MQTT = {
     f"LMQ_{name}": "off" for name in ("AMQP__LISTEN", "ROCKETMQ__NAMESRV", "ROCKETMQ__BROKER", "ADMIN__LISTEN")
 }
 RULES = {
+    "LMQ_MQTT__MESSAGES_RATE": "200",
     "LMQ_MQTT__REWRITE": '[{"source": "old/#", "pattern": "^old/(.+)$", "destination": "new/$1"}]',
     "LMQ_MQTT__AUTO_SUBSCRIBE": '[{"filter": "auto/${clientid}/+", "qos": 1}]',
 }
@@ -119,3 +120,18 @@ async def test_rewritten_topics_and_subscriptions_that_nobody_asked_for(gateway)
                 if len(got) == 2:
                     break
     assert got == [("new/x/1", b"old/x/1"), ("auto/auto-1/go", b"auto/auto-1/go")]
+
+
+@pytest.mark.asyncio
+async def test_client_that_publishes_too_fast_waits_and_loses_nothing(gateway):
+    async with client(gateway) as fast, client(gateway) as reader, asyncio.timeout(WAIT_S):
+        await reader.subscribe("fast/t", qos=1)
+        since = asyncio.get_running_loop().time()
+        await asyncio.gather(*[fast.publish("fast/t", str(i), qos=1) for i in range(300)])
+        assert asyncio.get_running_loop().time() - since > 0.4  # 200 at once, the others at 200 a second
+        got = []
+        async for message in reader.messages:
+            got.append(int(message.payload))
+            if len(got) == 300:
+                break
+    assert got == list(range(300))

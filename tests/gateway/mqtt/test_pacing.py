@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.door import Listen, Rates
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings import GatewaySettings, MqttSettings
 from tests.support import mqtt
 from tests.support.mqtt import connack, connect_5, puback, publish
 from tests.support.mqtt_5 import connack_of
+from tests.support.mqtt_door import MemoryTransport, Peer
 
 
 def numbered(count, start=0):
@@ -111,3 +113,15 @@ def test_oldest_give_way_where_too_many_wait(make_world, qos):
     again = world.connect(b"a", clean=False)
     assert again.bodies() == numbered(3, 5)
     assert world.counts.dropped == {"queue_full": 5}
+
+
+def test_clients_of_one_address_may_have_rates_of_their_own(make_world):
+    world = make_world(messages_rate=5)
+    subscriber = world.client(b"s", (b"t", 0))
+    for rates, count in ((Rates(messages=2), 2), (Rates(), 5)):
+        world.conn_id += 1
+        transport = MemoryTransport(world.conn_id)
+        listen = Listen("mqtt", "127.0.0.1:1883", rates=rates)
+        peer = Peer(world, transport, world.door.connect_at(listen)(transport))
+        peer.send(mqtt.connect(b"c%d" % count), *[publish(b"t", body) for body in numbered(9)])
+        assert subscriber.bodies() == numbered(count)

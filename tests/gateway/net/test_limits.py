@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gateway.net.limits import ConnectionLimits
+from gateway.net.limits import ConnectionLimits, ListenerLimits
 
 
 def test_no_limit_counts_only():
@@ -43,3 +43,16 @@ def test_a_connection_whose_host_is_told_later_counts_to_it_from_then_on():
     limits.release("a")
     assert limits.count == 1
     assert limits.host_refusal("a") == ""
+
+
+def test_address_has_a_maximum_of_its_own_beside_the_doors():
+    of_door = ConnectionLimits(3)
+    own = ListenerLimits(2, of_door)
+    assert [own.refusal("a"), own.refusal("b"), own.refusal("a")] == ["", "", "listener_connections_max"]
+    assert (own.count, of_door.count) == (2, 2)
+    assert of_door.refusal("c") == ""
+    own.release("a")
+    assert (own.refusal("a"), own.refusal("d"), of_door.count) == ("", "listener_connections_max", 3)
+    own.release("b")
+    assert of_door.refusal("e") == ""
+    assert (own.refusal("b"), own.count) == ("connections_max", 1)
