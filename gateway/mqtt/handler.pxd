@@ -13,7 +13,7 @@ cdef int _OVER
 cdef class MqttHandler(Conversation):
     cdef bint _has_ended
     cdef object _proving
-    cdef tuple _rates
+    cdef object _rates
 
     cdef bint _is_paused(self) except -1
 
