@@ -32,6 +32,9 @@ RESPONSE_TOPIC = b"LMQ_RESPONSE_TOPIC"  # where an answer is to be published
 CORRELATION = b"LMQ_CORRELATION"  # what an answer is to carry, escaped
 PAYLOAD_FORMAT = b"LMQ_FORMAT"  # 1: the body is UTF-8; 0: it is bytes
 PAIR = b"LMQ_PAIR"  # a user property that cannot stand under its own name: name=value, both escaped
+DUE = b"LMQ_DUE"  # when a waiting message is due
+CANCEL = b"TIMER_DEL_UNIQKEY"  # topic+key of the waiting message that this one takes back
+WAITING_FOR = b"LMQ_FOR"  # the topic in MQTT's form that a waiting message goes to
 TAGS = b"TAGS"
 KEYS = b"KEYS"
 UNIQ_KEY = b"UNIQ_KEY"
@@ -55,6 +58,9 @@ RESERVED = frozenset(
         ESCAPED_CONTENT_TYPE,
         RESPONSE_TOPIC,
         CORRELATION,
+        DUE,
+        CANCEL,
+        WAITING_FOR,
         PAYLOAD_FORMAT,
         PAIR,
         b"WAIT",

@@ -24,6 +24,7 @@ NO_USERS = frozenset(
         "TIMER_DELAY_MS",
         "TIMER_DELIVER_MS",
         "TIMER_OUT_MS",
+        "TIMER_DEL_UNIQKEY",
         "PGROUP",
         "MIN_OFFSET",
         "MAX_OFFSET",

@@ -6,8 +6,8 @@ import heapq
 from array import array
 
 from core.message import StoredBatch
-from core.properties import UNIQ_KEY, decode_properties
-from core.schedule.slots import CANCEL, NEAR_MS, read_due
+from core.properties import CANCEL, UNIQ_KEY, decode_properties
+from core.schedule.slots import NEAR_MS, read_due
 
 REAL_TOPIC = b"REAL_TOPIC"
 _CANCEL_NAME = CANCEL + b"\x01"

@@ -8,7 +8,7 @@ Source: docs/storage-format.md, "Waiting messages".
 
 from __future__ import annotations
 
-from core.properties import CRC
+from core.properties import CRC, DUE
 
 TIMER_TOPIC = b"rmq_sys_wheel_timer"  # as official brokers call it
 NEAR_MS = 60_000
@@ -18,8 +18,6 @@ FAR_SLOTS = 512  # days
 NEAR_AHEAD_MS = 32 * 3_600_000  # what is due within this time waits in a minute
 ROLL_AHEAD_MS = NEAR_AHEAD_MS - FAR_MS  # a day is spread over its minutes so long before it begins
 DELAY_MAX_MS = 400 * FAR_MS  # less than the ring of days, so that no two of them meet in a queue
-DUE = b"LMQ_DUE"  # when a waiting message is due, 13 digits
-CANCEL = b"TIMER_DEL_UNIQKEY"  # topic+key of the waiting message that this one takes back
 DUE_MAX_MS = 10**13 - 1
 
 _DUE_NAME = DUE + b"\x01"

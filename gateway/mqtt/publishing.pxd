@@ -13,6 +13,7 @@ from gateway.net.protocol cimport Transport
 
 cdef int _LEVEL_5
 cdef int _EXACT
+cdef bytes _DELAYED_PREFIX
 cdef int _QOS_MASK
 cdef int _NOT_AUTHORIZED
 cdef int _QUOTA_EXCEEDED
@@ -23,6 +24,8 @@ cdef int _PUBCOMP_FIRST
 @cython.final
 cdef class Publishing:
     cdef public object rewriting
+    cdef readonly object delayed
+    cdef bint _is_delaying
     cdef public long long retained_count_max
     cdef public long long retained_body_bytes_max
     cdef Broker _broker
@@ -56,9 +59,11 @@ cdef class Publishing:
 
     @cython.locals(
         batch=PublishBatch, routes=list, rewrites=bint, k=Py_ssize_t, sent_to=bytes, topic=bytes, router=Router,
-        made_count="long long",
+        made_count="long long", later_s="long long",
     )
-    cdef _route(self, PublishRun run, Permissions may, Transport transport, Session session)
+    cdef _route(self, PublishRun run, Permissions may, Transport transport, Session session, long long now_ms)
+
+    cdef Route _delay(self, bytes topic, long long later_s, long long now_ms)
 
     @cython.locals(generation="long long")
     cdef Route _route_to(self, bytes topic)

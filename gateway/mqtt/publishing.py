@@ -14,6 +14,7 @@ from core.properties import encode_origin
 from gateway.auth.permissions import Permissions
 from gateway.logs import said
 from gateway.mqtt.columns import RunColumns, encode_acks, encode_id_packets
+from gateway.mqtt.delayed import DELAYED_PREFIX, Delayed
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.events import PublishRun
 from gateway.mqtt.exact import ExactJournal
@@ -32,6 +33,7 @@ LOGGER = logging.getLogger(__name__)
 PROTOCOL = b"mqtt"
 _LEVEL_5 = LEVEL_5
 _EXACT = 2
+_DELAYED_PREFIX = DELAYED_PREFIX
 _QOS_MASK = FLAG_QOS_MASK
 _PUBCOMP_FIRST = 0x70
 _QUOTA_EXCEEDED = int(ReasonCode.QUOTA_EXCEEDED)
@@ -46,6 +48,8 @@ class Publishing:
         self.rewriting = Rewriting((), broker.caches)
         self.retained_count_max = 0  # topics that may have a retained message, 0 for any number
         self.retained_body_bytes_max = 0  # 0 for any
+        self.delayed = Delayed(broker)
+        self._is_delaying = False  # the run in hand has messages for later
         self._broker = broker
         self._exact = exact
         self._metrics = metrics
@@ -76,7 +80,10 @@ class Publishing:
         """
         columns = run.columns
         batch = columns.batch
-        fault = self._route(run, may, transport, session)
+        fault = self._route(run, may, transport, session, now_ms)
+        if self._is_delaying:
+            self._is_delaying = False
+            self.delayed.mark(batch)
         step = batch.find_step()
         if step < batch.count:
             _cut_batch(columns, step)
@@ -191,7 +198,7 @@ class Publishing:
             self._exact.note_released(session, packet_ids)
 
     def _route(
-        self, run: PublishRun, may: Permissions, transport: Transport, session: Session
+        self, run: PublishRun, may: Permissions, transport: Transport, session: Session, now_ms: int
     ) -> MalformedPacketError | None:
         """Give each distinct topic its route, and cut the batch before the first that gets none.
 
@@ -204,21 +211,27 @@ class Publishing:
         rewrites = self.rewriting.is_for_publish
         for k, sent_to in enumerate(batch.topics):
             topic = sent_to
+            later_s = -1
             if router.made_count != made_count:
                 if transport.is_share_over():
                     _cut_batch(run.columns, _first_of(batch, len(routes)))
                     return None
                 made_count = router.made_count
-            if topic is not self._last_topic and topic not in self._checked.young:
+            if topic is not self._last_topic and (
+                topic not in self._checked.young or topic.startswith(_DELAYED_PREFIX)
+            ):
                 try:
                     self._check(topic)
+                    if topic.startswith(_DELAYED_PREFIX):
+                        later_s, topic = self.delayed.split(topic)
+                        batch.topics[k] = topic
                 except MalformedPacketError as error:
                     _cut_batch(run.columns, _first_of(batch, len(routes)))
                     return error
             if rewrites:
                 topic = batch.topics[k] = self.rewriting.published(topic, session.client_id, session.owner or b"")
             if may.may_publish(topic) and not topic.startswith(SYS_ROOT):
-                routes.append(self._route_to(topic))
+                routes.append(self._route_to(topic) if later_s < 0 else self._delay(topic, later_s, now_ms))
             else:
                 routes.append(None)
                 self._note_denied(run, topic)
@@ -231,6 +244,10 @@ class Publishing:
             self._last_topic = topic
             self._last_generation = generation
         return self._last_route
+
+    def _delay(self, topic: bytes, later_s: int, now_ms: int) -> Route:
+        self._is_delaying = True
+        return self.delayed.route(topic, later_s, now_ms)
 
     def _note_denied(self, run: PublishRun, topic: bytes) -> None:
         if run.denied is None:

@@ -76,6 +76,7 @@ class MqttServices:
     def set_publishing(self, settings: MqttSettings) -> None:
         """Go by the rules of these settings for what is published."""
         self.publishing.retained_count_max = settings.retained_count_max
+        self.publishing.delayed.seconds_max = settings.delayed_max_s
         self.publishing.retained_body_bytes_max = settings.retained_body_bytes_max
         self.publishing.rewriting = self.subscribing.rewriting = Rewriting(settings.rewrite, self.broker.caches)
 

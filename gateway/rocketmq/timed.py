@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 from core.broker import Broker
 from core.message import PublishBatch, Route
-from core.properties import decode_properties, encode_properties
+from core.properties import CANCEL, decode_properties, encode_properties
 from core.schedule.hand_on import Destination
-from core.schedule.slots import CANCEL, DELAY_MAX_MS, DUE_MAX_MS, encode_due
+from core.schedule.slots import DELAY_MAX_MS, DUE_MAX_MS, encode_due
 from gateway.rocketmq.delay import LATER_DISPATCH, REAL_QUEUE, REAL_TOPIC, ROUTES_MAX, real_route, waiting_prefix
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from core.message import StoredBatch
-from core.properties import encode_properties
+from core.properties import CANCEL, encode_properties
 from core.schedule.near_slot import NearSlot
-from core.schedule.slots import CANCEL, NEAR_MS, encode_due
+from core.schedule.slots import NEAR_MS, encode_due
 
 MINUTE = 100
 START_MS = MINUTE * NEAR_MS

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from core.schedule.slots import CANCEL, FAR_MS, NEAR_AHEAD_MS, NEAR_MS
+from core.properties import CANCEL
+from core.schedule.slots import FAR_MS, NEAR_AHEAD_MS, NEAR_MS
 from tests.support.late_engine import make_late
 from tests.support.store import retire
 from tests.support.timer import TimerSite
