@@ -120,12 +120,13 @@ def make_walk(retained: RetainedMessages, subscription: Subscription, qos: int) 
     return None
 
 
-def enter_retained(session: Session, window_max: int, catch_up: CatchUp | None, version: int, state: int) -> None:
-    """Enter a retained message that is sent into the window of a session."""
+def enter_retained(session: Session, window_max: int, catch_up: CatchUp | None, version: int, state: int) -> int:
+    """Enter a retained message that is sent into the window of a session; return its number."""
     number = session.open_window(window_max).push_one(RETAINED_SOURCE, version, state)
     if catch_up is not None:
         session.retained_inflight = session.retained_inflight or {}
         session.retained_inflight[number] = catch_up
+    return number
 
 
 class Backlog(Reader):

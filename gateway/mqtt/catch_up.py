@@ -173,6 +173,10 @@ class CatchUps:
             self._kept.rewrite()
         self._found.clear()
 
+    def rewrite(self) -> None:
+        """Write down all as it is now: what is in flight leaves in another order than it was noted in."""
+        self._kept.rewrite()
+
     # What happens
 
     def begin(self, slot: int, topic_filter: bytes, until: int) -> CatchUp:

@@ -185,6 +185,7 @@ class Delivery(Desk):
         """Let go of a catch-up of which everything was sent and acknowledged."""
         if catch_up.is_over and not catch_up.is_ended:
             self.catch_ups.end(catch_up)
+            self.exact.forget_slot(session, catch_up.slot)
             session.drop_catch_up(catch_up)
 
     def wake(self, session: Session) -> None:
@@ -406,5 +407,9 @@ class Delivery(Desk):
             return 0
         if is_numbered:
             is_exact = walk.qos == _EXACT and self._one.flag[0] & FLAG_QOS_MASK == _EXACT
-            enter_retained(session, self.inflight_max, catch_up, version, EXACT_SENT if is_exact else ONCE_SENT)
+            number = enter_retained(
+                session, self.inflight_max, catch_up, version, EXACT_SENT if is_exact else ONCE_SENT
+            )
+            if is_exact and catch_up is not None:
+                self.exact.note_sent(session, catch_up.slot, [(number, version)])
         return self._write(session, data, self._one)

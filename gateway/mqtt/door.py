@@ -72,8 +72,9 @@ class MqttDoor(MqttServices, Door):
                 self.subscribing.exclusive.take(subscription)
         self.subscribing.sharing.forget_others()
         self.exact.load(self._count_exact)
-        for session, sent in self.exact.take_back(self.sessions.find):
-            restore_exact(session, sent, self.delivery.inflight_max)
+        owed = [restore_exact(*found, self.delivery.inflight_max) for found in self.exact.take_back(self.sessions.find)]
+        if any(owed):
+            self.delivery.catch_ups.rewrite()  # before what is complete is forgotten in the journal of QoS 2
         self.exact.finish_load()
         for session in self.sessions:
             restore_retained(session, self.delivery)

@@ -247,6 +247,12 @@ def _name_records(number: int, name: bytes) -> list[bytes]:
     return [_NAME_HEAD.pack(number, NAME << 24) + piece for piece in pieces]
 
 
+def _slot_of(session: Session, window: InflightWindow, number: int) -> int:
+    """Return the slot that a message in the window is noted under: its subscription's, or that of a catch-up."""
+    catch_up = (session.retained_inflight or {}).get(number)
+    return session.floor_slot_of(window.any_source_of(number)) if catch_up is None else catch_up.slot
+
+
 def _sent_changes(session: Session) -> Iterator[tuple[int, int, int]]:
     """Give kind with small number, number and offset of each message at QoS 2 in the window, and how far it came."""
     for subscription in session.subscriptions.values():
@@ -258,7 +264,7 @@ def _sent_changes(session: Session) -> Iterator[tuple[int, int, int]]:
         return
     for number in range(window.tail, window.head):
         state = window.state_of(number)
-        slot = session.floor_slot_of(window.any_source_of(number)) if state else -1
+        slot = _slot_of(session, window, number) if state else -1
         if slot >= 0:
             yield SENT << 24 | slot, number, window.offset_of(number)
             if state != EXACT_SENT:

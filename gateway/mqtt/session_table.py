@@ -316,6 +316,8 @@ class SessionTable:
             made = self._catch_ups.begin(subscription.retained_slot, subscription.topic_filter, retained_until)
             session.keep_catch_up(made)
         else:
+            if subscription.qos != _EXACT:  # what was completed at QoS 2 may be sent again at QoS 1
+                self._exact.forget_slot(session, before.slot)
             self._catch_ups.restart(before, retained_until)
 
     def forget_subscription(self, subscription: Subscription) -> None:
@@ -330,6 +332,7 @@ class SessionTable:
         catch_up = subscription.session.find_catch_up(subscription.topic_filter)
         if catch_up is not None:
             self._catch_ups.end(catch_up)
+            self._exact.forget_slot(subscription.session, catch_up.slot)
             subscription.session.drop_catch_up(catch_up)
         if subscription.floor_slot != NO_SLOT:
             self._exact.forget_slot(subscription.session, subscription.floor_slot)

@@ -7,7 +7,20 @@ import pytest
 from core.errors import DiskFullError
 from gateway.settings import GatewaySettings, MqttSettings
 from tests.support import mqtt
-from tests.support.mqtt import Delivery, connack, puback, publish, publish_5, suback, subscribe, unsuback, unsubscribe
+from tests.support.mqtt import (
+    Delivery,
+    connack,
+    puback,
+    pubcomp,
+    publish,
+    publish_5,
+    pubrec,
+    pubrel,
+    suback,
+    subscribe,
+    unsuback,
+    unsubscribe,
+)
 from tests.support.mqtt_5 import enter
 from tests.support.mqtt_door import NOW_MS
 
@@ -259,3 +272,47 @@ def test_too_many_and_too_long_retained_messages_are_refused(make_world, qos):
     world.door.reload(GatewaySettings(mqtt=MqttSettings()))
     old.send(publish(b"e", b"6 and more", retain=True))
     assert subscriber.bodies() == [b"6 and more"]
+
+
+def test_retained_messages_at_qos_2_come_once_whatever_is_killed(make_world):
+    world = make_world(inflight_max=4)
+    names = [b"r/%d" % i for i in range(6)]
+    world.client(b"p").send(*[publish(name, name, qos=2, packet_id=i + 1, retain=True) for i, name in enumerate(names)])
+    subscriber = world.client(b"s", clean=False)
+    first = subscriber.send(subscribe(1, (b"r/#", 2))).take_deliveries()
+    assert [(d.body, d.qos) for d in first] == [(name, 2) for name in names[:4]]
+    subscriber.send(pubrec(first[1].packet_id), pubrec(first[2].packet_id), pubcomp(first[2].packet_id))
+    for _ in range(2):
+        world.close()
+        world.open()
+        again = world.connect(b"s", clean=False)
+        packets = again.take()
+        sent = [mqtt.parse_publish(one) for one in packets if one[0] >> 4 == 3]
+        known = [(d.body, d.packet_id, d.dup) for d in sent if d.body in names[:4]]
+        assert known == [(d.body, d.packet_id, True) for d in (first[0], first[3])]
+        assert pubrel(first[1].packet_id) in packets
+    rest = [d for d in sent if d.body in names[4:]]
+    again.send(pubcomp(first[1].packet_id), *[pubrec(d.packet_id) for d in sent])
+    again.send(*[pubcomp(d.packet_id) for d in sent])
+    rest += (more := again.take_deliveries())
+    again.send(*[pubrec(d.packet_id) for d in more]).send(*[pubcomp(d.packet_id) for d in more])
+    assert sorted({d.body for d in rest}) == names[4:]
+    world.close()
+    world.open()
+    assert world.connect(b"s", clean=False).take() == [connack(session_present=True)]
+
+
+def test_retained_message_at_qos_2_that_was_completed_comes_again_with_another_subscribe(world):
+    world.client(b"p").send(publish(b"r", b"x", qos=2, packet_id=1, retain=True))
+    subscriber = world.client(b"s", clean=False)
+    for qos in (2, 1, 2):
+        (one,) = subscriber.send(subscribe(1, (b"r", qos))).take_deliveries()
+        world.close()
+        world.open()
+        subscriber = world.connect(b"s", clean=False)
+        (again,) = subscriber.take_deliveries()
+        assert (again.body, again.qos, again.dup) == (b"x", qos, True)
+        assert qos == 1 or again.packet_id == one.packet_id
+        acks = (pubrec(again.packet_id), pubcomp(again.packet_id)) if qos == 2 else (puback(again.packet_id),)
+        subscriber.send(*acks)
+        subscriber.take()
