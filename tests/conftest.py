@@ -10,9 +10,8 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck, settings
 
-import core.message
+from tests.support.build import IS_COMPILED
 
-IS_COMPILED = not core.message.__file__.endswith(".py")
 TEST_S_MAX = 120
 FILES_MAX = 300  # open in this process: paho waits by select(), which takes numbers below 1,024 only
 SPARK_TEST_S_MAX = 300  # a JVM on a machine that does other things too

@@ -140,7 +140,8 @@ class StoreMachine(RuleBasedStateMachine):
         shutil.rmtree(self.root)
 
 
+# Each build runs so many, others each time.
 StoreMachine.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=20, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestStore = pytest.mark.slow(StoreMachine.TestCase)

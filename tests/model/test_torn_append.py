@@ -111,7 +111,8 @@ def check(found, confirmed, appended, some):
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+# Each build runs so many, others each time.
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     history=st.lists(st.lists(messages, min_size=1, max_size=4), max_size=6),
     some=st.one_of(st.lists(messages, min_size=1, max_size=1), st.lists(messages, min_size=1, max_size=5)),

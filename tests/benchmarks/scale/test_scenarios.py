@@ -1,4 +1,4 @@
-"""Each load of `make bench-scale` once, at a small size: one that breaks is not found by anything else."""
+"""Each load of `make bench-scale` once, at a small size, compiled as there: one that breaks is not found otherwise."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ NOT_WHEN_SMALL = {  # what a few are too few to tell
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=[each.name for each in SCENARIOS])
 def test_load_runs_and_finds_what_its_table_shows(scenario):
     run = Run(rounds=1, secs=0.1, console=Console(quiet=True))

@@ -1,4 +1,7 @@
-"""Each load of `make bench` once and short, at a gateway: one that breaks is not found by anything else."""
+"""Each load of `make bench` once and short, at a gateway: one that breaks is not found by anything else.
+
+Compiled, as `make bench` runs them: uncompiled the same loads take minutes.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,6 @@ class NoPages:
         pass
 
 
-def _as_parameter(scenario):
-    """Return the scenario as pytest takes it; 200,000 sends are minutes where neither side is compiled."""
-    marks = [pytest.mark.compiled] if scenario.name == "memory-queues" else []
-    return pytest.param(scenario, id=scenario.name, marks=marks)
-
-
 @pytest.fixture
 def _many_files():
     """As `make bench` does: thousands of connections are open on both sides."""
@@ -43,8 +40,9 @@ def _many_files():
 
 
 @pytest.mark.slow
+@pytest.mark.compiled
 @pytest.mark.usefixtures("_many_files")
-@pytest.mark.parametrize("scenario", [_as_parameter(each) for each in SCENARIOS])
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=[each.name for each in SCENARIOS])
 def test_load_runs_and_loses_nothing(scenario):
     bench = Bench({"gateway": "this"}, 0.2, 1, None, NoEnding(), NoPages())
     (row,) = bench.run(dataclasses.replace(scenario, times_rounds=1))
