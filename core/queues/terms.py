@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 EXPIRES = "expires"
 MESSAGE_TTL = "message-ttl"
+MAX_LENGTH = "max-length"
 DEAD_LETTER_EXCHANGE = "dead-letter-exchange"
 DEAD_LETTER_KEY = "dead-letter-routing-key"
 NO_LIMIT = -1
@@ -24,14 +25,16 @@ class QueueTerms(NamedTuple):
     Args:
         message_ttl_ms: How long messages live in it at most.
         unused_ms: How long it stays when nobody uses it.
-        dead_letter_exchange: Where messages go that it rejects or that outlive it; None: nowhere.
+        dead_letter_exchange: Where messages go that it rejects, that outlive it, or that are too many; None: nowhere.
         dead_letter_key: By which routing key; None: by their own.
+        length_max: How many messages that nobody has it holds; then the oldest go.
     """
 
     message_ttl_ms: int = NO_LIMIT
     unused_ms: int = NO_LIMIT
     dead_letter_exchange: str | None = None
     dead_letter_key: str | None = None
+    length_max: int = NO_LIMIT
 
 
 def resolve_terms(*told: Told) -> QueueTerms:
@@ -41,6 +44,7 @@ def resolve_terms(*told: Told) -> QueueTerms:
         _least(told, EXPIRES),
         _first(told, DEAD_LETTER_EXCHANGE),
         _first(told, DEAD_LETTER_KEY),
+        _least(told, MAX_LENGTH),
     )
 
 

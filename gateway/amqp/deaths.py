@@ -16,6 +16,7 @@ FIRST = (b"x-first-death-exchange", b"x-first-death-queue", b"x-first-death-reas
 LAST = (b"x-last-death-exchange", b"x-last-death-queue", b"x-last-death-reason")
 REJECTED = b"rejected"
 EXPIRED = b"expired"
+MAXLEN = b"maxlen"
 _HEADERS, _EXPIRATION = 2, 7
 _ARRAY, _TABLE, _LONG_TEXT, _LONG = b"A", b"F", b"S", b"l"
 _BITS = 14
@@ -29,7 +30,7 @@ class Death(NamedTuple):
     """One message that leaves a queue for its dead letters.
 
     Args:
-        reason: `REJECTED` or `EXPIRED`.
+        reason: `REJECTED`, `EXPIRED` or `MAXLEN`.
         queue: Where it was.
         exchange: What it was published to there ...
         key: ... by this routing key.

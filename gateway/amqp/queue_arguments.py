@@ -18,7 +18,11 @@ QUEUE_TYPE = "x-queue-type"
 QUEUE_MODE = "x-queue-mode"
 DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
 DEAD_LETTER_KEY = "x-dead-letter-routing-key"
-KEPT = (EXPIRES, MESSAGE_TTL, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY)
+MAX_LENGTH = "x-max-length"
+OVERFLOW = "x-overflow"
+DROP_HEAD = "drop-head"
+REJECTING = ("reject-publish", "reject-publish-dlx")
+KEPT = (EXPIRES, MESSAGE_TTL, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH, OVERFLOW)
 CLASSIC = "classic"
 MODES = ("default", "lazy")  # either way messages are on disk
 TIME_MS_MAX = 315_360_000_000  # ten years, RabbitMQ's bound
@@ -50,6 +54,7 @@ def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
             _check_time(arguments[name], least, f"invalid arg '{name}' for {what}")
     _check_choice(arguments, QUEUE_MODE, MODES, "mode", what)
     _check_dead_letters(arguments, what)
+    _check_length(arguments, what)
     refuse_arguments([name for name in arguments if name not in {*KEPT, QUEUE_TYPE, QUEUE_MODE}], what)
     return {name: arguments[name] for name in KEPT if name in arguments}
 
@@ -107,6 +112,21 @@ def _check_time(field: Field, least: int, start: str) -> None:
     if time_ms < least:
         why = "value_negative" if time_ms < 0 else "value_zero"
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{start}: {{{why},{time_ms}}}")
+
+
+def _check_length(arguments: Mapping[str, Field], what: str) -> None:
+    if MAX_LENGTH in arguments:
+        start = f"invalid arg '{MAX_LENGTH}' for {what}"
+        length = check_integer(arguments[MAX_LENGTH], start)
+        if length < 0:
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{start}: {{value_negative,{length}}}")
+    overflow = arguments.get(OVERFLOW)
+    if overflow is None or overflow.text == DROP_HEAD:
+        return
+    if overflow.text in REJECTING:
+        refuse_arguments([OVERFLOW], what)
+    why = "invalid_overflow" if overflow.text is not None else f"{{unacceptable_type,{overflow.kind}}}"
+    raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{OVERFLOW}' for {what}: {why}")
 
 
 def _check_dead_letters(arguments: Mapping[str, Field], what: str) -> None:

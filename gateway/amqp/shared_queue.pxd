@@ -27,6 +27,7 @@ cdef class SharedQueue(Reader):
     cdef readonly object _pop
     cdef readonly object terms
     cdef readonly bint has_dead_letters
+    cdef readonly bint is_watched
     cdef object _burial
     cdef object _expiries
     cdef long long _due_ms

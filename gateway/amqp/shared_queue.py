@@ -10,7 +10,7 @@ from core.lmq.expiry import count_expired, expires_at, take_expired
 from core.lmq.rota import Rota
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
-from gateway.amqp.deaths import EXPIRED, REJECTED
+from gateway.amqp.deaths import EXPIRED, MAXLEN, REJECTED
 from gateway.amqp.queue_arguments import KeptArguments, find_terms
 
 GROUP = b"amqp"
@@ -131,6 +131,7 @@ class SharedQueue(Reader):
         "is_deleted",
         "is_durable",
         "is_passing",
+        "is_watched",
         "lease_ms",
         "light_name",
         "limit_ms",
@@ -161,6 +162,7 @@ class SharedQueue(Reader):
         self.arguments = arguments
         self.terms = find_terms(arguments)
         self.has_dead_letters = self.terms.dead_letter_exchange is not None
+        self.is_watched = self.has_dead_letters or self.terms.length_max >= 0  # though nobody consumes
         self.limit_ms = self.terms.message_ttl_ms
         self.lease_ms = self.terms.unused_ms
         self.consumers: list[QueueConsumer] = []
@@ -192,8 +194,8 @@ class SharedQueue(Reader):
         self._pop = self._broker.pop.open(self.light_name, GROUP, self._broker.max_offset(queue_ref))
 
     def watch(self) -> None:
-        """Look after the first message's time though nobody consumes, where the queue has dead letters."""
-        if self.has_dead_letters:
+        """Look after what is too much or too old though nobody consumes, where the queue is told to."""
+        if self.is_watched:
             self._park()
             self.run_soon()
 
@@ -232,7 +234,7 @@ class SharedQueue(Reader):
         if consumer in self.consumers:
             self.consumers.remove(consumer)
             self._rota.remove(consumer)
-        if not self.consumers and not self.has_dead_letters:
+        if not self.consumers and not self.is_watched:
             self.stop()
 
     def stop(self) -> None:
@@ -249,7 +251,7 @@ class SharedQueue(Reader):
 
     def run_soon(self) -> None:
         """Run in the next turn."""
-        if (self.consumers or self.has_dead_letters) and not self.is_deleted:
+        if (self.consumers or self.is_watched) and not self.is_deleted:
             self._broker.request_run(self)
 
     def on_ready(self, now_ms: int) -> bool:
@@ -268,17 +270,17 @@ class SharedQueue(Reader):
             self._fresh_from = self._broker.max_offset(self.pop.queue_ref)
         for consumer in touched.values():
             consumer.flush()
-        if self.has_dead_letters and not self.is_deleted:
+        if self.is_watched and not self.is_deleted:
             self._watch_first(now_ms)
         if budget <= 0:
             self.run_soon()
         return False
 
     def _watch_first(self, now_ms: int) -> None:
-        """Let expired messages go on, and have the queue called when the first one that nobody has is one."""
+        """Let go of what is too much or too old, and have the queue called when the first message will be."""
         self.drop_expired(now_ms)
         stored = self._stored
-        if self.pop.ready_count <= 0 or self.pop.peek(stored, 1) <= 0:
+        if not self.has_dead_letters or self.pop.ready_count <= 0 or self.pop.peek(stored, 1) <= 0:
             return
         due_ms = expires_at(stored, 0, self.limit_ms)
         stored.clear()
@@ -336,12 +338,14 @@ class SharedQueue(Reader):
         return self.pop.ready_count
 
     def drop_expired(self, now_ms: int) -> None:
-        """Finish the expired messages that come before the first that is not.
+        """Finish messages that are more than the queue holds, and expired ones that come before the first that is not.
 
         Of those that are dead letters, at most some hundred in one go; the others have their turns soon. What is on its
         way goes when it is here.
         """
         stored = self._stored
+        if self.terms.length_max >= 0:
+            self._drop_oldest(now_ms)
         count = 1
         left = DEAD_COUNT_MAX if self.has_dead_letters else 1 << 62
         while left > 0 and self.pop.ready_count > 0:
@@ -366,17 +370,33 @@ class SharedQueue(Reader):
         if not self._is_dropping and not self._is_parked:
             self._broker.unpark(self.pop.queue_ref, self)
 
+    def _drop_oldest(self, now_ms: int) -> None:
+        """Finish messages that are more than the queue holds, some in one go; the others have their turns soon."""
+        stored = self._stored
+        excess = self.pop.ready_count - self.terms.length_max
+        if excess <= 0 or (self._is_away and self.consumers):  # consumers have it first
+            return
+        count = min(excess, DEAD_COUNT_MAX if self.has_dead_letters else _TAKE_COUNT_MAX)
+        taken = max(self.pop.take(stored, count, 1 << 40, 0, now_ms), 0)
+        offsets = array("q", stored.queue_offset[:taken])
+        stored.clear()
+        if taken:
+            self._let_go(offsets, taken, MAXLEN, now_ms)
+            if taken < excess:
+                self.run_soon()
+
     def reject(self, offsets: array[int], count: int, now_ms: int) -> None:
         """Finish messages that a consumer rejected for good."""
-        if self.has_dead_letters:
-            self._burial.bury(self, offsets, count, REJECTED, now_ms)
-            return
-        self._broker.metrics.door("amqp").drop("rejected", count)
-        self.pop.ack_many(offsets, count)
+        self._let_go(offsets, count, REJECTED, now_ms)
 
     def _finish_expired(self, offsets: array[int], count: int, now_ms: int) -> None:
-        if count and self.has_dead_letters:
-            self._burial.bury(self, offsets, count, EXPIRED, now_ms)
-        elif count:
-            self.pop.ack_many(offsets, count)
-            self._broker.metrics.door("amqp").drop("expired", count)
+        if count:
+            self._let_go(offsets, count, EXPIRED, now_ms)
+
+    def _let_go(self, offsets: array[int], count: int, reason: bytes, now_ms: int) -> None:
+        """Finish messages that no consumer will have, or let them go on as dead letters."""
+        if self.has_dead_letters:
+            self._burial.bury(self, offsets, count, reason, now_ms)
+            return
+        self._broker.metrics.door("amqp").drop(reason.decode(), count)
+        self.pop.ack_many(offsets, count)

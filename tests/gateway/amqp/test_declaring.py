@@ -95,9 +95,9 @@ SOFT = [
         ),
     ),
     (
-        Queue.Declare(queue="r", arguments={"x-max-length": 1}),
+        Queue.Declare(queue="r", arguments={"x-max-priority": 1}),
         406,
-        "PRECONDITION_FAILED - invalid arg 'x-max-length' for queue 'r' in vhost '/': not supported",
+        "PRECONDITION_FAILED - invalid arg 'x-max-priority' for queue 'r' in vhost '/': not supported",
     ),
     (
         Queue.Declare(queue="r", arguments={"x-queue-type": "quorum"}),

@@ -2,9 +2,16 @@ from __future__ import annotations
 
 import pytest
 
+from core.queues.terms import QueueTerms
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.field_table import Field
-from gateway.amqp.queue_arguments import check_arguments, check_integer, check_same_arguments, refuse_arguments
+from gateway.amqp.queue_arguments import (
+    check_arguments,
+    check_integer,
+    check_same_arguments,
+    find_terms,
+    refuse_arguments,
+)
 
 WHAT = "queue 'q' in vhost '/'"
 
@@ -46,11 +53,27 @@ def test_what_means_something_is_kept():
         ("x-message-ttl", number(315_360_000_001), "{value_too_large,315360000001}"),
         ("x-message-ttl", Field("bool", value=True), '"expected integer, got bool"'),
         ("x-expires", number(0), "{value_zero,0}"),
-        ("x-max-length", number(1), "not supported"),
+        ("x-max-length-bytes", number(1), "not supported"),
+        ("x-max-length", number(-1), "{value_negative,-1}"),
+        ("x-overflow", text(b"some"), "invalid_overflow"),
+        ("x-overflow", number(1), "{unacceptable_type,signedint}"),
+        ("x-overflow", text(b"reject-publish"), "not supported"),
     ],
 )
 def test_what_is_wrong_is_said_in_the_words_of_rabbitmq(name, field, why):
     assert refused(check_arguments, {name: field}, WHAT) == f"invalid arg '{name}' for {WHAT}: {why}"
+
+
+def test_what_is_kept_is_one_value():
+    given = {
+        "x-message-ttl": number(500),
+        "x-dead-letter-exchange": text(b""),
+        "x-dead-letter-routing-key": text(b"dead"),
+        "x-max-length": number(7),
+        "x-overflow": text(b"drop-head"),
+    }
+    terms = find_terms(check_arguments(given, WHAT))
+    assert terms == QueueTerms(500, -1, "", "dead", 7)
 
 
 def test_the_same_number_of_another_width_is_the_same():

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from pamqp.commands import Basic
 
 from gateway.amqp.shared_queue import TAKE_COUNT_MAX, TURN_BYTES_MAX
 
@@ -110,3 +111,61 @@ def test_a_queue_without_consumers_is_not_read(world, queue):
     publish(world, b"x")
     assert taker.got == []
     assert queue.pop.ready_count == 1
+
+
+def declare_short(world, length, **arguments):
+    peer = world.client()
+    peer.declare("q", arguments={"x-max-length": length, **arguments})
+    return peer
+
+
+def count(peer, queue="q"):
+    return peer.declare(queue, passive=True).message_count
+
+
+def test_the_oldest_go_where_there_are_more_than_the_queue_holds(world):
+    peer = declare_short(world, 3)
+    peer.publish(*[b"%d" % number for number in range(5_000)], key="q")
+    assert count(peer) == 3
+    assert peer.call(Basic.Get(queue="q", no_ack=True)).body == b"4997"
+    assert world.amqp_counts.dropped == {"maxlen": 4_997}
+
+
+def test_messages_that_consumers_have_take_no_room_until_they_are_given_back(world):
+    peer = declare_short(world, 2)
+    peer.publish(b"a", b"b", key="q")
+    had = [peer.call(Basic.Get(queue="q")) for _ in range(2)]
+    peer.publish(b"c", b"d", key="q")
+    assert count(peer) == 2
+    peer.send(Basic.Nack(had[1].tag, multiple=True, requeue=True))
+    assert count(peer) == 2
+    assert peer.call(Basic.Get(queue="q", no_ack=True)).body == b"c"
+
+
+def test_a_queue_without_room_hands_messages_to_consumers_alone(world):
+    peer = declare_short(world, 0)
+    peer.publish(b"nobody", key="q").consume("q", no_ack=True)
+    peer.publish(b"somebody", key="q")
+    assert peer.bodies() == [b"somebody"]
+    assert count(peer) == 0
+
+
+@pytest.mark.here
+def test_what_is_too_much_goes_to_the_dead_letters_and_says_so(world):
+    peer = declare_short(world, 2, **{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    peer.declare("dead")
+    peer.publish(*[b"%d" % number for number in range(300)], key="q")
+    world.turn()
+    assert (count(peer), count(peer, "dead")) == (2, 298)
+    letter = peer.call(Basic.Get(queue="dead"))
+    assert (letter.body, letter.properties.headers["x-first-death-reason"]) == (b"0", "maxlen")
+
+
+def test_a_length_holds_after_a_restart(world):
+    peer = world.client()
+    peer.declare("q", durable=True, arguments={"x-max-length": 2})
+    world.close()
+    world.open()
+    peer = world.client()
+    peer.publish(b"1", b"2", b"3", key="q", delivery_mode=2)
+    assert count(peer) == 2
