@@ -27,7 +27,8 @@ WAIT_S = 15
 def gateway(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mqtt5")
     config = folder / "lmq.toml"
-    config.write_text(f'[auth.users.alice]\npassword_hash = "{hash_for_scram("secret", 4_096)}"\n')
+    user = f'[auth.users.alice]\npassword_hash = "{hash_for_scram("secret", 4_096)}"\n'
+    config.write_text(f'[mqtt]\nresponse_prefix = "answers"\n{user}')
     with GatewayProcess(folder / "data", "--config", str(config)) as running:
         yield running
         assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
@@ -55,6 +56,48 @@ def test_paho_goes_by_the_aliases_it_is_given(gateway):
     assert len(known) == 2
     client.disconnect()
     client.loop_stop()
+
+
+def open_paho(gateway, client_id, got, **properties):
+    """Return a client of paho that is connected, and what it was told then."""
+    told = queue.Queue()
+    client = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id, protocol=paho.MQTTv5)
+    client.on_message = lambda _client, _userdata, message: got.put((client_id, message))
+    client.on_connect = lambda *arguments: told.put(arguments[4])
+    client.on_subscribe = lambda *arguments: told.put(arguments[3])
+    wanted = Properties(PacketTypes.CONNECT)
+    for name, value in properties.items():
+        setattr(wanted, name, value)
+    client.connect(*gateway.address("mqtt"), properties=wanted)
+    client.loop_start()
+    return client, told.get(timeout=WAIT_S), told
+
+
+def test_paho_is_told_where_it_may_be_answered(gateway):
+    client, told, _ = open_paho(gateway, "asks/1", queue.Queue(), RequestResponseInformation=1)
+    assert told.ResponseInformation == "answers/asks%2F1"
+    client.disconnect()
+    client.loop_stop()
+
+
+def test_paho_clients_share_messages_at_qos_2(gateway):
+    got = queue.Queue()
+    clients = []
+    for name in ("one", "two"):
+        client, _, told = open_paho(gateway, name, got)
+        client.subscribe("$share/group/work/#", 2)
+        assert [code.value for code in told.get(timeout=WAIT_S)] == [2]
+        clients.append(client)
+    for i in range(20):
+        clients[0].publish("work/t", b"%d" % i, 2).wait_for_publish(WAIT_S)
+    taken = [got.get(timeout=WAIT_S) for _ in range(20)]
+    assert sorted(int(message.payload) for _, message in taken) == list(range(20))
+    assert {message.qos for _, message in taken} == {2}
+    assert {name for name, _ in taken} == {"one", "two"}
+    assert got.empty()
+    for client in clients:
+        client.disconnect()
+        client.loop_stop()
 
 
 def receive(sock):
