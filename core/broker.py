@@ -256,6 +256,10 @@ class Broker:
         """
         self._retaining.find(version, then)
 
+    def claim(self, key: bytes, then: Outcome) -> None:
+        """Call back when a session or shared queue is this gateway's alone; see `Engine.claim`."""
+        self.engine.claim(key, then)
+
     def table(self, name: str, rows: RowFormat = FIRST) -> Table:
         """Return the durable table `name`; its changes are covered by `when_kept`."""
         return self.engine.table(name, rows)

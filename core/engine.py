@@ -286,6 +286,13 @@ class Engine:
 
     # What is remembered besides
 
+    def claim(self, key: bytes, then: Outcome) -> None:
+        """Call back when a session or shared queue is this gateway's alone, or with the error that keeps it another's.
+
+        What is claimed already is granted again.
+        """
+        raise NotImplementedError
+
     def table(self, name: str, rows: RowFormat = FIRST) -> Table:
         """Return the durable table `name`, its rows in the version of `rows`, also those kept in older ones."""
         raise NotImplementedError

@@ -16,6 +16,7 @@ from gateway.logs import said
 from gateway.mqtt.answers import encode_suback, encode_unsuback
 from gateway.mqtt.columns import encode_id_packets
 from gateway.mqtt.connection import MqttConnection
+from gateway.mqtt.entering import Entering
 from gateway.mqtt.errors import PacketTooLargeError, ReceiveMaximumError
 from gateway.mqtt.events import AckRun, PublishRun
 from gateway.mqtt.pacing import Pacing
@@ -23,7 +24,7 @@ from gateway.mqtt.packets import LEVEL_5, PUBREC, PUBREL
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
-from gateway.mqtt.session_table import Entering, StoredWill
+from gateway.mqtt.session_table import StoredWill
 from gateway.mqtt.subscribing import Answer, Granted
 from gateway.mqtt.terms import RECEIVE_MAX
 from gateway.mqtt.topics import plain_filter

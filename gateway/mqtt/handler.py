@@ -14,6 +14,7 @@ from gateway.logs import said
 from gateway.mqtt.auto_subscribe import auto_filters
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.conversation import Conversation
+from gateway.mqtt.entering import SESSION_KEY, Entering
 from gateway.mqtt.errors import MqttError, ProtocolViolationError, reason_code
 from gateway.mqtt.events import AckRun, Event, PingRun, PublishRun
 from gateway.mqtt.login import CODES, check_client_id, credentials_of
@@ -25,7 +26,7 @@ from gateway.mqtt.publishing import PROTOCOL
 from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
-from gateway.mqtt.session_table import Entering, StoredWill
+from gateway.mqtt.session_table import StoredWill
 from gateway.mqtt.states import State
 from gateway.mqtt.terms import apply_terms, connack_items, make_terms, takes_connack
 from gateway.net.protocol import Transport
@@ -281,14 +282,17 @@ class MqttHandler(Conversation):
             self.transport.request_turn()
 
     def _enter(self, entering: Entering, now_ms: int) -> bool:
-        """Take up the client's session, or a new one; False where the last one is still being let go of."""
+        """Take up the client's session, or a new one; False where that is not ours yet, or still being let go of."""
         connect, client_id, identity = entering.connect, entering.client_id, entering.identity
         door = self._door
-        if door.attachments.is_foreign(client_id, identity):
-            why = f"the session belongs to another user: {said(door.sessions.owner_of(client_id))}"
-            self._refuse(connect, ConnectCode.NOT_AUTHORIZED, why, now_ms)
+        refused = self._find_refusal(entering)
+        if refused is not None:
+            self._refuse(connect, *refused, now_ms)
             return True
-        if not door.attachments.make_way(client_id, identity, is_clean=connect.is_clean, now_ms=now_ms):
+        if not (
+            entering.is_claimed
+            and door.attachments.make_way(client_id, identity, is_clean=connect.is_clean, now_ms=now_ms)
+        ):
             return False
         self._entering = None
         terms = make_terms(connect, door.settings)
@@ -324,6 +328,19 @@ class MqttHandler(Conversation):
         door.sys_tree.watch_all(session)
         self._begin(session, user, now_ms)
         return True
+
+    def _find_refusal(self, entering: Entering) -> tuple[ConnectCode, str] | None:
+        """Return why a client does not get its session, None where nothing is known against it; the engine is asked."""
+        door, client_id = self._door, entering.client_id
+        if door.attachments.is_foreign(client_id, entering.identity):
+            why = f"the session belongs to another user: {said(door.sessions.owner_of(client_id))}"
+            return ConnectCode.NOT_AUTHORIZED, why
+        if not entering.is_asked:
+            entering.is_asked = True
+            door.broker.claim(SESSION_KEY + client_id, entering.note_claim)
+        if entering.claim_error is not None:
+            return ConnectCode.SERVER_UNAVAILABLE, str(entering.claim_error)
+        return None
 
     def _keep_will(self, will: Will, client_id: bytes, user: bytes) -> None:
         will = self._door.publishing.rewriting.will(will, client_id, user)

@@ -9,10 +9,9 @@ from itertools import pairwise
 from typing import Protocol
 
 from core.errors import LmqError
-from gateway.auth.authenticator import Identity
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.exact import ExactJournal
-from gateway.mqtt.packets import Connect, Will
+from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import NO_PROPERTIES, OF_WILL, decode_properties, encode_properties
 from gateway.mqtt.replay import is_replay
 from gateway.mqtt.session import NEVER, NO_SLOT, NOTHING_OWED, Session, Subscription
@@ -78,17 +77,6 @@ class StoredWill:
         self.host = host
         self.will = will
         self.due_ms = due_ms
-
-
-class Entering:
-    """A client that was let in and has no session yet."""
-
-    __slots__ = ("client_id", "connect", "identity")
-
-    def __init__(self, connect: Connect, client_id: bytes, identity: Identity) -> None:
-        self.connect = connect
-        self.client_id = client_id
-        self.identity = identity
 
 
 class SessionTable:

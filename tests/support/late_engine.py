@@ -23,18 +23,21 @@ class LateEngine(Engine):
         failures: The part of appended batches that are told to be lost, though they are in the log all the same, and of
             searches that find nothing out.
         away: The part of reads that find nothing there yet.
+        refusals: The part of claims that are refused.
     """
 
-    def __init__(self, inner, *, seed=1, failures=0.0, away=0.0):
+    def __init__(self, inner, *, seed=1, failures=0.0, away=0.0, refusals=0.0):
         super().__init__(inner.room, inner.message_bytes_max)
         self.inner = inner
         self.durability = inner.durability
         self.store = inner.store
         self.failures = failures
         self.away = away
+        self.refusals = refusals
         self.failed = 0  # batches so far
         self._random = random.Random(seed)
         self._tickets = 0
+        self.claimed = []  # keys so far
         self._ends = {}  # by ticket: origin, end of the log, whether it fails
         self._outcomes = {}  # by origin: those that wait, in order
         self._others = []  # (moment in turns, callback), of what is kept
@@ -98,6 +101,12 @@ class LateEngine(Engine):
         self._others.append(
             (self._late(), then, -1 if fails else self.store.offset_at_time(queue_ref, at_ms, upper=upper))
         )
+        self.request_turn()
+
+    def claim(self, key, then):
+        self.claimed.append(key)
+        is_refused = self._random.random() < self.refusals
+        self._others.append((self._late(), then, StoreClosedError("another gateway has it") if is_refused else None))
         self.request_turn()
 
     def find_record(self, place, then):

@@ -23,6 +23,7 @@ def world(make_world):
     return world
 
 
+@pytest.mark.at_once
 def test_client_waits_for_its_login_and_the_others_do_not(world):
     waiting = world.connect(b"a", **ALICE)
     assert waiting.take() == []
@@ -119,6 +120,7 @@ def test_time_to_connect_goes_on_during_the_login(world):
     assert world.counts.refused == {"connect_timeout": 1}
 
 
+@pytest.mark.at_once
 def test_keep_alive_begins_with_the_login(world):
     peer = world.connect(b"a", keep_alive_s=2, **ALICE)
     world.now_ms += 5_000
