@@ -20,7 +20,7 @@ from gateway.mqtt.topics import plain_filter
 NOTHING_ASKED = -1
 NOT_PARKED = -1
 _END = object()
-GATHERED_MAX = 8  # matches that a walk looks at where it would give a message, which costs as much
+GATHERED_MAX = 4  # matches that a walk looks at where it would give a message, which costs as much
 
 
 class RetainedWalk:

@@ -380,7 +380,7 @@ class Delivery(Desk):
         for _ in range(RETAINED_RUN_MAX):
             if not self._may_send_retained(backlog):
                 break
-            sent += TURN_BYTES_MAX // 512  # to look costs, too
+            sent += TURN_BYTES_MAX // 256  # to look costs, too
             walk = backlog.retained[0]
             record = walk.take()
             if record is not None and self.broker.read_record(record, self._one):
