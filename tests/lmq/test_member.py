@@ -53,7 +53,9 @@ async def test_goodbye_is_not_said_to_a_broker_that_was_lost(scripted, kind, rol
         await ask(member)
         before = scripted.connections
         scripted.drop_all()
-        await asyncio.sleep(0.05)
+        async with asyncio.timeout(5):
+            while any(client.is_open for client in member._routes.clients()):
+                await asyncio.sleep(0.001)
     assert scripted.connections == before
 
 

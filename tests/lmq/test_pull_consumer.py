@@ -30,6 +30,13 @@ async def fill(producer: Producer, count: int, **changes) -> None:
     assert not [result for result in results if isinstance(result, SdkError)]
 
 
+async def until_a_pull_waits(gateway) -> None:
+    """Wait until the gateway holds a pull."""
+    async with asyncio.timeout(5):
+        while not any(one.held for one in gateway.doors["rocketmq"].handlers):
+            await asyncio.sleep(0.001)
+
+
 async def test_messages_are_pulled_from_an_offset_on(producer, consumer):
     await fill(producer, 10)
     result = await consumer.pull("T", 3, 4)
@@ -55,10 +62,10 @@ async def test_a_light_queue_of_a_wide_dispatch_has_its_own_numbers(producer, co
     assert [message.queue_offset for message in result.messages] == [1, 2]
 
 
-async def test_a_pull_waits_for_a_message_and_no_longer(producer, consumer):
+async def test_a_pull_waits_for_a_message_and_no_longer(gateway, producer, consumer):
     await fill(producer, 1)
     waiting = asyncio.create_task(consumer.pull("T", 1, wait_s=10))
-    await asyncio.sleep(0.05)
+    await until_a_pull_waits(gateway)
     await producer.send("T", b"new", queue_id=0)
     assert [message.body for message in (await asyncio.wait_for(waiting, 5)).messages] == [b"new"]
 
@@ -113,7 +120,7 @@ async def take(consumer: PullConsumer, count: int, **options) -> list[bytes]:
     return found
 
 
-async def test_messages_are_iterated_from_where_the_caller_says(producer, consumer):
+async def test_messages_are_iterated_from_where_the_caller_says(gateway, producer, consumer):
     await fill(producer, 5)
     assert await take(consumer, 5, from_="first", max_count=2) == [b"m0", b"m1", b"m2", b"m3", b"m4"]
     assert await take(consumer, 2, from_=3) == [b"m3", b"m4"]
@@ -121,7 +128,7 @@ async def test_messages_are_iterated_from_where_the_caller_says(producer, consum
     await consumer.commit("T", 4)
     assert await take(consumer, 1) == [b"m4"]
     last = asyncio.create_task(take(consumer, 1, from_="last"))
-    await asyncio.sleep(0.05)
+    await until_a_pull_waits(gateway)
     await producer.send("T", b"new", queue_id=0)
     assert await asyncio.wait_for(last, 5) == [b"new"]
 
@@ -135,7 +142,7 @@ async def test_iterating_can_commit_what_the_caller_is_done_with(producer, consu
 async def test_iterating_goes_on_after_a_lost_connection(gateway, producer, consumer):
     await fill(producer, 1)
     reading = asyncio.create_task(take(consumer, 2, from_="first"))
-    await asyncio.sleep(0.05)
+    await until_a_pull_waits(gateway)
     gateway.connections.abort_all()
     await asyncio.sleep(0)
     await producer.send("T", b"after", queue_id=0)
