@@ -143,7 +143,7 @@ class Gateway:
         )
         self.turns = TurnRunner(self._loop, self.clock, broker)
         broker.schedule = self.turns.schedule
-        self.alarm = Alarm(self._loop, self.clock, lambda: broker.request_run(broker.timer))
+        self.alarm = Alarm(self._loop, self.clock, broker.timer.ring)
         broker.timer.wake_at = self.alarm.set
         self.engine.request_pages = self.turns.request_pages
         self.turns.touch_pages = self.store.touch_pages

@@ -100,12 +100,13 @@ def _nothing(at_ms: int) -> None:
 class Timer(Reader):
     """Takes messages for later and hands them on.
 
-    The runtime sets `wake_at`, which is told the moment at which `on_ready` is wanted next.
+    The runtime sets `wake_at`, which is told the moment at which `ring` is wanted next.
     """
 
     def __init__(self, broker: TimerBroker) -> None:
         self._broker = broker
         self.wake_at: Callable[[int], None] = _nothing
+        self.followers: list[Reader] = []  # those that may ask to be woken, too
         self._resolvers: dict[bytes, Resolver] = {}
         self._progress = Progress(broker.table("timer"), broker.places("timer"))
         self._done: Entry = self._progress.load()  # the first entry that was not handed on
@@ -188,6 +189,11 @@ class Timer(Reader):
         self._touched.clear()
 
     # Work
+
+    def ring(self) -> None:
+        """Have everything that asked to be woken look what is due, in the next turn."""
+        for reader in (self, *self.followers):
+            self._broker.request_run(reader)
 
     def on_ready(self, now_ms: int) -> bool:
         """Do one batch of what is due; ask for the next turn, or to be woken."""

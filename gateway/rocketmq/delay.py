@@ -107,6 +107,7 @@ class DelayService(Reader):
         for level in self._levels:
             level.offset = level.kept_offset = broker.consumer_offsets.get(PLACES_GROUP, level.key) or 0
         broker.hold(self.positions)
+        broker.timer.followers.append(self)
 
     def positions(self) -> Iterator[tuple[int, int]]:
         """Give the levels' queues, each with the first offset that retention must leave."""
@@ -131,6 +132,9 @@ class DelayService(Reader):
                 if left <= 0:
                     self._broker.request_run(self)
                     break
+        wake_ms = min((level.due_ms for level in self._levels if level.due_ms > now_ms), default=0)
+        if wake_ms:
+            self._broker.timer.wake_at(wake_ms)
         return False
 
     def _has_next(self, level: Level) -> bool:

@@ -24,7 +24,7 @@ LOGGER = logging.getLogger(__name__)
 
 BROKER = "broker"
 NAMESRV = "namesrv"
-DELAY_INTERVAL_MS = TICK_MS  # delayed messages come no earlier than they are due, and so much later at most
+DELAY_INTERVAL_MS = TICK_MS  # what waits on a level is seen so soon; when it is due, an alarm rings
 
 
 class RocketmqDoor(RocketmqServices, Door):

@@ -47,6 +47,21 @@ def test_what_waits_lies_where_the_official_broker_looks_for_it(site, peer):
     assert (record.properties[b"REAL_TOPIC"], record.properties[b"REAL_QID"]) == (b"T", b"3")
 
 
+def test_an_alarm_is_asked_for_at_the_moment_and_brings_the_message(site, peer, monkeypatch):
+    wakes = []
+    site.broker.timer.wake_at = wakes.append
+    peer.send(b"later", properties=delayed(1))
+    for _ in range(5):
+        site.turn()
+    assert wakes[-1] == site.now_ms + 1_000
+    monkeypatch.setattr(site.door.delays, "deliver_due", lambda now_ms: None)
+    site.now_ms += 1_000
+    for _ in range(5):
+        site.broker.timer.ring()
+        site.turn()
+    assert bodies_of(peer.pull("T")) == [b"later"]
+
+
 @pytest.mark.parametrize("level", range(1, 19))
 def test_each_level_waits_as_long_as_the_official_brokers(site, peer, level):
     peer.send(b"later", properties=delayed(level))
