@@ -122,7 +122,7 @@ class Bridge:
             try:
                 await self._carry()
             except (RemoteError, OSError, ValueError, TimeoutError) as error:
-                cause: object = error
+                cause = str(error) or type(error).__name__  # not the error, which would keep its socket
             except asyncio.CancelledError:
                 if self._task is None:
                     raise
