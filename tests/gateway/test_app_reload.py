@@ -21,6 +21,7 @@ from gateway.settings import (
 )
 from tests.support import mqtt
 from tests.support.gateway import ANY_PORT, SEGMENT_BYTES, make_settings, running_gateway
+from tests.support.rocketmq import request_frame
 from tests.support.store import publish
 
 pytestmark = pytest.mark.asyncio
@@ -202,7 +203,8 @@ async def test_amqp_client_gets_other_rights_where_it_is_and_is_turned_out_when_
 async def test_rocketmq_client_is_turned_out_when_clients_without_a_name_are_not_let_in(tmp_path):
     async with running_gateway(tmp_path) as gateway:
         reader, writer = await asyncio.open_connection(*gateway.listening["broker"])
-        await _until(lambda: gateway.doors["rocketmq"].handlers)
+        writer.write(request_frame(105, topic="TBW102"))
+        assert await reader.read(1 << 16) != b""
         await gateway.reload(make_settings(tmp_path, auth=AuthSettings(rocketmq_anonymous=False)))
         assert await reader.read() == b""
         writer.close()
