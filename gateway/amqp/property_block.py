@@ -181,12 +181,11 @@ class BlockReader:
             elif number == _TIMESTAMP:
                 out_pos = _write_pair(name, b"%d" % octets.read_i64(buf, start), out, out_pos)
             elif is_text(buf, start + 1, end):
-                value = octets.read_bytes(buf, start + 1, end)
-                if number == _REPLY_TO and is_plain_key(value):
-                    if self._headers.has_response_topic:
-                        continue
-                    name, value = RESPONSE_TOPIC, value.replace(b".", b"/")
-                out_pos = _write_pair(name, value, out, out_pos)
+                if number == _REPLY_TO and is_plain_key(value := octets.read_bytes(buf, start + 1, end)):
+                    if not self._headers.has_response_topic:
+                        out_pos = _write_pair(RESPONSE_TOPIC, value.replace(b".", b"/"), out, out_pos)
+                else:
+                    out_pos = write_field(name, buf, start + 1, end, out, out_pos)
         return out_pos
 
 

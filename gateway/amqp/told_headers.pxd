@@ -15,6 +15,7 @@ cdef bytes _CORRELATION_HEADER
 cdef bytes _FORMAT_HEADER
 cdef bytes _RESPONSE_HEADER
 cdef int _RATIO
+cdef long long _NO_NUMBER
 
 
 @cython.final
@@ -24,7 +25,9 @@ cdef class ToldHeaders:
     cdef public bint has_format
     cdef bytes _types
 
-    @cython.locals(name_start=Py_ssize_t, name_end=Py_ssize_t, room=Py_ssize_t, is_plain=cython.bint)
+    @cython.locals(
+        name_start=Py_ssize_t, name_end=Py_ssize_t, is_plain=cython.bint, kind=int, number=cython.longlong
+    )
     cpdef Py_ssize_t write(
         self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, unsigned char[::1] out, Py_ssize_t out_pos,
         Py_ssize_t limit,
@@ -37,6 +40,19 @@ cdef class ToldHeaders:
     ) except -1
 
 
+cdef Py_ssize_t _write_name(
+    const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end, unsigned char[::1] out, Py_ssize_t pos
+) except -1
+
+
+@cython.locals(kind=int, number=cython.longlong, k=Py_ssize_t)
+cpdef long long read_whole_number(const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end) except? -1
+
+
+cdef bytes type_entry(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end)
+
+
+@cython.locals(letter=int)
 cpdef bytes escaped(bytes text)
 
 

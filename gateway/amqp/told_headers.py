@@ -25,6 +25,7 @@ _CORRELATION_HEADER = CORRELATION_HEADER
 _FORMAT_HEADER = FORMAT_HEADER
 _RESPONSE_HEADER = RESPONSE_TOPIC_HEADER
 _RATIO = ESCAPED_RATIO_MAX
+_NO_NUMBER = -0x7FFFFFFFFFFFFFFF
 
 
 class ToldHeaders:
@@ -57,17 +58,24 @@ class ToldHeaders:
             name_start = pos + 1
             name_end = name_start + buf[pos]
             pos = skip_value(buf, name_end)
-            room = name_end - name_start + pos - name_end + _ROOM
-            is_plain = buf[name_end] == 0x53 and buf[name_start] != 0x78 and out_pos + room <= limit  # S, and no x-
-            is_plain = is_plain and is_storable(buf, name_start, name_end) and is_text(buf, name_end + 5, pos)
-            if not is_plain:
+            kind = buf[name_end]
+            is_plain = buf[name_start] != 0x78 and out_pos + pos - name_start + _ROOM <= limit  # no x-
+            is_plain = is_plain and is_storable(buf, name_start, name_end)
+            if is_plain and kind == 0x53 and is_text(buf, name_end + 5, pos):  # S
+                out_pos = _write_name(buf, name_start, name_end, out, out_pos)
+                octets.copy_bytes(out, out_pos, buf, name_end + 5, pos - name_end - 5)
+                out_pos += pos - name_end - 5
+            elif is_plain and (number := read_whole_number(buf, name_end, pos)) > _NO_NUMBER:
+                self._types += type_entry(buf, name_start, name_end)
+                out_pos = _write_name(buf, name_start, name_end, out, out_pos)
+                if number < 0:
+                    octets.write_u8(out, out_pos, 0x2D)  # minus
+                    out_pos += 1
+                    number = -number
+                out_pos = octets.write_decimal(out, out_pos, number)
+            else:
                 out_pos = self._write_odd(buf, name_start, name_end, pos, out, out_pos, limit)
                 continue
-            octets.copy_bytes(out, out_pos, buf, name_start, name_end - name_start)
-            out_pos += name_end - name_start
-            octets.write_u8(out, out_pos, 1)
-            octets.copy_bytes(out, out_pos + 1, buf, name_end + 5, pos - name_end - 5)
-            out_pos += pos - name_end - 4
             octets.write_u8(out, out_pos, 2)
             out_pos += 1
         if self._types and out_pos + len(self._types) + _ROOM <= limit:
@@ -107,8 +115,44 @@ class ToldHeaders:
         return write_field(_PAIR, pair, 0, len(pair), out, pos)
 
 
+def _write_name(
+    buf: bytes | bytearray | memoryview, start: int, end: int, out: bytearray | memoryview, pos: int
+) -> int:
+    octets.copy_bytes(out, pos, buf, start, end - start)
+    pos += end - start
+    octets.write_u8(out, pos, 1)
+    return pos + 1
+
+
+def read_whole_number(buf: bytes | bytearray | memoryview, pos: int, end: int) -> int:
+    """Return the whole number in [pos, end), which begins with its type.
+
+    It is `_NO_NUMBER`, or less, where the value is none or so small that it may have no negative.
+    """
+    kind = buf[pos]
+    if kind not in (0x6C, 0x49, 0x4C, 0x69, 0x62, 0x42, 0x73, 0x75):  # l I L i b B s u
+        return _NO_NUMBER
+    pos += 1
+    number = buf[pos]
+    if number >= 0x80 and kind not in (0x69, 0x42, 0x75):  # i B u
+        number -= 0x100
+    for k in range(pos + 1, end):
+        number = number * 256 + buf[k]
+    return number
+
+
+def type_entry(buf: bytes | bytearray | memoryview, start: int, end: int) -> bytes:
+    """Return what `x-amqp-types` says of the header whose name is [start, end) and whose type follows."""
+    return octets.read_bytes(buf, end, end + 1) + escaped(octets.read_bytes(buf, start, end)) + b"="
+
+
 def escaped(text: bytes) -> bytes:
     """Return a text escaped."""
+    for letter in text:
+        if letter < 0x20 or letter in (0x25, 0x3D, 0x7F):
+            break
+    else:
+        return text
     out = bytearray(_RATIO * len(text) + 1)
     return octets.read_bytes(out, 0, write_escaped(text, 0, len(text), 0x100, out, 0))
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 from hypothesis import given, strategies as st
 
 from core.properties import decode_properties
-from gateway.amqp.field_table import check_table
+from gateway.amqp.field_table import check_table, fixed_size
 from gateway.amqp.told_headers import ToldHeaders, escaped, is_storable, is_text, is_topic
+from gateway.amqp.value_texts import text_of
 from tests.support.amqp_blocks import table
 
 
@@ -27,6 +28,18 @@ def test_what_is_no_text_becomes_one_and_its_type_is_told():
         b"t": b"[1]",
         b"x-amqp-types": b"ln%3D=At=",
     }
+
+
+@given(
+    st.sampled_from("bBsuIilL"), st.sampled_from((b"\x80" + bytes(7), b"\xff" * 8)) | st.binary(min_size=8, max_size=8)
+)
+def test_whole_numbers_of_each_type_are_told_to_their_last_digit(letter, raw):
+    value = letter.encode() + raw[: fixed_size(ord(letter))]
+    data = b"\x01n" + value
+    out = bytearray(100)
+    end = ToldHeaders().write(data, 0, len(data), out, 0, 99)
+    text = text_of(value)[1]
+    assert bytes(out[:end]) == b"n\x01" + text + b"\x02x-amqp-types\x01" + letter.encode() + b"n=\x02"
 
 
 def test_second_header_of_a_field_is_a_header():
