@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from core.errors import LmqError
 from core.message import PublishBatch, Route, StoredBatch
@@ -16,9 +16,9 @@ from core.record_journal import RecordJournal
 from core.room import Room
 from core.row_format import FIRST, RowFormat
 
-Outcome = Callable[[LmqError | None], None]  # told None where it went well
+Outcome: TypeAlias = "Callable[[LmqError | None], None]"  # told None where it went well
 Found = Callable[[int], None]  # told an offset, or -1 where the engine cannot tell it now
-FoundRecord = Callable[[bytes | None], None]  # told a record, or None where none is served
+FoundRecord: TypeAlias = "Callable[[bytes | None], None]"  # told a record, or None where none is served
 Holder = Callable[[], Iterable[tuple[int, int]]]  # pairs of a queue and the first offset that is still needed
 
 
