@@ -184,8 +184,14 @@ class MqttHandler(Conversation):
             session.expiry_s = expiry_s
         if event.code != ReasonCode.DISCONNECT_WITH_WILL:
             self._forget_will()
+        if self._answers:  # to what came right before
+            self._give_answers()
         self._leave(now_ms)
-        self._hang_up("disconnect")
+        if self._unkept:
+            self.transport.end_reason = self.transport.end_reason or "disconnect"
+            self._door.broker.when_kept(self._close_answered)
+        else:
+            self._hang_up("disconnect")
 
     def _connect(self, connect: Connect, now_ms: int) -> None:
         door = self._door

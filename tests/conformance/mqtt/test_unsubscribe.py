@@ -81,6 +81,17 @@ def test_answer_is_an_unsuback_also_where_nothing_ended(side):
         assert (said.kind, said.packet_id, said.codes) == ("UNSUBACK", packet_id, (code,) if side.is_5 else ())
 
 
+@keeps(v3="3.10.4-4", v5="3.10.4-4")
+def test_answer_comes_also_where_the_client_leaves_at_once(side):
+    for stays in (False, True):
+        peer = side.enter(b"s", (b"t", 0), stays=stays)
+        peer.send(side.unsubscribe(7, b"t"), mqtt.DISCONNECT)
+        said = side.one(peer)
+        assert (said.kind, said.packet_id) == ("UNSUBACK", 7)
+        assert peer.is_closed
+        assert peer.transport.end_reason == "disconnect"
+
+
 @keeps(v3="3.10.4-6", v5="3.10.4-6")
 def test_several_filters_are_as_several_packets_with_one_answer(side):
     peer = side.enter(b"s", (b"a", 0), (b"b", 0), (b"c", 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support import mqtt
-from tests.support.mqtt import connack, puback, publish, suback, subscribe, unsubscribe
+from tests.support.mqtt import DISCONNECT, connack, puback, publish, suback, subscribe, unsuback, unsubscribe
 
 
 def test_clean_session_is_forgotten(world):  # MQTT-3.1.2-6
@@ -163,3 +163,17 @@ def test_session_without_connection_expires(make_world):
     world.door.tend(world.now_ms + 60_000)
     assert world.counts.sessions == 1
     assert world.connect(b"s", clean=False).take() == [connack(session_present=False)]
+
+
+def test_answer_to_an_unsubscribe_before_a_disconnect_waits_until_it_is_kept(world):
+    peer = world.client(b"s", (b"t", 1), clean=False)
+    world.flushes_by_itself = False
+    peer.send(unsubscribe(2, b"t"), DISCONNECT)
+    assert peer.take() == []
+    assert not peer.is_closed
+    world.client(b"s", clean=False)  # nobody else waits for that
+    assert not peer.is_closed
+    world.flushes_by_itself = True
+    world.turn()
+    assert peer.take() == [unsuback(2)]
+    assert peer.is_closed
