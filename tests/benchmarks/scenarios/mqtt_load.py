@@ -1,14 +1,21 @@
-"""An MQTT 3.1.1 load that costs next to nothing: pre-encoded bytes out, packets of one size counted in."""
+"""An MQTT load that costs next to nothing: pre-encoded bytes out, packets of one size counted in.
+
+It speaks version 3.1.1, or version 5 where properties are given, be they empty.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import struct
-from typing import TypeVar, cast
+from collections.abc import Mapping
+from itertools import compress
+from typing import Any, TypeVar, cast
 
 from tests.benchmarks.scenarios.load import Count, Probe, Result, drain, in_groups, measure, no_probe
 
 CHUNK_PACKETS = 256  # packets in one write of a QoS 0 publisher
+PUBREC, PUBREL = 0x50, 0x62
+IS_PUBREC = bytes(first == PUBREC for first in range(256))
 P = TypeVar("P", bound="Peer")
 
 
@@ -26,27 +33,61 @@ def _packet(first: int, body: bytes) -> bytes:
             return bytes([first]) + length + body
 
 
-def connect_packet(client_id: str, *, clean: bool = True) -> bytes:
+def user_properties(pairs: Mapping[str, str]) -> bytes:
+    """Return the properties of a version 5 PUBLISH with these user properties."""
+    return b"".join(b"\x26" + _string(name) + _string(value) for name, value in pairs.items())
+
+
+def _properties(encoded: bytes | None) -> bytes:
+    """Return properties behind their length; None, for version 3.1.1, is nothing at all."""
+    return b"" if encoded is None else _packet(0, encoded)[1:]
+
+
+def connect_packet(client_id: str, *, clean: bool = True, version: int = 4) -> bytes:
     """Return a CONNECT whose keep-alive outlasts any run; rumqttd refuses none."""
-    return _packet(0x10, _string("MQTT") + bytes([4, 2 if clean else 0, 0xFF, 0xFF]) + _string(client_id))
+    flags = bytes([version, 2 if clean else 0, 0xFF, 0xFF])
+    return _packet(0x10, _string("MQTT") + flags + (b"\x00" if version == 5 else b"") + _string(client_id))
 
 
-def publish_packet(topic: str, payload: bytes, packet_id: int | None = None) -> bytes:
-    """Return a PUBLISH, QoS 1 where there is a packet identifier."""
+def publish_packet(
+    topic: str, payload: bytes, packet_id: int | None = None, *, qos: int = 1, properties: bytes | None = None
+) -> bytes:
+    """Return a PUBLISH, QoS 0 where there is no packet identifier; of version 5 where there are properties."""
     identifier = b"" if packet_id is None else struct.pack(">H", packet_id)
-    return _packet(0x30 if packet_id is None else 0x32, _string(topic) + identifier + payload)
+    first = 0x30 if packet_id is None else 0x30 | qos << 1
+    return _packet(first, _string(topic) + identifier + _properties(properties) + payload)
 
 
-def subscribe_packet(filters: list[str], qos: int) -> bytes:
+def subscribe_packet(filters: list[str], qos: int, version: int = 4) -> bytes:
     """Return a SUBSCRIBE with packet identifier 1."""
-    return _packet(0x82, b"\x00\x01" + b"".join(_string(f) + bytes([qos]) for f in filters))
+    head = b"\x00\x01\x00" if version == 5 else b"\x00\x01"
+    return _packet(0x82, head + b"".join(_string(f) + bytes([qos]) for f in filters))
+
+
+def end_of_packets(data: bytes, count: int) -> int:
+    """Return where the first `count` packets end, 0 where they are not whole."""
+    end = 0
+    for _ in range(count):
+        at, size, shift = end + 1, 0, 0
+        while True:
+            if at >= len(data):
+                return 0
+            size |= (data[at] & 0x7F) << shift
+            at, shift = at + 1, shift + 7
+            if data[at - 1] < 0x80:
+                break
+        end = at + size
+    return end if end <= len(data) else 0
 
 
 class Peer(asyncio.Protocol):
     """A connection that has sent its CONNECT; `ready` is met at the CONNACK (and the SUBACK)."""
 
-    def __init__(self, client_id: str, count: Count, *, clean: bool = True) -> None:
+    answer_count = 1  # packets that come before the run
+
+    def __init__(self, client_id: str, count: Count, *, clean: bool = True, version: int = 4) -> None:
         self.count = count
+        self.version = version
         self.ready = asyncio.get_running_loop().create_future()
         self.client_id = client_id
         self.clean = clean
@@ -56,24 +97,22 @@ class Peer(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.WriteTransport", transport)
-        self.transport.write(connect_packet(self.client_id, clean=self.clean) + self.hello())
+        packet = connect_packet(self.client_id, clean=self.clean, version=self.version)
+        self.transport.write(packet + self.hello())
 
     def hello(self) -> bytes:
         """Return what follows the CONNECT at once."""
         return b""
 
-    def answer_size(self) -> int:
-        """Return how many bytes of answers come before the run."""
-        return 4
-
     def data_received(self, data: bytes) -> None:
         if not self.ready.done():
             self.answers += data
-            if len(self.answers) < self.answer_size():
+            end = end_of_packets(self.answers, self.answer_count)
+            if not end:
                 return
             assert self.answers[0] == 0x20, self.answers[:8]
             assert self.answers[3] == 0, f"refused: {self.answers[3]}"
-            data = self.answers[self.answer_size() :]
+            data = self.answers[end:]
             self.ready.set_result(None)
         if data:
             self.take(data)
@@ -87,11 +126,27 @@ class Peer(asyncio.Protocol):
             self.ready.set_exception(exc or ConnectionError("closed before CONNACK"))
 
 
+def version_of(properties: bytes | None) -> int:
+    """Return the protocol level of a client whose messages have these properties."""
+    return 4 if properties is None else 5
+
+
 class Publisher(Peer):
     """Publishes one packet over and over: QoS 0 as fast as the socket takes it, or QoS 1 with `window` in flight."""
 
-    def __init__(self, client_id: str, count: Count, topic: str, payload: bytes, window: int = 0) -> None:
-        super().__init__(client_id, count)
+    qos = 1  # with a window
+
+    def __init__(
+        self,
+        client_id: str,
+        count: Count,
+        topic: str,
+        payload: bytes,
+        window: int = 0,
+        properties: bytes | None = None,
+    ) -> None:
+        super().__init__(client_id, count, version=version_of(properties))
+        self.properties = properties
         self.window = window
         self.is_running = False
         self.is_paused = False
@@ -102,11 +157,12 @@ class Publisher(Peer):
             self.ring = b"".join(self.packets) * 2
             self.place = 0
         else:
-            self.chunk = publish_packet(topic, payload) * CHUNK_PACKETS
+            self.chunk = publish_packet(topic, payload, properties=properties) * CHUNK_PACKETS
 
     def make_packets(self, topic: str, payload: bytes) -> list[bytes]:
-        """Return what is published at QoS 1, over and over: packets of one size, a multiple of the window."""
-        return [publish_packet(topic, payload, i + 1) for i in range(self.window)]
+        """Return what is published with a window, over and over: packets of one size, a multiple of the window."""
+        how: dict[str, Any] = {"qos": self.qos, "properties": self.properties}
+        return [publish_packet(topic, payload, i + 1, **how) for i in range(self.window)]
 
     def start(self) -> None:
         """Begin to publish."""
@@ -156,10 +212,21 @@ class Publisher(Peer):
 class Subscriber(Peer):
     """Counts packets of one size; acknowledges them where they are QoS 1."""
 
+    answer_count = 2
+
     def __init__(
-        self, client_id: str, count: Count, filters: list[str], qos: int, size: int, id_at: int, *, clean: bool = True
+        self,
+        client_id: str,
+        count: Count,
+        filters: list[str],
+        qos: int,
+        size: int,
+        id_at: int,
+        *,
+        clean: bool = True,
+        version: int = 4,
     ) -> None:
-        super().__init__(client_id, count, clean=clean)
+        super().__init__(client_id, count, clean=clean, version=version)
         self.filters = filters
         self.qos = qos
         self.size = size
@@ -167,10 +234,7 @@ class Subscriber(Peer):
         self.pending = 0
 
     def hello(self) -> bytes:
-        return subscribe_packet(self.filters, self.qos)
-
-    def answer_size(self) -> int:
-        return 4 + 4 + len(self.filters)
+        return subscribe_packet(self.filters, self.qos, self.version)
 
     def take(self, data: bytes) -> None:
         if not self.qos:
@@ -187,6 +251,48 @@ class Subscriber(Peer):
             self.transport.write(acks)
             self.count.received += got
         self.tail = data[got * self.size :]
+
+
+class Publisher2(Publisher):
+    """The same at QoS 2: a message is acknowledged when it is complete."""
+
+    qos = 2
+
+    def take(self, data: bytes) -> None:
+        data = self.tail + data
+        end = len(data) - len(data) % 4
+        self.tail = data[end:]
+        received = data[:end:4].translate(IS_PUBREC)
+        if recs := sum(received):
+            releases = bytearray(b"\x62\x02\x00\x00" * recs)
+            releases[2::4] = bytes(compress(data[2:end:4], received))
+            releases[3::4] = bytes(compress(data[3:end:4], received))
+            self.transport.write(releases)
+        completed = end // 4 - recs
+        self.unacked -= completed
+        self.count.acked += completed
+        self.pump()
+
+
+class Subscriber2(Subscriber):
+    """The same at QoS 2: counts a message as it comes, of which the second copy is one too many."""
+
+    def take(self, data: bytes) -> None:
+        data = self.tail + data
+        at, answers = 0, []
+        while len(data) - at >= 4:
+            if data[at] == PUBREL:
+                answers.append(b"\x70\x02" + data[at + 2 : at + 4])
+                at += 4
+            elif len(data) - at >= self.size:
+                answers.append(b"\x50\x02" + data[at + self.id_at : at + self.id_at + 2])
+                self.count.received += 1
+                at += self.size
+            else:
+                break
+        if answers:
+            self.transport.write(b"".join(answers))
+        self.tail = data[at:]
 
 
 async def connect(host: str, port: int, peer: P) -> P:
@@ -209,6 +315,8 @@ async def run(
     payload_bytes: int = 256,
     filters: list[str] | None = None,
     topic: str = "bench/a/b",
+    properties: bytes | None = None,
+    is_shared: bool = False,
     warm_s: float = 0.5,
     probe: Probe = no_probe,
 ) -> Result:
@@ -217,25 +325,34 @@ async def run(
     Args:
         filters: Subscriber i takes filter i, from the start again where there are fewer; the topic where not given.
         topic: Of the same length for each publisher, `{i:04}` in it is the publisher's number.
+        properties: Of each message, encoded: all speak version 5 then.
+        is_shared: The subscribers share what comes: each message goes to one of them.
     """
     count, payload = Count(), b"x" * payload_bytes
     topics = [topic.format(i=i) for i in range(publishers)]
-    delivered = publish_packet(topics[0], payload, 1 if qos else None)
+    delivered = publish_packet(topics[0], payload, 1 if qos else None, properties=properties)
     id_at = delivered.index(topics[0].encode()) + len(topics[0])
-    chosen = filters or topics[:1]
+    chosen, copies = filters or topics[:1], 1 if is_shared else subscribers
+    if is_shared:
+        chosen = [f"$share/bench/{each}" for each in chosen]
+    publisher, subscriber = (Publisher2, Subscriber2) if qos == 2 else (Publisher, Subscriber)
+    takes: list[Any] = [qos, len(delivered), id_at]
     subs = [
-        await connect(host, port, Subscriber(f"s{i}", count, [chosen[i % len(chosen)]], qos, len(delivered), id_at))
+        await connect(
+            host, port,
+            subscriber(f"s{i}", count, [chosen[i % len(chosen)]], *takes, version=version_of(properties)),
+        )
         for i in range(subscribers)
-    ]
-    pubs = [Publisher(f"p{i}", count, topics[i], payload, window if qos else 0) for i in range(publishers)]
+    ]  # fmt: skip
+    pubs = [publisher(f"p{i}", count, topics[i], payload, window if qos else 0, properties) for i in range(publishers)]
     await in_groups([lambda pub=pub: connect(host, port, pub) for pub in pubs])
     for pub in pubs:
         pub.start()
     result = await measure(count, secs, warm_s=warm_s, probe=probe)
     for pub in pubs:
         pub.stop()
-    await drain(count, lambda: count.received >= count.sent * subscribers and (not qos or count.acked >= count.sent))
-    result.lost = (count.acked if qos else count.sent) * subscribers - count.received
+    await drain(count, lambda: count.received >= count.sent * copies and (not qos or count.acked >= count.sent))
+    result.lost = (count.acked if qos else count.sent) * copies - count.received
     for peer in (*pubs, *subs):
         peer.transport.abort()
     return result

@@ -11,12 +11,14 @@ from tests.benchmarks.scenarios import (
     amqp_load,
     bridge_load,
     light_queue_load,
+    mqtt5_load,
     mqtt_latency_load,
     mqtt_load,
     mqtt_session_load,
     rocketmq_load,
 )
 from tests.benchmarks.scenarios.load import Count, Result, measure
+from tests.benchmarks.scenarios.mqtt_load import user_properties
 from tests.benchmarks.scenarios.server import Server
 
 HOST = "127.0.0.1"
@@ -35,6 +37,7 @@ MEMORY = Figure("private_mb", "private memory", "MB")
 MEMORY_OF_ONE = Figure("bytes_each", "memory of one", "B")
 DISK = Figure("disk_kb_each", "disk", "KB")
 SHARE = Figure("share", "share", "x", is_more_better=True)
+BESIDE_311 = Figure("beside_311", "CPU beside 3.1.1", "x")
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,13 @@ def nothing() -> Load:
 def mqtt(**parameters: Any) -> Load:
     """Return the MQTT load with these parameters."""
     return lambda server, secs, payload: mqtt_load.run(
+        HOST, server.ports["mqtt"], secs=secs, payload_bytes=payload, probe=server.cpu_s, **parameters
+    )
+
+
+def mqtt5(**parameters: Any) -> Load:
+    """Return the MQTT load in version 5 and 3.1.1 in turns."""
+    return lambda server, secs, payload: mqtt5_load.run(
         HOST, server.ports["mqtt"], secs=secs, payload_bytes=payload, probe=server.cpu_s, **parameters
     )
 
@@ -135,13 +145,34 @@ def light_queues(queues: int) -> Load:
 MQTT, AMQP, ROCKETMQ = frozenset({"mqtt"}), frozenset({"amqp"}), frozenset({"rocketmq"})
 ANY: frozenset[str] = frozenset()
 NULL = frozenset({"null"})
+NOT_MQTT_5 = NULL | {"nats", "amqtt", "rumqttd"}  # rumqttd has it at a port of its own only
+NOT_SHARED = NULL | {"nats", "amqtt", "rabbitmq"}
+THREE_USER_PROPERTIES = user_properties({"site": "hall-4", "trace": "4bf92f3577b34da6", "type": "measurement"})
 TO_1000_LIGHT_QUEUES = rocketmq(rocketmq_load.run_send, light_queues=1_000, window=8)
+WITHIN_NOISE = 1.05  # what two runs of the same load differ by
 FLOORS_OF_1000_QUEUES = (Floor(RATE, 2), Floor(DISK, 8, is_ratio=False))
 SCENARIOS = (
     Scenario("mqtt-qos0", "MQTT QoS 0, one to one", MQTT, mqtt(), floors=(Floor(RATE, 1.2),)),
     Scenario(
         "mqtt-qos1", "MQTT QoS 1, 8 publishers with 500 in flight each, one wildcard subscriber", MQTT,
         mqtt(qos=1, publishers=8, filters=["bench/#"]), floors=(Floor(RATE, 4),),
+    ),
+    Scenario(
+        "mqtt-qos2", "MQTT QoS 2, 8 publishers with 500 in flight each, one wildcard subscriber", MQTT,
+        mqtt(qos=2, publishers=8, filters=["bench/#"]), floors=(Floor(RATE, 2),), without=NULL | {"rabbitmq"},
+    ),
+    Scenario(
+        "mqtt5", "MQTT 5 without properties, QoS 0, one to one, and 3.1.1 in turns", MQTT, mqtt5(properties=b""),
+        floors=(Floor(BESIDE_311, WITHIN_NOISE, is_ratio=False),), without=NOT_MQTT_5,
+    ),
+    Scenario(
+        "mqtt5-properties", "MQTT 5 with 3 user properties, QoS 0, one to one, and 3.1.1 in turns", MQTT,
+        mqtt5(properties=THREE_USER_PROPERTIES),
+        floors=(Floor(BESIDE_311, 1.6, is_ratio=False),), without=NOT_MQTT_5,
+    ),
+    Scenario(
+        "mqtt-shared", "MQTT QoS 1, 8 publishers with 500 in flight each, a shared subscription of 4", MQTT,
+        mqtt(qos=1, publishers=8, subscribers=4, is_shared=True), floors=(Floor(RATE, 2),), without=NOT_SHARED,
     ),
     Scenario(
         "mqtt-fan-out", "MQTT QoS 0, one to 100 subscribers", MQTT, mqtt(subscribers=100), floors=(Floor(RATE, 3),)
