@@ -10,6 +10,8 @@ from gateway.mqtt.session cimport Session
 from gateway.net.protocol cimport ConnectionHandler, Transport
 
 cdef int _LEVEL_5
+cdef int _EXACT
+cdef int _QOS_MASK
 cdef Py_ssize_t _RECEIVE_MAX
 
 
@@ -31,6 +33,7 @@ cdef class Conversation(ConnectionHandler):
     cdef object _pacing
     cdef Py_ssize_t _unkept
     cdef Py_ssize_t _pending
+    cdef set _recs_due
 
     @cython.locals(
         door=MqttServices, batch=PublishBatch, count=Py_ssize_t, acks=bytes, session=Session, is_5=bint,
@@ -38,7 +41,11 @@ cdef class Conversation(ConnectionHandler):
     )
     cdef _publish(self, PublishRun run, long long now_ms)
 
-    cdef _send_later(self, bytes acks, long long ticket)
+    @cython.locals(due=set, i=Py_ssize_t)
+    cdef _complete(self, RunColumns columns, bytes answer)
+
+    @cython.locals(batch=PublishBatch, packet_ids=list, i=Py_ssize_t)
+    cdef _send_later(self, bytes acks, long long ticket, RunColumns columns, Session session)
 
     @cython.locals(count=Py_ssize_t, batch=PublishBatch, i=Py_ssize_t)
     cdef _check_receive_max(self, PublishRun run, Session session)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from core.errors import LmqError
+from core.message import FLAG_QOS_MASK
 from gateway.auth.authenticator import Identity
 from gateway.auth.denials import Denials
 from gateway.auth.password_checks import Attempt
@@ -14,7 +15,7 @@ from gateway.auth.permissions import Permissions
 from gateway.auth.recheck import TURNED_OUT
 from gateway.logs import said
 from gateway.mqtt.answers import encode_suback, encode_unsuback
-from gateway.mqtt.columns import encode_id_packets
+from gateway.mqtt.columns import RunColumns, encode_id_packets
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.entering import Entering
 from gateway.mqtt.errors import PacketTooLargeError, ReceiveMaximumError
@@ -35,6 +36,8 @@ LOGGER = logging.getLogger(__name__)
 PUBREL_FIRST = 0x62
 REASON_CHARS_MAX = 200
 _LEVEL_5 = LEVEL_5
+_EXACT = 2
+_QOS_MASK = FLAG_QOS_MASK
 _RECEIVE_MAX = RECEIVE_MAX
 
 
@@ -52,6 +55,7 @@ class Conversation(ConnectionHandler):
         "_origin",
         "_pacing",
         "_pending",
+        "_recs_due",
         "_steps",
         "_tells_why",
         "_unkept",
@@ -79,6 +83,7 @@ class Conversation(ConnectionHandler):
         self._unkept = 0  # calls that wait until a change is written down
         self._pacing: Pacing | None = None  # where there is a limit to what the client may publish
         self._pending = 0  # acknowledgements that are due and not sent
+        self._recs_due: set[int] = set()  # packet identifiers of the PUBRECs among them
 
     def on_writable(self, now_ms: int) -> None:
         """Go on with what waited for the output."""
@@ -110,7 +115,7 @@ class Conversation(ConnectionHandler):
         if is_5:
             self._check_receive_max(run, session)
         if is_5 and door.room.is_low:
-            self._send_later(door.publishing.refuse_run(run, session), 0)
+            self._send_later(door.publishing.refuse_run(run, session), 0, run.columns, session)
             run.release()
             return
         pacing = self._pacing
@@ -123,12 +128,8 @@ class Conversation(ConnectionHandler):
             self._connection.unread(run)
         if run.denied:
             self._note_denied("publish", run.denied)
-        if acks and run.columns.exact_count and session.is_persistent:
-            self._pending += len(acks) // 4
-            door.broker.when_stored(batch.ticket, partial(self._settle, b""))
-            door.broker.when_durable(partial(self._settle, acks))  # with the packet identifiers that were taken
-        elif acks:
-            self._send_later(acks, batch.ticket)
+        if acks:
+            self._send_later(acks, batch.ticket, run.columns, session)
         if pacing is not None and pacing.note(batch.count, run.columns.body_bytes, now_ms):
             self._pause()
         run.release()
@@ -150,11 +151,42 @@ class Conversation(ConnectionHandler):
         self.transport.request_turn()
         self.transport.deadline_changed()
 
-    def _send_later(self, acks: bytes, ticket: int) -> None:
-        """Acknowledge when what was published is stored."""
-        if acks:
-            self._pending += len(acks) // 4
-            self._door.broker.when_stored(ticket, partial(self._settle, acks))
+    def _send_later(self, acks: bytes, ticket: int, columns: RunColumns, session: Session) -> None:
+        """Acknowledge a run when it is stored; at QoS 2, to a durable session, when it is known that it was taken."""
+        if not acks:
+            return
+        self._pending += len(acks) // 4
+        broker = self._door.broker
+        if not columns.exact_count:
+            broker.when_stored(ticket, partial(self._settle, acks))
+            return
+        batch = columns.batch
+        packet_ids = [batch.tag[i] for i in range(batch.count) if batch.flag[i] & _QOS_MASK == _EXACT]
+        self._recs_due.update(packet_ids)
+        then = partial(self._settle_recs, acks, packet_ids)
+        if session.is_persistent:
+            broker.when_stored(ticket, partial(self._settle, b""))
+            broker.when_durable(then)
+        else:
+            broker.when_stored(ticket, then)
+
+    def _settle_recs(self, acks: bytes, packet_ids: list[int], error: LmqError | None) -> None:
+        self._recs_due.difference_update(packet_ids)
+        self._settle(acks, error)
+
+    def _complete(self, columns: RunColumns, answer: bytes) -> None:
+        """Send PUBCOMPs, none before the PUBREC of its message."""
+        due = self._recs_due
+        if due:
+            for i in range(columns.ack_count):
+                if columns.packet_ids[i] in due:
+                    self._door.broker.when_stored(0, partial(self._complete_late, answer))  # it calls back in order
+                    return
+        self.transport.write(answer)
+
+    def _complete_late(self, answer: bytes, error: LmqError | None) -> None:
+        if error is None:
+            self._send(answer)
 
     def _settle(self, acks: bytes, error: LmqError | None) -> None:
         """Acknowledge what was stored; a client whose messages were lost is to send them again, on a new connection."""
@@ -207,7 +239,7 @@ class Conversation(ConnectionHandler):
         session = self.session
         assert session is not None
         if columns.ack_type == PUBREL:
-            self.transport.write(door.publishing.release_run(columns, session))
+            self._complete(columns, door.publishing.release_run(columns, session))
         else:
             door.delivery.acknowledge(session, columns)
         if columns.ack_type == PUBREC:

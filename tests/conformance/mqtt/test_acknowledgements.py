@@ -49,6 +49,19 @@ def test_acknowledgement_is_not_made_larger_than_the_client_takes(side, kind):
     assert all(one.text(P.REASON) is None and not one.properties.users for one in said)
 
 
+@pytest.mark.parametrize("stays", [False, True])
+@keeps(v3="4.3.3-2", v5="4.3.3-10 4.3.3-11")
+def test_resent_message_and_its_release_are_answered_one_after_the_other(side, stays):
+    subscriber = side.enter(b"s", (b"t", 0))
+    side.enter(b"p", stays=stays).send(side.publish(b"t", qos=2, packet_id=7)).vanish()
+    peer = side.enter(b"p", stays=stays)
+    peer.send(
+        side.publish(b"new", qos=1, packet_id=8), side.publish(b"t", qos=2, packet_id=7, dup=True), mqtt.pubrel(7)
+    )
+    assert [(one.kind, one.packet_id) for one in side.said(peer)] == [("PUBACK", 8), ("PUBREC", 7), ("PUBCOMP", 7)]
+    assert len(side.messages(subscriber)) == (1 if stays else 2)
+
+
 @keeps(v3="3.6.1-1", v5="3.6.1-1")
 def test_flags_of_a_pubrel_are_0010(side):
     for flags in range(16):

@@ -165,6 +165,7 @@ def test_session_without_connection_expires(make_world):
     assert world.connect(b"s", clean=False).take() == [connack(session_present=False)]
 
 
+@pytest.mark.at_once
 def test_answer_to_an_unsubscribe_before_a_disconnect_waits_until_it_is_kept(world):
     peer = world.client(b"s", (b"t", 1), clean=False)
     world.flushes_by_itself = False
