@@ -21,6 +21,7 @@ cdef class Broker:
     cdef public Router router
     cdef public object retained
     cdef readonly object _retaining
+    cdef readonly object full_queues
     cdef public object consumer_offsets
     cdef public object pop
     cdef readonly object timer

@@ -23,6 +23,7 @@ from core.message import PublishBatch, Route, StoredBatch
 from core.metrics import Metrics
 from core.pop.pop_service import PopService
 from core.properties import TOPIC, encode_properties
+from core.queues.full_queues import FullQueues
 from core.record_journal import RecordJournal
 from core.row_format import FIRST, RowFormat
 from core.schedule.timer import Timer
@@ -63,12 +64,7 @@ class Broker:
     """
 
     def __init__(
-        self,
-        engine: Engine,
-        *,
-        parent_topic: bytes,
-        metrics: Metrics,
-        caches: CacheBudget | None = None,
+        self, engine: Engine, *, parent_topic: bytes, metrics: Metrics, caches: CacheBudget | None = None
     ) -> None:
         self.engine = engine
         self.caches = CacheBudget() if caches is None else caches
@@ -87,6 +83,7 @@ class Broker:
         taken = self._retaining.catch_up()
         if taken:
             LOGGER.info("took retained messages in from the end of the log count=%d", taken)
+        self.full_queues = FullQueues(engine.make_route)
         self._waiters = Waiters()
         self._grown: list[int] = []
         self._shown: list[int] = []
@@ -169,7 +166,7 @@ class Broker:
         return self.engine.next_version
 
     def publish_batch(self, batch: PublishBatch, now_ms: int) -> None:
-        """Append the messages of `batch` that have a route, and wake their readers.
+        """Append the messages of `batch` that have a route, and wake their readers; full queues are passed by.
 
         Whether they are stored is told by `when_stored(batch.ticket, ...)`, also of those before an error.
 
@@ -177,6 +174,7 @@ class Broker:
             DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
             StoreClosedError: Nothing is taken any more.
         """
+        self.full_queues.divert(batch)
         try:
             self.engine.append_batch(batch, now_ms)
         finally:

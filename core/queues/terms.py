@@ -11,6 +11,8 @@ from typing import NamedTuple
 EXPIRES = "expires"
 MESSAGE_TTL = "message-ttl"
 MAX_LENGTH = "max-length"
+OVERFLOW = "overflow"
+REJECT_PUBLISH = "reject-publish"
 DEAD_LETTER_EXCHANGE = "dead-letter-exchange"
 DEAD_LETTER_KEY = "dead-letter-routing-key"
 NO_LIMIT = -1
@@ -27,7 +29,8 @@ class QueueTerms(NamedTuple):
         unused_ms: How long it stays when nobody uses it.
         dead_letter_exchange: Where messages go that it rejects, that outlive it, or that are too many; None: nowhere.
         dead_letter_key: By which routing key; None: by their own.
-        length_max: How many messages that nobody has it holds; then the oldest go.
+        length_max: How many messages that nobody has it holds.
+        is_refusing: Whether it takes no more then; else the oldest go.
     """
 
     message_ttl_ms: int = NO_LIMIT
@@ -35,6 +38,7 @@ class QueueTerms(NamedTuple):
     dead_letter_exchange: str | None = None
     dead_letter_key: str | None = None
     length_max: int = NO_LIMIT
+    is_refusing: bool = False
 
 
 def resolve_terms(*told: Told) -> QueueTerms:
@@ -45,6 +49,7 @@ def resolve_terms(*told: Told) -> QueueTerms:
         _first(told, DEAD_LETTER_EXCHANGE),
         _first(told, DEAD_LETTER_KEY),
         _least(told, MAX_LENGTH),
+        _first(told, OVERFLOW) == REJECT_PUBLISH,
     )
 
 

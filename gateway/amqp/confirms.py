@@ -11,7 +11,7 @@ from gateway.amqp.channel import Channel
 from gateway.amqp.methods import encode_ack, encode_nack
 from gateway.amqp.output import ConnectionOutput
 
-Run = tuple[int, Channel, int, int]  # ticket, channel, first and last number
+Run = tuple[int, Channel, int, int, tuple[int, ...]]  # ticket, channel, first and last number, those refused
 
 
 class Confirms:
@@ -26,9 +26,9 @@ class Confirms:
         self._runs: list[Run] = []
         self._safe: dict[Channel, int] = {}  # the last number of each channel, to be told at once
 
-    def add(self, ticket: int, channel: Channel, first: int) -> None:
-        """Note that a channel published the numbers from `first` on."""
-        self._runs.append((ticket, channel, first, channel.published))
+    def add(self, ticket: int, channel: Channel, first: int, refused: tuple[int, ...] = ()) -> None:
+        """Note that a channel published the numbers from `first` on; some queue refused those of `refused`."""
+        self._runs.append((ticket, channel, first, channel.published, refused))
 
     def hand_in(self) -> None:
         """Have what was noted confirmed when its outcome is known; after each piece of work."""
@@ -42,8 +42,10 @@ class Confirms:
 
     def _note(self, run: Run, error: LmqError | None) -> None:
         """Remember that a run is as safe as the settings say; refuse one that is lost, after what is safe before it."""
-        _, channel, first, last = run
+        _, channel, first, last, refused = run
         if error is None:
+            if refused and self._output.is_open(channel):
+                self._put_refused(channel, refused)
             self._safe[channel] = last
             return
         self._put_safe()
@@ -52,6 +54,15 @@ class Confirms:
             channel.confirmed = last
             for number in range(first, last + 1):
                 self._output.put(encode_nack(channel.number, number))
+
+    def _put_refused(self, channel: Channel, refused: tuple[int, ...]) -> None:
+        """Refuse numbers, each after all before it were acknowledged."""
+        self._metrics.refuse("queue_full", len(refused))
+        for number in refused:
+            self._safe[channel] = number - 1
+            self._put_safe()
+            channel.confirmed = number
+            self._output.put(encode_nack(channel.number, number))
 
     def _tell(self, run: Run, error: LmqError | None) -> None:
         self._note(run, error)

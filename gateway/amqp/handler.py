@@ -297,7 +297,9 @@ class AmqpHandler(ConnectionHandler):
         if answer:
             self.output.put(answer)
         if event.first_number:
-            self._confirms.add(event.batch.ticket, event.channel, event.first_number)
+            refused = self._door.broker.full_queues.refused
+            numbers = tuple(event.first_number + i for i in refused if i < event.batch.appended)
+            self._confirms.add(event.batch.ticket, event.channel, event.first_number, numbers)
 
     def _end(self, event: ConnectionEnded) -> None:
         if event.reason:

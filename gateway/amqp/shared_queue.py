@@ -194,10 +194,26 @@ class SharedQueue(Reader):
         self._pop = self._broker.pop.open(self.light_name, GROUP, self._broker.max_offset(queue_ref))
 
     def watch(self) -> None:
-        """Look after what is too much or too old though nobody consumes, where the queue is told to."""
+        """Look after what is too much or too old though nobody consumes, where it is told to."""
         if self.is_watched:
             self._park()
             self.run_soon()
+        if self.terms.is_refusing and self.terms.length_max >= 0:
+            self._broker.full_queues.add(self.pop.queue_ref, self)
+
+    def count_room(self, wanted: int) -> int:
+        """Return how many more messages it takes, also for consumers with room; `wanted` are enough."""
+        room: int = self.terms.length_max - self.pop.ready_count
+        for consumer in self.consumers if self.terms.length_max else ():
+            if room >= wanted:
+                break
+            room += max(consumer.room(), 0)
+        return max(room, 0)
+
+    def refuse(self, count: int) -> None:
+        """Count messages that found it full, and see whether the first of those that it has are expired."""
+        self._broker.metrics.door("amqp").drop(MAXLEN.decode(), count)
+        self.run_soon()
 
     def _park(self) -> None:
         if not self._is_parked:
@@ -219,6 +235,8 @@ class SharedQueue(Reader):
             else:
                 consumer.tell_deleted()
         self.stop()
+        if self.terms.is_refusing:
+            self._broker.full_queues.drop(self.pop.queue_ref)
         self._broker.pop.drop(self.light_name, GROUP)
         return told_later
 
@@ -344,7 +362,7 @@ class SharedQueue(Reader):
         way goes when it is here.
         """
         stored = self._stored
-        if self.terms.length_max >= 0:
+        if self.terms.length_max >= 0 and not self.terms.is_refusing:
             self._drop_oldest(now_ms)
         count = 1
         left = DEAD_COUNT_MAX if self.has_dead_letters else 1 << 62

@@ -17,3 +17,8 @@ def test_of_numbers_the_least_holds_whoever_says_it():
 def test_of_texts_the_first_holds():
     told = {"dead-letter-exchange": "", "message-ttl": 5}, {"dead-letter-exchange": "x", "dead-letter-routing-key": "k"}
     assert resolve_terms(*told) == QueueTerms(5, NO_LIMIT, "", "k")
+
+
+def test_a_full_queue_refuses_where_it_is_told_to():
+    assert resolve_terms({"max-length": 3, "overflow": "reject-publish"}) == QueueTerms(length_max=3, is_refusing=True)
+    assert not resolve_terms({"max-length": 3, "overflow": "drop-head"}).is_refusing

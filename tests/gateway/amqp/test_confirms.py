@@ -64,3 +64,19 @@ def test_nothing_published_asks_for_nothing():
     answers = Answers()
     Confirms(answers, Output(), DoorMetrics("amqp")).hand_in()
     assert answers.waiting == []
+
+
+def test_what_a_queue_refused_is_refused_among_what_was_taken_and_told_once():
+    answers, output, channel = Answers(), Output(), Channel(1, Incomplete(0))
+    metrics = DoorMetrics("amqp")
+    confirms = Confirms(answers, output, metrics)
+    channel.published = 2
+    confirms.add(1, channel, 1)
+    channel.published = 6
+    confirms.add(2, channel, 3, (4, 6))
+    confirms.hand_in()
+    for _, then in answers.waiting:
+        then(None)
+    taken = encode_ack(1, 3, multiple=True), encode_ack(1, 5, multiple=False)
+    assert output.data == taken[0] + encode_nack(1, 4) + taken[1] + encode_nack(1, 6)
+    assert metrics.refused["queue_full"] == 2

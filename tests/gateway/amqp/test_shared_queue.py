@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from pamqp.commands import Basic
+from pamqp.commands import Basic, Confirm, Queue
 
 from gateway.amqp.shared_queue import TAKE_COUNT_MAX, TURN_BYTES_MAX
 
@@ -169,3 +169,108 @@ def test_a_length_holds_after_a_restart(world):
     peer = world.client()
     peer.publish(b"1", b"2", b"3", key="q", delivery_mode=2)
     assert count(peer) == 2
+
+
+def declare_refusing(world, length, queue="q", **arguments):
+    peer = world.client()
+    peer.declare(queue, arguments={"x-max-length": length, "x-overflow": "reject-publish", **arguments})
+    return peer
+
+
+def outcomes(peer):
+    """Return what the publisher is told: numbers that were taken, and those that were refused."""
+    taken, refused, until = [], [], 0
+    for one in peer.take():
+        number = one.delivery_tag
+        if isinstance(one, Basic.Nack):
+            refused.append(number)
+        else:
+            taken += range(until + 1 if one.multiple else number, number + 1)
+        until = number
+    return taken, refused
+
+
+def test_a_full_queue_refuses_what_comes_and_keeps_what_it_has(world):
+    peer = declare_refusing(world, 2)
+    peer.call(Confirm.Select())
+    peer.publish(b"a", b"b", b"c", b"d", key="q")
+    assert outcomes(peer) == ([1, 2], [3, 4])
+    assert peer.call(Basic.Get(queue="q", no_ack=True)).body == b"a"
+    peer.publish(b"e", b"f", key="q")
+    assert outcomes(peer) == ([5], [6])
+    assert [peer.call(Basic.Get(queue="q", no_ack=True)).body for _ in range(2)] == [b"b", b"e"]
+    assert world.amqp_counts.dropped == {"maxlen": 3}
+
+
+def test_what_a_full_queue_refuses_goes_to_the_others(world):
+    peer = declare_refusing(world, 1)
+    peer.declare("wide")
+    for queue in ("q", "wide"):
+        peer.call(Queue.Bind(queue=queue, exchange="amq.fanout"))
+    peer.call(Confirm.Select())
+    peer.publish(b"a", b"b", exchange="amq.fanout")
+    assert outcomes(peer) == ([1], [2])
+    assert (count(peer), count(peer, "wide")) == (1, 2)
+
+
+def test_a_device_publishes_past_a_full_queue(world):
+    peer = declare_refusing(world, 1)
+    peer.call(Queue.Bind(queue="q", exchange="amq.topic", routing_key="a.*"))
+    device = world.client_of_mqtt(b"d", (b"a/b", 1))
+    for text in (b"1", b"2"):
+        device.publish(b"a/b", text, qos=1)
+    world.turn()
+    assert (count(peer), len(device.bodies())) == (1, 2)
+
+
+def test_a_full_queue_takes_as_many_more_as_its_consumers(world):
+    peer = declare_refusing(world, 2)
+    peer.call(Basic.Qos(prefetch_count=3))
+    peer.consume("q")
+    publisher = world.client()
+    publisher.call(Confirm.Select())
+    publisher.publish(*[b"%d" % number for number in range(7)], key="q")
+    assert outcomes(publisher) == ([1, 2, 3, 4, 5], [6, 7])
+    assert peer.bodies() == [b"0", b"1", b"2"]
+
+
+def test_a_queue_that_takes_nothing_takes_nothing_for_its_consumers_either(world):
+    peer = declare_refusing(world, 0)
+    peer.consume("q", no_ack=True)
+    peer.publish(b"a", key="q")
+    assert peer.bodies() == []
+
+
+def test_what_is_given_back_to_a_full_queue_stays(world):
+    peer = declare_refusing(world, 1)
+    peer.publish(b"a", key="q")
+    had = peer.call(Basic.Get(queue="q"))
+    peer.publish(b"b", key="q").send(Basic.Nack(had.tag, requeue=True))
+    assert count(peer) == 2
+
+
+def test_expired_messages_make_room_in_a_full_queue(world):
+    peer = declare_refusing(world, 1, **{"x-message-ttl": 100})
+    peer.publish(b"a", key="q")
+    world.now_ms += 200
+    peer.publish(b"b", key="q").publish(b"c", key="q")
+    assert peer.call(Basic.Get(queue="q", no_ack=True)).body == b"c"
+
+
+def test_a_deleted_queue_refuses_nothing_in_the_name_of_the_next(world):
+    peer = declare_refusing(world, 0)
+    peer.call(Queue.Delete(queue="q"))
+    world.turn()
+    peer.declare("q")
+    peer.publish(b"a", key="q")
+    assert count(peer) == 1
+
+
+def test_a_queue_refuses_after_a_restart_as_before(world):
+    peer = world.client()
+    peer.declare("q", durable=True, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    world.close()
+    world.open()
+    peer = world.client()
+    peer.publish(b"1", b"2", key="q", delivery_mode=2)
+    assert count(peer) == 1

@@ -1,0 +1,108 @@
+"""Light queues that take no more than they have room for: who is told of them, and messages that go past them.
+
+What is refused by one queue goes to the others all the same, whatever protocol it came by.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+from core.message import DispatchSet, PublishBatch, Route
+
+MakeRoute = Callable[[bytes, int, bytes, Sequence[bytes]], Route]
+
+
+class Limited(Protocol):
+    """A queue that refuses messages."""
+
+    def count_room(self, wanted: int) -> int:
+        """Return how many more messages it takes now; `wanted` are not more than will come."""
+
+    def refuse(self, count: int) -> None:
+        """So many messages went past it."""
+
+
+class FullQueues:
+    """The queues that may refuse messages, by number.
+
+    Args:
+        make_route: Makes the route of a topic, its queue and prefix to light queues.
+    """
+
+    __slots__ = ("_limited", "_make_route", "_sets", "refused")
+
+    def __init__(self, make_route: MakeRoute) -> None:
+        self.refused: list[int] = []  # of the batch that was looked at last, what some queue refused, in order
+        self._make_route = make_route
+        self._limited: dict[int, Limited] = {}
+        self._sets: WeakKeyDictionary[DispatchSet, dict[int, bytes]] = WeakKeyDictionary()
+
+    def add(self, queue_ref: int, queue: Limited) -> None:
+        """Ask a queue from now on."""
+        self._limited[queue_ref] = queue
+        self._sets.clear()
+
+    def drop(self, queue_ref: int) -> None:
+        """Ask it no more; harmless where it was not."""
+        if self._limited.pop(queue_ref, None) is not None:
+            self._sets.clear()
+            self.refused = []
+
+    def divert(self, batch: PublishBatch) -> None:
+        """Give messages that a full queue refuses routes without it; `refused` says which they are."""
+        if not self._limited:
+            return
+        self.refused = []
+        asked = [self._find(route) for route in batch.routes]
+        if not any(asked):
+            return
+        room: dict[int, int] = {}
+        past: Counter[int] = Counter()
+        routes: dict[tuple[int, ...], int] = {}
+        for i in range(batch.count):
+            index = batch.route_index[i]
+            full: list[int] = []
+            for queue_ref in asked[index]:
+                if queue_ref not in room:
+                    room[queue_ref] = self._limited[queue_ref].count_room(batch.count)
+                if room[queue_ref] > 0:
+                    room[queue_ref] -= 1
+                else:
+                    full.append(queue_ref)
+            if full:
+                past.update(full)
+                self.refused.append(i)
+                key = (index, *full)
+                if key not in routes:
+                    routes[key] = _add_route(batch, index, self._without(batch.routes[index], full))
+                batch.route_index[i] = routes[key]
+        for queue_ref, count in past.items():
+            self._limited[queue_ref].refuse(count)
+
+    def _find(self, route: Route | None) -> dict[int, bytes]:
+        """Return the queues of a route that may refuse, with their names."""
+        if route is None:
+            return {}
+        dispatch = route.dispatch
+        found = self._sets.get(dispatch)
+        if found is None:
+            refs = dispatch.queue_refs
+            found = {refs[k]: dispatch.names[k] for k in range(dispatch.count) if refs[k] in self._limited}
+            self._sets[dispatch] = found
+        return found
+
+    def _without(self, route: Route | None, full: list[int]) -> Route | None:
+        if route is None:
+            return None
+        left = {self._find(route)[queue_ref] for queue_ref in full}
+        names = [name for name in route.dispatch.names if name not in left]
+        return self._make_route(route.topic, route.queue_id, route.prefix, names)
+
+
+def _add_route(batch: PublishBatch, index: int, route: Route | None) -> int:
+    batch.topics.append(batch.topics[index])
+    batch.routes.append(route)
+    return len(batch.routes) - 1
