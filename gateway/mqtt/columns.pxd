@@ -22,6 +22,8 @@ cdef class RunColumns:
     cdef public int ack_type
     cdef public Py_ssize_t ping_count
     cdef public Py_ssize_t exact_count
+    cdef public Py_ssize_t answer_count
+    cdef public Py_ssize_t failure_count
     cdef public Py_ssize_t body_bytes
     cdef public dict topic_index
     cdef unsigned char[::1] near

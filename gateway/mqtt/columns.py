@@ -33,6 +33,8 @@ class RunColumns:
         self.ack_type = _PUBACK
         self.ping_count = 0
         self.exact_count = 0  # messages at QoS 2 in the batch
+        self.answer_count = 0  # packets that `encode_acks` returned last
+        self.failure_count = 0  # those of them that say a code
         self.body_bytes = 0  # of all messages of the batch
         self.topic_index: dict[bytes, int] = {}
         self.near: bytearray | memoryview = memoryview(bytearray(NEAR_BYTES_MAX))
@@ -124,6 +126,7 @@ def encode_acks(columns: RunColumns, count: int) -> bytes:
     batch = columns.batch
     out = columns.acks
     size = 0
+    columns.answer_count = columns.failure_count = 0
     for i in range(count):
         qos = batch.flag[i] & 3
         if qos:
@@ -133,9 +136,34 @@ def encode_acks(columns: RunColumns, count: int) -> bytes:
             if columns.codes[i]:
                 out[size + 1] = 3
                 out[size + 4] = columns.codes[i]
+                columns.failure_count += 1
                 size += 1
+            columns.answer_count += 1
             size += 4
     return octets.read_bytes(out, 0, size)
+
+
+def encode_told_acks(columns: RunColumns, count: int, words: dict[int, bytes], bytes_max: int) -> bytes:
+    """Return what `encode_acks` does, with properties that say why where a code is told, for clients of MQTT 5.
+
+    Args:
+        columns: The run.
+        count: How many of its messages.
+        words: The encoded properties by code, with their length, under 125 bytes; codes that are not there have none.
+        bytes_max: The largest packet that the client takes, 0 for any: properties are left out for it.
+    """
+    batch = columns.batch
+    out = bytearray()
+    for i in range(count):
+        qos = batch.flag[i] & 3
+        if not qos:
+            continue
+        code = columns.codes[i]
+        said = bytes((code,)) + words.get(code, b"") if code else b""
+        if 0 < bytes_max < 4 + len(said):
+            said = said[:1]
+        out += bytes((0x40 if qos == 1 else 0x50, 2 + len(said))) + batch.tag[i].to_bytes(2, "big") + said
+    return bytes(out)
 
 
 def encode_id_packets(columns: RunColumns, first: int) -> bytes:

@@ -44,13 +44,13 @@ cdef class Conversation(ConnectionHandler):
     @cython.locals(due=set, i=Py_ssize_t)
     cdef _complete(self, RunColumns columns, bytes answer)
 
-    @cython.locals(batch=PublishBatch, packet_ids=list, i=Py_ssize_t)
+    cdef bytes _in_words(self, bytes acks, RunColumns columns, Session session, dict words)
+
+    @cython.locals(batch=PublishBatch, packet_ids=list, count=Py_ssize_t, i=Py_ssize_t)
     cdef _send_later(self, bytes acks, long long ticket, RunColumns columns, Session session)
 
     @cython.locals(count=Py_ssize_t, batch=PublishBatch, i=Py_ssize_t)
     cdef _check_receive_max(self, PublishRun run, Session session)
-
-    cdef _send_acks(self, bytes acks)
 
     @cython.locals(transport=Transport)
     cpdef _send(self, bytes acks)

@@ -15,13 +15,14 @@ from gateway.auth.permissions import Permissions
 from gateway.auth.recheck import TURNED_OUT
 from gateway.logs import said
 from gateway.mqtt.answers import encode_suback, encode_unsuback
-from gateway.mqtt.columns import RunColumns, encode_id_packets
+from gateway.mqtt.columns import RunColumns, encode_id_packets, encode_told_acks
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.entering import Entering
 from gateway.mqtt.errors import PacketTooLargeError, ReceiveMaximumError
 from gateway.mqtt.events import AckRun, PublishRun
 from gateway.mqtt.pacing import Pacing
 from gateway.mqtt.packets import LEVEL_5, PUBREC, PUBREL
+from gateway.mqtt.properties import Property, encode_properties
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
@@ -39,6 +40,16 @@ _LEVEL_5 = LEVEL_5
 _EXACT = 2
 _QOS_MASK = FLAG_QOS_MASK
 _RECEIVE_MAX = RECEIVE_MAX
+_REFUSED_WORDS = {
+    int(code): encode_properties([(Property.REASON, text)])
+    for code, text in (
+        (ReasonCode.NOT_AUTHORIZED, b"not authorized: no right to publish to this topic"),
+        (ReasonCode.QUOTA_EXCEEDED, b"quota exceeded: too many retained messages, or too long a one"),
+    )
+}
+_LOW_WORDS = {
+    int(ReasonCode.QUOTA_EXCEEDED): encode_properties([(Property.REASON, b"quota exceeded: the disk is low on room")])
+}
 
 
 class Conversation(ConnectionHandler):
@@ -115,7 +126,8 @@ class Conversation(ConnectionHandler):
         if is_5:
             self._check_receive_max(run, session)
         if is_5 and door.room.is_low:
-            self._send_later(door.publishing.refuse_run(run, session), 0, run.columns, session)
+            acks = self._in_words(door.publishing.refuse_run(run, session), run.columns, session, _LOW_WORDS)
+            self._send_later(acks, 0, run.columns, session)
             run.release()
             return
         pacing = self._pacing
@@ -129,6 +141,7 @@ class Conversation(ConnectionHandler):
         if run.denied:
             self._note_denied("publish", run.denied)
         if acks:
+            acks = self._in_words(acks, run.columns, session, _REFUSED_WORDS)
             self._send_later(acks, batch.ticket, run.columns, session)
         if pacing is not None and pacing.note(batch.count, run.columns.body_bytes, now_ms):
             self._pause()
@@ -151,28 +164,35 @@ class Conversation(ConnectionHandler):
         self.transport.request_turn()
         self.transport.deadline_changed()
 
+    def _in_words(self, acks: bytes, columns: RunColumns, session: Session, words: dict[int, bytes]) -> bytes:
+        """Say also in words why messages of a run are refused, to a client that wants to know."""
+        if not columns.failure_count or not self._tells_why:
+            return acks
+        return encode_told_acks(columns, columns.batch.count, words, session.packet_bytes_max)
+
     def _send_later(self, acks: bytes, ticket: int, columns: RunColumns, session: Session) -> None:
         """Acknowledge a run when it is stored; at QoS 2, to a durable session, when it is known that it was taken."""
         if not acks:
             return
-        self._pending += len(acks) // 4
+        count = columns.answer_count
+        self._pending += count
         broker = self._door.broker
         if not columns.exact_count:
-            broker.when_stored(ticket, partial(self._settle, acks))
+            broker.when_stored(ticket, partial(self._settle, acks, count))
             return
         batch = columns.batch
         packet_ids = [batch.tag[i] for i in range(batch.count) if batch.flag[i] & _QOS_MASK == _EXACT]
         self._recs_due.update(packet_ids)
-        then = partial(self._settle_recs, acks, packet_ids)
+        then = partial(self._settle_recs, acks, count, packet_ids)
         if session.is_persistent:
-            broker.when_stored(ticket, partial(self._settle, b""))
+            broker.when_stored(ticket, partial(self._settle, b"", 0))
             broker.when_durable(then)
         else:
             broker.when_stored(ticket, then)
 
-    def _settle_recs(self, acks: bytes, packet_ids: list[int], error: LmqError | None) -> None:
+    def _settle_recs(self, acks: bytes, count: int, packet_ids: list[int], error: LmqError | None) -> None:
         self._recs_due.difference_update(packet_ids)
-        self._settle(acks, error)
+        self._settle(acks, count, error)
 
     def _complete(self, columns: RunColumns, answer: bytes) -> None:
         """Send PUBCOMPs, none before the PUBREC of its message."""
@@ -188,12 +208,13 @@ class Conversation(ConnectionHandler):
         if error is None:
             self._send(answer)
 
-    def _settle(self, acks: bytes, error: LmqError | None) -> None:
+    def _settle(self, acks: bytes, count: int, error: LmqError | None) -> None:
         """Acknowledge what was stored; a client whose messages were lost is to send them again, on a new connection."""
         if error is not None:
             self._give_up(error)
         elif acks:
-            self._send_acks(acks)
+            self._pending = max(self._pending - count, 0)
+            self._send(acks)
 
     def _give_up(self, error: LmqError) -> None:
         """End the connection: something that the client is to be answered for is lost."""
@@ -221,10 +242,6 @@ class Conversation(ConnectionHandler):
                 count -= 0 if batch.tag[i] else 1
             if count > _RECEIVE_MAX:
                 raise ReceiveMaximumError("MQTT-3.3.4-7", f"{count} messages at once, over {_RECEIVE_MAX}")
-
-    def _send_acks(self, acks: bytes) -> None:
-        self._pending = max(self._pending - len(acks) // 4, 0)
-        self._send(acks)
 
     def _send(self, acks: bytes) -> None:
         transport = self.transport

@@ -121,6 +121,12 @@ def pubrec(packet_id: int) -> bytes:
     return b"\x50\x02" + packet_id.to_bytes(2, "big")
 
 
+def refusal_5(ack: bytes, code: int, reason: bytes = b"") -> bytes:
+    """Return a PUBACK or PUBREC that refuses its message."""
+    properties = b"\x1f" + text(reason) if reason else b""
+    return packet(ack[0], ack[2:] + bytes((code,)) + (length(len(properties)) + properties if reason else b""))
+
+
 def pubrel(packet_id: int) -> bytes:
     return b"\x62\x02" + packet_id.to_bytes(2, "big")
 

@@ -62,6 +62,21 @@ def test_resent_message_and_its_release_are_answered_one_after_the_other(side, s
     assert len(side.messages(subscriber)) == (1 if stays else 2)
 
 
+@keeps(v5="3.4.2-2 3.5.2-2 3.1.2-29")
+def test_refusal_says_why_in_words_where_the_client_wants_them_and_has_room(side):
+    whole = [one for one in exchange(side) if one.code == 0x87]
+    assert [one.kind for one in whole] == ["PUBACK", "PUBREC"]
+    words = {one.text(P.REASON) for one in whole}
+    assert len(words) == 1
+    (size,) = {9 + len(text) for text in words}  # of the packet
+    for items, told in (
+        ([(P.PACKET_BYTES_MAX, size)], words),
+        ([(P.PACKET_BYTES_MAX, size - 1)], {None}),
+        ([(P.REQUEST_PROBLEM, 0)], {None}),
+    ):
+        assert {one.text(P.REASON) for one in exchange(side.reset(), items) if one.code == 0x87} == told
+
+
 @keeps(v3="3.6.1-1", v5="3.6.1-1")
 def test_flags_of_a_pubrel_are_0010(side):
     for flags in range(16):

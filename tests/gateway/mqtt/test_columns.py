@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from core.message import FLAG_MARK
-from gateway.mqtt.columns import RunColumns, encode_acks, encode_id_packets
+from gateway.mqtt.columns import RunColumns, encode_acks, encode_id_packets, encode_told_acks
+from gateway.mqtt.properties import Property, encode_properties
 from tests.support import mqtt
 
 
@@ -24,6 +25,19 @@ def test_messages_are_acknowledged_by_their_qos_in_their_order():
 def test_reasons_are_told_where_there_are_some():
     columns = filled((1, 5, 0x87), (2, 6, 0x97), (1, 7, 0))
     assert encode_acks(columns, 3) == b"\x40\x03\0\x05\x87\x50\x03\0\x06\x97" + mqtt.puback(7)
+
+
+def test_reasons_in_words_go_with_their_codes_as_far_as_a_packet_may_be_as_large():
+    columns = filled((1, 5, 0x87), (2, 6, 0x97), (0, 0, 0x87), (1, 7, 0))
+    acks = encode_acks(columns, 4)
+    assert (columns.answer_count, columns.failure_count) == (3, 2)
+    words = encode_properties([(Property.REASON, b"why")])
+    told = b"\x40\x0a\0\x05\x87" + words
+    rest = b"\x50\x03\0\x06\x97" + mqtt.puback(7)
+    assert encode_told_acks(columns, 4, {0x87: words}, 0) == told + rest
+    assert encode_told_acks(columns, 4, {0x87: words}, len(told)) == told + rest
+    assert encode_told_acks(columns, 4, {0x87: words}, len(told) - 1) == acks
+    assert encode_told_acks(columns, 1, {0x87: words}, 0) == told
 
 
 def test_packet_identifiers_are_answered_but_for_those_that_failed():

@@ -16,6 +16,7 @@ from tests.support.mqtt import (
     publish_5,
     pubrec,
     pubrel,
+    refusal_5,
     suback_5,
     subscribe_5,
     unsubscribe_5,
@@ -186,6 +187,26 @@ def test_reason_in_words_makes_no_answer_too_large(make_world):  # MQTT-3.9.2-1
     assert peer.take() == [suback_5(1, 0, 0x97)]
 
 
+RETAINED_WORDS = b"quota exceeded: too many retained messages, or too long a one"
+
+
+@pytest.mark.parametrize(
+    ("items", "reason"),
+    [
+        ((), RETAINED_WORDS),
+        (((P.REQUEST_PROBLEM, 0),), b""),
+        (((P.PACKET_BYTES_MAX, 9 + len(RETAINED_WORDS)),), RETAINED_WORDS),
+        (((P.PACKET_BYTES_MAX, 8 + len(RETAINED_WORDS)),), b""),
+    ],
+)
+def test_refused_message_is_answered_in_words_where_they_are_wanted_and_have_room(make_world, items, reason):
+    peer = enter(make_world(retained_body_bytes_max=3), b"p", *items)
+    peer.send(*[publish_5(b"t", b"long", qos=qos, packet_id=qos, retain=True) for qos in (1, 2)])
+    peer.send(publish_5(b"t", b"1", qos=1, packet_id=3))
+    refused = [refusal_5(puback(1), 0x97, reason), refusal_5(pubrec(2), 0x97, reason)]
+    assert peer.take() == [*refused, puback(3)]
+
+
 @pytest.mark.parametrize(
     ("prefix", "items", "client_id", "told"),
     [
@@ -334,7 +355,8 @@ def test_publishers_are_refused_while_the_room_is_low_and_their_pings_answered(m
     )
     packets = peer.take()
     packets.remove(mqtt.PINGRESP)
-    assert packets == [pubrec(9), pubrec(9), b"\x40\x03\0\1\x97", b"\x50\x03\0\2\x97"]
+    why = b"quota exceeded: the disk is low on room"
+    assert packets == [pubrec(9), pubrec(9), refusal_5(puback(1), 0x97, why), refusal_5(pubrec(2), 0x97, why)]
     world.set_free(10_000)
     peer.send(publish_5(b"t", b"4", qos=1, packet_id=1))
     assert peer.take() == [puback(1)]
