@@ -12,8 +12,10 @@ from tests.benchmarks.scenarios import (
     bridge_load,
     light_queue_load,
     mqtt5_load,
+    mqtt_connect_load,
     mqtt_latency_load,
     mqtt_load,
+    mqtt_retained_load,
     mqtt_session_load,
     rocketmq_load,
 )
@@ -64,6 +66,7 @@ class Scenario:
     is_fresh: bool = False  # a new server each round, because memory that was used once is not asked for again
     times_rounds: int = 1  # so many times the rounds that were asked for: what swings from one second to the next
     secs_share: float = 1  # of the seconds that were asked for, in each
+    small: Load | None = None  # the same with fewer, where its test would take long
     without: frozenset[str] = frozenset()  # peers that cannot do it
     instead: Mapping[str, Load] = field(default_factory=dict)  # the same at a door of its own, by a peer without ours
 
@@ -102,6 +105,28 @@ def mqtt_idle(connections: int) -> Load:
     """Return the opening of idle connections."""
     return lambda server, secs, payload: mqtt_session_load.run_idle(
         HOST, server.ports["mqtt"], connections=connections, memory=server.private_bytes, probe=server.cpu_s
+    )
+
+
+def mqtt_connections(connections: int) -> Load:
+    """Return the load to each of many connections."""
+    return lambda server, secs, payload: mqtt_connect_load.run_connections(
+        HOST, server.ports["mqtt"], secs=secs, payload_bytes=payload, memory=server.private_bytes, probe=server.cpu_s,
+        connections=connections,
+    )  # fmt: skip
+
+
+def mqtt_connects(at_a_time: int) -> Load:
+    """Return the coming and going of clients."""
+    return lambda server, secs, payload: mqtt_connect_load.run_connects(
+        HOST, server.ports["mqtt"], secs=secs, probe=server.cpu_s, at_a_time=at_a_time
+    )
+
+
+def mqtt_retained(messages: int) -> Load:
+    """Return the asking for retained messages."""
+    return lambda server, secs, payload: mqtt_retained_load.run(
+        HOST, server.ports["mqtt"], secs=secs, payload_bytes=payload, probe=server.cpu_s, messages=messages
     )
 
 
@@ -193,6 +218,19 @@ SCENARIOS = (
     Scenario(
         "mqtt-idle", "5,000 idle MQTT connections with a subscription each: memory of one", MQTT, mqtt_idle(5_000),
         MEMORY_OF_ONE, (Floor(MEMORY_OF_ONE, 8_192, is_ratio=False),), is_fresh=True, without=NULL,
+    ),
+    Scenario(
+        "mqtt-connections", "10,000 MQTT connections with a subscription each, QoS 1 to each in turn", MQTT,
+        mqtt_connections(10_000), floors=(Floor(RATE, 1), Floor(MEMORY_OF_ONE, 8_192, is_ratio=False)),
+        is_fresh=True, small=mqtt_connections(1_000), without=NULL,
+    ),
+    Scenario(
+        "mqtt-connects", "MQTT connects, 64 at a time, each gone after its CONNACK", MQTT, mqtt_connects(64),
+        floors=(Floor(RATE, 1),), without=NULL,
+    ),
+    Scenario(
+        "mqtt-retained", "1,000 retained MQTT messages, asked for by one wildcard filter over and over", MQTT,
+        mqtt_retained(1_000), floors=(Floor(RATE, 1),), without=NULL | {"rabbitmq"},
     ),
     Scenario(
         "mqtt-offline", "MQTT QoS 1, 1 KB, beside 500 offline sessions on the topic", MQTT, mqtt_offline(500),

@@ -45,7 +45,7 @@ def _many_files():
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=[each.name for each in SCENARIOS])
 def test_load_runs_and_loses_nothing(scenario):
     bench = Bench({"gateway": "this"}, 0.2, 1, None, NoEnding(), NoPages())
-    (row,) = bench.run(dataclasses.replace(scenario, times_rounds=1))
+    (row,) = bench.run(dataclasses.replace(scenario, times_rounds=1, load=scenario.small or scenario.load))
     assert row.failure == ""
     assert [round_.result.lost for round_ in row.rounds] == [0]
     figures = [scenario.figure, *(floor.figure for floor in scenario.floors)]
