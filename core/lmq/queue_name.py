@@ -3,8 +3,9 @@
 A name is `%LMQ%mqtt%<filter>` or `%LMQ%amqp%<vhost>%<queue>`. Letters, digits, `-` and `_` stand for themselves, `/`
 is `%`, `+` is `|p`, `#` is `|h`, any other byte `|` and two lower hex digits. In a vhost `/` is `|2f`, so that the
 first `%` after it ends it. AMQP queues that end with their users share names `%LMQ%amqp%<vhost>%|t<number>`, one after
-the other. Where a name would pass 127 bytes, `|z` and 40 hex digits of its SHA-256 stand for what follows the kind;
-whoever defines such a queue keeps what it is called.
+the other; what an AMQP queue refuses lies in `%LMQ%amqp%|r`, and the rest of its name. Where a name would pass 127
+bytes, `|z` and 40 hex digits of its SHA-256 stand for what follows the kind; whoever defines such a queue keeps what
+it is called.
 
 Source: docs/storage-format.md, "Names of light queues".
 """
@@ -48,6 +49,11 @@ def amqp_queue_name(vhost: bytes, queue: bytes) -> bytes:
 def amqp_passing_name(vhost: bytes, number: int) -> bytes:
     """Return the name of a light queue for AMQP queues that come and go, one after the other."""
     return _bounded(AMQP, b"%b%%|t%d" % (_encode(vhost).replace(b"%", b"|2f"), number))
+
+
+def amqp_refused_name(light_name: bytes) -> bytes:
+    """Return the name of the light queue beside that of an AMQP queue: what it refuses becomes a dead letter there."""
+    return _bounded(AMQP, b"|r" + light_name.removeprefix(LIGHT_PREFIX + AMQP + b"%"))
 
 
 def is_light(name: bytes) -> bool:

@@ -32,22 +32,26 @@ class FullQueues:
         make_route: Makes the route of a topic, its queue and prefix to light queues.
     """
 
-    __slots__ = ("_limited", "_make_route", "_sets", "refused")
+    __slots__ = ("_instead", "_limited", "_make_route", "_sets", "refused")
 
     def __init__(self, make_route: MakeRoute) -> None:
         self.refused: list[int] = []  # of the batch that was looked at last, what some queue refused, in order
         self._make_route = make_route
         self._limited: dict[int, Limited] = {}
+        self._instead: dict[int, bytes] = {}
         self._sets: WeakKeyDictionary[DispatchSet, dict[int, bytes]] = WeakKeyDictionary()
 
-    def add(self, queue_ref: int, queue: Limited) -> None:
-        """Ask a queue from now on."""
+    def add(self, queue_ref: int, queue: Limited, instead: bytes = b"") -> None:
+        """Ask a queue from now on; what it refuses goes to the light queue `instead`, where that is said."""
         self._limited[queue_ref] = queue
+        if instead:
+            self._instead[queue_ref] = instead
         self._sets.clear()
 
     def drop(self, queue_ref: int) -> None:
         """Ask it no more; harmless where it was not."""
         if self._limited.pop(queue_ref, None) is not None:
+            self._instead.pop(queue_ref, None)
             self._sets.clear()
             self.refused = []
 
@@ -98,8 +102,9 @@ class FullQueues:
         if route is None:
             return None
         left = {self._find(route)[queue_ref] for queue_ref in full}
-        names = [name for name in route.dispatch.names if name not in left]
-        return self._make_route(route.topic, route.queue_id, route.prefix, names)
+        names = {name for name in route.dispatch.names if name not in left}
+        names |= {self._instead[queue_ref] for queue_ref in full if queue_ref in self._instead}
+        return self._make_route(route.topic, route.queue_id, route.prefix, sorted(names))
 
 
 def _add_route(batch: PublishBatch, index: int, route: Route | None) -> int:

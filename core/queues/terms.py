@@ -13,6 +13,7 @@ MESSAGE_TTL = "message-ttl"
 MAX_LENGTH = "max-length"
 OVERFLOW = "overflow"
 REJECT_PUBLISH = "reject-publish"
+REJECT_PUBLISH_DLX = "reject-publish-dlx"
 DEAD_LETTER_EXCHANGE = "dead-letter-exchange"
 DEAD_LETTER_KEY = "dead-letter-routing-key"
 NO_LIMIT = -1
@@ -31,6 +32,7 @@ class QueueTerms(NamedTuple):
         dead_letter_key: By which routing key; None: by their own.
         length_max: How many messages that nobody has it holds.
         is_refusing: Whether it takes no more then; else the oldest go.
+        buries_refused: Whether that becomes dead letters.
     """
 
     message_ttl_ms: int = NO_LIMIT
@@ -39,17 +41,20 @@ class QueueTerms(NamedTuple):
     dead_letter_key: str | None = None
     length_max: int = NO_LIMIT
     is_refusing: bool = False
+    buries_refused: bool = False
 
 
 def resolve_terms(*told: Told) -> QueueTerms:
     """Return what holds for a queue of which these sources speak: of numbers the least, of texts the first."""
+    exchange, overflow = _first(told, DEAD_LETTER_EXCHANGE), _first(told, OVERFLOW)
     return QueueTerms(
         _least(told, MESSAGE_TTL),
         _least(told, EXPIRES),
-        _first(told, DEAD_LETTER_EXCHANGE),
+        exchange,
         _first(told, DEAD_LETTER_KEY),
         _least(told, MAX_LENGTH),
-        _first(told, OVERFLOW) == REJECT_PUBLISH,
+        overflow in {REJECT_PUBLISH, REJECT_PUBLISH_DLX},
+        overflow == REJECT_PUBLISH_DLX and exchange is not None,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from core.queues.terms import REJECT_PUBLISH, QueueTerms, resolve_terms
+from core.queues.terms import REJECT_PUBLISH, REJECT_PUBLISH_DLX, QueueTerms, resolve_terms
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.field_table import INTEGERS, Field
 from gateway.amqp.reply_codes import ReplyCode
@@ -21,7 +21,7 @@ DEAD_LETTER_KEY = "x-dead-letter-routing-key"
 MAX_LENGTH = "x-max-length"
 OVERFLOW = "x-overflow"
 DROP_HEAD = "drop-head"
-REJECT_PUBLISH_DLX = "reject-publish-dlx"
+OVERFLOWS = (DROP_HEAD, REJECT_PUBLISH, REJECT_PUBLISH_DLX)
 KEPT = (EXPIRES, MESSAGE_TTL, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH, OVERFLOW)
 CLASSIC = "classic"
 MODES = ("default", "lazy")  # either way messages are on disk
@@ -121,10 +121,8 @@ def _check_length(arguments: Mapping[str, Field], what: str) -> None:
         if length < 0:
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{start}: {{value_negative,{length}}}")
     overflow = arguments.get(OVERFLOW)
-    if overflow is None or overflow.text in {DROP_HEAD, REJECT_PUBLISH}:
+    if overflow is None or overflow.text in OVERFLOWS:
         return
-    if overflow.text == REJECT_PUBLISH_DLX:
-        refuse_arguments([OVERFLOW], what)
     why = "invalid_overflow" if overflow.text is not None else f"{{unacceptable_type,{overflow.kind}}}"
     raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{OVERFLOW}' for {what}: {why}")
 

@@ -22,6 +22,7 @@ from gateway.amqp.field_table import Field
 from gateway.amqp.head_expiries import HeadExpiries
 from gateway.amqp.passing_names import PassingNames
 from gateway.amqp.queue_arguments import EXPIRES, KeptArguments
+from gateway.amqp.refusals import Refusals
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import GROUP, TAKE_COUNT_MAX, QueueConsumer, SharedQueue
 from gateway.chores import Chores
@@ -55,6 +56,7 @@ class VirtualHost:
         self._passing_names = PassingNames(name.encode())
         self._dead_letters = DeadLetters(broker, self)
         self._expiries = HeadExpiries()
+        self._refusals = Refusals(broker, self.stored, self._dead_letters, self._expiries)
         self._leases: dict[str, int] = {}  # of queues that go when unused: since when that is seen, or IN_USE
 
     def load(self) -> None:
@@ -75,8 +77,11 @@ class VirtualHost:
                 )
                 self.use(self._queues[key[1]])
                 self._queues[key[1]].watch()
+                self._refusals.start(self._queues[key[1]])
             elif key[0] == QUEUE:
-                self._broker.pop.drop(row["light"].encode() if "light" in row else self.light_name(key[1]), GROUP)
+                light_name = row["light"].encode() if "light" in row else self.light_name(key[1])
+                self._broker.pop.drop(light_name, GROUP)
+                self._refusals.forget(light_name)
                 self._table.delete(_key(QUEUE, key[1]))
         for key, _ in rows:
             if key[0] == BINDING:
@@ -191,13 +196,16 @@ class VirtualHost:
         queue = self._make(name, light_name, durable=durable, auto_delete=auto_delete, owner=owner, arguments=arguments)
         queue.is_passing = is_passing
         try:
+            self._refusals.start_empty(queue)
             queue.start_empty()
         except QueueLimitError:
+            self._refusals.stop(queue)
             if is_passing:
                 self._passing_names.give_back(light_name)
             raise
         self._queues[name] = queue
         queue.watch()
+        self._refusals.start(queue)
         if owner is not None:
             self._owned.setdefault(owner, {})[name] = queue
         self.use(queue)
@@ -245,6 +253,7 @@ class VirtualHost:
         del self._queues[queue.name]
         if queue.owner is not None:
             self._owned[queue.owner].pop(queue.name)
+        self._refusals.stop(queue)
         told_later = queue.delete(by)
         self.exchanges.version += 1
         bindings = [(exchange, queue.name, key) for exchange, key in self.exchanges.bindings_of(queue.name)]

@@ -198,8 +198,6 @@ class SharedQueue(Reader):
         if self.is_watched:
             self._park()
             self.run_soon()
-        if self.terms.is_refusing and self.terms.length_max >= 0:
-            self._broker.full_queues.add(self.pop.queue_ref, self)
 
     def count_room(self, wanted: int) -> int:
         """Return how many more messages it takes, also for consumers with room; `wanted` are enough."""
@@ -211,8 +209,9 @@ class SharedQueue(Reader):
         return max(room, 0)
 
     def refuse(self, count: int) -> None:
-        """Count messages that found it full, and see whether the first of those that it has are expired."""
-        self._broker.metrics.door("amqp").drop(MAXLEN.decode(), count)
+        """Count messages that found it full and are lost, and see whether the first of those it has are expired."""
+        if not self.terms.buries_refused:
+            self._broker.metrics.door("amqp").drop(MAXLEN.decode(), count)
         self.run_soon()
 
     def _park(self) -> None:
@@ -235,8 +234,6 @@ class SharedQueue(Reader):
             else:
                 consumer.tell_deleted()
         self.stop()
-        if self.terms.is_refusing:
-            self._broker.full_queues.drop(self.pop.queue_ref)
         self._broker.pop.drop(self.light_name, GROUP)
         return told_later
 

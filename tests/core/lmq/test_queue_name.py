@@ -11,6 +11,7 @@ from core.lmq.queue_name import (
     NAME_BYTES_MAX,
     amqp_passing_name,
     amqp_queue_name,
+    amqp_refused_name,
     is_amqp,
     is_hashed,
     is_light,
@@ -102,3 +103,13 @@ def test_no_queue_has_the_name_of_a_light_queue_by_number(vhost, queue, number):
     assert name != amqp_queue_name(vhost, queue)
     assert name != amqp_passing_name(vhost, number + 1)
     assert amqp_passing_name(b"/", 7) == b"%LMQ%amqp%|2f%|t7"
+
+
+@given(text, text)
+def test_what_a_queue_refuses_has_a_place_of_its_own_that_is_no_queues(vhost, queue):
+    of = amqp_queue_name(vhost, queue)
+    name = amqp_refused_name(of)
+    assert len(name) <= NAME_BYTES_MAX
+    assert is_amqp(name)
+    assert parse_queue_name(name) is None
+    assert name not in {of, amqp_passing_name(vhost, 1), amqp_refused_name(amqp_passing_name(vhost, 1))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.message import DispatchSet, PublishBatch, RefRoom, Route
 from core.queues.full_queues import FullQueues
 
-REFS = {b"a": 1, b"b": 2, b"c": 3}
+REFS = {b"a": 1, b"b": 2, b"c": 3, b"beside": 4}
 
 
 def make_route(topic, queue_id, prefix, names):
@@ -70,3 +70,12 @@ def test_a_queue_that_is_dropped_is_asked_no_more():
     again = make_batch(1, b"a")
     queues.divert(again)
     assert (led(again), queues.refused) == ([[b"a"]], [])
+
+
+def test_what_is_refused_goes_elsewhere_where_that_is_said():
+    queues = FullQueues(make_route)
+    queues.add(1, Limited(0), b"beside")
+    queues.add(2, Limited(0))
+    batch = make_batch(1, b"a", b"b", b"c")
+    queues.divert(batch)
+    assert led(batch) == [[b"beside", b"c"]]

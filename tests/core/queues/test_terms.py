@@ -22,3 +22,9 @@ def test_of_texts_the_first_holds():
 def test_a_full_queue_refuses_where_it_is_told_to():
     assert resolve_terms({"max-length": 3, "overflow": "reject-publish"}) == QueueTerms(length_max=3, is_refusing=True)
     assert not resolve_terms({"max-length": 3, "overflow": "drop-head"}).is_refusing
+
+
+def test_what_is_refused_becomes_dead_letters_where_there_is_an_exchange_for_them():
+    told = {"overflow": "reject-publish-dlx"}
+    assert resolve_terms(told)[5:] == (True, False)
+    assert resolve_terms({**told, "dead-letter-exchange": ""})[5:] == (True, True)

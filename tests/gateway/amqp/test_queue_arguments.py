@@ -57,7 +57,6 @@ def test_what_means_something_is_kept():
         ("x-max-length", number(-1), "{value_negative,-1}"),
         ("x-overflow", text(b"some"), "invalid_overflow"),
         ("x-overflow", number(1), "{unacceptable_type,signedint}"),
-        ("x-overflow", text(b"reject-publish-dlx"), "not supported"),
     ],
 )
 def test_what_is_wrong_is_said_in_the_words_of_rabbitmq(name, field, why):

@@ -1,0 +1,88 @@
+"""Queues that refuse what they have no room for, and the dead letters of what they refuse.
+
+Those lie in a light queue beside the queue's own until they went on, so a kill loses none of them.
+"""
+
+from __future__ import annotations
+
+from core.broker import Broker
+from core.lmq.queue_name import amqp_refused_name
+from core.message import StoredBatch
+from gateway.amqp.field_table import Field
+from gateway.amqp.queue_arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH, KeptArguments
+from gateway.amqp.shared_queue import GROUP, Burial, Expiries, SharedQueue
+
+
+class Refusals:
+    """Has the queues of a virtual host asked for room, where they are told to refuse.
+
+    Args:
+        broker: Asks them.
+        stored: The door's own batch to read into.
+        burial: Takes the dead letters.
+        expiries: As of the queues themselves.
+    """
+
+    def __init__(self, broker: Broker, stored: StoredBatch, burial: Burial, expiries: Expiries) -> None:
+        self._broker = broker
+        self._stored = stored
+        self._burial = burial
+        self._expiries = expiries
+        self._asked: dict[bytes, int] = {}  # light queue and its number
+        self._beside: dict[bytes, SharedQueue] = {}  # by the light queue that refused
+
+    def start_empty(self, queue: SharedQueue) -> None:
+        """Begin with no dead letters to be, for a new queue; before it begins itself.
+
+        Raises:
+            QueueLimitError: There is no room for another light queue.
+        """
+        if _is_refusing(queue) and queue.terms.buries_refused:
+            self._make(queue).start_empty()
+
+    def start(self, queue: SharedQueue) -> None:
+        """Ask a queue for room from now on; what is left of its dead letters goes on."""
+        if not _is_refusing(queue):
+            return
+        beside = self._make(queue) if queue.terms.buries_refused else None
+        self._asked[queue.light_name] = queue.pop.queue_ref
+        self._broker.full_queues.add(queue.pop.queue_ref, queue, beside.light_name if beside is not None else b"")
+        if beside is not None:
+            beside.watch()
+
+    def stop(self, queue: SharedQueue) -> None:
+        """Ask a queue no more, and forget what it refused: it is deleted, or could not begin."""
+        queue_ref = self._asked.pop(queue.light_name, None)
+        if queue_ref is not None:
+            self._broker.full_queues.drop(queue_ref)
+        beside = self._beside.pop(queue.light_name, None)
+        if beside is not None:
+            beside.delete()
+
+    def forget(self, light_name: bytes) -> None:
+        """Forget what a queue refused that went with the process."""
+        self._broker.pop.drop(amqp_refused_name(light_name), GROUP)
+
+    def _make(self, queue: SharedQueue) -> SharedQueue:
+        """Return the queue beside another, of the same name and without room: all that comes is too much."""
+        if queue.light_name not in self._beside:
+            kept = (DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY)
+            arguments: KeptArguments = {name: queue.arguments[name] for name in kept if name in queue.arguments}
+            arguments[MAX_LENGTH] = Field("long", 0)
+            self._beside[queue.light_name] = SharedQueue(
+                self._broker,
+                queue.name,
+                amqp_refused_name(queue.light_name),
+                self._stored,
+                durable=queue.is_durable,
+                auto_delete=False,
+                owner=None,
+                arguments=arguments,
+                burial=self._burial,
+                expiries=self._expiries,
+            )
+        return self._beside[queue.light_name]
+
+
+def _is_refusing(queue: SharedQueue) -> bool:
+    return queue.terms.is_refusing and queue.terms.length_max >= 0
