@@ -163,7 +163,7 @@ def main() -> None:
     """Run what was asked for; show each table as soon as it is there."""
     arguments = parse_arguments()
     if arguments.list:
-        print("\n".join(f"{each.name:15} {each.title}" for each in SCENARIOS))
+        print("\n".join(f"{each.name:16} {each.title}" for each in SCENARIOS))
         return
     ending = Ending("bench")
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
