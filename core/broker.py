@@ -178,6 +178,7 @@ class Broker:
         try:
             self.engine.append_batch(batch, now_ms)
         finally:
+            self.full_queues.restore(batch)
             if batch.retained_count:
                 self._retaining.take_in(batch)
             self._wake_up()

@@ -32,13 +32,15 @@ class FullQueues:
         make_route: Makes the route of a topic, its queue and prefix to light queues.
     """
 
-    __slots__ = ("_instead", "_limited", "_make_route", "_sets", "refused")
+    __slots__ = ("_instead", "_limited", "_make_route", "_moved", "_route_count", "_sets", "refused")
 
     def __init__(self, make_route: MakeRoute) -> None:
         self.refused: list[int] = []  # of the batch that was looked at last, what some queue refused, in order
         self._make_route = make_route
         self._limited: dict[int, Limited] = {}
         self._instead: dict[int, bytes] = {}
+        self._moved: list[tuple[int, int]] = []  # messages with other routes, and the index of the one they had
+        self._route_count = 0  # before others were added
         self._sets: WeakKeyDictionary[DispatchSet, dict[int, bytes]] = WeakKeyDictionary()
 
     def add(self, queue_ref: int, queue: Limited, instead: bytes = b"") -> None:
@@ -56,13 +58,14 @@ class FullQueues:
             self.refused = []
 
     def divert(self, batch: PublishBatch) -> None:
-        """Give messages that a full queue refuses routes without it; `refused` says which they are."""
+        """Give messages that a full queue refuses routes without it, until `restore`; `refused` says which they are."""
         if not self._limited:
             return
         self.refused = []
         asked = [self._find(route) for route in batch.routes]
         if not any(asked):
             return
+        self._route_count = len(batch.routes)
         room: dict[int, int] = {}
         past: Counter[int] = Counter()
         routes: dict[tuple[int, ...], int] = {}
@@ -81,10 +84,21 @@ class FullQueues:
                 self.refused.append(i)
                 key = (index, *full)
                 if key not in routes:
-                    routes[key] = _add_route(batch, index, self._without(batch.routes[index], full))
+                    routes[key] = len(batch.routes)
+                    batch.routes.append(self._without(batch.routes[index], full))
+                self._moved.append((i, index))
                 batch.route_index[i] = routes[key]
         for queue_ref, count in past.items():
             self._limited[queue_ref].refuse(count)
+
+    def restore(self, batch: PublishBatch) -> None:
+        """Give a batch that was appended the routes back that its front knows."""
+        if not self._moved:
+            return
+        for i, index in self._moved:
+            batch.route_index[i] = index
+        self._moved = []
+        del batch.routes[self._route_count :]
 
     def _find(self, route: Route | None) -> dict[int, bytes]:
         """Return the queues of a route that may refuse, with their names."""
@@ -105,9 +119,3 @@ class FullQueues:
         names = {name for name in route.dispatch.names if name not in left}
         names |= {self._instead[queue_ref] for queue_ref in full if queue_ref in self._instead}
         return self._make_route(route.topic, route.queue_id, route.prefix, sorted(names))
-
-
-def _add_route(batch: PublishBatch, index: int, route: Route | None) -> int:
-    batch.topics.append(batch.topics[index])
-    batch.routes.append(route)
-    return len(batch.routes) - 1

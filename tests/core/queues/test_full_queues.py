@@ -46,7 +46,19 @@ def test_each_message_goes_past_the_queues_that_are_full():
     assert led(batch) == [[b"a", b"b", b"c"], [b"b", b"c"], [b"b"], [b"b"]]
     assert queues.refused == [1, 2, 3]
     assert (narrow.refused, wide.refused) == (3, 2)
-    assert len(batch.topics) == len(batch.routes) == 3  # one for each set of queues, not for each message
+    assert len(batch.routes) == 3  # one for each set of queues, not for each message
+
+
+def test_a_front_finds_its_batch_as_it_was():
+    queues = FullQueues(make_route)
+    queues.add(1, Limited(0))
+    batch = make_batch(2, b"a", b"b")
+    queues.divert(batch)
+    queues.restore(batch)
+    queues.restore(batch)
+    assert led(batch) == [[b"a", b"b"]] * 2
+    assert len(batch.routes) == len(batch.topics) == 1
+    assert queues.refused == [0, 1]
 
 
 def test_other_batches_pass_as_they_are():

@@ -169,6 +169,24 @@ def test_a_dispatch_to_a_thousand_queues_reaches_them_all(peer):
     assert [bodies_of(peer.pull(name)) for name in (names[0], names[500], names[-1])] == [[b"x"]] * 3
 
 
+class Full:
+    """A queue without room."""
+
+    def count_room(self, wanted: int) -> int:
+        return 0
+
+    def refuse(self, count: int) -> None:
+        pass
+
+
+def test_a_send_past_a_full_light_queue_is_answered_as_any_other(site, peer):
+    site.broker.full_queues.add(site.broker.open_queue(b"%LMQ%a"), Full())
+    answer = peer.send(b"x", properties=dispatch("%LMQ%a", "%LMQ%b"))
+    assert (answer.code, answer.ext["queueOffset"]) == (0, "0")
+    assert bodies_of(peer.pull("%LMQ%b")) == [b"x"]
+    assert site.broker.max_offset(site.broker.find_queue(b"%LMQ%a")) == 0
+
+
 def test_a_send_to_a_light_queue_is_stored_there(peer):
     assert peer.send(b"x", topic="%LMQ%direct").code == 0
     record = records_of(peer.pull("%LMQ%direct"))[0]
