@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND
 from gateway.settings import GatewaySettings, MqttSettings
 from tests.support import mqtt
@@ -36,6 +38,7 @@ def test_subscribers_that_keep_up_are_sent_the_same_bytes(world):
     assert written[0] is written[1] is written[2]
 
 
+@pytest.mark.at_once
 def test_subscriber_that_comes_while_the_feed_is_late_waits_for_it(world):
     first = world.client(b"first", (b"t", 0))
     publisher = world.client(b"p")
@@ -48,6 +51,7 @@ def test_subscriber_that_comes_while_the_feed_is_late_waits_for_it(world):
     assert subscription(world, b"second").state == ABREAST
 
 
+@pytest.mark.at_once
 def test_late_feed_is_left_by_the_only_one_abreast(world):
     first = world.client(b"first", (b"t", 0))
     publisher = world.client(b"p")
@@ -135,6 +139,7 @@ def test_place_that_was_retired_leads_on_to_what_comes(world):
     assert slow.bodies() == bodies(7, 9)
 
 
+@pytest.mark.at_once
 def test_feed_whose_next_messages_were_retired_meets_those_ahead_first(world):
     first = world.client(b"first", (b"t", 0))
     publisher = world.client(b"p")
