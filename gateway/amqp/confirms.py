@@ -27,7 +27,7 @@ class Confirms:
         self._safe: dict[Channel, int] = {}  # the last number of each channel, to be told at once
 
     def add(self, ticket: int, channel: Channel, first: int, refused: tuple[int, ...] = ()) -> None:
-        """Note that a channel published the numbers from `first` on; some queue refused those of `refused`."""
+        """Note that a channel published the numbers from `first` on; those of `refused` were not taken."""
         self._runs.append((ticket, channel, first, channel.published, refused))
 
     def hand_in(self) -> None:
@@ -57,7 +57,6 @@ class Confirms:
 
     def _put_refused(self, channel: Channel, refused: tuple[int, ...]) -> None:
         """Refuse numbers, each after all before it were acknowledged."""
-        self._metrics.refuse("queue_full", len(refused))
         for number in refused:
             self._safe[channel] = number - 1
             self._put_safe()

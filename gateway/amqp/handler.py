@@ -297,9 +297,12 @@ class AmqpHandler(ConnectionHandler):
         if answer:
             self.output.put(answer)
         if event.first_number:
-            refused = self._door.broker.full_queues.refused
-            numbers = tuple(event.first_number + i for i in refused if i < event.batch.appended)
-            self._confirms.add(event.batch.ticket, event.channel, event.first_number, numbers)
+            first, batch = event.first_number, event.batch
+            refused = [first + i for i in self._door.broker.full_queues.refused if i < batch.appended]
+            if refused:
+                self._door.metrics.refuse("queue_full", len(refused))
+            numbers = (*refused, *range(first + batch.appended, first + batch.count))  # and what found no room
+            self._confirms.add(batch.ticket, event.channel, first, numbers)
 
     def _end(self, event: ConnectionEnded) -> None:
         if event.reason:

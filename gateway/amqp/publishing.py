@@ -19,7 +19,7 @@ from gateway.amqp.codec import MANDATORY, PUBLISH
 from gateway.amqp.errors import AmqpError, bad_text, error_from_core
 from gateway.amqp.events import PublishRun
 from gateway.amqp.exchanges import AMQ_TOPIC
-from gateway.amqp.methods import encode_content, encode_method, encode_nack
+from gateway.amqp.methods import encode_content, encode_method
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.auth.authenticator import Identity
@@ -74,11 +74,12 @@ class Publisher:
         self._targets.clear()
 
     def publish(self, run: PublishRun, payload_max: int, transport: Transport, now_ms: int) -> bytes:
-        """Publish a run; return the frames that it is answered with at once: returned and refused messages.
+        """Publish a run; return the frames that it is answered with at once: the messages that come back.
 
-        What is confirmed is confirmed later, for all of the run. Before an error that the run ends with, everything
-        that precedes the fault is published. Where all of it would be too much work, or the transport's share of the
-        turn is over, the batch is cut: the rest was not published.
+        What is confirmed or refused is so later, for all of the run: what the batch's `appended` leaves out found no
+        room. Before an error that the run ends with, everything that precedes the fault is published. Where all of it
+        would be too much work, or the transport's share of the turn is over, the batch is cut: the rest was not
+        published.
 
         Raises:
             AmqpError: An exchange is missing, internal or not allowed; the core refused a message.
@@ -93,7 +94,8 @@ class Publisher:
             fault = None
         answer = b""
         if batch.count:
-            answer = self._return_unroutable(run, payload_max) + self._append(run, now_ms)
+            answer = self._return_unroutable(run, payload_max)
+            self._append(run, now_ms)
         if fault is not None:
             self._metrics.refuse("publish")
             raise fault[1].with_traceback(None)  # it is kept, and would keep the frames of each time
@@ -209,8 +211,8 @@ class Publisher:
             self._metrics.drop("returned", len(returned))
         return b"".join(returned)
 
-    def _append(self, run: PublishRun, now_ms: int) -> bytes:
-        """Append the batch; return the frames that refuse what found no room."""
+    def _append(self, run: PublishRun, now_ms: int) -> None:
+        """Append the batch; where the disk is full, a publisher that waits for confirms goes on with the others."""
         batch = run.batch
         count = batch.count
         self._metrics.messages_in += count
@@ -221,12 +223,9 @@ class Publisher:
             self._metrics.refuse("disk_full", count - batch.appended)
             if not run.first_number:
                 raise error_from_core(error, PUBLISH) from error
-            numbers = range(run.first_number + batch.appended, run.first_number + count)
-            return b"".join([encode_nack(run.channel.number, number) for number in numbers])
         except LmqError as error:
             self._metrics.refuse("publish", count - batch.appended)
             raise error_from_core(error, PUBLISH) from error
-        return b""
 
 
 def _body_bytes(batch: PublishBatch) -> int:

@@ -7,7 +7,7 @@ from array import array
 from pamqp import body, commands, header
 from pamqp.commands import Basic, Confirm, Connection, Queue
 
-from core.message import StoredBatch
+from core.message import AWAY, StoredBatch
 from core.properties import decode_properties
 from gateway.amqp.door import AmqpDoor
 from gateway.settings import AmqpSettings
@@ -137,7 +137,8 @@ class AmqpWorld(World):
         """Return the properties of all messages on the parent topic."""
         queue_ref = self.broker.find_queue(self.store_settings.parent_topic.encode() + b"/0")
         batch = StoredBatch(100)
-        self.broker.read(queue_ref, 0, batch, 100, 1 << 20)
+        while self.broker.read(queue_ref, 0, batch, 100, 1 << 20) == AWAY:
+            self.turn()
         return [
             decode_properties(batch.buf[batch.properties_start[i] : batch.properties_end[i]])
             for i in range(batch.count)

@@ -79,4 +79,3 @@ def test_what_a_queue_refused_is_refused_among_what_was_taken_and_told_once():
         then(None)
     taken = encode_ack(1, 3, multiple=True), encode_ack(1, 5, multiple=False)
     assert output.data == taken[0] + encode_nack(1, 4) + taken[1] + encode_nack(1, 6)
-    assert metrics.refused["queue_full"] == 2

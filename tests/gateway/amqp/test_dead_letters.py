@@ -7,10 +7,9 @@ from functools import partial
 import pytest
 from pamqp.commands import Basic, Exchange, Queue
 
-from core.errors import DiskFullError
-from core.store.embedded import EmbeddedEngine
 from gateway.amqp.door import EXPIRY_INTERVAL_MS
 from tests.support.amqp_door import AmqpWorld
+from tests.support.full_engine import FullEngine
 from tests.support.late_engine import make_late
 
 EXCHANGE, KEY = "x-dead-letter-exchange", "x-dead-letter-routing-key"
@@ -189,18 +188,6 @@ def test_a_letter_that_is_lost_on_its_way_is_written_again(tmp_path):
     world.close()
 
 
-class FullEngine(EmbeddedEngine):
-    """A store on a disk that is full while `is_full`."""
-
-    is_full = False
-
-    def append_batch(self, batch, now_ms):
-        if self.is_full:
-            batch.appended = 0
-            raise DiskFullError("full")
-        super().append_batch(batch, now_ms)
-
-
 def test_a_full_disk_delays_letters_and_loses_none(tmp_path):
     world = AmqpWorld(tmp_path, make_engine=FullEngine)
     peer = world.client()
@@ -209,10 +196,10 @@ def test_a_full_disk_delays_letters_and_loses_none(tmp_path):
     peer.publish(b"1", b"2", key="work")
     for _ in range(2):
         last = peer.call(Basic.Get(queue="work"))
-    world.engine.is_full = True
+    world.engine.left = 0
     peer.send(Basic.Nack(last.tag, multiple=True, requeue=False))
     assert peer.declare("work", passive=True).message_count == 0
-    world.engine.is_full = False
+    world.engine.left = None
     later(world, 1_000)
     assert peer.declare("work", passive=True).message_count == 2
     reject(peer)

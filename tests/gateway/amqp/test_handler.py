@@ -6,6 +6,7 @@ from pamqp.commands import Basic, Channel, Confirm, Connection, Exchange, Queue
 
 from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
+from tests.support.full_engine import FullEngine
 
 
 def test_a_client_logs_in_and_opens_a_channel(world):
@@ -120,6 +121,23 @@ def test_confirms_wait_for_the_disk(tmp_path):
     world.turn()
     world.flush()
     assert [(ack.delivery_tag, ack.multiple) for ack in peer.take()] == [(2, True), (3, False)]
+    world.close()
+
+
+def test_what_finds_no_room_is_refused_after_what_was_taken_and_never_confirmed(tmp_path):
+    world = AmqpWorld(tmp_path, make_engine=FullEngine)
+    peer = world.client()
+    peer.declare("q", durable=True)
+    peer.confirms()
+    world.engine.left = 2
+    peer.publish(b"1", b"2", b"3", b"4", key="q")
+    world.engine.left = None
+    peer.publish(b"5", key="q")
+    world.turn()
+    told = [(type(one).__name__, one.delivery_tag, one.multiple) for one in peer.take()]
+    assert told == [("Ack", 2, True), ("Nack", 3, False), ("Nack", 4, False), ("Ack", 5, False)]
+    assert [peer.call(Basic.Get(queue="q", no_ack=True)).body for _ in range(3)] == [b"1", b"2", b"5"]
+    assert world.amqp_counts.refused == {"disk_full": 2}
     world.close()
 
 

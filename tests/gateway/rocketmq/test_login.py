@@ -39,6 +39,7 @@ def test_user_comes_in_by_its_signature_with_its_own_rights_and_name(locked, cap
     caplog.set_level("INFO")
     ann, bob = locked.connect(), locked.connect()
     ann.give(route(1, ANN) + signed(send_frame(b"no", opaque=2), ANN))
+    locked.turn()
     assert codes(ann) == [(1, 0), (2, 16)]
     bobs = AccessKeys("bob", "bob's own secret")
     bob.give(b"".join(signed(send_frame(b"%d" % i, opaque=i, properties="LMQ_TOPIC\x01a"), bobs) for i in range(200)))
