@@ -81,6 +81,14 @@ def bridged(tmp_path, mosquitto, version="5"):
     return GatewayProcess(tmp_path / "data", "--config", str(path), doors=("mqtt", "admin"))
 
 
+def wait_until_it_stands(gateway):
+    """Wait for the bridge: what is published before a new one is subscribed is not its."""
+    deadline = time.monotonic() + WAIT_S
+    while not any("bridge stands" in line for line in gateway.errors):
+        assert time.monotonic() < deadline, gateway.errors
+        select.select([], [], [], 0.02)
+
+
 def publish(client, topic, bodies, *, retain=False):
     for number, body in enumerate(bodies, 1):
         client.send(mqtt.publish(topic + b"/%d" % number, body, qos=1, packet_id=number, retain=retain))
@@ -128,6 +136,7 @@ def test_messages_cross_to_mosquitto_and_back_and_none_is_echoed(tmp_path, mosqu
         MqttClient(gateway.address("mqtt"), b"here", clean=True) as here,
         MqttClient(gateway.address("mqtt"), b"from here", clean=True) as from_here,
     ):
+        wait_until_it_stands(gateway)
         subscribe(there, b"#")
         subscribe(here, b"#")
         publish(from_here, b"up", BODIES)
@@ -159,11 +168,9 @@ def test_what_was_acknowledged_survives_a_kill_of_the_gateway_while_the_other_br
 def test_what_comes_in_waits_while_the_gateway_is_killed(tmp_path, mosquitto):
     mosquitto.start()
     with bridged(tmp_path, mosquitto) as gateway, mosquitto.client(b"there", clean=True) as there:
-        subscribe(there, b"site1/#")
+        wait_until_it_stands(gateway)
         with MqttClient(gateway.address("mqtt"), b"here") as here:
             subscribe(here, b"down/#")
-            publish(here, b"up", [b"1"])
-            take(there, 1)  # so the bridge stands
         gateway.kill()
         publish(there, b"site1/down", BODIES)
         gateway.start()
@@ -174,10 +181,7 @@ def test_what_comes_in_waits_while_the_gateway_is_killed(tmp_path, mosquitto):
 def test_what_goes_out_waits_while_mosquitto_is_killed(tmp_path, mosquitto):
     mosquitto.start()
     with bridged(tmp_path, mosquitto) as gateway, MqttClient(gateway.address("mqtt"), b"here", clean=True) as here:
-        with mosquitto.client(b"there", clean=True) as there:
-            subscribe(there, b"site1/#")
-            publish(here, b"up", [b"1"])
-            take(there, 1)
+        wait_until_it_stands(gateway)
         mosquitto.kill()
         publish(here, b"up", BODIES, retain=True)
         mosquitto.start()
