@@ -56,10 +56,14 @@ async def test_what_goes_out_waits_while_the_other_broker_is_away_also_over_a_re
         await until(lambda: sessions.find(b"$bridge/cloud") and sessions.find(b"$bridge/cloud").subscriptions)
         for k in range(5):
             await here.publish("up/a", b"%d" % k, qos=1)
-    async with site.local(OUT) as local, site.client(local) as here:
+    async with (
+        site.remote() as remote,
+        site.client(remote, "site1/#") as there,
+        site.local(OUT) as local,
+        site.client(local) as here,
+    ):
         await here.publish("up/a", b"5", qos=1)
-        async with site.remote() as remote, site.client(remote, "site1/#") as there:
-            got = await site.take(there, 6)
+        got = await site.take(there, 6)
     assert got == [("site1/up/a", b"%d" % k) for k in range(6)]
 
 
