@@ -373,7 +373,7 @@ class Broker:
         return self.pop.next_deadline_ms()
 
     def handle_timer(self, now_ms: int) -> None:
-        """Show messages again whose invisible time is over, and wake their readers; very many turn by turn."""
+        """End the invisible times that are over: their messages are ready again, very many of them turn by turn."""
         self._has_due = not self.pop.expire(now_ms)
         if self._has_due:
             self._wake_up()

@@ -4,7 +4,7 @@ A name is `%LMQ%mqtt%<filter>` or `%LMQ%amqp%<vhost>%<queue>`. Letters, digits, 
 is `%`, `+` is `|p`, `#` is `|h`, any other byte `|` and two lower hex digits. In a vhost `/` is `|2f`, so that the
 first `%` after it ends it. AMQP queues that end with their users share names `%LMQ%amqp%<vhost>%|t<number>`, one after
 the other; what an AMQP queue refuses lies in `%LMQ%amqp%|r`, and the rest of its name. Where a name would pass 127
-bytes, `|z` and 40 hex digits of its SHA-256 stand for what follows the kind; whoever defines such a queue keeps what
+bytes, `|z` and 40 hex digits of its SHA-256 stand for what follows the kind; the definition of such a queue keeps what
 it is called.
 
 Source: docs/storage-format.md, "Names of light queues".

@@ -41,7 +41,7 @@ class Rota(Generic[TakerT]):
         self._waiting.pop(id(taker), None)
 
     def first(self) -> TakerT | None:
-        """Return the consumer whose turn it is, which has room, or None where nobody has."""
+        """Return the next consumer in turn that has room, or None where none has."""
         while self._waiting:
             taker = next(iter(self._waiting.values()))
             if taker.room() > 0:

@@ -14,7 +14,7 @@ from core.pop.receipt import Receipt
 from core.pop.timer_wheel import TimerWheel
 
 AGAIN_COUNT_MAX = 1024  # messages looked up in one go for redelivery
-SHOW_COUNT_MAX = 8_192  # messages looked at in one go whose time is over: about a millisecond
+SHOW_COUNT_MAX = 8_192  # invisible times that end in one go: about a millisecond
 _TIMERS_KEPT_MIN = 64
 
 
@@ -165,7 +165,7 @@ class PopQueue:
         return into.count
 
     def read_taken(self, offsets: array[int], into: StoredBatch) -> int:
-        """Fill `into` with messages that were taken, whose `offsets` ascend; they stay hidden.
+        """Fill `into` with messages that were taken, by ascending `offsets`; they stay hidden.
 
         Returns:
             How many of `offsets` are dealt with; those that are gone give no message. AWAY: none can be yet.
@@ -253,7 +253,7 @@ class PopQueue:
         return Receipt(self.state.number, taken.queue_offset[i], taken.attempt[i])
 
     def ack_receipts(self, receipts: Sequence[Receipt]) -> int:
-        """Finish messages; return how many receipts are stale, whose messages stay as they are."""
+        """Finish messages; return how many receipts are stale: those change nothing."""
         offsets = self._find_current(receipts)
         self.state.ack_many(offsets, len(offsets))
         self._desk.journal.write()
@@ -262,7 +262,7 @@ class PopQueue:
     def nack_receipts(self, receipts: Sequence[Receipt], visible_at_ms: int = 0) -> int:
         """Show messages again, at once or at a moment, before or after the one that was said when they were taken.
 
-        Their receipts are good until then. Return how many are stale, whose messages stay as they are.
+        Their receipts are good until then. Return how many are stale: those change nothing.
         """
         offsets = self._find_current(receipts)
         self.nack_many(offsets, len(offsets), visible_at_ms)
@@ -305,7 +305,7 @@ class PopQueue:
         return self._show_due(now_ms, count_max)
 
     def _show_due(self, now_ms: int, count_max: int) -> int:
-        """Show messages again whose time is over, and have the timer set for what is left."""
+        """End the invisible times that are over, and have the timer set for what is left."""
         timers = self._timers
         if timers is None:
             return 0

@@ -100,7 +100,7 @@ class PopService:
         return self._desk.timers.next_deadline_ms()
 
     def expire(self, now_ms: int) -> bool:
-        """Show messages again whose time is over.
+        """End the invisible times that are over: their messages are ready again.
 
         Returns:
             Whether that is all. Where there are very many, it is not: this takes about a millisecond, and the caller is

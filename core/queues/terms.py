@@ -1,4 +1,4 @@
-"""What a shared queue is told, by its declaration and by whoever says something of many queues, as one value.
+"""What a shared queue is told, by its declaration and by policies of many queues, as one value.
 
 Names are those of RabbitMQ's policies: its arguments without `x-`.
 """

@@ -1,4 +1,4 @@
-"""Messages whose time has come, or whose day has: published again from the records in which they wait."""
+"""Publishes messages that are due again, from the records in which they wait; or into minutes, when their day comes."""
 
 from __future__ import annotations
 
