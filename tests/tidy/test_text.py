@@ -10,6 +10,7 @@ from tests.support.sources import PRODUCT_SOURCES, ROOT, TEST_SOURCES
 
 _MACHINE_PATH = re.compile(r"(?<![\w.~$}])/(?:wor[k]|roo[t]|home/[a-z]+|User[s])/")
 _SILENT_IGNORE = re.compile(r"#\s*type:\s*ignore(?!\[)|#\s*noqa(?!:)")
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)", re.M)
 _DOCUMENTS = sorted(
     str(path.relative_to(ROOT))
     for pattern in ("*.md", "*.toml", "*.yaml", "Makefile", "Dockerfile", "docs/**/*.md", ".ci/*", "setup.py")
@@ -20,6 +21,11 @@ _DOCUMENTS = sorted(
 @pytest.mark.parametrize("path", PRODUCT_SOURCES + TEST_SOURCES + _DOCUMENTS)
 def test_no_path_of_one_machine(path):
     assert not _MACHINE_PATH.findall((ROOT / path).read_text())
+
+
+@pytest.mark.parametrize("path", PRODUCT_SOURCES + TEST_SOURCES + _DOCUMENTS)
+def test_no_mark_of_a_merge_is_left(path):
+    assert not _CONFLICT.findall((ROOT / path).read_text())
 
 
 @pytest.mark.parametrize("path", PRODUCT_SOURCES)
