@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 SYNC_BUCKETS_MS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
 
 
@@ -116,6 +118,10 @@ class Metrics:
     def bridge(self, name: str) -> BridgeMetrics:
         """Return the counters of the bridge `name`."""
         return self.bridges.setdefault(name, BridgeMetrics(name))
+
+    def forget_bridges(self, names: Container[str]) -> None:
+        """Forget the counters of all bridges but these."""
+        self.bridges = {name: found for name, found in self.bridges.items() if name in names}
 
     def door(self, name: str) -> DoorMetrics:
         """Return the counters of the door `name`."""

@@ -192,6 +192,7 @@ class Gateway:
         self.timer.start(self._loop)
         self.alarm.set(now_ms)  # what came due while we were down
         self._watch_intervals(now_ms)
+        await self.bridges.open()  # before anybody publishes: what comes from here on is carried
         for door in reversed(self.doors.values()):  # RocketMQ's address is stamped on what the others store
             await door.on_listening(await self.listeners.open(door, self._make_endpoint(door)))
         await self._listen_admin()
@@ -243,6 +244,7 @@ class Gateway:
             SettingsError: They cannot be used; nothing has changed.
         """
         settings = settings_in_force(self.settings, wanted)
+        self.bridges.check(settings.bridges)
         users = await asyncio.to_thread(self.authenticator.make_users, settings.auth, os.environ)  # hashes passwords
         certificates = await asyncio.to_thread(self.listeners.read_certificates)
         changes = find_changes(self.settings, wanted)
@@ -256,6 +258,7 @@ class Gateway:
         LOGGER.info("settings were read again changes=%d", len(changes))
         self.listeners.use_certificates(certificates)
         self._apply(settings, users, self.clock.now_ms())
+        await self.bridges.reload(settings.bridges)
 
     def _apply(self, settings: GatewaySettings, users: dict[str, User], now_ms: int) -> None:
         if settings.log != self.settings.log:

@@ -86,7 +86,7 @@ TAKES_EFFECT = {
     "auth.amqp_guest": AT_ONCE,
     "auth.behind_proxy": AT_ONCE,
     "auth.users": AT_ONCE,
-    "bridges": NEXT_START,
+    "bridges": AT_ONCE,
     "cache.bytes_max": AT_ONCE,
     "log.level": AT_ONCE,
     "log.format": AT_ONCE,

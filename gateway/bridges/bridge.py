@@ -18,12 +18,15 @@ from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple
 
+from core.errors import LmqError
 from core.metrics import BridgeMetrics
 from gateway.bridge_settings import BridgeSettings
 from gateway.bridges import packets
+from gateway.bridges.echoes import Echo, Echoes
 from gateway.bridges.local_link import Filters, LocalLink, Now, Opened
 from gateway.bridges.packets import FAILURE, Delivery
 from gateway.bridges.remote import Message, Remote, RemoteError, items_of, outgoing_items, own_client_id, wait_for_first
+from gateway.bridges.remote_filters import RemoteFilters
 from gateway.bridges.rules import Rule, Rules, matches
 from gateway.mqtt.properties import Property, Value
 
@@ -44,6 +47,7 @@ class OwnSide(NamedTuple):
     find_filters: Filters
     begin_read: Now
     marks: set[bytes]  # of all bridges of the gateway: what carries one came from here
+    remote_filters: RemoteFilters
 
 
 class Bridge:
@@ -74,20 +78,46 @@ class Bridge:
         self._sending: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(settings.inflight_max)
         self._is_private = False  # this connection tells that it is a bridge's
+        self._has_carried = False  # something may have been delivered by the present link
+        self._remote: Remote | None = None  # while it is connected
+        self._echoes = Echoes()
+        self._is_echoed = False  # this connection is sent what it publishes
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Take up the session, and go on trying to reach the other broker."""
+    @property
+    def place(self) -> str:
+        """Which session of which broker the bridge has on the other side."""
+        return place_of(self._settings, self.name)
+
+    def open(self) -> asyncio.Future[None]:
+        """Take up the session; return what is done when it has its filters, or cannot have them."""
         self._link.open(self._own.connect)
+        return self._link.ready
+
+    def start(self) -> None:
+        """Go on trying to reach the other broker."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
-    async def stop(self) -> None:
-        """End the connection to the other broker, and leave the session."""
+    async def stop(self, *, for_good: bool = False) -> None:
+        """End the connection to the other broker, and leave the session.
+
+        Args:
+            for_good: Nobody comes back to the other broker's session: what it is subscribed to is given up.
+        """
+        if for_good:
+            self._own.marks.discard(self._mark)
+            await self._leave_filters()
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
             await asyncio.wait([task], timeout=STOP_S)
         self._link.end()
+
+    async def _leave_filters(self) -> None:
+        filters = self._own.remote_filters.find(self.name, self.place)
+        if self._remote is not None and filters:
+            with contextlib.suppress(RemoteError):
+                await self._remote.unsubscribe(sorted(filters), timeout=STOP_S)
 
     # The session's side
 
@@ -121,7 +151,7 @@ class Bridge:
             began_s = loop.time()
             try:
                 await self._carry()
-            except (RemoteError, OSError, ValueError, TimeoutError) as error:
+            except (RemoteError, LmqError, OSError, ValueError, TimeoutError) as error:
                 cause = str(error) or type(error).__name__  # not the error, which would keep its socket
             except asyncio.CancelledError:
                 if self._task is None:
@@ -134,7 +164,8 @@ class Bridge:
             delay_ms = self._delay_ms(max(attempts - 1, 0))
             text = "bridge is down bridge=%s address=%s cause=%s retry_ms=%d"
             LOGGER.warning(text, self.name, self._settings.address, cause, delay_ms)
-            self._renew()
+            if self._has_carried or self._failed.done():  # else its session may be on the way to its first filters
+                self._renew()
             await asyncio.sleep(delay_ms / 1000)
 
     def _delay_ms(self, attempts: int) -> int:
@@ -148,6 +179,7 @@ class Bridge:
         for task in self._sending:
             task.cancel()
         self._sending.clear()
+        self._has_carried = False
         self._link.end()
         self._waiting.clear()
         self._waiting_bytes = 0
@@ -166,15 +198,16 @@ class Bridge:
         remote = Remote(
             settings, self._client_id, self._password(), self._note_refused, partial(metrics.drop, "unread")
         )
+        self._is_echoed = not (remote.is_5 or self._is_private)
         if self._is_private:
             remote.say_bridge()
         link = self._link
         async with remote:
             await asyncio.wait_for(asyncio.shield(link.ready), READY_S)
-            refused = await remote.listen((rule.topic_filter, rule.qos) for rule in self._rules.incoming)
-            for name in refused:
-                LOGGER.warning("the other broker refused a subscription bridge=%s filter=%s", self.name, name)
+            self._echoes.reconnect(asyncio.get_running_loop().time(), is_resumed=remote.is_resumed)
+            await self._listen(remote)
             try:
+                self._remote = remote
                 await self._tell_status(remote, b"1")
                 metrics.is_connected = True
                 metrics.connects += 1
@@ -182,15 +215,33 @@ class Bridge:
                 LOGGER.info(
                     "bridge stands bridge=%s address=%s client=%s", self.name, settings.address, self._client_id
                 )
+                self._has_carried = True
                 link.start()
                 loop = asyncio.get_running_loop()
                 await wait_for_first(
                     [loop.create_task(self._send_all(remote)), loop.create_task(self._take_all(remote)), self._failed]
                 )
             finally:
+                self._remote = None
                 metrics.is_connected = False
                 with contextlib.suppress(RemoteError):
                     await self._tell_status(remote, b"0")
+
+    async def _listen(self, remote: Remote) -> None:
+        """Subscribe at the other broker to what comes in, and give up there what does so no more.
+
+        What is asked for is written down before, so that a process that is killed meanwhile gives it up later.
+        """
+        kept = self._own.remote_filters
+        wanted = {rule.topic_filter for rule in self._rules.incoming}
+        before = kept.find(self.name, self.place) if self._settings.carries_in else wanted  # else the session is new
+        await kept.keep(self.name, self.place, wanted | before)
+        refused = await remote.listen((rule.topic_filter, rule.qos) for rule in self._rules.incoming)
+        for name in refused:
+            LOGGER.warning("the other broker refused a subscription bridge=%s filter=%s", self.name, name)
+        if before - wanted:
+            await remote.unsubscribe(sorted(before - wanted))
+            await kept.keep(self.name, self.place, wanted)
 
     async def _tell_status(self, remote: Remote, body: bytes) -> None:
         if self._settings.status_topic:
@@ -240,11 +291,23 @@ class Bridge:
             for rule in self._rules_of(delivery):
                 topic = rule.rename(delivery.topic.decode())
                 qos = min(delivery.qos, rule.qos)
+                echo = self._expect_echo(topic, delivery.body)
                 if await remote.send(topic, delivery.body, qos, items, is_retained=delivery.is_retained):
                     metrics.messages_out += 1
+                    if echo is not None:
+                        echo.is_sure = echo.is_kept and qos > 0
                 else:
                     metrics.drop("too_large")
+                    if echo is not None:
+                        self._echoes.cancel(echo)
         link.acknowledge(delivery)
+
+    def _expect_echo(self, topic: str, body: bytes) -> Echo | None:
+        """Wait for a message to come back, where the other broker is one that sends it back."""
+        granted = [rule.qos for rule in self._rules.incoming if self._is_echoed and matches(rule.topic_filter, topic)]
+        if not granted:
+            return None
+        return self._echoes.expect(topic, body, asyncio.get_running_loop().time(), is_kept=max(granted) > 0)
 
     def _rules_of(self, delivery: Delivery) -> list[Rule]:
         number = delivery.properties.number(Property.SUBSCRIPTION_ID, 0)
@@ -265,7 +328,10 @@ class Bridge:
         topic = str(message.topic)
         rule = next((rule for rule in self._rules.incoming if matches(rule.topic_filter, topic)), None)
         items = items_of(message)
-        if rule is None or any(self._is_marked(items, mark) for mark in self._own.marks):
+        is_loop = any(self._is_marked(items, mark) for mark in self._own.marks)
+        if len(self._echoes) and not message.retain:
+            is_loop = is_loop or self._echoes.take(topic, message.payload, asyncio.get_running_loop().time())
+        if rule is None or is_loop:
             self._metrics.drop("loop" if rule is not None else "unwanted")
             remote.settle(message)
             return
@@ -283,3 +349,8 @@ class Bridge:
     @staticmethod
     def _is_marked(items: Iterable[tuple[Property, Value]], mark: bytes) -> bool:
         return any(name == Property.USER and value == (MARK, mark) for name, value in items)
+
+
+def place_of(settings: BridgeSettings, name: str) -> str:
+    """Return which session of which broker a bridge has on the other side."""
+    return f"{own_client_id(settings, name)}@{settings.address}"

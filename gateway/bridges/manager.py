@@ -14,26 +14,35 @@ from core.metrics import BridgeMetrics, Metrics
 from gateway.auth.authenticator import OWN_PREFIX, Authenticator
 from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.local_link import Now
+from gateway.bridges.remote_filters import RemoteFilters
 from gateway.mqtt.door import MqttDoor
 from gateway.settings import SettingsError
 
 LOGGER = logging.getLogger(__name__)
 
+OPEN_S = 5.0  # for the sessions of all bridges to get their filters
 PREFIX = OWN_PREFIX  # of the user and the client identifier that a bridge's session has
 
 
 class RunningBridge(Protocol):
     """A bridge, whatever it needs to be imported for."""
 
-    def start(self) -> None:
-        """Begin."""
+    @property
+    def place(self) -> str:
+        """Which session of which broker it has on the other side."""
 
-    async def stop(self) -> None:
-        """End."""
+    def open(self) -> asyncio.Future[None]:
+        """Take up its session here; return what is done when that has its filters."""
+
+    def start(self) -> None:
+        """Begin to carry."""
+
+    async def stop(self, *, for_good: bool = False) -> None:
+        """End; for good where nobody comes back to its session there."""
 
 
 class Bridges:
-    """The bridges that the settings name.
+    """The bridges that the settings name. `open` comes before clients are let in, `start` afterwards.
 
     Args:
         settings: Of each, by name.
@@ -56,12 +65,21 @@ class Bridges:
     ) -> None:
         self._settings = settings
         self._door = door
+        self._authenticator = authenticator
         self._metrics = metrics
         self._begin_read = begin_read
         self._marks: set[bytes] = set()
-        self._running: list[RunningBridge] = []
+        self._running: dict[str, RunningBridge] = {}
+        self._remote_filters = RemoteFilters(door.broker)
+        self.check(settings)
+
+    def check(self, settings: dict[str, BridgeSettings]) -> None:
+        """Find out whether these bridges could be made.
+
+        Raises:
+            SettingsError: aiomqtt is missing, or the variable of a password is not set.
+        """
         for name, one in settings.items():
-            authenticator.let_in(PREFIX + name)
             if one.password_env and one.password_env not in os.environ:
                 raise SettingsError(f"bridges.{name}.password_env: {one.password_env} is not set")
         if settings:
@@ -71,24 +89,64 @@ class Bridges:
                 why = f"bridges need aiomqtt, which cannot be imported ({error}): pip install 'lmq-gateway[bridge]'"
                 raise SettingsError(why) from error
 
+    async def open(self) -> None:
+        """End the sessions of bridges that are no more; return when those that are have theirs, with their filters."""
+        self._forget_others()
+        await self._open(self._settings)
+
     def start(self) -> None:
-        """End the sessions of bridges that are no more, and start those that are."""
-        self._end_others()
-        for name, settings in self._settings.items():
-            bridge = self._make(name, settings, self._metrics.bridge(name))
-            self._running.append(bridge)
+        """Let all of them reach for the other brokers."""
+        for bridge in self._running.values():
             bridge.start()
 
     async def stop(self) -> None:
         """Stop all of them."""
-        running, self._running = self._running, []
-        await asyncio.gather(*[bridge.stop() for bridge in running])
+        await asyncio.gather(*[bridge.stop() for bridge in self._running.values()])
+        self._running.clear()
         await asyncio.sleep(0)  # their sessions are left in a turn of its own
+
+    async def reload(self, settings: dict[str, BridgeSettings]) -> None:
+        """Go by other settings, which `check` has seen: bridges that differ are made anew, the others go on."""
+        before, self._settings = self._settings, settings
+        if before == settings:
+            return
+        others = {name: one for name, one in settings.items() if before.get(name) != one}
+        ended = [name for name in self._running if before.get(name) != settings.get(name)]
+        await asyncio.gather(*[self._end(name) for name in ended])
+        await asyncio.sleep(0)  # as in `stop`
+        self._forget_others()
+        await self._open(others)
+        for name in others:
+            self._running[name].start()
+
+    async def _open(self, settings: dict[str, BridgeSettings]) -> None:
+        """Make bridges, and wait for their filters: what is published from then on is theirs."""
+        opened = {}
+        for name, one in settings.items():
+            self._authenticator.let_in(PREFIX + name)
+            bridge = self._running[name] = self._make(name, one, self._metrics.bridge(name))
+            opened[bridge.open()] = name
+        if opened:
+            await asyncio.wait(opened, timeout=OPEN_S)
+        for future, name in opened.items():
+            if not future.done() or future.cancelled():
+                LOGGER.warning("the session of a bridge has no filters yet: it goes on trying bridge=%s", name)
+
+    async def _end(self, name: str) -> None:
+        bridge = self._running[name]
+        one = self._settings.get(name)
+        await bridge.stop(for_good=one is None or self._module.place_of(one, name) != bridge.place)
+        del self._running[name]
 
     def _make(self, name: str, settings: BridgeSettings, metrics: BridgeMetrics) -> RunningBridge:
         session = (PREFIX + name).encode()
         own = self._module.OwnSide(
-            session, self._door.connect, partial(self._filters, session), self._begin_read, self._marks
+            session,
+            self._door.connect,
+            partial(self._filters, session),
+            self._begin_read,
+            self._marks,
+            self._remote_filters,
         )
         return cast("RunningBridge", self._module.Bridge(name, settings, own, metrics))
 
@@ -96,7 +154,10 @@ class Bridges:
         session = self._door.sessions.find(client_id)
         return iter([] if session is None else list(session.subscriptions))
 
-    def _end_others(self) -> None:
+    def _forget_others(self) -> None:
+        """Let go of what is left of bridges that are no more."""
+        self._remote_filters.forget_others(self._settings)
+        self._metrics.forget_bridges(self._settings)
         for session in list(self._door.sessions):
             client = session.client_id.decode(errors="replace")
             is_bridge = client.startswith(PREFIX) and session.owner == session.client_id

@@ -75,6 +75,7 @@ class Remote(aiomqtt.Client):
         self.packet_bytes_max = _PAYLOAD_MAX
         self.qos_max = 2
         self.takes_retained = True
+        self.is_resumed = False  # the other broker has kept the session
         self.pending_calls_threshold = settings.inflight_max + SPARE_CALLS
         self._on_refused = on_refused
         self._on_dropped = on_dropped
@@ -125,6 +126,7 @@ class Remote(aiomqtt.Client):
         self._client.ack(message.mid, message.qos)
 
     def _on_connect(self, client: Any, userdata: Any, flags: Any, reason_code: Any, properties: Any = None) -> None:  # noqa: ANN401 - as in aiomqtt
+        self.is_resumed = flags.session_present
         self.packet_bytes_max = getattr(properties, "MaximumPacketSize", self.packet_bytes_max)
         self.qos_max = getattr(properties, "MaximumQoS", self.qos_max)
         self.takes_retained = bool(getattr(properties, "RetainAvailable", self.takes_retained))

@@ -82,7 +82,7 @@ def bridged(tmp_path, mosquitto, version="5"):
 
 
 def wait_until_it_stands(gateway):
-    """Wait for the bridge: what is published before a new one is subscribed is not its."""
+    """Wait for the bridge: what is published there before it is subscribed is not its."""
     deadline = time.monotonic() + WAIT_S
     while not any("bridge stands" in line for line in gateway.errors):
         assert time.monotonic() < deadline, gateway.errors

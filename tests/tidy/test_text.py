@@ -10,7 +10,7 @@ from tests.support.sources import PRODUCT_SOURCES, ROOT, TEST_SOURCES
 
 _MACHINE_PATH = re.compile(r"(?<![\w.~$}])/(?:wor[k]|roo[t]|home/[a-z]+|User[s])/")
 _SILENT_IGNORE = re.compile(r"#\s*type:\s*ignore(?!\[)|#\s*noqa(?!:)")
-_CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)", re.M)
+_CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
 _DOCUMENTS = sorted(
     str(path.relative_to(ROOT))
     for pattern in ("*.md", "*.toml", "*.yaml", "Makefile", "Dockerfile", "docs/**/*.md", ".ci/*", "setup.py")

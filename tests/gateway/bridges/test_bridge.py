@@ -52,9 +52,7 @@ async def test_messages_go_out_and_come_in_under_their_prefixes_with_what_they_c
 @pytest.mark.asyncio
 async def test_what_goes_out_waits_while_the_other_broker_is_away_also_over_a_restart(site):
     async with site.local(OUT) as local, site.client(local) as here:
-        sessions = local.doors["mqtt"].sessions
-        await until(lambda: sessions.find(b"$bridge/cloud") and sessions.find(b"$bridge/cloud").subscriptions)
-        for k in range(5):
+        for k in range(5):  # from the first moment on
             await here.publish("up/a", b"%d" % k, qos=1)
     async with (
         site.remote() as remote,
@@ -165,13 +163,37 @@ async def test_others_see_whether_it_stands(site):
 async def test_topics_that_are_no_more_carried_are_unsubscribed_and_bridges_that_are_no_more_ended(site):
     client = b"$bridge/cloud"
     async with site.local(OUT, {"filter": "old/#"}) as local:
-        sessions = local.doors["mqtt"].sessions
-        await until(lambda: sessions.find(client) and set(sessions.find(client).subscriptions) == {b"up/#", b"old/#"})
+        assert set(local.doors["mqtt"].sessions.find(client).subscriptions) == {b"up/#", b"old/#"}
     async with site.local(OUT) as local:
-        sessions = local.doors["mqtt"].sessions
-        await until(lambda: sessions.find(client) and set(sessions.find(client).subscriptions) == {b"up/#"})
+        assert set(local.doors["mqtt"].sessions.find(client).subscriptions) == {b"up/#"}
     async with site.local(bridges={}) as local:
         assert local.doors["mqtt"].sessions.find(client) is None
+
+
+@pytest.mark.asyncio
+async def test_what_comes_in_no_more_is_unsubscribed_there_after_a_restart_too(site):
+    async with site.remote() as remote:
+        sessions = remote.doors["mqtt"].sessions
+        async with site.local(BOTH, {"filter": "old/#", "direction": "in"}) as local:
+            await until(lambda: counts(local).is_connected)
+            assert set(sessions.find(b"gw1").subscriptions) == {b"shared/#", b"old/#"}
+        async with site.local(BOTH) as local:
+            await until(lambda: counts(local).is_connected)
+            assert set(sessions.find(b"gw1").subscriptions) == {b"shared/#"}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("qos", [0, 1])
+async def test_a_broker_that_sends_back_what_it_is_sent_is_not_listened_to(site, qos):
+    async with site.remote() as remote, site.local(BOTH, version="3.1.1", try_private=False) as local:
+        await until(lambda: counts(local).is_connected)
+        async with site.client(remote, "shared/#") as there, site.client(local, "shared/#") as here:
+            await here.publish("shared/1", b"here", qos=qos)
+            assert await site.take(there, 1) == [("shared/1", b"here")]
+            await until(lambda: counts(local).dropped == {"loop": 1})
+            await there.publish("shared/1", b"here", qos=qos)  # the same from another client is let in
+            assert await site.take(here, 2) == [("shared/1", b"here")] * 2
+            await until(lambda: (counts(local).messages_in, counts(local).dropped) == (1, {"loop": 1}))
 
 
 @pytest.mark.asyncio
