@@ -7,7 +7,9 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from types import ModuleType
 
-RECORD = "uncompiled.txt"  # in the folder of `core`: setup.py writes the reason there where it compiles nothing
+RECORD = (
+    "uncompiled.txt"  # in the folder of `core`: all_or_nothing.py writes the reason there where nothing is compiled
+)
 OUTDATED_S = 60  # installers write a source and its compiled module in any order, within less
 
 

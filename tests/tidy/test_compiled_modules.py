@@ -42,6 +42,11 @@ def test_module_that_runs_is_of_the_build_under_test(path):
         assert module.__file__.endswith(".py") == (os.environ["LMQ_COMPILE"] == "none")
 
 
+def _copy_build(folder):
+    for name in ("setup.py", "all_or_nothing.py"):
+        (folder / name).write_text((ROOT / name).read_text())
+
+
 def _build(folder, env):
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
@@ -49,7 +54,7 @@ def _build(folder, env):
 
 @pytest.mark.parametrize("missing", ["Cython", "compiler"])
 def test_what_cannot_be_compiled_is_said_and_fails_only_where_it_has_to_be(missing, tmp_path):
-    (tmp_path / "setup.py").write_text((ROOT / "setup.py").read_text())
+    _copy_build(tmp_path)
     broken = {**os.environ, "CC": "no-such-compiler"}
     if missing == "Cython":
         (tmp_path / "no_cython" / "Cython").mkdir(parents=True)
@@ -70,7 +75,7 @@ def test_what_cannot_be_compiled_is_said_and_fails_only_where_it_has_to_be(missi
 
 
 def test_choice_of_no_compiled_modules_is_written_down_until_the_next_build(tmp_path):
-    (tmp_path / "setup.py").write_text((ROOT / "setup.py").read_text())
+    _copy_build(tmp_path)
     record = tmp_path / "core" / RECORD
     assert _build(tmp_path, {**os.environ, "LMQ_COMPILE": "none"}).returncode == 0
     assert record.read_text() == "at the set-up: LMQ_COMPILE=none was chosen\n"

@@ -13,7 +13,7 @@ _SILENT_IGNORE = re.compile(r"#\s*type:\s*ignore(?!\[)|#\s*noqa(?!:)")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
 _DOCUMENTS = sorted(
     str(path.relative_to(ROOT))
-    for pattern in ("*.md", "*.toml", "*.yaml", "Makefile", "Dockerfile", "docs/**/*.md", ".ci/*", "setup.py")
+    for pattern in ("*.md", "*.toml", "*.yaml", "*.py", "Makefile", "Dockerfile", "docs/**/*.md", ".ci/*")
     for path in ROOT.glob(pattern)
 )
 
