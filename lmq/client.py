@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import itertools
 import logging
 import os
 import random
+import socket
 import ssl
+import time
 from collections.abc import Callable
 from typing import cast
 
 from lmq.errors import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
-from lmq.remoting.commands import FLAG_ONE_WAY, HEADER_BINARY, Command, encode_command
+from lmq.remoting.commands import FLAG_ONE_WAY, HEADER_BINARY, Command, answer, encode_command
 from lmq.remoting.errors import FrameError
 from lmq.remoting.frames import FrameInput, Frames
+from lmq.remoting.response_codes import ResponseCode
 from lmq.remoting.signature import AccessKeys, sign
 
 LOGGER = logging.getLogger(__name__)
@@ -31,6 +35,9 @@ OPAQUE_MAX = 0x7FFFFFFF
 PORT_MAX = 65_535
 _INSTANCES = itertools.count(1)
 
+Answerer = Callable[[Command], Command | None]
+"""Answers a request of the broker; None: it is not known."""
+
 
 def parse_server(text: str) -> tuple[str, int]:
     """Return host and port of `HOST:PORT` or `[HOST]:PORT`; all before the last colon is the host.
@@ -45,18 +52,31 @@ def parse_server(text: str) -> tuple[str, int]:
 
 
 def make_client_id() -> str:
-    """Return an identifier that no other client of this machine has now."""
-    return f"sdk@{os.getpid()}#{next(_INSTANCES)}"
+    """Return an identifier that no other client has now: our address, `@`, and what tells us apart there."""
+    return f"{find_own_address()}@{os.getpid()}#{next(_INSTANCES)}#{time.time_ns():x}"
+
+
+@functools.cache
+def find_own_address() -> str:
+    """Return the address that this machine is reached at from outside, or 127.0.0.1 where it has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect(("192.0.2.1", 9))  # an address of nobody: a route is looked up, and nothing is sent
+            address: str = asking.getsockname()[0]
+        except OSError:
+            return "127.0.0.1"
+    return address
 
 
 class Link(asyncio.Protocol):
-    """An open connection. Answers go to what waits for their opaque number; requests of the broker are let go."""
+    """An open connection. Answers go to what waits for their opaque number, requests of the broker to `answerer`."""
 
-    def __init__(self, address: str, on_lost: Callable[[Link], None]) -> None:
+    def __init__(self, address: str, on_lost: Callable[[Link], None], answerer: Answerer | None = None) -> None:
         self.pending: dict[int, asyncio.Future[Command]] = {}
         self.is_open = False
         self._address = address
         self._on_lost = on_lost
+        self._answerer = answerer
         self._input = FrameInput(Frames(FRAMES_AT_A_TIME), FRAME_BYTES_MAX)
         self._transport: asyncio.Transport | None = None
         self._room = asyncio.Event()
@@ -80,9 +100,22 @@ class Link(asyncio.Protocol):
             self.close()
 
     def _take(self, command: Command) -> None:
-        waiting = self.pending.pop(command.opaque, None) if command.is_response else None
+        if not command.is_response:
+            self._answer(command)
+            return
+        waiting = self.pending.pop(command.opaque, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(command)
+
+    def _answer(self, request: Command) -> None:
+        response = self._answerer(request) if self._answerer is not None else None
+        if request.is_one_way:
+            return
+        if response is None:
+            remark = f"request type {request.code} not supported"
+            response = answer(request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark)
+        response.language = LANGUAGE_PYTHON
+        self.write(encode_command(response))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The loop: the connection is gone; so are the answers that were waited for."""
@@ -141,6 +174,7 @@ class Client:
         heartbeat_s: How often.
         tls: What the connection is secured by; without it, it is not.
         keys: The user that requests are sent as; without it, as nobody.
+        answerer: Answers what the broker asks.
 
     Raises:
         ValueError: `server` is no address.
@@ -155,6 +189,7 @@ class Client:
         heartbeat_s: float = 30.0,
         tls: ssl.SSLContext | None = None,
         keys: AccessKeys | None = None,
+        answerer: Answerer | None = None,
     ) -> None:
         self.server = server
         self._host, self._port = parse_server(server.strip())
@@ -163,6 +198,7 @@ class Client:
         self._heartbeat_s = heartbeat_s
         self._tls = tls
         self._keys = keys
+        self._answerer = answerer
         self._link: Link | None = None
         self._connecting = asyncio.Lock()
         self._opaque = 0
@@ -178,8 +214,7 @@ class Client:
         Raises:
             ConnectFailedError, ConnectionLostError, RequestTimeoutError: There is no answer.
         """
-        answer = await self.start_request(command, timeout_s)
-        return await self.wait_for(answer, timeout_s)
+        return await self.wait_for(await self.start_request(command, timeout_s), timeout_s)
 
     async def start_request(self, command: Command, timeout_s: float | None = None) -> asyncio.Future[Command]:
         """Send a request and return what its answer will be; many may be on their way."""
@@ -187,15 +222,15 @@ class Client:
         await link.wait_for_room()
         self._opaque = self._opaque + 1 if self._opaque < OPAQUE_MAX else 1
         command.opaque = self._opaque
-        answer: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[Command] = asyncio.get_running_loop().create_future()
         if not link.is_open:
-            answer.set_exception(ConnectionLostError(self.server))
-            return answer
-        link.pending[command.opaque] = answer
+            waiting.set_exception(ConnectionLostError(self.server))
+            return waiting
+        link.pending[command.opaque] = waiting
         link.write(self._encode(command))
-        return answer
+        return waiting
 
-    async def wait_for(self, answer: asyncio.Future[Command], timeout_s: float | None = None) -> Command:
+    async def wait_for(self, waiting: asyncio.Future[Command], timeout_s: float | None = None) -> Command:
         """Wait for an answer.
 
         Raises:
@@ -204,7 +239,7 @@ class Client:
         limit_s = timeout_s or self._timeout_s
         try:
             async with asyncio.timeout(limit_s):
-                return await answer
+                return await waiting
         except TimeoutError:
             raise RequestTimeoutError(self.server, limit_s) from None
 
@@ -278,7 +313,7 @@ class Client:
     async def _connect_once(self) -> Link:
         loop = asyncio.get_running_loop()
         _, link = await loop.create_connection(
-            lambda: Link(self.server, self._forget), self._host, self._port, ssl=self._tls
+            lambda: Link(self.server, self._forget, self._answerer), self._host, self._port, ssl=self._tls
         )
         if self._is_closed:  # meanwhile
             link.close()

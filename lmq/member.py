@@ -12,7 +12,7 @@ from lmq.errors import SdkError
 from lmq.remoting.commands import Command, encode_json
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.signature import AccessKeys
-from lmq.routes import Routes
+from lmq.routes import BrokerAnswerer, Routes
 
 
 class Member:
@@ -48,8 +48,11 @@ class Member:
         self._greeting = greeting
         self._farewell = farewell
         self._timeout_s = timeout_s
+        self._answerers: dict[int, BrokerAnswerer] = {}  # by request code: what this kind of member is asked
         keys = AccessKeys(access_key, secret_key) if access_key else None
-        self._routes = Routes(namesrv, timeout_s=timeout_s, greeting=self._greet, tls=tls, keys=keys)
+        self._routes = Routes(
+            namesrv, timeout_s=timeout_s, greeting=self._greet, tls=tls, keys=keys, answerer=self._answer
+        )
 
     async def start(self) -> None:
         """Nothing yet: connections are made when they are needed."""
@@ -78,6 +81,11 @@ class Member:
                 await client.send_one_way(Command(RequestCode.UNREGISTER_CLIENT, ext=ext))
             except SdkError:
                 continue
+
+    def _answer(self, server: str, request: Command) -> Command | None:
+        """Answer what the broker at `server` asks, by the answerer of its code."""
+        answerer = self._answerers.get(request.code)
+        return answerer(server, request) if answerer is not None else None
 
     def _greet(self) -> Command:
         said = {"clientID": self.client_id, "producerDataSet": [], "consumerDataSet": [], **self._greeting}

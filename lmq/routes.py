@@ -36,6 +36,10 @@ class Route:
     write_queues: int
 
 
+BrokerAnswerer = Callable[[str, Command], Command | None]
+"""Answers a request of the broker at an address; None: it is not known."""
+
+
 class Routes:
     """Routes and clients of one producer or consumer.
 
@@ -45,6 +49,7 @@ class Routes:
         greeting: Gives the heartbeat for brokers.
         tls: What connections are secured by; without it, they are not.
         keys: The user that requests are sent as; without it, as nobody.
+        answerer: Answers what brokers ask; it is told which of them does.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class Routes:
         greeting: Callable[[], Command],
         tls: ssl.SSLContext | None = None,
         keys: AccessKeys | None = None,
+        answerer: BrokerAnswerer | None = None,
     ) -> None:
         servers = [server for server in namesrv.split(";") if server.strip()]
         if not servers:
@@ -63,6 +69,7 @@ class Routes:
         self._greeting = greeting
         self._tls = tls
         self._keys = keys
+        self._answerer = answerer
         self._namesrvs = [Client(server, timeout_s=timeout_s, tls=tls, keys=keys) for server in servers]
         self._brokers: dict[str, Client] = {}
         self._routes: dict[str, tuple[list[Route], float]] = {}
@@ -133,10 +140,14 @@ class Routes:
             raise ClosedError
         client = self._brokers.get(route.server)
         if client is None:
-            client = Client(
-                route.server, timeout_s=self._timeout_s, greeting=self._greeting, tls=self._tls, keys=self._keys
+            client = self._brokers[route.server] = Client(
+                route.server,
+                timeout_s=self._timeout_s,
+                greeting=self._greeting,
+                tls=self._tls,
+                keys=self._keys,
+                answerer=lambda request: self._answerer(route.server, request) if self._answerer else None,
             )
-            self._brokers[route.server] = client
         return client
 
     async def _ask_topic(self, topic: str) -> list[Route]:

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 
 import pytest
 import uvloop
 
 from lmq import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
-from lmq.client import Client, make_client_id, parse_server
-from lmq.remoting.commands import Command, answer, encode_command
+from lmq.client import Client, find_own_address, make_client_id, parse_server
+from lmq.remoting.commands import FLAG_ONE_WAY, Command, answer, encode_command
 from tests.support.remoting_server import RemotingServer
 
 
@@ -219,3 +220,47 @@ def test_a_server_is_host_and_port(text, address):
 def test_what_is_no_address_is_refused(text):
     with pytest.raises(ValueError, match="HOST:PORT"):
         Client(text)
+
+
+async def _until(happened) -> None:
+    async with asyncio.timeout(5):
+        while not happened():
+            await asyncio.sleep(0)
+
+
+@pytest.mark.asyncio
+async def test_what_the_broker_asks_is_answered_and_what_is_not_known_is_said_to_be_so(server):
+    asked: list[int] = []
+
+    def answer_40(request: Command) -> Command | None:
+        asked.append(request.code)
+        return answer(request, 0, "done") if request.code == 40 else None
+
+    client = Client(server.address, answerer=answer_40)
+    await client.request(Command(1))
+    for code, flag in ((40, 0), (41, 0), (40, FLAG_ONE_WAY)):
+        server.ask(Command(code, opaque=code, flag=flag))
+    await _until(lambda: len(asked) == 3 and len(server.answers) == 2)
+    await client.request(Command(1))  # nothing comes after
+    assert [(one.opaque, one.code, one.remark) for one in server.answers] == [
+        (40, 0, "done"),
+        (41, 3, "request type 41 not supported"),
+    ]
+    await client.close()
+
+
+@pytest.mark.asyncio
+async def test_a_client_without_an_answerer_knows_nothing_that_is_asked(server):
+    client = Client(server.address)
+    await client.request(Command(1))
+    server.ask(Command(40, opaque=7))
+    await _until(lambda: server.answers)
+    assert (server.answers[0].opaque, server.answers[0].code) == (7, 3)
+    await client.close()
+
+
+def test_a_client_identifier_begins_with_the_address_of_its_machine():
+    one, other = make_client_id(), make_client_id()
+    assert one != other
+    assert one.partition("@")[0] == find_own_address()
+    assert ipaddress.ip_address(find_own_address())

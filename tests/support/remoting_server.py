@@ -19,6 +19,7 @@ class RemotingServer:
     def __init__(self) -> None:
         self.on: dict[int, Answerer] = {}
         self.requests: list[Command] = []
+        self.answers: list[Command] = []
         self.connections = 0
         self.port = 0
         self._open: set[asyncio.Transport] = set()
@@ -61,6 +62,11 @@ class RemotingServer:
         """Return the codes of the requests that came, but for heartbeats and farewells."""
         return [request.code for request in self.requests if request.code not in {34, 35}]
 
+    def ask(self, request: Command) -> None:
+        """Send a request to all that are connected; what they answer is in `answers`."""
+        for transport in self._open:
+            transport.write(encode_command(request))
+
     def opened(self, transport: asyncio.Transport) -> None:
         self.connections += 1
         self._open.add(transport)
@@ -69,6 +75,9 @@ class RemotingServer:
         self._open.discard(transport)
 
     def reply(self, request: Command) -> bytes:
+        if request.is_response:
+            self.answers.append(request)
+            return b""
         self.requests.append(request)
         made = self.on[request.code](request) if request.code in self.on else answer(request, 0)
         if made is None or request.is_one_way:
