@@ -63,6 +63,7 @@ class ClientTable:
     def __init__(self, notifies: Callable[[bytes], bool] = lambda _name: True) -> None:
         self._notifies = notifies
         self._groups: dict[str, ConsumerGroup] = {}
+        self._by_id: dict[str, Client] = {}  # the one whose heartbeat named it last
         self._locks: dict[str, dict[tuple[str, int], tuple[str, int]]] = {}  # group -> topic, queue -> client, until
 
     def find_subscription(self, group: str, topic: str) -> Subscription:
@@ -95,12 +96,26 @@ class ClientTable:
         return self._heart_beat(client, request, read_object(request))
 
     def _heart_beat(self, client: Client, request: Command, said: dict[str, Any]) -> Iterator[None]:
-        client.client_id = str(said.get("clientID", ""))
+        self._name(client, str(said.get("clientID", "")))
         client.language, client.version = request.language, request.version
         producers = _objects(said, "producerDataSet")[:GROUPS_MAX]
         client.producer_groups = {str(data.get("groupName", "")) for data in producers}  # a heartbeat names them all
         for data in _objects(said, "consumerDataSet")[:GROUPS_MAX]:
             yield from self._join(client, data)
+
+    def _name(self, client: Client, client_id: str) -> None:
+        self._forget_name(client)
+        client.client_id = client_id
+        if client_id:
+            self._by_id[client_id] = client
+
+    def _forget_name(self, client: Client) -> None:
+        if self._by_id.get(client.client_id) is client:
+            del self._by_id[client.client_id]
+
+    def find_client(self, client_id: str) -> Client | None:
+        """Return the connected client of that identifier, or None."""
+        return self._by_id.get(client_id)
 
     def _join(self, client: Client, data: dict[str, Any]) -> Iterator[None]:
         name = str(data.get("groupName", ""))
@@ -145,6 +160,7 @@ class ClientTable:
         for group in list(client.consumer_groups):
             self._leave(client, group)
         client.producer_groups.clear()
+        self._forget_name(client)
 
     def _leave(self, client: Client, name: str) -> None:
         client.consumer_groups.discard(name)

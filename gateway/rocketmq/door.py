@@ -24,6 +24,7 @@ LOGGER = logging.getLogger(__name__)
 
 BROKER = "broker"
 NAMESRV = "namesrv"
+CALLS_INTERVAL_MS = 1_000  # so much later at most a client is given up that does not answer
 DELAY_INTERVAL_MS = TICK_MS  # what waits on a level is seen so soon; when it is due, an alarm rings
 
 
@@ -92,8 +93,11 @@ class RocketmqDoor(RocketmqServices, Door):
         self.broker.set_store_host(pack_address(found, port))
 
     def intervals(self) -> list[Interval]:
-        """Return how often delayed messages are looked for that are due."""
-        return [Interval(DELAY_INTERVAL_MS, self.delays.deliver_due)]
+        """Return how often delayed messages are looked for that are due, and clients that do not answer."""
+        return [
+            Interval(DELAY_INTERVAL_MS, self.delays.deliver_due),
+            Interval(CALLS_INTERVAL_MS, self.calls.expire),
+        ]
 
     def tend(self, now_ms: int) -> None:
         """Nothing to do: what is past its time goes with its segment."""

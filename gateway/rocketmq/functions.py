@@ -24,6 +24,9 @@ class Peer(Asker, AdminPeer, LaterAnswered, Protocol):
     def may_publish(self, topic: bytes) -> bool:
         """Whether this client may send to the topic."""
 
+    def store_one(self, request: Command, write: Callable[[bytes], None], now_ms: int) -> None:
+        """Store one send; `write` gets its answer."""
+
 
 Function = Callable[[RocketmqServices, Peer, Command, int], Command | None]
 """Answers a request, or sees to it that it is answered later and returns None."""
@@ -46,6 +49,8 @@ FUNCTIONS: dict[int, Function] = {
     RequestCode.GET_MIN_OFFSET: lambda door, _peer, request, _: door.offsets.min_offset(request),
     RequestCode.GET_EARLIEST_MSG_STORETIME: lambda door, _peer, request, _: door.offsets.earliest_store_time(request),
     RequestCode.CONSUMER_SEND_MSG_BACK: lambda door, peer, request, now_ms: door.backs.send_back(request, peer, now_ms),
+    RequestCode.SEND_REPLY_MESSAGE: lambda door, peer, request, now_ms: door.replies.reply(request, peer, now_ms),
+    RequestCode.SEND_REPLY_MESSAGE_V2: lambda door, peer, request, now_ms: door.replies.reply(request, peer, now_ms),
     RequestCode.VIEW_MESSAGE_BY_ID: lambda door, peer, request, _: door.offsets.view_message(request, peer),
     RequestCode.RECALL_MESSAGE: lambda door, peer, request, now_ms: door.sends.recall(
         request, peer.may_publish, peer.write, now_ms

@@ -209,6 +209,7 @@ class RocketmqHandler(ConnectionHandler):
         for pull in list(self.held.values()):
             self._door.pulls.forget(pull)
         self._door.clients.drop(self.client)
+        self._door.calls.drop(self.transport.conn_id)
         self._door.forget(self)
         self._door.queries.forget(self.transport.conn_id)
         if self._denials is not None:
@@ -263,6 +264,10 @@ class RocketmqHandler(ConnectionHandler):
         if response is not None:
             self.answer(request, response)
 
+    def store_one(self, request: Command, write: Callable[[bytes], None], now_ms: int) -> None:
+        """Store one send; `write` gets its answer."""
+        self._send_one(self._make_sender(write), request, now_ms)
+
     def is_share_over(self) -> bool:
         """Whether others are to have their turn."""
         return self.transport.is_share_over()
@@ -315,14 +320,17 @@ class RocketmqHandler(ConnectionHandler):
 
     def _get_sender(self) -> Sender:
         if self._sender is None:
-            host = self._door.broker.store_host
-            host_hex = host.hex().upper().encode()
-            self._sender = Sender(self.write, self.may_publish, host_hex, self.is_share_over)
+            self._sender = self._make_sender(self.write)
         return self._sender
+
+    def _make_sender(self, write: Callable[[bytes], None]) -> Sender:
+        host_hex = self._door.broker.store_host.hex().upper().encode()
+        return Sender(write, self.may_publish, host_hex, self.is_share_over)
 
     def _handle(self, request: Command, now_ms: int) -> None:
         """Answer one request; none is so wrong that it costs the connection."""
         if request.is_response:
+            self._door.calls.settle(self.transport.conn_id, request)
             return
         try:
             response = self._ask(request, now_ms)
@@ -343,7 +351,7 @@ class RocketmqHandler(ConnectionHandler):
             pulls.pull(self, request, now_ms)
             return None
         if code in SENDS:
-            self._send_one(request, now_ms)
+            self._send_one(self._get_sender(), request, now_ms)
             return None
         if code == RequestCode.HEART_BEAT:
             self._beat = Beat(request, self._door.clients.heart_beat(self.client, request))
@@ -355,11 +363,11 @@ class RocketmqHandler(ConnectionHandler):
             raise CommandRefusedError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {code} not supported")
         return function(self._door, self, request, now_ms)
 
-    def _send_one(self, request: Command, now_ms: int) -> None:
+    def _send_one(self, sender: Sender, request: Command, now_ms: int) -> None:
         run = self._door.runs.take()
         self._connection.begin(run, b"")
         try:
-            self._door.sends.send_one(self._get_sender(), run, request, now_ms)
+            self._door.sends.send_one(sender, run, request, now_ms)
         finally:
             run.release()
 

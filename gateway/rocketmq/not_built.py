@@ -9,8 +9,6 @@ _POP = "POP consumption"
 _TRANSACTIONS = "transactions"
 NOT_BUILT = {
     37: _TRANSACTIONS,
-    324: "request and reply",
-    325: "request and reply",
     **dict.fromkeys([*range(200_050, 200_057), 200_151], _POP),
     **dict.fromkeys([*range(3442, 3449), 3543], _POP),
 }

@@ -47,6 +47,7 @@ cdef Py_ssize_t _TIMER_AT
 cdef Py_ssize_t _TRAN_AT
 cdef Py_ssize_t _REAL_TOPIC_AT
 cdef Py_ssize_t _REAL_QID_AT
+cdef Py_ssize_t _REPLY_TO_AT
 cdef int _PLAIN
 cdef int _DROP
 cdef frozenset _SAID_NAMES
@@ -56,6 +57,7 @@ cdef int _IS_SPACE_TOPIC
 cdef int _IS_DELAY
 cdef int _IS_TIMER
 cdef int _IS_TRAN
+cdef int _IS_REQUEST
 cdef bytes _RETRY_PREFIX
 
 
@@ -99,6 +101,8 @@ cdef bint _keep(
 cdef int _kind_of(const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t end) except -1
 
 cdef int _kind_of_later(const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t size) except -1
+
+cdef int _kind_of_ours(const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t size) except -1
 
 cdef bint _is_ours(const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t size) except *
 

@@ -60,7 +60,7 @@ _BATCH = 12
 # names of properties, compared in place: where each begins in the text
 _NAMES = (
     b"WAITPOP_CKINNER_MULTI_DISPATCHINNER_MULTI_QUEUE_OFFSET__CRC32#UNIQ_KEYLMQ_TOPICDELAYTIMER_DETRAN_MSG"
-    b"REAL_TOPICREAL_QID"
+    b"REAL_TOPICREAL_QIDREPLY_TO_CLIENT"
 )
 _WAIT_AT = 0
 _POP_CK_AT = 4
@@ -74,6 +74,7 @@ _TIMER_AT = 84
 _TRAN_AT = 92
 _REAL_TOPIC_AT = 100
 _REAL_QID_AT = 110
+_REPLY_TO_AT = 118
 _PLAIN = 0
 _DROP = 1
 _IS_DISPATCH = 2
@@ -82,6 +83,7 @@ _IS_SPACE_TOPIC = 4
 _IS_DELAY = 5
 _IS_TIMER = 6
 _IS_TRAN = 7
+_IS_REQUEST = 8
 _RETRY_PREFIX = b"%RETRY%"
 # The envelope's fields that a producer may say as it is told them: docs/protocols/crossing.md.
 _SAID_NAMES = frozenset((CORRELATION, ESCAPED_CONTENT_TYPE, PAIR, PAYLOAD_FORMAT, RESPONSE_TOPIC, TTL_MS))
@@ -116,7 +118,7 @@ def _make_room(run: SendRun, header_bytes: int) -> None:
     """Grow the buffers so that a message with such a header fits, whatever its properties say."""
     if len(run.scratch) < header_bytes:
         run.scratch = bytearray(2 * header_bytes)
-    wanted = run.extra_used + header_bytes + len(run.origin) + _GROWTH_BYTES
+    wanted = run.extra_used + header_bytes + len(run.origin) + len(run.cluster) + _GROWTH_BYTES
     if len(run.extra) < wanted:
         grown = bytearray(2 * wanted)
         octets.copy_bytes(grown, 0, run.extra, 0, run.extra_used)
@@ -195,6 +197,7 @@ def _take_properties(buf: bytes | bytearray | memoryview, run: SendRun, i: int) 
     run.dispatch = b""
     run.space_topic = b""
     run.delay_level = 0
+    run.is_request = False
     run.refusal = 0
     run.uniq_start[i] = 0
     run.uniq_end[i] = 0
@@ -253,6 +256,8 @@ def _keep(text: bytes | bytearray | memoryview, pos: int, name_end: int, close: 
             run.refusal = _REFUSED_DELAY
     elif kind == _IS_TIMER:
         run.delay_level = run.delay_level or _TIMED
+    elif kind == _IS_REQUEST:
+        run.is_request = True
     elif kind == _IS_TRAN and close > start and text[start] in {0x74, 0x54}:  # t(rue)
         run.refusal = _REFUSED_HALF
     return kind not in {_DROP, _IS_DISPATCH, _IS_SPACE_TOPIC}
@@ -273,7 +278,7 @@ def _kind_of(text: bytes | bytearray | memoryview, pos: int, end: int) -> int:
         return _IS_DISPATCH
     if first in {0x44, 0x54}:
         return _kind_of_later(text, pos, size)
-    return _DROP if first in {0x49, 0x50, 0x52, 0x57, 0x5F} and _is_ours(text, pos, size) else _PLAIN
+    return _kind_of_ours(text, pos, size) if first in {0x49, 0x50, 0x52, 0x57, 0x5F} else _PLAIN
 
 
 def _kind_of_later(text: bytes | bytearray | memoryview, pos: int, size: int) -> int:
@@ -283,6 +288,13 @@ def _kind_of_later(text: bytes | bytearray | memoryview, pos: int, size: int) ->
     if size >= 8 and _is_name(text, pos, 8, _TIMER_AT, 8):
         return _IS_TIMER
     return _IS_TRAN if _is_name(text, pos, size, _TRAN_AT, 8) else _PLAIN
+
+
+def _kind_of_ours(text: bytes | bytearray | memoryview, pos: int, size: int) -> int:
+    """Return what a name means that we may write ourselves, or read: of a request, which wants a reply."""
+    if _is_name(text, pos, size, _REPLY_TO_AT, 15):
+        return _IS_REQUEST
+    return _DROP if _is_ours(text, pos, size) else _PLAIN
 
 
 def _is_ours(text: bytes | bytearray | memoryview, pos: int, size: int) -> bool:
@@ -314,7 +326,10 @@ def _is_text(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
 
 
 def _finish_properties(run: SendRun, i: int) -> None:
-    """Add what the gateway says: a UNIQ_KEY where there is none, and who published, beyond the message's topic."""
+    """Add what the gateway says.
+
+    A UNIQ_KEY where there is none, where a request's reply goes, and who published, beyond the message's topic.
+    """
     extra = run.extra
     used = run.extra_used
     if run.uniq_end[i] == 0:
@@ -325,6 +340,9 @@ def _finish_properties(run: SendRun, i: int) -> None:
         run.uniq_end[i] = used
         extra[used] = 0x02
         used += 1
+    if run.is_request:
+        octets.copy_bytes(extra, used, run.cluster, 0, len(run.cluster))
+        used += len(run.cluster)
     if run.dispatch or run.space_topic:
         octets.copy_bytes(extra, used, run.origin, 0, len(run.origin))
         used += len(run.origin)

@@ -26,6 +26,7 @@ cdef class UniqCounter:
 cdef class RunPool:
     cdef public int body_bytes_max
     cdef int _properties_bytes_max
+    cdef bytes _cluster
     cdef UniqCounter _uniq_counter
     cdef SendRun _free
 
@@ -44,6 +45,7 @@ cdef class SendRun:
     cdef public Py_ssize_t count
     cdef public int body_bytes_max
     cdef public int properties_bytes_max
+    cdef public const unsigned char[::1] cluster
     cdef public const unsigned char[::1] origin
     cdef public const unsigned char[::1] uniq_prefix
     cdef public UniqCounter uniq_counter
@@ -61,6 +63,7 @@ cdef class SendRun:
     cdef public bytes dispatch
     cdef public bytes space_topic
     cdef public int delay_level
+    cdef public bint is_request
     cdef public int refusal
     cdef public Py_ssize_t last_start
     cdef public Py_ssize_t last_end

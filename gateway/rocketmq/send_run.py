@@ -63,13 +63,18 @@ class SendRun:
     target. It is the event of a connection, and keeps what it holds until `release`.
     """
 
-    def __init__(self, body_bytes_max: int, properties_bytes_max: int, uniq_counter: UniqCounter) -> None:
+    def __init__(
+        self, body_bytes_max: int, properties_bytes_max: int, uniq_counter: UniqCounter, cluster: bytes = b""
+    ) -> None:
         self.pool: RunPool | None = None  # where it goes back to, None once it is there
         self.uniq_counter = uniq_counter
         self.batch = PublishBatch(RUN_MAX)
         self.count = 0
         self.body_bytes_max = body_bytes_max
         self.properties_bytes_max = properties_bytes_max
+        self.cluster: bytes | memoryview = (
+            cluster  # an encoded property of requests: it names the topic of their replies
+        )
         self.origin: bytes | memoryview = b""
         self.uniq_prefix: bytes | memoryview = b"0" * UNIQ_PREFIX_BYTES
         self.targets: list[SendTarget] = []
@@ -87,6 +92,7 @@ class SendRun:
         self.dispatch = b""
         self.space_topic = b""
         self.delay_level = 0
+        self.is_request = False  # its reply goes to the client that it names
         self.refusal = 0
         # of the message before: most go where it went
         self.last_start = 0
@@ -142,7 +148,8 @@ class SendRun:
 class RunPool:
     """Runs of a door that hold nothing: one, as mostly each run is done before the next comes."""
 
-    def __init__(self, body_bytes_max: int, properties_bytes_max: int) -> None:
+    def __init__(self, body_bytes_max: int, properties_bytes_max: int, cluster: bytes = b"") -> None:
+        self._cluster = cluster
         self.body_bytes_max = body_bytes_max  # of the runs that are begun from now on
         self._properties_bytes_max = properties_bytes_max
         self._uniq_counter = UniqCounter()
@@ -152,7 +159,8 @@ class RunPool:
         """Return the run that `take` would return; it stays here."""
         run = self._free
         if run is None:
-            run = self._free = SendRun(self.body_bytes_max, self._properties_bytes_max, self._uniq_counter)
+            run = SendRun(self.body_bytes_max, self._properties_bytes_max, self._uniq_counter, self._cluster)
+            self._free = run
         run.body_bytes_max = self.body_bytes_max
         return run
 

@@ -7,11 +7,13 @@ from typing import Protocol
 
 from core.broker import Broker
 from core.metrics import DoorMetrics
+from core.properties import encode_properties
 from gateway.address import format_address
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.recheck import Visitor
 from gateway.net.protocol import Transport
 from gateway.rocketmq.assignment import Assignment
+from gateway.rocketmq.calls import Calls
 from gateway.rocketmq.client_table import Client, ClientTable
 from gateway.rocketmq.connection import FramePool, Limits
 from gateway.rocketmq.consumer_manage import ConsumerManage
@@ -19,6 +21,7 @@ from gateway.rocketmq.delay import DelayService
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.message_query import MessageQueries
 from gateway.rocketmq.pull import PullService
+from gateway.rocketmq.replies import Replies, reply_topic
 from gateway.rocketmq.send import SendService
 from gateway.rocketmq.send_back import SendBack
 from gateway.rocketmq.send_run import RunPool
@@ -55,7 +58,8 @@ class RocketmqServices:
         self.authenticator = authenticator
         self.metrics: DoorMetrics = broker.metrics.door("rocketmq")
         self.frames = FramePool(FRAMES_MAX)
-        self.runs = RunPool(settings.body_bytes_max, PROPERTIES_BYTES_MAX)
+        cluster = settings.cluster_name.encode()
+        self.runs = RunPool(settings.body_bytes_max, PROPERTIES_BYTES_MAX, encode_properties([(b"CLUSTER", cluster)]))
         self.bounds = Limits(settings.frame_bytes_max, settings.idle_timeout_ms)
         self.topics = topics = TopicTable(
             broker.table("rocketmq_topics", TOPIC_ROWS),
@@ -63,12 +67,15 @@ class RocketmqServices:
             topics_max=settings.topics_max,
             makes_topics=settings.auto_create_topics,
             queues=settings.auto_topic_queues,
+            reply_topic=reply_topic(cluster),
         )
         self.groups = groups = GroupTable(broker.table("rocketmq_groups"))
         self.clients = ClientTable(lambda name: groups.get(name).notifyConsumerIdsChangedEnable)
+        self.calls = Calls()
         self.routes = TopicRoute(topics, settings.broker_name, settings.cluster_name)
         self.timed = TimedMessages(broker, topics, settings.broker_name)
         self.sends = SendService(broker, topics, groups, self.clients, timed=self.timed, metrics=self.metrics)
+        self.replies = Replies(self.clients, self.calls)
         self.backs = SendBack(broker, topics, groups, self.sends)
         self.delays = DelayService(broker, self.metrics)
         self.queries = MessageQueries(broker, topics)

@@ -117,15 +117,23 @@ class TopicTable:
         topics_max: No more than these are made by clients.
         makes_topics: Whether a send to an unknown topic makes it.
         queues: How many queues such a topic has at most.
+        reply_topic: The topic that replies to requests are sent to; built in, of one queue.
     """
 
     def __init__(
-        self, rows: TopicRows, parent_topic: bytes, *, topics_max: int, makes_topics: bool, queues: int = 8
+        self,
+        rows: TopicRows,
+        parent_topic: bytes,
+        *,
+        topics_max: int,
+        makes_topics: bool,
+        queues: int = 8,
+        reply_topic: bytes | None = None,
     ) -> None:
         self._rows = rows
         self.made_count = 0  # rows put since the start
         self.on_changed: list[Callable[[], None]] = []  # called when what was known of a topic is no longer true
-        self._known: dict[bytes, Topic] = {parent_topic: Topic(1, 1)}
+        self._known = {name: Topic(1, 1) for name in (parent_topic, reply_topic) if name is not None}
         self.reload(topics_max=topics_max, makes_topics=makes_topics, queues=queues)
         self._built_in = frozenset(self._known) | NOT_SENDABLE
 
