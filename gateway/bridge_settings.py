@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,7 +11,9 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 from gateway.address import parse_address
 
 QOS_1 = 1
-_SPECIAL = ("$share/", "$queue/", "$exclusive/", "$replay/")
+_SPECIAL = ("$share/", "$queue/", "$exclusive/", "$replay/", "$delayed/")
+_DELAYED = "$delayed/"
+_DELAY = re.compile(r"\$delayed/[0-9]{1,10}/.*")
 
 
 def _check_address(text: str) -> str:
@@ -37,6 +40,8 @@ def _check_filter(text: str) -> str:
 def _check_prefix(text: str) -> str:
     if any(letter in text for letter in "#+\0"):
         raise ValueError("must be the beginning of a topic, without # and +")
+    if text.startswith(_DELAYED) and not _DELAY.fullmatch(text):
+        raise ValueError("must be $delayed/SECONDS/, and what topics begin with")
     return text
 
 
@@ -56,6 +61,18 @@ class BridgeTopicSettings(BaseModel, frozen=True, extra="forbid"):
     def _check_exact(self) -> BridgeTopicSettings:
         if self.qos > QOS_1 and self.direction != "out":
             raise ValueError("what comes in has a qos of 1 at most: at 2 a message would be lost with a killed process")
+        return self
+
+    @model_validator(mode="after")
+    def _check_delay(self) -> BridgeTopicSettings:
+        if self.direction != "in" and self.local_prefix.startswith(_DELAYED):
+            raise ValueError(
+                "local_prefix: nothing goes out from $delayed/ topics, for messages come to those behind it"
+            )
+        if self.direction != "out" and self.remote_prefix.startswith(_DELAYED):
+            raise ValueError(
+                "remote_prefix: nothing comes in from $delayed/ topics, for messages come to those behind it"
+            )
         return self
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ import logging
 import os
 import random
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 
@@ -48,6 +48,7 @@ class OwnSide(NamedTuple):
     begin_read: Now
     marks: set[bytes]  # of all bridges of the gateway: what carries one came from here
     remote_filters: RemoteFilters
+    takes: Callable[[bytes], bool]  # whether a topic is one that can be published to here
 
 
 class Bridge:
@@ -335,8 +336,11 @@ class Bridge:
             self._metrics.drop("loop" if rule is not None else "unwanted")
             remote.settle(message)
             return
-        then = partial(self._note_taken, remote, message)
         name = rule.rename(topic).encode()
+        if not self._own.takes(name):  # our door would close the connection, and meet the message again
+            self._note_taken(remote, message, FAILURE)
+            return
+        then = partial(self._note_taken, remote, message)
         self._link.publish(name, message.payload, min(message.qos, 1), items, is_retained=message.retain, then=then)
 
     def _note_taken(self, remote: Remote, message: Message, code: int) -> None:

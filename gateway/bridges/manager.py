@@ -16,6 +16,8 @@ from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.local_link import Now
 from gateway.bridges.remote_filters import RemoteFilters
 from gateway.mqtt.door import MqttDoor
+from gateway.mqtt.errors import MalformedPacketError
+from gateway.mqtt.topics import DELAYED_PREFIX, check_topic
 from gateway.settings import SettingsError
 
 LOGGER = logging.getLogger(__name__)
@@ -147,8 +149,18 @@ class Bridges:
             self._begin_read,
             self._marks,
             self._remote_filters,
+            self._takes,
         )
         return cast("RunningBridge", self._module.Bridge(name, settings, own, metrics))
+
+    def _takes(self, topic: bytes) -> bool:
+        try:
+            check_topic(topic)
+            if topic.startswith(DELAYED_PREFIX):
+                self._door.publishing.delayed.split(topic)
+        except MalformedPacketError:
+            return False
+        return True
 
     def _filters(self, client_id: bytes) -> Iterator[bytes]:
         session = self._door.sessions.find(client_id)

@@ -12,8 +12,8 @@ from core.schedule.hand_on import Destination
 from core.schedule.slots import TIMER_TOPIC, encode_due
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import DELAYED_PREFIX
 
-DELAYED_PREFIX = b"$delayed/"
 SECOND_MS = 1_000
 _DIGITS_MAX = 10
 _FLAG_RETAIN_LATER = 0x20  # beside the bits of `core.message`: the message is retained when it comes
@@ -40,6 +40,16 @@ class Delayed:
         if not inner or inner.startswith(DELAYED_PREFIX):
             raise MalformedPacketError("$delayed", "a delay of no topic", ReasonCode.TOPIC_NAME_INVALID)
         return int(seconds), inner
+
+    def split_kept(self, topic: bytes) -> tuple[int, bytes]:
+        """Return the same of a topic that was checked when it was written down; of a plain one -1 and itself.
+
+        The most that the settings allow may be less now: then it is that.
+        """
+        if not topic.startswith(DELAYED_PREFIX):
+            return -1, topic
+        seconds, _, inner = topic.removeprefix(DELAYED_PREFIX).partition(b"/")
+        return min(int(seconds), self.seconds_max), inner
 
     def route(self, topic: bytes, seconds: int, now_ms: int) -> Route:
         """Return the route of messages that are to come to `topic` so many seconds from now."""

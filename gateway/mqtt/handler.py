@@ -207,6 +207,10 @@ class MqttHandler(Conversation):
             why = "its largest packet has no room for a CONNACK"
             self._refuse(connect, ConnectCode.NOT_AUTHORIZED, why, now_ms, ReasonCode.PACKET_TOO_LARGE)
             return
+        fault = door.wills.find_fault(connect.will)
+        if fault:
+            self._refuse(connect, ConnectCode.NOT_AUTHORIZED, fault, now_ms, ReasonCode.TOPIC_NAME_INVALID)
+            return
         method = connect.properties.texts.get(Property.AUTH_METHOD)
         if method == METHOD_BYTES:
             self._proving = Proving(door.authenticator, connect, client_id, self.transport.peer)

@@ -14,7 +14,7 @@ from core.properties import encode_origin
 from gateway.auth.permissions import Permissions
 from gateway.logs import said
 from gateway.mqtt.columns import RunColumns, encode_acks, encode_id_packets
-from gateway.mqtt.delayed import DELAYED_PREFIX, Delayed
+from gateway.mqtt.delayed import Delayed
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.events import PublishRun
 from gateway.mqtt.exact import ExactJournal
@@ -25,7 +25,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.rewriting import Rewriting
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import StoredWill
-from gateway.mqtt.topics import SYS_ROOT, check_topic
+from gateway.mqtt.topics import DELAYED_PREFIX, SYS_ROOT, check_topic
 from gateway.net.protocol import Transport
 
 LOGGER = logging.getLogger(__name__)
@@ -283,14 +283,19 @@ class Publishing:
         batch.buf = will.body
         batch.origin = encode_origin(PROTOCOL, stored.client_id, stored.user)
         batch.born_host = stored.host
-        batch.topics.append(will.topic)
-        batch.routes.append(self._broker.route_topic(will.topic))
+        later_s, topic = self.delayed.split_kept(will.topic)
+        batch.topics.append(topic)
+        batch.routes.append(
+            self._broker.route_topic(topic) if later_s < 0 else self.delayed.route(topic, later_s, now_ms)
+        )
         batch.route_index[0] = 0
         batch.body_start[0] = 0
         batch.body_end[0] = len(will.body)
         batch.flag[0] = FLAG_MARK | will.qos | (FLAG_RETAIN if will.is_retained else 0)
         self._add_properties(batch, will)
         batch.retained_count = int(will.is_retained)
+        if later_s >= 0:
+            self.delayed.mark(batch)
         self._broker.publish_batch(batch, now_ms)
         self._broker.when_stored(batch.ticket, partial(self._note_will, stored.client_id))
         batch.clear()

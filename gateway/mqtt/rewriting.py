@@ -14,7 +14,7 @@ from core.lmq.retained import filter_matches
 from gateway.auth.authenticator import OWN_PREFIX
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.packets import Will
-from gateway.mqtt.topics import check_topic, check_topic_filter, plain_filter
+from gateway.mqtt.topics import check_topic, check_topic_filter, plain_filter, split_delayed
 from gateway.topic_rules import RewriteRule
 
 _PLACE = re.compile(rb"\$([1-9])|%c|%u|\$\{clientid\}|\$\{username\}")
@@ -91,7 +91,10 @@ class Rewriting:
 
     def will(self, will: Will, client_id: bytes, user: bytes) -> Will:
         """Return a will that is published as its client's messages are."""
-        return replace(will, topic=self.published(will.topic, client_id, user)) if self._for_publish else will
+        if not self._for_publish:
+            return will
+        before, topic = split_delayed(will.topic)
+        return replace(will, topic=before + self.published(topic, client_id, user))
 
 
 def _measure(value: bool, generation: int) -> int:  # noqa: ARG001, FBT001 - the interface says so

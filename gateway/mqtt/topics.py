@@ -18,6 +18,7 @@ QUEUE_PREFIX = b"$queue/"  # the old form of a shared subscription, of one group
 EXCLUSIVE_PREFIX = b"$exclusive/"
 SYS_ROOT = b"$SYS/broker/"  # what is below is the gateway's own to say
 REPLAY_PREFIX = b"$replay/"
+DELAYED_PREFIX = b"$delayed/"
 _QUEUE_GROUP = b"$queue"
 _FORMS = (SHARED_PREFIX, QUEUE_PREFIX, EXCLUSIVE_PREFIX, REPLAY_PREFIX)
 
@@ -80,6 +81,14 @@ def split_replay(topic_filter: bytes) -> tuple[bytes, bytes]:
     """Return start and filter of a replay."""
     start, _, plain = topic_filter[len(REPLAY_PREFIX) :].partition(b"/")
     return start, plain
+
+
+def split_delayed(topic: bytes) -> tuple[bytes, bytes]:
+    """Return what stands before the topic of a delayed message, and that topic; any other has nothing before it."""
+    if not topic.startswith(DELAYED_PREFIX):
+        return b"", topic
+    inner = topic[len(DELAYED_PREFIX) :].partition(b"/")[2]
+    return topic[: len(topic) - len(inner)], inner
 
 
 def plain_filter(topic_filter: bytes) -> bytes:

@@ -10,11 +10,13 @@ from core.metrics import DoorMetrics
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.permissions import Permissions
 from gateway.logs import said
+from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.login import PROTOCOL
+from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Property
 from gateway.mqtt.publishing import Publishing
 from gateway.mqtt.session_table import SessionTable, StoredWill
-from gateway.mqtt.topics import SYS_ROOT
+from gateway.mqtt.topics import DELAYED_PREFIX, SYS_ROOT, split_delayed
 
 LOGGER = logging.getLogger(__name__)
 
@@ -45,6 +47,15 @@ class Wills:
         self._authenticator = authenticator
         self._metrics = metrics
         self._delayed: dict[bytes, Delayed] = {}  # by client
+
+    def find_fault(self, will: Will | None) -> str:
+        """Return why a will cannot be taken, empty where it can: a delay of its topic that is none, or too long."""
+        if will is not None and will.topic.startswith(DELAYED_PREFIX):
+            try:
+                self._publishing.delayed.split(will.topic)
+            except MalformedPacketError as error:
+                return f"will: {error}"
+        return ""
 
     def publish_left(self, now_ms: int) -> None:
         """Publish the wills of connections that a killed process left, as far as their users may do so now."""
@@ -102,7 +113,7 @@ class Wills:
             may: What the client may do, None where it may not come in any more.
             now_ms: When this is.
         """
-        topic = stored.will.topic
+        _, topic = split_delayed(stored.will.topic)
         if may is None or not may.may_publish(topic) or topic.startswith(SYS_ROOT):
             LOGGER.warning(
                 "denied will client=%s user=%s name=%s", said(stored.client_id), said(stored.user), said(topic)

@@ -197,6 +197,37 @@ async def test_a_broker_that_sends_back_what_it_is_sent_is_not_listened_to(site,
 
 
 @pytest.mark.asyncio
+async def test_what_goes_through_a_bridge_may_be_for_later(site):
+    rules = (
+        {"filter": "later/#", "remote_prefix": "$delayed/0/there/"},
+        {"filter": "later/#", "direction": "in", "local_prefix": "$delayed/0/here/"},
+    )
+    async with site.remote() as remote, site.local(*rules) as local:
+        await until(lambda: counts(local).is_connected)
+        async with site.client(remote, "there/#") as there, site.client(local, "here/#") as here:
+            await here.publish("later/1", b"x", qos=1)
+            assert await site.take(there, 1) == [("there/later/1", b"x")]
+            await there.publish("later/2", b"y", qos=1)
+            assert await site.take(here, 1) == [("here/later/2", b"y")]
+
+
+@pytest.mark.asyncio
+async def test_what_would_be_no_topic_here_is_left_out_and_the_rest_goes_on(site):
+    rules = (
+        {"filter": "long/#", "direction": "in", "local_prefix": "x/" * 100},
+        {"filter": "later", "direction": "in", "local_prefix": "$delayed/9999999999/"},
+        {"filter": "fine", "direction": "in"},
+    )
+    async with site.remote() as remote, site.local(*rules) as local:
+        await until(lambda: counts(local).is_connected)
+        async with site.client(remote) as there, site.client(local, "fine") as here:
+            for topic in ("long/" + "y/" * 120, "later", "fine"):
+                await there.publish(topic, b"x", qos=1)
+            assert await site.take(here, 1) == [("fine", b"x")]
+    assert (counts(local).dropped, counts(local).connects) == ({"refused_here": 2}, 1)
+
+
+@pytest.mark.asyncio
 async def test_filters_of_a_bridge_are_not_rewritten_and_it_gets_none_that_it_does_not_carry(site):
     rule = RewriteRule(action="subscribe", source="up/#", pattern="^up/(.+)$", destination="other/$1")
     mqtt = MqttSettings(listen=ANY_PORT, rewrite=(rule,), auto_subscribe=(AutoSubscription(filter="clients/%c"),))

@@ -99,6 +99,13 @@ def test_wills_and_aliases_are_rewritten_too(make_world):
     assert got == [(b"z/y/x/1", b"a"), (b"z/y/x/1", b"b"), (b"z/y/x/w", b"gone")]
 
 
+def test_the_topic_of_a_will_behind_its_delay_is_rewritten(make_world):
+    world = make_world(rewrite=RULES)
+    plain = world.client(b"s", (b"z/#", 0))
+    world.client(b"c", will=(b"$delayed/0/x/y/w", b"gone", 0, False)).vanish()
+    assert [one.topic for one in plain.take_deliveries()] == [b"z/y/x/w"]
+
+
 def test_nobody_gets_at_the_sys_tree_that_way(make_world):
     world = make_world(rewrite=(RewriteRule(source="a", pattern="^a$", destination="$SYS/broker/version"),))
     watcher = world.client(b"s", (b"$SYS/#", 0))
