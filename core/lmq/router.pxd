@@ -15,6 +15,7 @@ cdef class Router:
     cdef Cache _routes
     cdef TopicTrie _changes
     cdef long long _change_number
+    cdef dict _relay_filters
 
     @cython.locals(cached=Route, route=Route)
     cpdef route(self, bytes topic)

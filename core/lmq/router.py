@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Protocol, cast
 
 from core.cache_budget import Cache, CacheBudget
 from core.lmq.topic_trie import TopicTrie, is_wildcard
@@ -11,6 +11,16 @@ from core.message import Route
 
 CHANGES_MAX = 4096  # changed wildcard filters that cached routes are checked against, before all are dropped instead
 LEVEL_BYTES = 208  # of a changed filter's level in a trie, besides its letters: a node, and the way to it
+
+
+class Relay(Protocol):
+    """Stands for light queues that depend on the topic by rules of its own, such as an exchange that is bound here."""
+
+    def names(self, topic: bytes) -> list[bytes]:
+        """Return the light queues that a topic leads to."""
+
+    def __hash__(self) -> int:
+        """Return the same for equal relays."""
 
 
 class Router:
@@ -33,6 +43,7 @@ class Router:
         self._routes = Cache(caches, "routes", Route.measure)
         self._changes = TopicTrie()  # wildcard filter -> number of the change
         self._change_number = 0
+        self._relay_filters: dict[tuple[bytes, Relay], None] = {}
 
     def bind(self, topic_filter: bytes, queue: bytes, *, hides_dollar: bool) -> None:
         """Let topics that match lead to the light queue too; bindings are counted.
@@ -54,6 +65,27 @@ class Router:
         if self._trie.remove(topic_filter, queue):
             self._note_change(topic_filter)
 
+    def bind_relay(self, topic_filter: bytes, relay: Relay) -> None:
+        """Let topics that match lead to what a relay says, too; not twice."""
+        self._relay_filters[topic_filter, relay] = None
+        self._trie.insert(topic_filter, relay)
+        self._note_change(topic_filter)
+
+    def unbind_relay(self, topic_filter: bytes, relay: Relay) -> None:
+        """Take back `bind_relay`.
+
+        Raises:
+            KeyError: There is none.
+        """
+        del self._relay_filters[topic_filter, relay]
+        self._trie.remove(topic_filter, relay)
+        self._note_change(topic_filter)
+
+    def renew_relays(self) -> None:
+        """Have the routes found out anew that lead by relays: these say something else now."""
+        for topic_filter, _ in self._relay_filters:
+            self._note_change(topic_filter)
+
     def route(self, topic: bytes) -> Route:
         """Return the route of `topic`, the same object until a binding changes what it says."""
         cached: Route | None = self._routes.young.get(topic)
@@ -71,6 +103,8 @@ class Router:
         """Return the names of the light queues that `topic` leads to, sorted, so that equal sets are recognised."""
         names: list[object] = []
         self._trie.match(topic, names)
+        if self._relay_filters:
+            return sorted({queue for name in names for queue in _queues_of(name, topic)})
         return sorted(cast("list[bytes]", names))
 
     def explain(self, topic: bytes) -> dict[bytes, dict[bytes, int]]:
@@ -80,8 +114,10 @@ class Router:
         """
         found: dict[bytes, dict[bytes, int]] = {}
         for topic_filter, counts in sorted(self._trie.explain(topic).items()):
-            for queue, count in cast("dict[bytes, int]", counts).items():
-                found.setdefault(queue, {})[topic_filter] = count
+            for name, count in counts.items():
+                for queue in _queues_of(name, topic):
+                    filters = found.setdefault(queue, {})
+                    filters[topic_filter] = filters.get(topic_filter, 0) + count
         return {queue: found[queue] for queue in sorted(found)}
 
     def _note_change(self, topic_filter: bytes) -> None:
@@ -114,3 +150,8 @@ class Router:
             return False
         cached.checked_at = self._change_number
         return True
+
+
+def _queues_of(bound: object, topic: bytes) -> list[bytes]:
+    """Return the light queues that something which is bound stands for."""
+    return [bound] if isinstance(bound, bytes) else cast("Relay", bound).names(topic)

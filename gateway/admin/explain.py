@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from core.broker import Broker, ExplainedQueue as ReachedQueue
 from core.lmq.queue_name import is_amqp
 from core.lmq.topic_space import binding_key_from_filter, topic_from_routing_key
 from core.lmq.topic_trie import is_wildcard
 from gateway.admin.schemas import ExchangeExplanation, ExplainedQueue, Explanation
-from gateway.amqp.exchanges import AMQ_TOPIC, DEFAULT
+from gateway.amqp.exchanges import AMQ_TOPIC
 from gateway.amqp.queues import VirtualHost
+from gateway.amqp.routing import trace_way
 
 QUEUES_AT_ONCE = 128  # about a millisecond
 
@@ -46,8 +48,8 @@ async def explain_exchange(broker: Broker, vhost: VirtualHost, name: str, key: s
     if name == AMQ_TOPIC and topic:
         queues = await _explain_space(broker, topic)
     else:
-        bindings = exchange.reaching(key) if name != DEFAULT else [(key, key)] if vhost.find(key) else []
-        queues = await _explain_bindings(broker, vhost, name, bindings)
+        ways = trace_way(vhost.exchanges, exchange, key)
+        queues = await _explain_bindings(broker, vhost, {queue: ways[queue] for queue in ways if vhost.find(queue)})
     return ExchangeExplanation(
         exchange=name,
         kind=exchange.kind,
@@ -58,23 +60,17 @@ async def explain_exchange(broker: Broker, vhost: VirtualHost, name: str, key: s
     )
 
 
-async def _explain_bindings(
-    broker: Broker, vhost: VirtualHost, exchange: str, bindings: list[tuple[str, str]]
-) -> list[ExplainedQueue]:
-    keys: dict[str, list[str]] = {}
-    for queue, key in bindings:
-        keys.setdefault(queue, []).append(key)
+async def _explain_bindings(broker: Broker, vhost: VirtualHost, ways: Mapping[str, list[str]]) -> list[ExplainedQueue]:
     explained: list[ExplainedQueue] = []
-    for queue, found in sorted(keys.items()):
+    for queue, bindings in sorted(ways.items()):
         await _pause(len(explained))
         reached = broker.explain_queue(vhost.light_name(queue), {})
-        shown = [f"{exchange} {key}".strip() for key in sorted(found)] if exchange != DEFAULT else []
         explained.append(
             ExplainedQueue(
                 name=_text(reached.name),
                 filters=[],
-                bindings=shown,
-                subscriptions=len(found),
+                bindings=sorted(bindings),
+                subscriptions=max(len(bindings), 1),
                 readers=reached.readers,
                 max_offset=reached.max_offset,
             )

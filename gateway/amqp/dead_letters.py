@@ -32,7 +32,9 @@ from core.queues.terms import QueueTerms
 from gateway.amqp.deaths import Buried, Death, bury, is_cycle
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import AMQ_TOPIC, Exchange, ExchangeTable
+from gateway.amqp.header_match import find_headers, read_headers
 from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
+from gateway.amqp.routing import Way, find_way
 from gateway.amqp.shared_queue import Shared
 from gateway.amqp.stored_properties import StoredProperties
 from gateway.chores import Chores
@@ -69,8 +71,8 @@ class Surroundings(Protocol):
     def light_name(self, queue: str) -> bytes:
         """Return the light queue of a queue."""
 
-    def light_names(self, exchange: Exchange, key: str) -> list[bytes]:
-        """Return the light queues that a routing key leads to."""
+    def light_names(self, way: Way, key: str) -> list[bytes]:
+        """Return the light queues that a way leads to with a routing key."""
 
 
 class Letter(NamedTuple):
@@ -220,8 +222,11 @@ class DeadLetters:
         if any(separator in key for key in keys for separator in _SEPARATORS):
             return None
         names: dict[bytes, None] = {}
+        headers = read_headers(find_headers(buried.block))
         for key in keys:
-            names |= dict.fromkeys(self._vhost.light_names(exchange, key.decode(errors="replace")))
+            text = key.decode(errors="replace")
+            way = find_way(self._vhost.exchanges, exchange, text, headers)
+            names |= dict.fromkeys(self._vhost.light_names(way, text))
         for _, queue in buried.deaths:
             if is_cycle(queue, buried.deaths):
                 names.pop(self._vhost.light_name(queue.decode(errors="replace")), None)

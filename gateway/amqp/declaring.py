@@ -15,16 +15,17 @@ from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 from core.lmq.topic_space import filter_from_binding_key
 from gateway.amqp.channel import Channel
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchanges import DEFAULT, DIRECT, FANOUT, TOPIC, Exchange
+from gateway.amqp.exchange_arguments import check_alternate, check_no_headers_behind, find_alternate
+from gateway.amqp.exchanges import DEFAULT, DIRECT, FANOUT, HEADERS, TOPIC, Destination, Exchange
+from gateway.amqp.header_match import HeaderMatch, parse_match
 from gateway.amqp.methods import arguments_of
-from gateway.amqp.queue_arguments import check_arguments, check_same_arguments, inequivalent, refuse_arguments
+from gateway.amqp.queue_arguments import check_arguments, check_same_arguments, inequivalent
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import QueueConsumer, SharedQueue
 from gateway.auth.authenticator import Identity
 
-KINDS = (DIRECT, FANOUT, TOPIC)
-HEADERS = "headers"
+KINDS = (DIRECT, FANOUT, TOPIC, HEADERS)
 RESERVED_PREFIX = "amq."
 
 
@@ -79,35 +80,32 @@ class Declarer:
         if name.startswith(RESERVED_PREFIX):
             reason = f"exchange name '{name}' contains reserved prefix 'amq.*'"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
-        self._refuse_exchange_arguments(method)
         made = Exchange(
             name,
             method.exchange_type,
             durable=method.durable,
             auto_delete=method.auto_delete,
             internal=method.internal,
+            alternate=find_alternate(arguments_of(method.arguments), self._describe_exchange(name)),
         )
         self._vhost.add_exchange(made)
         return Answer(answer, is_durable=made.is_durable)
 
     @staticmethod
     def _check_kind(kind: str) -> None:
-        if kind == HEADERS:
-            raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "exchanges of type 'headers' are not supported")
         if kind not in KINDS:
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"unknown exchange type '{kind}'")
 
-    def _refuse_exchange_arguments(self, method: ExchangeMethod.Declare) -> None:
-        what = f"exchange '{method.exchange}' in vhost '{self._vhost.name}'"
-        refuse_arguments(list(arguments_of(method.arguments)), what, "alternate-exchange")
+    def _describe_exchange(self, name: str) -> str:
+        return f"exchange '{name}' in vhost '{self._vhost.name}'"
 
     def _check_same_exchange(self, method: ExchangeMethod.Declare, found: Exchange) -> None:
-        what = f"exchange '{found.name}' in vhost '{self._vhost.name}'"
+        what = self._describe_exchange(found.name)
         _check_same("type", method.exchange_type, found.kind, what)
         _check_same("durable", method.durable, found.is_durable, what)
         _check_same("auto_delete", method.auto_delete, found.is_auto_delete, what)
         _check_same("internal", method.internal, found.is_internal, what)
-        self._refuse_exchange_arguments(method)
+        check_alternate(arguments_of(method.arguments), found, what)
 
     def delete_exchange(self, method: ExchangeMethod.Delete) -> Answer:
         """Remove an exchange; harmless where there is none."""
@@ -218,28 +216,56 @@ class Declarer:
         """Bind a queue to an exchange."""
         name, key = self._check_binding(channel, method)
         exchange = self._vhost.exchanges.get(method.exchange)
-        is_durable = self._vhost.bind(exchange, self._vhost.get(name, self._owner), key)
+        queue = self._vhost.get(name, self._owner)
+        is_durable = self._vhost.bind(exchange, (queue.name, key, _match_of(exchange, method)))
         return Answer(None if method.nowait else QueueMethod.BindOk(), is_durable=is_durable)
 
     def unbind_queue(self, channel: Channel, method: QueueMethod.Unbind) -> Answer:
         """Take a binding back; harmless where there is none, nor a queue or an exchange."""
         name, key = self._check_binding(channel, method)
         exchange, queue = self._vhost.exchanges.find(method.exchange), self._vhost.find(name)
-        if exchange is None or queue is None or (name, key) not in exchange.bindings:
+        if exchange is None or queue is None:
             return Answer(QueueMethod.UnbindOk(), is_durable=False)
-        self._vhost.unbind(exchange, self._vhost.get(name, self._owner), key)
-        return Answer(QueueMethod.UnbindOk(), is_durable=exchange.is_durable and queue.is_durable)
+        binding = (name, key, _match_of(exchange, method))
+        if binding in exchange.bindings:
+            self._vhost.get(name, self._owner)
+        return Answer(QueueMethod.UnbindOk(), is_durable=self._vhost.unbind(exchange, binding))
 
     def _check_binding(self, channel: Channel, method: QueueMethod.Bind | QueueMethod.Unbind) -> tuple[str, str]:
         """Return the names of queue and key that a binding may have."""
         name = self._expand(channel, method.queue)
         key = method.routing_key if method.queue or method.routing_key else name
-        if not self._identity.may.may_configure(self._vhost.name.encode(), name.encode()):
-            raise self.refused("write", "queue", name)
-        _check_not_default(method.exchange)
-        if not self._identity.may.may_subscribe(filter_from_binding_key(key.encode()) or name.encode()):
-            raise self.refused("read", "exchange", method.exchange)
+        self._check_may_bind("queue", name, method.exchange, key)
         return name, key
+
+    def bind_exchange(self, method: ExchangeMethod.Bind) -> Answer:
+        """Let an exchange lead to another one."""
+        self._check_may_bind("exchange", method.destination, method.source, method.routing_key)
+        source = self._vhost.exchanges.get(method.source)
+        destination = self._vhost.exchanges.get(method.destination)
+        binding = (destination, method.routing_key, _match_of(source, method))
+        check_no_headers_behind(self._vhost.exchanges, source, destination)
+        is_durable = self._vhost.bind(source, binding)
+        return Answer(None if method.nowait else ExchangeMethod.BindOk(), is_durable=is_durable)
+
+    def unbind_exchange(self, method: ExchangeMethod.Unbind) -> Answer:
+        """Take such a binding back; harmless where there is none."""
+        self._check_may_bind("exchange", method.destination, method.source, method.routing_key)
+        source = self._vhost.exchanges.find(method.source)
+        destination: Destination | None = self._vhost.exchanges.find(method.destination)
+        is_durable = False
+        if source is not None and destination is not None:
+            is_durable = self._vhost.unbind(source, (destination, method.routing_key, _match_of(source, method)))
+        return Answer(None if method.nowait else ExchangeMethod.UnbindOk(), is_durable=is_durable)
+
+    def _check_may_bind(self, what: str, name: str, source: str, key: str) -> None:
+        if what == "exchange":
+            _check_not_default(name)
+        if not self._identity.may.may_configure(self._vhost.name.encode(), name.encode()):
+            raise self.refused("write", what, name)
+        _check_not_default(source)
+        if not self._identity.may.may_subscribe(filter_from_binding_key(key.encode()) or name.encode()):
+            raise self.refused("read", "exchange", source)
 
     # Rights
 
@@ -283,6 +309,13 @@ def _tell(consumers: list[QueueConsumer]) -> None:
 def _check_not_default(exchange: str) -> None:
     if exchange == DEFAULT:
         raise AmqpError(ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange")
+
+
+def _match_of(
+    exchange: Exchange, method: QueueMethod.Bind | QueueMethod.Unbind | ExchangeMethod.Bind | ExchangeMethod.Unbind
+) -> HeaderMatch | None:
+    """Return what a binding asks for: its arguments mean something to headers exchanges only."""
+    return parse_match(arguments_of(method.arguments)) if exchange.kind == HEADERS else None
 
 
 def _check_same(name: str, received: object, current: object, what: str) -> None:

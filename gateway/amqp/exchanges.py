@@ -1,15 +1,18 @@
-"""Exchanges and bindings of a virtual host: which queues a routing key reaches.
+"""Exchanges and bindings of a virtual host: where a routing key, or a message's headers, lead from each.
 
 `amq.topic` is the one topic space: its bindings are the broker's, and so is its routing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import cast
 
 from core.lmq.topic_space import binding_key_from_filter, filter_from_binding_key, topic_from_routing_key
 from core.lmq.topic_trie import TopicTrie
 from gateway.amqp.errors import AmqpError
+from gateway.amqp.field_table import Field
+from gateway.amqp.header_match import HeaderIndex, HeaderMatch
 from gateway.amqp.reply_codes import ReplyCode
 
 DEFAULT = ""
@@ -17,69 +20,110 @@ AMQ_TOPIC = "amq.topic"
 DIRECT = "direct"
 FANOUT = "fanout"
 TOPIC = "topic"
-PREDECLARED = {DEFAULT: DIRECT, "amq.direct": DIRECT, "amq.fanout": FANOUT, AMQ_TOPIC: TOPIC}
+HEADERS = "headers"
+PREDECLARED = {
+    DEFAULT: DIRECT,
+    "amq.direct": DIRECT,
+    "amq.fanout": FANOUT,
+    "amq.headers": HEADERS,
+    "amq.match": HEADERS,
+    AMQ_TOPIC: TOPIC,
+}
 
 
 class Exchange:
-    """One exchange. Bindings are pairs of queue and key; binding twice is binding once."""
+    """One exchange. Binding twice is binding once.
 
-    __slots__ = ("_by_key", "_trie", "bindings", "is_auto_delete", "is_durable", "is_internal", "kind", "name")
+    Args:
+        name: Its name.
+        kind: Its type.
+        durable: Whether it outlives the process.
+        auto_delete: Whether it goes with its last binding.
+        internal: Whether only other exchanges lead to it.
+        alternate: The exchange that takes what no binding here takes.
+    """
 
-    def __init__(self, name: str, kind: str, *, durable: bool, auto_delete: bool, internal: bool) -> None:
+    __slots__ = (
+        "_by_headers", "_by_key", "_trie", "alternate", "bindings", "is_auto_delete", "is_durable", "is_internal",
+        "kind", "name",
+    )  # fmt: skip
+
+    def __init__(
+        self, name: str, kind: str, *, durable: bool, auto_delete: bool, internal: bool, alternate: str | None = None
+    ) -> None:
         self.name = name
         self.kind = kind
         self.is_durable = durable
         self.is_auto_delete = auto_delete
         self.is_internal = internal
-        self.bindings: dict[tuple[str, str], None] = {}
-        self._by_key: dict[str, dict[str, None]] = {}
+        self.alternate = alternate
+        self.bindings: dict[Binding, None] = {}
+        self._by_key: dict[str, dict[Destination, None]] = {}
+        self._by_headers: HeaderIndex[Destination] = HeaderIndex()
         self._trie = TopicTrie()
 
-    def bind(self, queue: str, key: str) -> bool:
-        """Bind a queue; return whether that is new."""
-        if (queue, key) in self.bindings:
+    def bind(self, binding: Binding) -> bool:
+        """Bind a queue or an exchange; return whether that is new."""
+        if binding in self.bindings:
             return False
-        self.bindings[queue, key] = None
-        if self.kind == TOPIC:
-            self._trie.insert(filter_from_binding_key(key.encode()), queue)
+        self.bindings[binding] = None
+        destination, key, match = binding
+        if match is not None:
+            self._by_headers.add(destination, match)
+        elif self.kind == TOPIC:
+            self._trie.insert(filter_from_binding_key(key.encode()), destination)
         else:
-            self._by_key.setdefault(key, {})[queue] = None
+            self._by_key.setdefault(key, {})[destination] = None
         return True
 
-    def unbind(self, queue: str, key: str) -> bool:
+    def unbind(self, binding: Binding) -> bool:
         """Take a binding back; return whether it was there."""
-        if (queue, key) not in self.bindings:
+        if binding not in self.bindings:
             return False
-        del self.bindings[queue, key]
-        if self.kind == TOPIC:
-            self._trie.remove(filter_from_binding_key(key.encode()), queue)
+        del self.bindings[binding]
+        destination, key, match = binding
+        if match is not None:
+            self._by_headers.remove(destination, match)
+        elif self.kind == TOPIC:
+            self._trie.remove(filter_from_binding_key(key.encode()), destination)
         else:
-            del self._by_key[key][queue]
+            del self._by_key[key][destination]
             if not self._by_key[key]:
                 del self._by_key[key]
         return True
 
-    def queues(self, key: str) -> list[str]:
-        """Return the queues that a message with this routing key goes to, each once."""
+    def destinations(self, key: str, headers: Mapping[str, Field]) -> list[Destination]:
+        """Return what a message with this routing key and these headers goes to from here, each once."""
         if self.kind == DIRECT:
             return list(self._by_key.get(key, ()))
         if self.kind == FANOUT:
-            return list(dict.fromkeys(queue for queue, _ in self.bindings))
+            return list(dict.fromkeys(binding[0] for binding in self.bindings))
+        if self.kind == HEADERS:
+            return list(dict.fromkeys(destination for destination, _ in self._by_headers.find(headers)))
         found: list[object] = []
         self._trie.match(topic_from_routing_key(key.encode()), found)
-        return [str(queue) for queue in found]
+        return cast("list[Destination]", found)
 
-    def reaching(self, key: str) -> list[tuple[str, str]]:
-        """Return the bindings, pairs of queue and key, that lead a message with this routing key to a queue."""
+    def reaching(self, key: str, headers: Mapping[str, Field]) -> list[tuple[Destination, str]]:
+        """Return the bindings that lead such a message on, each as where it leads and its key."""
         if self.kind == DIRECT:
-            return [(queue, key) for queue in self._by_key.get(key, ())]
+            return [(destination, key) for destination in self._by_key.get(key, ())]
         if self.kind == FANOUT:
-            return list(self.bindings)
+            return [(destination, bound) for destination, bound, _ in self.bindings]
+        if self.kind == HEADERS:
+            return [(one, match.kind) for one, match in dict.fromkeys(self._by_headers.find(headers))]
         found = self._trie.explain(topic_from_routing_key(key.encode()))
-        bindings = [
-            (queue, binding_key_from_filter(name).decode()) for name, queues in found.items() for queue in queues
+        return [
+            (cast("Destination", one), binding_key_from_filter(name).decode())
+            for name, bound in found.items()
+            for one in bound
         ]
-        return [(str(queue), binding_key) for queue, binding_key in bindings]
+
+
+Destination = str | Exchange
+"""What a binding leads to: a queue, by its name, or an exchange."""
+Binding = tuple[Destination, str, HeaderMatch | None]
+"""What it leads to, its key, and of a headers exchange what it asks for."""
 
 
 class ExchangeTable:
@@ -87,18 +131,24 @@ class ExchangeTable:
 
     Args:
         vhost: Its name, for texts.
-        on_topic_bound: Told of each binding of `amq.topic` that is new (key, queue) ...
+        on_topic_bound: Told of each binding of `amq.topic` that is new ...
         on_topic_unbound: ... and of each that is gone.
+        on_changed: Told after each change of what leads where.
     """
 
     def __init__(
-        self, vhost: str, on_topic_bound: Callable[[str, str], None], on_topic_unbound: Callable[[str, str], None]
+        self,
+        vhost: str,
+        on_topic_bound: Callable[[str, Destination], None],
+        on_topic_unbound: Callable[[str, Destination], None],
+        on_changed: Callable[[], None],
     ) -> None:
         self.version = 0  # changes with every binding: what was computed of an older one is stale
         self._vhost = vhost
         self._on_topic_bound = on_topic_bound
         self._on_topic_unbound = on_topic_unbound
-        self._by_queue: dict[str, dict[tuple[Exchange, str], None]] = {}  # the bindings of each queue
+        self._on_changed = on_changed
+        self._by_destination: dict[Destination, dict[tuple[Exchange, str, HeaderMatch | None], None]] = {}
         self._exchanges = {
             name: Exchange(name, kind, durable=True, auto_delete=False, internal=False)
             for name, kind in PREDECLARED.items()
@@ -107,6 +157,11 @@ class ExchangeTable:
     def __iter__(self) -> Iterator[Exchange]:
         """Give all exchanges."""
         return iter(list(self._exchanges.values()))
+
+    def note_change(self) -> None:
+        """Have everything found out anew that was computed."""
+        self.version += 1
+        self._on_changed()
 
     def find(self, name: str) -> Exchange | None:
         """Return an exchange, or None."""
@@ -126,36 +181,40 @@ class ExchangeTable:
     def add(self, exchange: Exchange) -> None:
         """Put in an exchange that was checked."""
         self._exchanges[exchange.name] = exchange
-        self.version += 1
+        self.note_change()
 
     def remove(self, exchange: Exchange) -> None:
         """Take an exchange out; its bindings are to be taken back too."""
         del self._exchanges[exchange.name]
-        self.version += 1
+        self.note_change()
 
-    def bind(self, exchange: Exchange, queue: str, key: str) -> bool:
-        """Bind a queue to an exchange; return whether that is new."""
-        if not exchange.bind(queue, key):
+    def bind(self, exchange: Exchange, binding: Binding) -> bool:
+        """Bind a queue or an exchange to an exchange; return whether that is new."""
+        if not exchange.bind(binding):
             return False
-        self._by_queue.setdefault(queue, {})[exchange, key] = None
+        destination, key, match = binding
+        self._by_destination.setdefault(destination, {})[exchange, key, match] = None
         if exchange.name == AMQ_TOPIC:
-            self._on_topic_bound(key, queue)
-        self.version += 1
+            self._on_topic_bound(key, destination)
+        self.note_change()
         return True
 
-    def unbind(self, exchange: Exchange, queue: str, key: str) -> bool:
+    def unbind(self, exchange: Exchange, binding: Binding) -> bool:
         """Take a binding back; return whether it was there."""
-        self.version += 1
-        if not exchange.unbind(queue, key):
+        if not exchange.unbind(binding):
             return False
-        bound = self._by_queue[queue]
-        del bound[exchange, key]
+        destination, key, match = binding
+        bound = self._by_destination[destination]
+        del bound[exchange, key, match]
         if not bound:
-            del self._by_queue[queue]
+            del self._by_destination[destination]
         if exchange.name == AMQ_TOPIC:
-            self._on_topic_unbound(key, queue)
+            self._on_topic_unbound(key, destination)
+        self.note_change()
         return True
 
-    def bindings_of(self, queue: str) -> list[tuple[Exchange, str]]:
-        """Return exchange and key of each binding of a queue."""
-        return list(self._by_queue.get(queue, ()))
+    def bindings_to(self, destination: Destination) -> list[tuple[Exchange, Binding]]:
+        """Return the bindings that lead to a queue or an exchange, each with the exchange that it leads from."""
+        return [
+            (exchange, (destination, key, match)) for exchange, key, match in self._by_destination.get(destination, ())
+        ]

@@ -43,7 +43,8 @@ _DOUBLE = struct.Struct(">d")
 class Field:
     """One value of a table: the name of its type, and the value.
 
-    Texts, tables and arrays are the bytes that they came in, without their length; decimal and void are None.
+    Texts, tables and arrays are the bytes that they came in, without their length; a decimal is its five bytes, void
+    is None.
     """
 
     __slots__ = ("kind", "value")
@@ -180,6 +181,8 @@ def _read_value(buf: bytes | bytearray | memoryview, pos: int, end: int) -> bool
     if kind in {0x66, 0x64}:  # f d
         number: float = (_FLOAT if kind == 0x66 else _DOUBLE).unpack(octets.read_bytes(buf, pos + 1, end))[0]
         return number
-    if kind in {0x44, 0x56}:  # D V
+    if kind == 0x44:  # D
+        return octets.read_bytes(buf, pos + 1, end)
+    if kind == 0x56:  # V
         return None
     return int.from_bytes(octets.read_bytes(buf, pos + 1, end), "big", signed=kind not in {0x42, 0x75, 0x69, 0x54})

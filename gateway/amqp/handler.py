@@ -50,7 +50,7 @@ from gateway.version import VERSION
 LOGGER = logging.getLogger(__name__)
 
 NOBODY = Identity("", Permissions(publish=False, subscribe=False, configure=False))
-NOT_SUPPORTED = (Tx.Select, Tx.Commit, Tx.Rollback, Exchange.Bind, Exchange.Unbind)
+NOT_SUPPORTED = (Tx.Select, Tx.Commit, Tx.Rollback)
 
 
 class AmqpHandler(ConnectionHandler):
@@ -401,6 +401,8 @@ class AmqpHandler(ConnectionHandler):
 METHODS: dict[type[base.Frame], Callable[[AmqpHandler, Channel, Any, int], None]] = {
     Exchange.Declare: lambda h, channel, method, _: h.do_declared(channel, h.declarer.declare_exchange(method)),
     Exchange.Delete: lambda h, channel, method, _: h.do_declared(channel, h.declarer.delete_exchange(method)),
+    Exchange.Bind: lambda h, channel, method, _: h.do_declared(channel, h.declarer.bind_exchange(method)),
+    Exchange.Unbind: lambda h, channel, method, _: h.do_declared(channel, h.declarer.unbind_exchange(method)),
     Queue.Declare: lambda h, channel, m, now_ms: h.do_declared(channel, h.declarer.declare_queue(channel, m, now_ms)),
     Queue.Delete: lambda h, channel, m, now_ms: h.do_declared(channel, h.declarer.delete_queue(channel, m, now_ms)),
     Queue.Purge: lambda h, channel, m, now_ms: h.do_declared(channel, h.declarer.purge_queue(channel, m, now_ms)),

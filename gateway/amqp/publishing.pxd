@@ -17,6 +17,7 @@ cdef class Target:
     cdef public bytes topic
     cdef public Route route
     cdef public object error
+    cdef public bint asks_headers
 
 
 cdef class Publisher:

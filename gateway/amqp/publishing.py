@@ -19,28 +19,40 @@ from gateway.amqp.codec import MANDATORY, PUBLISH
 from gateway.amqp.errors import AmqpError, bad_text, error_from_core
 from gateway.amqp.events import PublishRun
 from gateway.amqp.exchanges import AMQ_TOPIC
+from gateway.amqp.header_match import find_headers, read_headers
 from gateway.amqp.methods import encode_content, encode_method
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.routing import NO_HEADERS, find_way
 from gateway.auth.authenticator import Identity
 from gateway.net.protocol import Transport
 
 TARGET_BYTES = 120  # of a target, besides what it holds
 ERROR_BYTES = 1_024  # of an error, with its text
+LOOK_COUNT = 16  # messages whose headers are looked at before the share of the turn is
 _MANDATORY = MANDATORY
 
 
 class Target:
-    """Where one pair of exchange and routing key leads: a topic of the one topic space, fixed queues, or nowhere."""
+    """Where one pair of exchange and routing key leads: a topic of the one topic space, fixed queues, or nowhere.
 
-    __slots__ = ("error", "route", "topic")
+    `asks_headers`: it is another place for each message, by its headers.
+    """
+
+    __slots__ = ("asks_headers", "error", "route", "topic")
 
     def __init__(
-        self, *, topic: bytes | None = None, route: Route | None = None, error: AmqpError | None = None
+        self,
+        *,
+        topic: bytes | None = None,
+        route: Route | None = None,
+        error: AmqpError | None = None,
+        asks_headers: bool = False,
     ) -> None:
         self.topic = topic
         self.route = route
         self.error = error
+        self.asks_headers = asks_headers
         untracked.untrack(self)
 
     def measure(self, generation: int) -> int:
@@ -87,7 +99,10 @@ class Publisher:
         batch = run.batch
         fault = self._resolve(batch, run.copies, transport)
         if fault is not None:
-            batch.count = self._first_of(batch, fault[0])
+            first = self._first_of(batch, fault[0])
+            if first == batch.count:  # others are to have their turn before that message
+                fault = None
+            batch.count = first
         step = batch.find_step()
         if step < batch.count:
             batch.count = step
@@ -113,6 +128,7 @@ class Publisher:
             self._targets.clear()
             self._version = version
         fault = None
+        asking: list[int] = []
         router = self._broker.router
         made_count = router.made_count
         for i, raw in enumerate(batch.topics):
@@ -121,27 +137,62 @@ class Publisher:
                     batch.count = self._first_of(batch, i)
                     break
                 made_count = router.made_count
-            target = self._targets.young.get(raw) if not copies else self._find_target(raw, copies)
+            target = self._targets.young.get(raw) if not copies else self._find_target(raw, copies, None)
             if target is None:
                 target = self._keep_target(raw)
                 made_count -= 1
             if target.error is not None and fault is None:
                 fault = (i, target.error)
+            if target.asks_headers:
+                asking.append(i)
             batch.routes.append(target.route if target.topic is None else self._broker.route_topic(target.topic))
+        if asking:
+            self._route_by_headers(batch, frozenset(asking), copies, transport)
         return fault
+
+    def _route_by_headers(
+        self, batch: PublishBatch, asking: frozenset[int], copies: tuple[bytes, ...], transport: Transport
+    ) -> None:
+        """Give each message whose topic is one of `asking` a route of its own, or that of another with its headers.
+
+        The batch is cut where others are to have their turn.
+        """
+        index: dict[bytes, int] = {}
+        for i in range(batch.count):
+            at = batch.route_index[i]
+            if at not in asking:
+                continue
+            if i % LOOK_COUNT == LOOK_COUNT - 1 and transport.is_share_over():
+                batch.count = i
+                return
+            raw = batch.topics[at]
+            headers = find_headers(_block_of(batch, i))
+            key = raw + b"\0" + headers
+            if key not in index:
+                target = None if copies else cast("Target | None", self._targets.get(key))
+                if target is None:
+                    target = self._find_target(raw, copies, headers)
+                    if not copies:
+                        self._targets.put(key, target)
+                index[key] = len(batch.topics)
+                batch.topics.append(raw)
+                batch.routes.append(target.route)
+            batch.route_index[i] = index[key]
 
     def _keep_target(self, raw: bytes) -> Target:
         target = cast("Target | None", self._targets.get(raw))
         if target is None:
-            target = self._find_target(raw, ())
+            target = self._find_target(raw, (), None)
             self._targets.put(raw, target)
         return target
 
     @staticmethod
     def _first_of(batch: PublishBatch, index: int) -> int:
-        return next(i for i in range(batch.count) if batch.route_index[i] == index)
+        """Return the first message of a topic, the count of all where there is none."""
+        return next((i for i in range(batch.count) if batch.route_index[i] == index), batch.count)
 
-    def _find_target(self, raw: bytes, copies: tuple[bytes, ...]) -> Target:
+    def _find_target(self, raw: bytes, copies: tuple[bytes, ...], headers: bytes | None) -> Target:
+        """Return where exchange and routing key lead; `headers` None: those of the message are not looked at yet."""
         key_at = 1 + raw[0]
         try:
             exchange, key = raw[1:key_at].decode(), raw[key_at + 1 :].decode()
@@ -149,12 +200,12 @@ class Publisher:
         except UnicodeDecodeError:
             return Target(error=bad_text())
         try:
-            return self._target(exchange, key, further)
+            return self._target(exchange, key, further, headers)
         except AmqpError as error:
             error.method_index = PUBLISH
             return Target(error=error)
 
-    def _target(self, name: str, key: str, further: list[str]) -> Target:
+    def _target(self, name: str, key: str, further: list[str], headers: bytes | None) -> Target:
         vhost = self._vhost
         exchange = vhost.exchanges.get(name)
         if exchange.is_internal:
@@ -164,14 +215,19 @@ class Publisher:
         is_topic_space = _is_topic_space(name, topic)
         if is_topic_space and not further:
             return Target(topic=topic)
-        names = vhost.light_names(exchange, key)
         for each in further:
             self._check_key(name, each)
-            names += vhost.light_names(exchange, each)
+        names: dict[bytes, None] = {}
+        said = NO_HEADERS if headers is None else read_headers(headers)
+        for each in [key, *further]:
+            way = find_way(vhost.exchanges, exchange, each, said)
+            if way.asks_headers and headers is None:
+                return Target(asks_headers=True)
+            names |= dict.fromkeys(vhost.light_names(way, each))
         if not names and not is_topic_space:
             return Target()
         prefix = encode_properties([(TOPIC, topic)]) if is_topic_space else _prefix(topic, name.encode(), key.encode())
-        return Target(route=self._broker.route_queues(prefix, list(dict.fromkeys(names))))
+        return Target(route=self._broker.route_queues(prefix, list(names)))
 
     def _check_key(self, name: str, key: str) -> bytes:
         """Return the topic of a routing key that the user may publish to."""
@@ -253,7 +309,12 @@ def _return_frames(batch: PublishBatch, i: int, channel: int, payload_max: int) 
     method = Basic.Return(reply_code=ReplyCode.NO_ROUTE, reply_text=ReplyCode.NO_ROUTE.name)
     method.exchange = raw[1:key_at].decode()
     method.routing_key = raw[key_at + 1 :].decode()
-    extra = bytes(batch.extra[batch.extra_start[i] : batch.extra_end[i]])
-    block = a2b_base64(decode_properties(extra)[AMQP])
+    block = _block_of(batch, i)
     body = bytes(batch.buf[batch.body_start[i] : batch.body_end[i]])
     return encode_method(method, channel) + encode_content(channel, block, body, payload_max)
+
+
+def _block_of(batch: PublishBatch, i: int) -> bytes:
+    """Return the property block of a message."""
+    extra = bytes(batch.extra[batch.extra_start[i] : batch.extra_end[i]])
+    return a2b_base64(decode_properties(extra)[AMQP])

@@ -69,22 +69,30 @@ def check_same_arguments(received: Mapping[str, Field], current: Mapping[str, Fi
     _check_choice(received, QUEUE_MODE, MODES, "mode", what)
     more = [name for name in received if name.startswith("x-") and name not in {*KEPT, QUEUE_TYPE, QUEUE_MODE}]
     for name in (*KEPT, *more):
-        said, is_so = received.get(name), current.get(name)
-        if said is None or is_so is None:
-            if said is not is_so:
-                raise inequivalent(name, _describe(said), _describe(is_so), what)
-        elif said.value != is_so.value or _class_of(said) != _class_of(is_so):
-            raise inequivalent(name, f"'{_text(said)}'", f"'{_text(is_so)}'", what)
+        check_same_argument(name, received.get(name), current.get(name), what)
 
 
-def refuse_arguments(names: list[str], what: str, *more: str) -> None:
+def check_same_argument(name: str, said: Field | None, is_so: Field | None, what: str) -> None:
+    """Check that one argument is declared as it is.
+
+    Raises:
+        AmqpError: PRECONDITION_FAILED.
+    """
+    if said is None or is_so is None:
+        if said is not is_so:
+            raise inequivalent(name, _describe(said), _describe(is_so), what)
+    elif said.value != is_so.value or _class_of(said) != _class_of(is_so):
+        raise inequivalent(name, f"'{_text(said)}'", f"'{_text(is_so)}'", what)
+
+
+def refuse_arguments(names: list[str], what: str) -> None:
     """Refuse what is an extension and not supported: it would not do what it says.
 
     Raises:
         AmqpError: PRECONDITION_FAILED.
     """
     for name in names:
-        if name.startswith("x-") or name in more:
+        if name.startswith("x-"):
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{name}' for {what}: not supported")
 
 

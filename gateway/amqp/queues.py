@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pamqp import base
@@ -16,25 +16,35 @@ from core.lmq.queue_name import amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
 from core.message import AWAY, StoredBatch
 from gateway.amqp.dead_letters import DeadLetters
+from gateway.amqp.definition_rows import (
+    BINDING,
+    EXCHANGE,
+    LINK,
+    QUEUE,
+    binding_key,
+    dump_arguments,
+    exchange_row,
+    load_arguments,
+    load_exchange,
+    load_match,
+    row_key,
+)
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchanges import AMQ_TOPIC, Exchange, ExchangeTable
-from gateway.amqp.field_table import Field
+from gateway.amqp.exchanges import Binding, Destination, Exchange, ExchangeTable
 from gateway.amqp.head_expiries import HeadExpiries
 from gateway.amqp.passing_names import PassingNames
 from gateway.amqp.queue_arguments import EXPIRES, KeptArguments
 from gateway.amqp.refusals import Refusals
 from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.routing import TopicRelay, Way
 from gateway.amqp.shared_queue import GROUP, TAKE_COUNT_MAX, QueueConsumer, SharedQueue
 from gateway.chores import Chores
 
 TABLE = "amqp"
-QUEUE = "q"
-EXCHANGE = "x"
-BINDING = "b"
 IN_USE = -1
 
-Binding = tuple[Exchange, str, str]
-"""An exchange, a queue's name and a key."""
+Bindings = list[tuple[Exchange, Binding]]
+"""Bindings, each with the exchange that it leads from."""
 
 
 class VirtualHost:
@@ -45,7 +55,7 @@ class VirtualHost:
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.name = name
-        self.exchanges = ExchangeTable(name, self._bind_topic, self._unbind_topic)
+        self.exchanges = ExchangeTable(name, self._bind_topic, self._unbind_topic, broker.router.renew_relays)
         self.stored = StoredBatch(TAKE_COUNT_MAX)
         self._broker = broker
         self._table = broker.table(TABLE)
@@ -64,8 +74,7 @@ class VirtualHost:
         rows = [(json.loads(key), json.loads(value)) for key, value in list(self._table.items())]
         for key, row in rows:
             if key[0] == EXCHANGE:
-                self.exchanges.add(Exchange(key[1], row["kind"], durable=True, auto_delete=row["auto_delete"],
-                                            internal=row["internal"]))  # fmt: skip
+                self.exchanges.add(load_exchange(key[1], row))
             elif key[0] == QUEUE and row["durable"]:
                 self._queues[key[1]] = self._make(
                     key[1],
@@ -73,7 +82,7 @@ class VirtualHost:
                     durable=True,
                     auto_delete=row["auto_delete"],
                     owner=None,
-                    arguments=_load_arguments(row["arguments"]),
+                    arguments=load_arguments(row["arguments"]),
                 )
                 self.use(self._queues[key[1]])
                 self._queues[key[1]].watch()
@@ -82,14 +91,18 @@ class VirtualHost:
                 light_name = row["light"].encode() if "light" in row else self.light_name(key[1])
                 self._broker.pop.drop(light_name, GROUP)
                 self._refusals.forget(light_name)
-                self._table.delete(_key(QUEUE, key[1]))
+                self._table.delete(row_key(QUEUE, key[1]))
         for key, _ in rows:
-            if key[0] == BINDING:
-                exchange = self.exchanges.find(key[1])
-                if exchange is not None and key[2] in self._queues:
-                    self.exchanges.bind(exchange, key[2], key[3])
-                else:  # a process was killed before all bindings of what was deleted were forgotten
-                    self._table.delete(_key(*key))
+            if key[0] in {BINDING, LINK}:
+                self._load_binding(key)
+
+    def _load_binding(self, parts: list[Any]) -> None:
+        exchange = self.exchanges.find(parts[1])
+        destination = self.exchanges.find(parts[2]) if parts[0] == LINK else parts[2]
+        if exchange is not None and (parts[0] == LINK or destination in self._queues) and destination is not None:
+            self.exchanges.bind(exchange, (destination, parts[3], load_match(parts)))
+        else:  # a process was killed before all bindings of what was deleted were forgotten
+            self._table.delete(row_key(*parts))
 
     def floors(self) -> Iterator[tuple[int, int]]:
         """Give each queue and its first offset that is still needed: what retention must keep."""
@@ -108,13 +121,15 @@ class VirtualHost:
         """Let dead letters go whose time is over; called a few times a second."""
         self._expiries.run(now_ms)
 
-    def light_names(self, exchange: Exchange, key: str) -> list[bytes]:
-        """Return the light queues that a routing key leads to from an exchange, each once."""
-        topic = topic_from_routing_key(key.encode())
-        if exchange.name == AMQ_TOPIC and topic:
-            return self._broker.router.matches(topic)
-        names = exchange.queues(key) if exchange.name else [key] if self.find(key) else []
-        return [self.light_name(queue) for queue in names]
+    def light_names(self, way: Way, key: str) -> list[bytes]:
+        """Return the light queues that a way leads to with a routing key, each once."""
+        names = self._light_names(way.queues)
+        if not way.is_topic_space:
+            return names
+        return list(dict.fromkeys([*self._broker.router.matches(topic_from_routing_key(key.encode())), *names]))
+
+    def _light_names(self, queues: Iterable[str]) -> list[bytes]:
+        return [self._queues[queue].light_name for queue in queues if queue in self._queues]
 
     def _may_be_expired(self, queue: SharedQueue, offset: int, now_ms: int) -> bool:
         """Return whether the message there is expired, or on its way."""
@@ -209,15 +224,15 @@ class VirtualHost:
         if owner is not None:
             self._owned.setdefault(owner, {})[name] = queue
         self.use(queue)
-        self.exchanges.version += 1
+        self.exchanges.note_change()
         row: dict[str, object] = {
             "durable": durable and owner is None,
             "auto_delete": auto_delete,
-            "arguments": {argument: [field.kind, _to_row(field.value)] for argument, field in arguments.items()},
+            "arguments": dump_arguments(arguments),
         }
         if is_passing:
             row["light"] = light_name.decode()
-        self._table.put(_key(QUEUE, name), json.dumps(row).encode())
+        self._table.put(row_key(QUEUE, name), json.dumps(row).encode())
         return queue
 
     def _make(
@@ -248,20 +263,20 @@ class VirtualHost:
 
         Its consumers are told, but for those on the channel `by`, which are returned.
         """
-        self._table.delete(_key(QUEUE, queue.name))
+        self._table.delete(row_key(QUEUE, queue.name))
         self._leases.pop(queue.name, None)
         del self._queues[queue.name]
         if queue.owner is not None:
             self._owned[queue.owner].pop(queue.name)
         self._refusals.stop(queue)
         told_later = queue.delete(by)
-        self.exchanges.version += 1
-        bindings = [(exchange, queue.name, key) for exchange, key in self.exchanges.bindings_of(queue.name)]
+        self.exchanges.note_change()
+        bindings = self.exchanges.bindings_to(queue.name)
         self._going[QUEUE, queue.name] = queue.light_name
         self.chores.start(self._finish_removal(queue, bindings))
         return told_later
 
-    def _finish_removal(self, queue: SharedQueue, bindings: list[Binding]) -> Iterator[None]:
+    def _finish_removal(self, queue: SharedQueue, bindings: Bindings) -> Iterator[None]:
         """Take back the bindings of a deleted queue; until that is done nothing new may have its name."""
         try:
             yield from self._take_back(bindings)
@@ -270,12 +285,9 @@ class VirtualHost:
             if queue.is_passing:
                 self._passing_names.give_back(queue.light_name)
 
-    def _take_back(self, bindings: list[Binding]) -> Iterator[None]:
-        for exchange, queue, key in bindings:
-            self.exchanges.unbind(exchange, queue, key)
-            if exchange.is_durable:
-                self._table.delete(_key(BINDING, exchange.name, queue, key))
-            self._maybe_remove_exchange(exchange)
+    def _take_back(self, bindings: Bindings) -> Iterator[None]:
+        for exchange, binding in bindings:
+            self.unbind(exchange, binding)
             yield
 
     def is_going(self, method: base.Frame) -> bool:
@@ -298,62 +310,61 @@ class VirtualHost:
         """Put in an exchange that was checked."""
         self.exchanges.add(exchange)
         if exchange.is_durable:
-            row = {"kind": exchange.kind, "auto_delete": exchange.is_auto_delete, "internal": exchange.is_internal}
-            self._table.put(_key(EXCHANGE, exchange.name), json.dumps(row).encode())
+            self._table.put(row_key(EXCHANGE, exchange.name), exchange_row(exchange))
 
     def remove_exchange(self, exchange: Exchange) -> None:
-        """Delete an exchange, and its bindings in steps."""
+        """Delete an exchange, and the bindings from and to it in steps."""
         self.exchanges.remove(exchange)
         if exchange.is_durable:
-            self._table.delete(_key(EXCHANGE, exchange.name))
+            self._table.delete(row_key(EXCHANGE, exchange.name))
         self._going[EXCHANGE, exchange.name] = b""
-        bindings = [(exchange, queue, key) for queue, key in exchange.bindings]
+        bindings = [(exchange, binding) for binding in exchange.bindings] + self.exchanges.bindings_to(exchange)
         self.chores.start(self._finish_exchange(exchange, bindings))
 
-    def _finish_exchange(self, exchange: Exchange, bindings: list[Binding]) -> Iterator[None]:
+    def _finish_exchange(self, exchange: Exchange, bindings: Bindings) -> Iterator[None]:
         try:
             yield from self._take_back(bindings)
         finally:
             del self._going[EXCHANGE, exchange.name]
 
-    def bind(self, exchange: Exchange, queue: SharedQueue, key: str) -> bool:
-        """Bind a queue; return whether the binding is to be durable."""
-        is_durable = exchange.is_durable and queue.is_durable and queue.owner is None
-        if self.exchanges.bind(exchange, queue.name, key) and is_durable:
-            self._table.put(_key(BINDING, exchange.name, queue.name, key), b"{}")
+    def bind(self, exchange: Exchange, binding: Binding) -> bool:
+        """Bind a queue or an exchange to an exchange; return whether the binding is to be durable."""
+        is_durable = exchange.is_durable and self._is_durable(binding[0])
+        if self.exchanges.bind(exchange, binding) and is_durable:
+            self._table.put(binding_key(exchange, binding), b"{}")
         return is_durable
 
-    def unbind(self, exchange: Exchange, queue: SharedQueue, key: str) -> None:
-        """Take a binding back; harmless where there is none."""
-        if self.exchanges.unbind(exchange, queue.name, key):
-            if exchange.is_durable and queue.is_durable and queue.owner is None:
-                self._table.delete(_key(BINDING, exchange.name, queue.name, key))
-            self._maybe_remove_exchange(exchange)
-
-    def _maybe_remove_exchange(self, exchange: Exchange) -> None:
-        if exchange.is_auto_delete and not exchange.bindings and self.exchanges.find(exchange.name) is exchange:
+    def unbind(self, exchange: Exchange, binding: Binding) -> bool:
+        """Take a binding back, harmless where there is none; return whether it was durable."""
+        if not self.exchanges.unbind(exchange, binding):
+            return False
+        if exchange.is_durable:
+            self._table.delete(binding_key(exchange, binding))
+        is_bare = exchange.is_auto_delete and not exchange.bindings
+        if is_bare and self.exchanges.find(exchange.name) is exchange:
             self.remove_exchange(exchange)
+        return exchange.is_durable and self._is_durable(binding[0])
 
-    def _bind_topic(self, key: str, queue: str) -> None:
-        self._broker.bind_filter(filter_from_binding_key(key.encode()), self.light_name(queue), hides_dollar=False)
+    def _is_durable(self, destination: Destination) -> bool:
+        if isinstance(destination, Exchange):
+            return destination.is_durable
+        queue = self._queues.get(destination)
+        return queue is not None and queue.is_durable and queue.owner is None
 
-    def _unbind_topic(self, key: str, queue: str) -> None:
-        self._broker.unbind_filter(filter_from_binding_key(key.encode()), self.light_name(queue))
+    def _bind_topic(self, key: str, destination: Destination) -> None:
+        topic_filter = filter_from_binding_key(key.encode())
+        if isinstance(destination, Exchange):
+            self._broker.router.bind_relay(topic_filter, self._relay_of(destination))
+        else:
+            self._broker.bind_filter(topic_filter, self.light_name(destination), hides_dollar=False)
 
+    def _unbind_topic(self, key: str, destination: Destination) -> None:
+        topic_filter = filter_from_binding_key(key.encode())
+        if isinstance(destination, Exchange):
+            self._broker.router.unbind_relay(topic_filter, self._relay_of(destination))
+        else:
+            self._broker.unbind_filter(topic_filter, self.light_name(destination))
 
-def _key(*parts: str) -> bytes:
-    return json.dumps(parts).encode()
-
-
-def _load_arguments(row: dict[str, Any]) -> KeptArguments:
-    """Return arguments as they were kept: pairs of type and value, or numbers alone in a table of an older gateway."""
-    pairs = {name: found if isinstance(found, list) else ["long", found] for name, found in row.items()}
-    return {name: Field(kind, _from_row(value)) for name, (kind, value) in pairs.items()}
-
-
-def _to_row(value: object) -> object:
-    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else value
-
-
-def _from_row(value: float | str | None) -> float | bytes | None:
-    return value.encode(errors="surrogateescape") if isinstance(value, str) else value
+    def _relay_of(self, exchange: Exchange) -> TopicRelay:
+        """Return what stands for an exchange in the one topic space, equal to any other that does."""
+        return TopicRelay(exchange, self.exchanges, self._light_names)

@@ -105,9 +105,9 @@ SOFT = [
         "PRECONDITION_FAILED - invalid arg 'x-queue-type' for queue 'r' in vhost '/': \"unsupported queue type ",
     ),
     (
-        Exchange.Declare(exchange="r", arguments={"alternate-exchange": "x"}),
+        Exchange.Declare(exchange="r", arguments={"alternate-exchange": 1}),
         406,
-        "PRECONDITION_FAILED - invalid arg 'alternate-exchange' for exchange 'r' in vhost '/': not supported",
+        "PRECONDITION_FAILED - invalid type 'byte' for arg 'alternate-exchange' in exchange 'r' in vhost '/'",
     ),
     (
         Basic.Consume(queue="q", consumer_tag="t", arguments={"x-priority": 1}),
@@ -136,9 +136,8 @@ SOFT = [
 
 
 HARD = [
-    (Exchange.Declare(exchange="r", exchange_type="headers"), 540, "NOT_IMPLEMENTED - exchanges of type 'headers'"),
     (Tx.Select(), 540, "NOT_IMPLEMENTED - tx.select is not supported"),
-    (Exchange.Bind(destination="a", source="b"), 540, "NOT_IMPLEMENTED - exchange.bind is not supported"),
+    (Exchange.Bind(destination="amq.headers", source="amq.topic"), 540, "NOT_IMPLEMENTED - a binding that leads from"),
     (Basic.Recover(requeue=False), 540, "NOT_IMPLEMENTED - requeue=false"),
     (Basic.Qos(prefetch_size=1), 540, "NOT_IMPLEMENTED - prefetch_size!=0 (1)"),
     (Channel.Flow(active=False), 540, "NOT_IMPLEMENTED - active=false"),

@@ -14,7 +14,10 @@ def make(kind):
 def make_table():
     bound = []
     table = ExchangeTable(
-        "/", lambda key, queue: bound.append(("+", key, queue)), lambda key, queue: bound.append(("-", key, queue))
+        "/",
+        lambda key, queue: bound.append(("+", key, queue)),
+        lambda key, queue: bound.append(("-", key, queue)),
+        lambda: None,
     )
     return table, bound
 
@@ -26,21 +29,21 @@ def make_table():
 def test_each_type_has_its_rule(kind, expected):
     exchange = make(kind)
     for queue, key in (("exact", "a.b"), ("star", "a.*"), ("hash", "#.b")):
-        assert exchange.bind(queue, key)
-    assert sorted(exchange.queues("a.b")) == sorted(expected)
-    assert exchange.queues("z") == (["exact", "star", "hash"] if kind == "fanout" else [])
+        assert exchange.bind((queue, key, None))
+    assert sorted(exchange.destinations("a.b", {})) == sorted(expected)
+    assert exchange.destinations("z", {}) == (["exact", "star", "hash"] if kind == "fanout" else [])
 
 
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic"])
 def test_binding_twice_is_binding_once(kind):
     exchange = make(kind)
-    assert exchange.bind("q", "k")
-    assert not exchange.bind("q", "k")
-    exchange.bind("q", "other")
-    assert exchange.queues("k") == ["q"]
-    assert exchange.unbind("q", "k")
-    assert not exchange.unbind("q", "k")
-    assert exchange.queues("k") == (["q"] if kind == "fanout" else [])
+    assert exchange.bind(("q", "k", None))
+    assert not exchange.bind(("q", "k", None))
+    exchange.bind(("q", "other", None))
+    assert exchange.destinations("k", {}) == ["q"]
+    assert exchange.unbind(("q", "k", None))
+    assert not exchange.unbind(("q", "k", None))
+    assert exchange.destinations("k", {}) == (["q"] if kind == "fanout" else [])
 
 
 def naive_match(pattern, words):
@@ -59,23 +62,26 @@ PATTERNS = st.lists(st.sampled_from(["a", "b", "$c", "d/e", "50%", "*", "#"]), m
 def test_topic_exchanges_match_as_the_protocol_says(patterns, words):
     exchange = make("topic")
     for i, pattern in enumerate(patterns):
-        exchange.bind(str(i), ".".join(pattern))
+        exchange.bind((str(i), ".".join(pattern), None))
     expected = [str(i) for i, pattern in enumerate(patterns) if naive_match(pattern, words)]
-    assert sorted(exchange.queues(".".join(words))) == sorted(expected)
+    assert sorted(exchange.destinations(".".join(words), {})) == sorted(expected)
 
 
 def test_bindings_of_the_topic_space_are_told():
     table, bound = make_table()
     exchange = table.get("amq.topic")
-    table.bind(exchange, "q", "a.#")
-    table.bind(exchange, "q", "a.#")
-    table.bind(table.get("amq.direct"), "q", "k")
+    table.bind(exchange, ("q", "a.#", None))
+    table.bind(exchange, ("q", "a.#", None))
+    table.bind(table.get("amq.direct"), ("q", "k", None))
     assert bound == [("+", "a.#", "q")]
-    bindings = table.bindings_of("q")
-    assert {(exchange.name, key) for exchange, key in bindings} == {("amq.topic", "a.#"), ("amq.direct", "k")}
-    for exchange, key in bindings:
-        assert table.unbind(exchange, "q", key)
-    assert not table.bindings_of("q")
+    bindings = table.bindings_to("q")
+    assert {(exchange.name, binding[1]) for exchange, binding in bindings} == {
+        ("amq.topic", "a.#"),
+        ("amq.direct", "k"),
+    }
+    for exchange, binding in bindings:
+        assert table.unbind(exchange, binding)
+    assert not table.bindings_to("q")
     assert bound == [("+", "a.#", "q"), ("-", "a.#", "q")]
 
 
@@ -85,8 +91,8 @@ def test_every_change_makes_a_new_version():
     exchange = make("direct")
     for change in (
         lambda: table.add(exchange),
-        lambda: table.bind(exchange, "q", "k"),
-        lambda: table.unbind(exchange, "q", "k"),
+        lambda: table.bind(exchange, ("q", "k", None)),
+        lambda: table.unbind(exchange, ("q", "k", None)),
         lambda: table.remove(exchange),
     ):
         change()
@@ -96,7 +102,9 @@ def test_every_change_makes_a_new_version():
 
 def test_a_missing_exchange_is_not_found():
     table, _ = make_table()
-    assert {exchange.name for exchange in table} == {"", "amq.direct", "amq.fanout", "amq.topic"}
+    assert {exchange.name for exchange in table} == {
+        "", "amq.direct", "amq.fanout", "amq.headers", "amq.match", "amq.topic",
+    }  # fmt: skip
     assert table.find("none") is None
     with pytest.raises(AmqpError, match="NOT_FOUND - no exchange 'none' in vhost '/'"):
         table.get("none")

@@ -80,7 +80,7 @@ def test_fields_are_read_with_the_names_of_their_types():
         (b"i\xff\xff\xff\xff", "unsignedint", 2**32 - 1), (b"l" + b"\xff" * 8, "long", -1),
         (b"L" + bytes(8), "long", 0),
         (b"T" + b"\xff" * 8, "timestamp", 2**64 - 1), (b"f" + struct.pack(">f", 0.5), "float", 0.5),
-        (b"d" + struct.pack(">d", 1.25), "double", 1.25), (b"D.....", "decimal", None), (b"V", "void", None),
+        (b"d" + struct.pack(">d", 1.25), "double", 1.25), (b"D.....", "decimal", b"....."), (b"V", "void", None),
         (b"S\0\0\0\2\xffa", "longstr", b"\xffa"), (b"x\0\0\0\1a", "binary", b"a"), (b"A" + table(b"V"), "array", b"V"),
         (b"F" + table(inner), "table", inner),
     ]  # fmt: skip

@@ -154,7 +154,7 @@ def test_what_has_many_bindings_is_deleted_in_steps_and_its_name_waits_for_that(
     world.turn()
     assert [type(one) for one in again.take()][1:] == [Queue.BindOk]
     for _ in range(2):
-        assert [*world.amqp.vhost.exchanges.get("x").bindings] == [("q", "k9")]
+        assert [*world.amqp.vhost.exchanges.get("x").bindings] == [("q", "k9", None)]
         world.flush()
         world.store.close()
         world.open()

@@ -26,12 +26,13 @@ def test_what_is_durable_is_there_after_a_restart(world):
     exchange = Exchange("x", "topic", durable=True, auto_delete=False, internal=True)
     vhost.add_exchange(exchange)
     for name, options in (("kept", {}), ("gone", {"durable": False}), ("mine", {"owner": object()})):
-        vhost.bind(exchange, add(vhost, name, **options), "a.#")
-    vhost.bind(vhost.exchanges.get("amq.topic"), vhost.find("kept"), "t.*")
+        add(vhost, name, **options)
+        vhost.bind(exchange, (name, "a.#", None))
+    vhost.bind(vhost.exchanges.get("amq.topic"), ("kept", "t.*", None))
     vhost = reopen(world)
     assert [queue.name for queue in vhost] == ["kept"]
     found = vhost.exchanges.get("x")
-    assert (found.kind, found.is_internal, list(found.bindings)) == ("topic", True, [("kept", "a.#")])
+    assert (found.kind, found.is_internal, list(found.bindings)) == ("topic", True, [("kept", "a.#", None)])
     assert [one.name for one in world.broker.explain(b"t/1")] == [vhost.light_name("kept")]
 
 
@@ -41,8 +42,8 @@ def test_what_was_removed_is_not_there_after_a_restart(world):
     vhost.add_exchange(exchange)
     kept, gone = add(vhost, "kept"), add(vhost, "gone")
     for queue in (kept, gone):
-        vhost.bind(exchange, queue, "k")
-    vhost.unbind(exchange, kept, "k")
+        vhost.bind(exchange, (queue.name, "k", None))
+    vhost.unbind(exchange, ("kept", "k", None))
     vhost.remove(gone)
     vhost = reopen(world)
     assert [queue.name for queue in vhost] == ["kept"]
@@ -69,9 +70,9 @@ def test_an_exchange_that_deletes_itself_goes_with_its_last_binding(world):
     exchange = Exchange("x", "fanout", durable=True, auto_delete=True, internal=False)
     vhost.add_exchange(exchange)
     one, two = add(vhost, "one"), add(vhost, "two")
-    vhost.bind(exchange, one, "")
-    vhost.bind(exchange, two, "")
-    vhost.unbind(exchange, one, "")
+    vhost.bind(exchange, (one.name, "", None))
+    vhost.bind(exchange, (two.name, "", None))
+    vhost.unbind(exchange, (one.name, "", None))
     assert vhost.exchanges.find("x") is exchange
     vhost.remove(two)
     assert vhost.exchanges.find("x") is None
@@ -122,7 +123,7 @@ def test_queues_that_end_with_their_users_share_a_light_queue_one_after_the_othe
     names = set()
     for i in range(20):
         queue = add(vhost, f"q{i}", **options)
-        vhost.bind(vhost.exchanges.get("amq.topic"), queue, f"t.{i}")
+        vhost.bind(vhost.exchanges.get("amq.topic"), (queue.name, f"t.{i}", None))
         names.add(queue.light_name)
         assert [one.name for one in world.broker.explain(b"t/%d" % i)] == [queue.light_name]
         vhost.remove(queue)

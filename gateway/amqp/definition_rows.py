@@ -1,0 +1,79 @@
+"""The rows of durable exchanges, queues and bindings: keys and values in JSON, for a table of the broker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.amqp.exchanges import Binding, Exchange
+from gateway.amqp.field_table import Field
+from gateway.amqp.header_match import HeaderMatch
+
+QUEUE = "q"
+EXCHANGE = "x"
+BINDING = "b"
+LINK = "e"  # a binding that leads to an exchange
+_PARTS_WITH_MATCH = 5
+
+
+def row_key(*parts: object) -> bytes:
+    """Return the key of a row: what it is, and the names that tell it from others."""
+    return json.dumps(parts).encode()
+
+
+def binding_key(exchange: Exchange, binding: Binding) -> bytes:
+    """Return the key of a binding's row, which says all of it."""
+    destination, key, match = binding
+    kind, name = (LINK, destination.name) if isinstance(destination, Exchange) else (BINDING, destination)
+    if match is None:
+        return row_key(kind, exchange.name, name, key)
+    pairs = [[header, type_name, _to_row(value)] for header, type_name, value in match.pairs]
+    return row_key(kind, exchange.name, name, key, [match.kind, pairs])
+
+
+def load_match(parts: list[Any]) -> HeaderMatch | None:
+    """Return what the binding of a headers exchange asks for, from the parts of its key; None for any other."""
+    if len(parts) < _PARTS_WITH_MATCH:
+        return None
+    kind, pairs = parts[_PARTS_WITH_MATCH - 1]
+    return HeaderMatch(kind, tuple((header, type_name, _from_row(value)) for header, type_name, value in pairs))
+
+
+def exchange_row(exchange: Exchange) -> bytes:
+    """Return the value of an exchange's row."""
+    row = {"kind": exchange.kind, "auto_delete": exchange.is_auto_delete, "internal": exchange.is_internal}
+    if exchange.alternate is not None:
+        row["alternate"] = exchange.alternate
+    return json.dumps(row).encode()
+
+
+def load_exchange(name: str, row: Mapping[str, Any]) -> Exchange:
+    """Return the exchange that a row says."""
+    return Exchange(
+        name,
+        row["kind"],
+        durable=True,
+        auto_delete=row["auto_delete"],
+        internal=row["internal"],
+        alternate=row.get("alternate"),
+    )
+
+
+def dump_arguments(arguments: Mapping[str, Field]) -> dict[str, object]:
+    """Return arguments as a queue's row keeps them: type and value by name."""
+    return {name: [field.kind, _to_row(field.value)] for name, field in arguments.items()}
+
+
+def load_arguments(row: Mapping[str, Any]) -> dict[str, Field]:
+    """Return arguments as they were kept: pairs of type and value, or numbers alone in a table of an older gateway."""
+    pairs = {name: found if isinstance(found, list) else ["long", found] for name, found in row.items()}
+    return {name: Field(kind, _from_row(value)) for name, (kind, value) in pairs.items()}
+
+
+def _to_row(value: object) -> object:
+    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else value
+
+
+def _from_row(value: float | str | None) -> float | bytes | None:
+    return value.encode(errors="surrogateescape") if isinstance(value, str) else value

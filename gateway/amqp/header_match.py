@@ -1,0 +1,129 @@
+"""What the bindings of a headers exchange ask of a message's headers, as RabbitMQ has it.
+
+A pattern names headers and their values; a value of type void asks only that the header is there. Integers of all
+sizes are one type, so are the two floats; values of different types are never equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Generic, NamedTuple, TypeVar
+
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.field_table import INTEGERS, Field, read_table
+from gateway.amqp.reply_codes import ReplyCode
+
+X_MATCH = "x-match"
+ALL = "all"
+ANY = "any"
+WITH_X = "-with-x"  # headers that begin with x- count too
+CHOICES = (ALL, ANY, ALL + WITH_X, ANY + WITH_X)
+_PRIVATE = "x-"
+_PRESENT = ""  # the type of a value that any value is equal to
+_HEADERS = 0x2000  # among the flags of a property block
+_BEFORE_HEADERS = (0x8000, 0x4000)
+
+Value = bool | float | bytes | None
+Pair = tuple[str, str, Value]
+"""A header's name, its type and its value."""
+
+
+class HeaderMatch(NamedTuple):
+    """The arguments of one binding."""
+
+    kind: str
+    pairs: tuple[Pair, ...]
+
+    @property
+    def is_any(self) -> bool:
+        """Whether one pair is enough."""
+        return self.kind.startswith(ANY)
+
+
+def parse_match(arguments: Mapping[str, Field]) -> HeaderMatch:
+    """Return what a binding with these arguments asks for.
+
+    Raises:
+        AmqpError: PRECONDITION_FAILED: `x-match` is none of the four words.
+    """
+    said = arguments.get(X_MATCH)
+    kind = ALL
+    if said is not None:
+        if said.text is None:
+            shown = f"{{{X_MATCH},{said.kind},{said.value!r}}}"
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"Invalid x-match field type in {shown}; expected longstr")
+        kind = said.text
+        if kind not in CHOICES:
+            reason = f'Invalid x-match field value <<"{kind}">>; expected all, any, all-with-x, or any-with-x'
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+    names = [name for name in arguments if name != X_MATCH and (kind.endswith(WITH_X) or not name.startswith(_PRIVATE))]
+    return HeaderMatch(kind, tuple(_pair(name, arguments[name]) for name in sorted(names)))
+
+
+def _pair(name: str, field: Field) -> Pair:
+    if field.kind == "void":
+        return name, _PRESENT, None
+    if field.kind in INTEGERS:
+        return name, "int", field.value
+    return name, "float" if field.kind in {"float", "double"} else field.kind, field.value
+
+
+Owner = TypeVar("Owner")
+
+
+class HeaderIndex(Generic[Owner]):
+    """The patterns of one exchange, found by the headers of a message without looking at each."""
+
+    def __init__(self) -> None:
+        self._by_pair: dict[Pair, dict[tuple[Owner, HeaderMatch], None]] = {}
+        self._always: dict[tuple[Owner, HeaderMatch], None] = {}  # that ask for nothing, and for all of it
+
+    def add(self, owner: Owner, match: HeaderMatch) -> None:
+        """Put in a pattern that is not there."""
+        if not match.pairs and not match.is_any:
+            self._always[owner, match] = None
+        for pair in _indexed(match):
+            self._by_pair.setdefault(pair, {})[owner, match] = None
+
+    def remove(self, owner: Owner, match: HeaderMatch) -> None:
+        """Take out a pattern that is there."""
+        self._always.pop((owner, match), None)
+        for pair in _indexed(match):
+            entries = self._by_pair[pair]
+            del entries[owner, match]
+            if not entries:
+                del self._by_pair[pair]
+
+    def find(self, headers: Mapping[str, Field]) -> Iterator[tuple[Owner, HeaderMatch]]:
+        """Give the patterns that a message with these headers matches; some more than once."""
+        yield from self._always
+        said: set[Pair] = {(name, _PRESENT, None) for name in headers}
+        said |= {_pair(name, field) for name, field in headers.items()}
+        for pair in said:
+            for owner, match in self._by_pair.get(pair, ()):
+                if match.is_any or said.issuperset(match.pairs):
+                    yield owner, match
+
+
+def _indexed(match: HeaderMatch) -> tuple[Pair, ...]:
+    """Return the pairs that a pattern is looked up by: all where one is enough, else one, with a value if there is."""
+    if match.is_any:
+        return match.pairs
+    return tuple(sorted(match.pairs, key=lambda pair: pair[1] == _PRESENT)[:1])
+
+
+def find_headers(block: bytes) -> bytes:
+    """Return the headers of a property block that was checked, as they stand there, without their length."""
+    flags = int.from_bytes(block[:2], "big")
+    if not flags & _HEADERS:
+        return b""
+    pos = 2
+    for flag in _BEFORE_HEADERS:
+        if flags & flag:
+            pos += 1 + block[pos]
+    return block[pos + 4 : pos + 4 + int.from_bytes(block[pos : pos + 4], "big")]
+
+
+def read_headers(data: bytes) -> dict[str, Field]:
+    """Return the headers that `find_headers` gave."""
+    return read_table(data, 0, len(data))

@@ -1,0 +1,124 @@
+"""Where a message goes from an exchange, through all exchanges that are bound to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from core.lmq.topic_space import routing_key_from_topic, topic_from_routing_key
+from gateway.amqp.exchanges import AMQ_TOPIC, DEFAULT, HEADERS, Destination, Exchange, ExchangeTable
+from gateway.amqp.field_table import Field
+
+NO_HEADERS: Mapping[str, Field] = {}
+
+
+class Way:
+    """What a walk through the exchanges found.
+
+    `queues` are their names, each once. `is_topic_space`: the message also goes to all that the one topic space leads
+    to. `asks_headers`: another message with this key may go elsewhere.
+    """
+
+    __slots__ = ("asks_headers", "is_topic_space", "queues")
+
+    def __init__(self) -> None:
+        self.queues: dict[str, None] = {}
+        self.is_topic_space = False
+        self.asks_headers = False
+
+
+def find_way(table: ExchangeTable, start: Exchange, key: str, headers: Mapping[str, Field]) -> Way:
+    """Return where a message goes that is published to `start`.
+
+    Each exchange is passed once, however they are bound in circles. What no binding of an exchange takes goes to its
+    alternate, if that is there.
+    """
+    way = Way()
+    passed = {start: None}
+    is_topic = bool(topic_from_routing_key(key.encode()))
+    todo = [start]
+    for exchange in todo:
+        if exchange.name == AMQ_TOPIC and is_topic:
+            way.is_topic_space = True
+            continue
+        way.asks_headers = way.asks_headers or exchange.kind == HEADERS
+        found: list[Destination] = [key] if exchange.name == DEFAULT else exchange.destinations(key, headers)
+        for destination in found or _alternate(table, exchange):
+            if isinstance(destination, str):
+                way.queues[destination] = None
+            elif destination not in passed:
+                passed[destination] = None
+                todo.append(destination)
+    return way
+
+
+def trace_way(table: ExchangeTable, start: Exchange, key: str) -> dict[str, list[str]]:
+    """Return the queues that a message without headers goes to, each with the bindings that lead there, as texts."""
+    found: dict[str, list[str]] = {}
+    passed = {start: None}
+    todo: list[tuple[Exchange, str]] = [(start, "")]
+    for exchange, before in todo:
+        if exchange.name == DEFAULT:
+            found.setdefault(key, [])
+            continue
+        bound = exchange.reaching(key, NO_HEADERS)
+        further = bound or [(alternate, "(alternate)") for alternate in _alternate(table, exchange)]
+        for destination, bound_key in further:
+            step = f"{before}{exchange.name} {bound_key}".strip()
+            if isinstance(destination, str):
+                found.setdefault(destination, []).append(step)
+            elif destination not in passed:
+                passed[destination] = None
+                todo.append((destination, f"{step} > "))
+    return found
+
+
+def reaches(table: ExchangeTable, start: Exchange, is_it: Callable[[Exchange], bool]) -> bool:
+    """Return whether bindings or alternates lead from an exchange to one that `is_it`, or it is one itself."""
+    passed = {start: None}
+    todo = [start]
+    for exchange in todo:
+        if is_it(exchange):
+            return True
+        bound = [destination for destination, _, _ in exchange.bindings]
+        for further in [*bound, *_alternate(table, exchange)]:
+            if isinstance(further, Exchange) and further not in passed:
+                passed[further] = None
+                todo.append(further)
+    return False
+
+
+def _alternate(table: ExchangeTable, exchange: Exchange) -> list[Destination]:
+    found = None if exchange.alternate is None else table.find(exchange.alternate)
+    return [] if found is None else [found]
+
+
+class TopicRelay:
+    """An exchange that is bound to `amq.topic`: what it leads to is led to by topics of every door.
+
+    Args:
+        exchange: It.
+        table: The exchanges it may lead to.
+        light_names: Gives the light queues of queues.
+    """
+
+    __slots__ = ("_exchange", "_light_names", "_table")
+
+    def __init__(
+        self, exchange: Exchange, table: ExchangeTable, light_names: Callable[[Iterable[str]], list[bytes]]
+    ) -> None:
+        self._exchange = exchange
+        self._table = table
+        self._light_names = light_names
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both stand for the same exchange."""
+        return isinstance(other, TopicRelay) and other._exchange is self._exchange
+
+    def __hash__(self) -> int:
+        """Return the same for the same exchange."""
+        return hash(self._exchange)
+
+    def names(self, topic: bytes) -> list[bytes]:
+        """Return the light queues that a topic leads to here."""
+        key = routing_key_from_topic(topic).decode(errors="replace")
+        return self._light_names(find_way(self._table, self._exchange, key, NO_HEADERS).queues)
