@@ -27,9 +27,11 @@ from lmq.errors import (
     UnsupportedError,
 )
 from lmq.message import Message, PullResult, SendResult
-from lmq.producer import OutMessage, Producer
+from lmq.out_message import OutMessage
+from lmq.producer import Producer
 from lmq.pull_consumer import PullConsumer
-from lmq.queues import amqp_queue, mqtt_queue
+from lmq.queue_choice import QueueSelector, select_by_hash
+from lmq.queues import MessageQueue, amqp_queue, mqtt_queue
 
 __all__ = [
     "BusyError",
@@ -37,6 +39,7 @@ __all__ = [
     "ConnectFailedError",
     "ConnectionLostError",
     "Message",
+    "MessageQueue",
     "MessageRefusedError",
     "NoPermissionError",
     "NotFoundError",
@@ -44,6 +47,7 @@ __all__ = [
     "Producer",
     "PullConsumer",
     "PullResult",
+    "QueueSelector",
     "RequestTimeoutError",
     "ResponseError",
     "SdkError",
@@ -51,4 +55,5 @@ __all__ = [
     "UnsupportedError",
     "amqp_queue",
     "mqtt_queue",
+    "select_by_hash",
 ]

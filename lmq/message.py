@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lmq.queues import MessageQueue
 from lmq.remoting.message_codec import Record
 
 GATEWAYS_PREFIX = "LMQ_"  # of names of properties that the gateway adds
@@ -60,6 +61,12 @@ class Message:
     born_host: bytes = field(repr=False)  # address (4 or 16 bytes) and port (4 bytes)
     flag: int = 0
     reconsume_times: int = 0
+    broker_name: str = ""
+
+    @property
+    def message_queue(self) -> MessageQueue:
+        """The queue that it was read from."""
+        return MessageQueue(self.queue, self.broker_name, self.queue_id)
 
     @property
     def tags(self) -> str:
@@ -111,7 +118,7 @@ class Message:
         }
 
 
-def message_of(record: Record, queue: str, queue_id: int, queue_offset: int) -> Message:
+def message_of(record: Record, queue: MessageQueue, queue_offset: int) -> Message:
     """Return the message of a record that was read from a queue at `queue_offset`."""
     return Message(
         topic=record.topic.decode(errors="replace"),
@@ -119,8 +126,9 @@ def message_of(record: Record, queue: str, queue_id: int, queue_offset: int) -> 
         properties={
             name.decode(errors="replace"): value.decode(errors="replace") for name, value in record.properties.items()
         },
-        queue=queue,
-        queue_id=queue_id,
+        queue=queue.topic,
+        broker_name=queue.broker_name,
+        queue_id=queue.queue_id,
         queue_offset=queue_offset,
         physical_offset=record.physical_offset,
         born_ms=record.born_ms,
@@ -141,6 +149,7 @@ class SendResult:
     queue_offset: int
     is_flushed: bool = True  # False: stored, but the broker does not vouch for the disk or its replica yet
     recall_handle: str = ""  # what `Producer.recall` takes, of a message that waits for its moment
+    broker_name: str = ""
 
 
 @dataclass(slots=True, frozen=True)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import itertools
-import math
-import os
 import random
-import secrets
 import ssl
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lmq.client import Client
@@ -20,15 +16,16 @@ from lmq.errors import (
     BusyError,
     ConnectFailedError,
     ConnectionLostError,
-    NotFoundError,
     RequestTimeoutError,
+    ResponseError,
     SdkError,
     response_error,
 )
 from lmq.member import Member
 from lmq.message import SendResult
+from lmq.out_message import KeyMaker, OutMessage, encode_properties
+from lmq.queue_choice import FAULT_S, QueueChoice, QueueSelector
 from lmq.remoting.commands import Command
-from lmq.remoting.message_codec import encode_properties_text
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import SEND_STORED_CODES, ResponseCode
 from lmq.routes import TEMPLATE_TOPIC, Route
@@ -37,26 +34,26 @@ PARENT_TOPIC = "LMQ_PARENT"
 RETRIED = (ConnectFailedError, ConnectionLostError, RequestTimeoutError)
 RETRY_FIRST_S = 0.05
 BUSY_MAX_S = 1.0  # between two tries
+FAULT_CODES = frozenset((ResponseCode.SYSTEM_ERROR, ResponseCode.SYSTEM_BUSY, ResponseCode.SERVICE_NOT_AVAILABLE))
+ELSEWHERE_CODES = frozenset((1, 16, 17, 204, 205))  # refusals that another broker may not share
 
 
 @dataclass(slots=True)
-class OutMessage:
-    """A message to be sent; see `Producer.send`."""
+class _Sending:
+    """A message that is being sent."""
 
-    topic: str
-    body: bytes
-    tags: str = ""
-    keys: Sequence[str] = ()
-    properties: Mapping[str, str] = field(default_factory=dict)
-    queue_id: int | None = None
-    dispatch: Sequence[str] = ()
-    flag: int = 0
-    deliver_at: datetime | None = None
-    delay: timedelta | float | None = None
+    message: OutMessage
+    properties: str  # made once, so that a repeated send carries the same key
+    broker_name: str = ""  # of the last try
+    client: Client | None = None
+    answer: asyncio.Future[Command] | None = None  # of a try that is on its way
+    error: SdkError | None = None  # what a try could not even be started for
+    started_s: float = 0.0
+    has_other: bool = False  # broker that it may go to
 
-
-_Started = tuple[Client, asyncio.Future[Command]] | SdkError | None
-"""Where the answer of a send comes, what it failed with, or None: not sent yet."""
+    @property
+    def is_started(self) -> bool:
+        return self.answer is not None or self.error is not None
 
 
 @dataclass(slots=True)
@@ -75,8 +72,10 @@ class Producer(Member):
         group: The producer group.
         timeout_s: How long to wait for each answer, and how long a send is repeated, more and more seldom, to a broker
             that is busy: its disk is low on room, say. Nothing is stored by a send that a busy broker refuses.
-        retries: How often a send is repeated after a lost connection or a timeout. A repeated message may be stored
-            twice; both carry the same key.
+        retries: How often a send is repeated after a lost connection or a timeout, or a refusal that holds for one
+            broker, on another if there is one. A repeated message may be stored twice; both carry the same key.
+        selector: Chooses the queue of a message that names neither its queue nor a sharding key, in place of going
+            round them all.
         client_id: How the broker and readers of other protocols see this producer; made up if not given.
         tls: What connections are secured by: `ssl.create_default_context(cafile=...)`, say; without it, not.
         access_key: The user that requests are sent as; empty: as nobody.
@@ -90,6 +89,7 @@ class Producer(Member):
         *,
         timeout_s: float = 3.0,
         retries: int = 2,
+        selector: QueueSelector | None = None,
         client_id: str | None = None,
         tls: ssl.SSLContext | None = None,
         access_key: str = "",
@@ -107,7 +107,7 @@ class Producer(Member):
             secret_key=secret_key,
         )
         self._retries = retries
-        self._next_queue = itertools.count()
+        self._choice = QueueChoice(selector)
         self._keys = KeyMaker()
 
     async def send(
@@ -116,13 +116,15 @@ class Producer(Member):
         body: bytes,
         *,
         tags: str = "",
-        keys: Sequence[str] = (),
+        keys: Sequence[str] | str = (),
         properties: Mapping[str, str] | None = None,
         queue_id: int | None = None,
-        dispatch: Sequence[str] = (),
+        dispatch: Sequence[str] | str = (),
         flag: int = 0,
         deliver_at: datetime | None = None,
         delay: timedelta | float | None = None,
+        delay_level: int = 0,
+        sharding_key: str = "",
     ) -> SendResult:
         """Send one message and return where it was stored.
 
@@ -130,21 +132,38 @@ class Producer(Member):
             topic: The topic; a name `%LMQ%…` is a light queue.
             body: The message.
             tags: What tag filters look at.
-            keys: Words to find the message by.
+            keys: Words to find the message by; a str is one.
             properties: Further properties; names and values without the characters U+0001 and U+0002.
-            queue_id: The topic's queue; the producer goes round all of them if it is not given.
-            dispatch: Light queues that the message is put into as well.
+            queue_id: The topic's queue; the producer goes round all of them, on all brokers, if it is not given.
+            dispatch: Light queues that the message is put into as well; a str is one.
             flag: A number of the sender's own.
             deliver_at: When readers are to get it, by the broker's clock; one without a time zone is local time.
             delay: How long after it was stored, or so many seconds, in place of `deliver_at`.
+            delay_level: The same by one of RocketMQ's levels, which brokers of all versions know: 1 to 18 for 1 s, 5 s,
+                10 s, 30 s, 1 to 10 min by the minute, 20 min, 30 min, 1 h, 2 h.
+            sharding_key: Messages with the same one go to the same queue, and are read in the order they were sent in.
 
         Raises:
-            ValueError: A property cannot be carried, or both `deliver_at` and `delay` are given.
+            TypeError: The body is a str.
+            ValueError: A property cannot be carried, or the moment is said in two ways.
             MessageRefusedError, NoPermissionError, NotFoundError, BusyError: The broker refused.
             SdkError: It could not be asked, or did not answer.
         """
-        message = OutMessage(topic, body, tags, keys, properties or {}, queue_id, dispatch, flag, deliver_at, delay)
-        return await self._send(message, self._properties_of(message))
+        message = OutMessage(
+            topic,
+            body,
+            tags,
+            keys,
+            properties or {},
+            queue_id,
+            dispatch,
+            flag,
+            deliver_at,
+            delay,
+            delay_level,
+            sharding_key,
+        )
+        return await self._send(self._sending(message))
 
     async def recall(self, topic: str, handle: str) -> str:
         """Take back a message that waits for its moment; return its key. Its readers never get it.
@@ -182,23 +201,17 @@ class Producer(Member):
         waiting: list[asyncio.Task[SendResult | SdkError]] = []
         for message in messages:
             await window.room.acquire()
-            properties = self._properties_of(message)
-            started: _Started = None
+            sending = self._sending(message)
             if window.is_reached:
-                try:
-                    started = await self._start(message, properties)
-                except SdkError as error:
-                    window.is_reached = False
-                    started = error
-            waiting.append(asyncio.create_task(self._finish(message, properties, started, window)))
+                await self._start(sending)
+                window.is_reached = sending.error is None
+            waiting.append(asyncio.create_task(self._finish(sending, window)))
         return list(await asyncio.gather(*waiting))
 
-    async def _finish(
-        self, message: OutMessage, properties: str, started: _Started, window: _Window
-    ) -> SendResult | SdkError:
+    async def _finish(self, sending: _Sending, window: _Window) -> SendResult | SdkError:
         """Wait for the answer of a send that is on its way; send it again where that is called for."""
         try:
-            result = await self._send(message, properties, started)
+            result = await self._send(sending)
         except SdkError as error:
             return error
         else:
@@ -209,53 +222,82 @@ class Producer(Member):
 
     async def send_one_way(self, message: OutMessage) -> None:
         """Send a message without asking whether it was stored."""
-        client, command = await self._prepare(message, self._properties_of(message))
+        client, command = await self._prepare(self._sending(message))
         await client.send_one_way(command)
 
-    async def _send(self, message: OutMessage, properties: str, started: _Started = None) -> SendResult:
+    def _sending(self, message: OutMessage) -> _Sending:
+        return _Sending(message, encode_properties(message, self._keys.make()))
+
+    async def _send(self, sending: _Sending) -> SendResult:
         """Send a message, and again where that is called for; the first try may be one that was started before.
 
         That one counts, but the pauses, and the time that a busy broker is given, begin with the next.
         """
         clock = asyncio.get_running_loop().time
+        topic = sending.message.topic
         give_up_at_s, pause_s = clock() + self._timeout_s, RETRY_FIRST_S
         attempt = 0
         while True:
+            was_started = sending.is_started
             try:
-                return await self._try(message, properties, started)
+                return await self._try(sending)
             except BusyError:
-                if started is None and clock() + pause_s >= give_up_at_s:
+                if not was_started and clock() + pause_s >= give_up_at_s:
                     raise
                 await asyncio.sleep(_spread(pause_s))
                 pause_s = min(2 * pause_s, BUSY_MAX_S)
             except RETRIED:
                 if attempt >= self._retries:
                     raise
-                self._routes.forget(message.topic)
-                if started is None:
+                self._routes.forget(topic)
+                if not was_started:
                     await asyncio.sleep(RETRY_FIRST_S * 2**attempt)
                 attempt += 1
-            except NotFoundError:
-                self._routes.forget(message.topic)
-                raise
-            if started is not None:
-                started = None
+            except ResponseError as error:
+                if error.code == ResponseCode.TOPIC_NOT_EXIST:
+                    self._routes.forget(topic)
+                if error.code not in ELSEWHERE_CODES or attempt >= self._retries or not sending.has_other:
+                    raise
+                attempt += 1
+            if was_started:
                 give_up_at_s, pause_s = clock() + self._timeout_s, RETRY_FIRST_S
 
-    async def _try(self, message: OutMessage, properties: str, started: _Started) -> SendResult:
+    async def _try(self, sending: _Sending) -> SendResult:
         """Return the result of what was started, or else of a send that is started now."""
-        if isinstance(started, SdkError):
-            raise started
-        client, answer = started or await self._start(message, properties)
-        return _result_of(await client.wait_for(answer))
+        if not sending.is_started:
+            await self._start(sending)
+        client, answer, error = sending.client, sending.answer, sending.error
+        sending.answer = sending.error = None
+        if client is None or answer is None:
+            assert error is not None
+            raise error
+        try:
+            response = await client.wait_for(answer)
+        except RETRIED:
+            self._choice.note(sending.broker_name, FAULT_S)
+            raise
+        took_s = asyncio.get_running_loop().time() - sending.started_s
+        self._choice.note(sending.broker_name, FAULT_S if response.code in FAULT_CODES else took_s)
+        return _result_of(response, sending.broker_name)
 
-    async def _start(self, message: OutMessage, properties: str) -> tuple[Client, asyncio.Future[Command]]:
-        client, command = await self._prepare(message, properties)
-        return client, await client.start_request(command)
+    async def _start(self, sending: _Sending) -> None:
+        """Send the message, and note where its answer comes, or what was in the way."""
+        try:
+            sending.client, command = await self._prepare(sending)
+            sending.started_s = asyncio.get_running_loop().time()
+            sending.answer = await sending.client.start_request(command)
+        except SdkError as error:
+            if isinstance(error, RETRIED):
+                self._choice.note(sending.broker_name, FAULT_S)
+            sending.error = error
 
-    async def _prepare(self, message: OutMessage, properties: str) -> tuple[Client, Command]:
+    async def _prepare(self, sending: _Sending) -> tuple[Client, Command]:
+        """Choose where the message goes, not to the broker it was sent to before if there is another."""
+        message = sending.message
         routes = await self._routes.find_for_send(message.topic)
-        route, queue_id = _choose(routes, message.queue_id, next(self._next_queue))
+        route, queue_id = self._choice.choose(routes, message, sending.broker_name)
+        sending.broker_name = route.broker_name
+        sending.has_other = len(routes) > 1 and not message.sharding_key
         ext = {
             "a": self.group,
             "b": message.topic,
@@ -265,7 +307,7 @@ class Producer(Member):
             "f": "0",
             "g": str(time.time_ns() // 1_000_000),
             "h": str(message.flag),
-            "i": properties,
+            "i": sending.properties,
             "j": "0",
             "k": "false",
             "l": "0",
@@ -273,47 +315,6 @@ class Producer(Member):
             "n": route.broker_name,
         }
         return self._routes.client_of(route), Command(RequestCode.SEND_MESSAGE_V2, ext=ext, body=message.body)
-
-    def _properties_of(self, message: OutMessage) -> str:
-        """Return the message's properties as text; made once, so that a repeated send carries the same key."""
-        items = {"UNIQ_KEY": self._keys.make(), "WAIT": "true"} | dict(message.properties)
-        if message.tags:
-            items["TAGS"] = message.tags
-        if message.keys:
-            items["KEYS"] = " ".join(message.keys)
-        if message.dispatch:
-            items["INNER_MULTI_DISPATCH"] = ",".join(message.dispatch)
-        items |= _moment_of(message)
-        encoded = {name.encode(): value.encode() for name, value in items.items()}
-        for name, value in encoded.items():
-            if not name or any(separator in name + value for separator in (b"\x01", b"\x02")):
-                raise ValueError(f"property {name!r} holds a separator, or has no name")
-        return encode_properties_text(encoded)
-
-
-class KeyMaker:
-    """Makes UNIQ_KEYs: 32 hexadecimal digits that no other producer makes."""
-
-    def __init__(self) -> None:
-        self._start = f"7F000001{os.getpid() & 0xFFFF:04X}{secrets.token_hex(4).upper()}"
-        self._counter = itertools.count()
-
-    def make(self) -> str:
-        """Return another key."""
-        number = next(self._counter)
-        return f"{self._start}{(time.time_ns() // 1_000_000) & 0xFFFFFFFF:08X}{number & 0xFFFF:04X}"
-
-
-def _moment_of(message: OutMessage) -> dict[str, str]:
-    """Return the property that says when a message is to come, where it is not at once."""
-    if message.deliver_at is not None and message.delay is not None:
-        raise ValueError("deliver_at and delay exclude each other")
-    if message.deliver_at is not None:
-        return {"TIMER_DELIVER_MS": str(math.ceil(message.deliver_at.timestamp() * 1000))}
-    if message.delay is None:
-        return {}
-    delay_s = message.delay.total_seconds() if isinstance(message.delay, timedelta) else message.delay
-    return {"TIMER_DELAY_MS": str(math.ceil(delay_s * 1000))}
 
 
 def _broker_of(handle: str, routes: list[Route]) -> Route:
@@ -330,15 +331,7 @@ def _spread(pause_s: float) -> float:
     return pause_s * (0.5 + random.random() / 2)  # noqa: S311 - guards nothing
 
 
-def _choose(routes: list[Route], queue_id: int | None, turn: int) -> tuple[Route, int]:
-    """Return the broker and queue of a message: the wanted queue, or the next of all."""
-    if queue_id is not None:
-        return routes[turn % len(routes)], queue_id
-    queues = [(route, number) for route in routes for number in range(route.write_queues)]
-    return queues[turn % len(queues)]
-
-
-def _result_of(response: Command) -> SendResult:
+def _result_of(response: Command, broker_name: str) -> SendResult:
     if response.code not in SEND_STORED_CODES:
         raise response_error(response.code, response.remark)
     ext = response.ext
@@ -349,4 +342,5 @@ def _result_of(response: Command) -> SendResult:
         queue_offset=int(ext.get("queueOffset", "0")),
         is_flushed=response.code == ResponseCode.SUCCESS,
         recall_handle=ext.get("recallHandle", ""),
+        broker_name=broker_name,
     )

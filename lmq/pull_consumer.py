@@ -3,54 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 import ssl
 from collections.abc import AsyncIterator
-from typing import Literal
 
-from lmq.errors import (
-    BusyError,
-    ConnectFailedError,
-    ConnectionLostError,
-    RequestTimeoutError,
-    SdkError,
-    response_error,
-)
+from lmq.errors import SdkError
 from lmq.member import Member
-from lmq.message import Message, PullResult, message_of
-from lmq.queues import LIGHT_PREFIX
-from lmq.remoting.commands import Command
-from lmq.remoting.errors import RecordError
-from lmq.remoting.message_codec import decode_records
-from lmq.remoting.request_codes import RequestCode
-from lmq.remoting.response_codes import ResponseCode
+from lmq.message import Message, PullResult
+from lmq.queue_access import RETRIED, QueueAccess, Start, pause_after
+from lmq.queues import MessageQueue
+from lmq.routes import ROUTE_S
+from lmq.subscription import Subscription, make_subscription
 
 LOGGER = logging.getLogger(__name__)
-
-FLAG_SUSPEND = 0x2
-FLAG_SUBSCRIPTION = 0x4
-WAIT_MARGIN_S = 5.0  # a held pull is answered this much later than asked, at most
-RETRIED = (ConnectFailedError, ConnectionLostError, RequestTimeoutError, BusyError)
-RETRY_FIRST_S = 0.05
-RETRY_MAX_S = 5.0
-PULL_CODES = frozenset(
-    (
-        ResponseCode.SUCCESS,
-        ResponseCode.PULL_NOT_FOUND,
-        ResponseCode.PULL_RETRY_IMMEDIATELY,
-        ResponseCode.PULL_OFFSET_MOVED,
-    )
-)
-
-Start = Literal["first", "last", "committed"] | int
 
 
 class PullConsumer(Member):
     """Reads queues. Use it as an async context manager, or call `start` and `stop`.
 
-    A queue is a topic and the number of one of its queues, or a light queue's name (`%LMQ%…`, see `mqtt_queue` and
-    `amqp_queue`), whose number is 0.
+    A queue is one of those that `queues` gives; or a topic and the number of one of its queues, or a light queue's name
+    (`%LMQ%…`, see `mqtt_queue` and `amqp_queue`), whose number is 0, on the first broker that has it.
 
     Args:
         namesrv: The name server's `HOST:PORT`, several with `;` between.
@@ -92,172 +64,192 @@ class PullConsumer(Member):
             access_key=access_key,
             secret_key=secret_key,
         )
+        self._access = QueueAccess(self._routes, group, timeout_s)
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """Return all queues of a topic, or the light queue of this name, on all brokers."""
+        return await self._routes.queues(topic)
 
     async def pull(
         self,
-        queue: str,
+        queue: str | MessageQueue,
         offset: int,
         max_count: int = 32,
         wait_s: float = 0.0,
         *,
         queue_id: int = 0,
         tags: str = "*",
+        sql: str = "",
     ) -> PullResult:
         """Return up to `max_count` messages from `offset` on.
 
         Args:
-            queue: A topic, or a light queue.
+            queue: A queue, a topic, or a light queue.
             offset: The first message's number in the queue.
             max_count: No more than so many.
             wait_s: How long the broker may wait for a message when there is none.
-            queue_id: The topic's queue.
+            queue_id: The topic's queue, where `queue` is a name.
             tags: Only messages with one of these tags: `a || b`; `*` for all.
+            sql: Only messages that this expression fits, in place of `tags`.
 
         Raises:
             SdkError: The broker refused, or could not be asked.
         """
-        sys_flag = FLAG_SUBSCRIPTION | (FLAG_SUSPEND if wait_s > 0 else 0)
-        ext = {
-            "consumerGroup": self.group,
-            "topic": queue,
-            "queueId": str(queue_id),
-            "queueOffset": str(offset),
-            "maxMsgNums": str(max_count),
-            "sysFlag": str(sys_flag),
-            "commitOffset": "0",
-            "suspendTimeoutMillis": str(int(wait_s * 1000)),
-            "subscription": tags,
-            "subVersion": "0",
-            "expressionType": "TAG",
-        }
-        limit_s = self._timeout_s + (wait_s + WAIT_MARGIN_S if wait_s > 0 else 0)
-        response = await self._ask(RequestCode.PULL_MESSAGE, queue, ext, limit_s)
-        if response.code not in PULL_CODES:
-            raise response_error(response.code, response.remark)
-        return self._result_of(response, queue, queue_id, offset)
-
-    def _result_of(self, response: Command, queue: str, queue_id: int, offset: int) -> PullResult:
-        is_light = queue.startswith(LIGHT_PREFIX)
-        messages: list[Message] = []
-        if response.code == ResponseCode.SUCCESS:
-            try:
-                for index, record in enumerate(decode_records(bytes(response.body))):
-                    own = record.light_offset(queue.encode()) if is_light else record.queue_offset
-                    messages.append(message_of(record, queue, queue_id, offset + index if own is None else own))
-            except RecordError as error:
-                raise SdkError(f"the broker's answer cannot be read: {error}") from error
-        ext = response.ext
-        return PullResult(
-            messages=messages,
-            next_offset=int(ext.get("nextBeginOffset", offset)),
-            min_offset=int(ext.get("minOffset", "0")),
-            max_offset=int(ext.get("maxOffset", "0")),
-            is_moved=response.code == ResponseCode.PULL_OFFSET_MOVED,
-        )
+        found = await self._find(queue, queue_id)
+        return await self._access.pull(found, offset, max_count, wait_s, make_subscription(found.topic, tags, sql))
 
     async def messages(
         self,
-        queue: str,
+        queue: str | MessageQueue,
         *,
         from_: Start = "committed",
-        queue_id: int = 0,
+        queue_id: int | None = None,
         tags: str = "*",
+        sql: str = "",
         max_count: int = 32,
         wait_s: float = 15.0,
         commit: bool = False,
     ) -> AsyncIterator[Message]:
-        """Yield a queue's messages, for ever, also across lost connections.
+        """Yield messages, for ever, also across lost connections: of one queue in its order, of several as they come.
 
         Args:
-            queue: A topic, or a light queue.
-            from_: An offset, `first`, `last` (what comes from now on), or `committed` (the group's offset, `first` if
-                there is none).
-            queue_id: The topic's queue.
+            queue: A topic, all of whose queues are read on all brokers, also those that it gets later; a light queue;
+                or one queue.
+            from_: `first`, `last` (what comes from now on), `committed` (the group's offset, `first` if there is none),
+                a moment, or, of one queue, an offset.
+            queue_id: Only this queue of the topic.
             tags: As with `pull`.
-            max_count: How many are asked for at a time.
+            sql: As with `pull`.
+            max_count: How many are asked for at a time, of each queue.
             wait_s: How long each request may wait at the broker.
             commit: Commit the group's offset each time that the caller is done with what one request gave.
-        """
-        offset = committed = await self._start_of(queue, queue_id, from_)
-        failures = 0
-        while True:
-            try:
-                if commit and committed != offset:
-                    await self.commit(queue, offset, queue_id=queue_id)
-                    committed = offset
-                result = await self.pull(queue, offset, max_count, wait_s, queue_id=queue_id, tags=tags)
-                failures = 0
-            except RETRIED as error:
-                failures += 1
-                LOGGER.debug("pull failed queue=%s cause=%s", queue, error)
-                self._routes.forget(queue)
-                await asyncio.sleep(min(RETRY_FIRST_S * 2 ** min(failures, 10), RETRY_MAX_S))
-                continue
-            if result.is_moved:
-                LOGGER.warning("offset moved queue=%s from=%d to=%d", queue, offset, result.next_offset)
-            for message in result.messages:
-                yield message
-            offset = result.next_offset
 
-    async def _start_of(self, queue: str, queue_id: int, from_: Start) -> int:
-        if isinstance(from_, int):
-            return from_
-        if from_ == "committed":
-            committed = await self.committed(queue, queue_id=queue_id)
-            if committed is not None:
-                return committed
-        if from_ == "last":
-            return await self.max_offset(queue, queue_id=queue_id)
-        return await self.min_offset(queue, queue_id=queue_id)
+        Raises:
+            ValueError: An offset is given for several queues.
+            SdkError: A broker refused; or it could not be asked how to begin.
+        """
+        topic = queue.topic if isinstance(queue, MessageQueue) else queue
+        merge = _Merge(self._access, make_subscription(topic, tags, sql), max_count, wait_s, commits=commit)
+        is_whole = isinstance(queue, str) and queue_id is None
+        found = await self.queues(topic) if is_whole else [await self._find(queue, queue_id or 0)]
+        if isinstance(from_, int) and len(found) > 1:
+            raise ValueError(f"{topic} has {len(found)} queues: an offset is of one of them, which queue_id names")
+        clock = asyncio.get_running_loop().time
+        try:
+            await merge.add(found, from_)
+            look_again_s = clock() + ROUTE_S
+            while True:
+                for message in await merge.next(ROUTE_S):
+                    yield message
+                if is_whole and clock() >= look_again_s:
+                    look_again_s = clock() + ROUTE_S
+                    await self._look_again(topic, merge)
+        finally:
+            await merge.close()
+
+    async def _look_again(self, topic: str, merge: _Merge) -> None:
+        """Read on from the beginning of queues that the topic got since."""
+        try:
+            await merge.add(await self.queues(topic), "first")
+        except SdkError as error:
+            LOGGER.debug("queues cannot be looked up now topic=%s cause=%s", topic, error)
 
     # Offsets
 
-    async def committed(self, queue: str, *, queue_id: int = 0) -> int | None:
+    async def committed(self, queue: str | MessageQueue, *, queue_id: int = 0) -> int | None:
         """Return the offset that the group goes on at, or None where it never committed one."""
-        ext = self._queue_ext(queue, queue_id) | {"consumerGroup": self.group, "setZeroIfNotFound": "false"}
-        response = await self._ask(RequestCode.QUERY_CONSUMER_OFFSET, queue, ext)
-        if response.code == ResponseCode.QUERY_NOT_FOUND:
-            return None
-        return _offset_of(response)
+        return await self._access.committed(await self._find(queue, queue_id))
 
-    async def commit(self, queue: str, offset: int, *, queue_id: int = 0) -> None:
+    async def commit(self, queue: str | MessageQueue, offset: int, *, queue_id: int = 0) -> None:
         """Set the offset that the group goes on at: the number of the next message it has not seen."""
-        ext = self._queue_ext(queue, queue_id) | {"consumerGroup": self.group, "commitOffset": str(offset)}
-        response = await self._ask(RequestCode.UPDATE_CONSUMER_OFFSET, queue, ext)
-        if response.code != ResponseCode.SUCCESS:
-            raise response_error(response.code, response.remark)
+        await self._access.commit(await self._find(queue, queue_id), offset)
 
-    async def min_offset(self, queue: str, *, queue_id: int = 0) -> int:
+    async def min_offset(self, queue: str | MessageQueue, *, queue_id: int = 0) -> int:
         """Return the number of the first message that is kept."""
-        return _offset_of(await self._ask(RequestCode.GET_MIN_OFFSET, queue, self._queue_ext(queue, queue_id)))
+        return await self._access.min_offset(await self._find(queue, queue_id))
 
-    async def max_offset(self, queue: str, *, queue_id: int = 0) -> int:
+    async def max_offset(self, queue: str | MessageQueue, *, queue_id: int = 0) -> int:
         """Return the number that the next message will have."""
-        return _offset_of(await self._ask(RequestCode.GET_MAX_OFFSET, queue, self._queue_ext(queue, queue_id)))
+        return await self._access.max_offset(await self._find(queue, queue_id))
 
-    async def search_offset(self, queue: str, at_ms: int, *, queue_id: int = 0) -> int:
+    async def search_offset(self, queue: str | MessageQueue, at_ms: int, *, queue_id: int = 0) -> int:
         """Return the number of the first message that was stored at `at_ms` (since 1970) or later."""
-        ext = self._queue_ext(queue, queue_id) | {"timestamp": str(at_ms)}
-        return _offset_of(await self._ask(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue, ext))
+        return await self._access.search_offset(await self._find(queue, queue_id), at_ms)
 
-    def _queue_ext(self, queue: str, queue_id: int) -> dict[str, str]:
-        return {"topic": queue, "queueId": str(queue_id)}
+    async def _find(self, queue: str | MessageQueue, queue_id: int) -> MessageQueue:
+        if isinstance(queue, MessageQueue):
+            return queue
+        routes = await self._routes.find(queue)
+        return MessageQueue(queue, routes[0].broker_name, queue_id)
 
-    async def _ask(self, code: int, queue: str, ext: dict[str, str], timeout_s: float | None = None) -> Command:
-        """Ask the queue's broker; once more where the connection was lost, since asking changes nothing."""
-        for attempt in itertools.count():
-            routes = await self._routes.find(queue)
-            client = self._routes.client_of(routes[0])
+
+class _Merge:
+    """Queues that are read at the same time; each is asked again when what it gave before is done with."""
+
+    def __init__(
+        self, access: QueueAccess, wanted: Subscription, max_count: int, wait_s: float, *, commits: bool
+    ) -> None:
+        self._access = access
+        self._wanted = wanted
+        self._max_count = max_count
+        self._wait_s = wait_s
+        self._commits = commits
+        self._known: set[MessageQueue] = set()
+        self._idle: list[_Place] = []  # places that are to be asked for more
+        self._asked: dict[asyncio.Task[list[Message]], _Place] = {}
+
+    async def add(self, queues: list[MessageQueue], from_: Start) -> None:
+        """Read these queues as well, where they are not read yet."""
+        for queue in queues:
+            if queue not in self._known:
+                self._idle.append(_Place(queue, await self._access.start_of(queue, from_)))
+                self._known.add(queue)
+
+    async def next(self, wait_s: float) -> list[Message]:
+        """Return what one of the queues gives, or nothing where none does so within `wait_s`.
+
+        Raises:
+            SdkError: A broker refused.
+        """
+        for place in self._idle:
+            self._asked[asyncio.create_task(self._read(place))] = place
+        self._idle.clear()
+        done, _ = await asyncio.wait(self._asked, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            self._idle.append(self._asked.pop(task))
+            return task.result()
+        return []
+
+    async def _read(self, place: _Place) -> list[Message]:
+        """Return the next messages of a queue, and wait out what passes; those before are done with."""
+        failures = 0
+        place.offset = place.upcoming
+        while True:
             try:
-                return await client.request(Command(code, ext=dict(ext)), timeout_s)
-            except ConnectionLostError:
-                self._routes.forget(queue)
-                if attempt:
-                    raise
-        raise AssertionError
+                if self._commits and place.committed != place.offset:
+                    await self._access.commit(place.queue, place.offset)
+                    place.committed = place.offset
+                result = await self._access.pull(place.queue, place.offset, self._max_count, self._wait_s, self._wanted)
+            except RETRIED as error:
+                failures += 1
+                LOGGER.debug("pull failed queue=%s cause=%s", place.queue, error)
+                await asyncio.sleep(pause_after(failures))
+                continue
+            if result.is_moved:
+                LOGGER.warning("offset moved queue=%s from=%d to=%d", place.queue, place.offset, result.next_offset)
+            place.upcoming = result.next_offset
+            return [message for message in result.messages if self._wanted.wants(message)]
+
+    async def close(self) -> None:
+        """Ask for nothing any more."""
+        for task in self._asked:
+            task.cancel()
+        await asyncio.gather(*self._asked, return_exceptions=True)
 
 
-def _offset_of(response: Command) -> int:
-    if response.code != ResponseCode.SUCCESS:
-        raise response_error(response.code, response.remark)
-    return int(response.ext.get("offset", "0"))
+class _Place:
+    """How far a queue was read."""
+
+    def __init__(self, queue: MessageQueue, offset: int) -> None:
+        self.queue = queue
+        self.offset = self.committed = self.upcoming = offset

@@ -1,4 +1,4 @@
-"""Names of the light queues behind MQTT filters and AMQP queues.
+"""Queues, and names of the light queues behind MQTT filters and AMQP queues.
 
 A name is in RocketMQ's alphabet and has at most 127 bytes; a longer one is hashed.
 
@@ -8,6 +8,7 @@ Source: docs/storage-format.md, "Names of light queues".
 from __future__ import annotations
 
 import hashlib
+from typing import NamedTuple
 
 LIGHT_PREFIX = "%LMQ%"
 NAME_BYTES_MAX = 127  # RocketMQ's limit for a topic
@@ -15,6 +16,14 @@ NAME_BYTES_MAX = 127  # RocketMQ's limit for a topic
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _SPECIAL = {ord("/"): "%", ord("+"): "|p", ord("#"): "|h"}
 _HASH_DIGITS = 40
+
+
+class MessageQueue(NamedTuple):
+    """One queue of a topic on one broker. Of a light queue the topic is its name, and the number 0."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
 
 
 def mqtt_queue(topic_filter: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from lmq.client import Client
 from lmq.errors import ClosedError, ConnectFailedError, NotFoundError, SdkError, response_error
-from lmq.queues import LIGHT_PREFIX
+from lmq.queues import LIGHT_PREFIX, MessageQueue
 from lmq.remoting.commands import Command
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
@@ -133,6 +133,22 @@ class Routes:
             return await self.find(topic)
         except NotFoundError:
             return await self.find(TEMPLATE_TOPIC)
+
+    async def queues(self, topic: str) -> list[MessageQueue]:
+        """Return all queues of a topic that can be read, on all brokers, sorted."""
+        routes = await self.find(topic)
+        return sorted(MessageQueue(topic, route.broker_name, i) for route in routes for i in range(route.read_queues))
+
+    async def broker_of(self, queue: MessageQueue) -> Client:
+        """Return the client of a queue's broker.
+
+        Raises:
+            ConnectFailedError: The name server does not know it at present.
+        """
+        for route in await self.find(queue.topic):
+            if route.broker_name == queue.broker_name:
+                return self.client_of(route)
+        raise ConnectFailedError(f"broker {queue.broker_name}", f"the name server has it not for {queue.topic}")
 
     def client_of(self, route: Route) -> Client:
         """Return the client of a route's broker."""

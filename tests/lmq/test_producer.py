@@ -6,6 +6,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import pytest_asyncio
 
 from lmq import (
     BusyError,
@@ -22,8 +23,8 @@ from lmq import (
     SendResult,
     mqtt_queue,
 )
-from lmq.producer import KeyMaker
 from lmq.remoting.commands import Command, answer, encode_json
+from tests.support.remoting_server import RemotingServer
 
 pytestmark = pytest.mark.asyncio
 
@@ -278,9 +279,100 @@ async def test_a_stopped_producer_sends_nothing(scripted):
         await producer.send("T", b"x")
 
 
-async def test_keys_are_32_digits_and_distinct():
-    maker = KeyMaker()
-    keys = {maker.make() for _ in range(1000)}
-    assert len(keys) == 1000
-    assert {len(key) for key in keys} == {32}
-    assert all(int(key, 16) for key in keys)
+class Cluster:
+    """A name server, and brokers `a` and `b` with two queues each."""
+
+    def __init__(self, namesrv, a, b) -> None:
+        self.namesrv, self.brokers = namesrv, {"a": a, "b": b}
+        route = {
+            "brokerDatas": [
+                {"brokerAddrs": {"0": one.address}, "brokerName": name, "cluster": "c"}
+                for name, one in self.brokers.items()
+            ],
+            "queueDatas": [
+                {"brokerName": name, "readQueueNums": 2, "writeQueueNums": 2, "perm": 6} for name in self.brokers
+            ],
+        }
+        namesrv.on[105] = lambda request: answer(request, 0, body=encode_json(route))
+        for broker in self.brokers.values():
+            broker.on[310] = stored
+
+    def counts(self) -> tuple[int, ...]:
+        """Return how many sends each broker got."""
+        return tuple(broker.codes().count(310) for broker in self.brokers.values())
+
+
+@pytest_asyncio.fixture
+async def cluster(server):
+    async with RemotingServer() as a, RemotingServer() as b:
+        yield Cluster(server, a, b)
+
+
+async def test_messages_go_to_all_brokers_of_the_route(cluster):
+    async with Producer(cluster.namesrv.address) as producer:
+        results = await producer.send_many([OutMessage("T", b"x") for _ in range(8)])
+    assert cluster.counts() == (4, 4)
+    assert {(result.broker_name, result.queue_id) for result in results} == {(b, i) for b in "ab" for i in (0, 1)}
+
+
+@pytest.mark.parametrize("failing", [lambda request: None, lambda request: answer(request, 1, "broken")])
+@pytest.mark.parametrize("many", [False, True])
+async def test_a_send_that_failed_is_repeated_on_another_broker(cluster, failing, many):
+    cluster.brokers["a"].on[310] = failing
+    async with Producer(cluster.namesrv.address, timeout_s=0.2, retries=1) as producer:
+        messages = [OutMessage("T", b"x", queue_id=1) for _ in range(4)]
+        if many:
+            results = await producer.send_many(messages)
+        else:
+            results = [await producer.send("T", b"x", queue_id=1) for _ in messages]
+    assert {result.broker_name for result in results} == {"b"}
+    assert cluster.counts()[0] <= 2
+
+
+async def test_a_broker_that_did_not_answer_is_left_alone_for_a_while(cluster):
+    cluster.brokers["a"].on[310] = lambda request: None
+    async with Producer(cluster.namesrv.address, timeout_s=0.1, retries=1) as producer:
+        for _ in range(10):
+            assert (await producer.send("T", b"x")).broker_name == "b"
+    assert cluster.counts() == (1, 10)
+
+
+async def test_messages_of_one_sharding_key_stay_in_one_queue_and_in_order(cluster):
+    async with Producer(cluster.namesrv.address) as producer:
+        results = [await producer.send("T", b"%d" % i, sharding_key="order-1") for i in range(4)]
+        others = [await producer.send("T", b"%d" % i, sharding_key=f"order-{i}") for i in range(20)]
+    assert len({(result.broker_name, result.queue_id) for result in results}) == 1
+    assert len({(result.broker_name, result.queue_id) for result in others}) == 4
+
+
+async def test_a_selector_of_ones_own_chooses_the_queue(cluster):
+    async with Producer(
+        cluster.namesrv.address, selector=lambda queues, message: queues[len(message.body)]
+    ) as producer:
+        results = [await producer.send("T", bytes(size)) for size in range(4)]
+    assert [(result.broker_name, result.queue_id) for result in results] == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+
+
+async def test_a_str_is_one_key_of_a_message_that_is_stored(namesrv):
+    async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
+        await producer.send("T", b"x", keys="order42", queue_id=0)
+        (message,) = (await consumer.pull("T", 0)).messages
+    assert message.keys == ["order42"]
+
+
+async def test_a_body_of_text_is_refused_before_it_is_sent(server):
+    async with Producer(server.address) as producer:
+        with pytest.raises(TypeError, match="encode"):
+            await producer.send("T", "text")
+        with pytest.raises(TypeError, match="encode"):
+            await producer.send_one_way(OutMessage("T", "text"))
+    assert server.codes() == []
+
+
+async def test_a_delay_level_is_waited_for(namesrv):
+    async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
+        await producer.send("T", b"x", queue_id=0)
+        await producer.send("T", b"late", queue_id=0, delay_level=1)
+        (message,) = (await consumer.pull("T", 1, wait_s=5)).messages
+    assert message.body == b"late"
+    assert message.store_ms - message.born_ms >= 1000

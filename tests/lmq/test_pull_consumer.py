@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import UTC, datetime
 
 import pytest
 import pytest_asyncio
 
-from lmq import NotFoundError, OutMessage, Producer, PullConsumer, SdkError
-from lmq.remoting.commands import Command, answer
+from gateway.rocketmq.topic_table import Topic
+from lmq import NotFoundError, OutMessage, Producer, PullConsumer, SdkError, pull_consumer
+from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
+from tests.support.remoting_server import RemotingServer
 
 pytestmark = pytest.mark.asyncio
 
@@ -30,10 +33,14 @@ async def fill(producer: Producer, count: int, **changes) -> None:
     assert not [result for result in results if isinstance(result, SdkError)]
 
 
-async def until_a_pull_waits(gateway) -> None:
-    """Wait until the gateway holds a pull."""
+def count_held(gateway) -> int:
+    return sum(len(one.held) for one in gateway.doors["rocketmq"].handlers)
+
+
+async def until_a_pull_waits(gateway, others: int = 0) -> None:
+    """Wait until the gateway holds a pull, besides those of readers that were closed."""
     async with asyncio.timeout(5):
-        while not any(one.held for one in gateway.doors["rocketmq"].handlers):
+        while count_held(gateway) <= others:
             await asyncio.sleep(0.001)
 
 
@@ -123,12 +130,13 @@ async def take(consumer: PullConsumer, count: int, **options) -> list[bytes]:
 async def test_messages_are_iterated_from_where_the_caller_says(gateway, producer, consumer):
     await fill(producer, 5)
     assert await take(consumer, 5, from_="first", max_count=2) == [b"m0", b"m1", b"m2", b"m3", b"m4"]
-    assert await take(consumer, 2, from_=3) == [b"m3", b"m4"]
+    assert await take(consumer, 2, from_=3, queue_id=0) == [b"m3", b"m4"]
     assert await take(consumer, 1) == [b"m0"]
     await consumer.commit("T", 4)
     assert await take(consumer, 1) == [b"m4"]
+    others = count_held(gateway)
     last = asyncio.create_task(take(consumer, 1, from_="last"))
-    await until_a_pull_waits(gateway)
+    await until_a_pull_waits(gateway, others)
     await producer.send("T", b"new", queue_id=0)
     assert await asyncio.wait_for(last, 5) == [b"new"]
 
@@ -187,3 +195,91 @@ async def test_records_that_cannot_be_read_are_an_error(server):
     async with PullConsumer(server.address) as consumer:
         with pytest.raises(SdkError, match="cannot be read"):
             await consumer.pull("%LMQ%x", 0)
+
+
+async def test_all_queues_of_a_topic_are_read_and_each_in_its_order(producer, consumer):
+    await producer.send_many([OutMessage("T", b"%d" % i) for i in range(40)])
+    assert len(await consumer.queues("T")) > 1
+    messages = []
+    reading = consumer.messages("T", from_="first", max_count=3)
+    async for message in reading:
+        messages.append(message)
+        if len(messages) == 40:
+            break
+    await reading.aclose()
+    assert sorted(int(message.body) for message in messages) == list(range(40))
+    for queue in await consumer.queues("T"):
+        offsets = [message.queue_offset for message in messages if message.message_queue == queue]
+        assert offsets == list(range(len(offsets)))
+
+
+async def test_what_comes_to_any_queue_is_read(gateway, producer, consumer):
+    await producer.send("T", b"old", queue_id=0)
+    reading = asyncio.create_task(take(consumer, 4, from_="last"))
+    await until_a_pull_waits(gateway)
+    for number in range(4):
+        await producer.send("T", b"%d" % number, queue_id=number)
+    assert sorted(await asyncio.wait_for(reading, 5)) == [b"0", b"1", b"2", b"3"]
+
+
+async def test_each_queue_is_committed_by_itself(namesrv, producer, consumer):
+    await producer.send_many([OutMessage("T", b"%d" % i) for i in range(8)])
+    reading = consumer.messages("T", from_="first", commit=True)
+    found = []
+    while len(found) < 8:
+        found.append((await anext(reading)).body)
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(anext(reading), 0.1)
+    committed = [await consumer.committed(queue) for queue in await consumer.queues("T")]
+    ends = [await consumer.max_offset(queue) for queue in await consumer.queues("T")]
+    assert committed == [end or None for end in ends]
+
+
+async def test_reading_begins_at_a_moment(producer, consumer):
+    await producer.send("T", b"early", queue_id=0)
+    await asyncio.sleep(0.01)
+    moment = datetime.fromtimestamp(time.time(), UTC)
+    await asyncio.sleep(0.01)
+    await producer.send("T", b"late", queue_id=1)
+    assert await take(consumer, 1, from_=moment) == [b"late"]
+
+
+async def test_one_offset_for_many_queues_is_refused(producer, consumer):
+    await fill(producer, 1)
+    with pytest.raises(ValueError, match="queue_id"):
+        await take(consumer, 1, from_=0)
+
+
+async def test_all_brokers_of_a_topic_are_read(server):
+    async with RemotingServer() as a, RemotingServer() as b:
+        brokers = {"a": a, "b": b}
+        brokers_said = [{"brokerAddrs": {"0": one.address}, "brokerName": name} for name, one in brokers.items()]
+        queues = [{"brokerName": name, "readQueueNums": 1, "writeQueueNums": 1} for name in brokers]
+        route = {"brokerDatas": brokers_said, "queueDatas": queues}
+        server.on[105] = lambda request: answer(request, 0, body=encode_json(route))
+        asked = {name: asyncio.Event() for name in brokers}
+        for name, one in brokers.items():
+            one.on[30] = lambda request: answer(request, 0, ext={"offset": "3"})
+            one.on[11] = lambda request, name=name: asked[name].set()
+        async with PullConsumer(server.address) as consumer:
+            reading = asyncio.create_task(anext(consumer.messages("T", from_="last")))
+            async with asyncio.timeout(5):
+                await asyncio.gather(*(event.wait() for event in asked.values()))
+            reading.cancel()
+    for name, one in brokers.items():
+        pulls = [request for request in one.requests if request.code == 11]
+        assert [(request.ext["bname"], request.ext["queueOffset"]) for request in pulls] == [(name, "3")]
+
+
+async def test_queues_that_a_topic_gets_later_are_read_from_their_beginning(monkeypatch, gateway, producer, consumer):
+    monkeypatch.setattr(pull_consumer, "ROUTE_S", 0.05)
+    await fill(producer, 1)
+    table = gateway.doors["rocketmq"].topics
+    reading = asyncio.create_task(take(consumer, 2, from_="first"))
+    await until_a_pull_waits(gateway)
+    number = table.get(b"T").write_queues
+    table.set(b"T", Topic(number + 1, number + 1))
+    for member in (producer, consumer):
+        member._routes.forget("T")
+    await producer.send("T", b"new", queue_id=number)
+    assert await asyncio.wait_for(reading, 5) == [b"m0", b"new"]

@@ -1,0 +1,100 @@
+"""Messages to be sent, and the properties that they are sent with."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from lmq.remoting.message_codec import encode_properties_text
+
+SHARDING_KEY = "__SHARDINGKEY"
+
+
+@dataclass(slots=True)
+class OutMessage:
+    """A message to be sent; see `Producer.send`."""
+
+    topic: str
+    body: bytes
+    tags: str = ""
+    keys: Sequence[str] | str = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    queue_id: int | None = None
+    dispatch: Sequence[str] | str = ()
+    flag: int = 0
+    deliver_at: datetime | None = None
+    delay: timedelta | float | None = None
+    delay_level: int = 0
+    sharding_key: str = ""
+
+
+def encode_properties(message: OutMessage, key: str) -> str:
+    """Return the message's properties as text.
+
+    Args:
+        message: The message.
+        key: Its UNIQ_KEY, unless it has one.
+
+    Raises:
+        TypeError: The body is a str.
+        ValueError: A property cannot be carried, or the moment is said twice.
+    """
+    body: object = message.body
+    if isinstance(body, str):
+        raise TypeError("the body is a str; a message is made of bytes: body.encode()")
+    items = {"UNIQ_KEY": key, "WAIT": "true"} | dict(message.properties)
+    if message.tags:
+        items["TAGS"] = message.tags
+    keys = _listed(message.keys)
+    if any(len(word.split()) != 1 for word in keys):
+        raise ValueError(f"keys {keys!r}: one that is empty, or holds a space, is not found again")
+    if keys:
+        items["KEYS"] = " ".join(keys)
+    if message.dispatch:
+        items["INNER_MULTI_DISPATCH"] = ",".join(_listed(message.dispatch))
+    if message.sharding_key:
+        items[SHARDING_KEY] = message.sharding_key
+    items |= _moment_of(message)
+    encoded = {name.encode(): value.encode() for name, value in items.items()}
+    for name, value in encoded.items():
+        if not name or any(separator in name + value for separator in (b"\x01", b"\x02")):
+            raise ValueError(f"property {name!r} holds a separator, or has no name")
+    return encode_properties_text(encoded)
+
+
+def _listed(words: Sequence[str] | str) -> list[str]:
+    """Return a list of words; a str is one."""
+    return ([words] if words else []) if isinstance(words, str) else list(words)
+
+
+def _moment_of(message: OutMessage) -> dict[str, str]:
+    """Return the property that says when a message is to come, where it is not at once."""
+    if sum((message.deliver_at is not None, message.delay is not None, bool(message.delay_level))) > 1:
+        raise ValueError("deliver_at, delay and delay_level exclude each other")
+    if message.delay_level:
+        return {"DELAY": str(message.delay_level)}
+    if message.deliver_at is not None:
+        return {"TIMER_DELIVER_MS": str(math.ceil(message.deliver_at.timestamp() * 1000))}
+    if message.delay is None:
+        return {}
+    delay_s = message.delay.total_seconds() if isinstance(message.delay, timedelta) else message.delay
+    return {"TIMER_DELAY_MS": str(math.ceil(delay_s * 1000))}
+
+
+class KeyMaker:
+    """Makes UNIQ_KEYs: 32 hexadecimal digits that no other producer makes."""
+
+    def __init__(self) -> None:
+        self._start = f"7F000001{os.getpid() & 0xFFFF:04X}{secrets.token_hex(4).upper()}"
+        self._counter = itertools.count()
+
+    def make(self) -> str:
+        """Return another key."""
+        number = next(self._counter)
+        return f"{self._start}{(time.time_ns() // 1_000_000) & 0xFFFFFFFF:08X}{number & 0xFFFF:04X}"

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lmq.out_message import KeyMaker, OutMessage, encode_properties
+from lmq.remoting.message_codec import decode_properties
+
+
+def properties_of(**changes) -> dict[str, str]:
+    text = encode_properties(OutMessage("T", b"x", **changes), "KEY")
+    return {name.decode(): value.decode() for name, value in decode_properties(text.encode()).items()}
+
+
+def test_a_plain_message_has_a_key_of_its_own():
+    assert properties_of() == {"UNIQ_KEY": "KEY", "WAIT": "true"}
+    assert properties_of(properties={"UNIQ_KEY": "mine"})["UNIQ_KEY"] == "mine"
+
+
+@pytest.mark.parametrize("given", ["order42", ["order42"], ("order42",)])
+def test_a_str_is_one_key(given):
+    assert properties_of(keys=given)["KEYS"] == "order42"
+
+
+def test_many_keys_are_many():
+    assert properties_of(keys=["a", "b"])["KEYS"] == "a b"
+    assert "KEYS" not in properties_of(keys="")
+
+
+def test_a_str_is_one_light_queue():
+    assert properties_of(dispatch="%LMQ%a")["INNER_MULTI_DISPATCH"] == "%LMQ%a"
+    assert properties_of(dispatch=["%LMQ%a", "%LMQ%b"])["INNER_MULTI_DISPATCH"] == "%LMQ%a,%LMQ%b"
+
+
+@pytest.mark.parametrize("given", ["order 42", ["order 42"], ["a", ""]])
+def test_a_key_that_would_not_be_found_is_refused(given):
+    with pytest.raises(ValueError, match="keys"):
+        properties_of(keys=given)
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "value"),
+    [
+        ({"delay": 0.0014}, "TIMER_DELAY_MS", "2"),
+        ({"delay": timedelta(seconds=2)}, "TIMER_DELAY_MS", "2000"),
+        ({"deliver_at": datetime(2030, 1, 1, tzinfo=UTC)}, "TIMER_DELIVER_MS", "1893456000000"),
+        ({"delay_level": 3}, "DELAY", "3"),
+        ({"sharding_key": "order-1"}, "__SHARDINGKEY", "order-1"),
+    ],
+)
+def test_when_a_message_comes_and_beside_what_is_said_by_a_property(said, name, value):
+    assert properties_of(**said)[name] == value
+
+
+def test_a_moment_is_said_in_one_way():
+    with pytest.raises(ValueError, match="exclude"):
+        properties_of(delay=1, delay_level=1)
+
+
+def test_a_body_of_text_is_refused_with_what_to_do():
+    with pytest.raises(TypeError, match=r"body\.encode\(\)"):
+        encode_properties(OutMessage("T", "text"), "KEY")
+
+
+def test_keys_are_32_digits_and_distinct():
+    maker = KeyMaker()
+    keys = {maker.make() for _ in range(1000)}
+    assert len(keys) == 1000
+    assert {len(key) for key in keys} == {32}
+    assert all(int(key, 16) for key in keys)
