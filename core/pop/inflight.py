@@ -168,6 +168,10 @@ class InFlight:
         code = self.window.code(offset)
         return code & 1 == 1 and self._attempt_of(offset, code) == attempt
 
+    def until(self, offset: int) -> int:
+        """Return the moment until which a message is hidden, 0 where it is not, or until something else happens."""
+        return self._until.get(offset, 0)
+
     def deadlines(self) -> list[tuple[int, int, int]]:
         """Return all moments until which messages are hidden: (moment, first offset, end), by offset."""
         runs: list[tuple[int, int, int]] = []

@@ -268,6 +268,32 @@ class PopQueue:
         self.nack_many(offsets, len(offsets), visible_at_ms)
         return len(receipts) - len(offsets)
 
+    def ack_taken(self, queue_offsets: array[int], count: int, until_ms: int) -> int:
+        """Finish those of the first `count` of these messages, ascending, that are hidden until just that moment.
+
+        The moment is the proof of a taking where what a consumer holds has no room for another: a message that is taken
+        again is hidden until a later one.
+
+        Returns:
+            How many were.
+        """
+        state = self.state
+        current = array("q", [offset for offset in queue_offsets[:count] if state.until(offset) == until_ms])
+        self.state.ack_many(current, len(current))
+        self._desk.journal.write()
+        return len(current)
+
+    def change_invisible(self, queue_offset: int, until_ms: int, visible_at_ms: int) -> bool:
+        """Show a message that is hidden until just that moment at another; 0: at once.
+
+        Returns:
+            Whether it was hidden until then; else nothing changes.
+        """
+        if self.state.until(queue_offset) != until_ms:
+            return False
+        self.nack(queue_offset, visible_at_ms)
+        return True
+
     def _find_current(self, receipts: Sequence[Receipt]) -> array[int]:
         """Return the offsets of messages that are still with the consumers that these receipts were given to."""
         state = self.state

@@ -68,6 +68,10 @@ class PopService:
             self.journal.write()
         return found
 
+    def find(self, queue: bytes, group: bytes) -> PopQueue | None:
+        """Return the pop queue of a light queue and a group, None where there is none."""
+        return self.open(queue, group) if pop_key(queue, group) in self.journal.names else None
+
     def drop(self, queue: bytes, group: bytes) -> None:
         """Forget a pop queue; harmless where there is none."""
         key = pop_key(queue, group)

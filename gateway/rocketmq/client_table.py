@@ -36,6 +36,7 @@ class Client:
         self.client_id = ""
         self.language = 0
         self.version = 0
+        self.lag_ms: int | None = None  # the least that our clock was seen ahead of this client's requests
         self.consumer_groups: set[str] = set()
         self.producer_groups: set[str] = set()
 

@@ -49,13 +49,14 @@ class ConsumerManage:
         group = text_field(request, "consumerGroup").encode()
         key = self._check_queue(request)
         offset = self._broker.consumer_offsets.get(group, key)
-        if offset is None and flag_field(request, "setZeroIfNotFound", otherwise=True) and self._is_young(key):
+        if offset is None and flag_field(request, "setZeroIfNotFound", otherwise=True) and self.is_young(key):
             offset = 0
         if offset is None:
             return answer(request, ResponseCode.QUERY_NOT_FOUND, NEVER_COMMITTED)
         return _answer_offset(request, offset)
 
-    def _is_young(self, key: bytes) -> bool:
+    def is_young(self, key: bytes) -> bool:
+        """Return whether a queue has its first message still, and not much was stored since."""
         ref = self._broker.find_queue(key)
         if ref < 0:
             return True

@@ -25,6 +25,7 @@ LOGGER = logging.getLogger(__name__)
 BROKER = "broker"
 NAMESRV = "namesrv"
 CALLS_INTERVAL_MS = 1_000  # so much later at most a client is given up that does not answer
+FLOORS_INTERVAL_MS = 1_000  # how far POP consumers are is asked by operators
 DELAY_INTERVAL_MS = TICK_MS  # what waits on a level is seen so soon; when it is due, an alarm rings
 
 
@@ -52,8 +53,9 @@ class RocketmqDoor(RocketmqServices, Door):
     def start(self, now_ms: int) -> None:
         """Nothing to load: the tables are read when they are asked."""
 
-    def stop(self, now_ms: int) -> None:
-        """Nothing to save: what is durable is written when it changes."""
+    def stop(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
+        """Note how far groups are; what else is durable is written when it changes."""
+        self.claims.commit_floors()
 
     def reload(self, settings: GatewaySettings) -> None:
         """Go by other settings from now on; our names and addresses stay."""
@@ -93,14 +95,16 @@ class RocketmqDoor(RocketmqServices, Door):
         self.broker.set_store_host(pack_address(found, port))
 
     def intervals(self) -> list[Interval]:
-        """Return how often delayed messages are looked for that are due, and clients that do not answer."""
+        """Return how often the door looks for what is due: delayed messages, unanswered calls, groups' offsets."""
         return [
             Interval(DELAY_INTERVAL_MS, self.delays.deliver_due),
             Interval(CALLS_INTERVAL_MS, self.calls.expire),
+            Interval(FLOORS_INTERVAL_MS, lambda _now_ms: self.claims.commit_floors()),
         ]
 
-    def tend(self, now_ms: int) -> None:
-        """Nothing to do: what is past its time goes with its segment."""
+    def tend(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
+        """Let go of what is kept for groups that consumed by POP and do so no more."""
+        self.pops.tend()
 
     def read_departed(self) -> None:
         """Nothing to do: no connection is held back, a send is answered that the system is busy."""

@@ -8,11 +8,12 @@ from typing import Protocol
 from gateway.net.protocol import Transport
 from gateway.rocketmq.client_table import Client
 from gateway.rocketmq.consumer_manage import LaterAnswered
+from gateway.rocketmq.held import Held
 from gateway.rocketmq.message_query import Asker
 from gateway.rocketmq.services import RocketmqServices
 from gateway.rocketmq.topic_admin import AdminPeer
 from lmq.remoting.commands import Command
-from lmq.remoting.request_codes import RequestCode
+from lmq.remoting.request_codes import CUT, POP_CODES, RequestCode
 
 
 class Peer(Asker, AdminPeer, LaterAnswered, Protocol):
@@ -20,6 +21,14 @@ class Peer(Asker, AdminPeer, LaterAnswered, Protocol):
 
     transport: Transport
     client: Client
+    held: dict[int, Held]
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether an answer may be written now."""
+
+    def hold(self, held: Held) -> None:
+        """Keep a request that waits."""
 
     def may_publish(self, topic: bytes) -> bool:
         """Whether this client may send to the topic."""
@@ -69,4 +78,13 @@ FUNCTIONS: dict[int, Function] = {
     RequestCode.DELETE_SUBSCRIPTIONGROUP: lambda door, peer, request, _: door.admin.delete_group(request, peer),
     RequestCode.QUERY_ASSIGNMENT: lambda door, _peer, request, _: door.assignment.query(request),
     RequestCode.SET_MESSAGE_REQUEST_MODE: lambda door, _peer, request, _: door.assignment.set_mode(request),
+    RequestCode.POP_MESSAGE: lambda door, peer, request, now_ms: door.pops.pop(peer, request, now_ms),
+    RequestCode.NOTIFICATION: lambda door, peer, request, now_ms: door.pops.notify(peer, request, now_ms),
+    RequestCode.POLLING_INFO: lambda door, peer, request, _: door.pops.count_polls(peer, request),
+    RequestCode.ACK_MESSAGE: lambda door, peer, request, _: door.settling.ack(peer, request),
+    RequestCode.BATCH_ACK_MESSAGE: lambda door, peer, request, _: door.settling.ack_batch(peer, request),
+    RequestCode.CHANGE_MESSAGE_INVISIBLETIME: lambda door, peer, request, now_ms: door.settling.change_invisible(
+        peer, request, now_ms
+    ),
 }
+FUNCTIONS |= {code & CUT: FUNCTIONS[code] for code in POP_CODES}

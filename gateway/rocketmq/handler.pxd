@@ -2,7 +2,7 @@ import cython
 
 from gateway.net.protocol cimport ConnectionHandler, Transport
 from gateway.rocketmq.connection cimport Connection
-from gateway.rocketmq.pull cimport HeldPull, PullService
+from gateway.rocketmq.pull cimport PullService
 from gateway.rocketmq.send_run cimport SendRun
 from lmq.remoting.commands cimport Command
 

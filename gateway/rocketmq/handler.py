@@ -21,9 +21,9 @@ from gateway.rocketmq.client_table import Client
 from gateway.rocketmq.connection import Connection, Login
 from gateway.rocketmq.errors import CommandRefusedError, PeerSilentError, response_code_of
 from gateway.rocketmq.functions import FUNCTIONS
+from gateway.rocketmq.held import Held
 from gateway.rocketmq.login import CODES, REMARKS, credentials_of, is_proven
 from gateway.rocketmq.not_built import NOT_BUILT
-from gateway.rocketmq.pull import HeldPull
 from gateway.rocketmq.send_route import Sender
 from gateway.rocketmq.send_run import SendRun
 from gateway.rocketmq.services import RocketmqServices
@@ -56,7 +56,7 @@ class RocketmqHandler(ConnectionHandler):
     """One connection: requests in, answers out, pulls held in between."""
 
     def __init__(self, door: RocketmqServices, transport: Transport) -> None:
-        self.held: dict[int, HeldPull] = {}
+        self.held: dict[int, Held] = {}
         self._door = door
         self.transport = transport
         self.client = Client(transport)
@@ -197,8 +197,8 @@ class RocketmqHandler(ConnectionHandler):
         """Go on reading requests and answering held pulls."""
         if self._connection.state != _LOGIN:
             self.transport.resume_reading()
-        for pull in list(self.held.values()):
-            self._door.broker.request_run(pull)
+        for held in list(self.held.values()):
+            self._door.broker.request_run(held)
 
     def on_closed(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """Forget the client, its groups and its pulls."""
@@ -206,8 +206,8 @@ class RocketmqHandler(ConnectionHandler):
         if self._attempt is not None:
             self._door.authenticator.cancel(self._attempt)
             self._attempt = None
-        for pull in list(self.held.values()):
-            self._door.pulls.forget(pull)
+        for held in list(self.held.values()):
+            held.forget()
         self._door.clients.drop(self.client)
         self._door.calls.drop(self.transport.conn_id)
         self._door.forget(self)
@@ -220,9 +220,9 @@ class RocketmqHandler(ConnectionHandler):
         """Answer the pulls whose time is over; close a connection that was silent for too long."""
         if self.held:
             self._connection.take_up(now_ms)
-            for pull in [pull for pull in self.held.values() if pull.deadline_ms <= now_ms]:
-                self._door.pulls.resume(pull, now_ms)
-            self._held_until_ms = min((pull.deadline_ms for pull in self.held.values()), default=0)
+            for held in [held for held in self.held.values() if held.deadline_ms <= now_ms]:
+                held.resume(now_ms)
+            self._held_until_ms = min((held.deadline_ms for held in self.held.values()), default=0)
             return
         try:
             self._connection.handle_timer(now_ms)
@@ -303,11 +303,11 @@ class RocketmqHandler(ConnectionHandler):
         self._door.metrics.refuse("turned_out")
         self._hang_up(TURNED_OUT)
 
-    def hold(self, pull: HeldPull) -> None:
-        """Keep a pull that waits."""
-        if not self.held or pull.deadline_ms < self._held_until_ms:
-            self._held_until_ms = pull.deadline_ms
-        self.held[id(pull)] = pull
+    def hold(self, held: Held) -> None:
+        """Keep a request that waits."""
+        if not self.held or held.deadline_ms < self._held_until_ms:
+            self._held_until_ms = held.deadline_ms
+        self.held[id(held)] = held
 
     # Requests
 

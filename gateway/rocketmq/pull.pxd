@@ -2,10 +2,10 @@ import cython
 
 from core.broker cimport Broker
 from core.cache_budget cimport Cache
-from core.lmq.waiters cimport Reader
 from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
 from gateway.rocketmq.answer_codec cimport copied_bytes_max, copy_records, pick_all, pick_tagged, sum_bodies
+from gateway.rocketmq.held cimport Held
 from lmq.remoting.commands cimport Command, encode_header, encode_prefix
 from gateway.rocketmq.fields cimport integer_field, text_field
 
@@ -13,7 +13,7 @@ cdef Py_ssize_t _HEAD_BYTES
 cdef Py_ssize_t _OUT_BYTES
 
 
-cdef class HeldPull(Reader):
+cdef class HeldPull(Held):
     cdef public PullService service
     cdef public object puller
     cdef public long long opaque
@@ -25,7 +25,6 @@ cdef class HeldPull(Reader):
     cdef public long long count_max
     cdef public long long bytes_max
     cdef public object tags
-    cdef public long long deadline_ms
     cdef public bint is_suspended
 
 

@@ -14,7 +14,6 @@ from typing import Protocol, cast
 from core.broker import Broker
 from core.cache_budget import Cache
 from core.lmq.queue_name import is_light
-from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
 from core.metrics import DoorMetrics
 from gateway.rocketmq.answer_codec import (
@@ -27,6 +26,7 @@ from gateway.rocketmq.answer_codec import (
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, integer_field, text_field
 from gateway.rocketmq.group_table import GroupTable
+from gateway.rocketmq.held import HELD_MAX, Held
 from gateway.rocketmq.tag_filter import TAG, Subscription, TagFilter, parse_tag_filter
 from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
 from lmq.remoting.commands import (
@@ -48,7 +48,6 @@ BYTES_MAX = 262_144  # of one answer's records, unless a single one is larger
 SCAN_MAX = 4096  # messages that one pull looks at for those its filter wants
 SUSPEND_MS_MAX = 600_000
 KNOWN_BYTES = 96  # of a key and a number, besides the key's letters
-HELD_MAX = 10_000  # of one connection; more are answered at once
 HEAD_BYTES = 512  # room for what stands before an answer's records: its prefix, its header of at most 360 bytes
 OUT_BYTES = HEAD_BYTES + BYTES_MAX
 _HEAD_BYTES = HEAD_BYTES
@@ -67,7 +66,7 @@ _FOUND_HEADER = (
 class Puller(Protocol):
     """The connection that a pull came in by."""
 
-    held: dict[int, HeldPull]
+    held: dict[int, Held]
 
     @property
     def is_writable(self) -> bool:
@@ -79,7 +78,7 @@ class Puller(Protocol):
     def may_read(self, queue: bytes) -> bool:
         """Whether this client may read the queue."""
 
-    def hold(self, pull: HeldPull) -> None:
+    def hold(self, held: Held) -> None:
         """Keep a pull that waits, and see to its deadline."""
 
 
@@ -93,13 +92,12 @@ class Subscriptions(Protocol):
         """Return whether each member of the group gets all messages."""
 
 
-class HeldPull(Reader):
+class HeldPull(Held):
     """One pull; while it waits, parked on its queue and kept by its connection."""
 
     __slots__ = (
         "bytes_max",
         "count_max",
-        "deadline_ms",
         "header_type",
         "is_suspended",
         "key",
@@ -131,6 +129,14 @@ class HeldPull(Reader):
         """The queue grew, or the output has room again."""
         self.service.resume(self, now_ms)
         return False
+
+    def resume(self, now_ms: int) -> None:
+        """Look again whether there is something."""
+        self.service.resume(self, now_ms)
+
+    def forget(self) -> None:
+        """End it without an answer."""
+        self.service.forget(self)
 
     def reader_count(self) -> int:
         """Return 1: it is one client's."""

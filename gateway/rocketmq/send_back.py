@@ -97,6 +97,23 @@ class SendBack:
         self._store(record, route, level, failed.now_ms)
         self._answer(failed)
 
+    def bury(self, data: bytes, group: bytes, times_before: int, now_ms: int) -> int:
+        """Store a copy of a record, which was tried `times_before` times more than it says, among the dead letters.
+
+        Returns:
+            The ticket of its batch: whether it is stored is told by that.
+
+        Raises:
+            CommandRefusedError: The room on the disk is low, or the group's name is impossible.
+            DiskFullError: There is none.
+        """
+        if self._broker.room.is_low:
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, LOW_ROOM)
+        record = decode_stored(data)
+        record.reconsume_times += times_before
+        self._store(record, self._dead_route(group), 0, now_ms)
+        return self._batch.ticket
+
     def _answer(self, failed: Failed) -> None:
         if not failed.request.is_one_way:
             data = encode_command(answer(failed.request, ResponseCode.SUCCESS))

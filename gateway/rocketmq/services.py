@@ -20,6 +20,11 @@ from gateway.rocketmq.consumer_manage import ConsumerManage
 from gateway.rocketmq.delay import DelayService
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.message_query import MessageQueries
+from gateway.rocketmq.pop.claims import Claims
+from gateway.rocketmq.pop.dead import DeadLetters
+from gateway.rocketmq.pop.service import PopService
+from gateway.rocketmq.pop.settling import Settling
+from gateway.rocketmq.pop.taking import Taker
 from gateway.rocketmq.pull import PullService
 from gateway.rocketmq.replies import Replies, reply_topic
 from gateway.rocketmq.send import SendService
@@ -83,6 +88,11 @@ class RocketmqServices:
         self.assignment = Assignment(topics, self.clients, settings.broker_name)
         self.pulls = PullService(broker, topics, groups, self.clients, self.metrics)
         self.offsets = ConsumerManage(broker, topics)
+        self.claims = Claims(broker, self.offsets.is_young)
+        dead = DeadLetters(broker, groups, self.backs)
+        taker = Taker(broker, self.claims, dead, self.metrics, settings.broker_name)
+        self.pops = PopService(broker, topics, groups, taker)
+        self.settling = Settling(broker, topics, self.claims, self.pops.note_settled)
         self.broker_port = 0  # where the broker listens, once it is known
         self.uniq = UniqPrefix(os.getpid())
         self.connections: set[OpenConnection] = set()

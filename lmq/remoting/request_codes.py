@@ -49,3 +49,21 @@ class RequestCode(IntEnum):
     RECALL_MESSAGE = 370
     QUERY_ASSIGNMENT = 400
     SET_MESSAGE_REQUEST_MODE = 401
+    POP_MESSAGE = 200_050
+    ACK_MESSAGE = 200_051
+    CHANGE_MESSAGE_INVISIBLETIME = 200_053
+    NOTIFICATION = 200_054
+    POLLING_INFO = 200_055
+    BATCH_ACK_MESSAGE = 200_151
+
+
+POP_CODES = (
+    RequestCode.POP_MESSAGE,
+    RequestCode.ACK_MESSAGE,
+    RequestCode.CHANGE_MESSAGE_INVISIBLETIME,
+    RequestCode.NOTIFICATION,
+    RequestCode.POLLING_INFO,
+    RequestCode.BATCH_ACK_MESSAGE,
+)
+"""Codes that a binary header cuts to 16 bits."""
+CUT = 0xFFFF

@@ -1,0 +1,267 @@
+"""Answers POP_MESSAGE, NOTIFICATION and POLLING_INFO, at once or when there is something.
+
+Source: docs/protocols/rocketmq.md, "POP".
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from core.broker import Broker
+from gateway.rocketmq.client_table import Client
+from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.fields import GROUP_BYTES_MAX, flag_field, integer_field, text_field
+from gateway.rocketmq.group_table import GroupTable
+from gateway.rocketmq.held import HELD_MAX
+from gateway.rocketmq.pop.room import ALL_QUEUES, WAITING_MAX, Peer, Room, Waiting
+from gateway.rocketmq.pop.taking import COUNT_MAX, Taker, Wish, encode_answer
+from gateway.rocketmq.tag_filter import TAG, TagFilter, parse_tag_filter
+from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
+from lmq.remoting.commands import Command, answer, encode_command
+from lmq.remoting.response_codes import ResponseCode
+
+WAITING_ALL_MAX = 100_000  # in all rooms, as with an official broker
+POLL_MS_MAX = 600_000
+INVISIBLE_MS_MAX = 30 * 86_400_000
+LATE_MS_MAX = 500  # a request that is so much over its time is given up by its client
+INIT_MAX = 1  # a new group begins at the end
+NO_FILTER = "*"
+
+
+class Popper(Peer, Protocol):
+    """The connection that a request came in by."""
+
+    client: Client
+
+    def write(self, data: bytes) -> None:
+        """Send `data`."""
+
+    def may_read(self, queue: bytes) -> bool:
+        """Whether this client may read the queue or topic."""
+
+
+class Place(NamedTuple):
+    """Which queues of which group a request is about."""
+
+    group: bytes
+    topic: bytes
+    queue_id: int  # or ALL_QUEUES
+    queue_count: int
+
+
+class HeldPop(Waiting):
+    """A request for messages."""
+
+    __slots__ = ("header_type", "opaque", "popper", "taker", "wish")
+
+    def __init__(
+        self, popper: Popper, room: Room, queue_id: int, request: Command, *, taker: Taker, wish: Wish
+    ) -> None:
+        super().__init__(popper, room, queue_id)
+        self.popper = popper
+        self.opaque = request.opaque
+        self.header_type = request.header_type
+        self.taker = taker
+        self.wish = wish
+
+    def try_serve(self, now_ms: int) -> bool:
+        """Answer with messages, where there are some."""
+        found = self.taker.take(self.room, self.queue_id, self.wish, now_ms)
+        if found.count:
+            self.popper.write(encode_answer(found, self.opaque, self.header_type, ResponseCode.POLLING_TIMEOUT))
+        return found.count > 0
+
+    def answer_empty(self, now_ms: int, code: ResponseCode = ResponseCode.POLLING_TIMEOUT) -> None:
+        """Answer that there are none."""
+        self.popper.write(encode_answer(self.taker.begin(self.wish, now_ms), self.opaque, self.header_type, code))
+
+
+class HeldNotice(Waiting):
+    """A request to be told when there are messages."""
+
+    __slots__ = ("group", "is_ordered", "popper", "request", "taker")
+
+    def __init__(self, popper: Popper, room: Room, queue_id: int, request: Command, *, taker: Taker) -> None:
+        super().__init__(popper, room, queue_id)
+        self.popper = popper
+        self.request = request
+        self.taker = taker
+        self.group = room.group
+        self.is_ordered = flag_field(request, "order", otherwise=False)
+
+    def try_serve(self, now_ms: int) -> bool:  # noqa: ARG002 - the interface says so
+        """Answer that there are messages, where there are."""
+        found = self.taker.has_messages(self.room, self.queue_id, self.group, is_ordered=self.is_ordered)
+        if found:
+            self._tell({"hasMsg": "true", "pollingFull": "false"})
+        return found
+
+    def answer_empty(self, now_ms: int, code: ResponseCode = ResponseCode.POLLING_TIMEOUT) -> None:  # noqa: ARG002
+        """Answer that there are none."""
+        is_full = code == ResponseCode.POLLING_FULL
+        self._tell({"hasMsg": "false", "pollingFull": "true" if is_full else "false"})
+
+    def _tell(self, ext: dict[str, str]) -> None:
+        self.popper.write(encode_command(answer(self.request, ResponseCode.SUCCESS, ext=ext)))
+
+
+class PopService:
+    """All rooms, and what is asked of them.
+
+    Args:
+        broker: Where the queues are.
+        topics: The topics.
+        groups: Whether they may consume.
+        taker: Takes messages.
+    """
+
+    def __init__(self, broker: Broker, topics: TopicTable, groups: GroupTable, taker: Taker) -> None:
+        self.broker = broker
+        self.waiting_count = 0
+        self._topics = topics
+        self._groups = groups
+        self._taker = taker
+        self._rooms: dict[tuple[bytes, bytes], Room] = {}  # by group and topic
+
+    def pop(self, popper: Popper, request: Command, now_ms: int) -> None:
+        """Answer with messages, which are the consumer's for a time, or hold the request.
+
+        Raises:
+            CommandRefusedError: It asks for what there is not.
+        """
+        late_ms = _lateness(popper.client, request, now_ms)
+        poll_ms = integer_field(request, "pollTime")
+        if late_ms - poll_ms > LATE_MS_MAX:
+            raise CommandRefusedError(ResponseCode.POLLING_TIMEOUT, "the pop message is timeout too much")
+        wish = _read_wish(request)
+        place = self._find_place(popper, request)
+        room = self._open_room(place)
+        held = HeldPop(popper, room, place.queue_id, request, taker=self._taker, wish=wish)
+        self._serve(held, poll_ms - late_ms, now_ms, is_one_way=request.is_one_way)
+
+    def notify(self, popper: Popper, request: Command, now_ms: int) -> None:
+        """Answer whether there are messages for a group; where there are none, when some came or the time is over.
+
+        Raises:
+            CommandRefusedError: It asks for what there is not.
+        """
+        late_ms = _lateness(popper.client, request, now_ms)
+        poll_ms = integer_field(request, "pollTime")
+        place = self._find_place(popper, request)
+        held = HeldNotice(popper, self._open_room(place), place.queue_id, request, taker=self._taker)
+        self._serve(held, poll_ms - late_ms, now_ms, is_one_way=request.is_one_way)
+
+    def count_polls(self, popper: Popper, request: Command) -> Command:
+        """Answer with how many requests of a group wait for a queue, or for all."""
+        place = self._find_place(popper, request)
+        room = self._rooms.get((place.group, place.topic))
+        count = room.count_waiting(place.queue_id) if room is not None else 0
+        return answer(request, ResponseCode.SUCCESS, ext={"pollingNum": str(count)})
+
+    def note_settled(self, group: bytes, topic: bytes, queue_id: int) -> None:
+        """A message that was taken is done, or shown otherwise: who waits for the queue may have the next."""
+        room = self._rooms.get((group, topic))
+        if room is not None:
+            room.note_settled(queue_id)
+
+    def tend(self) -> None:
+        """Forget rooms that nobody used since the last call."""
+        for key, room in list(self._rooms.items()):
+            if room.waiting or room.is_used:
+                room.is_used = False
+            else:
+                room.close()
+                del self._rooms[key]
+
+    def _serve(self, held: HeldPop | HeldNotice, poll_ms: int, now_ms: int, *, is_one_way: bool) -> None:
+        """Answer a request at once, or hold it for so long; those that wait already have their turn before it."""
+        if is_one_way:  # messages that are taken for nobody would be hidden for nothing
+            return
+        room, peer = held.room, held.peer
+        is_first = not room.waiting
+        if is_first and peer.is_writable and held.try_serve(now_ms):
+            return
+        if poll_ms <= 0:
+            if is_first or not held.try_serve(now_ms):
+                held.answer_empty(now_ms)
+        elif self._is_full(held):
+            held.answer_empty(now_ms, ResponseCode.POLLING_FULL)
+        else:
+            held.deadline_ms = now_ms + min(poll_ms, POLL_MS_MAX)
+            peer.hold(held)
+            room.enter(held)
+
+    def _is_full(self, held: Waiting) -> bool:
+        return (
+            self.waiting_count >= WAITING_ALL_MAX
+            or held.room.count_waiting(held.queue_id) >= WAITING_MAX
+            or len(held.peer.held) >= HELD_MAX
+        )
+
+    def _open_room(self, place: Place) -> Room:
+        room = self._rooms.get((place.group, place.topic))
+        if room is None:
+            room = self._rooms[place.group, place.topic] = Room(self, place.group, place.topic)
+        room.open_queues(place.queue_id, place.queue_count)
+        return room
+
+    def _find_place(self, popper: Popper, request: Command) -> Place:
+        group = text_field(request, "consumerGroup")
+        name = text_field(request, "topic")
+        topic = self._topics.get(name.encode())
+        if not topic.perm & PERM_READ:
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"the topic[{name}] peeking message is forbidden")
+        queue_id = max(integer_field(request, "queueId"), ALL_QUEUES)
+        if queue_id >= topic.read_queues:
+            remark = f"queueId[{queue_id}] is illegal, topic:[{name}] topicConfig.readQueueNums:[{topic.read_queues}]"
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark)
+        if not 0 < len(group.encode()) <= GROUP_BYTES_MAX or "\0" in group:
+            remark = f"subscription group [{group}] does not exist"
+            raise CommandRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
+        if not self._groups.get(group.encode()).consumeEnable:
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
+        if not popper.may_read(queue_key(name.encode(), max(queue_id, 0))):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {name}")
+        return Place(group.encode(), name.encode(), queue_id, topic.read_queues)
+
+
+def _read_wish(request: Command) -> Wish:
+    count_max = integer_field(request, "maxMsgNums")
+    if count_max > COUNT_MAX:
+        raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, f"pop message's num is greater than {COUNT_MAX}")
+    invisible_ms = integer_field(request, "invisibleTime")
+    if not 0 < invisible_ms <= INVISIBLE_MS_MAX:
+        remark = f"invisibleTime[{invisible_ms}] is illegal, it is 1 to {INVISIBLE_MS_MAX} ms"
+        raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark)
+    return Wish(
+        text_field(request, "consumerGroup").encode(),
+        max(count_max, 1),
+        invisible_ms,
+        _read_filter(request),
+        at_end=integer_field(request, "initMode") == INIT_MAX,
+        is_ordered=flag_field(request, "order", otherwise=False),
+        attempt_id=request.ext.get("attemptId", ""),
+    )
+
+
+def _read_filter(request: Command) -> TagFilter:
+    expression = request.ext.get("exp") or NO_FILTER
+    kind = request.ext.get("expType") or TAG
+    if kind != TAG:
+        remark = f"The broker does not support consumer to filter message by {kind}"
+        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, remark)
+    return parse_tag_filter(expression)
+
+
+def _lateness(client: Client, request: Command, now_ms: int) -> int:
+    """Return for how long a request was under way, beyond what the least of this client's took.
+
+    So a clock that goes wrong on either side says nothing.
+    """
+    born_ms = integer_field(request, "bornTime", 0)
+    if born_ms <= 0:
+        return 0
+    lag_ms = now_ms - born_ms
+    if client.lag_ms is None or lag_ms < client.lag_ms:
+        client.lag_ms = lag_ms
+    return lag_ms - client.lag_ms

@@ -1,0 +1,80 @@
+"""Where groups begin, and what others see of how far they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.store.embedded import EmbeddedEngine
+from tests.support.rocketmq_door import DoorSite
+from tests.support.rocketmq_pop import ack, pop
+
+
+def fill(peer, count: int) -> None:
+    for i in range(count):
+        assert peer.send(b"m%d" % i).code == 0
+
+
+def bodies(messages) -> list[bytes]:
+    return [message.body for message in messages]
+
+
+@pytest.mark.parametrize("at_end", [0, 1])
+def test_a_new_group_begins_at_the_first_message_of_a_young_queue(peer, at_end):
+    fill(peer, 3)
+    assert len(pop(peer, initMode=at_end)) == 3
+
+
+@pytest.mark.here
+@pytest.mark.parametrize(("mode", "found"), [(0, [b"m0", b"m1", b"m2"]), (1, [b"m2"])])
+def test_a_new_group_begins_at_either_end_of_an_old_queue(site, peer, monkeypatch, mode, found):
+    monkeypatch.setattr("gateway.rocketmq.consumer_manage.YOUNG_LOG_BYTES", -1)
+    fill(peer, 3)
+    assert bodies(pop(peer, initMode=mode)) == found
+    fill(peer, 1)
+    assert bodies(pop(peer, initMode=1 - mode)) == [b"m0"]
+
+
+def test_a_group_goes_on_where_its_pulls_were_and_tells_where_it_is(site, peer):
+    fill(peer, 6)
+    assert peer.ask(15, consumerGroup="g", topic="T", queueId=0, commitOffset=2).code == 0
+    messages = pop(peer)
+    assert bodies(messages) == [b"m2", b"m3", b"m4", b"m5"]
+    for i in (0, 1, 3):
+        ack(peer, messages[i])
+    site.door.claims.commit_floors()
+    assert peer.ask(14, consumerGroup="g", topic="T", queueId=0).ext["offset"] == "4"
+
+
+def test_a_group_that_committed_more_than_there_is_gets_what_comes(peer):
+    fill(peer, 1)
+    peer.ask(15, consumerGroup="g", topic="T", queueId=0, commitOffset=99)
+    assert pop(peer) == []
+    peer.send(b"new")
+    assert bodies(pop(peer)) == [b"new"]
+
+
+def test_a_group_can_be_set_to_another_place_and_what_it_had_is_forgotten(site, peer):
+    fill(peer, 3)
+    messages = pop(peer)
+    assert site.door.claims.reset(b"g", b"T/0", 1)
+    assert not site.door.claims.reset(b"unknown", b"T/0", 1)
+    assert not any(ack(peer, message).code for message in messages)
+    assert bodies(pop(peer)) == [b"m1", b"m2"]
+
+
+def test_what_is_taken_and_done_outlives_the_process(tmp_path):
+    site = DoorSite(tmp_path / "data", make_engine=EmbeddedEngine)
+    peer = site.connect()
+    fill(peer, 4)
+    taken = pop(peer, maxMsgNums=3)
+    ack(peer, taken[1])
+    site.close()
+    again = DoorSite(tmp_path / "data", make_engine=EmbeddedEngine)
+    try:
+        peer = again.connect()
+        assert bodies(pop(peer)) == [b"m3"]
+        ack(peer, taken[0])
+        again.now_ms += 60_000
+        assert [(message.body, message.attempts) for message in pop(peer)] == [(b"m2", 1), (b"m3", 1)]
+    finally:
+        again.close()

@@ -1,0 +1,57 @@
+"""A room costs as much among many queues and groups as among few."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.rocketmq_pop import pop, start_pop
+
+
+def watched(site) -> int:
+    return len(site.broker._waiters._parked)
+
+
+@pytest.mark.here
+def test_a_queue_is_looked_at_again_only_when_something_happened_there(site, peer, monkeypatch):
+    for queue_id in range(4):
+        peer.send(b"x", e=str(queue_id))
+    pop(peer)
+    looks = []
+    original = site.door.claims.open
+    monkeypatch.setattr(
+        site.door.claims, "open", lambda group, key, **terms: looks.append(key) or original(group, key, **terms)
+    )
+    start_pop(peer, pollTime=5_000)
+    assert sorted(looks) == [b"T/0", b"T/1", b"T/2", b"T/3"]  # each is found empty once
+    looks.clear()
+    for _ in range(3):
+        start_pop(peer, pollTime=5_000)
+        site.turn()
+    assert looks == []
+    site.connect().send(b"new", e="2")
+    assert set(looks) == {b"T/2"}
+    assert len(peer.take()) == 1
+
+
+@pytest.mark.here
+def test_rooms_that_are_closed_watch_nothing(site, peer):
+    for group in ("g", "h"):
+        peer.send(b"x")
+        pop(peer, consumerGroup=group)
+        pop(peer, consumerGroup=group)
+    assert watched(site) > 0
+    for _ in range(2):
+        site.door.tend(site.now_ms)
+    assert watched(site) == 0
+    assert len(site.broker._awaited) == 0
+
+
+@pytest.mark.here
+def test_messages_that_nobody_waits_for_wake_a_room_once(site, peer):
+    peer.send(b"x")
+    pop(peer)
+    pop(peer)
+    assert watched(site) == 1
+    peer.send(b"y")
+    assert watched(site) == 0
+    assert [message.body for message in pop(peer)] == [b"y"]
