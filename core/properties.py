@@ -85,7 +85,14 @@ RESERVED = frozenset(
 
 def is_plain(name: bytes, value: bytes) -> bool:
     """Return whether a peer's field can be stored as a property under its own name."""
-    return bool(name) and name not in RESERVED and not any(sep in name or sep in value for sep in (b"\x01", b"\x02"))
+    return (
+        name != b""
+        and name not in RESERVED
+        and b"\x01" not in name
+        and b"\x02" not in name
+        and b"\x01" not in value
+        and b"\x02" not in value
+    )
 
 
 def encode_properties(items: Mapping[bytes, bytes] | Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -244,16 +244,21 @@ class Authenticator:
         return Refusal.STRANGER if known is None else Identity(known.name, known.may)
 
     def _is_guest(self, credentials: Credentials) -> bool:
-        protocol, user, password, peer = credentials[:4]
-        is_guest = (protocol, user, password) == ("amqp", GUEST, b"guest") and is_loopback(peer)
-        return is_guest and self._lets_guest_in()
+        return (
+            credentials.protocol == "amqp"
+            and credentials.user == GUEST
+            and credentials.password == b"guest"
+            and is_loopback(credentials.peer)
+            and self._lets_guest_in()
+        )
 
     def _lets_guest_in(self) -> bool:
         return self._settings.amqp_guest and not self._settings.behind_proxy and GUEST not in self._users
 
     def _lets_anonymous_in(self, protocol: str) -> bool:
-        settings = self._settings
-        return {"mqtt": settings.mqtt_anonymous, "rocketmq": settings.rocketmq_anonymous}.get(protocol, False)
+        if protocol == "mqtt":
+            return self._settings.mqtt_anonymous
+        return protocol == "rocketmq" and self._settings.rocketmq_anonymous
 
     def _make_stranger(self, name: str) -> User:
         """Return what stands in for an unknown name: the same decoy each time, as costly as that of some user."""

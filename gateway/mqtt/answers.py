@@ -19,8 +19,9 @@ def _packet(packet_type: int, body: bytes) -> bytes:
 
 def encode_connack(code: int, *, session_present: bool, level: int = 4, properties: Items = ()) -> bytes:
     """Return a CONNACK; properties are those of MQTT 5 alone."""
-    body = bytes((session_present, code))
-    return _packet(CONNACK, body + encode_properties(properties) if level == LEVEL_5 else body)
+    if level != LEVEL_5:
+        return bytes((CONNACK << 4, 2, session_present, code))
+    return _packet(CONNACK, bytes((session_present, code)) + encode_properties(properties))
 
 
 def encode_suback(packet_id: int, codes: list[int], level: int = 4, reason: str = "") -> bytes:

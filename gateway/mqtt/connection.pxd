@@ -12,6 +12,7 @@ cdef int _NEW
 cdef int _LOGIN
 cdef int _PROVING
 cdef int _OPEN
+cdef int _OVER
 cdef long long _NEVER
 
 

@@ -41,12 +41,16 @@ _NEW = int(State.NEW)
 _LOGIN = int(State.LOGIN)
 _PROVING = int(State.PROVING)
 _OPEN = int(State.OPEN)
+_OVER = int(State.OVER)
 _NEVER = -1
 TOPIC_ALIAS_MAX = 32  # that a client may use: topics of 16 KiB are half a megabyte then
 REASON_BYTES_MAX = 256  # of the text that a DISCONNECT gives
 AUTH_BYTES_MAX = 8_192  # of a packet while who it is is being proved
 DISCONNECT_BYTES = 4  # of one that gives no text
 _STEPS = {CONNECT: Step.CONNECT, DISCONNECT: Step.DISCONNECT, AUTH: Step.AUTH}  # by packet type; any other is a PACKET
+_ANY_STEP = Step.PACKET
+_ACCEPT_STEP = Step.ACCEPT
+_STOP_STEP = Step.STOP
 
 
 class MqttConnection:
@@ -180,7 +184,7 @@ class MqttConnection:
 
     def _take_packet(self, found: int) -> Event:
         reader = self._reader
-        step = _STEPS.get(reader.packet_type, Step.PACKET) if found == _PACKET else Step.PACKET
+        step = _STEPS.get(reader.packet_type, _ANY_STEP) if found == _PACKET else _ANY_STEP
         state = follow(self.state, step)
         if found == _PINGS:
             self._out += PINGRESP_BYTES * reader.columns.ping_count
@@ -196,9 +200,9 @@ class MqttConnection:
             self._note_connect(event)
         elif self._is_bridge and isinstance(event, Subscribe):
             event = subscribe_of_bridge(event)
-        if state == State.OVER:
+        self.state = int(state)
+        if self.state == _OVER:
             self.stop()
-        self.state = state
         return event
 
     def _note_connect(self, connect: Connect) -> None:
@@ -216,7 +220,7 @@ class MqttConnection:
 
         It is told nothing in a packet that is larger than `told_bytes_max`, 0 for any.
         """
-        self.state = follow(self.state, Step.ACCEPT)
+        self.state = follow(self.state, _ACCEPT_STEP)
         if keep_alive_s >= 0:
             self._keep_alive_s = keep_alive_s
         self._was_let_in = True
@@ -270,7 +274,7 @@ class MqttConnection:
 
     def stop(self) -> None:
         """Take nothing more from the peer and run no deadline."""
-        self.state = follow(self.state, Step.STOP)
+        self.state = follow(self.state, _STOP_STEP)
         self._deadline_ms = _NEVER
         self._patience_ms = 0
 

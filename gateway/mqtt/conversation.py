@@ -8,6 +8,7 @@ from functools import partial
 
 from core.errors import LmqError
 from core.message import FLAG_QOS_MASK
+from core.properties import encode_origin
 from gateway.auth.authenticator import Identity
 from gateway.auth.denials import Denials
 from gateway.auth.password_checks import Attempt
@@ -23,6 +24,7 @@ from gateway.mqtt.events import AckRun, PublishRun
 from gateway.mqtt.pacing import Pacing
 from gateway.mqtt.packets import LEVEL_5, PUBREC, PUBREL
 from gateway.mqtt.properties import Property, encode_properties
+from gateway.mqtt.publishing import PROTOCOL
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
@@ -85,7 +87,7 @@ class Conversation(ConnectionHandler):
         self.identity: Identity | None = None
         self._attempt: Attempt | None = None  # a login under way
         self._denials: Denials | None = None  # made when something is denied
-        self._origin = b""
+        self._origin = b""  # until something is published
         self._will: StoredWill | None = None
         self._entering: Entering | None = None  # a client that waits until its last session is let go of
         self._steps: Iterator[None] | None = None  # what is left of a packet that goes on in further turns
@@ -135,7 +137,9 @@ class Conversation(ConnectionHandler):
             allowed = pacing.allow(now_ms)
             if allowed < count:
                 door.publishing.cut(run.columns, allowed)
-        acks = door.publishing.publish_run(run, self._origin, self.transport, session, self._may, now_ms)
+        acks = door.publishing.publish_run(
+            run, self._origin or self._make_origin(), self.transport, session, self._may, now_ms
+        )
         if batch.count < count:
             self._connection.unread(run)
         if run.denied:
@@ -148,6 +152,12 @@ class Conversation(ConnectionHandler):
         run.release()
         if door.room.is_low and not is_5:
             door.held.hold(self)
+
+    def _make_origin(self) -> bytes:
+        assert self.session is not None
+        assert self.identity is not None
+        self._origin = encode_origin(PROTOCOL, self.session.client_id, self.identity.user.encode())
+        return self._origin
 
     def _pause(self) -> None:
         """Read nothing more from a client that publishes too fast, for a while."""

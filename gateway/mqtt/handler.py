@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 
 from core.errors import LmqError
-from core.properties import encode_origin
 from gateway.auth.authenticator import OWN_PEER, Identity, LoginAnswer, Refusal
 from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.scram import ScramError
@@ -22,7 +21,6 @@ from gateway.mqtt.pacing import make_pacing
 from gateway.mqtt.packets import Auth, Connect, Disconnect, Subscribe, Unsubscribe, Will
 from gateway.mqtt.properties import Property
 from gateway.mqtt.proving import METHOD_BYTES, Proving, items_of
-from gateway.mqtt.publishing import PROTOCOL
 from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
@@ -311,7 +309,6 @@ class MqttHandler(Conversation):
         self._connection.accept(now_ms, terms.keep_alive_s, terms.packet_bytes_max)
         self._may = identity.may
         user = identity.user.encode()
-        self._origin = encode_origin(PROTOCOL, client_id, user)
         session = self.session = found.session
         self._tells_why = terms.tells_why
         apply_terms(terms, session, connect.level, door.delivery.inflight_max)

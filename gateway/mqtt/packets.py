@@ -60,6 +60,7 @@ _WILL_FLAG = 0x04
 _WILL_RETAIN_FLAG = 0x20
 _PASSWORD_FLAG = 0x40
 _USER_FLAG = 0x80
+_PLAIN_FLAGS = _CLEAN_FLAG | _USER_FLAG  # that cannot be wrong
 
 # Options of a subscription.
 QOS_MASK = 0x03
@@ -102,7 +103,7 @@ class Will:
     properties: Properties = NO_PROPERTIES
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Connect:
     """A client introduces itself; where its protocol level is not spoken here, `level` is 0 and nothing else holds."""
 
@@ -156,13 +157,14 @@ class Auth:
 
 Packet = Connect | Subscribe | Unsubscribe | Disconnect | Auth
 
+_PLAIN_DISCONNECT = Disconnect()
 _UNKNOWN_LEVEL = Connect(0, b"", is_clean=True, keep_alive_s=0, will=None, user=None, password=None)
 
 
 def _read_field(body: bytes, pos: int) -> tuple[bytes, int]:
     if pos + 2 > len(body):
         raise MalformedPacketError("MQTT-4.8.0-1", "a packet ends before the length of a field")
-    end = pos + 2 + octets.read_u16(body, pos)
+    end = pos + 2 + (body[pos] << 8 | body[pos + 1])
     if end > len(body):
         raise MalformedPacketError("MQTT-4.8.0-1", "a field runs past the end of its packet")
     return body[pos + 2 : end], end
@@ -184,7 +186,8 @@ def decode_connect(body: bytes) -> Connect:
         MqttError: Another protocol altogether, or bytes that break a rule of CONNECT.
     """
     protocol, pos = _read_field(body, 0)
-    if protocol not in LEVELS_BY_PROTOCOL:
+    levels = LEVELS_BY_PROTOCOL.get(protocol)
+    if levels is None:
         raise MalformedPacketError("MQTT-3.1.2-1", "the protocol name is not MQTT")
     if pos >= len(body):
         raise MalformedPacketError("MQTT-4.8.0-1", "a CONNECT ends before its flags")
@@ -192,14 +195,16 @@ def decode_connect(body: bytes) -> Connect:
     is_bridge = level & ~_BRIDGE_BIT < LEVEL_5 and level & _BRIDGE_BIT != 0
     if is_bridge:
         level &= ~_BRIDGE_BIT
-    if level not in LEVELS_BY_PROTOCOL[protocol]:
+    if level not in levels:
         return _UNKNOWN_LEVEL
     if pos + 4 > len(body):
         raise MalformedPacketError("MQTT-4.8.0-1", "a CONNECT ends before its flags")
     flags = body[pos + 1]
-    _check_connect_flags(flags, level)
-    connect = _decode_connect_payload(body, pos + 4, level, flags, octets.read_u16(body, pos + 2))
-    return replace(connect, is_bridge=True) if is_bridge else connect
+    if flags & ~_PLAIN_FLAGS:
+        _check_connect_flags(flags, level)
+    connect = _decode_connect_payload(body, pos + 4, level, flags, body[pos + 2] << 8 | body[pos + 3])
+    connect.is_bridge = is_bridge
+    return connect
 
 
 def subscribe_of_bridge(packet: Subscribe) -> Subscribe:
@@ -346,7 +351,7 @@ def decode_disconnect(body: bytes, level: int = 4) -> Disconnect:
     if level < LEVEL_5:
         if body:
             raise MalformedPacketError("MQTT-4.8.0-1", "a DISCONNECT has a body")
-        return Disconnect()
+        return _PLAIN_DISCONNECT
     code, properties = _decode_reason(body, OF_DISCONNECT)
     if code not in _CLIENT_REASONS:
         raise ProtocolViolationError("MQTT-3.14.2-1", f"a client may not disconnect for reason {code:#04x}")

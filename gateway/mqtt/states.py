@@ -41,7 +41,7 @@ _TOO_EARLY = Fault("MQTT-3.1.0-1", "the first packet is no CONNECT")
 _TWICE = Fault("MQTT-3.1.0-2", "a second CONNECT")
 
 # A step that is not listed cannot happen: in LOGIN and OVER no packet is read.
-TRANSITIONS: dict[State, dict[Step, State | Fault]] = {
+TRANSITIONS: dict[int, dict[int, State | Fault]] = {
     State.NEW: {
         Step.CONNECT: State.LOGIN,
         Step.DISCONNECT: _TOO_EARLY,
@@ -80,7 +80,7 @@ def follow(state: int, step: Step) -> State:
     Raises:
         ProtocolViolationError: The peer may not do that now.
     """
-    found = TRANSITIONS[State(state)][step]
+    found = TRANSITIONS[state][step]  # a number finds its member
     if isinstance(found, Fault):
         raise ProtocolViolationError(found.clause, found.reason)
     return found

@@ -285,7 +285,11 @@ class Subscribing:
         self._delivery.pause(session)
         self._sessions.remove(session)
         self._metrics.sessions = len(self._sessions)
-        self._leave(session, self._end_all(session))
+        if session.subscriptions:
+            self._leave(session, self._end_all(session))
+        else:
+            session.rest()
+            session.end()
 
     def _end_all(self, session: Session) -> Iterator[None]:
         for subscription in list(session.subscriptions.values()):

@@ -66,8 +66,10 @@ def apply_terms(terms: Terms, session: Session, level: int, inflight_max: int) -
 
 def takes_connack(connect: Connect, client_id: bytes, settings: MqttSettings) -> bool:
     """Return whether what the client is told in its CONNACK is in a packet that it takes, MQTT-3.1.2-24."""
+    if connect.level != LEVEL_5:
+        return True
     bytes_max = connect.properties.number(Property.PACKET_BYTES_MAX, 0)
-    if connect.level != LEVEL_5 or not bytes_max:
+    if not bytes_max:
         return True
     items = connack_items(connect, make_terms(connect, settings), client_id)
     proof_bytes = PROOF_BYTES + len(connect.properties.texts.get(Property.AUTH_DATA, b""))
@@ -81,7 +83,9 @@ def as_level(client_id: bytes) -> bytes:
 
 
 def connack_items(connect: Connect, terms: Terms, client_id: bytes) -> list[tuple[Property, Value]]:
-    """Return what the client of MQTT 5 is told in its CONNACK, as far as it is not what it asked for or must expect."""
+    """Return what a client of MQTT 5 is told in its CONNACK, as far as it is not what it asked for or must expect."""
+    if connect.level != LEVEL_5:
+        return []
     items: list[tuple[Property, Value]] = [
         (Property.RECEIVE_MAX, RECEIVE_MAX),
         (Property.TOPIC_ALIAS_MAX, TOPIC_ALIAS_MAX),

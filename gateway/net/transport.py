@@ -7,6 +7,7 @@ import logging
 from typing import cast
 
 from gateway.address import UNIX_HOST, UNKNOWN_HOST, format_address, pack_host
+from gateway.logs import tell
 from gateway.net.endpoint import Endpoint
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.net.streams.plain import PlainStream, fileno_of, peer_of
@@ -109,7 +110,7 @@ class SocketTransport(Transport):
 
     def _connect(self) -> None:
         endpoint = self._endpoint
-        LOGGER.info("connected conn=%d door=%s peer=%s", self.conn_id, self.door, self.peer)
+        tell(LOGGER, "connected conn=%d door=%s peer=%s", self.conn_id, self.door, self.peer)
         try:
             self._handler = endpoint.connect(self)
         except Exception as error:
@@ -248,7 +249,7 @@ class SocketTransport(Transport):
         self._tell_lost(reason)
 
     def _tell_lost(self, reason: str) -> None:
-        LOGGER.info("disconnected conn=%d door=%s peer=%s reason=%s", self.conn_id, self.door, self.peer, reason)
+        tell(LOGGER, "disconnected conn=%d door=%s peer=%s reason=%s", self.conn_id, self.door, self.peer, reason)
 
     def pause_writing(self) -> None:
         """The output passed the high water mark."""

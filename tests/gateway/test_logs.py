@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
 
 import pytest
 
-from gateway.logs import JsonFormatter, TextFormatter, said, set_up_logs
+from gateway.logs import JsonFormatter, TextFormatter, said, set_up_logs, tell
 
 
 def _record(text, *args, exc_info=None):
@@ -68,3 +69,58 @@ def test_what_a_peer_says_of_itself_is_cut():
     assert said("x" * 129) == "x" * 128 + "..."
     assert said("é" * 100) == "é" * 64 + "..."
     assert said(b"\xff") == "\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.usefixtures("_root")
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_what_is_told_of_each_connection_is_a_line_like_any_other(capsys, style):
+    set_up_logs("info", style)
+    logger = logging.getLogger("gateway.x")
+    logger.info("connected conn=%d peer=%s", 7, "h:1\n")
+    tell(logger, "connected conn=%d peer=%s", 7, "h:1\n")
+    first, second = capsys.readouterr().err.splitlines()
+    assert _without_time(first, style) == _without_time(second, style)
+
+
+def _without_time(line, style):
+    return json.loads(line) | {"time": ""} if style == "json" else line.split(" ", 1)[1]
+
+
+@pytest.mark.usefixtures("_root")
+def test_nothing_is_told_under_the_level(capsys):
+    set_up_logs("warning", "text")
+    tell(logging.getLogger("gateway.x"), "connected")
+    assert capsys.readouterr().err == ""
+
+
+def test_who_else_listens_is_given_a_record(caplog):
+    with caplog.at_level("INFO"):
+        tell(logging.getLogger("gateway.x"), "connected conn=%d", 7)
+    assert caplog.messages == ["connected conn=7"]
+
+
+@pytest.mark.usefixtures("_root")
+def test_lines_of_a_turn_are_written_at_its_end_and_a_warning_at_once(capsys):
+    set_up_logs("info", "text")
+    logger = logging.getLogger("gateway.x")
+
+    def written():
+        return [line.split(" ")[-1] for line in capsys.readouterr().err.splitlines()]
+
+    async def work():
+        tell(logger, "a")
+        logger.info("b")
+        assert written() == []
+        await asyncio.sleep(0)
+        assert written() == ["a", "b"]
+        logger.info("c")
+        logger.warning("d")
+        assert written() == ["c", "d"]
+        for _ in range(100):
+            tell(logger, "e")
+        assert len(written()) > 50
+        tell(logger, "f")
+        logging.getLogger().handlers[0].flush()
+        assert written()[-1] == "f"
+
+    asyncio.run(work())

@@ -98,7 +98,7 @@ def test_wrong_settings_are_one_line_and_change_nothing(tmp_path, config):
         GatewayProcess(tmp_path / "data", "--config", str(config)) as gateway,
         MqttClient(gateway.address("mqtt"), b"c") as client,
     ):
-        _wait(gateway, "let in without a login")
+        _wait(gateway, "let in without a login conn=")
         for count, (text, said) in enumerate(
             [
                 ("[mqtt]\nconnections_max = 1\nlissten = 'off'\n", "unknown setting mqtt.lissten"),
