@@ -20,7 +20,7 @@ from gateway.mqtt.feeds import Desk, FilterFeed, Limits, PlacesLike, enter, keep
 from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ID_COUNT, ONCE_SENT, InflightWindow
 from gateway.mqtt.packets import LEVEL_5, RETAIN_AS_PUBLISHED
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, READ_BYTES_MAX, Form
-from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, SHARED, Session, Subscription
+from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, SETTLING, SHARED, Session, Subscription
 from gateway.mqtt.sieve import fits, has_own_form, keep_wanted, make_form, unacked_denied
 
 TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
@@ -103,7 +103,7 @@ class Delivery(Desk):
         """Send no more to a subscription; it knows its position then."""
         if subscription.state == SHARED and subscription.group is not None:
             subscription.group.remove(subscription)
-        elif subscription.state != OFFLINE:
+        elif subscription.state not in {OFFLINE, SETTLING}:
             feed = self._feeds[subscription.queue_ref]
             feed.remove(subscription)
             if not feed.subscription_count:
@@ -173,6 +173,8 @@ class Delivery(Desk):
                     if is_empty and subscription.position >= subscription.dup_until:
                         subscription.done_before = None
                 self.places.set(subscription.floor_slot, floor)
+            if subscription is not None and subscription.is_replay and not window.count_of(source):
+                self.on_replay_over(subscription)
 
     def _forget_retained(self, session: Session, window: InflightWindow) -> None:
         kept = session.retained_inflight or {}

@@ -18,12 +18,11 @@ from core.broker import Broker
 from core.lmq.retained import filter_matches
 from core.message import StoredBatch
 from core.properties import EXCHANGE
-from gateway.mqtt.session import NO_SLOT, OFFLINE, Session, Subscription
+from gateway.mqtt.session import OFFLINE, Session, Subscription
 from gateway.mqtt.topics import REPLAY_PREFIX, split_replay
 
 LOGGER = logging.getLogger(__name__)
 
-_EXACT = 2
 _OFFSET = re.compile(r"\d{1,18}")
 _DURATION = re.compile(r"-(?=\d)(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,12})ms)?")
 _UNIT_MS = (86_400_000, 3_600_000, 60_000, 1_000, 1)
@@ -41,17 +40,6 @@ class Start(NamedTuple):
 def is_replay(topic_filter: bytes) -> bool:
     """Return whether a filter asks for what is stored, too."""
     return topic_filter.startswith(REPLAY_PREFIX)
-
-
-def is_settled(subscription: Subscription) -> bool:
-    """Return whether a replay may read another queue: what is in flight is known by offsets in this one.
-
-    A durable subscription at QoS 2 stays, for so are the offsets that were written down.
-    """
-    window = subscription.session.window
-    if window is not None and window.count_of(subscription.source):
-        return False
-    return subscription.done_before is None and (subscription.qos < _EXACT or subscription.floor_slot == NO_SLOT)
 
 
 def parse_start(text: bytes, now_ms: int) -> Start | None:

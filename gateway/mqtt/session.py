@@ -18,6 +18,7 @@ AHEAD = 2  # the feed has yet to come to its position
 BEHIND = 3  # reads by itself until it has caught up
 GONE = 4  # given up; known only until nothing of it is in flight
 SHARED = 5  # one of a group that is read for together
+SETTLING = 6  # a replay at its end: nothing is sent until it goes on in another queue
 NO_SLOT = -1
 NOTHING_OWED = 2**47 - 1  # the place of a shared subscription with nothing on its way at QoS 2: the highest there is
 NEVER = 0xFFFFFFFF  # the session expiry that is none

@@ -283,10 +283,11 @@ class SessionTable:
             self._places.set(subscription.floor_slot, subscription.position)
             self._places.set(subscription.sent_slot, subscription.position)
 
-    def keep_moved(self, subscription: Subscription) -> None:
-        """Write down that a durable subscription stands in another queue, at its position.
+    def keep_moved(self, subscription: Subscription, then: Callable[[LmqError | None], None] | None = None) -> None:
+        """Write down that a durable subscription stands in another queue, at its position, with nothing in flight.
 
-        Its new place gets new slots: a process that is killed before that is durable goes on from the old ones.
+        Its new place gets new slots: a process that is killed before that is durable goes on from the old ones. `then`
+        is called when it is.
         """
         if not subscription.session.is_persistent:
             return
@@ -294,8 +295,17 @@ class SessionTable:
             old = (subscription.floor_slot, subscription.sent_slot)
             subscription.floor_slot = self._places.acquire(subscription.position)
             subscription.sent_slot = self._places.acquire(subscription.position)
-            self._when_kept(partial(self._release, old))
-        self._write_subscription(subscription)
+            self._write_subscription(subscription)
+            self._when_kept(partial(self._release_moved, subscription.session, old))
+            if then is not None:
+                self._when_kept(then)
+        else:
+            self._write_subscription(subscription)
+
+    def _release_moved(self, session: Session, slots: tuple[int, int], error: LmqError | None) -> None:
+        if error is None:
+            self._exact.forget_slot(session, slots[0])  # all of it is complete, and below the old place
+            self._release(slots, error)
 
     def _begin_catch_up(self, subscription: Subscription, retained_until: int) -> None:
         session = subscription.session

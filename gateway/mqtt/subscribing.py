@@ -17,6 +17,7 @@ from gateway.auth.permissions import Permissions
 from gateway.chores import Chores
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.exclusive import Exclusive
+from gateway.mqtt.handover import Handover
 from gateway.mqtt.packets import (
     HANDLING_MASK,
     HANDLING_NEW,
@@ -27,7 +28,7 @@ from gateway.mqtt.packets import (
     Unsubscribe,
 )
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
-from gateway.mqtt.replay import History, is_replay, is_settled, parse_start
+from gateway.mqtt.replay import History, is_replay, parse_start
 from gateway.mqtt.rewriting import Rewriting
 from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.session_table import SessionTable
@@ -83,7 +84,7 @@ class Subscribing:
         self.subscription_count = 0
         self.sys_tree: SysTree | None = None
         self.history.on_found = self._begin
-        delivery.on_replay_over = self._go_live
+        self.handover = Handover(broker, sessions, delivery)
         self._broker = broker
         self._sessions = sessions
         self._delivery = delivery
@@ -166,19 +167,6 @@ class Subscribing:
             self._sessions.note_place(subscription)
             self._delivery.start(subscription)
 
-    def _go_live(self, subscription: Subscription) -> None:
-        """Let a replay that was sent all that is stored go on in its filter's own queue, if nothing is in flight."""
-        if not is_settled(subscription):
-            return
-        self._delivery.stop(subscription)
-        subscription.is_replay = False
-        subscription.queue_ref = self._broker.open_queue(mqtt_queue_name(plain_filter(subscription.topic_filter)))
-        subscription.position = self._broker.max_offset(subscription.queue_ref)
-        subscription.dup_until = 0
-        subscription.is_solo = has_own_form(subscription)
-        self._sessions.keep_moved(subscription)
-        self._delivery.start(subscription)
-
     def _why_not(
         self, session: Session, topic_filter: bytes, may: Permissions, now_ms: int, *, is_new: bool
     ) -> ReasonCode | None:
@@ -256,6 +244,7 @@ class Subscribing:
     def _end(self, subscription: Subscription) -> None:
         self.subscription_count -= 1
         self._delivery.stop(subscription)
+        self.handover.forget(subscription)
         self._sessions.forget_subscription(subscription)
         self.sharing.leave(subscription)
         self.exclusive.give_back(subscription)
