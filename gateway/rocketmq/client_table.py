@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field
-from gateway.rocketmq.tag_filter import TAG, Subscription, parse_tag_filter
+from gateway.rocketmq.filters.matching import parse_filter
+from gateway.rocketmq.filters.subscription import Subscription, read_subscription
 from lmq.remoting.commands import FLAG_ONE_WAY, Command, answer, encode_command, encode_json
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
@@ -79,6 +80,8 @@ class ClientTable:
         subscription = found.subscriptions.get(topic)
         if subscription is None:
             raise CommandRefusedError(ResponseCode.SUBSCRIPTION_NOT_EXIST, "the consumer's subscription not exist")
+        if subscription.refusal is not None:
+            raise CommandRefusedError(ResponseCode.FILTER_DATA_NOT_EXIST, subscription.refusal)
         return subscription
 
     def is_broadcast(self, group: str) -> bool:
@@ -189,12 +192,14 @@ class ClientTable:
         return answer(request, ResponseCode.SUCCESS, body=encode_json({"consumerIdList": ids}))
 
     def check_config(self, request: Command) -> Command:
-        """Say whether we can filter as the client wants: by tags, not by SQL."""
-        subscription = read_object(request).get("subscriptionData")
-        kind = subscription.get("expressionType") if isinstance(subscription, dict) else None
-        if kind not in {None, "", TAG}:
-            remark = f"The broker does not support consumer to filter message by {kind}"
-            return answer(request, ResponseCode.SYSTEM_ERROR, remark)
+        """Say whether we can filter as the client wants.
+
+        Raises:
+            CommandRefusedError: Not so; the remark says why.
+        """
+        said = read_object(request).get("subscriptionData")
+        if isinstance(said, dict):
+            parse_filter(str(said.get("expressionType") or ""), str(said.get("subString") or ""))
         return answer(request, ResponseCode.SUCCESS)
 
     # Locks of ordered consumers
@@ -265,11 +270,7 @@ def _objects(said: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 def _read_subscriptions(data: dict[str, Any]) -> Iterator[tuple[str, Subscription]]:
     for item in _objects(data, "subscriptionDataSet")[:SUBSCRIPTIONS_MAX]:
-        if item.get("expressionType") not in {None, "", TAG}:
-            continue  # a pull of it is answered with 24; check_config has told the client why
-        version = item.get("subVersion")
-        tags = parse_tag_filter(str(item.get("subString") or "*"))
-        yield str(item.get("topic", "")), Subscription(tags, version if isinstance(version, int) else 0)
+        yield str(item.get("topic", "")), read_subscription(item)
 
 
 def _lock_key(queue: dict[str, Any]) -> tuple[str, int]:

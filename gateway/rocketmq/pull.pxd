@@ -24,7 +24,7 @@ cdef class HeldPull(Held):
     cdef public long long offset
     cdef public long long count_max
     cdef public long long bytes_max
-    cdef public object tags
+    cdef public object wanted
     cdef public bint is_suspended
 
 
@@ -58,9 +58,11 @@ cdef class PullService:
 
     @cython.locals(
         batch=StoredBatch, count="long long", size="long long", scanned="long long", count_max="long long",
-        found=Py_ssize_t, wanted=Py_ssize_t, taken=Py_ssize_t, before="long long", end=Py_ssize_t
+        scan_max="long long", found=Py_ssize_t, wanted=Py_ssize_t, taken=Py_ssize_t, before="long long", end=Py_ssize_t
     )
     cdef Py_ssize_t _collect(self, HeldPull pull) except -1
+
+    cdef Py_ssize_t _pick(self, HeldPull pull) except -1
 
     cdef _make_room(self, Py_ssize_t size)
 

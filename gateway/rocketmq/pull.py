@@ -25,9 +25,10 @@ from gateway.rocketmq.answer_codec import (
 )
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, integer_field, text_field
+from gateway.rocketmq.filters.matching import Filter, messages_max, parse_filter, pick_wanted
+from gateway.rocketmq.filters.subscription import Subscription
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.held import HELD_MAX, Held
-from gateway.rocketmq.tag_filter import TAG, Subscription, TagFilter, parse_tag_filter
 from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
 from lmq.remoting.commands import (
     FLAG_RESPONSE,
@@ -107,7 +108,7 @@ class HeldPull(Held):
         "puller",
         "queue_ref",
         "service",
-        "tags",
+        "wanted",
     )
 
     def __init__(self, service: PullService, puller: Puller, request: Command) -> None:
@@ -121,7 +122,7 @@ class HeldPull(Held):
         self.offset = integer_field(request, "queueOffset")
         self.count_max = max(1, min(integer_field(request, "maxMsgNums"), COUNT_MAX))
         self.bytes_max = max(1, min(integer_field(request, "maxMsgBytes", BYTES_MAX), BYTES_MAX))
-        self.tags: TagFilter = None
+        self.wanted: Filter = None
         self.deadline_ms = 0
         self.is_suspended = False  # waits for its queue to grow, not for it to be made or for room in the output
 
@@ -186,7 +187,7 @@ class PullService:
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {topic}")
         if not self._groups.is_empty:
             self._check_group(request.ext.get("consumerGroup", ""))
-        pull.tags = self._filter_of(request, topic, sys_flag)
+        pull.wanted = self._filter_of(request, topic, sys_flag)
         if sys_flag & FLAG_COMMIT:
             self._commit(request, key)
         is_suspending = bool(sys_flag & FLAG_SUSPEND) and len(puller.held) < HELD_MAX
@@ -229,20 +230,15 @@ class PullService:
             remark = f"the consumer group[{name}] can not consume by broadcast way"
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, remark)
 
-    def _filter_of(self, request: Command, topic: str, sys_flag: int) -> TagFilter:
+    def _filter_of(self, request: Command, topic: str, sys_flag: int) -> Filter:
         if not sys_flag & FLAG_SUBSCRIPTION:
             subscription = self._subscriptions.find_subscription(text_field(request, "consumerGroup"), topic)
             if subscription.version < integer_field(request, "subVersion", 0):
                 raise CommandRefusedError(
                     ResponseCode.SUBSCRIPTION_NOT_LATEST, "the consumer's subscription not latest"
                 )
-            return subscription.tags
-        kind = request.ext.get("expressionType") or TAG
-        if kind != TAG:
-            raise CommandRefusedError(
-                ResponseCode.SYSTEM_ERROR, f"The broker does not support consumer to filter message by {kind}"
-            )
-        return parse_tag_filter(request.ext.get("subscription", ""))
+            return subscription.wanted
+        return parse_filter(request.ext.get("expressionType", ""), request.ext.get("subscription", ""))
 
     def _commit(self, request: Command, key: bytes) -> None:
         offset = integer_field(request, "commitOffset")
@@ -343,12 +339,13 @@ class PullService:
         batch, picked = self._batch, self._picked
         end = _HEAD_BYTES
         count = size = scanned = 0
-        while count < pull.count_max and size < pull.bytes_max and scanned < SCAN_MAX:
-            count_max = pull.count_max - count if pull.tags is None else COUNT_MAX
+        scan_max = messages_max(pull.wanted, SCAN_MAX)
+        while count < pull.count_max and size < pull.bytes_max and scanned < scan_max:
+            count_max = pull.count_max - count if pull.wanted is None else min(COUNT_MAX, scan_max)
             found = self._broker.read(pull.queue_ref, pull.offset, batch, count_max, pull.bytes_max - size)
             self._is_away = found == AWAY
             scanned += max(found, 1)
-            wanted = pick_all(batch, picked) if pull.tags is None else pick_tagged(batch, pull.tags, picked)
+            wanted = self._pick(pull)
             taken = min(wanted, pull.count_max - count)
             if taken:
                 self._make_room(end + copied_bytes_max(batch, picked, taken, pull.light_name))
@@ -359,10 +356,18 @@ class PullService:
             before = pull.offset
             pull.offset = batch.queue_offset[picked[taken - 1]] + 1 if taken < wanted else batch.next_offset
             batch.clear()
-            if pull.offset == before or (pull.tags is None and taken):
+            if pull.offset == before or (pull.wanted is None and taken):
                 break
         self._metrics.messages_out += count
         return end
+
+    def _pick(self, pull: HeldPull) -> int:
+        """Pick what the pull wants of what was read; return how many messages."""
+        if pull.wanted is None:
+            return pick_all(self._batch, self._picked)
+        if isinstance(pull.wanted, frozenset):
+            return pick_tagged(self._batch, pull.wanted, self._picked)
+        return pick_wanted(self._batch, pull.wanted, self._picked)
 
     def _make_room(self, size: int) -> None:
         """Let the answer be so long; what lies there stays."""

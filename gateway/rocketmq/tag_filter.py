@@ -6,17 +6,7 @@ TagFilter = frozenset[bytes] | None
 """The tags that are wanted; None: every message, tagged or not."""
 
 ALL = "*"
-TAG = "TAG"  # the only kind of expression that is known here
-
-
-class Subscription:
-    """What a group wants of one topic; a newer version replaces an older one."""
-
-    __slots__ = ("tags", "version")
-
-    def __init__(self, tags: TagFilter, version: int) -> None:
-        self.tags = tags
-        self.version = version
+TAG = "TAG"  # the kind of expression that these are
 
 
 def parse_tag_filter(expression: str) -> TagFilter:

@@ -11,11 +11,12 @@ from core.broker import Broker
 from gateway.rocketmq.client_table import Client
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX, flag_field, integer_field, text_field
+from gateway.rocketmq.filters.matching import parse_filter
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.held import HELD_MAX
 from gateway.rocketmq.pop.room import ALL_QUEUES, WAITING_MAX, Peer, Room, Waiting
 from gateway.rocketmq.pop.taking import COUNT_MAX, Taker, Wish, encode_answer
-from gateway.rocketmq.tag_filter import TAG, TagFilter, parse_tag_filter
+from gateway.rocketmq.tag_filter import ALL
 from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
 from lmq.remoting.commands import Command, answer, encode_command
 from lmq.remoting.response_codes import ResponseCode
@@ -25,7 +26,6 @@ POLL_MS_MAX = 600_000
 INVISIBLE_MS_MAX = 30 * 86_400_000
 LATE_MS_MAX = 500  # a request that is so much over its time is given up by its client
 INIT_MAX = 1  # a new group begins at the end
-NO_FILTER = "*"
 
 
 class Popper(Peer, Protocol):
@@ -237,20 +237,11 @@ def _read_wish(request: Command) -> Wish:
         text_field(request, "consumerGroup").encode(),
         max(count_max, 1),
         invisible_ms,
-        _read_filter(request),
+        parse_filter(request.ext.get("expType", ""), request.ext.get("exp") or ALL),
         at_end=integer_field(request, "initMode") == INIT_MAX,
         is_ordered=flag_field(request, "order", otherwise=False),
         attempt_id=request.ext.get("attemptId", ""),
     )
-
-
-def _read_filter(request: Command) -> TagFilter:
-    expression = request.ext.get("exp") or NO_FILTER
-    kind = request.ext.get("expType") or TAG
-    if kind != TAG:
-        remark = f"The broker does not support consumer to filter message by {kind}"
-        raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, remark)
-    return parse_tag_filter(expression)
 
 
 def _lateness(client: Client, request: Command, now_ms: int) -> int:

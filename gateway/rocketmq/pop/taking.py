@@ -13,13 +13,13 @@ from core.lmq.queue_name import is_light
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
 from core.properties import INNER_MULTI_DISPATCH
-from gateway.rocketmq.answer_codec import copied_bytes_max, copy_records, pick_all, pick_tagged, sum_bodies
+from gateway.rocketmq.answer_codec import copied_bytes_max, copy_records, sum_bodies
+from gateway.rocketmq.filters.matching import Filter, messages_max, pick_wanted
 from gateway.rocketmq.pop.again import attempts_of, has_property, write_again
 from gateway.rocketmq.pop.claims import Claims, Taken
 from gateway.rocketmq.pop.dead import DeadLetters, Spent
 from gateway.rocketmq.pop.receipts import ORDERED_REVIVE_QUEUE, Given, Receipt, describe, format_receipt
 from gateway.rocketmq.pop.room import QueueWatch, Room
-from gateway.rocketmq.tag_filter import TagFilter
 from gateway.rocketmq.topic_table import RETRY_PREFIX
 from lmq.remoting.commands import FLAG_RESPONSE, Command, encode_header, encode_prefix
 from lmq.remoting.response_codes import ResponseCode
@@ -37,7 +37,7 @@ class Wish(NamedTuple):
     group: bytes
     count_max: int
     invisible_ms: int
-    tags: TagFilter
+    wanted: Filter
     at_end: bool  # a new group begins at the end of each queue
     is_ordered: bool
     attempt_id: str  # of this asking: it is repeated where the answer did not come
@@ -65,11 +65,12 @@ class Answer:
         self.size = 0
         self.rest = 0
         self.scanned = 0
+        self.scan_max = messages_max(wish.wanted, SCAN_MAX)
 
     @property
     def is_full(self) -> bool:
         """Whether nothing more goes in, or enough was looked at."""
-        return self.count >= self.wish.count_max or self.size >= BYTES_MAX or self.scanned >= SCAN_MAX
+        return self.count >= self.wish.count_max or self.size >= BYTES_MAX or self.scanned >= self.scan_max
 
 
 class Taker:
@@ -141,7 +142,7 @@ class Taker:
         batch = self._batch
         in_flight_max = 1 if wish.is_ordered else IN_FLIGHT_MAX
         while not answer.is_full and taken.unacked_count < in_flight_max:
-            count_max = wish.count_max - answer.count
+            count_max = min(wish.count_max - answer.count, answer.scan_max)
             until_ms = answer.receipt.until_ms
             found = taken.take(batch, count_max, BYTES_MAX - answer.size, until_ms, now_ms)
             if found <= 0:
@@ -171,7 +172,7 @@ class Taker:
     def _sort_out(self, watch: QueueWatch, taken: Taken, answer: Answer, now_ms: int) -> bool:
         """Put what is wanted of the messages that were taken into the answer; return whether any is."""
         batch, picked, wish = self._batch, self._picked, answer.wish
-        wanted = pick_all(batch, picked) if wish.tags is None else pick_tagged(batch, wish.tags, picked)
+        wanted = pick_wanted(batch, wish.wanted, picked)
         if wanted < batch.count:
             self._let_go(taken, watch.key, answer, wanted)
         if not wanted:

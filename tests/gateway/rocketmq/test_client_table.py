@@ -72,25 +72,25 @@ def test_others_are_told_of_a_change_and_nobody_of_a_repetition(table):
 def test_subscriptions_are_those_of_the_newest_version(table):
     client = Client(Output(1))
     beat(table, client, heart_beat("a", subscription("T", "x || y", 5), subscription("U")))
-    assert table.find_subscription("g", "T").tags == {b"x", b"y"}
-    assert table.find_subscription("g", "U").tags is None
+    assert table.find_subscription("g", "T").wanted == {b"x", b"y"}
+    assert table.find_subscription("g", "U").wanted is None
     beat(table, client, heart_beat("a", subscription("T", "old", 4)))
     assert table.find_subscription("g", "T").version == 5
     beat(table, client, heart_beat("a", subscription("T", "new", 6)))
-    assert table.find_subscription("g", "T").tags == {b"new"}
+    assert table.find_subscription("g", "T").wanted == {b"new"}
     for group, topic in (("g", "U"), ("other", "T")):
         with pytest.raises(CommandRefusedError) as caught:
             table.find_subscription(group, topic)
         assert caught.value.code == 24
 
 
-def test_sql_subscriptions_are_refused_and_never_taken_for_all(table):
-    sql = subscription("T", "a > 1", expressionType="SQL92")
-    assert table.check_config(Command(46, body=json.dumps({"subscriptionData": sql}).encode())).code == 1
-    assert table.check_config(Command(46, body=json.dumps({"subscriptionData": subscription("T")}).encode())).code == 0
-    beat(table, Client(Output(1)), heart_beat("a", sql))
-    with pytest.raises(CommandRefusedError):
+def test_a_sql_subscription_is_taken_as_such_and_a_wrong_one_never_for_all(table):
+    beat(table, Client(Output(1)), heart_beat("a", subscription("T", "a > 1", expressionType="SQL92")))
+    assert table.find_subscription("g", "T").wanted.wants(b"a\x012\x02")
+    beat(table, Client(Output(2)), heart_beat("b", subscription("T", "a >", version=9, expressionType="SQL92")))
+    with pytest.raises(CommandRefusedError) as caught:
         table.find_subscription("g", "T")
+    assert caught.value.code == 27
 
 
 def lock(table: ClientTable, client: str, now_ms: int, *queues: int) -> list[int]:

@@ -60,7 +60,8 @@ def test_a_pull_of_an_unknown_light_queue_does_not_make_it(site, peer):
         ({"maxMsgNums": "x"}, 1),
         ({"sysFlag": "x"}, 1),
         ({"sysFlag": 0}, 24),
-        ({"expressionType": "SQL92"}, 1),
+        ({"expressionType": "SQL92"}, 23),
+        ({"expressionType": "XPATH"}, 1),
     ],
 )
 def test_a_pull_that_cannot_be_is_refused_with_its_code(peer, changes, code):

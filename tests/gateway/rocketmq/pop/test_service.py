@@ -350,7 +350,7 @@ def test_a_group_is_told_whether_there_are_messages(site, peer):
         ({"invisibleTime": 1 << 62}, 29),
         ({"consumerGroup": ""}, 26),
         ({"consumerGroup": "g" * 256}, 26),
-        ({"expType": "SQL92"}, 1),
+        ({"expType": "SQL92", "exp": "a >"}, 23),
         ({"pollTime": "soon"}, 1),
         ({"initMode": "x"}, 1),
     ],

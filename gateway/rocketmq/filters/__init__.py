@@ -1,0 +1,1 @@
+"""Filters of consumers beyond tags: SQL92 over a message's properties."""

@@ -1,0 +1,54 @@
+"""What a group wants of one topic, as its members' heartbeats say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.filters.matching import Filter, parse_filter
+from gateway.rocketmq.tag_filter import ALL, TAG
+
+SHOWN_CHARS_MAX = 8_192  # of an expression that is kept to be shown
+
+
+class Subscription:
+    """What a group wants of one topic; a newer version replaces an older one.
+
+    Args:
+        wanted: The messages that it wants.
+        version: The number that its client gave it.
+        kind: The kind of the expression.
+        text: The expression.
+        refusal: Why nothing can be filtered by it, None where it can.
+    """
+
+    __slots__ = ("kind", "refusal", "text", "version", "wanted")
+
+    def __init__(
+        self, wanted: Filter, version: int, *, kind: str = TAG, text: str = ALL, refusal: str | None = None
+    ) -> None:
+        self.wanted = wanted
+        self.version = version
+        self.kind = kind
+        self.text = text
+        self.refusal = refusal
+
+
+def read_subscription(said: dict[str, Any]) -> Subscription:
+    """Return the subscription that a heartbeat describes; a wrong expression is told to those that pull by it."""
+    version = said.get("subVersion")
+    kind = str(said.get("expressionType") or TAG)
+    text = str(said.get("subString") or ALL)
+    wanted: Filter = None
+    refusal = None
+    try:
+        wanted = parse_filter(kind, text)
+    except CommandRefusedError as error:
+        refusal = error.remark
+    return Subscription(
+        wanted,
+        version if isinstance(version, int) else 0,
+        kind=kind,
+        text=text[:SHOWN_CHARS_MAX],
+        refusal=refusal,
+    )
