@@ -1,7 +1,8 @@
-"""Topics that are the log's own: its records on them are no messages, and no message goes there."""
+"""Topics that are our own: those of the log, whose records are no messages, and what the gateway tells of itself."""
 
 from __future__ import annotations
 
 DISPATCH_SET_TOPIC = b"LMQ_DISPATCH_SET"  # records that hold an interned dispatch set; they are in no queue
 GAP_TOPIC = b"LMQ_GAP"  # records that lead over what is no longer kept; they are in no queue
+SYS_ROOT = b"$SYS/broker/"  # in MQTT's form; what is below is the gateway's to say: nobody publishes there
 RESERVED_TOPICS = frozenset((DISPATCH_SET_TOPIC, GAP_TOPIC))

@@ -8,6 +8,7 @@ from typing import Protocol, cast
 from core.cache_budget import Cache, CacheBudget
 from core.lmq.topic_trie import TopicTrie, is_wildcard
 from core.message import Route
+from core.reserved import SYS_ROOT
 
 CHANGES_MAX = 4096  # changed wildcard filters that cached routes are checked against, before all are dropped instead
 LEVEL_BYTES = 208  # of a changed filter's level in a trie, besides its letters: a node, and the way to it
@@ -100,7 +101,12 @@ class Router:
         return route
 
     def matches(self, topic: bytes) -> list[bytes]:
-        """Return the names of the light queues that `topic` leads to, sorted, so that equal sets are recognised."""
+        """Return the names of the light queues that `topic` leads to, sorted, so that equal sets are recognised.
+
+        Below `SYS_ROOT` there are none, whatever way a message came: subscribers there hear the gateway alone.
+        """
+        if topic.startswith(SYS_ROOT):
+            return []
         names: list[object] = []
         self._trie.match(topic, names)
         if self._relay_filters:
@@ -112,6 +118,8 @@ class Router:
 
         Both are sorted by name.
         """
+        if topic.startswith(SYS_ROOT):
+            return {}
         found: dict[bytes, dict[bytes, int]] = {}
         for topic_filter, counts in sorted(self._trie.explain(topic).items()):
             for name, count in counts.items():

@@ -15,6 +15,7 @@ from core.lmq.topic_space import topic_from_routing_key
 from core.message import PublishBatch, Route
 from core.metrics import DoorMetrics
 from core.properties import AMQP, EXCHANGE, ROUTING_KEY, TOPIC, decode_properties, encode_properties
+from core.reserved import SYS_ROOT
 from gateway.amqp.codec import MANDATORY, PUBLISH
 from gateway.amqp.errors import AmqpError, bad_text, error_from_core
 from gateway.amqp.events import PublishRun
@@ -239,6 +240,10 @@ class Publisher:
             reason = f"write access to exchange '{name}' in vhost '{self._vhost.name}' refused for user"
             denied = f"exchange '{name}' key '{key}'"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} '{self._identity.user}'", denied=denied)
+        if _is_topic_space(name, topic) and topic.startswith(SYS_ROOT):
+            reason = f"write access to topic '{key}' in exchange '{name}' in vhost '{self._vhost.name}' refused"
+            denied = f"exchange '{name}' key '{key}'"
+            raise AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} for user '{self._identity.user}'", denied=denied)
         return topic
 
     def _return_unroutable(self, run: PublishRun, payload_max: int) -> bytes:

@@ -11,6 +11,7 @@ from core.errors import LmqError
 from core.message import FLAG_BARE, FLAG_EXPIRES, FLAG_MARK, FLAG_QOS_MASK, FLAG_RETAIN, PublishBatch, Route
 from core.metrics import DoorMetrics
 from core.properties import encode_origin
+from core.reserved import SYS_ROOT
 from gateway.auth.permissions import Permissions
 from gateway.logs import said
 from gateway.mqtt.columns import RunColumns, encode_acks, encode_id_packets
@@ -25,7 +26,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.rewriting import Rewriting
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import StoredWill
-from gateway.mqtt.topics import DELAYED_PREFIX, SYS_ROOT, check_topic
+from gateway.mqtt.topics import DELAYED_PREFIX, check_topic
 from gateway.net.protocol import Transport
 
 LOGGER = logging.getLogger(__name__)

@@ -16,7 +16,6 @@ LEVEL_COUNT_MAX = 200  # deeper ones are an attack on the trie
 SHARED_PREFIX = b"$share/"
 QUEUE_PREFIX = b"$queue/"  # the old form of a shared subscription, of one group that has no name
 EXCLUSIVE_PREFIX = b"$exclusive/"
-SYS_ROOT = b"$SYS/broker/"  # what is below is the gateway's own to say
 REPLAY_PREFIX = b"$replay/"
 DELAYED_PREFIX = b"$delayed/"
 _QUEUE_GROUP = b"$queue"

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from core.errors import LmqError
 from core.metrics import DoorMetrics
+from core.reserved import SYS_ROOT
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.permissions import Permissions
 from gateway.logs import said
@@ -16,7 +17,7 @@ from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Property
 from gateway.mqtt.publishing import Publishing
 from gateway.mqtt.session_table import SessionTable, StoredWill
-from gateway.mqtt.topics import DELAYED_PREFIX, SYS_ROOT, split_delayed
+from gateway.mqtt.topics import DELAYED_PREFIX, split_delayed
 
 LOGGER = logging.getLogger(__name__)
 

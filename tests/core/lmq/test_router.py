@@ -128,3 +128,13 @@ def test_cached_routes_are_never_stale(actions, cache_bytes):
             for topic_filter, queue in fresh_bound:
                 fresh.bind(topic_filter, queue, hides_dollar=True)
             assert names_of(router.route(arguments[0])) == names_of(fresh.route(arguments[0]))
+
+
+def test_nothing_leads_from_what_the_gateway_tells_of_itself():
+    router = Router(Maker(), CacheBudget())
+    router.bind(b"#", b"q", hides_dollar=False)
+    router.bind(b"$SYS/broker/x", b"q", hides_dollar=False)
+    assert router.matches(b"$SYS/broker/x") == []
+    assert router.explain(b"$SYS/broker/x") == {}
+    assert names_of(router.route(b"$SYS/broker/x")) == []
+    assert router.matches(b"$SYS/other") == [b"q"]

@@ -184,3 +184,20 @@ def test_a_message_that_the_store_has_no_room_for_is_refused(tmp_path, monkeypat
     monkeypatch.undo()
     assert world.client().declare("q", passive=True).message_count == 2
     world.close()
+
+
+def test_nobody_says_what_the_gateway_tells_of_itself(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.call(Queue.Bind(queue="q", exchange="amq.topic", routing_key="#"))
+    peer.call(Exchange.Declare(exchange="f", exchange_type="fanout"))
+    peer.call(Exchange.Bind(destination="amq.topic", source="f", routing_key=""))
+    peer.publish(b"fine", exchange="amq.topic", key="$SYS.other")
+    peer.publish(b"roundabout", exchange="f", key="$SYS.broker.uptime")
+    peer.publish(b"forged", exchange="amq.topic", key="$SYS.broker.uptime")
+    (close,) = peer.take()
+    reason = "write access to topic '$SYS.broker.uptime' in exchange 'amq.topic' in vhost '/' refused for user 'guest'"
+    assert (close.reply_code, close.reply_text) == (403, f"ACCESS_REFUSED - {reason}")
+    peer.send(Channel.CloseOk())
+    peer.call(Channel.Open())
+    assert peer.declare("q", passive=True).message_count == 1
