@@ -1,66 +1,91 @@
-"""Assigns queues of a topic to consumers, where the clients leave that to the broker.
+"""Assigns queues of a topic to consumers, where the clients leave that to the broker, and says how to consume them.
 
-Source: docs/protocols/rocketmq.md, "Groups".
+Source: docs/protocols/rocketmq.md, "Topics and groups".
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from core.lmq.queue_name import is_light
 from gateway.rocketmq.client_table import ClientTable, read_object
 from gateway.rocketmq.errors import CommandRefusedError
+from gateway.rocketmq.fields import GROUP_BYTES_MAX
+from gateway.rocketmq.request_modes import POP, RequestMode, RequestModes
 from gateway.rocketmq.topic_table import TopicTable
 from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
 
-POP = "POP"
-NO_POP = "POP is not supported by this broker: consume with PULL (clientRebalance, or message request mode PULL)"
+ALL_QUEUES = -1
+Share = Callable[[list[int], int, int], list[int]]
 
 
 class Assignment:
-    """Answers QUERY_ASSIGNMENT and SET_MESSAGE_REQUEST_MODE: every group pulls.
+    """Answers QUERY_ASSIGNMENT and SET_MESSAGE_REQUEST_MODE.
 
     Args:
         topics: The topics.
         clients: The groups' members.
+        modes: How groups consume.
         broker_name: Our name in queues.
     """
 
-    def __init__(self, topics: TopicTable, clients: ClientTable, broker_name: str) -> None:
+    def __init__(self, topics: TopicTable, clients: ClientTable, modes: RequestModes, broker_name: str) -> None:
         self._topics = topics
         self._clients = clients
+        self._modes = modes
         self._broker_name = broker_name
 
     def query(self, request: Command) -> Command:
-        """Answer with the queues that a client is to pull; with none at all where it cannot be said."""
+        """Answer with the queues that a client is to consume; with none at all where it cannot be said."""
         said = read_object(request)
-        topic, group, client_id = (str(said.get(name, "")) for name in ("topic", "consumerGroup", "clientId"))
+        topic, group = (str(said.get(name, "")) for name in ("topic", "consumerGroup"))
         found = self._topics.find(topic.encode())
-        if found is None:
+        mode = self._modes.get(topic, group)
+        queues: list[int] | None = None
+        if found is not None:
+            queues = [0] if is_light(topic.encode()) else list(range(found.read_queues))
+            if said.get("messageModel") != "BROADCASTING":
+                queues = self._share_out(queues, said, group, mode)
+        if queues is None:
             return answer(request, ResponseCode.SUCCESS, body=b"{}")
-        queues = [0] if is_light(topic.encode()) else list(range(found.read_queues))
-        if said.get("messageModel") != "BROADCASTING":
-            members = self._clients.members_of(group)
-            share = STRATEGIES.get(str(said.get("strategyName", "")))
-            if client_id not in members or share is None:
-                return answer(request, ResponseCode.SUCCESS, body=b"{}")
-            queues = share(queues, members.index(client_id), len(members))
         assignments = [
             {
                 "messageQueue": {"topic": topic, "brokerName": self._broker_name, "queueId": queue_id},
-                "mode": "PULL",
+                "mode": mode.mode,
             }
             for queue_id in queues
         ]
         return answer(request, ResponseCode.SUCCESS, body=encode_json({"messageQueueAssignments": assignments}))
 
+    def _share_out(self, queues: list[int], said: dict[str, Any], group: str, mode: RequestMode) -> list[int] | None:
+        """Return the queues of one member, None where it is none or wants an order that is not known here."""
+        members = self._clients.members_of(group)
+        client_id = str(said.get("clientId", ""))
+        share = STRATEGIES.get(str(said.get("strategyName", "")))
+        if client_id not in members or share is None:
+            return None
+        index = members.index(client_id)
+        if mode.mode == POP:
+            return share_for_pop(share, queues, index, len(members), mode.share_queues)
+        return share(queues, index, len(members))
+
     def set_mode(self, request: Command) -> Command:
-        """Agree to PULL, the mode of all groups.
+        """Note how a group is to consume a topic: its members learn it when they ask for their queues.
 
         Raises:
-            CommandRefusedError: Another mode.
+            CommandRefusedError: The topic is not there, or the mode is impossible.
         """
-        if read_object(request).get("mode") != "PULL":
-            raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, NO_POP)
+        said = read_object(request)
+        topic, group = (str(said.get(name, "")) for name in ("topic", "consumerGroup"))
+        self._topics.get(topic.encode())
+        if not 0 < len(group.encode()) <= GROUP_BYTES_MAX or "\0" in group:
+            raise CommandRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group does not exist")
+        share_queues = said.get("popShareQueueNum", 0)
+        if type(share_queues) is not int:
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "popShareQueueNum is no number")
+        self._modes.set(topic, group, RequestMode(str(said.get("mode", "")), share_queues))
         return answer(request, ResponseCode.SUCCESS)
 
 
@@ -76,4 +101,14 @@ def share_by_circle(queues: list[int], index: int, members: int) -> list[int]:
     return queues[index::members]
 
 
-STRATEGIES = {"AVG": share_evenly, "AVG_BY_CIRCLE": share_by_circle}
+STRATEGIES: dict[str, Share] = {"AVG": share_evenly, "AVG_BY_CIRCLE": share_by_circle}
+
+
+def share_for_pop(share: Share, queues: list[int], index: int, members: int, share_queues: int) -> list[int]:
+    """Return what member `index` takes from by POP: all queues, or its share and those of the `share_queues` next."""
+    if share_queues <= 0 or share_queues >= members - 1:
+        return [ALL_QUEUES]
+    if members > len(queues):
+        return queues[index % len(queues) :][:1] if queues else []
+    found = [queue for step in range(share_queues + 1) for queue in share(queues, (index + step) % members, members)]
+    return list(dict.fromkeys(found))

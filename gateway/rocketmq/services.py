@@ -27,6 +27,7 @@ from gateway.rocketmq.pop.settling import Settling
 from gateway.rocketmq.pop.taking import Taker
 from gateway.rocketmq.pull import PullService
 from gateway.rocketmq.replies import Replies, reply_topic
+from gateway.rocketmq.request_modes import RequestModes
 from gateway.rocketmq.send import SendService
 from gateway.rocketmq.send_back import SendBack
 from gateway.rocketmq.send_run import RunPool
@@ -85,7 +86,8 @@ class RocketmqServices:
         self.delays = DelayService(broker, self.metrics)
         self.queries = MessageQueries(broker, topics)
         self.admin = TopicAdmin(broker, topics, groups)
-        self.assignment = Assignment(topics, self.clients, settings.broker_name)
+        modes = RequestModes(broker.table("rocketmq_request_modes"))
+        self.assignment = Assignment(topics, self.clients, modes, settings.broker_name)
         self.pulls = PullService(broker, topics, groups, self.clients, self.metrics)
         self.offsets = ConsumerManage(broker, topics)
         self.claims = Claims(broker, self.offsets.is_young)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gateway.rocketmq.assignment import share_by_circle, share_evenly
+from gateway.rocketmq.assignment import share_by_circle, share_evenly, share_for_pop
 
 
 def ask(
@@ -46,9 +46,67 @@ def test_each_queue_is_one_members(share, queues, members):
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 
 
-def test_a_group_is_told_that_it_cannot_pop(peer):
-    said = {"topic": "T", "consumerGroup": "g", "mode": "POP", "popShareQueueNum": 0}
-    answer = peer.ask(401, json.dumps(said).encode())
-    assert answer.code == 1
-    assert "POP is not supported" in answer.remark
-    assert peer.ask(401, json.dumps(said | {"mode": "PULL"}).encode()).code == 0
+def set_mode(peer, **changes: object):
+    said = {"topic": "T", "consumerGroup": "g", "mode": "POP", "popShareQueueNum": 0} | changes
+    return peer.ask(401, json.dumps(said).encode())
+
+
+def ask_pop(peer, client: str = "c1", topic: str = "T") -> list[int]:
+    said = {"topic": topic, "consumerGroup": "g", "clientId": client, "strategyName": "AVG",
+            "messageModel": "CLUSTERING"}  # fmt: skip
+    found = json.loads(bytes(peer.ask(400, json.dumps(said).encode()).body))["messageQueueAssignments"]
+    assert {item["mode"] for item in found} == {"POP"}
+    return [item["messageQueue"]["queueId"] for item in found]
+
+
+def test_a_group_that_is_set_to_pop_is_given_all_queues_at_once(peer):
+    peer.send(b"x")
+    join(peer, "c1")
+    assert set_mode(peer).code == 0
+    assert ask_pop(peer) == [-1]
+    assert set_mode(peer, topic="%LMQ%a").code == 0
+    assert ask_pop(peer, topic="%LMQ%a") == [-1]
+    assert ask(peer, "%RETRY%g") == [0]
+    assert set_mode(peer, mode="PULL").code == 0
+    assert ask(peer) == [0, 1, 2, 3]
+
+
+def test_members_that_pop_may_share_some_queues_only(site, peer):
+    peer.send(b"x", d="4")
+    for number in range(1, 5):
+        join(site.connect(), f"c{number}")
+    assert set_mode(peer, popShareQueueNum=1).code == 0
+    assert [ask_pop(peer, f"c{number}") for number in range(1, 5)] == [[0, 1], [1, 2], [2, 3], [3, 0]]
+    set_mode(peer, popShareQueueNum=3)
+    assert ask_pop(peer) == [-1]
+
+
+def test_more_members_than_queues_have_one_each():
+    shares = [share_for_pop(share_evenly, [0, 1, 2], index, 7, 1) for index in range(7)]
+    assert shares == [[0], [1], [2], [0], [1], [2], [0]]
+    assert share_for_pop(share_evenly, [], 3, 7, 1) == []
+
+
+@pytest.mark.parametrize("queues", range(1, 9))
+@pytest.mark.parametrize("members", range(2, 6))
+@pytest.mark.parametrize("share_queues", range(4))
+def test_by_pop_every_queue_is_taken_from(queues, members, share_queues):
+    shares = [share_for_pop(share_evenly, list(range(queues)), i, members, share_queues) for i in range(members)]
+    assert {-1} in map(set, shares) or {queue for one in shares for queue in one} == set(range(queues))
+    assert all(len(set(one)) == len(one) for one in shares)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"topic": "Unknown"}, 17),
+        ({"topic": "%RETRY%g"}, 16),
+        ({"mode": "PUSH"}, 29),
+        ({"popShareQueueNum": 1 << 20}, 29),
+        ({"popShareQueueNum": "x"}, 29),
+        ({"consumerGroup": ""}, 26),
+    ],
+)
+def test_a_mode_that_cannot_be_is_refused(peer, changes, code):
+    peer.send(b"x")
+    assert set_mode(peer, **changes).code == code
