@@ -13,6 +13,16 @@ works in a project that has packages of those names.
 
 from __future__ import annotations
 
+from lmq.allocation import (
+    Allocate,
+    allocate_averagely,
+    allocate_by_circle,
+    allocate_by_config,
+    allocate_by_consistent_hash,
+    allocate_by_machine_room,
+    allocate_near_machine_room,
+)
+from lmq.consumption import ConsumeContext, ConsumeStatus, Listener
 from lmq.errors import (
     BusyError,
     ClosedError,
@@ -28,16 +38,23 @@ from lmq.errors import (
 )
 from lmq.message import Message, PullResult, SendResult
 from lmq.out_message import OutMessage
+from lmq.process_queue import FlowLimits
 from lmq.producer import Producer
 from lmq.pull_consumer import PullConsumer
+from lmq.push_consumer import PushConsumer
 from lmq.queue_choice import QueueSelector, select_by_hash
 from lmq.queues import MessageQueue, amqp_queue, mqtt_queue
 
 __all__ = [
+    "Allocate",
     "BusyError",
     "ClosedError",
     "ConnectFailedError",
     "ConnectionLostError",
+    "ConsumeContext",
+    "ConsumeStatus",
+    "FlowLimits",
+    "Listener",
     "Message",
     "MessageQueue",
     "MessageRefusedError",
@@ -47,12 +64,19 @@ __all__ = [
     "Producer",
     "PullConsumer",
     "PullResult",
+    "PushConsumer",
     "QueueSelector",
     "RequestTimeoutError",
     "ResponseError",
     "SdkError",
     "SendResult",
     "UnsupportedError",
+    "allocate_averagely",
+    "allocate_by_circle",
+    "allocate_by_config",
+    "allocate_by_consistent_hash",
+    "allocate_by_machine_room",
+    "allocate_near_machine_room",
     "amqp_queue",
     "mqtt_queue",
     "select_by_hash",

@@ -45,7 +45,7 @@ class Member:
     ) -> None:
         self.group = group
         self.client_id = client_id or make_client_id()
-        self._greeting = greeting
+        self._greeting: Mapping[str, object] = greeting
         self._farewell = farewell
         self._timeout_s = timeout_s
         self._answerers: dict[int, BrokerAnswerer] = {}  # by request code: what this kind of member is asked

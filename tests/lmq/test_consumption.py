@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from lmq.consumption import ConcurrentConsumption, ConsumeStatus, OrderlyConsumption
+from lmq.message import Message
+from lmq.process_queue import FlowLimits, ProcessQueue
+from lmq.queues import MessageQueue
+
+pytestmark = pytest.mark.asyncio
+
+
+class Returned:
+    """Where messages that failed go; it may refuse them."""
+
+    def __init__(self) -> None:
+        self.messages = []
+        self.takes = True
+
+    async def give_back(self, message, delay_level):
+        self.messages.append((message.queue_offset, delay_level))
+        return self.takes
+
+    async def send_copy(self, message, delay_level):
+        return await self.give_back(message, delay_level)
+
+
+def pulled(count: int, queue_id: int = 0) -> tuple[ProcessQueue, list[Message]]:
+    queue = ProcessQueue(MessageQueue("T", "b", queue_id), 0, FlowLimits())
+    messages = [Message("T", b"x", {}, "T", queue_id, i, 0, 0, 0, b"") for i in range(count)]
+    queue.put(messages, count)
+    queue.note_lock(is_held=True)
+    return queue, messages
+
+
+async def until(happened) -> None:
+    async with asyncio.timeout(5):
+        while not happened():
+            await asyncio.sleep(0)
+
+
+def orderly(listen, returned=None, **changes) -> OrderlyConsumption:
+    options = {"batch_size": 1, "concurrency": 9, "retries_max": None, "needs_lock": True} | changes
+    return OrderlyConsumption(listen, returned, **options)
+
+
+async def test_so_many_batches_are_worked_on_at_the_same_time_and_no_more():
+    running, most = 0, 0
+
+    async def listen(messages, context):
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        running -= 1
+
+    queue, messages = pulled(20)
+    ConcurrentConsumption(listen, Returned(), 2, 3).submit(queue, messages)
+    await until(lambda: not len(queue))
+    assert most == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "ack_index", "again"),
+    [
+        (None, None, []),
+        (ConsumeStatus.SUCCESS, 0, [1, 2]),
+        (None, 99, []),
+        (None, -1, [0, 1, 2]),
+        (ConsumeStatus.LATER, 1, [0, 1, 2]),
+    ],
+)
+async def test_what_is_not_done_is_given_back_with_the_wanted_delay(status, ack_index, again):
+    returned = Returned()
+
+    async def listen(messages, context):
+        context.ack_index, context.delay_level = ack_index, 7
+        return status
+
+    queue, messages = pulled(3)
+    ConcurrentConsumption(listen, returned, 3, 1).submit(queue, messages)
+    await until(lambda: not len(queue))
+    assert returned.messages == [(offset, 7) for offset in again]
+    assert queue.offset == 3
+
+
+async def test_what_cannot_be_given_back_is_not_done():
+    returned = Returned()
+    returned.takes = False
+
+    async def listen(messages, context):
+        context.ack_index = 0
+
+    queue, messages = pulled(3)
+    consumption = ConcurrentConsumption(listen, returned, 3, 1)
+    consumption.submit(queue, messages)
+    await until(lambda: len(returned.messages) == 2)
+    await consumption.stop(1)
+    assert queue.offset == 1
+
+
+@pytest.mark.parametrize("make", [lambda listen: ConcurrentConsumption(listen, None, 1, 1), orderly])
+async def test_nothing_of_a_queue_that_was_dropped_is_begun(make):
+    given = []
+    queue, messages = pulled(5)
+
+    async def listen(batch, context):
+        given.extend(batch)
+        queue.drop()
+
+    consumption = make(listen)
+    consumption.submit(queue, messages)
+    await until(lambda: given)
+    assert await consumption.finish(queue, 1)
+    await consumption.stop(1)
+    assert len(given) == 1
+
+
+async def test_one_queue_is_in_order_and_others_go_on_beside_it():
+    gate = asyncio.Event()
+    given = []
+
+    async def listen(messages, context):
+        given.append((context.queue.queue_id, messages[0].queue_offset))
+        if context.queue.queue_id == 0:
+            await gate.wait()
+
+    one, other = pulled(3), pulled(3, 1)
+    consumption = orderly(listen)
+    for queue, messages in (one, other):
+        consumption.submit(queue, messages)
+        consumption.submit(queue, messages)
+    await until(lambda: not len(other[0]))
+    assert [offset for number, offset in given if number == 0] == [0]
+    gate.set()
+    await until(lambda: not len(one[0]))
+    assert [offset for number, offset in given if number == 0] == [0, 1, 2]
+
+
+async def test_a_queue_whose_lock_is_lost_rests_until_it_is_locked_again():
+    given = []
+    queue, messages = pulled(3)
+
+    async def listen(batch, context):
+        given.append(batch[0].queue_offset)
+        queue.note_lock(is_held=False)
+
+    consumption = orderly(listen)
+    consumption.submit(queue, messages)
+    await until(lambda: given)
+    assert await consumption.finish(queue, 1)
+    assert given == [0]
+    queue.note_lock(is_held=True)
+    consumption.submit(queue, ())
+    await until(lambda: len(given) == 2)
+
+
+async def test_an_order_waits_no_longer_than_it_is_given():
+    async def listen(messages, context):
+        await asyncio.Event().wait()
+
+    queue, messages = pulled(1)
+    consumption = orderly(listen)
+    consumption.submit(queue, messages)
+    await asyncio.sleep(0.01)
+    assert not await consumption.finish(queue, 0.01)
+    await consumption.stop(0.01)
+    assert queue.offset == 0
+
+
+async def test_a_rest_between_two_attempts_holds_up_no_stop():
+    async def listen(messages, context):
+        context.suspend_s = 60
+        return ConsumeStatus.LATER
+
+    queue, messages = pulled(1)
+    consumption = orderly(listen)
+    consumption.submit(queue, messages)
+    await asyncio.sleep(0.01)
+    async with asyncio.timeout(5):
+        await consumption.stop(60)
+
+
+async def test_what_fails_for_good_goes_away_and_the_order_goes_on():
+    returned = Returned()
+    given = []
+
+    async def listen(messages, context):
+        given.append((messages[0].queue_offset, messages[0].reconsume_times))
+        context.suspend_s = 0
+        return ConsumeStatus.LATER if messages[0].queue_offset == 0 else None
+
+    queue, messages = pulled(2)
+    orderly(listen, returned, retries_max=2).submit(queue, messages)
+    await until(lambda: not len(queue))
+    assert given == [(0, 0), (0, 1), (0, 2), (1, 0)]
+    assert returned.messages == [(0, -1)]
