@@ -52,6 +52,7 @@ class Blocking:
         """Say so, and do not wait for heartbeats that are not read."""
         connection = self._connection
         assert connection is not None
+        self.transport.hold_reading()
         connection.heartbeat.pause()
         if "connection.blocked" in connection.client_capabilities:
             connection.send_method(0, Method.Blocked(REASON))

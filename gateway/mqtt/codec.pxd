@@ -54,6 +54,8 @@ cdef class PacketReader:
 
     cpdef receive_data(self, data)
 
+    cpdef bytes take_tail(self)
+
     cdef void _start(self, buf) except *
 
     @cython.locals(taken=Py_ssize_t, wanted=Py_ssize_t)

@@ -108,6 +108,11 @@ class PacketReader:
         self._pos = 0
         self._end = len(buf)
 
+    def take_tail(self) -> bytes:
+        """Give up the packet that is not all there; return what there is of it."""
+        tail, self._tail, self._needed = self._tail, None, 0
+        return b"" if tail is None else bytes(tail)
+
     def _complete(self, tail: bytearray, data: bytes) -> None:
         """Give the unfinished packet what it needs of `data`; the rest of `data` comes after it, uncopied."""
         taken = 0
@@ -129,9 +134,7 @@ class PacketReader:
 
     def _size_of(self, buf: bytes | bytearray) -> int:
         """Return the size of the packet that `buf` begins with, 0 where its length is not all there."""
-        if self._read_header(buf, 0, len(buf)):
-            return self._packet_end
-        return 0
+        return self._packet_end if self._read_header(buf, 0, len(buf)) else 0
 
     def read_next(self) -> int:
         """Return what comes next: MORE, PUBLISHES, ACKS, PINGS or PACKET.

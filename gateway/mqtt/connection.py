@@ -160,6 +160,10 @@ class MqttConnection:
         self._reader.columns = run.columns
         self._reader.unread_publishes()
 
+    def take_tail(self) -> bytes:
+        """Give up the packet that is not all there; every event was taken."""
+        return self._reader.take_tail()
+
     def data_to_send(self) -> bytes:
         """Return what the connection itself has to say, each byte once."""
         if not self._out:

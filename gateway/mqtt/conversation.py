@@ -108,7 +108,7 @@ class Conversation(ConnectionHandler):
     # While the disk is low on room
 
     def on_held(self) -> None:
-        """Do not wait for what is not read."""
+        """Do not wait for what may not come."""
         self._connection.hold()
 
     def on_released(self, now_ms: int) -> None:
@@ -166,11 +166,11 @@ class Conversation(ConnectionHandler):
         self.transport.deadline_changed()
 
     def _end_pause(self, pacing: Pacing, now_ms: int) -> None:
-        """Read on, unless the disk is low."""
+        """Read on."""
         pacing.is_paused = False
         if not self._door.held.is_held(self):
             self._connection.release(now_ms)
-            self.transport.release_reading()
+        self.transport.release_reading()
         self.transport.request_turn()
         self.transport.deadline_changed()
 

@@ -1,8 +1,8 @@
 import cython
 
 from gateway.mqtt.connection cimport MqttConnection
-from gateway.mqtt.conversation cimport Conversation
 from gateway.mqtt.events cimport AckRun, PingRun, PublishRun
+from gateway.mqtt.holding cimport Holding
 from gateway.mqtt.services cimport MqttServices
 from gateway.net.protocol cimport Transport
 
@@ -10,7 +10,7 @@ cdef int _LOGIN
 cdef int _OVER
 
 
-cdef class MqttHandler(Conversation):
+cdef class MqttHandler(Holding):
     cdef bint _has_ended
     cdef object _proving
     cdef object _rates
@@ -19,7 +19,7 @@ cdef class MqttHandler(Conversation):
 
     cpdef bint on_data(self, bytes data, long long now_ms) except -1
 
-    @cython.locals(has_more=bint)
+    @cython.locals(has_more=bint, data=bytes)
     cpdef bint go_on(self, long long now_ms) except -1
 
     @cython.locals(connection=MqttConnection, has_more=bint, out=bytes)

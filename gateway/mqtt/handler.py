@@ -12,10 +12,10 @@ from gateway.auth.scram import ScramError
 from gateway.logs import said
 from gateway.mqtt.auto_subscribe import auto_filters
 from gateway.mqtt.connection import MqttConnection
-from gateway.mqtt.conversation import Conversation
 from gateway.mqtt.entering import SESSION_KEY, Entering
 from gateway.mqtt.errors import MqttError, ProtocolViolationError, reason_code
 from gateway.mqtt.events import AckRun, Event, PingRun, PublishRun
+from gateway.mqtt.holding import Holding
 from gateway.mqtt.login import CODES, check_client_id, credentials_of
 from gateway.mqtt.pacing import make_pacing
 from gateway.mqtt.packets import Auth, Connect, Disconnect, Subscribe, Unsubscribe, Will
@@ -35,7 +35,7 @@ _END = object()
 REFUSAL_BYTES = 5  # of a CONNACK that refuses
 
 
-class MqttHandler(Conversation):
+class MqttHandler(Holding):
     """One connection of the door."""
 
     __slots__ = ("_has_ended", "_proving", "_rates")
@@ -54,6 +54,10 @@ class MqttHandler(Conversation):
         """Decode what came and act on it."""
         if self._is_paused():
             self.transport.hold_reading()
+        if self._aside is not None:
+            data = self._set_aside(self._aside, data)
+            if not data:
+                return False
         if self._connection.state == _LOGIN:  # this much is kept, and no more is read
             self.transport.pause_reading()
         return self._work(data, now_ms)
@@ -62,6 +66,10 @@ class MqttHandler(Conversation):
         """Act on what is left of what came."""
         self._connection.note_heard(now_ms)
         has_more = self._work(b"", now_ms)
+        aside = self._aside
+        if aside is not None and not has_more and (self._has_ended or not self._door.held.is_held(self)):
+            data = self._take_up(aside)
+            has_more = data != b"" and self._work(data, now_ms)
         if self._has_ended and not has_more and not (self._is_paused() and self._connection.has_more):
             self._has_ended = False
             self.on_eof(now_ms)
@@ -128,6 +136,10 @@ class MqttHandler(Conversation):
         if (self._connection.state == _LOGIN or self._is_paused()) and self._connection.has_more:
             self._has_ended = True  # what came is done after the login, or the pause
             return
+        if self._aside is not None and self._aside.has_left:
+            self._has_ended = True
+            self.transport.request_turn()  # in which it is taken up
+            return
         self._connection.receive_eof()
         if self._unkept:
             self._door.broker.when_kept(self._close_answered)
@@ -139,6 +151,8 @@ class MqttHandler(Conversation):
         """Let go of the session."""
         self._connection.stop()
         self._leave(now_ms)
+        if self._aside is not None:
+            self._aside.give_back()
         if self._denials is not None:
             self._denials.end()
         self._door.forget(self)

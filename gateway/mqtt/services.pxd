@@ -10,6 +10,7 @@ cdef class MqttServices:
     cdef public DoorMetrics metrics
     cdef public Room room
     cdef public object held
+    cdef public object aside
     cdef public RunPool runs
     cdef public object exact
     cdef public object sessions

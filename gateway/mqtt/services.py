@@ -15,6 +15,7 @@ from gateway.mqtt.publishing import Publishing
 from gateway.mqtt.rewriting import Rewriting
 from gateway.mqtt.session import NEVER, Session
 from gateway.mqtt.session_table import SessionTable
+from gateway.mqtt.set_aside import AsideRoom
 from gateway.mqtt.subscribing import Subscribing
 from gateway.mqtt.sys_counts import SysCounts
 from gateway.mqtt.sys_tree import SysTree
@@ -47,6 +48,7 @@ class MqttServices:
         self.metrics = broker.metrics.door("mqtt")
         self.room = broker.room
         self.held = HeldPublishers(broker.room, self.metrics)
+        self.aside = AsideRoom()
         self.runs = RunPool()
         places = broker.places("mqtt")
         catch_ups = CatchUps(broker.journal("mqtt_retained"), places)

@@ -1,4 +1,4 @@
-"""The connections of one door that are held back while the disk is low on room: nothing is read from them."""
+"""The connections of one door that are held back while the disk is low on room: nothing that they publish is stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ class HeldConnection(Protocol):
         """Its output, and the switch for its input."""
 
     def on_held(self) -> None:
-        """It is held back: nothing is heard of the peer from now on, and that is no fault of the peer's."""
+        """It is held back: it stores nothing that the peer sends, and mostly reads nothing (`hold_reading`).
+
+        The peer's silence is no fault of the peer's.
+        """
 
     def on_released(self, now_ms: int) -> None:
         """It goes on."""
@@ -49,18 +52,17 @@ class HeldPublishers:
         self._publishers[connection] = connection
 
     def hold(self, connection: HeldConnection) -> None:
-        """Read nothing from a connection until the room is enough again; harmless where that is so already."""
+        """Store nothing of a connection until the room is enough again; harmless where that is so already."""
         if connection in self._held:
             return
         self._held[connection] = None
         self._metrics.publishers_held += 1
         self._metrics.holds += 1
-        connection.transport.hold_reading()
         connection.on_held()
         connection.transport.deadline_changed()
 
     def is_held(self, connection: HeldConnection) -> bool:
-        """Return whether nothing is read from a connection."""
+        """Return whether a connection is held back."""
         return connection in self._held
 
     def forget(self, connection: HeldConnection) -> None:

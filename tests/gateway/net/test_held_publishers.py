@@ -24,6 +24,7 @@ class Connection:
             self.held.hold(self)
 
     def on_held(self):
+        self.hold_reading()
         self.calls.append("held")
 
     def on_released(self, now_ms):

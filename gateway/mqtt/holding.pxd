@@ -1,0 +1,5 @@
+from gateway.mqtt.conversation cimport Conversation
+
+
+cdef class Holding(Conversation):
+    cdef object _aside

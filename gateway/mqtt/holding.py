@@ -1,0 +1,54 @@
+"""What a connection does while the disk is low on room, and is held because it publishes."""
+
+from __future__ import annotations
+
+from gateway.mqtt.connection import MqttConnection
+from gateway.mqtt.conversation import Conversation
+from gateway.mqtt.services import MqttServices
+from gateway.mqtt.set_aside import SetAside
+from gateway.net.protocol import Transport
+
+
+class Holding(Conversation):
+    """A connection that may be held."""
+
+    __slots__ = ("_aside",)
+
+    def __init__(self, door: MqttServices, transport: Transport, connection: MqttConnection) -> None:
+        super().__init__(door, transport, connection)
+        self._aside: SetAside | None = None  # while it is held, and until what was set aside is taken up
+
+    def on_held(self) -> None:
+        """Set aside what comes, and do not wait for what may not come."""
+        super().on_held()
+        if self._aside is None:
+            self._aside = SetAside(self._door.aside, self._door.settings.packet_bytes_max)
+
+    def on_released(self, now_ms: int) -> None:
+        """Take up what was set aside, and wait for the peer again."""
+        super().on_released(now_ms)
+        if self._aside is not None and self._aside.has_left:
+            self.transport.request_turn()
+        else:
+            self._aside = None
+
+    def _set_aside(self, aside: SetAside, data: bytes) -> bytes:
+        """Set aside what came; return what is to be handled now."""
+        dropped_count = aside.dropped_count
+        data = aside.take(self._connection.take_tail() + data)
+        if aside.dropped_count > dropped_count:
+            self._door.metrics.refuse("quota_exceeded", aside.dropped_count - dropped_count)
+        if aside.is_full:
+            self.transport.hold_reading()
+        self._forget_empty(aside)
+        return data
+
+    def _take_up(self, aside: SetAside) -> bytes:
+        """Return what was set aside, if the connection is not held any more, or its peer has left."""
+        data = aside.give_back()
+        self._forget_empty(aside)
+        return data
+
+    def _forget_empty(self, aside: SetAside) -> None:
+        if aside.is_over and not aside.has_left:
+            self._aside = None
