@@ -26,4 +26,5 @@ cdef class Metrics:
     cdef public dict doors
     cdef public dict bridges
     cdef public object sync
+    cdef public object transactions
     cdef public LoopMetrics loop

@@ -51,6 +51,20 @@ class DoorMetrics:
         self.dropped[reason] = self.dropped.get(reason, 0) + count
 
 
+class TransactionMetrics:
+    """How transactions of RocketMQ's producers went; `pending` is of now, the others only go up."""
+
+    __slots__ = ("checks", "commits", "given_up", "pending", "rollbacks", "unasked")
+
+    def __init__(self) -> None:
+        self.pending = 0  # half messages that wait for their end
+        self.commits = 0
+        self.rollbacks = 0
+        self.given_up = 0  # ended by nobody
+        self.checks = 0  # questions to producers
+        self.unasked = 0  # that no producer was there for
+
+
 class SyncMetrics:
     """How long syncs to disk took: a histogram over `SYNC_BUCKETS_MS` and one bucket above."""
 
@@ -109,6 +123,7 @@ class Metrics:
         self.doors: dict[str, DoorMetrics] = {}
         self.bridges: dict[str, BridgeMetrics] = {}
         self.sync = SyncMetrics()
+        self.transactions = TransactionMetrics()
         self.loop = LoopMetrics()
 
     def holds(self) -> int:

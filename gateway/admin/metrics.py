@@ -10,7 +10,14 @@ from prometheus_client.registry import Collector
 
 from core.broker import Broker
 from core.cache_budget import CacheBudget
-from core.metrics import SYNC_BUCKETS_MS, BridgeMetrics, DoorMetrics, LoopMetrics, SyncMetrics
+from core.metrics import (
+    SYNC_BUCKETS_MS,
+    BridgeMetrics,
+    DoorMetrics,
+    LoopMetrics,
+    SyncMetrics,
+    TransactionMetrics,
+)
 from core.room import Room
 from gateway.net.descriptors import Capacity, descriptor_limit, open_descriptors
 
@@ -39,6 +46,7 @@ class GatewayCollector(Collector):
         yield from door_families(doors)
         yield from reason_families(doors)
         yield from bridge_families(list(metrics.bridges.values()))
+        yield from transaction_families(metrics.transactions)
         yield sync_family(metrics.sync)
         yield _counter("lmq_syncs_failed", "Syncs that the disk refused.", metrics.sync.failed)
         yield _counter("lmq_messages_stored", "Messages written to the log, once each.", figures.messages_stored)
@@ -133,6 +141,17 @@ def bridge_families(bridges: list[BridgeMetrics]) -> Iterator[Metric]:
         for reason, count in sorted(bridge.dropped.items()):
             dropped.add_metric([bridge.name, reason], count)
     yield from (connected, connects, failures, messages, dropped)
+
+
+def transaction_families(counts: TransactionMetrics) -> Iterator[Metric]:
+    """Yield how transactions of RocketMQ's producers went."""
+    yield GaugeMetricFamily("lmq_transactions_pending", "Half messages that wait for their end.", counts.pending)
+    ended = CounterMetricFamily("lmq_transactions_ended", "Transactions that are over.", labels=["how"])
+    for how, count in (("commit", counts.commits), ("rollback", counts.rollbacks), ("given_up", counts.given_up)):
+        ended.add_metric([how], count)
+    yield ended
+    yield _counter("lmq_transaction_checks", "How often a producer was asked how one ended.", counts.checks)
+    yield _counter("lmq_transaction_checks_unasked", "How often no producer was there to be asked.", counts.unasked)
 
 
 def cache_families(caches: CacheBudget) -> Iterator[Metric]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gateway.rocketmq.client_table import Client
+from gateway.rocketmq.client import Client
 from lmq.remoting.commands import Command
 
 CALL_MS = 10_000  # a client that has not answered then does not, as official brokers have it

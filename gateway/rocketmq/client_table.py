@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
+from gateway.rocketmq.client import Client
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field
 from gateway.rocketmq.filters.matching import parse_filter
 from gateway.rocketmq.filters.subscription import Subscription, read_subscription
-from lmq.remoting.commands import FLAG_ONE_WAY, Command, answer, encode_command, encode_json
+from gateway.rocketmq.producer_table import ProducerTable
+from lmq.remoting.commands import FLAG_ONE_WAY, Command, answer, encode_json
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
 
@@ -18,32 +20,6 @@ LOCK_MS = 60_000  # a lock that is not renewed for so long may be taken by anoth
 GROUPS_MAX = 256  # of one client, as producer and consumer each
 SUBSCRIPTIONS_MAX = 1024  # of one client in one group
 OBJECT_BYTES_MAX = 1 << 20  # thousands of subscriptions, which take some 10 ms to parse
-
-
-class Output(Protocol):
-    """What a client is written to by."""
-
-    conn_id: int
-
-    def write(self, data: bytes) -> None:
-        """Send `data`."""
-
-
-class Client:
-    """One connection, as the request families know it."""
-
-    def __init__(self, output: Output) -> None:
-        self.output = output
-        self.client_id = ""
-        self.language = 0
-        self.version = 0
-        self.lag_ms: int | None = None  # the least that our clock was seen ahead of this client's requests
-        self.consumer_groups: set[str] = set()
-        self.producer_groups: set[str] = set()
-
-    def send(self, command: Command) -> None:
-        """Send a command to this client."""
-        self.output.write(encode_command(command))
 
 
 class ConsumerGroup:
@@ -64,6 +40,7 @@ class ClientTable:
 
     def __init__(self, notifies: Callable[[bytes], bool] = lambda _name: True) -> None:
         self._notifies = notifies
+        self.producers = ProducerTable()
         self._groups: dict[str, ConsumerGroup] = {}
         self._by_id: dict[str, Client] = {}  # the one whose heartbeat named it last
         self._locks: dict[str, dict[tuple[str, int], tuple[str, int]]] = {}  # group -> topic, queue -> client, until
@@ -103,7 +80,8 @@ class ClientTable:
         self._name(client, str(said.get("clientID", "")))
         client.language, client.version = request.language, request.version
         producers = _objects(said, "producerDataSet")[:GROUPS_MAX]
-        client.producer_groups = {str(data.get("groupName", "")) for data in producers}  # a heartbeat names them all
+        # a heartbeat names them all
+        self.producers.set_groups(client, {str(data.get("groupName", "")) for data in producers})
         for data in _objects(said, "consumerDataSet")[:GROUPS_MAX]:
             yield from self._join(client, data)
 
@@ -156,14 +134,14 @@ class ClientTable:
         group = request.ext.get("consumerGroup", "")
         if group in client.consumer_groups:
             self._leave(client, group)
-        client.producer_groups.discard(request.ext.get("producerGroup", ""))
+        self.producers.set_groups(client, client.producer_groups - {request.ext.get("producerGroup", "")})
         return answer(request, ResponseCode.SUCCESS)
 
     def drop(self, client: Client) -> None:
         """The client's connection is gone."""
         for group in list(client.consumer_groups):
             self._leave(client, group)
-        client.producer_groups.clear()
+        self.producers.set_groups(client, set())
         self._forget_name(client)
 
     def _leave(self, client: Client, name: str) -> None:

@@ -15,7 +15,7 @@ from gateway.listen_settings import TlsSettings
 from gateway.net.protocol import Transport
 from gateway.rocketmq.handler import RocketmqHandler
 from gateway.rocketmq.inventory import RocketmqInventory
-from gateway.rocketmq.services import RocketmqServices
+from gateway.rocketmq.services import RocketmqServices, check_times
 from gateway.rocketmq.store_host import DEFAULT_ADDRESS, LOOPBACK, find_host, pack_address
 from gateway.runtime import TICK_MS
 from gateway.settings import GatewaySettings, RocketmqSettings
@@ -63,6 +63,7 @@ class RocketmqDoor(RocketmqServices, Door):
         self.runs.body_bytes_max = rocketmq.body_bytes_max
         self.bounds.frame_bytes_max = rocketmq.frame_bytes_max
         self.bounds.idle_timeout_ms = rocketmq.idle_timeout_ms
+        self.transactions.reload(check_times(rocketmq))
         self.topics.reload(
             topics_max=rocketmq.topics_max,
             makes_topics=rocketmq.auto_create_topics,
@@ -95,9 +96,10 @@ class RocketmqDoor(RocketmqServices, Door):
         self.broker.set_store_host(pack_address(found, port))
 
     def intervals(self) -> list[Interval]:
-        """Return how often the door looks for what is due: delayed messages, unanswered calls, groups' offsets."""
+        """Return how often the door looks for what is due: delayed messages, transactions, calls, groups' offsets."""
         return [
             Interval(DELAY_INTERVAL_MS, self.delays.deliver_due),
+            Interval(TICK_MS, self.transactions.look),
             Interval(CALLS_INTERVAL_MS, self.calls.expire),
             Interval(FLOORS_INTERVAL_MS, lambda _now_ms: self.claims.commit_floors()),
         ]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from gateway.net.protocol import Transport
-from gateway.rocketmq.client_table import Client
+from gateway.rocketmq.client import Client
 from gateway.rocketmq.consumer_manage import LaterAnswered
 from gateway.rocketmq.held import Held
 from gateway.rocketmq.message_query import Asker
@@ -48,6 +48,7 @@ FUNCTIONS: dict[int, Function] = {
     ),
     RequestCode.UNREGISTER_CLIENT: lambda door, peer, request, _: door.clients.unregister(peer.client, request),
     RequestCode.GET_CONSUMER_LIST_BY_GROUP: lambda door, _peer, request, _: door.clients.list_members(request),
+    RequestCode.END_TRANSACTION: lambda door, peer, request, _: door.transactions.end(request, peer),
     RequestCode.CHECK_CLIENT_CONFIG: lambda door, _peer, request, _: door.clients.check_config(request),
     RequestCode.LOCK_BATCH_MQ: lambda door, _peer, request, now_ms: door.clients.lock_queues(request, now_ms),
     RequestCode.UNLOCK_BATCH_MQ: lambda door, _peer, request, _: door.clients.unlock_queues(request),

@@ -17,7 +17,7 @@ from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.password_checks import Attempt
 from gateway.auth.recheck import TURNED_OUT
 from gateway.net.protocol import ConnectionHandler, Transport
-from gateway.rocketmq.client_table import Client
+from gateway.rocketmq.client import Client
 from gateway.rocketmq.connection import Connection, Login
 from gateway.rocketmq.errors import CommandRefusedError, PeerSilentError, response_code_of
 from gateway.rocketmq.functions import FUNCTIONS

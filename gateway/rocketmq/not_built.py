@@ -6,9 +6,7 @@ Source: remoting/protocol/RequestCode of Apache RocketMQ 5.5.0.
 from __future__ import annotations
 
 _POP = "peeking at what a POP would give, and rolling one back"
-_TRANSACTIONS = "transactions"
 NOT_BUILT = {
-    37: _TRANSACTIONS,
     **dict.fromkeys((200_052, 200_056, 3444, 3448), _POP),
 }
 """What each of them is for, by code.

@@ -15,7 +15,8 @@ from typing import NamedTuple, Protocol
 
 from gateway.net.protocol import Transport
 from gateway.rocketmq.calls import Calls
-from gateway.rocketmq.client_table import Client, ClientTable
+from gateway.rocketmq.client import Client
+from gateway.rocketmq.client_table import ClientTable
 from gateway.rocketmq.codec import FIELD_NAMES
 from gateway.rocketmq.errors import CommandRefusedError
 from lmq.remoting.commands import Command, answer, decode_header

@@ -274,7 +274,9 @@ class SendService:
         sends = [(common | {"h": str(item.flag), "i": _decoded(item.properties)}, item.body) for item in items]
         self._read_again(run, sends, request)
         if any(target.delay_level for target in run.targets):
-            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "messages of a batch cannot be delayed")
+            raise CommandRefusedError(
+                ResponseCode.MESSAGE_ILLEGAL, "messages of a batch cannot be delayed or half ones"
+            )
         decisions = self._decide_all(sender, run, now_ms, may_cut=False)
         for decision in decisions:
             if isinstance(decision, CommandRefusedError):

@@ -2,7 +2,7 @@ import cython
 
 from core cimport octets
 from core.message cimport PublishBatch
-from gateway.rocketmq cimport codec
+from gateway.rocketmq cimport codec, property_kinds
 from gateway.rocketmq.codec cimport SendHeader
 from lmq.remoting.frames cimport Frames
 from gateway.rocketmq.send_run cimport SendRun, SendTarget, UniqCounter
@@ -14,12 +14,16 @@ cdef int _ONE_WAY
 cdef Py_ssize_t _UNIQ_PREFIX_BYTES
 cdef Py_ssize_t _GROWTH_BYTES
 cdef int _TIMED
+cdef int _HALF
 cdef int _REFUSED_DELAY
 cdef int _REFUSED_HALF
+cdef int _REFUSED_HALF_LATER
+cdef int _REFUSED_NO_GROUP
 cdef int _REFUSED_TEXT
 cdef int _REFUSED_PROPERTIES
 cdef int _REFUSED_BODY
-cdef int _HALF_BITS
+cdef int _PREPARED
+cdef int _ENDED
 cdef Py_ssize_t _TARGETS_MAX
 cdef long long _LEVEL_MAX
 cdef int _KEPT_BITS
@@ -34,23 +38,7 @@ cdef int _PROPERTIES
 cdef int _RECONSUMES
 cdef int _RECONSUMES_MAX
 cdef int _BATCH
-cdef const unsigned char[::1] _NAMES
-cdef Py_ssize_t _WAIT_AT
-cdef Py_ssize_t _POP_CK_AT
-cdef Py_ssize_t _DISPATCH_AT
-cdef Py_ssize_t _OFFSETS_AT
-cdef Py_ssize_t _CRC_AT
-cdef Py_ssize_t _UNIQ_AT
-cdef Py_ssize_t _LMQ_TOPIC_AT
-cdef Py_ssize_t _DELAY_AT
-cdef Py_ssize_t _TIMER_AT
-cdef Py_ssize_t _TRAN_AT
-cdef Py_ssize_t _REAL_TOPIC_AT
-cdef Py_ssize_t _REAL_QID_AT
-cdef Py_ssize_t _REPLY_TO_AT
-cdef int _PLAIN
 cdef int _DROP
-cdef frozenset _SAID_NAMES
 cdef int _IS_DISPATCH
 cdef int _IS_UNIQ
 cdef int _IS_SPACE_TOPIC
@@ -58,6 +46,9 @@ cdef int _IS_DELAY
 cdef int _IS_TIMER
 cdef int _IS_TRAN
 cdef int _IS_REQUEST
+cdef int _IS_GROUP
+cdef const unsigned char[::1] _UNIQ_NAME
+cdef const unsigned char[::1] _TRANSACTION_NAME
 cdef bytes _RETRY_PREFIX
 
 
@@ -97,23 +88,12 @@ cdef bint _keep(
     const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t name_end, Py_ssize_t close, SendRun run
 ) except *
 
-@cython.locals(size=Py_ssize_t, first="unsigned char")
-cdef int _kind_of(const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t end) except -1
-
-cdef int _kind_of_later(const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t size) except -1
-
-cdef int _kind_of_ours(const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t size) except -1
-
-cdef bint _is_ours(const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t size) except *
-
-cdef bint _is_name(
-    const unsigned char[::1] text, Py_ssize_t pos, Py_ssize_t size, Py_ssize_t name_at, Py_ssize_t name_size
-) except *
+cdef int _note_half(SendRun run, long long sys_flag, long long reconsumes) except -1
 
 @cython.locals(text=bytes)
 cdef bint _is_text(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except *
 
-@cython.locals(extra="unsigned char[::1]", used=Py_ssize_t)
+@cython.locals(extra="unsigned char[::1]", used=Py_ssize_t, size=Py_ssize_t)
 cdef int _finish_properties(SendRun run, Py_ssize_t i) except -1
 
 @cython.locals(shift=int, digit="unsigned int", counter=UniqCounter)

@@ -11,13 +11,26 @@ Source: docs/protocols/rocketmq.md, "Sends".
 from __future__ import annotations
 
 from core import octets
-from core.properties import CORRELATION, ESCAPED_CONTENT_TYPE, PAIR, PAYLOAD_FORMAT, RESPONSE_TOPIC, TTL_MS
-from gateway.rocketmq import codec
+from gateway.rocketmq import codec, property_kinds
 from gateway.rocketmq.codec import NO_INTEGER, SendHeader
+from gateway.rocketmq.property_kinds import (
+    DROP,
+    IS_DELAY,
+    IS_DISPATCH,
+    IS_GROUP,
+    IS_REQUEST,
+    IS_SPACE_TOPIC,
+    IS_TIMER,
+    IS_TRAN,
+    IS_UNIQ,
+)
 from gateway.rocketmq.send_run import (
+    HALF,
     REFUSED_BODY,
     REFUSED_DELAY,
     REFUSED_HALF,
+    REFUSED_HALF_LATER,
+    REFUSED_NO_GROUP,
     REFUSED_PROPERTIES,
     REFUSED_TEXT,
     TIMED,
@@ -28,18 +41,31 @@ from gateway.rocketmq.send_run import (
 from lmq.remoting.frames import Frames
 
 _NO_INTEGER = NO_INTEGER
+_DROP = DROP
+_IS_DISPATCH = IS_DISPATCH
+_IS_UNIQ = IS_UNIQ
+_IS_SPACE_TOPIC = IS_SPACE_TOPIC
+_IS_DELAY = IS_DELAY
+_IS_TIMER = IS_TIMER
+_IS_TRAN = IS_TRAN
+_IS_GROUP = IS_GROUP
+_IS_REQUEST = IS_REQUEST
 _SEND = 10
 _SEND_V2 = 310
 _ONE_WAY = 0x2
 _UNIQ_PREFIX_BYTES = UNIQ_PREFIX_BYTES
-_GROWTH_BYTES = 64  # UNIQ_KEY, where we add it
+_GROWTH_BYTES = 128  # UNIQ_KEY, where we add it, and a half message's name of it
 _TIMED = TIMED
+_HALF = HALF
 _REFUSED_DELAY = REFUSED_DELAY
 _REFUSED_HALF = REFUSED_HALF
+_REFUSED_HALF_LATER = REFUSED_HALF_LATER
+_REFUSED_NO_GROUP = REFUSED_NO_GROUP
 _REFUSED_TEXT = REFUSED_TEXT
 _REFUSED_PROPERTIES = REFUSED_PROPERTIES
 _REFUSED_BODY = REFUSED_BODY
-_HALF_BITS = 0xC  # sysFlag: prepared, commit, rollback
+_PREPARED = 0x4  # sysFlag: a half message
+_ENDED = 0x8  # sysFlag: committed, or with the bit above rolled back
 _TARGETS_MAX = 256  # of a run: where its routes have to be made, what is left of it is read again
 _LEVEL_MAX = 0xFF  # of delay levels; what is over the highest one is the highest one
 _KEPT_BITS = 0x703  # sysFlag: whether and how the body is compressed; the store says what its hosts are
@@ -57,36 +83,9 @@ _RECONSUMES = 9
 _RECONSUMES_MAX = 11
 _BATCH = 12
 
-# names of properties, compared in place: where each begins in the text
-_NAMES = (
-    b"WAITPOP_CKINNER_MULTI_DISPATCHINNER_MULTI_QUEUE_OFFSET__CRC32#UNIQ_KEYLMQ_TOPICDELAYTIMER_DETRAN_MSG"
-    b"REAL_TOPICREAL_QIDREPLY_TO_CLIENT"
-)
-_WAIT_AT = 0
-_POP_CK_AT = 4
-_DISPATCH_AT = 10
-_OFFSETS_AT = 30
-_CRC_AT = 54
-_UNIQ_AT = 62
-_LMQ_TOPIC_AT = 70
-_DELAY_AT = 79
-_TIMER_AT = 84
-_TRAN_AT = 92
-_REAL_TOPIC_AT = 100
-_REAL_QID_AT = 110
-_REPLY_TO_AT = 118
-_PLAIN = 0
-_DROP = 1
-_IS_DISPATCH = 2
-_IS_UNIQ = 3
-_IS_SPACE_TOPIC = 4
-_IS_DELAY = 5
-_IS_TIMER = 6
-_IS_TRAN = 7
-_IS_REQUEST = 8
+_UNIQ_NAME = b"UNIQ_KEY\x01"
+_TRANSACTION_NAME = b"__transactionId__\x01"
 _RETRY_PREFIX = b"%RETRY%"
-# The envelope's fields that a producer may say as it is told them: docs/protocols/crossing.md.
-_SAID_NAMES = frozenset((CORRELATION, ESCAPED_CONTENT_TYPE, PAIR, PAYLOAD_FORMAT, RESPONSE_TOPIC, TTL_MS))
 
 
 def read_sends(frames: Frames, first: int, run: SendRun) -> int:
@@ -118,7 +117,7 @@ def _make_room(run: SendRun, header_bytes: int) -> None:
     """Grow the buffers so that a message with such a header fits, whatever its properties say."""
     if len(run.scratch) < header_bytes:
         run.scratch = bytearray(2 * header_bytes)
-    wanted = run.extra_used + header_bytes + len(run.origin) + len(run.cluster) + _GROWTH_BYTES
+    wanted = run.extra_used + 2 * header_bytes + len(run.origin) + len(run.cluster) + _GROWTH_BYTES
     if len(run.extra) < wanted:
         grown = bytearray(2 * wanted)
         octets.copy_bytes(grown, 0, run.extra, 0, run.extra_used)
@@ -145,9 +144,8 @@ def _add_message(buf: bytes | bytearray | memoryview, body_start: int, body_end:
     batch.extra_start[i] = run.extra_used
     if not _take_properties(buf, run, i):
         return False
+    _note_half(run, sys_flag, reconsumes)
     _finish_properties(run, i)
-    if sys_flag & _HALF_BITS:
-        run.refusal = _REFUSED_HALF
     if run.extra_used - batch.extra_start[i] > run.properties_bytes_max:
         run.refusal = _REFUSED_PROPERTIES
     if body_end - body_start > run.body_bytes_max:
@@ -199,6 +197,8 @@ def _take_properties(buf: bytes | bytearray | memoryview, run: SendRun, i: int) 
     run.delay_level = 0
     run.is_request = False
     run.refusal = 0
+    run.is_half = False
+    run.has_group = False
     run.uniq_start[i] = 0
     run.uniq_end[i] = 0
     start = header.start[_PROPERTIES]
@@ -241,7 +241,7 @@ def _copy_properties(text: bytes | bytearray | memoryview, pos: int, end: int, r
 
 def _keep(text: bytes | bytearray | memoryview, pos: int, name_end: int, close: int, run: SendRun) -> bool:
     """Return whether the property [pos, close) is stored as it is; note what others ask for."""
-    kind = _kind_of(text, pos, name_end)
+    kind = property_kinds.kind_of(text, pos, name_end)
     run.kind = kind
     start = name_end + 1
     if kind == _IS_DISPATCH:
@@ -259,58 +259,26 @@ def _keep(text: bytes | bytearray | memoryview, pos: int, name_end: int, close: 
     elif kind == _IS_REQUEST:
         run.is_request = True
     elif kind == _IS_TRAN and close > start and text[start] in {0x74, 0x54}:  # t(rue)
-        run.refusal = _REFUSED_HALF
+        run.is_half = True
+    elif kind == _IS_GROUP:
+        run.has_group = close > start
     return kind not in {_DROP, _IS_DISPATCH, _IS_SPACE_TOPIC}
 
 
-def _kind_of(text: bytes | bytearray | memoryview, pos: int, end: int) -> int:
-    """Return what the property of the name [pos, end) means to us."""
-    size = end - pos
-    first = text[pos]
-    if first == 0x55:
-        return _IS_UNIQ if _is_name(text, pos, size, _UNIQ_AT, 8) else _PLAIN
-    if first == 0x4C:
-        if _is_name(text, pos, size, _LMQ_TOPIC_AT, 9):
-            return _IS_SPACE_TOPIC
-        is_own = size >= 4 and _is_name(text, pos, 4, _LMQ_TOPIC_AT, 4)
-        return _DROP if is_own and octets.read_bytes(text, pos, pos + size) not in _SAID_NAMES else _PLAIN
-    if first == 0x49 and _is_name(text, pos, size, _DISPATCH_AT, 20):
-        return _IS_DISPATCH
-    if first in {0x44, 0x54}:
-        return _kind_of_later(text, pos, size)
-    return _kind_of_ours(text, pos, size) if first in {0x49, 0x50, 0x52, 0x57, 0x5F} else _PLAIN
-
-
-def _kind_of_later(text: bytes | bytearray | memoryview, pos: int, size: int) -> int:
-    """Return what a name that begins with D or T means: a message for later, or a half one."""
-    if _is_name(text, pos, size, _DELAY_AT, 5):
-        return _IS_DELAY
-    if size >= 8 and _is_name(text, pos, 8, _TIMER_AT, 8):
-        return _IS_TIMER
-    return _IS_TRAN if _is_name(text, pos, size, _TRAN_AT, 8) else _PLAIN
-
-
-def _kind_of_ours(text: bytes | bytearray | memoryview, pos: int, size: int) -> int:
-    """Return what a name means that we may write ourselves, or read: of a request, which wants a reply."""
-    if _is_name(text, pos, size, _REPLY_TO_AT, 15):
-        return _IS_REQUEST
-    return _DROP if _is_ours(text, pos, size) else _PLAIN
-
-
-def _is_ours(text: bytes | bytearray | memoryview, pos: int, size: int) -> bool:
-    """Return whether the name is one that only the broker writes, or that is said to it alone."""
-    return (
-        _is_name(text, pos, size, _WAIT_AT, 4)
-        or _is_name(text, pos, size, _OFFSETS_AT, 24)
-        or _is_name(text, pos, size, _POP_CK_AT, 6)
-        or _is_name(text, pos, size, _CRC_AT, 8)
-        or _is_name(text, pos, size, _REAL_TOPIC_AT, 10)
-        or _is_name(text, pos, size, _REAL_QID_AT, 8)
-    )
-
-
-def _is_name(text: bytes | bytearray | memoryview, pos: int, size: int, name_at: int, name_size: int) -> bool:
-    return size == name_size and octets.equal_bytes(text, pos, _NAMES, name_at, size)
+def _note_half(run: SendRun, sys_flag: int, reconsumes: int) -> None:
+    """Let a half message wait for the end of its transaction; what a consumer sends to be tried again is none."""
+    if sys_flag & _ENDED:
+        run.refusal = _REFUSED_HALF
+    elif sys_flag & _PREPARED:
+        run.is_half = True
+    if run.is_half and (reconsumes == 0 or run.delay_level == 0):
+        if run.delay_level != 0:
+            run.refusal = _REFUSED_HALF_LATER
+        elif not run.has_group:
+            run.refusal = _REFUSED_NO_GROUP
+        run.delay_level = _HALF
+    else:
+        run.is_half = False
 
 
 def _is_text(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
@@ -328,13 +296,13 @@ def _is_text(buf: bytes | bytearray | memoryview, start: int, end: int) -> bool:
 def _finish_properties(run: SendRun, i: int) -> None:
     """Add what the gateway says.
 
-    A UNIQ_KEY where there is none, where a request's reply goes, and who published, beyond the message's topic.
+    A UNIQ_KEY where there is none, the same as that of a half message's transaction, where a request's reply goes, and
+    who published, beyond the message's topic.
     """
     extra = run.extra
     used = run.extra_used
     if run.uniq_end[i] == 0:
-        octets.copy_bytes(extra, used, _NAMES, _UNIQ_AT, 8)
-        extra[used + 8] = 0x01
+        octets.copy_bytes(extra, used, _UNIQ_NAME, 0, 9)
         run.uniq_start[i] = used + 9
         used = _write_uniq(run, extra, used + 9)
         run.uniq_end[i] = used
@@ -343,6 +311,14 @@ def _finish_properties(run: SendRun, i: int) -> None:
     if run.is_request:
         octets.copy_bytes(extra, used, run.cluster, 0, len(run.cluster))
         used += len(run.cluster)
+    if run.is_half:
+        octets.copy_bytes(extra, used, _TRANSACTION_NAME, 0, 18)
+        used += 18
+        size = run.uniq_end[i] - run.uniq_start[i]
+        octets.copy_bytes(extra, used, extra, run.uniq_start[i], size)
+        used += size
+        extra[used] = 0x02
+        used += 1
     if run.dispatch or run.space_topic:
         octets.copy_bytes(extra, used, run.origin, 0, len(run.origin))
         used += len(run.origin)

@@ -17,15 +17,19 @@ from gateway.rocketmq.delay import schedule_route, waiting_prefix
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.send_run import (
+    HALF,
     REFUSED_BODY,
     REFUSED_DELAY,
     REFUSED_HALF,
+    REFUSED_HALF_LATER,
+    REFUSED_NO_GROUP,
     REFUSED_PROPERTIES,
     REFUSED_TEXT,
     REFUSED_TIMED,
     SendTarget,
 )
 from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, TopicTable, check_topic_name, is_topic_name
+from gateway.rocketmq.transactions.half import half_route
 from lmq.remoting.response_codes import ResponseCode
 
 SPACE_TOPIC_BYTES_MAX = 65_535  # MQTT's limit
@@ -33,7 +37,9 @@ GROUP_PREFIXES = (RETRY_PREFIX, DEAD_PREFIX)
 
 REFUSALS = {
     REFUSED_TIMED: "timer message illegal: its moment is no number, or more than 400 days off",
-    REFUSED_HALF: "transactions are not supported",
+    REFUSED_HALF: "only the broker commits: a message is sent as a half one, or without a transaction",
+    REFUSED_HALF_LATER: "a half message of a transaction cannot be delayed",
+    REFUSED_NO_GROUP: "a half message of a transaction names no producer group: PGROUP",
     REFUSED_TEXT: "the message properties are not UTF-8",
     REFUSED_PROPERTIES: "the message properties exceed the maximum length",
     REFUSED_BODY: "the message body exceeds the maximum size",
@@ -102,6 +108,8 @@ class SendRoutes:
 
         A group that consumes in order has tried it on the spot, as often as it wanted to.
         """
+        if target.delay_level == HALF:
+            raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "no transaction ends in a group's own topic")
         target.dispatch = b""
         group = target.topic.removeprefix(RETRY_PREFIX)
         if group == target.topic:
@@ -137,7 +145,8 @@ class SendRoutes:
     def _route_space(self, sender: Sender, target: SendTarget) -> Route:
         """Return the route of a message that was sent into the topic space that MQTT and AMQP share."""
         topic = target.space_topic
-        if _is_later(target):
+        is_half = target.delay_level == HALF
+        if _is_later(target) and not is_half:
             raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "a message with LMQ_TOPIC cannot be delayed")
         if target.dispatch:
             raise CommandRefusedError(
@@ -147,6 +156,9 @@ class SendRoutes:
             raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "LMQ_TOPIC is no topic that can be published to")
         if not sender.may_publish(topic):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to send to this topic")
+        if is_half:
+            target.answer_queue = 0
+            return half_route(self._broker, target.topic, 0, (), space_topic=topic)
         return self._broker.route_topic(topic)
 
     def _make_route(self, sender: Sender, target: SendTarget) -> Route:
@@ -178,6 +190,8 @@ class SendRoutes:
     def _route_later(self, target: SendTarget, queue_id: int, names: list[bytes]) -> Route:
         """Return the route to where a message waits that is to go to a queue of the target's topic."""
         target.answer_queue = queue_id
+        if target.delay_level == HALF:
+            return half_route(self._broker, target.topic, queue_id, names)
         if target.timer_queue >= 0:
             return self._broker.timer.route(target.timer_queue, waiting_prefix(target.topic, queue_id, names))
         return schedule_route(self._broker, target.delay_level, target.topic, queue_id, names)

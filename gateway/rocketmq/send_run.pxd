@@ -65,6 +65,8 @@ cdef class SendRun:
     cdef public int delay_level
     cdef public bint is_request
     cdef public int refusal
+    cdef public bint is_half
+    cdef public bint has_group
     cdef public Py_ssize_t last_start
     cdef public Py_ssize_t last_end
     cdef public int last_queue_id

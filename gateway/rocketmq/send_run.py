@@ -14,12 +14,15 @@ UNIQ_PREFIX_BYTES = 28  # address, process, hash and time of a key that we give,
 BUFFER_BYTES_KEPT = 1 << 22  # what one run of huge headers made is not kept for ever
 
 TIMED = 0x100  # in place of a delay level: a moment of the message's own
+HALF = 0x200  # in place of a delay level: the end of the message's transaction
 REFUSED_TIMED = 1  # a moment that is no number, or too far off
-REFUSED_HALF = 2  # a half message of a transaction
+REFUSED_HALF = 2  # a message that says that it is the committed one of a transaction
 REFUSED_TEXT = 3  # properties that are not UTF-8
 REFUSED_PROPERTIES = 4  # properties over the limit
 REFUSED_BODY = 5  # a body over the limit
 REFUSED_DELAY = 6  # a delay level that is no number
+REFUSED_HALF_LATER = 7  # a half message that is delayed, or for a moment
+REFUSED_NO_GROUP = 8  # a half message of no producer group
 
 
 class SendTarget:
@@ -94,6 +97,8 @@ class SendRun:
         self.delay_level = 0
         self.is_request = False  # its reply goes to the client that it names
         self.refusal = 0
+        self.is_half = False
+        self.has_group = False
         # of the message before: most go where it went
         self.last_start = 0
         self.last_end = 0

@@ -14,7 +14,8 @@ from gateway.auth.recheck import Visitor
 from gateway.net.protocol import Transport
 from gateway.rocketmq.assignment import Assignment
 from gateway.rocketmq.calls import Calls
-from gateway.rocketmq.client_table import Client, ClientTable
+from gateway.rocketmq.client import Client
+from gateway.rocketmq.client_table import ClientTable
 from gateway.rocketmq.connection import FramePool, Limits
 from gateway.rocketmq.consumer_manage import ConsumerManage
 from gateway.rocketmq.delay import DelayService
@@ -35,6 +36,8 @@ from gateway.rocketmq.timed import TimedMessages
 from gateway.rocketmq.topic_admin import TopicAdmin
 from gateway.rocketmq.topic_route import TopicRoute
 from gateway.rocketmq.topic_table import ROWS as TOPIC_ROWS, TopicTable
+from gateway.rocketmq.transactions.checks import Times
+from gateway.rocketmq.transactions.service import Transactions
 from gateway.rocketmq.uniq_key import UniqPrefix
 from gateway.settings import RocketmqSettings
 from lmq.remoting.frames import FRAMES_MAX
@@ -84,6 +87,9 @@ class RocketmqServices:
         self.replies = Replies(self.clients, self.calls)
         self.backs = SendBack(broker, topics, groups, self.sends)
         self.delays = DelayService(broker, self.metrics)
+        self.transactions = Transactions(
+            broker, self.clients.producers, broker_name=settings.broker_name, times=check_times(settings)
+        )
         self.queries = MessageQueries(broker, topics)
         self.admin = TopicAdmin(broker, topics, groups)
         modes = RequestModes(broker.table("rocketmq_request_modes"))
@@ -118,3 +124,10 @@ class RocketmqServices:
     def address_text(self, transport: Transport) -> str:
         """Return that address as routes carry it."""
         return format_address(*self.address_for(transport))
+
+
+def check_times(settings: RocketmqSettings) -> Times:
+    """Return when producers are asked about their transactions."""
+    return Times(
+        settings.transaction_timeout_ms, settings.transaction_check_interval_ms, settings.transaction_checks_max
+    )

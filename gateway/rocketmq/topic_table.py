@@ -28,13 +28,16 @@ TOPIC_BYTES_MAX = 127
 RETRY_TOPIC_BYTES_MAX = 255
 QUEUES_MAX = 65_535  # of one topic
 SCHEDULE_TOPIC = b"SCHEDULE_TOPIC_XXXX"  # what delayed messages wait on
+HALF_TOPIC = b"RMQ_SYS_TRANS_HALF_TOPIC"  # what half messages wait on
+OP_TOPIC = b"RMQ_SYS_TRANS_OP_HALF_TOPIC"  # which of them are done with
+GIVEN_UP_TOPIC = b"TRANS_CHECK_MAX_TIME_TOPIC"  # half messages that nobody ended, for operators to read
 NOT_SENDABLE = RESERVED_TOPICS.union(
     (
         SCHEDULE_TOPIC,
         TIMER_TOPIC,
-        b"RMQ_SYS_TRANS_HALF_TOPIC",
-        b"RMQ_SYS_TRANS_OP_HALF_TOPIC",
-        b"TRANS_CHECK_MAX_TIME_TOPIC",
+        HALF_TOPIC,
+        OP_TOPIC,
+        GIVEN_UP_TOPIC,
         b"SELF_TEST_TOPIC",
         b"OFFSET_MOVED_EVENT",
     )
@@ -134,6 +137,7 @@ class TopicTable:
         self.made_count = 0  # rows put since the start
         self.on_changed: list[Callable[[], None]] = []  # called when what was known of a topic is no longer true
         self._known = {name: Topic(1, 1) for name in (parent_topic, reply_topic) if name is not None}
+        self._known[GIVEN_UP_TOPIC] = Topic(1, 1, PERM_READ)
         self.reload(topics_max=topics_max, makes_topics=makes_topics, queues=queues)
         self._built_in = frozenset(self._known) | NOT_SENDABLE
 

@@ -205,6 +205,7 @@ class DoorSite:
     def turn(self) -> None:
         """Run the readers, and a flush."""
         self.door.delays.deliver_due(self.now_ms)
+        self.door.transactions.look(self.now_ms)
         deadline_ms = self.broker.next_deadline_ms()
         if deadline_ms is not None and deadline_ms <= self.now_ms:
             self.broker.handle_timer(self.now_ms)

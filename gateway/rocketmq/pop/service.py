@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from core.broker import Broker
-from gateway.rocketmq.client_table import Client
+from gateway.rocketmq.client import Client
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX, flag_field, integer_field, text_field
 from gateway.rocketmq.filters.matching import parse_filter

@@ -36,6 +36,9 @@ async def test_what_prometheus_reads_is_what_was_counted(tmp_path):
         door.refuse("malformed")
         metrics.sync.add(0.3)
         metrics.loop.share_ns_max = 1_500_000
+        transactions = metrics.transactions
+        transactions.commits, transactions.rollbacks, transactions.given_up = 5, 3, 2
+        transactions.pending, transactions.checks, transactions.unasked = 7, 9, 1
         registry = CollectorRegistry()
         registry.register(GatewayCollector(gateway.broker, gateway.capacity))
         samples = _samples(generate_latest(registry).decode())
@@ -43,6 +46,10 @@ async def test_what_prometheus_reads_is_what_was_counted(tmp_path):
     assert samples["lmq_bytes_out_total", ("door", "mqtt")] == 700
     assert samples["lmq_connections_opened_total", ("door", "mqtt")] == 2
     assert samples["lmq_refused_total", ("door", "mqtt"), ("reason", "malformed")] == 1
+    ends = ("commit", "rollback", "given_up")
+    assert [samples["lmq_transactions_ended_total", ("how", how)] for how in ends] == [5, 3, 2]
+    assert (samples["lmq_transactions_pending",], samples["lmq_transaction_checks_total",]) == (7, 9)
+    assert samples["lmq_transaction_checks_unasked_total",] == 1
     assert samples["lmq_up",] == 1
     assert samples["lmq_share_seconds_max",] == 0.0015
     assert samples["lmq_turn_seconds_max",] < 60

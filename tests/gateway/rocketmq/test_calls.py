@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gateway.rocketmq.calls import CALL_MS, CLIENT_CALLS_MAX, Calls
-from gateway.rocketmq.client_table import Client
+from gateway.rocketmq.client import Client
 from lmq.remoting.commands import Command, answer
 
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from gateway.rocketmq.client_table import LOCK_MS, Client, ClientTable
+from gateway.rocketmq.client import Client
+from gateway.rocketmq.client_table import LOCK_MS, ClientTable
 from gateway.rocketmq.errors import CommandRefusedError
 from lmq.remoting.commands import Command, decode_header
 

@@ -57,6 +57,19 @@ def test_delayed_messages_are_looked_for_again_and_again(site, peer):
     assert peer.pull("T").body
 
 
+def test_transactions_are_looked_for_by_the_settings_of_now(site, peer):
+    interval = next(one for one in site.door.intervals() if one.work == site.door.transactions.look)
+    beat = b'{"clientID":"c","producerDataSet":[{"groupName":"p"}],"consumerDataSet":[]}'
+    assert peer.ask(34, beat).code == 0
+    assert peer.send(b"half", properties="TRAN_MSG\x01true\x02PGROUP\x01p\x02").code == 0
+    site.door.reload(GatewaySettings(rocketmq=RocketmqSettings(transaction_timeout_ms=500)))
+    interval.work(site.now_ms + 499)
+    assert peer.take() == []
+    interval.work(site.now_ms + 500)
+    site.turn()
+    assert [command.code for command in peer.take()] == [39]
+
+
 def test_other_settings_hold_for_connections_that_are_open(site, peer):
     site.door.reload(GatewaySettings(rocketmq=RocketmqSettings(body_bytes_max=4, connections_max=3)))
     assert peer.send(b"12345").code == 13

@@ -6,9 +6,12 @@ from hypothesis import given, strategies as st
 from core.properties import decode_properties
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_run import (
+    HALF,
     REFUSED_BODY,
     REFUSED_DELAY,
     REFUSED_HALF,
+    REFUSED_HALF_LATER,
+    REFUSED_NO_GROUP,
     REFUSED_PROPERTIES,
     REFUSED_TEXT,
     RUN_MAX,
@@ -106,9 +109,15 @@ def test_who_published_is_added_where_a_message_goes_beyond_its_topic():
         ({"properties": props(DELAY="3")}, 0),
         ({"properties": props(DELAY="")}, REFUSED_DELAY),
         ({"properties": props(DELAY="1.5")}, REFUSED_DELAY),
-        ({"properties": props(TRAN_MSG="true")}, REFUSED_HALF),
+        ({"properties": props(TRAN_MSG="true", PGROUP="p")}, 0),
+        ({"properties": props(TRAN_MSG="true")}, REFUSED_NO_GROUP),
+        ({"properties": props(TRAN_MSG="true", PGROUP="")}, REFUSED_NO_GROUP),
+        ({"properties": props(TRAN_MSG="true", PGROUP="p", DELAY="1")}, REFUSED_HALF_LATER),
+        ({"properties": props(TRAN_MSG="true", PGROUP="p", TIMER_DELAY_MS="1")}, REFUSED_HALF_LATER),
         ({"properties": props(TRAN_MSG="false")}, 0),
-        ({"f": "4"}, REFUSED_HALF),
+        ({"f": "4"}, REFUSED_NO_GROUP),
+        ({"f": "8"}, REFUSED_HALF),
+        ({"f": "12"}, REFUSED_HALF),
         ({"properties": props(a="x" * 32_700)}, REFUSED_PROPERTIES),
         ({"body": b"x" * 101}, REFUSED_BODY),
         ({"body": b"x" * 100}, 0),
@@ -118,6 +127,23 @@ def test_who_published_is_added_where_a_message_goes_beyond_its_topic():
 def test_what_cannot_be_stored_is_marked(changes, refusal):
     run = read_run(send_frame(**changes), body_bytes_max=100)
     assert run.targets[run.batch.route_index[0]].refusal == refusal
+
+
+def test_a_half_message_bears_its_key_as_that_of_its_transaction():
+    said = send_frame(properties=props(UNIQ_KEY="u", TRAN_MSG="true", PGROUP="p"))
+    given = send_frame(properties=props(TRAN_MSG="TRUE", PGROUP="p", long="x" * 5_000))
+    run = read_run(said + given)
+    assert [run.targets[run.batch.route_index[i]].delay_level for i in range(2)] == [HALF, HALF]
+    assert extra_of(run, 0) == props(UNIQ_KEY="u", TRAN_MSG="true", PGROUP="p", __transactionId__="u").encode()
+    key = bytes(run.extra[run.uniq_start[1] : run.uniq_end[1]])
+    assert len(key) == 32
+    assert extra_of(run, 1).endswith(b"UNIQ_KEY\x01%b\x02__transactionId__\x01%b\x02" % (key, key))
+
+
+def test_what_a_consumer_sends_to_be_tried_again_is_no_half_message():
+    run = read_run(send_frame(properties=props(TRAN_MSG="true", PGROUP="p", DELAY="3"), topic="%RETRY%g", j="1"))
+    (target,) = run.targets
+    assert (target.delay_level, target.refusal) == (3, 0)
 
 
 @pytest.mark.parametrize(

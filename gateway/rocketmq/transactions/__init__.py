@@ -1,0 +1,1 @@
+"""Transactional messages: half ones wait until their producer says how the transaction ended."""
