@@ -235,6 +235,13 @@ class Conversation(ConnectionHandler):
         self.transport.write(self._connection.data_to_send())
         self._hang_up("not stored")
 
+    def _close_later(self) -> None:
+        """Close when all that came is answered."""
+        if self._unkept:
+            self._door.broker.when_kept(self._close_answered)
+        else:
+            self._door.broker.when_durable(self._close_answered)
+
     def _close_answered(self, error: LmqError | None) -> None:
         del error  # the peer is told of each by what it is not answered
         self.transport.close()

@@ -141,10 +141,7 @@ class MqttHandler(Holding):
             self.transport.request_turn()  # in which it is taken up
             return
         self._connection.receive_eof()
-        if self._unkept:
-            self._door.broker.when_kept(self._close_answered)
-        else:
-            self._door.broker.when_durable(self._close_answered)
+        self._close_later()
         self._leave(now_ms)
 
     def on_closed(self, now_ms: int) -> None:
@@ -198,12 +195,15 @@ class MqttHandler(Holding):
             self._forget_will()
         if self._answers:  # to what came right before
             self._give_answers()
+        out = self._connection.data_to_send()
+        if out:
+            self.transport.write(out)
         self._leave(now_ms)
-        if self._unkept:
-            self.transport.end_reason = self.transport.end_reason or "disconnect"
-            self._door.broker.when_kept(self._close_answered)
-        else:
+        if not self._unkept and not self._pending:
             self._hang_up("disconnect")
+            return
+        self.transport.end_reason = self.transport.end_reason or "disconnect"
+        self._close_later()
 
     def _connect(self, connect: Connect, now_ms: int) -> None:
         door = self._door

@@ -111,6 +111,21 @@ def test_disconnect_is_the_last_that_is_heard_of_a_client(side):
     assert side.bodies(watcher) == [b"1"]
 
 
+@keeps(v3="3.3.4-1 3.8.4-1 3.12.4-1", v5="3.3.4-1 3.8.4-1 3.12.4-1")
+def test_what_comes_right_before_a_disconnect_is_answered_before_the_close(side):
+    watcher = side.enter(b"w", (b"t", 0))
+    side.world.flushes_by_itself = False
+    peer = side.enter()
+    packets = [side.publish(b"t", b"%d" % qos, qos=qos, packet_id=qos) for qos in (0, 1, 2)]
+    peer.send(*packets, side.subscribe(3, (b"u", 0)), mqtt.PINGREQ, mqtt.DISCONNECT, mqtt.PINGREQ)
+    assert not peer.is_closed
+    side.world.flushes_by_itself = True
+    side.world.turn()
+    assert sorted(one.kind for one in side.said(peer)) == ["PINGRESP", "PUBACK", "PUBREC", "SUBACK"]
+    assert peer.is_closed
+    assert side.bodies(watcher) == [b"0", b"1", b"2"]
+
+
 @keeps(v3="3.14.4-3", v5="3.14.4-3")
 def test_disconnect_discards_the_will(side):
     watcher = side.enter(b"w", (b"gone", 0))
