@@ -59,7 +59,7 @@ class Incomplete:
 
 
 class Channel:
-    """The protocol's side of a channel. `slots`, `consumers` and `starved` are the handler's."""
+    """The protocol's side of a channel. `slots`, `consumers`, `starved` and `transaction` are the handler's."""
 
     __slots__ = (
         "confirmed",
@@ -76,6 +76,7 @@ class Channel:
         "published",
         "slots",
         "starved",
+        "transaction",
         "unacked",
     )
 
@@ -85,6 +86,7 @@ class Channel:
         self.is_closing = False  # we sent channel.close: everything but the answer is ignored
         self.content: Content | None = None
         self.is_confirming = False
+        self.transaction: Any = None  # where publishes wait for their commit, after tx.select
         self.published = 0  # number of the last publish, counted with confirms on
         self.confirmed = 0  # all up to this number were answered
         self.unacked = UnackedRing()

@@ -155,8 +155,13 @@ class Reading:
         """Show everything unacknowledged again."""
         if not requeue:
             raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "requeue=false")
-        channel.unacked.settle_all(REQUEUE)
+        channel.unacked.settle_rest(REQUEUE)
         self._apply(channel, 0)
+
+    def settle_held(self, channel: Channel, held: dict[int, int], now_ms: int) -> None:
+        """Do what a committed transaction acknowledged and rejected."""
+        channel.unacked.settle_held(held)
+        self._apply(channel, now_ms)
 
     def release(self, channel: Channel) -> None:
         """Stop all consumers of a channel that ended, and give back what it had."""
@@ -164,6 +169,9 @@ class Reading:
         channel.consumers.clear()
         for consumer in consumers:
             consumer.stop()
+        if channel.transaction is not None:
+            channel.transaction.roll_back()
+        channel.unacked.held = None
         channel.unacked.settle_all(REQUEUE)
         self._apply(channel, 0)
         channel.slots.clear()  # they refer back to the channel, by its consumers

@@ -30,7 +30,7 @@ cdef class PublishRun:
     cdef public Py_ssize_t mandatory_count
     cdef public Py_ssize_t body_bytes
     cdef public long long first_number
-    cdef public tuple copies
+    cdef public dict copies
 
     @cython.locals(pool=CutterPool)
     cpdef release(self)

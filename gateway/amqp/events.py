@@ -5,6 +5,7 @@ A run of publishes lies in a batch of its own, until `release` gives its cutter 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pamqp import base
@@ -12,6 +13,8 @@ from pamqp import base
 from core.message import PublishBatch
 from gateway.amqp.channel import Channel
 from gateway.amqp.codec import PublishCutter
+
+NO_COPIES: dict[int, tuple[bytes, ...]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ class CutterPool:
 class PublishRun:
     """Publishes on one channel. `first_number` counts with confirms on; `count` is how many came.
 
-    `copies` are further routing keys of the batch's message, which is one then.
+    `copies` are further routing keys of messages, by the place of their topic in the batch.
     """
 
     __slots__ = (
@@ -83,7 +86,7 @@ class PublishRun:
     mandatory_count: int
     body_bytes: int
     first_number: int
-    copies: tuple[bytes, ...]
+    copies: Mapping[int, tuple[bytes, ...]]
 
     def release(self) -> None:
         """Let the batch be used again."""
@@ -105,7 +108,7 @@ def make_publish_run(pool: CutterPool, channel: Channel) -> PublishRun:
     run.mandatory_count = cutter.mandatory_count
     run.body_bytes = cutter.body_bytes
     run.first_number = channel.count_published(batch.count)
-    run.copies = cutter.copies
+    run.copies = {0: cutter.copies} if cutter.copies else NO_COPIES
     return run
 
 

@@ -17,7 +17,7 @@ cdef class AmqpHandler(ConnectionHandler):
     cdef public Reading reading
     cdef object _door
     cdef Transport _transport
-    cdef object _answers
+    cdef public object answers
     cdef object _confirms
     cdef Blocking _blocking
     cdef object _attempt
@@ -54,3 +54,5 @@ cdef class AmqpHandler(ConnectionHandler):
 
     @cython.locals(answer=bytes)
     cdef _publish(self, PublishRun event, long long now_ms)
+
+    cdef _hold(self, PublishRun event, long long now_ms)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from pamqp import base, commands
-from pamqp.commands import Basic, Confirm, Exchange, Queue, Tx
+from pamqp.commands import Basic, Tx
 
 from core.errors import LmqError
 from core.properties import encode_origin
@@ -18,7 +16,7 @@ from gateway.amqp.channel import Channel
 from gateway.amqp.confirms import Confirms
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
-from gateway.amqp.declaring import Answer, Declarer, release_all
+from gateway.amqp.declaring import Declarer, release_all
 from gateway.amqp.errors import AmqpError, PeerSilentError, error_from_core, unimplemented
 from gateway.amqp.events import (
     ChannelEnded,
@@ -30,14 +28,15 @@ from gateway.amqp.events import (
     PublishRun,
     SettleRun,
 )
+from gateway.amqp.functions import FUNCTIONS
 from gateway.amqp.handshake import EXTERNAL, login_refused
 from gateway.amqp.late_get import LateGet
-from gateway.amqp.methods import method_name
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.publishing import Publisher
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.services import AmqpServices
 from gateway.amqp.states import State
+from gateway.amqp.transaction import Transaction
 from gateway.auth.authenticator import Credentials, Identity, LoginAnswer, Refusal
 from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_login, log_refusal
@@ -50,7 +49,6 @@ from gateway.version import VERSION
 LOGGER = logging.getLogger(__name__)
 
 NOBODY = Identity("", Permissions(publish=False, subscribe=False, configure=False))
-NOT_SUPPORTED = (Tx.Select, Tx.Commit, Tx.Rollback)
 
 
 class AmqpHandler(ConnectionHandler):
@@ -60,13 +58,13 @@ class AmqpHandler(ConnectionHandler):
         self.output = ConnectionOutput(transport)
         self._door = door
         self._transport = transport
-        self._answers = Answers(door.broker, self.output)
-        self._confirms = Confirms(self._answers, self.output, door.metrics)
+        self.answers = Answers(door.broker, self.output)
+        self._confirms = Confirms(self.answers, self.output, door.metrics)
         self._blocking = Blocking(door.held, self.output)
         self._attempt: Attempt | None = None  # a login under way
         self._has_ended = False  # the peer sends no more, and its login is under way
         self._denials: Denials | None = None  # made when something is denied
-        self._again: MethodCame | None = None  # waits until what had the name before is gone
+        self._again: MethodCame | None = None  # waits for a commit, or until what had the name before is gone
         self._login("", NOBODY)
 
     def _login(self, client: str, identity: Identity) -> None:
@@ -101,7 +99,7 @@ class AmqpHandler(ConnectionHandler):
 
     def _work(self, connection: AmqpConnection, now_ms: int) -> bool:
         has_more = self._act(connection, now_ms)
-        self._answers.hand_in()
+        self.answers.hand_in()
         self._confirms.hand_in()
         self._blocking.hold_if_low()
         self._finish()
@@ -131,7 +129,7 @@ class AmqpHandler(ConnectionHandler):
             self._has_ended = True  # what came is done after the login
             return
         self.output.is_ending = True
-        self._answers.when_done(partial(self._hang_up, self._begin(now_ms)))
+        self.answers.when_done(partial(self._hang_up, self._begin(now_ms)))
 
     def _hang_up(self, connection: AmqpConnection) -> None:
         connection.receive_eof()
@@ -228,7 +226,10 @@ class AmqpHandler(ConnectionHandler):
 
     def _do_event(self, event: Event, now_ms: int) -> None:
         if isinstance(event, PublishRun):
-            self._publish(event, now_ms)
+            if event.channel.transaction is None:
+                self._publish(event, now_ms)
+            else:
+                self._hold(event, now_ms)
         elif isinstance(event, SettleRun):
             self.reading.settle(event.channel, now_ms)
         elif isinstance(event, MethodCame):
@@ -304,6 +305,15 @@ class AmqpHandler(ConnectionHandler):
             numbers = (*refused, *range(first + batch.appended, first + batch.count))  # and what found no room
             self._confirms.add(batch.ticket, event.channel, first, numbers)
 
+    def _hold(self, event: PublishRun, now_ms: int) -> None:
+        """Keep what a transactional channel publishes, for its commit."""
+        self._blocking.note_published(self._begin(now_ms))
+        self._publisher.check(event, self._transport)
+        if event.batch.count < event.count:
+            self._begin(now_ms).unread(event)
+        event.channel.transaction.hold(event)
+        event.release()
+
     def _end(self, event: ConnectionEnded) -> None:
         if event.reason:
             LOGGER.warning("closing connection conn=%d reason=%s", self._transport.conn_id, event.reason)
@@ -328,44 +338,23 @@ class AmqpHandler(ConnectionHandler):
     # Methods
 
     def _do_method(self, channel: Channel, method: base.Frame, now_ms: int) -> None:
-        if isinstance(method, NOT_SUPPORTED):
-            raise AmqpError(ReplyCode.NOT_IMPLEMENTED, f"{method_name(method.index)} is not supported")
-        if self._door.vhost.is_going(method):
+        is_committing = channel.transaction is not None and channel.transaction.is_committing
+        if is_committing or self._door.vhost.is_going(method):
             self._again = MethodCame(channel, method)
             return
-        do = METHODS.get(type(method))
-        if do is None:
+        function = FUNCTIONS.get(type(method))
+        if function is None:
             raise unimplemented(method.index)
-        do(self, channel, method, now_ms)
-
-    def do_declared(self, channel: Channel, answer: Answer) -> None:
-        """Answer a declaration."""
-        self._answers.give(channel, answer.method, is_durable=answer.is_durable, then=answer.then)
-
-    def do_qos(self, channel: Channel, method: Basic.Qos) -> None:
-        """Answer basic.qos."""
-        self.reading.qos(channel, method)
-        self._answers.give(channel, Basic.QosOk())
-
-    def do_consume(self, channel: Channel, method: Basic.Consume) -> None:
-        """Make a consumer; deliveries start after the answer."""
-        consumer = self.reading.consume(channel, method)
-        answer = None if method.nowait else Basic.ConsumeOk(consumer.tag)
-        self._answers.give(channel, answer, then=consumer.start)
-
-    def do_cancel(self, channel: Channel, method: Basic.Cancel) -> None:
-        """Stop a consumer."""
-        self.reading.cancel(channel, method.consumer_tag or "")
-        self._answers.give(channel, None if method.nowait else Basic.CancelOk(method.consumer_tag))
+        function(self, channel, method, now_ms)
 
     def do_get(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
         """Give one message."""
-        self._answers.give(channel, None, then=partial(self._give_one, channel, method, now_ms))
+        self.answers.give(channel, None, then=partial(self._give_one, channel, method, now_ms))
 
     def _give_one(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
         data = self.reading.get(channel, method, now_ms)
         if data is None:
-            self._answers.give(channel, Basic.GetEmpty())
+            self.answers.give(channel, Basic.GetEmpty())
         elif not data:  # on its way
             self._door.broker.request_run(LateGet(self, channel, method))
         else:
@@ -380,41 +369,31 @@ class AmqpHandler(ConnectionHandler):
                 self._fail(error, MethodCame(channel, method), now_ms)
             self._finish()
 
-    def do_recover(self, channel: Channel, method: Basic.Recover | Basic.RecoverAsync) -> None:
-        """Show everything unacknowledged again."""
-        self.reading.recover(channel, requeue=method.requeue)
-        if isinstance(method, Basic.Recover):
-            self._answers.give(channel, Basic.RecoverOk())
+    def commit(self, channel: Channel, method: Tx.Commit, now_ms: int) -> None:
+        """Publish what a transaction holds, in steps of some turns where it is much; then finish what it settled."""
+        transaction: Transaction = channel.transaction
+        run = transaction.next_step()
+        if run is not None:
+            run.batch.origin = self._origin
+            run.batch.born_host = self._transport.peer_host
+            self.output.put(self._publisher.publish(run, self.output.payload_max, self._transport, now_ms))
+            if transaction.note_published(run):
+                self._again = MethodCame(channel, method)
+                return
+        ticket, settled = transaction.finish()
+        then = partial(self._finish_commit, channel, settled, now_ms)
+        if ticket:
+            self.answers.when_safe(ticket, then)
+        else:
+            then(None)
 
-    def do_select(self, channel: Channel, method: Confirm.Select) -> None:
-        """Confirm publishes from now on."""
-        channel.is_confirming = True
-        self._answers.give(channel, None if method.nowait else Confirm.SelectOk())
-
-    def do_flow(self, channel: Channel, method: commands.Channel.Flow) -> None:
-        """Answer channel.flow; stopping deliveries that way is not supported."""
-        if not method.active:
-            raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "active=false")
-        self._answers.give(channel, commands.Channel.FlowOk(active=True))
-
-
-METHODS: dict[type[base.Frame], Callable[[AmqpHandler, Channel, Any, int], None]] = {
-    Exchange.Declare: lambda h, channel, method, _: h.do_declared(channel, h.declarer.declare_exchange(method)),
-    Exchange.Delete: lambda h, channel, method, _: h.do_declared(channel, h.declarer.delete_exchange(method)),
-    Exchange.Bind: lambda h, channel, method, _: h.do_declared(channel, h.declarer.bind_exchange(method)),
-    Exchange.Unbind: lambda h, channel, method, _: h.do_declared(channel, h.declarer.unbind_exchange(method)),
-    Queue.Declare: lambda h, channel, m, now_ms: h.do_declared(channel, h.declarer.declare_queue(channel, m, now_ms)),
-    Queue.Delete: lambda h, channel, m, now_ms: h.do_declared(channel, h.declarer.delete_queue(channel, m, now_ms)),
-    Queue.Purge: lambda h, channel, m, now_ms: h.do_declared(channel, h.declarer.purge_queue(channel, m, now_ms)),
-    Queue.Bind: lambda h, channel, method, _: h.do_declared(channel, h.declarer.bind_queue(channel, method)),
-    Queue.Unbind: lambda h, channel, method, _: h.do_declared(channel, h.declarer.unbind_queue(channel, method)),
-    Basic.Qos: lambda h, channel, method, _: h.do_qos(channel, method),
-    Basic.Consume: lambda h, channel, method, _: h.do_consume(channel, method),
-    Basic.Cancel: lambda h, channel, method, _: h.do_cancel(channel, method),
-    Basic.CancelOk: lambda h, channel, method, _: h.reading.cancel(channel, method.consumer_tag),
-    Basic.Get: lambda h, channel, method, now_ms: h.do_get(channel, method, now_ms),
-    Basic.Recover: lambda h, channel, method, _: h.do_recover(channel, method),
-    Basic.RecoverAsync: lambda h, channel, method, _: h.do_recover(channel, method),
-    Confirm.Select: lambda h, channel, method, _: h.do_select(channel, method),
-    commands.Channel.Flow: lambda h, channel, method, _: h.do_flow(channel, method),
-}
+    def _finish_commit(self, channel: Channel, settled: dict[int, int], now_ms: int, error: LmqError | None) -> None:
+        channel.transaction.is_committing = False
+        if error is not None:
+            self.output.fail(error)
+        if not self.output.is_open(channel):
+            return
+        self.reading.settle_held(channel, settled, now_ms)
+        self.answers.give(channel, Tx.CommitOk())
+        self.answers.hand_in()
+        self.output.flush()

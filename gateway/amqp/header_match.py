@@ -50,8 +50,10 @@ def parse_match(arguments: Mapping[str, Field]) -> HeaderMatch:
     kind = ALL
     if said is not None:
         if said.text is None:
-            shown = f"{{{X_MATCH},{said.kind},{said.value!r}}}"
-            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"Invalid x-match field type in {shown}; expected longstr")
+            raise AmqpError(
+                ReplyCode.PRECONDITION_FAILED,
+                f"Invalid x-match field type {said.kind} (value {said.value!r}); expected longstr",
+            )
         kind = said.text
         if kind not in CHOICES:
             reason = f'Invalid x-match field value <<"{kind}">>; expected all, any, all-with-x, or any-with-x'

@@ -34,7 +34,7 @@ cdef class Publisher:
     @cython.locals(
         target=Target, raw=bytes, i=Py_ssize_t, version="long long", router=Router, made_count="long long"
     )
-    cdef object _resolve(self, PublishBatch batch, tuple copies, Transport transport)
+    cdef object _resolve(self, PublishBatch batch, dict copies, Transport transport)
 
     @cython.locals(batch=PublishBatch, lost=set, route=Route, i=Py_ssize_t, index=int, dropped=Py_ssize_t)
     cdef bytes _return_unroutable(self, PublishRun run, Py_ssize_t payload_max)

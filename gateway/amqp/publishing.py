@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from binascii import a2b_base64
+from collections.abc import Mapping
 from typing import cast
 
 from pamqp.commands import Basic
@@ -117,8 +118,20 @@ class Publisher:
             raise fault[1].with_traceback(None)  # it is kept, and would keep the frames of each time
         return answer
 
+    def check(self, run: PublishRun, transport: Transport) -> None:
+        """Check that a run that is to wait for its commit could be published.
+
+        Raises:
+            AmqpError: As `publish`, of the first message that is at fault.
+        """
+        fault = self._resolve(run.batch, run.copies, transport)
+        if fault is not None:
+            run.batch.count = self._first_of(run.batch, fault[0])
+            self._metrics.refuse("publish")
+            raise fault[1].with_traceback(None)
+
     def _resolve(
-        self, batch: PublishBatch, copies: tuple[bytes, ...], transport: Transport
+        self, batch: PublishBatch, copies: Mapping[int, tuple[bytes, ...]], transport: Transport
     ) -> tuple[int, AmqpError] | None:
         """Fill the batch's routes; return index and error of the first target that may not be published to.
 
@@ -138,7 +151,7 @@ class Publisher:
                     batch.count = self._first_of(batch, i)
                     break
                 made_count = router.made_count
-            target = self._targets.young.get(raw) if not copies else self._find_target(raw, copies, None)
+            target = self._targets.young.get(raw) if not copies else self._find_target(raw, copies.get(i, ()), None)
             if target is None:
                 target = self._keep_target(raw)
                 made_count -= 1
@@ -152,13 +165,13 @@ class Publisher:
         return fault
 
     def _route_by_headers(
-        self, batch: PublishBatch, asking: frozenset[int], copies: tuple[bytes, ...], transport: Transport
+        self, batch: PublishBatch, asking: frozenset[int], copies: Mapping[int, tuple[bytes, ...]], transport: Transport
     ) -> None:
         """Give each message whose topic is one of `asking` a route of its own, or that of another with its headers.
 
         The batch is cut where others are to have their turn.
         """
-        index: dict[bytes, int] = {}
+        index: dict[tuple[bytes, tuple[bytes, ...]], int] = {}
         for i in range(batch.count):
             at = batch.route_index[i]
             if at not in asking:
@@ -169,16 +182,17 @@ class Publisher:
             raw = batch.topics[at]
             headers = find_headers(_block_of(batch, i))
             key = raw + b"\0" + headers
-            if key not in index:
-                target = None if copies else cast("Target | None", self._targets.get(key))
+            further = copies.get(at, ())
+            if (key, further) not in index:
+                target = None if further else cast("Target | None", self._targets.get(key))
                 if target is None:
-                    target = self._find_target(raw, copies, headers)
-                    if not copies:
+                    target = self._find_target(raw, further, headers)
+                    if not further:
                         self._targets.put(key, target)
-                index[key] = len(batch.topics)
+                index[key, further] = len(batch.topics)
                 batch.topics.append(raw)
                 batch.routes.append(target.route)
-            batch.route_index[i] = index[key]
+            batch.route_index[i] = index[key, further]
 
     def _keep_target(self, raw: bytes) -> Target:
         target = cast("Target | None", self._targets.get(raw))

@@ -28,6 +28,7 @@ cdef class UnackedRing:
     cdef public long long[::1] settled_offset
     cdef public long long unknown_tag
     cdef public long long unknown_in
+    cdef public dict held
     cdef int[::1] _slot
     cdef long long[::1] _offset
     cdef long long _mask
@@ -57,6 +58,8 @@ cdef class UnackedRing:
     cpdef Py_ssize_t cut_settles(
         self, const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, unsigned int channel
     ) except -1
+
+    cdef bint _hold(self, dict held, long long tag, int kind, bint is_multiple) except -1
 
     cdef bint _settle(self, long long tag, int kind, bint is_multiple) except -1
 

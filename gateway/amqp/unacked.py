@@ -42,7 +42,8 @@ class UnackedRing:
     """The unacknowledged deliveries of one channel.
 
     A slot stands for one consumer (or one queue read by get); `in_flight[slot]` counts its unacknowledged deliveries.
-    What a run of acknowledgements settles is put into the columns `settled_*`, the first `settled_count` of them.
+    What a run of acknowledgements settles is put into the columns `settled_*`, the first `settled_count` of them. On a
+    transactional channel it is put into `held`, by tag, and settled at the commit.
     """
 
     def __init__(self) -> None:
@@ -56,6 +57,7 @@ class UnackedRing:
         self.settled_offset = array("q", bytes(8 * ROOM_AT_FIRST))
         self.unknown_tag = _NO_TAG
         self.unknown_in = 0  # class and method of the frame that had it
+        self.held: dict[int, int] | None = None  # kind by tag; None on a channel without transactions
         self._slot = array("i", bytes(4 * ROOM_AT_FIRST))
         self._offset = array("q", bytes(8 * ROOM_AT_FIRST))
         self._mask = ROOM_AT_FIRST - 1  # the ring's room is a power of two
@@ -169,7 +171,46 @@ class UnackedRing:
         self.settled_count = 0
         self._settle(0, kind, True)
 
+    def settle_rest(self, kind: int) -> None:
+        """Settle everything that is not held, oldest first."""
+        self.settled_count = 0
+        held, self.held = self.held, None
+        for tag in self._live_tags(self.next_tag):
+            if held is None or tag not in held:
+                self._settle(tag, kind, False)
+        self.held = held
+
+    def settle_held(self, held: dict[int, int]) -> None:
+        """Settle what was held, as far as it is unacknowledged still."""
+        self.settled_count = 0
+        now_held, self.held = self.held, None
+        for tag, kind in held.items():
+            self._settle(tag, kind, False)
+        self.held = now_held
+
+    def _hold(self, held: dict[int, int], tag: int, kind: int, is_multiple: bool) -> bool:
+        if not is_multiple or tag:
+            if not self._is_live(tag) or tag in held:
+                return False
+        else:
+            tag = self.next_tag
+        if not is_multiple:
+            held[tag] = kind
+            return True
+        for each in self._live_tags(tag + 1):
+            held.setdefault(each, kind)
+        return True
+
+    def _live_tags(self, end: int) -> list[int]:
+        """Return the unacknowledged tags below `end`, oldest first."""
+        late = sorted(tag for tag in self._late if tag < end)
+        return late + [
+            tag for tag in range(self.first_tag, min(end, self.next_tag)) if self._slot[tag & self._mask] >= 0
+        ]
+
     def _settle(self, tag: int, kind: int, is_multiple: bool) -> bool:
+        if self.held is not None:
+            return self._hold(self.held, tag, kind, is_multiple)
         if tag == 0 and is_multiple:
             tag = self.next_tag - 1
         elif not self._is_live(tag):

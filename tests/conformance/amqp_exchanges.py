@@ -103,6 +103,9 @@ BIND = Queue.Bind(queue="q", exchange="amq.direct", routing_key="k")
 UNBIND = Queue.Unbind(queue="q", exchange="amq.direct", routing_key="k")
 DIRECT = Exchange.Declare(exchange="x", exchange_type="direct")
 UNKNOWN_TAG = Basic.Ack(5)
+LINK = Exchange.Bind(destination="amq.fanout", source="x", routing_key="k")
+UNLINK = Exchange.Unbind(destination="amq.fanout", source="x", routing_key="k")
+FORWARD = amqp.publish(1, b"1", exchange="x", key="k", mandatory=True)
 
 EXCHANGES = {
     # Queues
@@ -349,5 +352,86 @@ EXCHANGES = {
     "frame of an unknown type": [amqp.raw_frame(7, 1, b"")],
     "frame without its end": [amqp.raw_frame(1, 1, struct.pack(">I", Basic.Qos.index) + bytes(7), 0)],
     "long frame without its end": [amqp.raw_frame(3, 1, b"0123456789abcdefghi", 7)],
-    "transactions": [Tx.Select()],
+    # Transactions
+    "transactions": [Tx.Select(), Tx.Select(), Tx.Commit(), Tx.Rollback()],
+    "commit without a transaction": [Tx.Commit()],
+    "rollback without a transaction": [Tx.Rollback()],
+    "transactions after confirms": [Confirm.Select(), Tx.Select()],
+    "confirms after transactions": [Tx.Select(), Confirm.Select()],
+    "commit of a publish": [DECLARE, Tx.Select(), MESSAGE, CONSUME, Tx.Commit()],
+    "rollback of a publish": [DECLARE, Tx.Select(), MESSAGE, Tx.Rollback(), Tx.Commit(), CONSUME],
+    "commit of what comes back": [Tx.Select(), amqp.publish(1, b"1", key="none", mandatory=True), Tx.Commit()],
+    "publish in a transaction to no exchange": [Tx.Select(), amqp.publish(1, b"1", exchange="none")],
+    "ack twice in a transaction": [DECLARE, MESSAGE, CONSUME, Tx.Select(), Basic.Ack(1), Basic.Ack(1)],
+    "ack again after a rollback": [
+        DECLARE, MESSAGE, CONSUME, Tx.Select(), Basic.Ack(1), Tx.Rollback(), Basic.Ack(1), Tx.Commit(), Basic.Ack(1)
+    ],
+    "multiple ack in a transaction": [
+        DECLARE, MESSAGE, MESSAGE, CONSUME, Tx.Select(), Basic.Ack(1), Basic.Ack(2, multiple=True), Tx.Commit()
+    ],
+    "nack in a transaction": [DECLARE, MESSAGE, CONSUME, Tx.Select(), Basic.Nack(1), Tx.Commit()],
+    "recover in a transaction": [
+        DECLARE, MESSAGE, MESSAGE, CONSUME, Tx.Select(), Basic.Ack(1), Basic.Recover(requeue=True), Tx.Commit()
+    ],
+    # Exchanges bound to exchanges, headers, alternates
+    "bind of exchanges": [DIRECT, LINK, LINK, UNLINK, UNLINK],
+    "bind of exchanges from none": [LINK],
+    "bind of exchanges to none": [Exchange.Bind(destination="none", source="amq.fanout")],
+    "bind of exchanges from the default": [Exchange.Bind(destination="amq.fanout", source="")],
+    "bind of exchanges to the default": [Exchange.Bind(destination="", source="amq.fanout")],
+    "unbind of no exchanges": [UNLINK],
+    "message through an exchange": [
+        DIRECT, LINK, DECLARE, Queue.Bind(queue="q", exchange="amq.fanout"), CONSUME, FORWARD
+    ],
+    "message in a circle": [
+        DIRECT, LINK, Exchange.Bind(destination="x", source="amq.fanout"), DECLARE,
+        Queue.Bind(queue="q", exchange="amq.fanout"), CONSUME, FORWARD,
+    ],
+    "delete of an exchange that leads to another": [DIRECT, LINK, Exchange.Delete(exchange="x", if_unused=True)],
+    "delete of an exchange that is led to": [
+        DIRECT, Exchange.Bind(destination="x", source="amq.fanout"), Exchange.Delete(exchange="x", if_unused=True)
+    ],
+    "exchange that deletes itself with its last link": [
+        Exchange.Declare(exchange="x", auto_delete=True), LINK, UNLINK, Exchange.Declare(exchange="x", passive=True)
+    ],
+    "headers exchange": [
+        DECLARE, Queue.Bind(queue="q", exchange="amq.headers", arguments={"a": 1, "x-match": "all"}), CONSUME,
+        *(amqp.publish(1, b"1", exchange="amq.headers", headers=said) for said in ({"a": 1, "b": 2}, {"a": 2}, None)),
+    ],
+    "headers exchange, any": [
+        DECLARE, Queue.Bind(queue="q", exchange="amq.match", arguments={"a": 1, "b": 2, "x-match": "any"}), CONSUME,
+        *(amqp.publish(1, b"1", exchange="amq.match", headers=said) for said in ({"b": 2}, {"a": 2}, {"c": 1}, None)),
+    ],
+    "headers exchange without arguments": [
+        DECLARE, Queue.Bind(queue="q", exchange="amq.headers"), CONSUME, amqp.publish(1, b"1", exchange="amq.headers")
+    ],
+    "headers exchange with an odd x-match": [
+        DECLARE, Queue.Bind(queue="q", exchange="amq.headers", arguments={"x-match": "some"})
+    ],
+    "headers exchange with an x-match that is a number": [
+        DECLARE, Queue.Bind(queue="q", exchange="amq.headers", arguments={"x-match": 1})
+    ],
+    "unbind with other arguments": [
+        DECLARE, Queue.Bind(queue="q", exchange="amq.headers", arguments={"a": 1}), CONSUME,
+        Queue.Unbind(queue="q", exchange="amq.headers", arguments={"a": 2}),
+        amqp.publish(1, b"1", exchange="amq.headers", headers={"a": 1}),
+    ],
+    "alternate exchange": [
+        Exchange.Declare(exchange="x", arguments={"alternate-exchange": "amq.fanout"}), DECLARE,
+        Queue.Bind(queue="q", exchange="amq.fanout"), CONSUME, FORWARD,
+    ],
+    "alternate exchange that is none": [
+        Exchange.Declare(exchange="x", arguments={"alternate-exchange": "none"}), FORWARD
+    ],
+    "alternate exchange that is a number": [Exchange.Declare(exchange="x", arguments={"alternate-exchange": 1})],
+    "another alternate exchange": [
+        Exchange.Declare(exchange="x", arguments={"alternate-exchange": "a"}),
+        Exchange.Declare(exchange="x", arguments={"alternate-exchange": "b"}),
+    ],
+    "alternate exchange that was not declared": [
+        Exchange.Declare(exchange="x"), Exchange.Declare(exchange="x", arguments={"alternate-exchange": "b"})
+    ],
+    "alternate exchange left out": [
+        Exchange.Declare(exchange="x", arguments={"alternate-exchange": "a"}), Exchange.Declare(exchange="x")
+    ],
 }  # fmt: skip

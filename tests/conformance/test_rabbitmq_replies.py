@@ -49,7 +49,6 @@ NOT_SUPPORTED = {  # an argument that would not do what it says is refused
     ],
     "queue mode: gone": [DECLARED, DECLARED],  # it means nothing here
     "key that is no text": [FRAME.format("0/0", "Malformed UTF-8 in shortstr")],
-    "transactions": [f"{HARD}540 90/10 NOT_IMPLEMENTED - tx.select is not supported"],
 }  # fmt: skip
 BOUNDED = {  # RabbitMQ bounds tables by the frame alone
     "table 100 deep": None,
@@ -64,7 +63,12 @@ TOLD = {  # where RabbitMQ hangs up without a word
     ],
     "unknown method": [f"{HARD}503 0/0 COMMAND_INVALID - unknown method 60.255"],
 }
-DIFFERENT = {**AS_RABBITMQ_4, **KINDER, **NOT_SUPPORTED, **BOUNDED, **TOLD}
+OTHER_ORDER = {  # deliveries are made at the end of the turn; RabbitMQ's race the answer
+    "commit of a publish": [
+        DECLARED, "1 tx.selectok", CONSUMING, "1 tx.commitok", "1 basic.deliver c 1 False  q", "1 header 1", "1 body"
+    ],
+}  # fmt: skip
+DIFFERENT = {**AS_RABBITMQ_4, **KINDER, **NOT_SUPPORTED, **BOUNDED, **TOLD, **OTHER_ORDER}
 
 
 @pytest.fixture(scope="module")

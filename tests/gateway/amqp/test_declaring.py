@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from pamqp.commands import Basic, Channel, Connection, Exchange, Queue, Tx
+from pamqp.commands import Basic, Channel, Connection, Exchange, Queue
 
 
 def test_an_exclusive_queue_is_its_connections_own(world):
@@ -136,7 +136,6 @@ SOFT = [
 
 
 HARD = [
-    (Tx.Select(), 540, "NOT_IMPLEMENTED - tx.select is not supported"),
     (Exchange.Bind(destination="amq.headers", source="amq.topic"), 540, "NOT_IMPLEMENTED - a binding that leads from"),
     (Basic.Recover(requeue=False), 540, "NOT_IMPLEMENTED - requeue=false"),
     (Basic.Qos(prefetch_size=1), 540, "NOT_IMPLEMENTED - prefetch_size!=0 (1)"),
