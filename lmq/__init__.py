@@ -44,6 +44,7 @@ from lmq.pull_consumer import PullConsumer
 from lmq.push_consumer import PushConsumer
 from lmq.queue_choice import QueueSelector, select_by_hash
 from lmq.queues import MessageQueue, amqp_queue, mqtt_queue
+from lmq.simple_consumer import SimpleConsumer
 
 __all__ = [
     "Allocate",
@@ -70,6 +71,7 @@ __all__ = [
     "ResponseError",
     "SdkError",
     "SendResult",
+    "SimpleConsumer",
     "UnsupportedError",
     "allocate_averagely",
     "allocate_by_circle",

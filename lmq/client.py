@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import cast
 
 from lmq.errors import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
-from lmq.remoting.commands import FLAG_ONE_WAY, HEADER_BINARY, Command, answer, encode_command
+from lmq.remoting.commands import FLAG_ONE_WAY, HEADER_BINARY, HEADER_JSON, Command, answer, encode_command
 from lmq.remoting.errors import FrameError
 from lmq.remoting.frames import FrameInput, Frames
 from lmq.remoting.response_codes import ResponseCode
@@ -33,6 +33,7 @@ BACK_OFF_MAX_S = 5.0
 LANGUAGE_PYTHON = 3
 OPAQUE_MAX = 0x7FFFFFFF
 PORT_MAX = 65_535
+BINARY_CODE_MAX = 0x7FFF  # a binary header has 16 bits for it, which the codes of POP do not fit into
 _INSTANCES = itertools.count(1)
 
 Answerer = Callable[[Command], Command | None]
@@ -348,7 +349,7 @@ class Client:
 
     def _encode(self, command: Command) -> bytes:
         command.language = LANGUAGE_PYTHON
-        command.header_type = HEADER_BINARY
+        command.header_type = HEADER_BINARY if command.code <= BINARY_CODE_MAX else HEADER_JSON
         if self._keys is not None:
             sign(command, self._keys)
         return encode_command(command)

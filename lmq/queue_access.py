@@ -146,6 +146,11 @@ class QueueAccess:
 def read_messages(response: Command, queue: MessageQueue, offset: int = 0) -> list[Message]:
     """Return the messages in an answer; one that does not tell its number has it from its place, after `offset`.
 
+    Args:
+        response: The answer, whose body is records.
+        queue: The queue that was asked, or the topic with a queue less than 0: all of them.
+        offset: The first number that was asked for.
+
     Raises:
         SdkError: It cannot be read.
     """
@@ -154,7 +159,9 @@ def read_messages(response: Command, queue: MessageQueue, offset: int = 0) -> li
     try:
         for index, record in enumerate(decode_records(bytes(response.body))):
             own = record.queue_offset if light is None else record.light_offset(light)
-            messages.append(message_of(record, queue, offset + index if own is None else own))
+            number = max(queue.queue_id, 0) if light is not None or queue.queue_id >= 0 else record.queue_id
+            from_queue = queue._replace(queue_id=number)
+            messages.append(message_of(record, from_queue, offset + index if own is None else own))
     except RecordError as error:
         raise SdkError(f"the broker's answer cannot be read: {error}") from error
     return messages
