@@ -278,7 +278,8 @@ class PopQueue:
             How many were.
         """
         state = self.state
-        current = array("q", [offset for offset in queue_offsets[:count] if state.until(offset) == until_ms])
+        offsets = queue_offsets[:count] if until_ms > 0 else ()  # 0 is said of what is hidden for good
+        current = array("q", [offset for offset in offsets if state.until(offset) == until_ms])
         self.state.ack_many(current, len(current))
         self._desk.journal.write()
         return len(current)
@@ -289,7 +290,7 @@ class PopQueue:
         Returns:
             Whether it was hidden until then; else nothing changes.
         """
-        if self.state.until(queue_offset) != until_ms:
+        if until_ms <= 0 or self.state.until(queue_offset) != until_ms:
             return False
         self.nack(queue_offset, visible_at_ms)
         return True

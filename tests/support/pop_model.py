@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from array import array
 from itertools import count
 
 from core.errors import ReceiptError
@@ -16,9 +17,36 @@ SHOWN = None
 FOR_GOOD = 0  # hidden until its consumer gives it back or is gone
 STEPS_MAX = 40
 RECEIPTS_KEPT = 24
-OFTEN = ("grow", "grow", "take", "take", "take", "ack", "ack", "nack", "ack_by", "ack_by", "nack_by", "wait", "wait")
+OFTEN = (
+    "grow",
+    "grow",
+    "take",
+    "take",
+    "take",
+    "ack",
+    "ack",
+    "nack",
+    "ack_by",
+    "ack_by",
+    "nack_by",
+    "wait",
+    "wait",
+) + (
+    "ack_until",
+    "change_until",
+)
 SELDOM = ("restart", "restart", "compact", "compact", "retire", "purge", "seek", "drop", "power_cut")
-TORN = {"take", "ack", "nack", "ack_by", "nack_by", "purge", "seek"}  # what a kill may come in the middle of
+TORN = {
+    "take",
+    "ack",
+    "nack",
+    "ack_by",
+    "nack_by",
+    "ack_until",
+    "change_until",
+    "purge",
+    "seek",
+}  # what a kill may come in the middle of
 
 
 class Entry:
@@ -47,6 +75,7 @@ class History:
         self.left = {}  # entries by offset
         self.next_offset = 0
         self.receipts = []  # of the last takes: receipt, and which taking it proves
+        self.moments = []  # of the last takes: offset, and until when it was hidden
         self.takings = count(1)
         self.wanted = []  # what the timer was asked for
         self.start()
@@ -68,24 +97,8 @@ class History:
         assert set(self.left) == set(self.hidden())
 
     def step(self):
-        actions = (
-            "grow",
-            "grow",
-            "take",
-            "take",
-            "take",
-            "ack",
-            "ack",
-            "nack",
-            "ack_by",
-            "ack_by",
-            "nack_by",
-            "wait",
-            "wait",
-        )
-        rare = ("restart", "restart", "compact", "compact", "retire", "purge", "seek", "drop", "power_cut")
-        action = self.chance.choice(actions if self.chance.random() < 0.85 else rare)
-        torn = action in {"take", "ack", "nack", "ack_by", "nack_by", "purge", "seek"} and self.chance.random() < 0.15
+        action = self.chance.choice(OFTEN if self.chance.random() < 0.85 else SELDOM)
+        torn = action in TORN and self.chance.random() < 0.15
         arguments = getattr(self, f"draw_{action}", tuple)()
         if torn and not self.journal.is_compacting:
             self.tear(action, arguments)
@@ -134,7 +147,8 @@ class History:
             taking = next(self.takings)
             self.left[offset] = Entry(until_ms, attempt, taking)
             self.receipts.append((self.queue.receipt(self.batch, i), taking))
-        del self.receipts[:-RECEIPTS_KEPT]
+            self.moments.append((offset, until_ms))
+        del self.receipts[:-RECEIPTS_KEPT], self.moments[:-RECEIPTS_KEPT]
 
     def new_offsets(self, number):
         size = self.store.segment_count
@@ -189,6 +203,32 @@ class History:
         assert self.queue.nack_receipts([receipt for receipt, _ in given], until_ms) == len(given) - len(good)
         for offset in good:
             self.left[offset].until = until_ms or SHOWN
+
+    def draw_ack_until(self):
+        until_ms = self.chance.choice([0, *(until_ms for _, until_ms in self.moments)])
+        return sorted({offset for offset, _ in self.moments if self.chance.random() < 0.5}), until_ms
+
+    def ack_until(self, offsets, until_ms):
+        """Acknowledge by the moment until which messages were hidden, of whichever takes they were."""
+        good = [offset for offset in offsets if until_ms and self.is_hidden_until(offset, until_ms)]
+        if until_ms:
+            assert self.queue.ack_taken(array("q", offsets), len(offsets), until_ms) == len(good)
+        for offset in good:
+            del self.left[offset]
+
+    def draw_change_until(self):
+        return *self.chance.choice([(0, 0), *self.moments]), self.draw_until()
+
+    def change_until(self, offset, until_ms, new_until_ms):
+        if until_ms:
+            is_good = self.is_hidden_until(offset, until_ms)
+            assert self.queue.change_invisible(offset, until_ms, new_until_ms) == is_good
+            if is_good:
+                self.left[offset].until = new_until_ms or SHOWN
+                self.moments.append((offset, new_until_ms))
+
+    def is_hidden_until(self, offset, until_ms):
+        return offset in self.left and self.left[offset].until == until_ms
 
     def good(self, given):
         """Return the messages that are with those who hold these receipts."""

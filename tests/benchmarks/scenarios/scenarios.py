@@ -18,6 +18,7 @@ from tests.benchmarks.scenarios import (
     mqtt_retained_load,
     mqtt_session_load,
     rocketmq_load,
+    rocketmq_pop_load,
 )
 from tests.benchmarks.scenarios.load import Count, Result, measure
 from tests.benchmarks.scenarios.mqtt_load import user_properties
@@ -255,6 +256,10 @@ SCENARIOS = (
     Scenario(
         "rocketmq-pull", "RocketMQ, pull 1 KB, 32 at a time, 8 connections", ROCKETMQ,
         rocketmq(rocketmq_load.run_pull), floors=(Floor(RATE, 1),), payload_bytes=1_024,
+    ),
+    Scenario(
+        "rocketmq-pop", "RocketMQ, POP 1 KB, 32 at a time, and acknowledge each, 8 connections", ROCKETMQ,
+        rocketmq(rocketmq_pop_load.run_pop), floors=(Floor(RATE, 2),), payload_bytes=1_024,
     ),
     Scenario(
         "rocketmq-1000", "RocketMQ, 1 KB to 1,000 light queues", ROCKETMQ, TO_1000_LIGHT_QUEUES,

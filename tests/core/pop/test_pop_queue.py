@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 
 import pytest
@@ -160,3 +161,80 @@ def test_of_messages_far_apart_that_are_hidden_longer_only_they_are_looked_at(se
     queue.nack_many(array("q", [8_999, 0, 5_000, 5_001]), 4, 500)
     assert service.expire(500)
     assert (queue.ready_count, service.next_deadline_ms()) == (4, None)
+
+
+def test_the_moment_until_which_a_message_is_hidden_proves_that_it_was_taken_then(service, store):
+    queue = service.open(b"%LMQ%q", b"g")
+    store.grow(queue.queue_ref, 4)
+    batch = StoredBatch(8)
+    queue.take(batch, 4, NO_LIMIT, 100, 0)
+    assert queue.ack_taken(array("q", [0, 1]), 1, 100) == 1
+    assert queue.ack_taken(array("q", [0, 1, 99]), 3, 101) == 0
+    assert queue.change_invisible(2, 100, 300)
+    assert not queue.change_invisible(2, 100, 400)
+    assert queue.take(batch, 4, NO_LIMIT, 200, 100) == 2  # the other two
+    assert list(batch.queue_offset[:2]) == [1, 3]
+    assert queue.ack_taken(array("q", [1, 2, 3]), 3, 100) == 0
+    assert queue.ack_taken(array("q", [1, 2, 3]), 3, 200) == 2
+    assert queue.change_invisible(2, 300, 0)
+    assert not queue.change_invisible(2, 300, 0)
+    assert (queue.ready_count, queue.unacked_count) == (1, 0)
+
+
+def test_a_queue_that_is_hidden_for_good_is_proven_by_no_moment(service, store):
+    queue = service.open(b"%LMQ%q", b"g")
+    store.grow(queue.queue_ref, 1)
+    queue.take(StoredBatch(8), 1, NO_LIMIT, 0, 0)
+    for until_ms in (0, 1, -1):
+        assert queue.ack_taken(array("q", [0]), 1, until_ms) == 0
+        assert not queue.change_invisible(0, until_ms, 0)
+    assert queue.unacked_count == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("until_ms", [0, 10**12])
+def test_ten_million_that_are_ready_and_a_hundred_thousand_in_flight_cost_what_an_empty_queue_does(store, until_ms):
+    """The lines that are run are counted, where there are lines."""
+    service = PopService(store, MemoryJournal())
+    batch = StoredBatch(1_000)
+
+    def work(queue) -> int:
+        lines = 0
+
+        def count(_frame, event, _argument):
+            nonlocal lines
+            lines += event == "line"
+            return count
+
+        before = sys.gettrace()
+        sys.settrace(count)
+        try:
+            for number in range(64):
+                assert queue.take(batch, 4, NO_LIMIT, until_ms and until_ms + number, 0) == 4
+                queue.ack_many(batch.queue_offset, 4)
+        finally:
+            sys.settrace(before)
+        return lines
+
+    def fill(name: bytes, count: int, taken: int):
+        queue = service.open(name, b"g")
+        store.grow(queue.queue_ref, count)
+        for start in range(0, taken, 1_000):
+            assert queue.take(batch, 1_000, NO_LIMIT, until_ms and until_ms - start, 0) == 1_000
+        return queue
+
+    small = work(fill(b"%LMQ%small", 300, 0))
+    large = work(fill(b"%LMQ%large", 10_000_000, 100_000))
+    assert large <= 1.5 * small
+
+
+def test_a_queue_that_is_only_looked_at_notes_nothing(store):
+    journal = MemoryJournal()
+    service = PopService(store, journal)
+    queue = service.open(b"%LMQ%q", b"g")
+    store.grow(queue.queue_ref, 3)
+    before = len(journal.records)
+    assert queue.ready_count == 3
+    assert service.find(b"%LMQ%q", b"g") is queue
+    assert service.find(b"%LMQ%q", b"h") is None
+    assert len(journal.records) == before
