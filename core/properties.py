@@ -73,6 +73,7 @@ RESERVED = frozenset(
     )
     + (
         b"PGROUP",
+        b"__transactionId__",
         b"MIN_OFFSET",
         b"MAX_OFFSET",
         b"1ST_POP_TIME",

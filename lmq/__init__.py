@@ -45,6 +45,7 @@ from lmq.push_consumer import PushConsumer
 from lmq.queue_choice import QueueSelector, select_by_hash
 from lmq.queues import MessageQueue, amqp_queue, mqtt_queue
 from lmq.simple_consumer import SimpleConsumer
+from lmq.transaction_producer import TransactionProducer, TransactionResult, TransactionState
 
 __all__ = [
     "Allocate",
@@ -72,6 +73,9 @@ __all__ = [
     "SdkError",
     "SendResult",
     "SimpleConsumer",
+    "TransactionProducer",
+    "TransactionResult",
+    "TransactionState",
     "UnsupportedError",
     "allocate_averagely",
     "allocate_by_circle",

@@ -27,6 +27,8 @@ NO_USERS = frozenset(
         "TIMER_OUT_MS",
         "TIMER_DEL_UNIQKEY",
         "PGROUP",
+        "__transactionId__",
+        "CHECK_IMMUNITY_TIME_IN_SECONDS",
         "MIN_OFFSET",
         "MAX_OFFSET",
         "MSG_REGION",

@@ -44,6 +44,7 @@ class _Sending:
 
     message: OutMessage
     properties: str  # made once, so that a repeated send carries the same key
+    sys_flag: str = "0"
     broker_name: str = ""  # of the last try
     client: Client | None = None
     answer: asyncio.Future[Command] | None = None  # of a try that is on its way
@@ -304,7 +305,7 @@ class Producer(Member):
             "c": TEMPLATE_TOPIC,
             "d": "4",
             "e": str(queue_id),
-            "f": "0",
+            "f": sending.sys_flag,
             "g": str(time.time_ns() // 1_000_000),
             "h": str(message.flag),
             "i": sending.properties,
