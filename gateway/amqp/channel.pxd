@@ -21,6 +21,7 @@ cdef class Channel:
     cdef public bint is_closing
     cdef public Content content
     cdef public bint is_confirming
+    cdef public str reply_name
     cdef public object transaction
     cdef public long long published
     cdef public long long confirmed

@@ -74,6 +74,7 @@ class Channel:
         "prefetch_count",
         "prefetch_global",
         "published",
+        "reply_name",
         "slots",
         "starved",
         "transaction",
@@ -86,6 +87,7 @@ class Channel:
         self.is_closing = False  # we sent channel.close: everything but the answer is ignored
         self.content: Content | None = None
         self.is_confirming = False
+        self.reply_name = ""  # the queue of its direct replies, if it consumes them
         self.transaction: Any = None  # where publishes wait for their commit, after tx.select
         self.published = 0  # number of the last publish, counted with confirms on
         self.confirmed = 0  # all up to this number were answered
@@ -185,7 +187,7 @@ class Channel:
         assert content.block is not None
         self.drop_content()
         try:
-            cutter.add(content.raw, content.bits, content.block, content.body, user)
+            cutter.add(content.raw, content.bits, content.block, content.body, user, self.reply_name)
         except AmqpError as error:
             error.method_index = PUBLISH
             raise

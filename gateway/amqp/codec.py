@@ -13,6 +13,7 @@ from array import array
 from core import octets
 from core.message import FLAG_EXPIRES, FLAG_MARK, PublishBatch
 from gateway.amqp.copies import take_copies
+from gateway.amqp.direct_reply import name_reply
 from gateway.amqp.errors import AmqpError, frame_error
 from gateway.amqp.frames import FRAME_BODY, FRAME_HEADER, FRAME_HEARTBEAT, FRAME_METHOD
 from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
@@ -101,7 +102,7 @@ class PublishCutter:
         """Cut the run of publishes on `channel` at `pos` into the batch; return the position after it.
 
         The run ends before the first frame that is not all there, is wrong in any way, or goes on in a further body
-        frame, and before a message that has copies; then the batch may be empty.
+        frame, and before a message that has copies or wants direct replies; then the batch may be empty.
         """
         batch = self.batch
         self._begin(buf)
@@ -113,14 +114,29 @@ class PublishCutter:
             self.ends[batch.count - 1] = after
         return pos
 
-    def add(self, raw: bytes, bits: int, block: bytes, body: bytes | bytearray, user: bytes) -> None:
+    def add(
+        self, raw: bytes, bits: int, block: bytes, body: bytes | bytearray, user: bytes, reply_name: str = ""
+    ) -> None:
         """Make the batch of the one message whose frames were put together elsewhere.
 
+        Args:
+            raw: Exchange and routing key, two short strings.
+            bits: Of the method.
+            block: Its property block.
+            body: All of it.
+            user: Whom the block may name.
+            reply_name: What stands for the name of direct replies, where the channel consumes any.
+
         Raises:
-            AmqpError: The block is malformed, too large, names another user, or asks for copies in no known way.
+            AmqpError: The block is malformed, too large, names another user, asks for copies in no known way, or for
+                direct replies that nobody consumes.
         """
         self._begin(body)
         self._take_block(block, 0, len(block), user)
+        if self._reader.reply_start >= 0:
+            block = name_reply(block, self._reader.reply_start, reply_name)
+            self._begin(body)
+            self._take_block(block, 0, len(block), user)
         if self._reader.has_copies:
             copies, block = take_copies(block, self._reader.headers_start, self._reader.headers_end)
             self._begin(body)
@@ -179,7 +195,7 @@ class PublishCutter:
             self._take_block(buf, header + 19, header + 7 + size, user)
         except AmqpError:
             return -1
-        if self._reader.has_copies:
+        if self._reader.has_copies or self._reader.reply_start >= 0:
             return -1
         self._take_raw(buf, raw, bits)
         self._append(buf[bits], body, body + body_size)

@@ -15,6 +15,7 @@ from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer, Slot, release_slot, take_slot
 from gateway.amqp.declaring import Declarer
 from gateway.amqp.delivery_codec import DeliveryEncoder
+from gateway.amqp.direct_reply import REPLY_TO, make_reply_name
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.field_table import Field
 from gateway.amqp.methods import arguments_of
@@ -73,7 +74,10 @@ class Reading:
         tag = method.consumer_tag or f"amq.ctag-{secrets.token_urlsafe(16)}"
         if tag in channel.consumers:
             raise AmqpError(ReplyCode.NOT_ALLOWED, f"attempt to reuse consumer tag '{tag}'")
-        queue = self._declarer.get_readable(channel, method.queue)
+        if method.queue == REPLY_TO:
+            queue = self._open_replies(channel, method)
+        else:
+            queue = self._declarer.get_readable(channel, method.queue)
         self._check_arguments(arguments_of(method.arguments), f"queue '{queue.name}' in vhost '{self._vhost.name}'")
         if queue.has_exclusive or (method.exclusive and queue.consumers):
             reason = f"queue '{queue.name}' in vhost '{self._vhost.name}' in exclusive use"
@@ -94,6 +98,16 @@ class Reading:
             queue.has_exclusive = True
         return consumer
 
+    def _open_replies(self, channel: Channel, method: Basic.Consume) -> SharedQueue:
+        """Make the queue of a channel's direct replies, which goes when its consumer does."""
+        if channel.reply_name:
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, "reply consumer already set")
+        if not method.no_ack:
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, "reply consumer cannot acknowledge")
+        queue = self._vhost.add(make_reply_name(), durable=False, auto_delete=True, owner=self._output, arguments={})
+        channel.reply_name = queue.name
+        return queue
+
     @staticmethod
     def _check_arguments(arguments: Mapping[str, Field], what: str) -> None:
         if PRIORITY in arguments:
@@ -108,6 +122,8 @@ class Reading:
         consumer = channel.consumers.pop(tag, None)
         if consumer is not None:
             consumer.stop()
+            if consumer.queue.name == channel.reply_name:
+                channel.reply_name = ""
             self._maybe_remove(consumer.queue)
 
     def _maybe_remove(self, queue: SharedQueue) -> None:

@@ -14,6 +14,7 @@ from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
 from core.lmq.topic_space import filter_from_binding_key
 from gateway.amqp.channel import Channel
+from gateway.amqp.direct_reply import REPLY_TO, is_reply_name
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchange_arguments import check_alternate, check_no_headers_behind, find_alternate
 from gateway.amqp.exchanges import DEFAULT, DIRECT, FANOUT, HEADERS, TOPIC, Destination, Exchange
@@ -135,6 +136,8 @@ class Declarer:
 
     def declare_queue(self, channel: Channel, method: QueueMethod.Declare, now_ms: int) -> Answer:
         """Make a queue, or see that it is there as described."""
+        if is_reply_name(method.queue):
+            return self._find_replies(method)
         if method.passive:
             queue = self._vhost.get(method.queue, self._owner)
             channel.last_queue = queue.name
@@ -153,6 +156,14 @@ class Declarer:
             found = self._add_queue(name, method)
         channel.last_queue = name
         return self._declared(method, found, now_ms)
+
+    def _find_replies(self, method: QueueMethod.Declare) -> Answer:
+        """Say whether answers by a name would reach a client; whatever else is asked of such a queue means nothing."""
+        if method.queue != REPLY_TO and self._vhost.find(method.queue) is None:
+            raise AmqpError(ReplyCode.NOT_FOUND, f"no queue '{method.queue}' in vhost '{self._vhost.name}'")
+        answer = QueueMethod.DeclareOk(message_count=0, consumer_count=1)
+        answer.queue = method.queue
+        return Answer(None if method.nowait else answer, is_durable=False)
 
     @staticmethod
     def _declared(method: QueueMethod.Declare, queue: SharedQueue, now_ms: int) -> Answer:

@@ -29,6 +29,7 @@ cdef class BlockReader:
     cdef public Py_ssize_t correlation_end
     cdef public long long ttl_ms
     cdef public bint has_copies
+    cdef public Py_ssize_t reply_start
     cdef unsigned int _told_flags
     cdef long long[::1] _told_start
     cdef long long[::1] _told_end

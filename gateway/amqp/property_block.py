@@ -14,6 +14,7 @@ from binascii import b2a_base64
 from core import octets
 from core.envelope import ESCAPED_RATIO_MAX, write_escaped_field, write_field
 from core.properties import AMQP, CONTENT_TYPE, CORRELATION, ESCAPED_CONTENT_TYPE, RESPONSE_TOPIC, TTL_MS
+from gateway.amqp.direct_reply import REPLY_TO_BYTES
 from gateway.amqp.errors import AmqpError, syntax_error
 from gateway.amqp.expiration import parse_expiration
 from gateway.amqp.field_map import PRIORITY, REPLY_TO, TIMESTAMP, TOLD_FLAGS, TOLD_NAMES
@@ -31,6 +32,9 @@ _PRIORITY = PRIORITY
 _REPLY_TO = REPLY_TO
 _TIMESTAMP = TIMESTAMP
 _KEY_LETTERS = b"/%*"  # of a routing key that is another topic than it looks
+_REPLY_FLAG = 0x8000 >> REPLY_TO
+_DIRECT_REPLY = REPLY_TO_BYTES
+_DIRECT_REPLY_SIZE = len(REPLY_TO_BYTES)
 _ROOM = 32  # of a property's name and what stands around a value
 
 
@@ -53,6 +57,7 @@ class BlockReader:
         self.correlation_end = -1
         self.ttl_ms = -1  # what `expiration` says
         self.has_copies = False  # there is a header `CC` or `BCC`
+        self.reply_start = -1  # where `reply_to` lies, if that is the name of direct replies
         self._told_flags = 0  # of the properties that have names of their own at other doors
         self._told_start = array("q", bytes(8 * 14))  # where each lies
         self._told_end = array("q", bytes(8 * 14))
@@ -74,6 +79,7 @@ class BlockReader:
         self.correlation_start = -1
         self.ttl_ms = -1
         self.has_copies = False
+        self.reply_start = -1
         if pos + 2 > end:
             raise _malformed()
         flags = octets.read_u16(buf, pos)
@@ -86,6 +92,11 @@ class BlockReader:
                 pos = self._read_property(buf, pos, end, bit)
         if pos != end:
             raise _malformed()
+        if flags & _REPLY_FLAG:
+            pos = self._told_start[_REPLY_TO]
+            size = self._told_end[_REPLY_TO] - pos - 1
+            if size == _DIRECT_REPLY_SIZE and octets.equal_bytes(buf, pos + 1, _DIRECT_REPLY, 0, size):
+                self.reply_start = pos
 
     def _read_property(self, buf: bytes | bytearray | memoryview, pos: int, end: int, bit: int) -> int:
         if bit == 2:

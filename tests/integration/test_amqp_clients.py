@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import time
 
 import aio_pika
 import aiormq
@@ -284,6 +285,33 @@ def pika_commits(gateway):
 
 async def test_pika_moves_messages_in_transactions(gateway):
     assert await in_thread(pika_commits, gateway) == [b"1!", None, None]
+
+
+def pika_asks(gateway):
+    connections = [open_pika(gateway) for _ in range(2)]
+    server, client = [connection.channel() for connection in connections]
+    server.queue_declare("service", durable=True)
+    answers = []
+    client.basic_consume("amq.rabbitmq.reply-to", lambda *given: answers.append(given[3]), auto_ack=True)
+
+    def serve(channel, method, properties, body):
+        channel.basic_publish("", properties.reply_to, b"re: " + body)
+        channel.basic_ack(method.delivery_tag)
+
+    server.basic_consume("service", serve)
+    for i in range(10):
+        client.basic_publish("", "service", b"%d" % i, pika.BasicProperties(reply_to="amq.rabbitmq.reply-to"))
+    deadline = time.monotonic() + WAIT_S
+    while len(answers) < 10 and time.monotonic() < deadline:
+        for connection in connections:
+            connection.process_data_events(0.01)
+    for connection in connections:
+        connection.close()
+    return answers
+
+
+async def test_pika_is_answered_directly(gateway):
+    assert await in_thread(pika_asks, gateway) == [b"re: %d" % i for i in range(10)]
 
 
 def pika_lets_expire(gateway):
