@@ -18,6 +18,8 @@ from gateway.sync_calls import COUNT, ERROR, FILES, FILES_MAX, HAS_STEPS, STOPS,
 
 LOGGER = logging.getLogger(__name__)
 
+GIVE_WAY_S = 50e-6  # what a thread that waits takes to wake
+
 
 class Flush(Protocol):
     """What is to be done off the loop: files to be synced, then steps."""
@@ -30,8 +32,8 @@ class Flush(Protocol):
     def has_steps(self) -> bool:
         """Whether there is more."""
 
-    def run_steps(self) -> None:
-        """Do the rest; an error of the core where the disk refused."""
+    def run_steps(self, pause: Callable[[], None] | None = None) -> None:
+        """Do the rest, with pauses in what is long; an error of the core where the disk refused."""
 
 
 class Flushable(Protocol):
@@ -162,7 +164,7 @@ class FlushThread:
             began_ns = time.monotonic_ns()
             try:
                 _check(self._work[ERROR])
-                flush.run_steps()
+                flush.run_steps(_give_way)
             except Exception as error:
                 LOGGER.exception("the flush thread ends; nothing more is promised to be on disk")
                 self._error = as_core_error(error)
@@ -170,6 +172,11 @@ class FlushThread:
                 return
             self._work[TOOK_NS] += time.monotonic_ns() - began_ns
             os.eventfd_write(self._done_fd, 1)
+
+
+def _give_way() -> None:
+    """Let the loop have the interpreter: a thread that waits for it asks for it after 5 ms only."""
+    time.sleep(GIVE_WAY_S)  # noqa: TID251 - on the thread that syncs
 
 
 def _check(error: int) -> None:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from core.lmq.topic_trie import HASH, PLUS
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, StoredBatch
+from core.parted import PartedMap
 
 # A branch of the tree of topics: by level, what is below. None: a topic ends there. Bytes: exactly one topic goes on
 # there, with these levels. A branch: several do; its own topic, if there is one, is the entry `_HERE`.
@@ -90,7 +91,7 @@ class RetainedMessages:
         self.version_of = version_of
         self._root: Branch = {}
         self._count = 0
-        self._topics: dict[int, bytes] = {}  # by version
+        self._topics: PartedMap[int, bytes] = PartedMap({}, _mix)  # by version
         for topic, record in table.items():
             self._plant(topic)
             self._topics[version_of(record)] = topic
@@ -103,7 +104,7 @@ class RetainedMessages:
         """Keep a copy of the record of the newest retained message of `topic`."""
         before = self._table.get(topic)
         if before is not None:
-            topic = self._topics.pop(self.version_of(before), topic)  # the very object that the table has
+            topic = self._topics.pop(self.version_of(before)) or topic  # the very object that the table has
         self._topics[self.version_of(record)] = topic
         self._table.put(topic, record)
         self._plant(topic)
@@ -117,7 +118,7 @@ class RetainedMessages:
         """Forget the retained message of `topic`; harmless where there is none."""
         record = self._table.get(topic)
         if record is not None:
-            self._topics.pop(self.version_of(record), None)
+            self._topics.pop(self.version_of(record))
             self._table.delete(topic)
             _uproot(self._root, topic)
             self._count -= 1
@@ -200,6 +201,11 @@ class RetainedMessages:
                 waiting.append((branch, depth, prefix, names))
                 branch, depth, prefix = below, depth + 1, prefix + name + b"/"
                 names = _candidates(branch, pattern, depth)
+
+
+def _mix(version: int) -> int:
+    """Return a number whose low bits follow from all of a version's, which is a place in the log."""
+    return version * 0x9E3779B1 >> 16
 
 
 def filter_matches(topic_filter: bytes, topic: bytes) -> bool:

@@ -58,7 +58,7 @@ class Flusher:
         self._confirmed.begin_sync(flush)
         snapshot = self._definitions.begin_commit()
         if not snapshot.is_done:
-            flush.add_step(partial(self._definitions.commit, snapshot))
+            flush.add_step(partial(self._definitions.commit_in_slices, snapshot))
         return flush
 
     def _plan_log(self, flush: Flush) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Protocol
 
 from core.store.disk import sync_file
 
 FDS_MAX = 1_024
+Step = Callable[[], Iterator[None] | None]
+"""Work; where it is long, what is left of it, a slice at a time."""
 
 
 class Syncable(Protocol):
@@ -33,7 +35,7 @@ class SyncPlan:
     def __init__(self, fds_max: int = FDS_MAX) -> None:
         self.fds: list[int] = []
         self._fds_max = fds_max
-        self._steps: list[Callable[[], None]] = []
+        self._steps: list[Step] = []
         self._owners: list[Syncable] = []
 
     def add_file(self, fd: int, owner: Syncable | None = None) -> None:
@@ -45,8 +47,8 @@ class SyncPlan:
         if owner is not None:
             self._owners.append(owner)
 
-    def add_step(self, step: Callable[[], None]) -> None:
-        """Do `step`, on the thread that syncs, after all that the plan has so far."""
+    def add_step(self, step: Step) -> None:
+        """Do `step`, and all that it gives, on the thread that syncs, after all that the plan has so far."""
         self._steps.append(step)
 
     @property
@@ -54,14 +56,16 @@ class SyncPlan:
         """Whether there is more to do than to sync `fds`."""
         return bool(self._steps)
 
-    def run_steps(self) -> None:
-        """Do what is left once all of `fds` are synced.
+    def run_steps(self, pause: Callable[[], None] | None = None) -> None:
+        """Do what is left once all of `fds` are synced; `pause` between the slices of a long step.
 
         Raises:
             FlushFailedError, DiskFullError, DataFolderUnusableError: What a step met; those after it were not done.
         """
         for step in self._steps:
-            step()
+            for _ in step() or ():
+                if pause is not None:
+                    pause()
 
     def run(self) -> None:
         """Do all of it.

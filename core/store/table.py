@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from core.errors import DataFolderUnusableError, DiskFullError, FlushFailedError, StoreError
+from core.parted import PartedMap
 from core.row_format import FIRST, UNSAID, RowFormat
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -19,6 +21,7 @@ _VERSION_COLUMN = f"version INTEGER NOT NULL DEFAULT {UNSAID}"
 _ROW_COLUMNS = f"(key BLOB PRIMARY KEY, value BLOB NOT NULL, crc INTEGER NOT NULL, {_VERSION_COLUMN}) WITHOUT ROWID"
 
 COVER_STEP_BYTES = 64 << 20  # so much of the log at most is to be read again at the start: a tenth of a second
+SLICE_MAX = 1_000  # changes that a commit writes, or forgets, in one step: some milliseconds
 _LOG_TABLE = "log"
 _COVERED_KEY = b"covered_until"
 
@@ -38,7 +41,7 @@ class Table:
 
     def __init__(self, name: str, rows: dict[bytes, bytes], definitions: Definitions) -> None:
         self.name = name
-        self._rows = rows
+        self._rows = PartedMap(rows)
         self._definitions = definitions
 
     def get(self, key: bytes) -> bytes | None:
@@ -53,12 +56,12 @@ class Table:
 
     def delete(self, key: bytes) -> None:
         """Remove a key, where it is there."""
-        if self._rows.pop(key, None) is not None:
+        if self._rows.pop(key) is not None:
             self._definitions.note_change(self.name, key, None)
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """Give all keys with their values; the table must not change meanwhile."""
-        return iter(self._rows.items())
+        return self._rows.items()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -166,13 +169,25 @@ class Definitions:
             FlushFailedError: The disk refused.
             DataFolderUnusableError: The database refused.
         """
+        for _ in self.commit_in_slices(snapshot):
+            pass
+
+    def commit_in_slices(self, snapshot: Snapshot) -> Iterator[None]:
+        """Make a snapshot durable as `commit` does, some changes a step; it is when all steps were taken.
+
+        Between two steps the thread can let others go on: also to forget a million changes takes long.
+        """
         if snapshot.is_done:
             return
+        changes = snapshot.changes
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                for name, changes in _by_table(snapshot.changes).items():
-                    self._apply(name, changes)
+                left = iter(changes.items())
+                while some := list(islice(left, SLICE_MAX)):
+                    for name, found in _by_table(some).items():
+                        self._apply(name, found)
+                    yield
                 self._connection.execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
@@ -181,6 +196,10 @@ class Definitions:
         except sqlite3.Error as error:
             raise _translate(error, self.path) from error
         snapshot.is_done = True
+        while changes:
+            for _ in range(min(SLICE_MAX, len(changes))):
+                changes.popitem()
+            yield
 
     def let_go(self) -> None:
         """Let go of the database, without a commit."""
@@ -244,9 +263,11 @@ class Definitions:
             raise DataFolderUnusableError(str(self.path), f"damaged row in table {name}")
 
 
-def _by_table(changes: Changes) -> dict[str, list[tuple[bytes, bytes | None]]]:
+def _by_table(
+    changes: Iterable[tuple[tuple[str, bytes], bytes | None]],
+) -> dict[str, list[tuple[bytes, bytes | None]]]:
     found: dict[str, list[tuple[bytes, bytes | None]]] = {}
-    for (name, key), value in changes.items():
+    for (name, key), value in changes:
         found.setdefault(name, []).append((key, value))
     return found
 

@@ -27,6 +27,8 @@ TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 t
 TURN_RUNS_MAX = 256
 STARTED_AT_ONCE = 64  # subscriptions of a session that comes back
 RETAINED_RUN_MAX = 64  # retained messages that one session is sent before others have their turn
+LOOKS_MAX = 256  # for retained messages in one turn, some 3 ms
+OWED_LOOKS_MAX = 128  # of which each that is found is written down
 SCAN_COST = TURN_BYTES_MAX // 2  # of a batch of a replay: most of it may be for others, and is looked at all the same
 _ALL = 2**62  # above any queue offset
 _EXACT = 2
@@ -382,8 +384,8 @@ class Delivery(Desk):
         for _ in range(RETAINED_RUN_MAX):
             if not self._may_send_retained(backlog):
                 break
-            sent += TURN_BYTES_MAX // 256  # to look costs, too
             walk = backlog.retained[0]
+            sent += TURN_BYTES_MAX // (LOOKS_MAX if walk.catch_up is None else OWED_LOOKS_MAX)  # to look costs, too
             record = walk.take()
             if record is not None and self.broker.read_record(record, self._one):
                 sent += self._send_one_retained(walk, record)

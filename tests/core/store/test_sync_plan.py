@@ -29,6 +29,16 @@ def test_files_come_before_steps_and_what_follows_a_step_keeps_its_place(synced)
     assert synced == [1, 2, "named", 3]
 
 
+def test_a_long_step_pauses_between_its_slices(synced):
+    plan = SyncPlan()
+    plan.add_step(lambda: (synced.append(i) for i in range(3)))
+    plan.add_step(lambda: synced.append("short"))
+    plan.run_steps(lambda: synced.append("pause"))
+    assert synced == [0, "pause", 1, "pause", 2, "pause", "short"]
+    plan.run()
+    assert synced[7:] == [0, 1, 2, "short"]
+
+
 def test_more_files_than_a_round_takes_are_steps(synced):
     plan = SyncPlan(4)
     for fd in range(7):

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from core.errors import DataFolderUnusableError, DiskFullError, FlushFailedError
 from core.row_format import RowFormat
-from core.store.table import COVER_STEP_BYTES, Definitions
+from core.store.table import COVER_STEP_BYTES, SLICE_MAX, Definitions
 from tests.support.files import file_size_limit
 
 
@@ -380,3 +380,55 @@ def test_row_of_a_later_version_is_refused_and_a_changed_version_is_damage(tmp_p
     with pytest.raises(DataFolderUnusableError, match="damaged row in table t"):
         definitions.table("t", TEXT_ROWS)
     definitions.let_go()
+
+
+class _Counting:
+    """A connection that counts the rows of each call."""
+
+    def __init__(self, connection):
+        self._connection = connection
+        self.counts = []
+
+    def __getattr__(self, name):
+        return getattr(self._connection, name)
+
+    def executemany(self, text, rows):
+        rows = list(rows)
+        self.counts.append(len(rows))
+        return self._connection.executemany(text, rows)
+
+
+def test_a_large_commit_is_written_and_forgotten_in_slices(tmp_path):
+    path = tmp_path / "d.db"
+    definitions = Definitions.open(path)
+    definitions._connection = counting = _Counting(definitions._connection)
+    table, other = definitions.table("t"), definitions.table("u")
+    for i in range(2_500):
+        table.put(b"%d" % i, b"x")
+    other.put(b"a", b"1")
+    table.delete(b"7")
+    snapshot = definitions.begin_commit()
+    steps = definitions.commit_in_slices(snapshot)
+    sizes = []
+    for _ in steps:
+        sizes.append(len(snapshot.changes))
+        assert snapshot.is_done == (len(sizes) > 3)  # all slices are one transaction
+    assert sizes == [2_501] * 3 + [1_501, 501, 0]
+    assert max(counting.counts) <= SLICE_MAX
+    assert (len(rows_on_disk(path, "t")), rows_on_disk(path, "u")) == (2_499, {b"a": b"1"})
+    definitions.close()
+
+
+def test_a_commit_that_is_given_up_in_between_is_made_by_the_next(tmp_path):
+    path = tmp_path / "d.db"
+    definitions = Definitions.open(path)
+    table = definitions.table("t")
+    for i in range(SLICE_MAX + 1):
+        table.put(b"%d" % i, b"x")
+    steps = definitions.commit_in_slices(definitions.begin_commit())
+    next(steps)
+    steps.close()
+    assert definitions.dirty
+    commit(definitions)
+    assert len(rows_on_disk(path, "t")) == SLICE_MAX + 1
+    definitions.close()

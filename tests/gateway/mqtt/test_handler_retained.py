@@ -316,3 +316,16 @@ def test_retained_message_at_qos_2_that_was_completed_comes_again_with_another_s
         acks = (pubrec(again.packet_id), pubcomp(again.packet_id)) if qos == 2 else (puback(again.packet_id),)
         subscriber.send(*acks)
         subscriber.take()
+
+
+@pytest.mark.parametrize(("qos", "is_clean", "count_max"), [(0, True, 256), (1, False, 128)])
+def test_retained_messages_come_some_in_each_turn(make_world, qos, is_clean, count_max):
+    world = make_world(inflight_max=1_000)
+    world.client(b"p").send(*[publish(b"r/%d" % i, b"x", qos=1, packet_id=i + 1, retain=True) for i in range(600)])
+    subscriber = world.client(b"s", clean=is_clean)
+    subscriber.begin(subscribe(1, (b"r/#", qos)))
+    counts = []
+    while sum(counts) < 600:
+        world.step()
+        counts.append(len(subscriber.take_deliveries()))
+    assert count_max // 4 < max(counts) <= count_max
