@@ -197,10 +197,10 @@ class Backlog(Reader):
         offset = window.offset_of(number)
         if subscription is None:
             return self._read_owed(number, offset, one)
-        until = self.resend_until
+        wanted = min(BATCH_COUNT_MAX, self.resend_until - number)
         if session.receive_max:
-            until = min(until, window.tail + session.receive_max)
-        wanted = window.run_length(number, min(BATCH_COUNT_MAX, until - number))
+            wanted = min(wanted, session.receive_max - window.unacked_before(number))
+        wanted = window.run_length(number, wanted)
         if self._broker.read(subscription.queue_ref, offset, batch, wanted, READ_BYTES_MAX) == AWAY:
             self._parked_on = subscription.queue_ref
             self._broker.park(subscription.queue_ref, self)

@@ -352,7 +352,7 @@ class Delivery(Desk):
             if number >= backlog.resend_until:
                 backlog.resend_from = backlog.resend_until
                 return 0
-            if session.receive_max and number - window.tail >= session.receive_max:
+            if session.receive_max and window.unacked_before(number) >= session.receive_max:
                 return 0  # an acknowledgement wakes it
             if window.state_of(number) == EXACT_RECEIVED:
                 backlog.resend_from = number + 1

@@ -3,6 +3,8 @@ import cython
 from core.message cimport StoredBatch
 from gateway.mqtt.columns cimport RunColumns
 
+cdef long long _WINDOW_MAX
+cdef long long _SPAN_MIN
 cdef long long _ID_COUNT
 cdef int _FLAG_MARK
 cdef int _FLAG_MARK_MASK
@@ -22,6 +24,7 @@ cdef class InflightWindow:
     cdef public long long window_max
     cdef public long long head
     cdef public long long tail
+    cdef public long long done_count
     cdef public Py_ssize_t touched_count
     cdef public list changed
     cdef int[::1] _touched
@@ -37,6 +40,7 @@ cdef class InflightWindow:
     @cython.locals(size=Py_ssize_t, more=Py_ssize_t)
     cpdef add_source(self, Py_ssize_t source)
 
+    @cython.locals(span="long long")
     cpdef long long room(self)
 
     cpdef long long next_id(self)
@@ -90,6 +94,9 @@ cdef class InflightWindow:
     cdef void _settle(self) except *
 
     cpdef long long next_unacked(self, long long number) except -1
+
+    @cython.locals(count="long long", one="long long")
+    cpdef long long unacked_before(self, long long number) except -1
 
     @cython.locals(count="long long", source=int, state=int, offset="long long", slot=Py_ssize_t, is_next=bint)
     cpdef long long run_length(self, long long number, long long count_max) except -1

@@ -2,8 +2,9 @@
 
 Messages are numbered in the order of sending; the number gives the packet identifier and the place in a ring, so an
 acknowledgement is arithmetic. They leave the ring at its old end: what is acknowledged out of order waits there for
-what is older. Each belongs to a source, a small number of the session's own for one subscription. One at QoS 2 is
-acknowledged in two steps: the client has it (PUBREC), and has done with it (PUBCOMP).
+what is older, and takes no place of what may be in flight. Each belongs to a source, a small number of the session's
+own for one subscription. One at QoS 2 is acknowledged in two steps: the client has it (PUBREC), and has done with it
+(PUBCOMP).
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ _PUBREC = 5
 _NOT_FOUND = 0x92
 _FAILED = 0x80
 WINDOW_MAX = 32_767  # half of the packet identifiers: a late acknowledgement is never taken for a newer message's
+SPAN_MIN = 4_096  # of the ring, where what it waits for is its oldest message alone: 64 KiB
+_WINDOW_MAX = WINDOW_MAX
+_SPAN_MIN = SPAN_MIN
 ID_COUNT = 65_535
 _ID_COUNT = ID_COUNT
 _FLAG_MARK = FLAG_MARK
@@ -44,17 +48,18 @@ def _longs(size: int) -> array[int]:
 
 
 class InflightWindow:
-    """The ring of one session; it grows with what is in flight, up to `window_max`, itself at most WINDOW_MAX.
+    """The ring of one session, which grows with what is in it: `window_max` messages in flight, WINDOW_MAX at most.
 
-    Messages [`tail`, `head`) are in it. The first `touched_count` of `touched_source` are the sources of what left it
-    in the last call of `acknowledge` or `drop`. `changed` are the numbers of those at QoS 2 that went a step on in the
-    last call of `acknowledge`.
+    Messages [`tail`, `head`) are in it, SPAN_MIN or two windows of them at most; `done_count` of them are acknowledged.
+    The first `touched_count` of `touched_source` are the sources of what left it in the last call of `acknowledge` or
+    `drop`. `changed` are the numbers of those at QoS 2 that went a step on in the last call of `acknowledge`.
     """
 
     def __init__(self, window_max: int) -> None:
         self.window_max = window_max
         self.head = 0
         self.tail = 0
+        self.done_count = 0
         self.touched_count = 0
         self.changed: list[int] = []
         self._touched = _ints(1)
@@ -79,7 +84,10 @@ class InflightWindow:
 
     def room(self) -> int:
         """Return how many more messages may be sent."""
-        return self.window_max - (self.head - self.tail)
+        span = self.head - self.tail
+        return min(
+            self.window_max - span + self.done_count, min(max(2 * self.window_max, _SPAN_MIN), _WINDOW_MAX) - span
+        )
 
     def next_id(self) -> int:
         """Return the packet identifier of the message that is sent next."""
@@ -142,6 +150,7 @@ class InflightWindow:
             self._enter(0, 0, _ONCE_SENT)
             self._counts[0] += 1
             self._sources[(self.head - 1) & self._mask] = ~0
+            self.done_count += 1
         self._enter(source, offset, state)
         self._counts[source] += 1
 
@@ -217,6 +226,7 @@ class InflightWindow:
                     self._sources[slot] = ~self._sources[slot]
                     self._states[slot] = _EXACT_COMPLETE if wanted else _ONCE_SENT
                     columns.codes[i] = -1
+                    self.done_count += 1
                 if wanted:
                     self.changed.append(self.tail + ahead)
                 acked += 1
@@ -231,6 +241,7 @@ class InflightWindow:
         slot = number & self._mask
         if self._sources[slot] >= 0:
             self._sources[slot] = ~self._sources[slot]
+            self.done_count += 1
         if self._states[slot] != _ONCE_SENT:
             self._states[slot] = _EXACT_COMPLETE
         self._settle()
@@ -247,6 +258,7 @@ class InflightWindow:
             self._floors[source] = self._offsets[slot] + 1
             self._counts[source] -= 1
             self.tail += 1
+            self.done_count -= 1
             if self._touched_at[source] != self._turn:
                 self._touched_at[source] = self._turn
                 self._touched[self.touched_count] = source
@@ -258,6 +270,14 @@ class InflightWindow:
         while number < self.head and self._sources[number & self._mask] < 0:
             number += 1
         return number
+
+    def unacked_before(self, number: int) -> int:
+        """Return how many messages before `number` are not acknowledged."""
+        count = 0
+        for one in range(self.tail, number):
+            if self._sources[one & self._mask] >= 0:
+                count += 1
+        return count
 
     def run_length(self, number: int, count_max: int) -> int:
         """Return how many messages from `number` on are not acknowledged and follow each other in one queue."""

@@ -157,6 +157,46 @@ def test_client_has_no_more_on_its_way_than_the_receive_maximum(side):
     side.assert_ends(peer.send(side.publish(b"t", qos=2, packet_id=60_000)), 0x93)
 
 
+@keeps(v5="4.9.0-2")
+def test_each_acknowledgement_gives_its_place_back_in_whatever_order(side):
+    peer = side.enter(b"s", (b"t", 2), items=[(P.RECEIVE_MAX, 3)])
+    side.enter(b"p").send(*[side.publish(b"t", b"%d" % i, qos=1 + i % 2, packet_id=i + 1) for i in range(12)])
+    oldest, second, third = side.messages(peer)
+    peer.send(mqtt.puback(third.packet_id))
+    (fourth,) = side.messages(peer)
+    assert fourth.body == b"3"
+    peer.send(mqtt.pubrec(second.packet_id), mqtt.pubcomp(second.packet_id))
+    (fifth,) = side.messages(peer)
+    peer.send(mqtt.refusal_5(mqtt.pubrec(fourth.packet_id), 0x80), mqtt.puback(fifth.packet_id))
+    got = side.messages(peer)
+    assert [one.body for one in got] == [b"5", b"6"]
+    peer.send(mqtt.puback(third.packet_id))  # once more: it gives nothing
+    assert side.messages(peer) == []
+    peer.send(mqtt.puback(oldest.packet_id))
+    assert side.bodies(peer) == [b"7"]
+
+
+@keeps(v5="4.9.0-1 4.9.0-2 4.4.0-1")
+def test_what_is_sent_again_keeps_to_the_receive_maximum_too(side):
+    durable = [(P.SESSION_EXPIRY, 100), (P.RECEIVE_MAX, 6)]
+    peer = side.enter(b"s", (b"t", 1), items=durable)
+    side.enter(b"p").send(*[side.publish(b"t", b"%d" % i, qos=1, packet_id=i + 1) for i in range(9)])
+    first = side.messages(peer)
+    peer.send(*[mqtt.puback(first[i].packet_id) for i in (1, 3)])
+    assert side.bodies(peer) == [b"6", b"7"]
+    peer.vanish()
+    peer = side.dial().send(side.connect(b"s", clean=False, items=[(P.SESSION_EXPIRY, 100), (P.RECEIVE_MAX, 2)]))
+    got = side.messages(peer)
+    on_its_way = list(got)
+    while on_its_way:
+        assert len(on_its_way) <= 2
+        peer.send(mqtt.puback(on_its_way.pop().packet_id))  # the newest first
+        came = side.messages(peer)
+        on_its_way += came
+        got += came
+    assert [one.body for one in got] == [b"0", b"2", b"4", b"5", b"6", b"7", b"8"]
+
+
 @keeps(v5="3.3.4-9 3.3.4-10 4.9.0-1 4.9.0-2 4.9.0-3")
 def test_server_has_no_more_on_its_way_than_the_clients_receive_maximum(side):
     peer = side.enter(b"s", (b"t", 2), (b"zero", 0), items=[(P.RECEIVE_MAX, 2)])

@@ -5,7 +5,7 @@ from hypothesis import given, settings, strategies as st
 
 from core.message import FLAG_MARK, StoredBatch
 from gateway.mqtt.columns import RunColumns
-from gateway.mqtt.inflight import ID_COUNT, InflightWindow
+from gateway.mqtt.inflight import ID_COUNT, SPAN_MIN, WINDOW_MAX, InflightWindow
 
 
 def make(window_max=8, sources=2):
@@ -56,7 +56,7 @@ def test_acknowledged_out_of_order_waits_for_the_older_one():
     window = make()
     window.push(batch_of([10, 11, 12]), 0)
     assert ack(window, 2, 3) == 2
-    assert (window.touched_count, window.room(), window.tail) == (0, 5, 0)
+    assert (window.touched_count, window.room(), window.tail) == (0, 7, 0)
     assert ack(window, 1) == 1
     assert (window.floor_of(0), window.count_of(0), window.room()) == (13, 0, 8)
 
@@ -154,7 +154,24 @@ def test_window_agrees_with_a_plain_model_over_the_turn_of_identifiers(data):
         numbers = range(window.tail, window.head)
         unacked = [number for number in numbers if window.next_unacked(number) == number]
         assert sorted(window.offset_of(number) for number in unacked) == sorted(model.values())
+        assert window.room() == 50 - len(model)
+        middle = (window.tail + window.head) // 2
+        assert window.unacked_before(middle) == sum(number < middle for number in unacked)
         assert [number % ID_COUNT + 1 for number in unacked] == list(model)
+
+
+@pytest.mark.parametrize(
+    ("window_max", "span_max"), [(2, SPAN_MIN), (2_000, SPAN_MIN), (3_000, 6_000), (20_000, WINDOW_MAX)]
+)
+def test_what_the_oldest_message_keeps_in_the_ring_has_a_bound(window_max, span_max):
+    window = make(window_max=window_max)
+    window.push_one(0, 0)
+    while window.room():
+        window.push_one(0, window.head)
+        ack(window, window.head % ID_COUNT)
+    assert window.head - window.tail == span_max
+    ack(window, 1)
+    assert (window.tail, window.done_count, window.room()) == (window.head, 0, window_max)
 
 
 @pytest.mark.parametrize("window_max", [1, 2, 16, 17])
