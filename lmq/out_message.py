@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from lmq.remoting.message_codec import encode_properties_text
+from lmq.remoting.message_codec import BatchItem, encode_batch, encode_properties_text
 
 SHARDING_KEY = "__SHARDINGKEY"
 
@@ -66,6 +66,28 @@ def encode_properties(message: OutMessage, key: str) -> str:
         if not name or any(separator in name + value for separator in (b"\x01", b"\x02")):
             raise ValueError(f"property {name!r} holds a separator, or has no name")
     return encode_properties_text(encoded)
+
+
+def join_batch(messages: Sequence[OutMessage], keys: Sequence[str]) -> OutMessage:
+    """Return messages as one, whose body is a batch.
+
+    Args:
+        messages: The messages.
+        keys: Their UNIQ_KEYs.
+
+    Raises:
+        ValueError: There is none; they are of several topics or queues; or one is to come later.
+    """
+    if len({(message.topic, message.queue_id, message.sharding_key) for message in messages}) != 1:
+        raise ValueError("a batch has one topic, one queue, and at least one message")
+    if any(_moment_of(message) for message in messages):
+        raise ValueError("no message of a batch can be delayed")
+    items = [
+        BatchItem(message.flag, message.body, encode_properties(message, key).encode())
+        for message, key in zip(messages, keys, strict=True)
+    ]
+    first = messages[0]
+    return OutMessage(first.topic, encode_batch(items), queue_id=first.queue_id, sharding_key=first.sharding_key)
 
 
 def _listed(words: Sequence[str] | str) -> list[str]:

@@ -4,57 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import random
-import ssl
-import time
+import dataclasses
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lmq.client import Client
-from lmq.errors import (
-    BusyError,
-    ConnectFailedError,
-    ConnectionLostError,
-    RequestTimeoutError,
-    ResponseError,
-    SdkError,
-    response_error,
-)
-from lmq.member import Member
-from lmq.message import SendResult
-from lmq.out_message import KeyMaker, OutMessage, encode_properties
-from lmq.queue_choice import FAULT_S, QueueChoice, QueueSelector
+from lmq.errors import RequestTimeoutError, SdkError, response_error
+from lmq.message import Message, SendResult
+from lmq.out_message import OutMessage, join_batch
 from lmq.remoting.commands import Command
 from lmq.remoting.request_codes import RequestCode
-from lmq.remoting.response_codes import SEND_STORED_CODES, ResponseCode
-from lmq.routes import TEMPLATE_TOPIC, Route
+from lmq.remoting.response_codes import ResponseCode
+from lmq.replies import properties_of_reply, topic_of_reply
+from lmq.routes import Route
+from lmq.sender import Sender, Sending
+
+LOGGER = logging.getLogger(__name__)
 
 PARENT_TOPIC = "LMQ_PARENT"
-RETRIED = (ConnectFailedError, ConnectionLostError, RequestTimeoutError)
-RETRY_FIRST_S = 0.05
-BUSY_MAX_S = 1.0  # between two tries
-FAULT_CODES = frozenset((ResponseCode.SYSTEM_ERROR, ResponseCode.SYSTEM_BUSY, ResponseCode.SERVICE_NOT_AVAILABLE))
-ELSEWHERE_CODES = frozenset((1, 16, 17, 204, 205))  # refusals that another broker may not share
-
-
-@dataclass(slots=True)
-class _Sending:
-    """A message that is being sent."""
-
-    message: OutMessage
-    properties: str  # made once, so that a repeated send carries the same key
-    sys_flag: str = "0"
-    broker_name: str = ""  # of the last try
-    client: Client | None = None
-    answer: asyncio.Future[Command] | None = None  # of a try that is on its way
-    error: SdkError | None = None  # what a try could not even be started for
-    started_s: float = 0.0
-    has_other: bool = False  # broker that it may go to
-
-    @property
-    def is_started(self) -> bool:
-        return self.answer is not None or self.error is not None
 
 
 @dataclass(slots=True)
@@ -65,7 +33,7 @@ class _Window:
     is_reached: bool = True  # the broker, when it was last tried
 
 
-class Producer(Member):
+class Producer(Sender):
     """Sends messages. Use it as an async context manager, or call `start` and `stop`.
 
     Args:
@@ -82,34 +50,6 @@ class Producer(Member):
         access_key: The user that requests are sent as; empty: as nobody.
         secret_key: The secret that this user shares with the broker; requests are signed with it, and it is never sent.
     """
-
-    def __init__(
-        self,
-        namesrv: str,
-        group: str = "SDK_PRODUCER",
-        *,
-        timeout_s: float = 3.0,
-        retries: int = 2,
-        selector: QueueSelector | None = None,
-        client_id: str | None = None,
-        tls: ssl.SSLContext | None = None,
-        access_key: str = "",
-        secret_key: str = "",
-    ) -> None:
-        super().__init__(
-            namesrv,
-            group,
-            greeting={"producerDataSet": [{"groupName": group}]},
-            farewell={"producerGroup": group},
-            timeout_s=timeout_s,
-            client_id=client_id,
-            tls=tls,
-            access_key=access_key,
-            secret_key=secret_key,
-        )
-        self._retries = retries
-        self._choice = QueueChoice(selector)
-        self._keys = KeyMaker()
 
     async def send(
         self,
@@ -209,7 +149,7 @@ class Producer(Member):
             waiting.append(asyncio.create_task(self._finish(sending, window)))
         return list(await asyncio.gather(*waiting))
 
-    async def _finish(self, sending: _Sending, window: _Window) -> SendResult | SdkError:
+    async def _finish(self, sending: Sending, window: _Window) -> SendResult | SdkError:
         """Wait for the answer of a send that is on its way; send it again where that is called for."""
         try:
             result = await self._send(sending)
@@ -226,96 +166,85 @@ class Producer(Member):
         client, command = await self._prepare(self._sending(message))
         await client.send_one_way(command)
 
-    def _sending(self, message: OutMessage) -> _Sending:
-        return _Sending(message, encode_properties(message, self._keys.make()))
+    def send_soon(self, message: OutMessage) -> asyncio.Task[SendResult]:
+        """Send a message without waiting; what is returned gives its result, and `stop` waits for it.
 
-    async def _send(self, sending: _Sending) -> SendResult:
-        """Send a message, and again where that is called for; the first try may be one that was started before.
-
-        That one counts, but the pauses, and the time that a busy broker is given, begin with the next.
+        A failure is logged, also where nobody asks for the result.
         """
-        clock = asyncio.get_running_loop().time
-        topic = sending.message.topic
-        give_up_at_s, pause_s = clock() + self._timeout_s, RETRY_FIRST_S
-        attempt = 0
-        while True:
-            was_started = sending.is_started
-            try:
-                return await self._try(sending)
-            except BusyError:
-                if not was_started and clock() + pause_s >= give_up_at_s:
-                    raise
-                await asyncio.sleep(_spread(pause_s))
-                pause_s = min(2 * pause_s, BUSY_MAX_S)
-            except RETRIED:
-                if attempt >= self._retries:
-                    raise
-                self._routes.forget(topic)
-                if not was_started:
-                    await asyncio.sleep(RETRY_FIRST_S * 2**attempt)
-                attempt += 1
-            except ResponseError as error:
-                if error.code == ResponseCode.TOPIC_NOT_EXIST:
-                    self._routes.forget(topic)
-                if error.code not in ELSEWHERE_CODES or attempt >= self._retries or not sending.has_other:
-                    raise
-                attempt += 1
-            if was_started:
-                give_up_at_s, pause_s = clock() + self._timeout_s, RETRY_FIRST_S
+        task = asyncio.get_running_loop().create_task(self._send(self._sending(message)))
+        self._soon.add(task)
+        task.add_done_callback(self._on_sent)
+        return task
 
-    async def _try(self, sending: _Sending) -> SendResult:
-        """Return the result of what was started, or else of a send that is started now."""
-        if not sending.is_started:
-            await self._start(sending)
-        client, answer, error = sending.client, sending.answer, sending.error
-        sending.answer = sending.error = None
-        if client is None or answer is None:
-            assert error is not None
-            raise error
+    def _on_sent(self, task: asyncio.Task[SendResult]) -> None:
+        self._soon.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            LOGGER.warning("message was not sent cause=%s", error)
+
+    async def send_batch(self, messages: Sequence[OutMessage]) -> list[SendResult]:
+        """Send messages of one topic to one queue in one request: all are stored, side by side, or none.
+
+        Raises:
+            ValueError: There is none; they are of several topics or queues; or one is to come later.
+            SdkError: As of `send`.
+        """
+        keys = [self._keys.make() for _ in messages]
+        sent = await self._send(Sending(join_batch(messages, keys), "", is_batch=True))
+        ids = sent.msg_id.split(",")
+        return [
+            dataclasses.replace(
+                sent, msg_id=ids[i] if i < len(ids) else "", key=keys[i], queue_offset=sent.queue_offset + i
+            )
+            for i in range(len(messages))
+        ]
+
+    async def stop(self) -> None:
+        """Wait for what is on its way, say goodbye and close all connections."""
+        await asyncio.gather(*self._soon, return_exceptions=True)
+        await super().stop()
+
+    # Requests and replies
+
+    async def request(
+        self,
+        topic: str,
+        body: bytes,
+        *,
+        timeout_s: float = 3.0,
+        tags: str = "",
+        properties: Mapping[str, str] | None = None,
+    ) -> Message:
+        """Send a message to whoever consumes the topic, and return the reply to it.
+
+        Raises:
+            RequestTimeoutError: There is no reply in time.
+            SdkError: As of `send`.
+        """
+        said, reply = self._replies.expect(timeout_s)
         try:
-            response = await client.wait_for(answer)
-        except RETRIED:
-            self._choice.note(sending.broker_name, FAULT_S)
-            raise
-        took_s = asyncio.get_running_loop().time() - sending.started_s
-        self._choice.note(sending.broker_name, FAULT_S if response.code in FAULT_CODES else took_s)
-        return _result_of(response, sending.broker_name)
+            async with asyncio.timeout(timeout_s):
+                await self.send(topic, body, tags=tags, properties={**(properties or {}), **said})
+                return await reply
+        except TimeoutError:
+            raise RequestTimeoutError(topic, timeout_s) from None
+        finally:
+            self._replies.forget(said)
 
-    async def _start(self, sending: _Sending) -> None:
-        """Send the message, and note where its answer comes, or what was in the way."""
-        try:
-            sending.client, command = await self._prepare(sending)
-            sending.started_s = asyncio.get_running_loop().time()
-            sending.answer = await sending.client.start_request(command)
-        except SdkError as error:
-            if isinstance(error, RETRIED):
-                self._choice.note(sending.broker_name, FAULT_S)
-            sending.error = error
+    async def reply(self, request: Message, body: bytes, *, properties: Mapping[str, str] | None = None) -> None:
+        """Reply to a message that a consumer got.
 
-    async def _prepare(self, sending: _Sending) -> tuple[Client, Command]:
-        """Choose where the message goes, not to the broker it was sent to before if there is another."""
-        message = sending.message
-        routes = await self._routes.find_for_send(message.topic)
-        route, queue_id = self._choice.choose(routes, message, sending.broker_name)
-        sending.broker_name = route.broker_name
-        sending.has_other = len(routes) > 1 and not message.sharding_key
-        ext = {
-            "a": self.group,
-            "b": message.topic,
-            "c": TEMPLATE_TOPIC,
-            "d": "4",
-            "e": str(queue_id),
-            "f": sending.sys_flag,
-            "g": str(time.time_ns() // 1_000_000),
-            "h": str(message.flag),
-            "i": sending.properties,
-            "j": "0",
-            "k": "false",
-            "l": "0",
-            "m": "false",
-            "n": route.broker_name,
-        }
-        return self._routes.client_of(route), Command(RequestCode.SEND_MESSAGE_V2, ext=ext, body=message.body)
+        Raises:
+            ValueError: Nobody waits for a reply to it.
+            ResponseError: Who waited is gone, or does not take the reply.
+            SdkError: The broker could not be asked.
+        """
+        said = {**(properties or {}), **properties_of_reply(request)}
+        sending = self._sending(OutMessage(topic_of_reply(request), body, properties=said))
+        sending.broker_name = request.broker_name
+        client = await self._routes.broker_of(request.message_queue)
+        response = await client.request(self._command(RequestCode.SEND_REPLY_MESSAGE_V2, sending, 0))
+        if response.code != ResponseCode.SUCCESS:
+            raise response_error(response.code, response.remark)
 
 
 def _broker_of(handle: str, routes: list[Route]) -> Route:
@@ -325,23 +254,3 @@ def _broker_of(handle: str, routes: list[Route]) -> Route:
     except ValueError:
         parts = []
     return next((route for route in routes if route.broker_name in parts[2:3]), routes[0])
-
-
-def _spread(pause_s: float) -> float:
-    """Return half the pause or more: many producers do not come back all at once."""
-    return pause_s * (0.5 + random.random() / 2)  # noqa: S311 - guards nothing
-
-
-def _result_of(response: Command, broker_name: str) -> SendResult:
-    if response.code not in SEND_STORED_CODES:
-        raise response_error(response.code, response.remark)
-    ext = response.ext
-    return SendResult(
-        msg_id=ext.get("msgId", ""),
-        key=ext.get("transactionId", ""),
-        queue_id=int(ext.get("queueId", "0")),
-        queue_offset=int(ext.get("queueOffset", "0")),
-        is_flushed=response.code == ResponseCode.SUCCESS,
-        recall_handle=ext.get("recallHandle", ""),
-        broker_name=broker_name,
-    )

@@ -8,7 +8,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lmq.client import Client
@@ -20,6 +20,7 @@ from lmq.remoting.response_codes import ResponseCode
 from lmq.remoting.signature import AccessKeys
 
 TEMPLATE_TOPIC = "TBW102"
+NEW_TOPIC_QUEUES = 4  # of a topic that a send makes, at most
 ROUTE_S = 30.0  # a route is asked for again after it, as other clients do
 STALE_S = 5.0  # and so soon after a name server that did not answer
 MASTER_ID = "0"
@@ -132,7 +133,8 @@ class Routes:
         try:
             return await self.find(topic)
         except NotFoundError:
-            return await self.find(TEMPLATE_TOPIC)
+            routes = await self.find(TEMPLATE_TOPIC)
+        return [replace(route, write_queues=min(route.write_queues, NEW_TOPIC_QUEUES)) for route in routes]
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """Return all queues of a topic that can be read, on all brokers, sorted."""

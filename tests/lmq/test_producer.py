@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import math
 import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
-import pytest_asyncio
 
 from lmq import (
     BusyError,
@@ -18,13 +18,14 @@ from lmq import (
     OutMessage,
     Producer,
     PullConsumer,
+    PushConsumer,
+    RequestTimeoutError,
     ResponseError,
     SdkError,
     SendResult,
     mqtt_queue,
 )
 from lmq.remoting.commands import Command, answer, encode_json
-from tests.support.remoting_server import RemotingServer
 
 pytestmark = pytest.mark.asyncio
 
@@ -63,6 +64,12 @@ async def test_messages_go_round_all_queues(namesrv):
         results = await producer.send_many([OutMessage("T", b"x") for _ in range(16)])
         results += await producer.send_many([OutMessage("T", b"x") for _ in range(8)])
     assert {result.queue_id for result in results} == {0, 1, 2, 3}
+
+
+async def test_a_topic_that_a_send_makes_has_no_more_queues_than_it_is_sent_to(namesrv):
+    async with Producer(namesrv) as producer:
+        for number in range(12):  # each the first to its topic
+            assert (await producer.send(f"New-{number}", b"x")).queue_id < 4
 
 
 async def test_many_messages_give_their_results_in_order(namesrv):
@@ -279,80 +286,6 @@ async def test_a_stopped_producer_sends_nothing(scripted):
         await producer.send("T", b"x")
 
 
-class Cluster:
-    """A name server, and brokers `a` and `b` with two queues each."""
-
-    def __init__(self, namesrv, a, b) -> None:
-        self.namesrv, self.brokers = namesrv, {"a": a, "b": b}
-        route = {
-            "brokerDatas": [
-                {"brokerAddrs": {"0": one.address}, "brokerName": name, "cluster": "c"}
-                for name, one in self.brokers.items()
-            ],
-            "queueDatas": [
-                {"brokerName": name, "readQueueNums": 2, "writeQueueNums": 2, "perm": 6} for name in self.brokers
-            ],
-        }
-        namesrv.on[105] = lambda request: answer(request, 0, body=encode_json(route))
-        for broker in self.brokers.values():
-            broker.on[310] = stored
-
-    def counts(self) -> tuple[int, ...]:
-        """Return how many sends each broker got."""
-        return tuple(broker.codes().count(310) for broker in self.brokers.values())
-
-
-@pytest_asyncio.fixture
-async def cluster(server):
-    async with RemotingServer() as a, RemotingServer() as b:
-        yield Cluster(server, a, b)
-
-
-async def test_messages_go_to_all_brokers_of_the_route(cluster):
-    async with Producer(cluster.namesrv.address) as producer:
-        results = await producer.send_many([OutMessage("T", b"x") for _ in range(8)])
-    assert cluster.counts() == (4, 4)
-    assert {(result.broker_name, result.queue_id) for result in results} == {(b, i) for b in "ab" for i in (0, 1)}
-
-
-@pytest.mark.parametrize("failing", [lambda request: None, lambda request: answer(request, 1, "broken")])
-@pytest.mark.parametrize("many", [False, True])
-async def test_a_send_that_failed_is_repeated_on_another_broker(cluster, failing, many):
-    cluster.brokers["a"].on[310] = failing
-    async with Producer(cluster.namesrv.address, timeout_s=0.2, retries=1) as producer:
-        messages = [OutMessage("T", b"x", queue_id=1) for _ in range(4)]
-        if many:
-            results = await producer.send_many(messages)
-        else:
-            results = [await producer.send("T", b"x", queue_id=1) for _ in messages]
-    assert {result.broker_name for result in results} == {"b"}
-    assert cluster.counts()[0] <= 2
-
-
-async def test_a_broker_that_did_not_answer_is_left_alone_for_a_while(cluster):
-    cluster.brokers["a"].on[310] = lambda request: None
-    async with Producer(cluster.namesrv.address, timeout_s=0.1, retries=1) as producer:
-        for _ in range(10):
-            assert (await producer.send("T", b"x")).broker_name == "b"
-    assert cluster.counts() == (1, 10)
-
-
-async def test_messages_of_one_sharding_key_stay_in_one_queue_and_in_order(cluster):
-    async with Producer(cluster.namesrv.address) as producer:
-        results = [await producer.send("T", b"%d" % i, sharding_key="order-1") for i in range(4)]
-        others = [await producer.send("T", b"%d" % i, sharding_key=f"order-{i}") for i in range(20)]
-    assert len({(result.broker_name, result.queue_id) for result in results}) == 1
-    assert len({(result.broker_name, result.queue_id) for result in others}) == 4
-
-
-async def test_a_selector_of_ones_own_chooses_the_queue(cluster):
-    async with Producer(
-        cluster.namesrv.address, selector=lambda queues, message: queues[len(message.body)]
-    ) as producer:
-        results = [await producer.send("T", bytes(size)) for size in range(4)]
-    assert [(result.broker_name, result.queue_id) for result in results] == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
-
-
 async def test_a_str_is_one_key_of_a_message_that_is_stored(namesrv):
     async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
         await producer.send("T", b"x", keys="order42", queue_id=0)
@@ -376,3 +309,106 @@ async def test_a_delay_level_is_waited_for(namesrv):
         (message,) = (await consumer.pull("T", 1, wait_s=5)).messages
     assert message.body == b"late"
     assert message.store_ms - message.born_ms >= 1000
+
+
+async def test_a_batch_is_stored_side_by_side_in_one_queue(namesrv):
+    async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
+        messages = [OutMessage("T", b"%d" % i, tags="a", keys=f"k{i}", flag=i, dispatch="%LMQ%x") for i in range(5)]
+        sent = await producer.send_batch(messages)
+        (queue_id,) = {one.queue_id for one in sent}
+        result = await consumer.pull("T", 0, queue_id=queue_id)
+        light = await consumer.pull("%LMQ%x", 0)
+    assert [(one.body, one.keys, one.flag) for one in result.messages] == [(b"%d" % i, [f"k{i}"], i) for i in range(5)]
+    assert [one.key for one in result.messages] == [one.key for one in sent]
+    assert [one.queue_offset for one in sent] == list(range(5))
+    assert [int(one.msg_id[16:], 16) for one in sent] == [one.physical_offset for one in result.messages]
+    assert len(light.messages) == 5
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [],
+        [OutMessage("T", b"x"), OutMessage("U", b"x")],
+        [OutMessage("T", b"x", queue_id=0), OutMessage("T", b"x", queue_id=1)],
+        [OutMessage("T", b"x", delay=1)],
+        [OutMessage("T", b"x", delay_level=1)],
+    ],
+)
+async def test_what_is_no_batch_is_refused_before_it_is_sent(server, messages):
+    async with Producer(server.address) as producer:
+        with pytest.raises(ValueError, match="batch"):
+            await producer.send_batch(messages)
+    assert server.codes() == []
+
+
+async def test_a_refused_batch_is_stored_by_none_of_its_messages(namesrv):
+    async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
+        await producer.send("T", b"before", queue_id=0)
+        bad = OutMessage("T", b"x", queue_id=0, dispatch="plain")
+        with pytest.raises(MessageRefusedError):
+            await producer.send_batch([OutMessage("T", b"x", queue_id=0), bad])
+        assert await consumer.max_offset("T") == 1
+
+
+async def test_what_is_sent_soon_is_stored_by_the_end_and_gives_its_result(namesrv):
+    async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
+        tasks = [producer.send_soon(OutMessage("T", b"%d" % i, queue_id=0)) for i in range(20)]
+        assert (await tasks[7]).queue_offset == 7
+        producer.send_soon(OutMessage("T", b"last", queue_id=0))
+        await producer.stop()
+        bodies = [message.body for message in (await consumer.pull("T", 0)).messages]
+    assert bodies == [*(b"%d" % i for i in range(20)), b"last"]
+
+
+async def test_what_is_sent_soon_and_fails_is_logged(namesrv, caplog):
+    async with Producer(namesrv) as producer:
+        task = producer.send_soon(OutMessage("bad name", b"x"))
+        with pytest.raises(MessageRefusedError):
+            await task
+        producer.send_soon(OutMessage("bad name", b"x"))
+    assert caplog.text.count("message was not sent") == 2
+
+
+async def test_a_request_gets_its_reply(namesrv):
+    async with Producer(namesrv, "answering") as answering, Producer(namesrv) as producer:
+
+        async def double(messages, context):
+            for message in messages:
+                await answering.reply(message, message.body * 2, properties={"unit": "C"})
+
+        async with PushConsumer(namesrv, "workers", double, consume_from="first") as consumer:
+            consumer.subscribe("Questions")
+            replies = await asyncio.gather(*(producer.request("Questions", b"%d" % i, timeout_s=10) for i in range(5)))
+        assert [reply.body for reply in replies] == [b"%d" % i * 2 for i in range(5)]
+        assert replies[0].properties["unit"] == "C"
+
+
+async def test_a_request_that_nobody_replies_to_is_over_in_time(namesrv):
+    async with Producer(namesrv) as producer, PullConsumer(namesrv) as consumer:
+        with pytest.raises(RequestTimeoutError, match="Questions"):
+            await producer.request("Questions", b"x", timeout_s=0.1)
+        found = [message async for message in _first(consumer.messages("Questions", from_="first"))]
+        await producer.reply(found[0], b"late")  # is taken, and let go
+        async with Producer(namesrv) as plain:
+            await plain.send("Questions", b"plain", queue_id=0)
+        with pytest.raises(ValueError, match="no request"):
+            await producer.reply(dataclasses.replace(found[0], properties={}), b"x")
+
+
+async def test_a_reply_to_one_that_is_gone_is_an_error(namesrv):
+    async with Producer(namesrv) as asking, PullConsumer(namesrv) as consumer:
+        with pytest.raises(RequestTimeoutError):
+            await asking.request("Questions", b"x", timeout_s=0.1)
+        found = [message async for message in _first(consumer.messages("Questions", from_="first"))]
+        await asking.stop()
+        async with Producer(namesrv) as answering:
+            with pytest.raises(ResponseError):
+                await answering.reply(found[0], b"late")
+
+
+async def _first(messages):
+    async for message in messages:
+        yield message
+        break
+    await messages.aclose()
