@@ -72,6 +72,19 @@ class PopService:
         """Return the pop queue of a light queue and a group, None where there is none."""
         return self.open(queue, group) if pop_key(queue, group) in self.journal.names else None
 
+    def rest(self, queue: bytes, group: bytes) -> bool:
+        """Keep no more of a pop queue than its place, where nothing of it is in flight; `open` gives another object.
+
+        Returns:
+            Whether it was open and nothing was.
+        """
+        found = self._queues.get(self.journal.names.get(pop_key(queue, group), -1))
+        if found is None or not found.state.window.is_empty():
+            return False
+        del self._queues[found.state.number]
+        self._resting[found.state.number] = found.next_offset
+        return True
+
     def drop(self, queue: bytes, group: bytes) -> None:
         """Forget a pop queue; harmless where there is none."""
         key = pop_key(queue, group)

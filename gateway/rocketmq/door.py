@@ -101,12 +101,19 @@ class RocketmqDoor(RocketmqServices, Door):
             Interval(DELAY_INTERVAL_MS, self.delays.deliver_due),
             Interval(TICK_MS, self.transactions.look),
             Interval(CALLS_INTERVAL_MS, self.calls.expire),
-            Interval(FLOORS_INTERVAL_MS, lambda _now_ms: self.claims.commit_floors()),
+            Interval(FLOORS_INTERVAL_MS, self.look_after_pops),
         ]
 
     def tend(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """Let go of what is kept for groups that consumed by POP and do so no more."""
         self.pops.tend()
+        self.claims.rest()
+
+    def look_after_pops(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
+        """Note how far groups are in what they popped, and count what is in flight."""
+        self.claims.commit_floors()
+        if self.claims.count_in_flight():
+            self.pops.note_room()
 
     def read_departed(self) -> None:
         """Nothing to do: no connection is held back, a send is answered that the system is busy."""

@@ -8,6 +8,7 @@ from typing import Protocol
 from gateway.net.protocol import Transport
 from gateway.rocketmq.client import Client
 from gateway.rocketmq.consumer_manage import LaterAnswered
+from gateway.rocketmq.fields import flag_field, text_field
 from gateway.rocketmq.held import Held
 from gateway.rocketmq.message_query import Asker
 from gateway.rocketmq.services import RocketmqServices
@@ -39,6 +40,17 @@ class Peer(Asker, AdminPeer, LaterAnswered, Protocol):
 
 Function = Callable[[RocketmqServices, Peer, Command, int], Command | None]
 """Answers a request, or sees to it that it is answered later and returns None."""
+
+
+def _delete_group(door: RocketmqServices, peer: Peer, request: Command, now_ms: int) -> None:  # noqa: ARG001
+    """Forget what was set of a group, and, where the client wants that, what it took by POP."""
+    door.admin.delete_group(request, peer)
+    if flag_field(request, "cleanOffset", otherwise=False):
+        group = text_field(request, "groupName").encode()
+        door.claims.drop(group)
+        door.pops.look_again(group)
+
+
 FUNCTIONS: dict[int, Function] = {
     RequestCode.GET_ROUTEINFO_BY_TOPIC: lambda door, peer, request, _: door.routes.get_route(
         request, door.address_text(peer.transport)
@@ -76,7 +88,7 @@ FUNCTIONS: dict[int, Function] = {
     RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: lambda door, peer, request, _: door.admin.set_group(request, peer),
     RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG: lambda door, _peer, request, _: door.admin.get_group(request),
     RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: lambda door, _peer, request, _: door.admin.list_groups(request),
-    RequestCode.DELETE_SUBSCRIPTIONGROUP: lambda door, peer, request, _: door.admin.delete_group(request, peer),
+    RequestCode.DELETE_SUBSCRIPTIONGROUP: _delete_group,
     RequestCode.QUERY_ASSIGNMENT: lambda door, _peer, request, _: door.assignment.query(request),
     RequestCode.SET_MESSAGE_REQUEST_MODE: lambda door, _peer, request, _: door.assignment.set_mode(request),
     RequestCode.POP_MESSAGE: lambda door, peer, request, now_ms: door.pops.pop(peer, request, now_ms),

@@ -28,6 +28,7 @@ VERSION = 493  # MQVersion.V5_4_0: what we report, so that clients use what a 5.
 FRAME_PREFIX_BYTES = 8
 
 _JSON_SPACES = " \t\n\r"
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
 _DECODER = json.JSONDecoder(strict=False)
 _LANGUAGE_NUMBERS = {name: number for number, name in enumerate(LANGUAGES)}
 _PREFIX = struct.Struct(">iI")
@@ -97,7 +98,7 @@ def answer(
 
 def encode_json(value: object) -> bytes:
     """Return `value` as JSON without a space: the Go client cuts it up as text."""
-    return json.dumps(value, separators=(",", ":")).encode()
+    return _ENCODER.encode(value).encode()
 
 
 def encode_command(command: Command) -> bytes:
@@ -146,7 +147,7 @@ def _encode_json(command: Command) -> bytes:
         fields["remark"] = command.remark
     fields["serializeTypeCurrentRPC"] = "JSON"
     fields["version"] = command.version
-    return json.dumps(fields, separators=(",", ":")).encode()
+    return _ENCODER.encode(fields).encode()
 
 
 def _decode_json(header: bytes, body: bytes | memoryview) -> Command:

@@ -35,7 +35,7 @@ OFTEN = (
     "ack_until",
     "change_until",
 )
-SELDOM = ("restart", "restart", "compact", "compact", "retire", "purge", "seek", "drop", "power_cut")
+SELDOM = ("restart", "restart", "rest", "rest", "compact", "compact", "retire", "purge", "seek", "drop", "power_cut")
 TORN = {
     "take",
     "ack",
@@ -261,6 +261,11 @@ class History:
     def forget_connections(left):
         for entry in left.values():
             entry.until = entry.until or SHOWN
+
+    def rest(self):
+        """Let the queue go where nothing of it is in flight, and open it again."""
+        assert self.service.rest(QUEUE, GROUP) == (not self.left)
+        self.queue = self.service.open(QUEUE, GROUP)
 
     def draw_compact(self):
         return (self.chance.randint(0, 3),)

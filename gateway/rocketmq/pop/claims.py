@@ -13,6 +13,7 @@ from core.broker import Broker
 from core.message import StoredBatch
 from gateway.rocketmq.topic_table import RETRY_PREFIX
 
+IN_FLIGHT_MAX = 1_000_000  # of all groups: what is hidden until a moment takes about 200 bytes
 OWNER_PREFIX = b"rocketmq:"  # of a group's name among those who share light queues
 
 
@@ -62,13 +63,18 @@ class Claims:
     def __init__(self, broker: Broker, is_young: Callable[[bytes], bool]) -> None:
         self._broker = broker
         self._is_young = is_young
+        self.in_flight_count = 0  # of all groups, or more: what is done is taken off when it is counted anew
         self._known: dict[tuple[bytes, bytes], Taken] = {}  # by group and queue
+        self._idle: set[tuple[bytes, bytes]] = set()  # nobody took from or acknowledged them since the last `rest`
+        self._busy: dict[tuple[bytes, bytes], Taken] = {}  # something of them may be in flight
         self._moved: dict[tuple[bytes, bytes], Taken] = {}  # whose floors may not be noted as the group's offset
 
     def find(self, group: bytes, key: bytes) -> Taken | None:
         """Return what a group has taken of a queue, None where it never took any."""
         found = self._known.get((group, key))
-        if found is None:
+        if found is not None:
+            self._idle.discard((group, key))
+        else:
             found = self._broker.pop.find(key, OWNER_PREFIX + group)
             if found is not None:
                 self._known[group, key] = found
@@ -103,12 +109,44 @@ class Claims:
             found.seek(queue_offset)
         return found is not None
 
+    def note_taken(self, group: bytes, key: bytes, taken: Taken, count: int) -> None:
+        """Count what was taken."""
+        self.in_flight_count += count
+        self._busy[group, key] = taken
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is in flight of all groups that no more may be."""
+        return self.in_flight_count >= IN_FLIGHT_MAX
+
+    def count_in_flight(self) -> bool:
+        """Count anew what is in flight; return whether it was too much, and is no more."""
+        was_full = self.is_full
+        self._busy = {key: taken for key, taken in self._busy.items() if taken.unacked_count}
+        self.in_flight_count = sum(taken.unacked_count for taken in self._busy.values())
+        return was_full and not self.is_full
+
+    def rest(self) -> None:
+        """Keep only the places of what nobody used since the last call and nothing is in flight of."""
+        for group, key in self._idle:
+            if (group, key) in self._known and self._broker.pop.rest(key, OWNER_PREFIX + group):
+                del self._known[group, key]
+        self._idle = set(self._known)
+
+    def drop(self, group: bytes) -> None:
+        """Forget all that a group has taken and where it is."""
+        owner = OWNER_PREFIX + group
+        for queue, _floor in list(self._broker.pop.floors(owner)):
+            self._broker.pop.drop(queue, owner)
+            for known in (self._known, self._busy, self._moved):
+                known.pop((group, queue), None)
+
     def note_moved(self, group: bytes, key: bytes, taken: Taken) -> None:
         """Have a queue's floor noted as the group's offset, soon."""
         self._moved[group, key] = taken
 
     def commit_floors(self) -> None:
         """Note how far groups are in what they acknowledged: what offsets are asked for, and pulls go on at."""
-        moved, self._moved = self._moved, {}
-        for (group, key), taken in moved.items():
+        while self._moved:
+            (group, key), taken = self._moved.popitem()
             self._broker.consumer_offsets.commit(group, key, taken.floor)

@@ -103,7 +103,7 @@ class RoomKeeper(Protocol):
 class Room(Reader):
     """The waiting requests of one group on one topic."""
 
-    __slots__ = ("_counts", "_keeper", "_ready", "_watches", "group", "is_used", "topic", "waiting")
+    __slots__ = ("_counts", "_keeper", "_queue_count", "_ready", "_watches", "group", "is_used", "topic", "waiting")
 
     def __init__(self, keeper: RoomKeeper, group: bytes, topic: bytes) -> None:
         self.group = group
@@ -111,6 +111,7 @@ class Room(Reader):
         self.waiting: dict[int, Waiting] = {}  # in the order of their turns
         self.is_used = True  # since the keeper looked last
         self._keeper = keeper
+        self._queue_count = 0  # of the topic, when it was asked for last
         self._watches: dict[int, QueueWatch] = {}
         self._ready: dict[int, QueueWatch] = {}  # that may have messages, in the order of their turns
         self._counts: dict[int, int] = {}  # waiting requests by queue
@@ -118,6 +119,11 @@ class Room(Reader):
     def open_queues(self, queue_id: int, queue_count: int) -> None:
         """See to it that a queue of the topic is watched, or all of them."""
         self.is_used = True
+        if queue_count < self._queue_count:  # the topic has fewer than before
+            for number in [number for number in self._watches if number >= queue_count]:
+                self._ready.pop(number, None)
+                self._unpark(self._watches.pop(number))
+        self._queue_count = queue_count
         if queue_id != ALL_QUEUES:
             self._open(queue_id)
         elif len(self._watches) < queue_count:
@@ -179,6 +185,18 @@ class Room(Reader):
             self.note_ready(watch)
             if self.waiting:
                 self._keeper.broker.request_run(self)
+
+    def note_room(self) -> None:
+        """Look again at all queues that what is taken was in the way of, of this group or of others."""
+        for watch in self._watches.values():
+            self.note_settled(watch.queue_id)
+
+    def look_again(self) -> None:
+        """Look at all queues again: the group is elsewhere in them than before."""
+        for watch in self._watches.values():
+            self.note_ready(watch)
+        if self.waiting:
+            self._keeper.broker.request_run(self)
 
     def _unpark(self, watch: QueueWatch) -> None:
         if watch.is_parked:

@@ -164,6 +164,18 @@ class PopService:
         if room is not None:
             room.note_settled(queue_id)
 
+    def note_room(self) -> None:
+        """Serve those again that had nothing because too much was in flight of all groups."""
+        for room in self._rooms.values():
+            if room.waiting:
+                room.note_room()
+
+    def look_again(self, group: bytes) -> None:
+        """Serve a group from where it is now."""
+        for room in self._rooms.values():
+            if room.group == group:
+                room.look_again()
+
     def tend(self) -> None:
         """Forget rooms that nobody used since the last call."""
         for key, room in list(self._rooms.items()):

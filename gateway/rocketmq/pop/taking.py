@@ -27,7 +27,7 @@ from lmq.remoting.response_codes import ResponseCode
 COUNT_MAX = 32  # of one answer: clients may not ask for more
 BYTES_MAX = 262_144  # of one answer's records, unless a single one is larger
 SCAN_MAX = 4_096  # messages that one answer looks at for those that its filter wants
-IN_FLIGHT_MAX = 200_000  # of one queue and group: what is hidden until a moment takes about 200 bytes
+IN_FLIGHT_MAX = 200_000  # of one queue and group
 ASKED_MAX = 10_000  # ordered answers of which it is known what a repeated request was to get
 
 
@@ -141,6 +141,8 @@ class Taker:
         taken = self._claims.open(wish.group, watch.key, at_end=wish.at_end)
         batch = self._batch
         in_flight_max = 1 if wish.is_ordered else IN_FLIGHT_MAX
+        if self._claims.is_full:
+            in_flight_max = 0
         while not answer.is_full and taken.unacked_count < in_flight_max:
             count_max = min(wish.count_max - answer.count, answer.scan_max)
             until_ms = answer.receipt.until_ms
@@ -149,6 +151,7 @@ class Taker:
                 room.note_empty(watch)
                 return
             answer.scanned += found
+            self._claims.note_taken(wish.group, watch.key, taken, found)
             is_given = self._sort_out(watch, taken, answer, now_ms)
             batch.clear()
             if is_given:

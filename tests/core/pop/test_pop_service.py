@@ -88,3 +88,20 @@ def test_the_timer_is_asked_for_when_the_first_deadline_comes_earlier_and_only_t
     for queue, until_ms in ((first, 500), (first, 700), (second, 600), (second, 400), (first, 0)):
         queue.take(batch, 1, NO_LIMIT, until_ms, 0)
     assert asked == [500, 400]
+
+
+def test_a_queue_of_which_nothing_is_in_flight_can_rest_and_goes_on_where_it_was(service, store):
+    queue = service.open(b"%LMQ%q", b"g")
+    store.grow(queue.queue_ref, 4)
+    batch = StoredBatch(8)
+    queue.take(batch, 2, NO_LIMIT, 0, 0)
+    assert not service.rest(b"%LMQ%q", b"g")
+    queue.ack_many(batch.queue_offset, 2)
+    assert service.rest(b"%LMQ%q", b"g")
+    assert not service.rest(b"%LMQ%q", b"g")
+    assert not service.rest(b"%LMQ%other", b"g")
+    again = service.open(b"%LMQ%q", b"g")
+    assert again is not queue
+    assert again.take(batch, 8, NO_LIMIT, 0, 0) == 2
+    assert list(batch.queue_offset[:2]) == [2, 3]
+    assert dict(service.floors(b"g")) == {b"%LMQ%q": 2}

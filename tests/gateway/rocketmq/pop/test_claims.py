@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from core.store.embedded import EmbeddedEngine
+from gateway.rocketmq.pop import claims
 from tests.support.rocketmq_door import DoorSite
-from tests.support.rocketmq_pop import ack, pop
+from tests.support.rocketmq_pop import ack, pop, start_pop
 
 
 def fill(peer, count: int) -> None:
@@ -78,3 +79,55 @@ def test_what_is_taken_and_done_outlives_the_process(tmp_path):
         assert [(message.body, message.attempts) for message in pop(peer)] == [(b"m2", 1), (b"m3", 1)]
     finally:
         again.close()
+
+
+def open_queues(site) -> int:
+    return len(site.broker.pop._desk.queues)
+
+
+def test_what_nobody_uses_is_kept_by_its_place_alone(site, peer):
+    fill(peer, 2)
+    first, second = pop(peer)
+    ack(peer, first)
+    for _ in range(3):
+        site.door.tend(site.now_ms)
+    assert open_queues(site) == 1  # something is in flight
+    ack(peer, second)
+    for _ in range(2):
+        site.door.tend(site.now_ms)
+    assert open_queues(site) == 0
+    peer.send(b"new")
+    assert bodies(pop(peer)) == [b"new"]
+
+
+def test_a_group_that_is_deleted_with_its_offsets_begins_anew(site, peer):
+    fill(peer, 2)
+    for message in pop(peer):
+        ack(peer, message)
+    assert pop(peer) == []
+    assert peer.ask(207, groupName="g", cleanOffset="false").code == 0
+    assert pop(peer) == []
+    assert peer.ask(207, groupName="g", cleanOffset="true").code == 0
+    assert bodies(pop(peer)) == [b"m0", b"m1"]
+
+
+@pytest.mark.here
+def test_no_more_than_so_much_is_in_flight_of_all_groups(site, peer, monkeypatch):
+    monkeypatch.setattr(claims, "IN_FLIGHT_MAX", 4)
+    fill(peer, 6)
+    messages = pop(peer, maxMsgNums=4)
+    assert pop(peer, consumerGroup="h") == []
+    other = site.connect()
+    start_pop(other, consumerGroup="h", pollTime=5_000)
+    for message in messages[:3]:
+        ack(peer, message)
+    site.turn()
+    assert other.take() == []
+    site.door.look_after_pops(site.now_ms)
+    site.turn()
+    assert len(other.take()) == 1
+    assert site.door.claims.in_flight_count == 7
+    site.now_ms += 600_000
+    site.turn()
+    site.door.look_after_pops(site.now_ms)
+    assert site.door.claims.in_flight_count == 0

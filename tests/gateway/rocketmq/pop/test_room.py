@@ -61,3 +61,23 @@ def test_messages_that_nobody_waits_for_wake_a_room_once(site, peer):
     peer.send(b"y")
     assert watched(site) == before - 1
     assert [message.body for message in pop(peer)] == [b"y"]
+
+
+@pytest.mark.here
+def test_a_topic_may_have_fewer_queues_than_before_and_more_again(site, peer):
+    def set_queues(count: int) -> None:
+        topic = {"topic": "T", "defaultTopic": "TBW102", "perm": 6, "topicFilterType": "SINGLE_TAG"}
+        assert peer.ask(17, **topic, readQueueNums=count, writeQueueNums=8).code == 0
+
+    set_queues(8)
+    for queue_id in range(8):
+        peer.send(b"%d" % queue_id, e=str(queue_id))
+    set_queues(2)
+    assert len(pop(peer)) == 2
+    set_queues(4)
+    assert len(pop(peer)) == 2
+    peer.send(b"x", e="7")
+    set_queues(2)
+    assert pop(peer) == []
+    set_queues(8)
+    assert len(pop(peer)) == 5
