@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from lmq import PullConsumer
 from tests.support.gateway import GatewayProcess
 from tests.support.official_java import needs_java, run_java
 
@@ -27,3 +30,52 @@ def test_a_consumer_gets_what_its_sql_wants(tmp_path):
         assert got == [5, 7, 9, 11], said
         refused = run_java(tmp_path, "JavaSqlFilter.java", namesrv, "n >", "1")
         assert "parse the consumer's subscription failed: unexpected the end at column 4" in refused
+
+
+ASKS_SOON = {
+    "LMQ_ROCKETMQ__TRANSACTION_TIMEOUT_MS": "500",
+    "LMQ_ROCKETMQ__TRANSACTION_CHECK_INTERVAL_MS": "1000",
+    "LMQ_ROCKETMQ__TRANSACTION_CHECKS_MAX": "200",
+}
+
+
+def count_bodies(namesrv: str, topic: str) -> dict[bytes, int]:
+    """Return how often each body is on a topic, after a while in which nothing more comes."""
+
+    async def read() -> dict[bytes, int]:
+        found: dict[bytes, int] = {}
+        async with PullConsumer(namesrv) as consumer:
+            for queue in await consumer.queues(topic):
+                offset = 0
+                while True:
+                    result = await consumer.pull(topic, offset, queue_id=queue.queue_id)
+                    for message in result.messages:
+                        found[message.body] = found.get(message.body, 0) + 1
+                    if not result.messages:
+                        break
+                    offset = result.next_offset
+        return found
+
+    return asyncio.run(read())
+
+
+def test_transactions_are_committed_rolled_back_and_asked_about(tmp_path):
+    with GatewayProcess(tmp_path / "data", env=ASKS_SOON) as gateway:
+        namesrv = "{}:{}".format(*gateway.address("namesrv"))
+        said = run_java(tmp_path, "JavaTransactions.java", namesrv, "90", "30", "false")
+        assert "checked 30" in said, said
+        assert count_bodies(namesrv, "Paid") == {b"body %d" % n: 1 for n in range(90) if n % 3 != 1}
+
+
+def test_transactions_of_a_producer_that_is_gone_outlive_a_kill_and_another_is_asked(tmp_path):
+    with GatewayProcess(tmp_path / "data", env=ASKS_SOON) as gateway:
+        namesrv = "{}:{}".format(*gateway.address("namesrv"))
+        said = run_java(tmp_path, "JavaTransactions.java", namesrv, "40", "0", "true")
+        assert "halted" in said, said
+        assert count_bodies(namesrv, "Paid") == {}
+        gateway.kill()
+        gateway.start()
+        namesrv = "{}:{}".format(*gateway.address("namesrv"))
+        said = run_java(tmp_path, "JavaTransactions.java", namesrv, "0", "40", "false")
+        assert "checked 40" in said, said
+        assert count_bodies(namesrv, "Paid") == {b"body %d" % n: 1 for n in range(40)}
