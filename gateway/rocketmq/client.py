@@ -11,6 +11,7 @@ class Output(Protocol):
     """What a client is written to by."""
 
     conn_id: int
+    peer: str  # its address, for people
 
     @property
     def is_writable(self) -> bool:

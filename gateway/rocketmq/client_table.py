@@ -29,6 +29,8 @@ class ConsumerGroup:
         self.members: dict[int, Client] = {}  # by connection
         self.subscriptions: dict[str, Subscription] = {}  # by topic
         self.is_broadcast = False  # each member gets all messages
+        self.kind = ""  # how it consumes, and where it begins: as its clients say, to be shown
+        self.starts_at = ""
 
 
 class ClientTable:
@@ -60,6 +62,14 @@ class ClientTable:
         if subscription.refusal is not None:
             raise CommandRefusedError(ResponseCode.FILTER_DATA_NOT_EXIST, subscription.refusal)
         return subscription
+
+    def find_group(self, name: str) -> ConsumerGroup | None:
+        """Return the group of that name, None where it has no member."""
+        return self._groups.get(name)
+
+    def groups(self) -> list[tuple[str, ConsumerGroup]]:
+        """Return the groups that have members, with their names."""
+        return list(self._groups.items())
 
     def is_broadcast(self, group: str) -> bool:
         """Return whether each member of the group gets all messages, by the newest heartbeat."""
@@ -110,6 +120,7 @@ class ClientTable:
         group = self._groups.setdefault(name, ConsumerGroup())
         client.consumer_groups.add(name)
         group.is_broadcast = data.get("messageModel") == "BROADCASTING"
+        group.kind, group.starts_at = str(data.get("consumeType", "")), str(data.get("consumeFromWhere", ""))
         is_new = client.output.conn_id not in group.members
         group.members[client.output.conn_id] = client
         is_changed = subscriptions.keys() != group.subscriptions.keys()

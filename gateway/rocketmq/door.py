@@ -13,9 +13,10 @@ from gateway.auth.recheck import Visitor
 from gateway.door import Address, Door, Interval, Listen, find_listening
 from gateway.listen_settings import TlsSettings
 from gateway.net.protocol import Transport
+from gateway.rocketmq.admin.rates import INTERVAL_MS
 from gateway.rocketmq.handler import RocketmqHandler
 from gateway.rocketmq.inventory import RocketmqInventory
-from gateway.rocketmq.services import RocketmqServices, check_times
+from gateway.rocketmq.services import RocketmqServices
 from gateway.rocketmq.store_host import DEFAULT_ADDRESS, LOOPBACK, find_host, pack_address
 from gateway.runtime import TICK_MS
 from gateway.settings import GatewaySettings, RocketmqSettings
@@ -51,7 +52,8 @@ class RocketmqDoor(RocketmqServices, Door):
         return handler
 
     def start(self, now_ms: int) -> None:
-        """Nothing to load: the tables are read when they are asked."""
+        """Note when that was; there is nothing to load, the tables are read when they are asked."""
+        self.tools.figures.note(now_ms)
 
     def stop(self, now_ms: int) -> None:  # noqa: ARG002 - the interface says so
         """Note how far groups are; what else is durable is written when it changes."""
@@ -59,16 +61,7 @@ class RocketmqDoor(RocketmqServices, Door):
 
     def reload(self, settings: GatewaySettings) -> None:
         """Go by other settings from now on; our names and addresses stay."""
-        self.settings = rocketmq = settings.rocketmq
-        self.runs.body_bytes_max = rocketmq.body_bytes_max
-        self.bounds.frame_bytes_max = rocketmq.frame_bytes_max
-        self.bounds.idle_timeout_ms = rocketmq.idle_timeout_ms
-        self.transactions.reload(check_times(rocketmq))
-        self.topics.reload(
-            topics_max=rocketmq.topics_max,
-            makes_topics=rocketmq.auto_create_topics,
-            queues=rocketmq.auto_topic_queues,
-        )
+        self.apply(settings.rocketmq)
 
     def listens(self) -> list[Listen]:
         """Return the broker's addresses and the name server's; those with TLS take clients without it too.
@@ -101,6 +94,7 @@ class RocketmqDoor(RocketmqServices, Door):
             Interval(DELAY_INTERVAL_MS, self.delays.deliver_due),
             Interval(TICK_MS, self.transactions.look),
             Interval(CALLS_INTERVAL_MS, self.calls.expire),
+            Interval(INTERVAL_MS, self.tools.figures.note),
             Interval(FLOORS_INTERVAL_MS, self.look_after_pops),
         ]
 

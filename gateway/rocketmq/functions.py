@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from gateway.net.protocol import Transport
+from gateway.rocketmq.admin.tools import TOOL_CODES
 from gateway.rocketmq.client import Client
 from gateway.rocketmq.consumer_manage import LaterAnswered
 from gateway.rocketmq.fields import flag_field, text_field
@@ -101,3 +102,7 @@ FUNCTIONS: dict[int, Function] = {
     ),
 }
 FUNCTIONS |= {code & CUT: FUNCTIONS[code] for code in POP_CODES}
+FUNCTIONS |= dict.fromkeys(
+    TOOL_CODES,
+    lambda door, peer, request, now_ms: door.tools.ask(request, peer, door.address_text(peer.transport), now_ms),
+)

@@ -212,6 +212,7 @@ class RocketmqHandler(ConnectionHandler):
         self._door.calls.drop(self.transport.conn_id)
         self._door.forget(self)
         self._door.queries.forget(self.transport.conn_id)
+        self._door.tools.works.forget(self.transport.conn_id)
         if self._denials is not None:
             self._denials.end()
         self._sender = self._beat = None  # refer back here: what is closed is not to wait for the collector of cycles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Protocol
 
 from core.broker import Broker
@@ -12,6 +13,8 @@ from gateway.address import format_address
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.recheck import Visitor
 from gateway.net.protocol import Transport
+from gateway.rocketmq.admin.kv_config import ORDERED_TOPICS
+from gateway.rocketmq.admin.tools import AdminTools
 from gateway.rocketmq.assignment import Assignment
 from gateway.rocketmq.calls import Calls
 from gateway.rocketmq.client import Client
@@ -81,7 +84,6 @@ class RocketmqServices:
         self.groups = groups = GroupTable(broker.table("rocketmq_groups"))
         self.clients = ClientTable(lambda name: groups.get(name).notifyConsumerIdsChangedEnable)
         self.calls = Calls()
-        self.routes = TopicRoute(topics, settings.broker_name, settings.cluster_name)
         self.timed = TimedMessages(broker, topics, settings.broker_name)
         self.sends = SendService(broker, topics, groups, self.clients, timed=self.timed, metrics=self.metrics)
         self.replies = Replies(self.clients, self.calls)
@@ -91,7 +93,7 @@ class RocketmqServices:
             broker, self.clients.producers, broker_name=settings.broker_name, times=check_times(settings)
         )
         self.queries = MessageQueries(broker, topics)
-        self.admin = TopicAdmin(broker, topics, groups)
+        self.admin = TopicAdmin(broker, topics, groups, self.clients)
         modes = RequestModes(broker.table("rocketmq_request_modes"))
         self.assignment = Assignment(topics, self.clients, modes, settings.broker_name)
         self.pulls = PullService(broker, topics, groups, self.clients, self.metrics)
@@ -101,9 +103,34 @@ class RocketmqServices:
         taker = Taker(broker, self.claims, dead, self.metrics, settings.broker_name)
         self.pops = PopService(broker, topics, groups, taker)
         self.settling = Settling(broker, topics, self.claims, self.pops.note_settled)
+        self.tools = AdminTools(
+            broker,
+            topics,
+            self.clients,
+            self.calls,
+            settings=lambda: self.settings,
+            apply=self.apply,
+            connected=lambda: [connection.client for connection in self.connections],
+            seek=self.claims.reset,
+        )
+        find_order = partial(self.tools.values.find, ORDERED_TOPICS)
+        self.routes = TopicRoute(topics, settings.broker_name, settings.cluster_name, find_order)
         self.broker_port = 0  # where the broker listens, once it is known
         self.uniq = UniqPrefix(os.getpid())
         self.connections: set[OpenConnection] = set()
+
+    def apply(self, settings: RocketmqSettings) -> None:
+        """Go by other settings from now on; our names and addresses stay."""
+        self.settings = settings
+        self.runs.body_bytes_max = settings.body_bytes_max
+        self.bounds.frame_bytes_max = settings.frame_bytes_max
+        self.bounds.idle_timeout_ms = settings.idle_timeout_ms
+        self.transactions.reload(check_times(settings))
+        self.topics.reload(
+            topics_max=settings.topics_max,
+            makes_topics=settings.auto_create_topics,
+            queues=settings.auto_topic_queues,
+        )
 
     def note_open(self, connection: OpenConnection) -> None:
         """Count a new connection."""

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from core.broker import Broker
 from core.errors import LmqError
-from gateway.rocketmq.client_table import read_object
+from gateway.rocketmq.client_table import ClientTable, read_object
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.fields import flag_field, integer_field, text_field
 from gateway.rocketmq.group_table import Group, GroupTable
@@ -39,9 +39,11 @@ class TopicAdmin:
         broker: Knows when a change is kept.
         topics: The topics.
         groups: The groups.
+        clients: The groups that have clients now.
     """
 
-    def __init__(self, broker: Broker, topics: TopicTable, groups: GroupTable) -> None:
+    def __init__(self, broker: Broker, topics: TopicTable, groups: GroupTable, clients: ClientTable) -> None:
+        self._clients = clients
         self._broker = broker
         self._topics = topics
         self._groups = groups
@@ -75,21 +77,14 @@ class TopicAdmin:
         """Answer with what was set of a topic."""
         name = text_field(request, "topic")
         topic = self._topics.get(name.encode())
-        said = {
-            "attributes": {},
-            "order": topic.is_order,
-            "perm": topic.perm,
-            "readQueueNums": topic.read_queues,
-            "topicFilterType": "SINGLE_TAG",
-            "topicName": name,
-            "topicSysFlag": topic.sys_flag,
-            "writeQueueNums": topic.write_queues,
-        }
-        return answer(request, ResponseCode.SUCCESS, body=encode_json(said))
+        return answer(request, ResponseCode.SUCCESS, body=encode_json(describe_topic(name, topic)))
 
     def list_topics(self, request: Command) -> Command:
-        """Answer with the names of all topics."""
-        names = sorted(name.decode() for name in self._topics.names())
+        """Answer with the names of all topics; by its retry topic, tools find a group."""
+        groups = {name for name, _ in self._groups.items()}  # noqa: PERF102 - a table has no `keys`
+        groups |= {name.encode() for name, _ in self._clients.groups()}
+        retries = {RETRY_PREFIX + group for group in groups if is_topic_name(RETRY_PREFIX + group)}
+        names = sorted(name.decode() for name in retries.union(self._topics.names()))
         return answer(request, ResponseCode.SUCCESS, body=encode_json({"topicList": names}))
 
     # Groups
@@ -141,6 +136,20 @@ class TopicAdmin:
     def _answer_kept(self, request: Command, peer: AdminPeer) -> None:
         if not request.is_one_way:
             self._broker.when_kept(partial(_write_outcome, request, peer))
+
+
+def describe_topic(name: str, topic: Topic) -> dict[str, Any]:
+    """Return what is set of a topic, as RocketMQ's tools read it."""
+    return {
+        "attributes": {},
+        "order": topic.is_order,
+        "perm": topic.perm,
+        "readQueueNums": topic.read_queues,
+        "topicFilterType": "SINGLE_TAG",
+        "topicName": name,
+        "topicSysFlag": topic.sys_flag,
+        "writeQueueNums": topic.write_queues,
+    }
 
 
 def _write_outcome(request: Command, peer: AdminPeer, error: LmqError | None) -> None:

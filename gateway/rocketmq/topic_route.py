@@ -5,6 +5,8 @@ Source: docs/protocols/rocketmq.md, "Routes".
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gateway.rocketmq.fields import text_field
 from gateway.rocketmq.topic_table import Topic, TopicTable
 from lmq.remoting.commands import Command, answer, encode_json
@@ -20,9 +22,17 @@ class TopicRoute:
         topics: The topics.
         broker_name: Our name in routes, the same on each start: clients keep their offsets under it.
         cluster: Our cluster's name.
+        find_order: Gives the queues of a topic in the order that its maker set, None where it set none.
     """
 
-    def __init__(self, topics: TopicTable, broker_name: str, cluster: str) -> None:
+    def __init__(
+        self,
+        topics: TopicTable,
+        broker_name: str,
+        cluster: str,
+        find_order: Callable[[str], str | None] = lambda _topic: None,
+    ) -> None:
+        self._find_order = find_order
         self._topics = topics
         self._broker_name = broker_name
         self._cluster = cluster
@@ -34,7 +44,7 @@ class TopicRoute:
         if topic is None:
             remark = f"No topic route info in name server for the topic: {name}"
             return answer(request, ResponseCode.TOPIC_NOT_EXIST, remark)
-        return answer(request, ResponseCode.SUCCESS, body=self._encode_route(topic, address))
+        return answer(request, ResponseCode.SUCCESS, body=self._encode_route(name, topic, address))
 
     def get_cluster(self, request: Command, address: str) -> Command:
         """Answer with the cluster: one broker."""
@@ -45,7 +55,7 @@ class TopicRoute:
         }
         return answer(request, ResponseCode.SUCCESS, body=encode_json(info))
 
-    def _encode_route(self, topic: Topic, address: str) -> bytes:
+    def _encode_route(self, name: str, topic: Topic, address: str) -> bytes:
         broker = {
             "brokerAddrs": {MASTER_ID: address},
             "brokerName": self._broker_name,
@@ -59,4 +69,8 @@ class TopicRoute:
             "topicSysFlag": 0,
             "writeQueueNums": topic.write_queues,
         }
-        return encode_json({"brokerDatas": [broker], "filterServerTable": {}, "queueDatas": [queues]})
+        route: dict[str, object] = {"brokerDatas": [broker], "filterServerTable": {}, "queueDatas": [queues]}
+        order = self._find_order(name)
+        if order:
+            route["orderTopicConf"] = order
+        return encode_json(route)

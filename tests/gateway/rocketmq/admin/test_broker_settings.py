@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.rocketmq.errors import CommandRefusedError
+from lmq.remoting.commands import Command
+from tests.support.rocketmq_tools import Stranger, ask_tool
+
+
+def test_settings_are_shown_by_their_names_at_official_brokers(peer):
+    for code in (26, 319):
+        answer = ask_tool(peer, code)
+        lines = bytes(answer.body).decode().splitlines()
+        assert {"brokerName=lmq", "listenPort=10911", "brokerIP1=127.0.0.1", "autoCreateTopicEnable=true"} <= set(lines)
+        assert answer.ext["version"] == "0"
+
+
+def test_what_can_change_while_the_broker_runs_changes_at_once(peer):
+    assert ask_tool(peer, 25, b"# by hand\nautoCreateTopicEnable=false\nmaxMessageSize = 4\n").code == 0
+    assert peer.send(b"x").code == 17
+    assert b"maxMessageSize=4\n" in bytes(ask_tool(peer, 26).body)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "remark"),
+    [
+        (b"brokerName=other", 16, "brokerName cannot be changed while the broker runs"),
+        (b"maxMessageSize=8\nfileReservedTime=1", 16, "fileReservedTime cannot be changed"),
+        (b"maxMessageSize=none", 29, "body_bytes_max Input should be a valid integer"),
+        (b"defaultTopicQueueNums=0", 29, "auto_topic_queues Input should be greater than or equal to 1"),
+        (b"", 1, "string2Properties error"),
+        (b"no line", 1, "string2Properties error"),
+        (b"a=b\n" * 20_000, 1, "the body has more than"),
+        (b"\xff=\xff", 16, "cannot be changed"),
+    ],
+)
+def test_what_cannot_change_is_refused_with_all_that_came_with_it(peer, body, code, remark):
+    before = bytes(ask_tool(peer, 26).body)
+    answer = ask_tool(peer, 25, body)
+    assert answer.code == code
+    assert remark in answer.remark
+    assert bytes(ask_tool(peer, 26).body) == before
+
+
+def test_who_may_not_configure_sees_and_changes_no_settings(site):
+    for code in (25, 26, 318, 319, 27, 306, 316, 329):
+        with pytest.raises(CommandRefusedError) as caught:
+            site.door.tools.ask(Command(code, body=b"maxMessageSize=4"), Stranger(), "h:1", site.now_ms)
+        assert caught.value.code == 16

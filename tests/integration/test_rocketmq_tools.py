@@ -1,0 +1,74 @@
+"""RocketMQ's own tool, mqadmin, against a gateway that is a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from lmq import Producer
+from tests.support.gateway import GatewayProcess
+from tests.support.official_java import OPENED, needs_tools, run_java
+
+pytestmark = [pytest.mark.slow, needs_tools]
+
+
+async def send(namesrv: str) -> tuple[str, str]:
+    async with Producer(namesrv) as producer:
+        sent = [await producer.send("T", b"%d" % number, keys=[f"key{number}"], queue_id=0) for number in range(3)]
+    return sent[0].msg_id, sent[0].key
+
+
+def run_tools(folder, gateway, *commands: str) -> dict[str, str]:
+    """Run commands of mqadmin; return what each printed."""
+    namesrv, broker = ("{}:{}".format(*gateway.address(name)) for name in ("namesrv", "broker"))
+    lines = [f"{command} -n {namesrv}".replace("BROKER", broker) for command in commands]
+    said = run_java(folder, "JavaTools.java", *lines, options=OPENED)
+    found: dict[str, str] = {}
+    for part in said.split("\n== ")[1:]:
+        line, _, text = part.partition("\n")
+        text = "\n".join(one for one in text.splitlines() if "|-INFO" not in one and "|-WARN" not in one)
+        found[line.rpartition(" -n ")[0].replace(broker, "BROKER")] = text
+    return found
+
+
+def test_each_command_does_what_it_is_for(tmp_path):
+    with GatewayProcess(tmp_path / "data") as gateway:
+        offset_id, message_id = asyncio.run(send("{}:{}".format(*gateway.address("namesrv"))))
+        wanted = {
+            "clusterList": "V5_4_0",
+            "topicList": "T",
+            "topicRoute -t T": '"queueDatas"',
+            "topicStatus -t T": "#Max Offset",
+            "updateTopic -b BROKER -t Made -r 3 -w 3": "create topic to",
+            "updateTopic -b BROKER -t Ordered -o true": "isOrder=true",
+            "topicList -c": "Made",
+            "deleteTopic -c DefaultCluster -t Made": "delete topic [Made] from NameServer success",
+            "updateSubGroup -b BROKER -g made": "create subscription group to",
+            "consumeMessage -t T -g readers": "print msg finished. status=NO_NEW_MSG, offset=3",
+            "resetOffsetByTime -g made -t T -s 0": "#offset",
+            "consumerProgress -g made": "Consume Diff Total: 3",
+            "consumerProgress": "made",
+            "consumerConnection -g made": "CODE: 206",  # nobody is connected, as official brokers say it
+            "producerConnection -g makers -t T": "the producer group[makers] not exist",
+            "brokerStatus -b BROKER": "msgPutTotalTodayNow             : 3",
+            f"queryMsgById -t T -i {offset_id}": "Keys:                [key0]",
+            "queryMsgByKey -t T -k key1": "K@key1@",
+            f"queryMsgByUniqueKey -t T -i {message_id}": "Keys:                [key0]",
+            "printMsg -t T -d false": "minOffset=0, maxOffset=3",
+            "sendMessage -t T -p body": "SEND_OK",
+            "getBrokerConfig -b BROKER": "autoCreateTopicEnable",
+            "updateBrokerConfig -b BROKER -k autoCreateTopicEnable -v false": "update broker config success",
+            "updateBrokerConfig -b BROKER -k listenPort -v 1": "cannot be changed while the broker runs",
+            "cloneGroupOffset -s made -d others -t T": "clone group offset success",
+            "cleanExpiredCQ -b BROKER": "success",
+            "deleteExpiredCommitLog -b BROKER": "success",
+            "cleanUnusedTopic -b BROKER": "success",
+            "statsAll": "#Accumulation",
+            "updateKvConfig -s space -k key -v value": "success",
+            "deleteKvConfig -s space -k key": "success",
+            "deleteSubGroup -b BROKER -g made": "success",
+        }
+        said = run_tools(tmp_path, gateway, *wanted)
+        wrong = {command: said.get(command) for command, text in wanted.items() if text not in said.get(command, "")}
+        assert not wrong
