@@ -165,6 +165,7 @@ class Gateway:
             turns=self.turns,
             admission=self.admission,
             shares=self.shares,
+            turn_away=door.refuser(),
         )
 
     # Start

@@ -104,6 +104,10 @@ class Door(ABC):
         del listen
         return self.connect
 
+    def refuser(self) -> HandlerFactory | None:
+        """Return what gives connections their handlers that are too many, to tell them; None where nothing is told."""
+        return None
+
     @abstractmethod
     def start(self, now_ms: int) -> None:
         """Load what is durable; before anything is listened on."""

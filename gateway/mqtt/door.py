@@ -17,6 +17,7 @@ from gateway.mqtt.restoring import restore_exact, restore_retained
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import NEVER
 from gateway.mqtt.topics import is_shared
+from gateway.mqtt.turned_away import TurnedAway
 from gateway.net.protocol import HandlerFactory, Transport
 from gateway.settings import GatewaySettings, MqttSettings
 
@@ -54,6 +55,10 @@ class MqttDoor(MqttServices, Door):
         handler = MqttHandler(self, transport, connection, rates)
         self.note_open(handler)
         return handler
+
+    def refuser(self) -> HandlerFactory:
+        """Return what answers clients that are too many."""
+        return partial(TurnedAway, self.runs)
 
     def start(self, now_ms: int) -> None:
         """Bring back durable sessions, and publish the wills of connections that a killed process left."""

@@ -16,3 +16,4 @@ cdef class Endpoint:
     cdef public TurnRunner turns
     cdef public object admission
     cdef public Shares shares
+    cdef public object turn_away

@@ -17,7 +17,19 @@ LOGGER = logging.getLogger(__name__)
 class Endpoint:
     """What all connections of one door share."""
 
-    __slots__ = ("admission", "clock", "connect", "limits", "name", "refused", "shares", "table", "timer", "turns")
+    __slots__ = (
+        "admission",
+        "clock",
+        "connect",
+        "limits",
+        "name",
+        "refused",
+        "shares",
+        "table",
+        "timer",
+        "turn_away",
+        "turns",
+    )
 
     def __init__(
         self,
@@ -32,6 +44,7 @@ class Endpoint:
         turns: TurnRunner,
         admission: Admission,
         shares: Shares,
+        turn_away: HandlerFactory | None = None,
     ) -> None:
         self.name = name
         self.connect = connect
@@ -43,6 +56,7 @@ class Endpoint:
         self.turns = turns
         self.admission = admission
         self.shares = shares
+        self.turn_away = turn_away  # gives connections their handlers that are refused and to be told so
 
     def at(self, connect: HandlerFactory, connections_max: int) -> Endpoint:
         """Return the endpoint of one of the door's addresses, which may have a maximum of its own, 0 for none."""
@@ -57,14 +71,19 @@ class Endpoint:
             turns=self.turns,
             admission=self.admission,
             shares=self.shares,
+            turn_away=self.turn_away,
         )
 
-    def may_enter(self, host: str) -> bool:
-        """Return whether another connection of `host` is let in, and count it; else say why not."""
+    def find_refusal(self, host: str) -> str:
+        """Return why another connection of `host` is not let in, which the log says, or an empty text and count it."""
         reason = self.limits.refusal(host)
         if reason:
             self.note_refused(host, reason, reason)
-        return not reason
+        return reason
+
+    def may_tell(self) -> bool:
+        """Return whether a connection that is refused is told so, and count it until `limits.release_turned`."""
+        return self.turn_away is not None and self.limits.enter_turned()
 
     def may_speak_for(self, host: str, peer: str) -> bool:
         """Return whether `host` may have one more connection, which was let in without a host; else say why not."""

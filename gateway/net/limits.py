@@ -6,12 +6,13 @@ from gateway.net.descriptors import Capacity
 
 LISTENER_FULL = "listener_connections_max"
 HOST_FULL = "host_connections_max"
+TURNED_MAX = 64  # at once
 
 
 class ConnectionLimits:
     """Counts the open connections of one door. A maximum of 0 means as many as all doors share by `capacity`."""
 
-    __slots__ = ("_by_host", "_capacity", "_count_max", "_host_count_max", "count")
+    __slots__ = ("_by_host", "_capacity", "_count_max", "_host_count_max", "count", "turned_count")
 
     def __init__(self, count_max: int = 0, host_count_max: int = 0, capacity: Capacity | None = None) -> None:
         self._capacity = capacity
@@ -19,6 +20,7 @@ class ConnectionLimits:
         self._host_count_max = host_count_max
         self._by_host: dict[str, int] = {}
         self.count = 0
+        self.turned_count = 0  # refused, and being told so
 
     def reload(self, count_max: int, host_count_max: int) -> None:
         """Go by other maxima from now on; who is in stays."""
@@ -47,6 +49,19 @@ class ConnectionLimits:
             return HOST_FULL
         self._add(host)
         return ""
+
+    def enter_turned(self) -> bool:
+        """Count a connection that is refused and may stay until it is told; False where it may not."""
+        if self.turned_count >= TURNED_MAX or (self._capacity is not None and not self._capacity.enter()):
+            return False
+        self.turned_count += 1
+        return True
+
+    def release_turned(self) -> None:
+        """Forget a connection that was refused and told so."""
+        self.turned_count -= 1
+        if self._capacity is not None:
+            self._capacity.leave()
 
     def _is_full(self, host: str) -> bool:
         return bool(self._host_count_max) and self._by_host.get(host, 0) >= self._host_count_max
@@ -87,6 +102,14 @@ class ListenerLimits(ConnectionLimits):
     def host_refusal(self, host: str) -> str:
         """Return why a connection that was let in without a host is refused, or an empty text and count it."""
         return self._of_door.host_refusal(host)
+
+    def enter_turned(self) -> bool:
+        """Count a connection that is refused and may stay until it is told; False where it may not."""
+        return self._of_door.enter_turned()
+
+    def release_turned(self) -> None:
+        """Forget a connection that was refused and told so."""
+        self._of_door.release_turned()
 
     def release(self, host: str) -> None:
         """Forget a connection that was let in."""

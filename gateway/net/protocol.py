@@ -56,7 +56,8 @@ class Transport:
     is the user that the peer's certificate proves, and empty where it proves none. While more than 256 KiB wait to be
     sent `is_writable` is False: a front reads nothing more for this connection until `on_writable`. While more than
     1 MiB waits the front is given nothing and `is_share_over` is True: what the peer does not read cannot grow.
-    `end_reason` is for the log: a front that closes says why, and nothing where the peer did. The peer came at
+    `end_reason` is for the log: a front that closes says why, and nothing where the peer did. `refusal` says why a peer
+    may not come in, and is mostly empty. The peer came at
     `since_ms`; `bytes_in` and `bytes_out` count what was read from the socket and what was written to it.
     """
 
@@ -69,6 +70,7 @@ class Transport:
         "peer",
         "peer_host",
         "peer_name",
+        "refusal",
         "since_ms",
     )
 
@@ -78,6 +80,7 @@ class Transport:
         self.peer = ""
         self.peer_host = b""
         self.peer_name = ""
+        self.refusal = ""
         self.is_writable = True
         self.since_ms = 0
         self.bytes_in = 0

@@ -99,9 +99,10 @@ class SocketTransport(Transport):
         self._begin(host)
 
     def _enter(self, host: str) -> bool:
-        """Return whether the limits let it in, by its host."""
+        """Return whether the limits let it in, by its host, or let it stay until it is told why not."""
         self._counted_host = host
-        return self._endpoint.may_enter(host)
+        self.refusal = self._endpoint.find_refusal(host)
+        return not self.refusal or self._endpoint.may_tell()
 
     def _begin(self, host: str) -> None:
         """Have the door answer the peer, whose host is `host`, as soon as its bytes can reach the handler: now."""
@@ -110,9 +111,13 @@ class SocketTransport(Transport):
 
     def _connect(self) -> None:
         endpoint = self._endpoint
-        tell(LOGGER, "connected conn=%d door=%s peer=%s", self.conn_id, self.door, self.peer)
+        connect = endpoint.connect
+        if self.refusal and endpoint.turn_away is not None:
+            connect = endpoint.turn_away
+        else:
+            tell(LOGGER, "connected conn=%d door=%s peer=%s", self.conn_id, self.door, self.peer)
         try:
-            self._handler = endpoint.connect(self)
+            self._handler = connect(self)
         except Exception as error:
             self._fail(error)
             return
@@ -240,7 +245,10 @@ class SocketTransport(Transport):
             stream.lose()
         self.is_writable = False
         endpoint.table.discard(self)
-        endpoint.limits.release(self._counted_host)
+        if self.refusal:
+            endpoint.limits.release_turned()
+        else:
+            endpoint.limits.release(self._counted_host)
         if handler is not None:
             try:
                 handler.on_closed(endpoint.clock.now_ms())
@@ -249,6 +257,8 @@ class SocketTransport(Transport):
         self._tell_lost(reason)
 
     def _tell_lost(self, reason: str) -> None:
+        if self.refusal:  # which was said
+            return
         tell(LOGGER, "disconnected conn=%d door=%s peer=%s reason=%s", self.conn_id, self.door, self.peer, reason)
 
     def pause_writing(self) -> None:

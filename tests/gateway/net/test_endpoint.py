@@ -13,8 +13,9 @@ pytestmark = pytest.mark.asyncio
 async def test_who_is_turned_away_is_counted_by_reason_and_named_in_one_line(caplog):
     caplog.set_level(logging.WARNING, "gateway.net.endpoint")
     site = Site(ConnectionLimits(count_max=2, host_count_max=1))
-    asked = [site.endpoint.may_enter(host) for host in ("192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.3")]
-    assert asked == [True, False, True, False]
+    asked = [site.endpoint.find_refusal(host) for host in ("192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.3")]
+    assert asked == ["", "host_connections_max", "", "connections_max"]
+    assert not site.endpoint.may_tell()  # nobody does at this door
     assert site.refused == {"host_connections_max": 1, "connections_max": 1}
     assert [record.getMessage() for record in caplog.records] == [
         "refused connection door=test peer=192.0.2.1 reason=host_connections_max",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from gateway.net.limits import ConnectionLimits, ListenerLimits
+from gateway.net.descriptors import Capacity
+from gateway.net.limits import TURNED_MAX, ConnectionLimits, ListenerLimits
 
 
 def test_no_limit_counts_only():
@@ -56,3 +57,19 @@ def test_address_has_a_maximum_of_its_own_beside_the_doors():
     own.release("b")
     assert of_door.refusal("e") == ""
     assert (own.refusal("b"), own.count) == ("connections_max", 1)
+
+
+def test_some_that_are_refused_may_stay_until_they_are_told():
+    capacity = Capacity(1_000, call_later=lambda *_: None, is_left=lambda: True)
+    limits = ConnectionLimits(count_max=1, capacity=capacity)
+    own = ListenerLimits(1, limits)
+    assert own.refusal("a") == ""
+    assert own.refusal("b") == "listener_connections_max"
+    assert [own.enter_turned() for _ in range(TURNED_MAX + 1)] == [True] * TURNED_MAX + [False]
+    assert (limits.count, capacity.count) == (1, TURNED_MAX + 1)
+    own.release_turned()
+    assert limits.enter_turned()
+    for _ in range(TURNED_MAX):
+        own.release_turned()
+    own.release("a")
+    assert (limits.turned_count, limits.count, capacity.count) == (0, 0, 0)

@@ -10,10 +10,10 @@ import struct
 import pytest
 
 from core.metrics import LoopMetrics
-from gateway.net.limits import ConnectionLimits
+from gateway.net.limits import TURNED_MAX, ConnectionLimits
 from gateway.net.shares import READS_NS, Shares
 from gateway.net.transport import HIGH_WATER_BYTES, UNREAD_BYTES_MAX
-from tests.support.connections import open_site
+from tests.support.connections import RecordingHandler, open_site
 
 pytestmark = pytest.mark.asyncio
 
@@ -379,6 +379,42 @@ async def test_connection_over_the_limit_is_closed_and_counted():
         third_writer.write(b"y")
         assert await third_reader.readexactly(1) == b"y"
         third_writer.close()
+
+
+async def test_connection_over_the_limit_is_told_so_where_the_door_tells(caplog):
+    caplog.set_level(logging.INFO, "gateway.net")
+    limits = ConnectionLimits(count_max=1)
+    async with open_site(limits) as site:
+        turned = []
+
+        def turn_away(transport):
+            turned.append(RecordingHandler(transport))
+            turned[-1].look = transport.close if not transport.write(b"full") else None
+            return turned[-1]
+
+        site.endpoint.turn_away = turn_away
+        reader, writer = await site.connect()
+        writer.write(b"x")
+        await reader.readexactly(1)
+        second_reader, second_writer = await site.connect()
+        second_writer.write(b"hello")
+        assert await second_reader.readexactly(4) == b"full"
+        await turned[0].until("closed")
+        assert turned[0].transport.refusal == "connections_max"
+        assert bytes(turned[0].received) == b"hello"
+        assert (limits.count, limits.turned_count, site.refused) == (1, 0, {"connections_max": 1})
+        limits.turned_count = TURNED_MAX
+        third_reader, third_writer = await site.connect()
+        with contextlib.suppress(ConnectionResetError):
+            assert await third_reader.read() == b""
+        assert len(turned) == 1
+        for one in (writer, second_writer, third_writer):
+            one.close()
+        await site.handlers[0].until("closed")
+        assert limits.count == 0
+    said = [record.getMessage() for record in caplog.records]
+    assert sum("refused connection" in line for line in said) == 2
+    assert sum(line.startswith(("connected", "disconnected")) for line in said) == 2
 
 
 async def test_paused_reading_takes_nothing_until_resumed():
