@@ -64,7 +64,7 @@ cdef class PublishCutter:
         bytes user,
     ) except -1
 
-    cpdef int add(self, bytes raw, int bits, bytes block, object body, bytes user) except -1
+    cpdef int add(self, bytes raw, int bits, bytes block, object body, bytes user, str reply_name=*) except -1
 
     cdef int _begin(self, const unsigned char[::1] src) except -1
 
