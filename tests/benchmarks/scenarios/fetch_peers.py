@@ -23,6 +23,8 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <groupId>bench</groupId><artifactId>peer</artifactId><version>1</version>
   <dependencies><dependency>
     <groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-broker</artifactId><version>{version}</version>
+  </dependency><dependency>
+    <groupId>org.apache.rocketmq</groupId><artifactId>rocketmq-namesrv</artifactId><version>{version}</version>
   </dependency></dependencies>
 </project>
 """
