@@ -149,6 +149,13 @@ class InFlight:
             self._log.put(self.number, JUMP, 0, 0, next_offset)
         self.window.advance()
 
+    def skip_to(self, next_offset: int) -> None:
+        """Take what was never taken below `next_offset` as done."""
+        if next_offset > self.window.next_offset:
+            self.window.skip_to(next_offset)
+            self.window.advance()
+            self._log.put(self.number, JUMP, 0, 0, next_offset)
+
     def seek(self, next_offset: int) -> None:
         """Forget all and go on from `next_offset`."""
         self._reset(next_offset, next_offset)

@@ -312,6 +312,11 @@ class PopQueue:
         self._desk.journal.write()
         return count
 
+    def skip_to(self, queue_offset: int) -> None:
+        """Take what was never taken below an offset as done; what was taken stays as it is."""
+        self.state.skip_to(queue_offset)
+        self._desk.journal.write()
+
     def seek(self, queue_offset: int) -> None:
         """Forget what each consumer has, and go on from an offset; receipts that were given are stale."""
         journal = self._desk.journal

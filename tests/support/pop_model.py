@@ -35,7 +35,20 @@ OFTEN = (
     "ack_until",
     "change_until",
 )
-SELDOM = ("restart", "restart", "rest", "rest", "compact", "compact", "retire", "purge", "seek", "drop", "power_cut")
+SELDOM = (
+    "restart",
+    "restart",
+    "rest",
+    "rest",
+    "skip_to",
+    "compact",
+    "compact",
+    "retire",
+    "purge",
+    "seek",
+    "drop",
+    "power_cut",
+)
 TORN = {
     "take",
     "ack",
@@ -296,6 +309,13 @@ class History:
         self.left = {}
         self.next_offset = max(self.store.max_offset(self.ref) - back, 0)
         self.queue.seek(self.next_offset)
+
+    def draw_skip_to(self):
+        return (self.chance.randint(0, self.store.max_offset(self.ref)),)
+
+    def skip_to(self, offset):
+        self.next_offset = max(self.next_offset, offset)
+        self.queue.skip_to(offset)
 
     def drop(self):
         self.service.drop(QUEUE, GROUP)

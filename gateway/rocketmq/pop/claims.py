@@ -48,6 +48,13 @@ class Taken(Protocol):
     def change_invisible(self, queue_offset: int, until_ms: int, visible_at_ms: int) -> bool:
         """Show a message that is hidden until just that moment at another."""
 
+    @property
+    def next_offset(self) -> int:
+        """The first offset that was never taken."""
+
+    def skip_to(self, queue_offset: int) -> None:
+        """Take what was never taken below an offset as done."""
+
     def seek(self, queue_offset: int) -> None:
         """Go on from an offset; what was taken is forgotten."""
 
@@ -84,18 +91,31 @@ class Claims:
         """Return what a group has taken of a queue, which is there.
 
         A group that is new goes on at the offset that it committed, else at the first message, or, `at_end`, at the
-        last one, unless the queue is young: as with an official broker.
+        last one, unless the queue is young: as with an official broker. One that pulled meanwhile goes on behind that.
         """
         found = self.find(group, key)
-        if found is None:
+        if found is not None:
+            self._follow_pulls(group, key, found)
+        else:
             found = self._broker.pop.open(key, OWNER_PREFIX + group, self._find_start(group, key, at_end=at_end))
             self._known[group, key] = found
         return found
+
+    def _follow_pulls(self, group: bytes, key: bytes, taken: Taken) -> None:
+        committed = self._broker.consumer_offsets.get(group, key)
+        if committed is None or committed <= taken.next_offset:
+            return
+        if committed <= self._broker.max_offset(taken.queue_ref):
+            taken.skip_to(committed)
+        else:  # it would be some message's later
+            self._broker.consumer_offsets.commit(group, key, taken.next_offset)
 
     def _find_start(self, group: bytes, key: bytes, *, at_end: bool) -> int:
         queue_ref = self._broker.find_queue(key)
         end = self._broker.max_offset(queue_ref)
         committed = self._broker.consumer_offsets.get(group, key)
+        if committed is not None and committed > end:  # it would be some message's later
+            self._broker.consumer_offsets.commit(group, key, end)
         if committed is not None:
             return min(committed, end)
         if at_end and not key.startswith(RETRY_PREFIX) and not self._is_young(key):
@@ -149,4 +169,6 @@ class Claims:
         """Note how far groups are in what they acknowledged: what offsets are asked for, and pulls go on at."""
         while self._moved:
             (group, key), taken = self._moved.popitem()
-            self._broker.consumer_offsets.commit(group, key, taken.floor)
+            committed = self._broker.consumer_offsets.get(group, key)
+            if committed is None or committed < taken.floor:  # else the group pulled as well
+                self._broker.consumer_offsets.commit(group, key, taken.floor)

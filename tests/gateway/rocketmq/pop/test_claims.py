@@ -81,6 +81,19 @@ def test_what_is_taken_and_done_outlives_the_process(tmp_path):
         again.close()
 
 
+def test_a_group_that_pulled_meanwhile_goes_on_behind_that_and_keeps_what_it_has(site, peer):
+    fill(peer, 6)
+    first, second = pop(peer, maxMsgNums=2)
+    ack(peer, first)
+    assert peer.ask(15, consumerGroup="g", topic="T", queueId=0, commitOffset=4).code == 0
+    assert bodies(pop(peer)) == [b"m4", b"m5"]
+    site.door.claims.commit_floors()
+    assert peer.ask(14, consumerGroup="g", topic="T", queueId=0).ext["offset"] == "4"
+    ack(peer, second)
+    site.now_ms += 60_000
+    assert bodies(pop(peer)) == [b"m4", b"m5"]
+
+
 def open_queues(site) -> int:
     return len(site.broker.pop._desk.queues)
 
