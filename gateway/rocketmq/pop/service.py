@@ -25,6 +25,7 @@ WAITING_ALL_MAX = 100_000  # in all rooms, as with an official broker
 POLL_MS_MAX = 600_000
 INVISIBLE_MS_MAX = 30 * 86_400_000
 LATE_MS_MAX = 500  # a request that is so much over its time is given up by its client
+TOO_LATE = "pop message is timeout too much"
 INIT_MAX = 1  # a new group begins at the end
 
 
@@ -52,15 +53,14 @@ class Place(NamedTuple):
 class HeldPop(Waiting):
     """A request for messages."""
 
-    __slots__ = ("header_type", "opaque", "popper", "taker", "wish")
+    __slots__ = ("popper", "request", "taker", "wish")
 
     def __init__(
         self, popper: Popper, room: Room, queue_id: int, request: Command, *, taker: Taker, wish: Wish
     ) -> None:
         super().__init__(popper, room, queue_id)
         self.popper = popper
-        self.opaque = request.opaque
-        self.header_type = request.header_type
+        self.request = request
         self.taker = taker
         self.wish = wish
 
@@ -68,12 +68,12 @@ class HeldPop(Waiting):
         """Answer with messages, where there are some."""
         found = self.taker.take(self.room, self.queue_id, self.wish, now_ms)
         if found.count:
-            self.popper.write(encode_answer(found, self.opaque, self.header_type, ResponseCode.POLLING_TIMEOUT))
+            self.popper.write(encode_answer(found, self.request, ResponseCode.POLLING_TIMEOUT))
         return found.count > 0
 
     def answer_empty(self, now_ms: int, code: ResponseCode = ResponseCode.POLLING_TIMEOUT) -> None:
         """Answer that there are none."""
-        self.popper.write(encode_answer(self.taker.begin(self.wish, now_ms), self.opaque, self.header_type, code))
+        self.popper.write(encode_answer(self.taker.begin(self.wish, now_ms), self.request, code))
 
 
 class HeldNotice(Waiting):
@@ -131,9 +131,12 @@ class PopService:
         """
         late_ms = _lateness(popper.client, request, now_ms)
         poll_ms = integer_field(request, "pollTime")
-        if late_ms - poll_ms > LATE_MS_MAX:
-            raise CommandRefusedError(ResponseCode.POLLING_TIMEOUT, "the pop message is timeout too much")
         wish = _read_wish(request)
+        if late_ms - poll_ms > LATE_MS_MAX:  # with its fields, as a client reads this code
+            nothing = self._taker.begin(wish, now_ms)
+            if not request.is_one_way:
+                popper.write(encode_answer(nothing, request, ResponseCode.POLLING_TIMEOUT, TOO_LATE))
+            return
         place = self._find_place(popper, request)
         room = self._open_room(place)
         held = HeldPop(popper, room, place.queue_id, request, taker=self._taker, wish=wish)

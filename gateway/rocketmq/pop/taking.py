@@ -28,6 +28,7 @@ COUNT_MAX = 32  # of one answer: clients may not ask for more
 BYTES_MAX = 262_144  # of one answer's records, unless a single one is larger
 SCAN_MAX = 4_096  # messages that one answer looks at for those that its filter wants
 IN_FLIGHT_MAX = 200_000  # of one queue and group
+NOTHING = "NO_MESSAGE_IN_QUEUE"
 ASKED_MAX = 10_000  # ordered answers of which it is known what a repeated request was to get
 
 
@@ -245,8 +246,8 @@ def _is_told_by_its_record(record: bytes, light_name: bytes) -> bool:
     return bool(light_name) and has_property(record, INNER_MULTI_DISPATCH) and not attempts_of(record)
 
 
-def encode_answer(answer: Answer, opaque: int, header_type: int, empty_code: ResponseCode) -> bytes:
-    """Return the frame that answers with what was taken, with `empty_code` where that is nothing."""
+def encode_answer(answer: Answer, request: Command, empty_code: ResponseCode, empty_remark: str = NOTHING) -> bytes:
+    """Return the frame that answers with what was taken, with another code and remark where that is nothing."""
     body = b"".join(answer.records)
     receipt = answer.receipt
     ext = {
@@ -258,6 +259,7 @@ def encode_answer(answer: Answer, opaque: int, header_type: int, empty_code: Res
     if answer.count:
         ext |= describe(answer.given, is_ordered=answer.wish.is_ordered)
     code = ResponseCode.SUCCESS if answer.count else empty_code
-    remark = "FOUND" if answer.count else "NO_MESSAGE_IN_QUEUE"
-    header = encode_header(Command(code, opaque, FLAG_RESPONSE, ext, remark=remark, header_type=header_type))
-    return b"".join((encode_prefix(header, header_type, len(body)), header, body))
+    remark = "FOUND" if answer.count else empty_remark
+    kind = request.header_type
+    header = encode_header(Command(code, request.opaque, FLAG_RESPONSE, ext, remark=remark, header_type=kind))
+    return b"".join((encode_prefix(header, kind, len(body)), header, body))
