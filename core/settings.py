@@ -27,6 +27,7 @@ def _check_parent(topic: str) -> str:
 
 
 _Host = Annotated[str, AfterValidator(_check_address)]
+_Hour = Annotated[int, Field(ge=0, le=23)]
 _ParentTopic = Annotated[str, Field(pattern=_TOPIC), AfterValidator(_check_parent)]
 
 
@@ -42,6 +43,7 @@ class RetentionSettings(BaseModel, frozen=True, extra="forbid"):
 
     age_hours: Annotated[int, Field(ge=1, le=87_600)] = 48  # of older segments only what somebody needs is kept
     bytes_max: Annotated[int, Field(ge=MIB)] | None = None  # of the whole log; None: as much as the disk takes
+    delete_hours: tuple[_Hour, ...] = ()  # of the day, local time, when what is past its age goes; none: at any time
 
 
 class StoreSettings(BaseModel, frozen=True, extra="forbid"):

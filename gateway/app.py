@@ -25,6 +25,7 @@ from gateway.auth.recheck import recheck
 from gateway.auth.users import User
 from gateway.bridges.manager import Bridges
 from gateway.compiled import find_warnings
+from gateway.delete_hours import is_hour_of
 from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.door import Door, find_listening
 from gateway.flush_thread import FlushThread
@@ -293,6 +294,8 @@ class Gateway:
         for door in self.doors.values():
             door.tend(now_ms)
         self._tell_damage()
+        hours = self.settings.store.retention.delete_hours
+        self.store.retention.is_by_age = self.broker.room.is_low or is_hour_of(hours, now_ms)
         count = self.broker.retire(now_ms)
         if count:
             LOGGER.info("retired segments count=%d", count)

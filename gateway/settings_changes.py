@@ -34,6 +34,7 @@ TAKES_EFFECT = {
     "store.flush.interval_ms": AT_ONCE,
     "store.retention.age_hours": AT_ONCE,
     "store.retention.bytes_max": AT_ONCE,
+    "store.retention.delete_hours": AT_ONCE,
     "mqtt.listen": NEXT_START,
     "mqtt.connections_max": AT_ONCE,
     "mqtt.host_connections_max": AT_ONCE,

@@ -42,6 +42,7 @@ class Retention:
         self._taken: list[Wish] = []  # their reduced index is in use since the last `begin`
         self._needed: dict[int, int] = {}  # by base: entries that were needed when it was gone through
         self._floors: dict[int, int] = {}  # of the last round
+        self.is_by_age = True  # else only what is over the size goes: it is not the hour for what is old
         self._total_bytes = 0  # of the log, less what segments that were gone through may give back
         self._lookups = 0  # of this step
         self._looked_until = -1  # where the last round ran out of lookups
@@ -92,7 +93,7 @@ class Retention:
         for number, segment in enumerate(full):
             after = full[number + 1] if number + 1 < len(full) else segments.segments[len(segments.segments) - 1]
             store_ms = segments.first_store_ms(after)  # what follows began when this one ended
-            is_old = 0 <= store_ms < now_ms - self._age_ms
+            is_old = self.is_by_age and 0 <= store_ms < now_ms - self._age_ms
             if not is_old and (self._bytes_max is None or self._total_bytes <= self._bytes_max):
                 return
             yield segment

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 
 import aio_pika
 import aiomqtt
@@ -111,6 +112,21 @@ async def test_retention_goes_by_the_size_that_was_read_again(tmp_path):
         await gateway.reload(make_settings(tmp_path, store=smaller))
         gateway._tend(gateway.clock.now_ms())
         await _until(lambda: len(list(folder.iterdir())) < count / 2)
+
+
+async def test_what_is_old_goes_in_its_hours_and_always_while_the_disk_is_low(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        now_ms = gateway.clock.now_ms()
+        other = (time.localtime(now_ms / 1000).tm_hour + 12) % 24
+        retention = RetentionSettings(delete_hours=(other,))
+        await gateway.reload(make_settings(tmp_path, store=StoreSettings(retention=retention)))
+        gateway._tend(now_ms)
+        assert not gateway.store.retention.is_by_age
+        gateway._tend(now_ms + 12 * 3_600_000)
+        assert gateway.store.retention.is_by_age
+        gateway.broker.room.note(0, is_full=True, now_ms=now_ms)
+        gateway._tend(now_ms)
+        assert gateway.store.retention.is_by_age
 
 
 async def test_each_change_has_a_line_and_what_needs_a_start_says_so(tmp_path, caplog):

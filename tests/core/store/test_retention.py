@@ -138,3 +138,20 @@ def test_what_is_not_needed_any_more_goes_too(store):
     assert disk_bytes(store) < kept
     assert read_queue(store, b"%LMQ%rare") == []
     assert store.max_offset(store.find_queue(b"%LMQ%rare")) == len(sent)
+
+
+def test_what_is_old_waits_for_its_hour_and_what_is_over_the_size_does_not(store):
+    fill(store, "a", rare=b"a")
+    end(store)
+    store.retention.is_by_age = False
+    before = segment_count(store)
+    give_back(store, LATE_MS)
+    assert segment_count(store) == before
+    store.retention.reload(RetentionSettings(age_hours=1, bytes_max=3 * MIB))
+    give_back(store, LATE_MS)
+    left = segment_count(store)
+    assert 1 < left < before
+    store.retention.is_by_age = True
+    store.retention.reload(RetentionSettings(age_hours=1))
+    give_back(store, LATE_MS)
+    assert segment_count(store) < left
