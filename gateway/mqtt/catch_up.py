@@ -155,14 +155,14 @@ class CatchUps:
     def take_back(self, slot: int, topic_filter: bytes, until: int, next_version: int) -> CatchUp:
         """Return the catch-up of a subscription as a process before left it.
 
-        Each message is in flight once, in order. A machine that failed may have lost the newest, from
-        `next_version` on: they are left out.
+        Messages are in flight in their order, as often as they were sent. A machine that failed may have lost the
+        newest, from `next_version` on: they are left out.
         """
         catch_up = self.begin(slot, topic_filter, min(until, next_version))
         found = self._found.get(slot)
         if found is not None:
             catch_up.cursor = min(found.cursor, next_version)
-            catch_up.in_flight.extend(sorted({version for version in found.in_flight if version < next_version}))
+            catch_up.in_flight.extend(sorted(version for version in found.in_flight if version < next_version))
             catch_up.is_noted = True
             self._noted[slot] = catch_up
         return catch_up

@@ -81,8 +81,8 @@ class MqttDoor(MqttServices, Door):
         if any(owed):
             self.delivery.catch_ups.rewrite()  # before what is complete is forgotten in the journal of QoS 2
         self.exact.finish_load()
-        for session in self.sessions:
-            restore_retained(session, self.delivery)
+        if sum(restore_retained(session, self.delivery) for session in self.sessions):
+            self.delivery.catch_ups.rewrite()
         self.metrics.sessions = len(self.sessions)
         self.wills.publish_left(now_ms)
         self.sys_tree.start(now_ms, self.settings.sys_interval_s)

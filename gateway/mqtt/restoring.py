@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from operator import itemgetter
 
 from gateway.mqtt.backlog import enter_retained
+from gateway.mqtt.catch_up import CatchUp
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.exact import SentBefore
 from gateway.mqtt.inflight import EXACT_COMPLETE, ONCE_SENT
@@ -21,17 +24,14 @@ def restore_exact(session: Session, sent: Sequence[SentBefore], window_max: int)
         Whether retained messages were among them: what is written down of those in flight is to be written anew.
     """
     retained = {catch_up.slot: catch_up for catch_up in (session.catch_ups or {}).values()}
-    newest = {(one.slot, one.offset): one for one in sent}  # one may have been sent for several SUBSCRIBEs
-    restored: dict[int, list[int]] = {}
     by_slot = {one.floor_slot: one for one in session.subscriptions.values() if one.floor_slot != NO_SLOT}
+    owed = _find_owed(retained, sent)
     for one in sent:
         catch_up = retained.get(one.slot)
         if catch_up is not None:
-            if newest[one.slot, one.offset] is one and one.offset in catch_up.in_flight:
+            if one.number in owed:
                 catch_up.in_flight.remove(one.offset)
-                in_flight = restored.setdefault(one.slot, [])
                 if one.state != EXACT_COMPLETE:
-                    in_flight.append(one.offset)
                     session.open_window(window_max).restore(one.number, RETAINED_SOURCE, one.offset, one.state)
                     session.retained_inflight = session.retained_inflight or {}
                     session.retained_inflight[one.number] = catch_up
@@ -50,22 +50,49 @@ def restore_exact(session: Session, sent: Sequence[SentBefore], window_max: int)
         subscription.dup_until = max(subscription.dup_until, one.offset + 1)
         if one.state != EXACT_COMPLETE:
             session.open_window(window_max).restore(one.number, subscription.source, one.offset, one.state)
-    for slot, in_flight in restored.items():  # in the order in which they leave the window
-        retained[slot].in_flight.extendleft(reversed(in_flight))
-    return bool(restored)
+    _put_first(session)
+    return bool(owed)
 
 
-def restore_retained(session: Session, delivery: Delivery) -> None:
-    """Put the retained messages that were in flight at QoS 1 into the window of a session, after all else."""
-    numbers = session.retained_inflight or {}
-    done = {
-        (catch_up.slot, session.window.offset_of(n)) for n, catch_up in numbers.items() if session.window is not None
-    }
-    owed = [
-        (offset, one)
-        for one in (session.catch_ups or {}).values()
-        for offset in one.in_flight
-        if (one.slot, offset) not in done
-    ]
+def _find_owed(retained: Mapping[int, CatchUp], sent: Sequence[SentBefore]) -> set[int]:
+    """Return the numbers of the retained messages that are still in flight.
+
+    One may have been sent for several SUBSCRIBEs, and each time is brought to its end: the oldest left first.
+    """
+    counts = {slot: Counter(catch_up.in_flight) for slot, catch_up in retained.items()}
+    owed = set()
+    for one in reversed(sent):
+        if one.slot in counts and counts[one.slot][one.offset] > 0:
+            counts[one.slot][one.offset] -= 1
+            owed.add(one.number)
+    return owed
+
+
+def _put_first(session: Session) -> None:
+    """Have what is in the window be the first in flight of each catch-up, in the order in which it leaves it."""
+    window = session.window
+    if window is not None:
+        for number, catch_up in sorted((session.retained_inflight or {}).items(), reverse=True):
+            catch_up.in_flight.appendleft(window.offset_of(number))
+
+
+def restore_retained(session: Session, delivery: Delivery) -> bool:
+    """Put the retained messages that were in flight at QoS 1 into the window of a session, after all else, once each.
+
+    Returns:
+        Whether what is written down of those in flight is to be written anew.
+    """
+    in_window: dict[int, list[int]] = {}
+    for number, catch_up in (session.retained_inflight or {}).items():
+        if session.window is not None:
+            in_window.setdefault(catch_up.slot, []).append(session.window.offset_of(number))
+    owed, is_changed = [], False
+    for catch_up in (session.catch_ups or {}).values():
+        there = in_window.get(catch_up.slot, [])
+        rest = sorted({*islice(catch_up.in_flight, len(there), None)}.difference(there))
+        is_changed |= len(there) + len(rest) < len(catch_up.in_flight)
+        catch_up.in_flight = deque([*there, *rest])
+        owed += [(offset, catch_up) for offset in rest]
     for offset, catch_up in sorted(owed, key=itemgetter(0)):
         enter_retained(session, delivery.inflight_max, catch_up, offset, ONCE_SENT)
+    return is_changed

@@ -318,6 +318,60 @@ def test_retained_message_at_qos_2_that_was_completed_comes_again_with_another_s
         subscriber.take()
 
 
+@pytest.mark.parametrize("restarts", [1, 2])
+def test_retained_message_on_its_way_for_several_subscribes_is_brought_to_its_end_for_each(world, restarts):
+    world.client(b"p").send(publish(b"t", b"x", qos=2, packet_id=1, retain=True), pubrel(1))
+    peer = world.client(b"s", clean=False)
+    for _ in range(3):
+        peer.send(subscribe(1, (b"t", 2)))
+    first, second, third = (one.packet_id for one in peer.take_deliveries())
+    peer.send(pubrec(second))
+    for _ in range(restarts):
+        world.close()
+        world.open()
+        peer = world.connect(b"s", clean=False)
+        packets = peer.take()[1:]
+        assert packets[1] == pubrel(second)
+        again = [mqtt.parse_publish(packets[i]) for i in (0, 2)]
+        assert [(one.packet_id, one.body, one.dup) for one in again] == [(first, b"x", True), (third, b"x", True)]
+    peer.send(pubrec(third), pubcomp(second), pubrec(first), pubcomp(third), pubcomp(first))
+    assert sorted(peer.take()) == [pubrel(first), pubrel(third)]
+    world.close()
+    world.open()
+    assert world.connect(b"s", clean=False).take() == [connack(session_present=True)]
+
+
+def test_retained_message_at_qos_1_that_several_subscribes_asked_for_comes_again_once(world):
+    world.client(b"p").send(publish(b"t", b"x", qos=1, packet_id=1, retain=True))
+    peer = world.client(b"s", clean=False)
+    for _ in range(2):
+        peer.send(subscribe(1, (b"t", 1)))
+    assert len(peer.take_deliveries()) == 2
+    for _ in range(2):
+        world.close()
+        world.open()
+        peer = world.connect(b"s", clean=False)
+        (again,) = peer.take_deliveries()
+    peer.send(puback(again.packet_id))
+    world.close()
+    world.open()
+    assert world.connect(b"s", clean=False).take() == [connack(session_present=True)]
+
+
+def test_retained_message_that_was_completed_for_one_subscribe_is_still_owed_for_the_next(world):
+    world.client(b"p").send(publish(b"t", b"x", qos=2, packet_id=1, retain=True), pubrel(1))
+    peer = world.client(b"s", clean=False)
+    for _ in range(2):
+        peer.send(subscribe(1, (b"t", 2)))
+    first, second = (one.packet_id for one in peer.take_deliveries())
+    for done, left in ((first, second), (second, first)):
+        peer.send(pubrec(done)).send(pubcomp(done))
+        world.close()
+        world.open()
+        peer = world.connect(b"s", clean=False)
+        assert [one.packet_id for one in peer.take_deliveries()] == ([left] if done == first else [])
+
+
 @pytest.mark.parametrize(("qos", "is_clean", "count_max"), [(0, True, 256), (1, False, 128)])
 def test_retained_messages_come_some_in_each_turn(make_world, qos, is_clean, count_max):
     world = make_world(inflight_max=1_000)
