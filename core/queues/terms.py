@@ -16,6 +16,7 @@ REJECT_PUBLISH = "reject-publish"
 REJECT_PUBLISH_DLX = "reject-publish-dlx"
 DEAD_LETTER_EXCHANGE = "dead-letter-exchange"
 DEAD_LETTER_KEY = "dead-letter-routing-key"
+DELIVERY_LIMIT = "delivery-limit"
 NO_LIMIT = -1
 
 Told = Mapping[str, int | str]
@@ -33,6 +34,7 @@ class QueueTerms(NamedTuple):
         length_max: How many messages that nobody has it holds.
         is_refusing: Whether it takes no more then; else the oldest go.
         buries_refused: Whether that becomes dead letters.
+        delivery_limit: How often a message may be given back and shown again.
     """
 
     message_ttl_ms: int = NO_LIMIT
@@ -42,6 +44,7 @@ class QueueTerms(NamedTuple):
     length_max: int = NO_LIMIT
     is_refusing: bool = False
     buries_refused: bool = False
+    delivery_limit: int = NO_LIMIT
 
 
 def resolve_terms(*told: Told) -> QueueTerms:
@@ -55,6 +58,7 @@ def resolve_terms(*told: Told) -> QueueTerms:
         _least(told, MAX_LENGTH),
         overflow in {REJECT_PUBLISH, REJECT_PUBLISH_DLX},
         overflow == REJECT_PUBLISH_DLX and exchange is not None,
+        _least(told, DELIVERY_LIMIT),
     )
 
 

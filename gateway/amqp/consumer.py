@@ -106,6 +106,7 @@ class Consumer:
         channel = self.channel
         count = stored.count
         first = channel.unacked.skip(count) if self.no_ack else channel.unacked.push(stored, self.slot)
+        self._encoder.counts_deliveries = self.queue.counts_deliveries
         data = self._encoder.encode_deliveries(stored, channel.number, self._tag_text, first, self._output.payload_max)
         self._output.put(data)
         if self.no_ack:

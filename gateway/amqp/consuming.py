@@ -147,6 +147,7 @@ class Reading:
             tag = channel.unacked.push(stored, slot)
             release_slot(channel, slot)  # once acknowledged
         left = pop.ready_count
+        self._encoder.counts_deliveries = queue.counts_deliveries
         data = self._encoder.encode_get_ok(stored, channel.number, tag, self._output.payload_max, left)
         if method.no_ack:
             pop.ack_many(stored.queue_offset, 1)
@@ -167,19 +168,19 @@ class Reading:
             reason = f"unknown delivery tag {ring.unknown_tag % (1 << 64)}"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason, ring.unknown_in)
 
-    def recover(self, channel: Channel, *, requeue: bool) -> None:
+    def recover(self, channel: Channel, now_ms: int, *, requeue: bool) -> None:
         """Show everything unacknowledged again."""
         if not requeue:
             raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "requeue=false")
         channel.unacked.settle_rest(REQUEUE)
-        self._apply(channel, 0)
+        self._apply(channel, now_ms)
 
     def settle_held(self, channel: Channel, held: dict[int, int], now_ms: int) -> None:
         """Do what a committed transaction acknowledged and rejected."""
         channel.unacked.settle_held(held)
         self._apply(channel, now_ms)
 
-    def release(self, channel: Channel) -> None:
+    def release(self, channel: Channel, now_ms: int) -> None:
         """Stop all consumers of a channel that ended, and give back what it had."""
         consumers = list(channel.consumers.values())
         channel.consumers.clear()
@@ -189,13 +190,13 @@ class Reading:
             channel.transaction.roll_back()
         channel.unacked.held = None
         channel.unacked.settle_all(REQUEUE)
-        self._apply(channel, 0)
+        self._apply(channel, now_ms)
         channel.slots.clear()  # they refer back to the channel, by its consumers
         for consumer in consumers:
             self._maybe_remove(consumer.queue)
 
     def _apply(self, channel: Channel, now_ms: int) -> None:
-        """Do what the ring says; `now_ms` is of use where something is rejected."""
+        """Do what the ring says."""
         ring = channel.unacked
         count = ring.settled_count
         if not count:
@@ -218,7 +219,7 @@ class Reading:
             if kind == _DROP:
                 queue.reject(offsets, count, now_ms)
             elif kind == _REQUEUE:
-                queue.pop.nack_many(offsets, count)  # wakes its consumers
+                queue.give_back(offsets, count, now_ms)  # wakes its consumers
             else:
                 queue.pop.ack_many(offsets, count)
         except ReceiptError:

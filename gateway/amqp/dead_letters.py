@@ -34,8 +34,8 @@ from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import AMQ_TOPIC, Exchange, ExchangeTable
 from gateway.amqp.header_match import find_headers, read_headers
 from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
+from gateway.amqp.queue_ties import Shared
 from gateway.amqp.routing import Way, find_way
-from gateway.amqp.shared_queue import Shared
 from gateway.amqp.stored_properties import StoredProperties
 from gateway.chores import Chores
 

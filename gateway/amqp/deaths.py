@@ -12,11 +12,13 @@ from gateway.amqp.field_table import skip_value
 
 DEATH = b"x-death"
 COPIES = b"CC"
+DELIVERY_COUNT = b"x-delivery-count"
 FIRST = (b"x-first-death-exchange", b"x-first-death-queue", b"x-first-death-reason")
 LAST = (b"x-last-death-exchange", b"x-last-death-queue", b"x-last-death-reason")
 REJECTED = b"rejected"
 EXPIRED = b"expired"
 MAXLEN = b"maxlen"
+DELIVERY_LIMIT = b"delivery_limit"
 _HEADERS, _EXPIRATION = 2, 7
 _ARRAY, _TABLE, _LONG_TEXT, _LONG = b"A", b"F", b"S", b"l"
 _BITS = 14
@@ -30,7 +32,7 @@ class Death(NamedTuple):
     """One message that leaves a queue for its dead letters.
 
     Args:
-        reason: `REJECTED`, `EXPIRED` or `MAXLEN`.
+        reason: `REJECTED`, `EXPIRED`, `MAXLEN` or `DELIVERY_LIMIT`.
         queue: Where it was.
         exchange: What it was published to there ...
         key: ... by this routing key.
@@ -69,11 +71,16 @@ def bury(block: bytes, death: Death) -> Buried:
     if not any(name in found for name in FIRST):
         headers += [(name, _sized(_LONG_TEXT, text)) for name, text in zip(FIRST, said, strict=True)]
     headers += [(name, _sized(_LONG_TEXT, text)) for name, text in zip(LAST, said, strict=True)]
-    table = _join(headers)
-    parts[_HEADERS] = len(table).to_bytes(4, "big") + table
-    flags = sum(0x8000 >> number for number in parts)
-    whole = flags.to_bytes(2, "big") + b"".join([parts[number] for number in sorted(parts)])
-    return Buried(whole, keys, [_of(one) for one in deaths])
+    parts[_HEADERS] = _table(headers)
+    return Buried(_whole(parts), keys, [_of(one) for one in deaths])
+
+
+def count_deliveries(block: bytes, count: int) -> bytes:
+    """Return a property block whose headers say how often its message was delivered before."""
+    parts = _split(block)
+    headers = [entry for entry in _entries(parts.get(_HEADERS, b"")[4:]) if entry[0] != DELIVERY_COUNT]
+    parts[_HEADERS] = _table([*headers, (DELIVERY_COUNT, _LONG + count.to_bytes(8, "big"))])
+    return _whole(parts)
 
 
 def is_cycle(queue: bytes, deaths: list[tuple[bytes, bytes]]) -> bool:
@@ -141,6 +148,16 @@ def _split(block: bytes) -> dict[int, bytes]:
             parts[number] = block[pos : pos + size]
             pos += size
     return parts
+
+
+def _whole(parts: dict[int, bytes]) -> bytes:
+    flags = sum(0x8000 >> number for number in parts)
+    return flags.to_bytes(2, "big") + b"".join([parts[number] for number in sorted(parts)])
+
+
+def _table(entries: Entries) -> bytes:
+    table = _join(entries)
+    return len(table).to_bytes(4, "big") + table
 
 
 def _entries(table: bytes) -> Entries:

@@ -20,10 +20,11 @@ from gateway.amqp.exchange_arguments import check_alternate, check_no_headers_be
 from gateway.amqp.exchanges import DEFAULT, DIRECT, FANOUT, HEADERS, TOPIC, Destination, Exchange
 from gateway.amqp.header_match import HeaderMatch, parse_match
 from gateway.amqp.methods import arguments_of
-from gateway.amqp.queue_arguments import check_arguments, check_same_arguments, inequivalent
+from gateway.amqp.queue_arguments import check_arguments, check_properties, check_same_arguments, inequivalent
+from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
-from gateway.amqp.shared_queue import QueueConsumer, SharedQueue
+from gateway.amqp.shared_queue import SharedQueue
 from gateway.auth.authenticator import Identity
 
 KINDS = (DIRECT, FANOUT, TOPIC, HEADERS)
@@ -176,7 +177,14 @@ class Declarer:
 
     def _add_queue(self, name: str, method: QueueMethod.Declare) -> SharedQueue:
         owner = self._owner if method.exclusive else None
-        arguments = check_arguments(arguments_of(method.arguments), self._describe_queue(name))
+        what = self._describe_queue(name)
+        arguments = check_arguments(arguments_of(method.arguments), what)
+        wrong = {
+            "auto-delete": method.auto_delete,
+            "exclusive-owner": method.exclusive,
+            "non-durable": not method.durable,
+        }
+        check_properties(arguments, wrong, what)
         return self._vhost.add(
             name, durable=method.durable, auto_delete=method.auto_delete, owner=owner, arguments=arguments
         )
@@ -303,11 +311,11 @@ class Declarer:
 
 
 def release_all(
-    channels: Iterable[Channel], release: Callable[[Channel], None], owned: Iterator[None]
+    channels: Iterable[Channel], release: Callable[[Channel, int], None], owned: Iterator[None], now_ms: int
 ) -> Iterator[None]:
     """Give back what a connection had that is gone, in steps: what its channels hold, then its exclusive queues."""
     for channel in channels:
-        release(channel)
+        release(channel, now_ms)
         yield
     yield from owned
 

@@ -52,8 +52,8 @@ def _cancel(peer: Peer, channel: Channel, method: Basic.Cancel) -> None:
     peer.answers.give(channel, None if method.nowait else Basic.CancelOk(method.consumer_tag))
 
 
-def _recover(peer: Peer, channel: Channel, method: Basic.Recover | Basic.RecoverAsync) -> None:
-    peer.reading.recover(channel, requeue=method.requeue)
+def _recover(peer: Peer, channel: Channel, method: Basic.Recover | Basic.RecoverAsync, now_ms: int) -> None:
+    peer.reading.recover(channel, now_ms, requeue=method.requeue)
     if isinstance(method, Basic.Recover):
         peer.answers.give(channel, Basic.RecoverOk())
 
@@ -117,8 +117,8 @@ FUNCTIONS: dict[type[base.Frame], Callable[[Peer, Channel, Any, int], None]] = {
     Basic.Cancel: lambda peer, channel, m, _: _cancel(peer, channel, m),
     Basic.CancelOk: lambda peer, channel, m, _: peer.reading.cancel(channel, m.consumer_tag),
     Basic.Get: lambda peer, channel, m, now_ms: peer.do_get(channel, m, now_ms),
-    Basic.Recover: lambda peer, channel, m, _: _recover(peer, channel, m),
-    Basic.RecoverAsync: lambda peer, channel, m, _: _recover(peer, channel, m),
+    Basic.Recover: _recover,
+    Basic.RecoverAsync: _recover,
     Confirm.Select: lambda peer, channel, m, _: _confirm(peer, channel, m),
     Tx.Select: lambda peer, channel, _m, _: _begin_transactions(peer, channel),
     Tx.Commit: _commit,

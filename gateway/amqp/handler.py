@@ -235,7 +235,7 @@ class AmqpHandler(ConnectionHandler):
         elif isinstance(event, MethodCame):
             self._do_method(event.channel, event.method, now_ms)
         elif isinstance(event, ChannelEnded):
-            self.reading.release(event.channel)
+            self.reading.release(event.channel, now_ms)
         elif isinstance(event, LoginAsked):
             self._do_login(event, self._begin(now_ms))
         elif isinstance(event, OpenAsked):
@@ -323,6 +323,10 @@ class AmqpHandler(ConnectionHandler):
     def _note_end(self, why: str) -> None:
         self._transport.end_reason = self._transport.end_reason or why
 
+    def _heard_ms(self) -> int:
+        """Return when the peer was heard last."""
+        return 0 if self.output.connection is None else self.output.connection.heartbeat.received_ms
+
     def _release(self) -> None:
         """Give back what the connection has: unacknowledged messages, consumers, exclusive queues."""
         if self.output.is_released:
@@ -332,7 +336,8 @@ class AmqpHandler(ConnectionHandler):
         if attempt is not None:
             self._door.authenticator.cancel(attempt)
         channels = [] if self.output.connection is None else list(self.output.connection.channels.values())
-        self._door.vhost.chores.start(release_all(channels, self.reading.release, self.declarer.remove_owned()))
+        owned = self.declarer.remove_owned()
+        self._door.vhost.chores.start(release_all(channels, self.reading.release, owned, self._heard_ms()))
         self._publisher.end()
 
     # Methods

@@ -22,8 +22,21 @@ MAX_LENGTH = "x-max-length"
 OVERFLOW = "x-overflow"
 DROP_HEAD = "drop-head"
 OVERFLOWS = (DROP_HEAD, REJECT_PUBLISH, REJECT_PUBLISH_DLX)
-KEPT = (EXPIRES, MESSAGE_TTL, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH, OVERFLOW)
+DELIVERY_LIMIT = "x-delivery-limit"
+LEADER_LOCATOR = "x-queue-leader-locator"
+DEAD_LETTER_STRATEGY = "x-dead-letter-strategy"
+GROUP_SIZES = ("x-quorum-initial-group-size", "x-quorum-target-group-size")
+QUORUM_ONLY = (DELIVERY_LIMIT, DEAD_LETTER_STRATEGY, *GROUP_SIZES)
+KEPT = (
+    EXPIRES, MESSAGE_TTL, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH, OVERFLOW, QUEUE_TYPE, LEADER_LOCATOR,
+    *QUORUM_ONLY,
+)  # fmt: skip
 CLASSIC = "classic"
+QUORUM = "quorum"
+TYPES = (CLASSIC, QUORUM)
+STRATEGIES = ("at-most-once", "at-least-once")  # it is at least once either way
+LOCATORS = ("client-local", "balanced", "random", "least-leaders", "min-masters")  # there is one node
+DELIVERIES_OF_QUORUM = 20  # of a message that is given back, where nothing is said; as in RabbitMQ 4
 MODES = ("default", "lazy")  # either way messages are on disk
 TIME_MS_MAX = 315_360_000_000  # ten years, RabbitMQ's bound
 
@@ -39,7 +52,14 @@ def find_terms(arguments: KeptArguments) -> QueueTerms:
         value = field.value if field.text is None else field.text
         if isinstance(value, int | str):
             told[name.removeprefix(PREFIX)] = value
+    if is_quorum(arguments):
+        told.setdefault(DELIVERY_LIMIT.removeprefix(PREFIX), DELIVERIES_OF_QUORUM)
     return resolve_terms(told)
+
+
+def is_quorum(arguments: Mapping[str, Field]) -> bool:
+    """Return whether a queue is one of the type quorum."""
+    return QUEUE_TYPE in arguments and arguments[QUEUE_TYPE].text == QUORUM
 
 
 def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
@@ -48,15 +68,34 @@ def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
     Raises:
         AmqpError: PRECONDITION_FAILED: an argument is wrong, or not supported.
     """
-    _check_choice(arguments, QUEUE_TYPE, (CLASSIC,), "type", what)
+    _check_choice(arguments, QUEUE_TYPE, TYPES, "type", what)
+    if is_quorum(arguments):
+        _check_quorum(arguments, what)
+    else:
+        _refuse_of_type([name for name in QUORUM_ONLY if name in arguments], what, CLASSIC)
+    _check_choice(arguments, LEADER_LOCATOR, LOCATORS, "leader locator", what)
     for name, least in ((EXPIRES, 1), (MESSAGE_TTL, 0)):
         if name in arguments:
             _check_time(arguments[name], least, f"invalid arg '{name}' for {what}")
     _check_choice(arguments, QUEUE_MODE, MODES, "mode", what)
     _check_dead_letters(arguments, what)
     _check_length(arguments, what)
-    refuse_arguments([name for name in arguments if name not in {*KEPT, QUEUE_TYPE, QUEUE_MODE}], what)
-    return {name: arguments[name] for name in KEPT if name in arguments}
+    refuse_arguments([name for name in arguments if name not in {*KEPT, QUEUE_MODE}], what)
+    kept = {name: arguments[name] for name in KEPT if name in arguments}
+    if not is_quorum(arguments):
+        kept.pop(QUEUE_TYPE, None)  # what is not said is classic
+    return kept
+
+
+def check_properties(arguments: Mapping[str, Field], wrong: Mapping[str, bool], what: str) -> None:
+    """Check that a queue of the type quorum has none of the properties that it may not have, by their names.
+
+    Raises:
+        AmqpError: PRECONDITION_FAILED.
+    """
+    for name, is_so in wrong.items():
+        if is_so and is_quorum(arguments):
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid property '{name}' for {what}")
 
 
 def check_same_arguments(received: Mapping[str, Field], current: Mapping[str, Field], what: str) -> None:
@@ -65,9 +104,11 @@ def check_same_arguments(received: Mapping[str, Field], current: Mapping[str, Fi
     Raises:
         AmqpError: PRECONDITION_FAILED.
     """
-    _check_choice(received, QUEUE_TYPE, (CLASSIC,), "type", what)
+    _check_choice(received, QUEUE_TYPE, TYPES, "type", what)
     _check_choice(received, QUEUE_MODE, MODES, "mode", what)
-    more = [name for name in received if name.startswith("x-") and name not in {*KEPT, QUEUE_TYPE, QUEUE_MODE}]
+    if not is_quorum(received):
+        received = {name: field for name, field in received.items() if name != QUEUE_TYPE or is_quorum(current)}
+    more = [name for name in received if name.startswith("x-") and name not in {*KEPT, QUEUE_MODE}]
     for name in (*KEPT, *more):
         check_same_argument(name, received.get(name), current.get(name), what)
 
@@ -144,6 +185,25 @@ def _check_dead_letters(arguments: Mapping[str, Field], what: str) -> None:
     if key is not None and (exchange is None or key.text is None):
         why = "routing_key_but_no_dlx_defined" if key.text is not None else f"{{unacceptable_type,{key.kind}}}"
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{DEAD_LETTER_KEY}' for {what}: {why}")
+
+
+def _check_quorum(arguments: Mapping[str, Field], what: str) -> None:
+    _refuse_of_type([QUEUE_MODE] if QUEUE_MODE in arguments else [], what, QUORUM)
+    for name, least in ((DELIVERY_LIMIT, -1), *((size, 1) for size in GROUP_SIZES)):
+        if name in arguments:
+            start = f"invalid arg '{name}' for {what}"
+            number = check_integer(arguments[name], start)
+            if number < least:
+                why = "value_negative" if number < 0 else "value_zero"
+                raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{start}: {{{why},{number}}}")
+    _check_choice(arguments, DEAD_LETTER_STRATEGY, STRATEGIES, "dead letter strategy", what)
+
+
+def _refuse_of_type(names: list[str], what: str, kind: str) -> None:
+    """Refuse arguments that mean nothing to queues of a type."""
+    for name in names:
+        reason = f"invalid arg '{name}' for {what} of queue type rabbit_{kind}_queue"
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
 
 
 def _check_choice(arguments: Mapping[str, Field], name: str, choices: tuple[str, ...], noun: str, what: str) -> None:

@@ -34,10 +34,11 @@ from gateway.amqp.exchanges import Binding, Destination, Exchange, ExchangeTable
 from gateway.amqp.head_expiries import HeadExpiries
 from gateway.amqp.passing_names import PassingNames
 from gateway.amqp.queue_arguments import EXPIRES, KeptArguments
+from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.refusals import Refusals
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.routing import TopicRelay, Way
-from gateway.amqp.shared_queue import GROUP, TAKE_COUNT_MAX, QueueConsumer, SharedQueue
+from gateway.amqp.shared_queue import GROUP, TAKE_COUNT_MAX, SharedQueue
 from gateway.chores import Chores
 
 TABLE = "amqp"

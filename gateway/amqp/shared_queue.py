@@ -10,8 +10,9 @@ from core.lmq.expiry import count_expired, expires_at, take_expired
 from core.lmq.rota import Rota
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
-from gateway.amqp.deaths import EXPIRED, MAXLEN, REJECTED
-from gateway.amqp.queue_arguments import KeptArguments, find_terms
+from gateway.amqp.deaths import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED
+from gateway.amqp.queue_arguments import KeptArguments, find_terms, is_quorum
+from gateway.amqp.queue_ties import QueueConsumer, Shared
 
 GROUP = b"amqp"
 TAKE_COUNT_MAX = 1_024
@@ -22,63 +23,6 @@ TURN_BYTES_MAX = 4 << 20  # read for one queue in one turn; what is left waits f
 _TAKE_COUNT_MAX = TAKE_COUNT_MAX
 _TAKE_BYTES_MAX = TAKE_BYTES_MAX
 _TURN_BYTES_MAX = TURN_BYTES_MAX
-
-
-class QueueConsumer(Protocol):
-    """A consumer of a queue's messages."""
-
-    def room(self) -> int:
-        """Return how many more messages it takes now; where none, the queue's `note_room` is called when it does."""
-
-    def deliver(self, stored: StoredBatch) -> None:
-        """Send these messages; they are hidden from others."""
-
-    def flush(self) -> None:
-        """Write what was put together by `deliver`."""
-
-    @property
-    def channel(self) -> object:
-        """Where it is."""
-
-    def on_queue_deleted(self) -> None:
-        """The queue is no more; `tell_deleted` follows."""
-
-    def tell_deleted(self) -> None:
-        """Tell the client so."""
-
-
-class Shared(Protocol):
-    """What is taken, hidden and done in a light queue: the broker's pop queue, as far as it is used here."""
-
-    @property
-    def queue_ref(self) -> int:
-        """The light queue."""
-
-    @property
-    def ready_count(self) -> int:
-        """How many messages could be taken now."""
-
-    @property
-    def unacked_count(self) -> int:
-        """How many messages consumers have."""
-
-    def take(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int, now_ms: int) -> int:
-        """Fill `into` with messages, and hide them."""
-
-    def peek(self, into: StoredBatch, count_max: int) -> int:
-        """Fill `into` with what `take` would give next, without taking it."""
-
-    def ack_many(self, queue_offsets: array[int], count: int) -> None:
-        """Finish messages."""
-
-    def nack_many(self, queue_offsets: array[int], count: int, visible_at_ms: int = 0) -> None:
-        """Show messages again."""
-
-    def read_offsets(self, offsets: array[int], count: int, into: StoredBatch) -> int:
-        """Fill `into` with messages; return how many of these are dealt with."""
-
-    def purge(self) -> int:
-        """Finish all messages that nobody has."""
 
 
 class Burial(Protocol):
@@ -125,6 +69,7 @@ class SharedQueue(Reader):
         "_stored",
         "arguments",
         "consumers",
+        "counts_deliveries",
         "has_dead_letters",
         "has_exclusive",
         "is_auto_delete",
@@ -163,6 +108,7 @@ class SharedQueue(Reader):
         self.terms = find_terms(arguments)
         self.has_dead_letters = self.terms.dead_letter_exchange is not None
         self.is_watched = self.has_dead_letters or self.terms.length_max >= 0  # though nobody consumes
+        self.counts_deliveries = is_quorum(arguments)
         self.limit_ms = self.terms.message_ttl_ms
         self.lease_ms = self.terms.unused_ms
         self.consumers: list[QueueConsumer] = []
@@ -403,6 +349,17 @@ class SharedQueue(Reader):
     def reject(self, offsets: array[int], count: int, now_ms: int) -> None:
         """Finish messages that a consumer rejected for good."""
         self._let_go(offsets, count, REJECTED, now_ms)
+
+    def give_back(self, offsets: array[int], count: int, now_ms: int) -> None:
+        """Show messages again that a consumer gave back, but for those that were given too often."""
+        limit = self.terms.delivery_limit
+        if limit >= 0:
+            spent = array("q", [offset for offset in offsets[:count] if self.pop.attempt(offset) > limit])
+            if spent:
+                rest = sorted(set(offsets[:count]).difference(spent))
+                self._let_go(spent, len(spent), DELIVERY_LIMIT, now_ms)
+                offsets, count = array("q", rest), len(rest)
+        self.pop.nack_many(offsets, count)
 
     def _finish_expired(self, offsets: array[int], count: int, now_ms: int) -> None:
         if count:

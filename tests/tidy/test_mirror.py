@@ -11,6 +11,7 @@ from tests.support.sources import PRODUCT_SOURCES, ROOT
 # Each with its reason.
 WITHOUT_TESTS = {
     "core/record_journal.py",  # what a journal must be able to do, for the type checker only
+    "gateway/amqp/queue_ties.py",  # as that, of a queue's consumers and surroundings
     "gateway/version.py",  # one constant
     "gateway/admin/schemas.py",  # the shapes of answers; test_api.py reads them
     "lmq/pytest_plugin.py",  # two fixtures; test_testing.py has a project use them

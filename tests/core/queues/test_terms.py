@@ -26,5 +26,5 @@ def test_a_full_queue_refuses_where_it_is_told_to():
 
 def test_what_is_refused_becomes_dead_letters_where_there_is_an_exchange_for_them():
     told = {"overflow": "reject-publish-dlx"}
-    assert resolve_terms(told)[5:] == (True, False)
-    assert resolve_terms({**told, "dead-letter-exchange": ""})[5:] == (True, True)
+    assert resolve_terms(told)[5:7] == (True, False)
+    assert resolve_terms({**told, "dead-letter-exchange": ""})[5:7] == (True, True)

@@ -100,7 +100,7 @@ SOFT = [
         "PRECONDITION_FAILED - invalid arg 'x-max-priority' for queue 'r' in vhost '/': not supported",
     ),
     (
-        Queue.Declare(queue="r", arguments={"x-queue-type": "quorum"}),
+        Queue.Declare(queue="r", arguments={"x-queue-type": "stream"}),
         406,
         "PRECONDITION_FAILED - invalid arg 'x-queue-type' for queue 'r' in vhost '/': \"unsupported queue type ",
     ),
@@ -201,3 +201,47 @@ def test_a_lazy_queue_is_a_queue(world):
     why = "\"unsupported queue mode 'brisk'\""
     said = f"PRECONDITION_FAILED - invalid arg 'x-queue-mode' for queue 'q' in vhost '/': {why}"
     assert (close.reply_code, close.reply_text) == (406, said)
+
+
+QUORUM = {"x-queue-type": "quorum"}
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"durable": False}, "invalid property 'non-durable' for queue 'r' in vhost '/'"),
+        ({"auto_delete": True}, "invalid property 'auto-delete' for queue 'r' in vhost '/'"),
+        ({"exclusive": True}, "invalid property 'exclusive-owner' for queue 'r' in vhost '/'"),
+        (
+            {"arguments": {**QUORUM, "x-queue-mode": "lazy"}},
+            "invalid arg 'x-queue-mode' for queue 'r' in vhost '/' of queue type rabbit_quorum_queue",
+        ),
+        (
+            {"arguments": {"x-delivery-limit": 1}},
+            "invalid arg 'x-delivery-limit' for queue 'r' in vhost '/' of queue type rabbit_classic_queue",
+        ),
+        (
+            {"arguments": {**QUORUM, "x-delivery-limit": -2}},
+            "invalid arg 'x-delivery-limit' for queue 'r' in vhost '/': {value_negative,-2}",
+        ),
+    ],
+)
+def test_a_quorum_queue_that_cannot_be_is_refused(world, options, text):
+    close = world.client().declare("r", **{"durable": True, "arguments": QUORUM, **options})
+    assert (close.reply_code, close.reply_text) == (406, f"PRECONDITION_FAILED - {text}")
+
+
+def test_a_quorum_queue_is_one_after_a_restart_and_no_classic_one(world):
+    said = {**QUORUM, "x-quorum-initial-group-size": 3, "x-queue-leader-locator": "balanced", "x-max-length": 9}
+    peer = world.client(channels=3)
+    peer.declare("q", durable=True, arguments=said)
+    world.close()
+    world.open()
+    peer = world.client(channels=3)
+    assert peer.declare("q", durable=True, arguments=said).queue == "q"
+    start = "PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for queue 'q' in vhost '/': "
+    others = {name: value for name, value in said.items() if name != "x-queue-type"}
+    for channel, kind in ((1, {}), (2, {"x-queue-type": "classic"})):
+        said = {name: value for name, value in others.items() if not name.startswith("x-quorum")}
+        close = peer.declare("q", channel, durable=True, arguments={**said, **kind})
+        assert close.reply_text.startswith(start)

@@ -46,7 +46,8 @@ def test_what_means_something_is_kept():
 @pytest.mark.parametrize(
     ("name", "field", "why"),
     [
-        ("x-queue-type", text(b"quorum"), "\"unsupported queue type 'quorum'\""),
+        ("x-queue-type", text(b"stream"), "\"unsupported queue type 'stream'\""),
+        ("x-queue-leader-locator", text(b"odd"), "\"unsupported queue leader locator 'odd'\""),
         ("x-queue-type", number(1), "{unacceptable_type,signedint}"),
         ("x-queue-mode", text(b"brisk"), "\"unsupported queue mode 'brisk'\""),
         ("x-message-ttl", number(-1), "{value_negative,-1}"),

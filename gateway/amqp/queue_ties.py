@@ -1,0 +1,68 @@
+"""What a shared queue is tied to: its consumers, and its place in the broker."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Protocol
+
+from core.message import StoredBatch
+
+
+class QueueConsumer(Protocol):
+    """A consumer of a queue's messages."""
+
+    def room(self) -> int:
+        """Return how many more messages it takes now; where none, the queue's `note_room` is called when it does."""
+
+    def deliver(self, stored: StoredBatch) -> None:
+        """Send these messages; they are hidden from others."""
+
+    def flush(self) -> None:
+        """Write what was put together by `deliver`."""
+
+    @property
+    def channel(self) -> object:
+        """Where it is."""
+
+    def on_queue_deleted(self) -> None:
+        """The queue is no more; `tell_deleted` follows."""
+
+    def tell_deleted(self) -> None:
+        """Tell the client so."""
+
+
+class Shared(Protocol):
+    """What is taken, hidden and done in a light queue: the broker's pop queue, as far as it is used here."""
+
+    @property
+    def queue_ref(self) -> int:
+        """The light queue."""
+
+    @property
+    def ready_count(self) -> int:
+        """How many messages could be taken now."""
+
+    @property
+    def unacked_count(self) -> int:
+        """How many messages consumers have."""
+
+    def take(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int, now_ms: int) -> int:
+        """Fill `into` with messages, and hide them."""
+
+    def peek(self, into: StoredBatch, count_max: int) -> int:
+        """Fill `into` with what `take` would give next, without taking it."""
+
+    def ack_many(self, queue_offsets: array[int], count: int) -> None:
+        """Finish messages."""
+
+    def nack_many(self, queue_offsets: array[int], count: int, visible_at_ms: int = 0) -> None:
+        """Show messages again."""
+
+    def read_offsets(self, offsets: array[int], count: int, into: StoredBatch) -> int:
+        """Fill `into` with messages; return how many of these are dealt with."""
+
+    def purge(self) -> int:
+        """Finish all messages that nobody has."""
+
+    def attempt(self, queue_offset: int) -> int:
+        """Return how often a message was taken."""
