@@ -31,7 +31,8 @@ from lmq.remoting.response_codes import ResponseCode
 
 LOGGER = logging.getLogger(__name__)
 
-WAITING_MAX = 65_536  # ends that wait for their turn
+WAITING_MAX = 16_384  # ends that wait for their turn
+WAITING_MANY = 1_024  # when so many wait, more of them are ended in a turn
 LOAD_COUNT = 256
 LOAD_BYTES = 1 << 20
 NOT_FOUND = "Find prepared transaction message failed"  # as official brokers say it, like the other remarks
@@ -104,32 +105,39 @@ class Transactions(Reader):
         self._progress.find()
         if self._progress.half_ref >= 0:
             self._metrics.pending = self._pending.count(self._progress.half_end)
-            self._work(now_ms)
+            if self._work(now_ms, asks=True):
+                self._broker.request_run(self)
 
     def on_ready(self, now_ms: int) -> bool:
-        """Do a bit of work; ask for the next turn where there is more."""
-        self._work(now_ms)
+        """Do a bit of work; ask for the next turn where there is more, or for another bit in this one."""
+        has_more = self._work(now_ms, asks=False)
+        if has_more and len(self._waiting) >= WAITING_MANY:
+            return True
+        if has_more:
+            self._broker.request_run(self)
         return False
 
-    def _work(self, now_ms: int) -> None:
+    def _work(self, now_ms: int, *, asks: bool) -> bool:
+        """Read what is known, else end some transactions, and ask about some; return whether there is more to do.
+
+        Where more wait to be ended, it asks only if `asks` says so.
+        """
         if self._broker.is_failed:
-            return
+            return False
         if not self._load():
-            self._broker.request_run(self)
-            return
+            return True
         has_more = self._end_some(now_ms)
         if self._endings.owed and not self._is_stuck:
             owed = len(self._endings.owed)
             self._endings.pay(now_ms)
             self._is_stuck = len(self._endings.owed) == owed
-        if not self._broker.room.is_low and self._progress.half_ref >= 0 and not self._is_stuck:
-            found = self._found
-            more, given_up = self._checks.step(self._pending, self._busy, found, self._times, now_ms)
-            self._publish(given_up, now_ms)
-            found.clear()
-            has_more = has_more or more
-        if has_more:
-            self._broker.request_run(self)
+        if self._is_stuck or self._broker.room.is_low or self._progress.half_ref < 0 or (has_more and not asks):
+            return has_more
+        found = self._found
+        has_more_to_ask, given_up = self._checks.step(self._pending, self._busy, found, self._times, now_ms)
+        self._publish(given_up, now_ms)
+        found.clear()
+        return has_more or has_more_to_ask
 
     def _load(self) -> bool:
         """Read some of what the log says of half messages that are done with; return whether all of it is read."""

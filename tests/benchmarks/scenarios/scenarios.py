@@ -19,6 +19,7 @@ from tests.benchmarks.scenarios import (
     mqtt_session_load,
     rocketmq_load,
     rocketmq_pop_load,
+    rocketmq_transaction_load,
 )
 from tests.benchmarks.scenarios.load import Count, Result, measure
 from tests.benchmarks.scenarios.mqtt_load import user_properties
@@ -260,6 +261,11 @@ SCENARIOS = (
     Scenario(
         "rocketmq-pop", "RocketMQ, POP 1 KB, 32 at a time, and acknowledge each, 8 connections", ROCKETMQ,
         rocketmq(rocketmq_pop_load.run_pop), floors=(Floor(RATE, 2),), payload_bytes=1_024,
+    ),
+    Scenario(
+        "rocketmq-transactions", "RocketMQ, half messages of 1 KB, each committed, 8 connections with 64 in flight",
+        ROCKETMQ, rocketmq(rocketmq_transaction_load.run_transactions), floors=(Floor(RATE, 2),),
+        payload_bytes=1_024, measures_disk=True,
     ),
     Scenario(
         "rocketmq-1000", "RocketMQ, 1 KB to 1,000 light queues", ROCKETMQ, TO_1000_LIGHT_QUEUES,

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from core.errors import DiskFullError
+from gateway.rocketmq.transactions import service
 from tests.gateway.rocketmq.transactions.test_service import (
     COMMIT,
     ROLLBACK,
@@ -11,38 +13,23 @@ from tests.gateway.rocketmq.transactions.test_service import (
     checks,
     end,
     end_ext,
+    half,
     killed,
     send_half,
     settle,
     wait,
 )
-from tests.support.rocketmq import request_frame
+from tests.support.full_engine import FullEngine
+from tests.support.late_engine import make_late
+from tests.support.rocketmq import request_frame, send_frame
 from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
 
 
 @pytest.fixture
 def site(tmp_path):
-    site = DoorSite(tmp_path / "d")
+    site = DoorSite(tmp_path / "d", make_engine=FullEngine)
     yield site
     site.close()
-
-
-class FullBroker:
-    """A broker on a disk that has room for some more messages."""
-
-    def __init__(self, broker, lets_through: int) -> None:
-        self._broker = broker
-        self._lets_through = lets_through
-
-    def __getattr__(self, name: str):
-        return getattr(self._broker, name)
-
-    def publish_batch(self, batch, now_ms: int) -> None:
-        count, batch.count = batch.count, min(batch.count, self._lets_through)
-        if batch.count:
-            self._broker.publish_batch(batch, now_ms)
-        batch.appended, batch.count = batch.count, count
-        raise DiskFullError("no room")
 
 
 def done_records(site: DoorSite) -> list[bytes]:
@@ -67,16 +54,14 @@ def test_what_is_done_with_is_said_as_official_brokers_say_it(site, peer):
 
 
 @pytest.mark.parametrize("lets_through", [0, 1, 2])
-def test_a_full_disk_ends_what_it_has_room_for_and_the_rest_is_asked_about(
-    site, peer, monkeypatch, tmp_path, lets_through
-):
+def test_a_full_disk_ends_what_it_has_room_for_and_the_rest_is_asked_about(site, peer, tmp_path, lets_through):
     """However many records fit: what was committed comes once, also after a kill, and the rest when it is asked for."""
     beat(peer, "p")
     sent = [send_half(peer, b"%d" % n, key=f"k{n}") for n in range(2)]
     peer.give(b"".join(request_frame(37, opaque=n, **end_ext(one)) for n, one in enumerate(sent)))
-    monkeypatch.setattr(site.door.transactions._endings, "_broker", FullBroker(site.broker, lets_through))
+    site.engine.left = lets_through
     site.turn()
-    monkeypatch.undo()
+    site.engine.left = None
     settle(site)
     answers = {answer.opaque: answer.code for answer in peer.take()}
     assert [answers[n] == 0 for n in range(2)] == [n < lets_through for n in range(2)]
@@ -106,3 +91,39 @@ def test_a_commit_that_is_too_large_for_its_topic_is_refused_and_harms_no_other(
         {0: 0, 1: 0, 2: 0, 3: 0},
     )
     assert {b"1", b"3"} <= {record.body for record in records_of(peer.pull("T"))} <= {b"1", b"3", b"large"}
+
+
+def test_a_commit_that_is_lost_is_answered_so_and_asked_about_until_it_is_not(tmp_path):
+    site = DoorSite(tmp_path / "lost", make_engine=partial(make_late, away=0.0))
+    peer = site.connect()
+    beat(peer, "p")
+    sent = send_half(peer)
+    site.engine.failures = 1.0
+    assert end(peer, sent).code != 0
+    assert site.broker.metrics.transactions.commits == 0
+    site.engine.failures = 0.0
+    wait(site, TIMEOUT_MS)
+    assert len(checks(peer)) == 1
+    assert end(peer, sent).code == 0
+    assert set(bodies_of(peer.pull("T"))) == {b"paid"}
+    site.close()
+
+
+def test_a_producer_that_is_gone_before_its_turn_has_ended_its_transaction(site, peer):
+    sent = send_half(peer)
+    peer.give(request_frame(37, opaque=3, **end_ext(sent)))
+    peer.close()
+    settle(site)
+    assert bodies_of(site.connect().pull("T")) == [b"paid"]
+
+
+def test_very_many_ends_at_once_are_done_over_several_turns_and_too_many_are_refused(site, peer, monkeypatch):
+    monkeypatch.setattr(service, "WAITING_MAX", 300)
+    keys = range(400)
+    peer.give(b"".join(send_frame(b"%d" % key, opaque=key, properties=half(f"k{key}")) for key in keys))
+    settle(site)
+    sent = peer.take()
+    peer.give(b"".join(request_frame(37, opaque=key, **end_ext(one)) for key, one in zip(keys, sent, strict=True)))
+    settle(site)
+    codes = [answer.code for answer in sorted(peer.take(), key=lambda answer: answer.opaque)]
+    assert codes == [0] * 300 + [2] * 100
