@@ -22,6 +22,7 @@ cdef class Broker:
     cdef public object retained
     cdef readonly object _retaining
     cdef readonly object full_queues
+    cdef dict _limited
     cdef public object consumer_offsets
     cdef public object pop
     cdef readonly object timer
@@ -37,6 +38,7 @@ cdef class Broker:
 
     cpdef route_topic(self, bytes topic)
 
+    @cython.locals(is_limited=bint)
     cpdef publish_batch(self, PublishBatch batch, long long now_ms)
 
     cpdef long long max_offset(self, int queue_ref) except -1

@@ -84,6 +84,7 @@ class Broker:
         if taken:
             LOGGER.info("took retained messages in from the end of the log count=%d", taken)
         self.full_queues = FullQueues(engine.make_route)
+        self._limited = self.full_queues.limited  # most often none: nothing is asked then
         self._waiters = Waiters()
         self._grown: list[int] = []
         self._shown: list[int] = []
@@ -174,11 +175,13 @@ class Broker:
             DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
             StoreClosedError: Nothing is taken any more.
         """
-        self.full_queues.divert(batch)
+        if is_limited := len(self._limited) > 0:
+            self.full_queues.divert(batch)
         try:
             self.engine.append_batch(batch, now_ms)
         finally:
-            self.full_queues.restore(batch)
+            if is_limited:
+                self.full_queues.restore(batch)
             if batch.retained_count:
                 self._retaining.take_in(batch)
             self._wake_up()

@@ -32,12 +32,12 @@ class FullQueues:
         make_route: Makes the route of a topic, its queue and prefix to light queues.
     """
 
-    __slots__ = ("_instead", "_limited", "_make_route", "_moved", "_route_count", "_sets", "refused")
+    __slots__ = ("_instead", "_make_route", "_moved", "_route_count", "_sets", "limited", "refused")
 
     def __init__(self, make_route: MakeRoute) -> None:
         self.refused: list[int] = []  # of the batch that was looked at last, what some queue refused, in order
         self._make_route = make_route
-        self._limited: dict[int, Limited] = {}
+        self.limited: dict[int, Limited] = {}  # by number; while there are none, nothing need be asked of this
         self._instead: dict[int, bytes] = {}
         self._moved: list[tuple[int, int]] = []  # messages with other routes, and the index of the one they had
         self._route_count = 0  # before others were added
@@ -45,21 +45,21 @@ class FullQueues:
 
     def add(self, queue_ref: int, queue: Limited, instead: bytes = b"") -> None:
         """Ask a queue from now on; what it refuses goes to the light queue `instead`, where that is said."""
-        self._limited[queue_ref] = queue
+        self.limited[queue_ref] = queue
         if instead:
             self._instead[queue_ref] = instead
         self._sets.clear()
 
     def drop(self, queue_ref: int) -> None:
         """Ask it no more; harmless where it was not."""
-        if self._limited.pop(queue_ref, None) is not None:
+        if self.limited.pop(queue_ref, None) is not None:
             self._instead.pop(queue_ref, None)
             self._sets.clear()
             self.refused = []
 
     def divert(self, batch: PublishBatch) -> None:
         """Give messages that a full queue refuses routes without it, until `restore`; `refused` says which they are."""
-        if not self._limited:
+        if not self.limited:
             return
         self.refused = []
         asked = [self._find(route) for route in batch.routes]
@@ -74,7 +74,7 @@ class FullQueues:
             full: list[int] = []
             for queue_ref in asked[index]:
                 if queue_ref not in room:
-                    room[queue_ref] = self._limited[queue_ref].count_room(batch.count)
+                    room[queue_ref] = self.limited[queue_ref].count_room(batch.count)
                 if room[queue_ref] > 0:
                     room[queue_ref] -= 1
                 else:
@@ -89,7 +89,7 @@ class FullQueues:
                 self._moved.append((i, index))
                 batch.route_index[i] = routes[key]
         for queue_ref, count in past.items():
-            self._limited[queue_ref].refuse(count)
+            self.limited[queue_ref].refuse(count)
 
     def restore(self, batch: PublishBatch) -> None:
         """Give a batch that was appended the routes back that its front knows."""
@@ -108,7 +108,7 @@ class FullQueues:
         found = self._sets.get(dispatch)
         if found is None:
             refs = dispatch.queue_refs
-            found = {refs[k]: dispatch.names[k] for k in range(dispatch.count) if refs[k] in self._limited}
+            found = {refs[k]: dispatch.names[k] for k in range(dispatch.count) if refs[k] in self.limited}
             self._sets[dispatch] = found
         return found
 

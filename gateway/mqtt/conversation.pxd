@@ -10,6 +10,9 @@ from gateway.mqtt.session cimport Session
 from gateway.net.protocol cimport ConnectionHandler, Transport
 
 cdef int _LEVEL_5
+cdef int _PUBREC
+cdef int _PUBREL
+cdef int _PUBREL_FIRST
 cdef int _EXACT
 cdef int _QOS_MASK
 cdef Py_ssize_t _RECEIVE_MAX

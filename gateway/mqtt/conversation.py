@@ -36,9 +36,11 @@ from gateway.net.protocol import ConnectionHandler, Transport
 
 LOGGER = logging.getLogger(__name__)
 
-PUBREL_FIRST = 0x62
 REASON_CHARS_MAX = 200
 _LEVEL_5 = LEVEL_5
+_PUBREC = PUBREC
+_PUBREL = PUBREL
+_PUBREL_FIRST = 0x62
 _EXACT = 2
 _QOS_MASK = FLAG_QOS_MASK
 _RECEIVE_MAX = RECEIVE_MAX
@@ -272,14 +274,14 @@ class Conversation(ConnectionHandler):
         columns = run.columns
         session = self.session
         assert session is not None
-        if columns.ack_type == PUBREL:
+        if columns.ack_type == _PUBREL:
             self._complete(columns, door.publishing.release_run(columns, session))
         else:
             door.delivery.acknowledge(session, columns)
-        if columns.ack_type == PUBREC:
-            if session.level != LEVEL_5:
+        if columns.ack_type == _PUBREC:
+            if session.level != _LEVEL_5:
                 columns.forget_codes()
-            self.transport.write(encode_id_packets(columns, PUBREL_FIRST))
+            self.transport.write(encode_id_packets(columns, _PUBREL_FIRST))
         run.release()
 
     # Answers to control packets

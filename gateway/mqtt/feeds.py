@@ -319,11 +319,13 @@ class FilterFeed(Reader):
         while subscriptions:
             like = subscriptions[0]
             is_5 = like.session.level == _LEVEL_5
-            same: list[Subscription] = []
+            same = subscriptions
             rest: list[Subscription] = []
-            for subscription in subscriptions:
-                is_alike = subscription.qos == like.qos and (subscription.session.level == _LEVEL_5) == is_5
-                (same if is_alike else rest).append(subscription)
+            if len(subscriptions) > 1:
+                same = []
+                for subscription in subscriptions:
+                    is_alike = subscription.qos == like.qos and (subscription.session.level == _LEVEL_5) == is_5
+                    (same if is_alike else rest).append(subscription)
             self._send_alike(same, like.qos, self._desk.form_5 if is_5 else _OLD_FORM)
             subscriptions = rest
 

@@ -47,7 +47,7 @@ cdef class PublishEncoder:
     cdef long long _now_ms
     cdef bint _expires
     cdef BlockWriter _blocks
-    cdef object _block
+    cdef unsigned char[::1] _block
     cdef bytes _data
 
     @cython.locals(size=Py_ssize_t, is_first=bint, data=bytes)

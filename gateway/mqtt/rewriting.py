@@ -59,13 +59,9 @@ class Rewriting:
 
     def __init__(self, rules: tuple[RewriteRule, ...], caches: CacheBudget) -> None:
         self._for_publish = [Rule(rule) for rule in rules if rule.action != _SUBSCRIBE]
+        self.is_for_publish = bool(self._for_publish)  # whether there is a rule for what is published
         self._for_subscribe = [Rule(rule) for rule in rules if rule.action != _PUBLISH]
         self._untouched = Cache(caches, "topics_not_rewritten", _measure)
-
-    @property
-    def is_for_publish(self) -> bool:
-        """Whether there is a rule for what is published."""
-        return bool(self._for_publish)
 
     def published(self, topic: bytes, client_id: bytes, user: bytes) -> bytes:
         """Return what a topic that is published to becomes; one that would be no topic then stays."""

@@ -1,3 +1,4 @@
+from core.broker cimport Broker
 from core.metrics cimport DoorMetrics
 from core.room cimport Room
 from gateway.mqtt.delivery cimport Delivery
@@ -6,7 +7,7 @@ from gateway.mqtt.publishing cimport Publishing
 
 
 cdef class MqttServices:
-    cdef public object broker
+    cdef public Broker broker
     cdef public DoorMetrics metrics
     cdef public Room room
     cdef public object held
