@@ -14,6 +14,7 @@ from gateway.collector import NEVER, NEW_MIDDLE_COUNT, Collector
 from gateway.settings import AuthSettings
 from lmq.remoting.request_codes import RequestCode
 from tests.support import amqp, mqtt
+from tests.support.connections import run_turns
 from tests.support.gateway import running_gateway
 from tests.support.logins import quick_hash
 from tests.support.rocketmq import request_frame, send_frame
@@ -40,7 +41,8 @@ async def nothing_left_to_collect(gateway):
         async with asyncio.timeout(10):
             while len(gateway.connections):
                 await asyncio.sleep(0.01)
-        await asyncio.sleep(0.05)  # answers that wait for the disk
+        await answered(gateway)
+        await run_turns()
         gc.set_debug(gc.DEBUG_SAVEALL)
         gc.collect()
         names = (f"{type(each).__module__}.{type(each).__name__}" for each in gc.garbage)
@@ -52,6 +54,13 @@ async def nothing_left_to_collect(gateway):
     assert not left
 
 
+async def answered(gateway):
+    """Wait until the disk has what others waited for: outcomes come in the order in which they were asked for."""
+    done = asyncio.get_running_loop().create_future()
+    gateway.broker.when_kept(done.set_result)
+    assert await asyncio.wait_for(done, 10) is None
+
+
 async def talk(gateway, door, *said, unanswered=b""):
     """Say each to a door and read an answer to it; then hang up without a word."""
     reader, writer = await asyncio.open_connection(*gateway.listening[door])
@@ -59,7 +68,7 @@ async def talk(gateway, door, *said, unanswered=b""):
         writer.write(data)
         await asyncio.wait_for(reader.read(1 << 16), 10)
     writer.write(unanswered)
-    await asyncio.sleep(0.02)
+    await run_turns()  # the door has read it
     writer.transport.abort()
 
 
@@ -152,8 +161,9 @@ async def test_new_objects_are_looked_at_once_and_then_left_alone():
             while gc.get_count()[2] < NEW_MIDDLE_COUNT:
                 kept.append([])
             assert gc.get_freeze_count() < begun + len(kept)  # not in the midst of other work
-            await asyncio.sleep(0.01)
-            assert gc.get_freeze_count() >= begun + len(kept)
+            await run_turns()
+            looked_at = {id(each) for each in gc.get_objects()}
+            assert not [each for each in kept if id(each) in looked_at]
             assert gc.get_count()[2] == 0
     finally:
         collector.stop()
@@ -168,7 +178,7 @@ async def test_new_objects_of_another_thread_are_looked_at_on_the_loop():
     begun = gc.get_freeze_count()
     try:
         kept = await asyncio.to_thread(lambda: [[] for _ in range(50_000)])
-        await asyncio.sleep(0.01)
+        await run_turns()
         assert gc.get_freeze_count() - begun > len(kept) // 2
     finally:
         collector.stop()
@@ -183,5 +193,5 @@ async def test_nothing_is_left_alone_that_comes_due_as_it_stops():
         kept.append([])
     collector.stop()
     gc.unfreeze()
-    await asyncio.sleep(0.01)
+    await run_turns()
     assert gc.get_freeze_count() == 0

@@ -241,7 +241,7 @@ async def test_pages_of_the_log_are_made_ready_in_a_moment_of_their_own(store):
         publish(store, route, b"x")
         work.broker.run_turn(NOW_MS)
     assert store._log.touched_end == 3 * PAGE_BYTES
-    await asyncio.sleep(10 * PAGES_AFTER_S)
+    await asyncio.sleep(PAGES_AFTER_S)  # a timer that was set after all of theirs, and so runs after them
     assert store._log.touched_end == 5 * PAGE_BYTES  # once, though it was asked for more than once
 
 
@@ -258,7 +258,7 @@ async def test_who_makes_room_ready_is_woken_when_the_writer_came_near_its_end(t
     for _ in range(POPULATED_MIN // MIB):
         publish(store, route, bytes(MIB - 1_000))
         work.broker.run_turn(NOW_MS)
-        await asyncio.sleep(2 * PAGES_AFTER_S)
+        await asyncio.sleep(PAGES_AFTER_S)  # a timer that was set after theirs, and so runs after it
     assert len(woken) == 1
     assert POPULATED_MIN // 2 <= woken[0] < POPULATED_MIN // 2 + 2 * MIB
     store.close()

@@ -23,7 +23,7 @@ from gateway.net.streams.proxy_header import ProxyHeader
 from gateway.net.streams.tls import TlsLayer, make_context
 from gateway.net.transport import HIGH_WATER_BYTES, UNREAD_BYTES_MAX
 from tests.support.certificates import authority_file, client_context, client_files, make_files
-from tests.support.connections import open_site
+from tests.support.connections import open_site, run_turns
 
 pytestmark = pytest.mark.asyncio
 
@@ -206,7 +206,7 @@ async def test_answers_that_the_peer_does_not_read_stay_bounded_and_all_come_onc
                 await asyncio.wait_for(writer.drain(), 0.5)
         (handler,) = site.handlers
         behind = len(handler.received)
-        await asyncio.sleep(0.05)
+        await run_turns()
         assert len(handler.received) == behind
         assert behind < UNREAD_BYTES_MAX + (16 << 20)
         reader._transport.resume_reading()
@@ -276,7 +276,7 @@ async def test_the_end_is_told_only_when_reading_is_not_paused():
         writer.write(b"b")
         writer.transport.close()
         await until(lambda: handler.received == b"ab")
-        await asyncio.sleep(0.02)
+        await run_turns()
         assert "eof" not in handler.calls
         handler.transport.resume_reading()
         await handler.until("closed")

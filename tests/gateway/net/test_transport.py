@@ -13,7 +13,7 @@ from core.metrics import LoopMetrics
 from gateway.net.limits import TURNED_MAX, ConnectionLimits
 from gateway.net.shares import READS_NS, Shares
 from gateway.net.transport import HIGH_WATER_BYTES, UNREAD_BYTES_MAX
-from tests.support.connections import RecordingHandler, open_site
+from tests.support.connections import RecordingHandler, open_site, run_turns
 
 pytestmark = pytest.mark.asyncio
 
@@ -54,7 +54,7 @@ async def test_newcomer_that_has_to_wait_is_heard_whole_and_is_not_late():
         while not door.waiting:
             await asyncio.sleep(0)
         writer.write(b"again")
-        await asyncio.sleep(0.01)
+        await run_turns()
         (handler,) = site.handlers
         assert handler.calls == []
         assert handler.transport.next_deadline_ms() is None
@@ -206,7 +206,7 @@ async def test_answers_that_the_peer_does_not_read_stay_bounded_and_all_come_onc
                 await asyncio.wait_for(loop.sock_sendall(client, block), 0.5)
                 sent += block
         behind = len(handler.received)
-        await asyncio.sleep(0.05)
+        await run_turns()
         assert len(handler.received) == behind  # nothing more is read
         assert behind < UNREAD_BYTES_MAX + (16 << 20)  # the system's own buffers, at both ends, hold some 10 MB
         got = bytearray()
@@ -284,7 +284,7 @@ async def test_a_peer_that_sends_no_more_is_answered_before_the_close():
         for change in (transport.pause_reading, transport.resume_reading, transport.hold_reading):
             change()
         transport.release_reading()
-        await asyncio.sleep(0.02)
+        await run_turns()
         assert handler.calls == ["data", "eof"]
         transport.write(b"late")
         transport.close()
@@ -426,7 +426,7 @@ async def test_paused_reading_takes_nothing_until_resumed():
         transport.pause_reading()
         transport.pause_reading()
         writer.write(b"y")
-        await asyncio.sleep(0.02)
+        await run_turns()
         assert site.handlers[0].received == b"x"
         transport.resume_reading()
         assert await reader.readexactly(1) == b"y"
@@ -505,7 +505,7 @@ async def test_work_that_is_left_waits_while_reading_is_paused_or_held(name):
         (transport.pause_reading if name == "pause" else transport.hold_reading)()
         assert await reader.readexactly(1) == b"a"
         writer.write(b"b")
-        await asyncio.sleep(0.01)
+        await run_turns()
         assert handler.calls == ["data"]
         (transport.resume_reading if name == "pause" else transport.release_reading)()
         assert await reader.readexactly(1) == b"b"
@@ -538,6 +538,6 @@ async def test_connection_that_is_lost_while_work_is_left_is_closed_and_does_not
         (handler,) = site.handlers
         handler.transport.abort()
         await handler.until("closed")
-        await asyncio.sleep(0.01)
+        await run_turns()
         assert handler.calls[-1] == "closed"
         writer.close()
