@@ -15,6 +15,7 @@ from gateway.rocketmq.held import Held
 from gateway.rocketmq.topic_table import queue_key
 
 WAITING_MAX = 1_024  # in one room for the same queue, as with an official broker
+SERVED_MAX = 64  # requests of one room that one turn answers, 16 MiB at most
 LOOKS_MAX = 1_024  # queues that one turn looks into
 ALL_QUEUES = -1
 
@@ -233,13 +234,18 @@ class Room(Reader):
         return False
 
     def serve(self, now_ms: int) -> None:
-        """Answer those for whom there is something, in turn; what is left after one round has the next turn."""
+        """Answer those for whom there is something, in turn; what is left after some has the next turn."""
         self.is_used = True
+        tried = 0
         for waiting in list(self.waiting.values()):
             if not self._ready:
                 return
-            if self.has_ready(waiting.queue_id) and waiting.peer.is_writable and waiting.try_serve(now_ms):
-                waiting.forget()
+            if self.has_ready(waiting.queue_id) and waiting.peer.is_writable:
+                if waiting.try_serve(now_ms):
+                    waiting.forget()
+                tried += 1
+                if tried == SERVED_MAX:
+                    break
         if any(one.peer.is_writable and self.has_ready(one.queue_id) for one in self.waiting.values()):
             self._keeper.broker.request_run(self)
 

@@ -26,6 +26,7 @@ POLL_MS_MAX = 600_000
 INVISIBLE_MS_MAX = 30 * 86_400_000
 LATE_MS_MAX = 500  # a request that is so much over its time is given up by its client
 TOO_LATE = "pop message is timeout too much"
+QUEUES_ASKED_MAX = 64  # of which it is asked whether a client may read them: a right is a whole topic's, mostly
 INIT_MAX = 1  # a new group begins at the end
 
 
@@ -235,7 +236,8 @@ class PopService:
             raise CommandRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         if not self._groups.get(group.encode()).consumeEnable:
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"subscription group no permission, {group}")
-        if not popper.may_read(queue_key(name.encode(), max(queue_id, 0))):
+        asked = range(min(topic.read_queues, QUEUES_ASKED_MAX)) if queue_id == ALL_QUEUES else (queue_id,)
+        if not all(popper.may_read(queue_key(name.encode(), number)) for number in asked):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {name}")
         return Place(group.encode(), name.encode(), queue_id, topic.read_queues)
 

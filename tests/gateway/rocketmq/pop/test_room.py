@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.rocketmq.pop import room as rooms
+from tests.support.rocketmq import send_frame
 from tests.support.rocketmq_pop import pop, start_pop
 
 
@@ -81,3 +83,20 @@ def test_a_topic_may_have_fewer_queues_than_before_and_more_again(site, peer):
     assert pop(peer) == []
     set_queues(8)
     assert len(pop(peer)) == 5
+
+
+@pytest.mark.here
+def test_very_many_that_wait_are_served_over_several_turns(site, peer, monkeypatch):
+    monkeypatch.setattr(rooms, "SERVED_MAX", 3)
+    peer.send(b"x")
+    pop(peer)
+    others = [site.connect() for _ in range(8)]
+    for other in others:
+        start_pop(other, pollTime=5_000, maxMsgNums=1)
+    peer.give(send_frame(b"y") * 8)
+    served = []
+    for _ in range(4):
+        site.broker.run_turn(site.now_ms)
+        served.append(sum(len(other.take()) for other in others))
+    assert sum(served) == 8
+    assert max(served) <= 6  # a queue that grew and the room's own wish run once each

@@ -372,6 +372,20 @@ def test_a_field_that_is_absent_is_named(peer, missing):
     assert (answer.code, answer.remark) == (1, f"the custom field <{missing}> is null")
 
 
+def test_a_client_pops_what_it_may_read(site, peer, monkeypatch):
+    fill(peer, 1)
+    asked = []
+    monkeypatch.setattr(
+        type(peer.handler.identity.may), "may_subscribe", lambda _may, key: asked.append(key) or key == b"T/1"
+    )
+    assert ask_pop(peer).code == 16
+    assert ask_pop(peer, queueId=0).code == 16
+    assert ask_pop(peer, queueId=1).code == 210
+    assert peer.ask(200_054, **pop_fields()).code == 16
+    assert peer.ask(200_055, **pop_fields()).code == 16
+    assert set(asked) == {b"T/0", b"T/1"}
+
+
 def test_a_group_that_may_not_consume_is_refused(peer):
     fill(peer, 1)
     body = b'{"groupName":"g","consumeEnable":false}'

@@ -173,3 +173,14 @@ def test_any_run_is_read_or_refused(said):
     assert run.group
     assert run.topic
     assert min([0, run.queue_id, *run.offsets]) == 0
+
+
+def test_a_client_that_may_not_read_a_queue_settles_nothing_of_it(site, peer, monkeypatch):
+    fill(peer, 1)
+    messages = pop(peer)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(peer.handler.identity.may), "may_subscribe", lambda _may, _key: False)
+        assert ack(peer, messages[0]).code == 16
+        assert ask_change(peer, messages[0], 0).code == 16
+        assert batch(peer, run_of(messages)).code == 16
+    assert left(site, peer) == [b"m0"]
