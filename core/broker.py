@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from core.cache_budget import CacheBudget
 from core.engine import Engine, EngineFigures, Found, FoundRecord, Holder, Outcome, Places, Table
 from core.lmq.awaited_queues import AwaitedQueues
 from core.lmq.consumer_offsets import ConsumerOffsets
+from core.lmq.explained import ExplainedQueue
 from core.lmq.retained import RetainedMessages
 from core.lmq.retaining import Retaining
 from core.lmq.router import Router
@@ -34,15 +34,6 @@ ROUNDS_MAX = 8  # so often a reader with more to do is run in one turn, before o
 READERS_MAX = 512  # that run in one turn; the rest come first in the next
 _ROUNDS_MAX = ROUNDS_MAX
 _READERS_MAX = READERS_MAX
-
-
-class ExplainedQueue(NamedTuple):
-    """One light queue that a topic reaches."""
-
-    name: bytes
-    filters: dict[bytes, int]  # that lead there, each with how often it is bound: at MQTT once for each session
-    readers: int  # clients that wait for its messages now
-    max_offset: int  # of the message that would be published
 
 
 def _nothing() -> None:
@@ -196,9 +187,13 @@ class Broker:
 
     # Queues
 
-    def open_queue(self, name: bytes) -> int:
-        """Return the number of the light queue `name`, made on first use."""
+    def intern_queue(self, name: bytes) -> int:
+        """Return the number of the light queue `name`, made on first use; its ends may not be known yet."""
         return self.engine.intern_queue(name)
+
+    def open_queue(self, queue_ref: int, then: Outcome) -> None:
+        """Call back when the ends of a queue are known, at once or later, or with an error; see `Engine.open_queue`."""
+        self.engine.open_queue(queue_ref, then)
 
     def find_queue(self, key: bytes) -> int:
         """Return the number of a light queue, or of a topic's queue (`topic/0`), or -1."""

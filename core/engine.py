@@ -120,12 +120,22 @@ class Engine:
         """Return how many queues there are; their numbers go up from 0."""
         raise NotImplementedError
 
+    def open_queue(self, queue_ref: int, then: Outcome) -> None:
+        """Call back when the ends of a queue are known and followed from then on, at once or later, or with an error.
+
+        What is open stays open, and is so at once when it is asked for again.
+        """
+        raise NotImplementedError
+
     def min_offset(self, queue_ref: int) -> int:
-        """Return the first offset that is kept; `max_offset` where none is."""
+        """Return the first offset that is kept, as far as it is known; `max_offset` where none is."""
         raise NotImplementedError
 
     def max_offset(self, queue_ref: int) -> int:
-        """Return the next offset to be given."""
+        """Return the next offset to be given, as far as it is known: of a queue that is not open, 0 or an older one.
+
+        It never goes back.
+        """
         raise NotImplementedError
 
     def make_route(self, topic: bytes, queue_id: int, prefix: bytes, names: Sequence[bytes]) -> Route:

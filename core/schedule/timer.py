@@ -77,6 +77,9 @@ class TimerBroker(Protocol):
     def find_queue(self, key: bytes) -> int:
         """Return the number of a queue, or -1."""
 
+    def open_queue(self, queue_ref: int, then: Outcome) -> None:
+        """Call back when the ends of a queue are known."""
+
     def max_offset(self, queue_ref: int) -> int:
         """Return the next offset to be given."""
 
@@ -113,6 +116,8 @@ class Timer(Reader):
         self._minute = self._done[0] // NEAR_MS  # that is being served
         self._places: dict[int, int] = {}  # first needed offset of each queue that anything waits in
         self._touched: set[int] = set()  # queues that messages are being put into in this turn
+        self._opening: set[int] = set()  # those of them that the engine was asked for
+        self._is_taking = False
         self._slots: dict[int, NearSlot] = {}
         self._chunk: list[Entry] = []  # taken from the slot that is being served, and not handed on
         self._chunk_end: Entry = (0, 0)  # the first entry after it
@@ -172,21 +177,32 @@ class Timer(Reader):
 
     def _take_touched(self) -> None:
         """Take note of the queues that messages were put into."""
-        for queue_id in self._touched:
-            if queue_id in self._places:
-                continue
-            key = queue_key(queue_id)
-            queue_ref = self._broker.find_queue(key)
+        self._is_taking = True
+        for queue_id in list(self._touched - self._opening):
+            queue_ref = -1 if queue_id in self._places else self.queue_ref(queue_id)
             if queue_ref < 0:
-                continue
-            offset = self._broker.consumer_offsets.get(PLACES_GROUP, key)
-            if offset is None:  # its row is written down now, so that later a single store moves the place
-                offset = 0
-                self._broker.consumer_offsets.commit(PLACES_GROUP, key, offset)
-            end = self._broker.max_offset(queue_ref)
-            if min(offset, end) < end:
-                self._places[queue_id] = min(offset, end)
-        self._touched.clear()
+                self._touched.discard(queue_id)
+            else:
+                self._opening.add(queue_id)
+                self._broker.open_queue(queue_ref, partial(self._note_opened, queue_id, queue_ref))
+        self._is_taking = False
+
+    def _note_opened(self, queue_id: int, queue_ref: int, error: LmqError | None) -> None:
+        self._opening.discard(queue_id)
+        if error is None:
+            self._touched.discard(queue_id)
+            self._begin(queue_key(queue_id), queue_id, self._broker.max_offset(queue_ref))
+        if not self._is_taking:
+            self._broker.request_run(self)
+
+    def _begin(self, key: bytes, queue_id: int, end: int) -> None:
+        """Note where a queue that was not in use is to be read from."""
+        offset = self._broker.consumer_offsets.get(PLACES_GROUP, key)
+        if offset is None:  # its row is written down now, so that later a single store moves the place
+            offset = 0
+            self._broker.consumer_offsets.commit(PLACES_GROUP, key, offset)
+        if min(offset, end) < end:
+            self._places[queue_id] = min(offset, end)
 
     # Work
 
@@ -200,7 +216,7 @@ class Timer(Reader):
         self._take_touched()
         if self._broker.is_failed:
             return False
-        if self._broker.room.is_low:
+        if self._broker.room.is_low or self._touched:  # where those end is not known: nothing may be passed over
             self.wake_at(now_ms + AGAIN_MS)
             return False
         has_more = self._far.step(self._places, self._done[0], now_ms)

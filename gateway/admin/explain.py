@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from core.broker import Broker, ExplainedQueue as ReachedQueue
+from core.broker import Broker
+from core.lmq.explained import ExplainedQueue as ReachedQueue
 from core.lmq.queue_name import is_amqp
 from core.lmq.topic_space import binding_key_from_filter, topic_from_routing_key
 from core.lmq.topic_trie import is_wildcard

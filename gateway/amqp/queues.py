@@ -108,7 +108,7 @@ class VirtualHost:
     def floors(self) -> Iterator[tuple[int, int]]:
         """Give each queue and its first offset that is still needed: what retention must keep."""
         for light_name, offset in self._broker.pop.floors(GROUP):
-            yield self._broker.open_queue(light_name), offset
+            yield self._broker.intern_queue(light_name), offset
 
     def drop_expired(self, now_ms: int) -> None:
         """Finish the expired messages that stand first in their queues."""
@@ -134,7 +134,7 @@ class VirtualHost:
 
     def _may_be_expired(self, queue: SharedQueue, offset: int, now_ms: int) -> bool:
         """Return whether the message there is expired, or on its way."""
-        queue_ref = self._broker.open_queue(queue.light_name)
+        queue_ref = self._broker.intern_queue(queue.light_name)
         if offset >= self._broker.max_offset(queue_ref):
             return False
         found = self._broker.read(queue_ref, offset, self.stored, 1, 1)

@@ -136,7 +136,7 @@ class SharedQueue(Reader):
 
     def start_empty(self) -> None:
         """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
-        queue_ref = self._broker.open_queue(self.light_name)
+        queue_ref = self._broker.intern_queue(self.light_name)
         self._pop = self._broker.pop.open(self.light_name, GROUP, self._broker.max_offset(queue_ref))
 
     def watch(self) -> None:

@@ -29,7 +29,7 @@ from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import StoredWill
-from gateway.mqtt.subscribing import Answer, Granted
+from gateway.mqtt.subscribing import Answer, Granted, Steps
 from gateway.mqtt.terms import RECEIVE_MAX
 from gateway.mqtt.topics import plain_filter
 from gateway.net.protocol import ConnectionHandler, Transport
@@ -92,7 +92,7 @@ class Conversation(ConnectionHandler):
         self._origin = b""  # until something is published
         self._will: StoredWill | None = None
         self._entering: Entering | None = None  # a client that waits until its last session is let go of
-        self._steps: Iterator[None] | None = None  # what is left of a packet that goes on in further turns
+        self._steps: Steps | Iterator[None] | None = None  # what is left of a packet that goes on in further turns
         self._answers: list[Answer] = []  # to what was done in this turn
         self._tells_why = False  # reasons in words are wanted also where the connection goes on
         self._unkept = 0  # calls that wait until a change is written down

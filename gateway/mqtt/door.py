@@ -63,11 +63,11 @@ class MqttDoor(MqttServices, Door):
     def start(self, now_ms: int) -> None:
         """Bring back durable sessions, and publish the wills of connections that a killed process left."""
         self.sessions.load(
-            self.subscribing.open_queue,
+            self.subscribing.bind,
             self.broker.max_offset,
             self.broker.next_version,
             now_ms,
-            self.subscribing.history.open_queue,
+            self.subscribing.history.intern_queue,
         )
         for session in self.sessions:
             self.subscribing.subscription_count += len(session.subscriptions)

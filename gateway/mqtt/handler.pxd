@@ -17,6 +17,8 @@ cdef class MqttHandler(Holding):
 
     cdef bint _is_paused(self) except -1
 
+    cdef bint _has_to_wait(self) except -1
+
     cpdef bint on_data(self, bytes data, long long now_ms) except -1
 
     @cython.locals(has_more=bint, data=bytes)

@@ -17,6 +17,7 @@ from gateway.mqtt.errors import MqttError, ProtocolViolationError, reason_code
 from gateway.mqtt.events import AckRun, Event, PingRun, PublishRun
 from gateway.mqtt.holding import Holding
 from gateway.mqtt.login import CODES, check_client_id, credentials_of
+from gateway.mqtt.opening import Opening
 from gateway.mqtt.pacing import make_pacing
 from gateway.mqtt.packets import Auth, Connect, Disconnect, Subscribe, Unsubscribe, Will
 from gateway.mqtt.properties import Property
@@ -26,6 +27,7 @@ from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import StoredWill
 from gateway.mqtt.states import State
+from gateway.mqtt.subscribing import Steps
 from gateway.mqtt.terms import apply_terms, connack_items, make_terms, takes_connack
 from gateway.net.protocol import Transport
 
@@ -58,7 +60,7 @@ class MqttHandler(Holding):
             data = self._set_aside(self._aside, data)
             if not data:
                 return False
-        if self._connection.state == _LOGIN:  # this much is kept, and no more is read
+        if self._connection.state == _LOGIN or self._awaited is not None:  # this much is kept, and no more is read
             self.transport.pause_reading()
         return self._work(data, now_ms)
 
@@ -70,7 +72,7 @@ class MqttHandler(Holding):
         if aside is not None and not has_more and (self._has_ended or not self._door.held.is_held(self)):
             data = self._take_up(aside)
             has_more = data != b"" and self._work(data, now_ms)
-        if self._has_ended and not has_more and not (self._is_paused() and self._connection.has_more):
+        if self._has_ended and not has_more and not self._has_to_wait():
             self._has_ended = False
             self.on_eof(now_ms)
         return has_more
@@ -103,7 +105,7 @@ class MqttHandler(Holding):
         connection = self._connection
         transport = self.transport
         events = connection.events()
-        while not self._is_paused():
+        while self._awaited is None and not self._is_paused():
             if self._entering is not None:
                 if not self._enter(self._entering, now_ms):
                     return True
@@ -127,14 +129,22 @@ class MqttHandler(Holding):
     def _is_paused(self) -> bool:
         return self._pacing is not None and self._pacing.is_paused
 
-    def _step(self, steps: Iterator[None]) -> None:
-        if next(steps, _END) is _END and self._steps is steps:
+    def _has_to_wait(self) -> bool:
+        """Return whether something of what came is not done yet, for what the connection waits for."""
+        is_stopped = self._connection.state == _LOGIN or self._is_paused()
+        return self._awaited is not None or (is_stopped and self._connection.has_more)
+
+    def _step(self, steps: Steps | Iterator[None]) -> None:
+        found = next(steps, _END)
+        if isinstance(found, Opening):
+            self._await(found)
+        elif found is _END and self._steps is steps:
             self._steps = None
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: its connection ends, and not by a DISCONNECT. What came is answered."""
-        if (self._connection.state == _LOGIN or self._is_paused()) and self._connection.has_more:
-            self._has_ended = True  # what came is done after the login, or the pause
+        if self._has_to_wait():
+            self._has_ended = True  # what came is done first
             return
         if self._aside is not None and self._aside.has_left:
             self._has_ended = True
@@ -159,6 +169,8 @@ class MqttHandler(Holding):
         pacing = self._pacing
         if pacing is not None and pacing.is_paused and now_ms >= pacing.until_ms:
             self._end_pause(pacing, now_ms)
+        if self._awaited is not None:  # nothing is read from the peer meanwhile
+            self._connection.note_heard(now_ms)
         try:
             self._connection.handle_timer(now_ms)
         except MqttError as error:

@@ -56,7 +56,7 @@ class Handover:
             if not is_settled and tries < TRIES_MAX:
                 return
             del self._tries[subscription]
-            queue_ref = self._broker.open_queue(mqtt_queue_name(plain_filter(subscription.topic_filter)))
+            queue_ref = self._broker.intern_queue(mqtt_queue_name(plain_filter(subscription.topic_filter)))
             self._seams[subscription] = queue_ref, self._broker.max_offset(queue_ref)
             self._delivery.stop(subscription)
             subscription.state = SETTLING

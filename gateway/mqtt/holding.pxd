@@ -3,3 +3,4 @@ from gateway.mqtt.conversation cimport Conversation
 
 cdef class Holding(Conversation):
     cdef object _aside
+    cdef object _awaited

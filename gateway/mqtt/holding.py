@@ -1,9 +1,12 @@
-"""What a connection does while the disk is low on room, and is held because it publishes."""
+"""What a connection does while it waits: it is held because it publishes and the disk is low, or for queues to open."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.conversation import Conversation
+from gateway.mqtt.opening import Opening
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.set_aside import SetAside
 from gateway.net.protocol import Transport
@@ -12,11 +15,17 @@ from gateway.net.protocol import Transport
 class Holding(Conversation):
     """A connection that may be held."""
 
-    __slots__ = ("_aside",)
+    __slots__ = ("_aside", "_awaited")
 
     def __init__(self, door: MqttServices, transport: Transport, connection: MqttConnection) -> None:
         super().__init__(door, transport, connection)
         self._aside: SetAside | None = None  # while it is held, and until what was set aside is taken up
+        self._awaited: Opening | None = None  # what the steps under way wait for
+
+    def _leave(self, now_ms: int) -> None:
+        """Wait for nothing any more, and let go of the session."""
+        self._awaited = None
+        super()._leave(now_ms)
 
     def on_held(self) -> None:
         """Set aside what comes, and do not wait for what may not come."""
@@ -52,3 +61,15 @@ class Holding(Conversation):
     def _forget_empty(self, aside: SetAside) -> None:
         if aside.is_over and not aside.has_left:
             self._aside = None
+
+    def _await(self, opening: Opening) -> None:
+        """Do nothing more for the client until the queues are open; at most one more read is kept meanwhile."""
+        if not opening.is_over:
+            self._awaited = opening
+            opening.on_over = partial(self._go_on_after, opening)
+
+    def _go_on_after(self, opening: Opening) -> None:
+        if self._awaited is opening:
+            self._awaited = None
+            self.transport.resume_reading()
+            self.transport.request_turn()

@@ -78,15 +78,15 @@ class History:
         self._sought: dict[Subscription, bool] = {}  # whose start is looked for, and whether to begin then
         self.on_found: Callable[[Subscription], None] = _nothing
 
-    def open_queue(self) -> int:
+    def intern_queue(self) -> int:
         """Return the queue of the parent topic, made on first use."""
-        return self._broker.open_queue(self._broker.parent_topic + b"/0")
+        return self._broker.intern_queue(self._broker.parent_topic + b"/0")
 
     def make(self, session: Session, topic_filter: bytes, qos: int, now_ms: int) -> Subscription:
         """Return a new subscription to a replay, whose start can be understood; it may still be sought."""
         start = parse_start(split_replay(topic_filter)[0], now_ms)
         assert start is not None  # else it was refused
-        queue_ref = self.open_queue()
+        queue_ref = self.intern_queue()
         low, high = self._broker.min_offset(queue_ref), self._broker.max_offset(queue_ref)
         made = Subscription(session, topic_filter, qos, queue_ref, high)
         made.is_replay = True

@@ -72,7 +72,7 @@ class SharedGroup(Reader):
         group, inner = split_share(topic_filter)
         self.light_name = mqtt_queue_name(inner)
         self.owner = OWNER_PREFIX + group
-        self.queue_ref = desk.broker.open_queue(self.light_name)
+        self.queue_ref = desk.broker.intern_queue(self.light_name)
         self._desk = desk
         self._pop = desk.broker.pop.open(self.light_name, self.owner, desk.broker.max_offset(self.queue_ref))
         self._batch = StoredBatch(BATCH_COUNT_MAX)

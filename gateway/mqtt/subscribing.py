@@ -18,6 +18,7 @@ from gateway.chores import Chores
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.exclusive import Exclusive
 from gateway.mqtt.handover import Handover
+from gateway.mqtt.opening import Opening
 from gateway.mqtt.packets import (
     HANDLING_MASK,
     HANDLING_NEW,
@@ -50,6 +51,16 @@ class GrantedFilter(NamedTuple):
 
 
 Granted = list[GrantedFilter]
+Steps = Iterator[Opening | None]  # work that is done step by step; an opening is to be over before the next step
+
+
+class Plan(NamedTuple):
+    """A filter of a SUBSCRIBE before anything is changed, why it is refused, and the queues that it is to begin in."""
+
+    topic_filter: bytes
+    options: int
+    refused: ReasonCode | None
+    queue_refs: tuple[int, ...]  # none where the session has the subscription
 
 
 class Answer:
@@ -92,7 +103,7 @@ class Subscribing:
         self.count_max = count_max
         self._leaving: set[bytes] = set()  # clients whose session is being let go of
 
-    def open_queue(self, topic_filter: bytes) -> int:
+    def bind(self, topic_filter: bytes) -> int:
         """Bind a filter to its light queue, once more, and return the queue.
 
         Raises:
@@ -100,34 +111,71 @@ class Subscribing:
         """
         inner = plain_filter(topic_filter)
         name = mqtt_queue_name(inner)
-        queue_ref = self._broker.open_queue(name)
+        queue_ref = self._broker.intern_queue(name)
         self._broker.bind_filter(inner, name, hides_dollar=True)
         return queue_ref
 
     def subscribe(
         self, session: Session, packet: Subscribe, may: Permissions, now_ms: int, then: Callable[[int, Granted], None]
-    ) -> Iterator[None]:
+    ) -> Steps:
         """Make or change subscriptions, to be started by `start`; at the end call `then` with the packet's identifier.
 
-        Nothing is changed before all of the packet was seen to be sound.
+        Nothing is changed before all of the packet was seen to be sound, and the ends of new queues are known.
         """
         filters = []
         for wanted in packet.filters:
             filters.append(wanted)
-            yield
-        granted = []
+            yield None
+        opening = Opening(self._broker)
+        plans: list[Plan] = []
+        fresh: set[bytes] = set()
         for wanted in filters:
-            granted.append(self._subscribe(session, wanted, packet.identifier, may, now_ms))
-            yield
+            plans.append(self._plan(session, wanted, may, now_ms, fresh))
+            for queue_ref in plans[-1].queue_refs:
+                opening.ask(queue_ref)
+            yield None
+        if not opening.is_over:
+            yield opening
+        granted = []
+        for plan in plans:
+            granted.append(self._subscribe(session, plan, packet.identifier, opening.failed, now_ms))
+            yield None
         then(packet.packet_id, granted)
 
-    def _subscribe(
-        self, session: Session, wanted: tuple[bytes, int], identifier: int, may: Permissions, now_ms: int
-    ) -> GrantedFilter:
+    def _plan(
+        self, session: Session, wanted: tuple[bytes, int], may: Permissions, now_ms: int, fresh: set[bytes]
+    ) -> Plan:
+        """Return what is to become of a filter; `fresh` are those before it in the packet that are new."""
         topic_filter, options = wanted
         topic_filter = self.rewriting.subscribed(topic_filter, session.client_id, session.owner or b"")
+        is_new = topic_filter not in session.subscriptions and topic_filter not in fresh
+        count = len(session.subscriptions) + len(fresh)
+        refused = self._why_not(count, topic_filter, may, now_ms, is_new=is_new)
+        queue_refs: tuple[int, ...] = ()
+        if refused is None and is_new:
+            try:
+                queue_refs = self.intern_queues(topic_filter)
+                fresh.add(topic_filter)
+            except QueueLimitError:
+                refused = ReasonCode.QUOTA_EXCEEDED
+        return Plan(topic_filter, options, refused, queue_refs)
+
+    def intern_queues(self, topic_filter: bytes) -> tuple[int, ...]:
+        """Return the queues that a subscription to a filter begins in: its own, and for a replay what is stored.
+
+        Raises:
+            QueueLimitError: One is new, and there are too many.
+        """
+        queue_ref = self._broker.intern_queue(mqtt_queue_name(plain_filter(topic_filter)))
+        return (queue_ref, self.history.intern_queue()) if is_replay(topic_filter) else (queue_ref,)
+
+    def _subscribe(self, session: Session, plan: Plan, identifier: int, failed: set[int], now_ms: int) -> GrantedFilter:
+        topic_filter, options, refused, queue_refs = plan
         found = session.subscriptions.get(topic_filter)
-        refused = self._why_not(session, topic_filter, may, now_ms, is_new=found is None)
+        if not failed.isdisjoint(queue_refs):
+            refused = ReasonCode.UNSPECIFIED_ERROR
+        elif found is None and refused is None and not self.exclusive.is_free(topic_filter):
+            refused = ReasonCode.QUOTA_EXCEEDED  # another client took it meanwhile
         granted = min(options & QOS_MASK, GRANTED_QOS_MAX)
         handling = options & HANDLING_MASK
         shares = is_shared(topic_filter)
@@ -137,16 +185,11 @@ class Subscribing:
             and (handling == 0 or (handling == HANDLING_NEW and found is None))
         )
         if refused is None and found is None:
-            try:
-                found = self._make(session, topic_filter, granted, now_ms)
-            except QueueLimitError:
-                refused = ReasonCode.QUOTA_EXCEEDED
-            else:
-                session.subscriptions[topic_filter] = found
-                self.subscription_count += 1
-                if shares:
-                    self.sharing.join(found)
-                self.exclusive.take(found)
+            found = session.subscriptions[topic_filter] = self._make(session, topic_filter, granted, now_ms)
+            self.subscription_count += 1
+            if shares:
+                self.sharing.join(found)
+            self.exclusive.take(found)
         if refused is not None or found is None:
             return GrantedFilter(topic_filter, refused or ReasonCode.UNSPECIFIED_ERROR, wants_retained=False)
         self._set_options(found, granted, options & (NO_LOCAL | RETAIN_AS_PUBLISHED), identifier)
@@ -155,7 +198,7 @@ class Subscribing:
         return GrantedFilter(topic_filter, granted, wants_retained)
 
     def _make(self, session: Session, topic_filter: bytes, qos: int, now_ms: int) -> Subscription:
-        queue_ref = self.open_queue(topic_filter)
+        queue_ref = self.bind(topic_filter)
         if not is_replay(topic_filter):
             return Subscription(session, topic_filter, qos, queue_ref, self._broker.max_offset(queue_ref))
         return self.history.make(session, topic_filter, qos, now_ms)
@@ -168,16 +211,16 @@ class Subscribing:
             self._delivery.start(subscription)
 
     def _why_not(
-        self, session: Session, topic_filter: bytes, may: Permissions, now_ms: int, *, is_new: bool
+        self, count: int, topic_filter: bytes, may: Permissions, now_ms: int, *, is_new: bool
     ) -> ReasonCode | None:
-        """Return why a filter is refused, None where it is not."""
+        """Return why a filter is refused, None where it is not; the session has `count` subscriptions."""
         plain = plain_filter(topic_filter)
         is_start = is_new and is_replay(topic_filter)
         if not plain or (is_start and parse_start(split_replay(topic_filter)[0], now_ms) is None):
             return ReasonCode.TOPIC_FILTER_INVALID
         if not may.may_subscribe(plain):
             return ReasonCode.NOT_AUTHORIZED
-        if is_new and (len(session.subscriptions) >= self.count_max or not self.exclusive.is_free(topic_filter)):
+        if is_new and (count >= self.count_max or not self.exclusive.is_free(topic_filter)):
             return ReasonCode.QUOTA_EXCEEDED
         return None
 

@@ -6,10 +6,13 @@ Source: docs/protocols/rocketmq.md, "Offsets".
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from core.broker import Broker
-from core.message import StoredBatch
+from core.errors import LmqError
+from core.lmq.waiters import Reader
+from core.message import AWAY, StoredBatch
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, flag_field, integer_field, text_field
 from gateway.rocketmq.topic_table import TopicTable, queue_key
@@ -18,6 +21,10 @@ from lmq.remoting.response_codes import ResponseCode
 
 YOUNG_LOG_BYTES = 1 << 30  # a queue whose first message lies no further back is young: new groups begin at its start
 NEVER_COMMITTED = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"  # clients look for no other text
+
+
+Tell = Callable[[Command, int], Command | None]
+"""Returns the answer to a request about the queue of a number; None while a message that it looks at is on its way."""
 
 
 class LaterAnswered(Protocol):
@@ -33,6 +40,30 @@ class LaterAnswered(Protocol):
         """Whether this client may read the queue or topic."""
 
 
+class LateAnswer(Reader):
+    """The answer to a request that may have to wait until messages are here."""
+
+    def __init__(
+        self, broker: Broker, request: Command, asker: LaterAnswered, tell: Callable[[], Command | None]
+    ) -> None:
+        self._broker = broker
+        self._request = request
+        self._asker = asker
+        self._tell = tell
+
+    def on_ready(self, now_ms: int) -> bool:
+        """Answer, or try again in the next turn."""
+        del now_ms
+        self._asker.settle(self._request, self._try)
+        return False
+
+    def _try(self) -> Command | None:
+        told = self._tell()
+        if told is None:
+            self._broker.request_run(self)
+        return told
+
+
 class ConsumerManage:
     """Answers 14, 15, 29, 30, 31, 32 and 33."""
 
@@ -41,7 +72,7 @@ class ConsumerManage:
         self._topics = topics
         self._one = StoredBatch(1)
 
-    def query_offset(self, request: Command) -> Command:
+    def query_offset(self, request: Command, asker: LaterAnswered) -> Command | None:
         """Answer with the offset that a group goes on at.
 
         A group without one begins at 0 while the queue is young, as with the official broker.
@@ -49,22 +80,36 @@ class ConsumerManage:
         group = text_field(request, "consumerGroup").encode()
         key = self._check_queue(request)
         offset = self._broker.consumer_offsets.get(group, key)
-        if offset is None and flag_field(request, "setZeroIfNotFound", otherwise=True) and self.is_young(key):
-            offset = 0
-        if offset is None:
+        if offset is not None:
+            return _answer_offset(request, offset)
+        if not flag_field(request, "setZeroIfNotFound", otherwise=True):
             return answer(request, ResponseCode.QUERY_NOT_FOUND, NEVER_COMMITTED)
-        return _answer_offset(request, offset)
+        self._when_open(request, asker, self._begin_group)
+        return None
+
+    def _begin_group(self, request: Command, ref: int) -> Command | None:
+        is_young = self._find_young(ref)
+        if is_young is None:
+            return None
+        if is_young:
+            return _answer_offset(request, 0)
+        return answer(request, ResponseCode.QUERY_NOT_FOUND, NEVER_COMMITTED)
 
     def is_young(self, key: bytes) -> bool:
-        """Return whether a queue has its first message still, and not much was stored since."""
-        ref = self._broker.find_queue(key)
+        """Return whether a queue, which is open, has its first message still, and not much was stored since.
+
+        One whose first message is on its way is not taken for young.
+        """
+        return bool(self._find_young(self._broker.find_queue(key)))
+
+    def _find_young(self, ref: int) -> bool | None:
         if ref < 0:
             return True
         if self._broker.min_offset(ref) > 0:
             return False
         found = self._broker.read(ref, 0, self._one, 1, 1)
-        if found <= 0:  # of one that is on its way nothing is known: it is not taken for young
-            return not found
+        if found <= 0:
+            return None if found == AWAY else True
         first = self._one.physical_offset[0]
         self._one.clear()
         return self._broker.bytes_since(first) <= YOUNG_LOG_BYTES
@@ -97,21 +142,30 @@ class ConsumerManage:
         else:
             self._broker.find_offset(ref, at_ms, tell, upper=upper)
 
-    def max_offset(self, request: Command) -> Command:
+    def max_offset(self, request: Command, asker: LaterAnswered) -> None:
         """Answer with the next offset that will be given."""
-        ref = self._broker.find_queue(self._check_queue(request))
+        self._when_open(request, asker, self._tell_max)
+
+    def _tell_max(self, request: Command, ref: int) -> Command:
         return _answer_offset(request, self._broker.max_offset(ref) if ref >= 0 else 0)
 
-    def min_offset(self, request: Command) -> Command:
+    def min_offset(self, request: Command, asker: LaterAnswered) -> None:
         """Answer with the first offset that is kept."""
-        ref = self._broker.find_queue(self._check_queue(request))
+        self._when_open(request, asker, self._tell_min)
+
+    def _tell_min(self, request: Command, ref: int) -> Command:
         return _answer_offset(request, self._broker.min_offset(ref) if ref >= 0 else 0)
 
-    def earliest_store_time(self, request: Command) -> Command:
+    def earliest_store_time(self, request: Command, asker: LaterAnswered) -> None:
         """Answer with the store time of the first message that is kept, or -1."""
-        ref = self._broker.find_queue(self._check_queue(request))
+        self._when_open(request, asker, self._tell_earliest)
+
+    def _tell_earliest(self, request: Command, ref: int) -> Command | None:
         store_ms = -1
-        if ref >= 0 and self._broker.read(ref, self._broker.min_offset(ref), self._one, 1, 1) > 0:
+        found = self._broker.read(ref, self._broker.min_offset(ref), self._one, 1, 1) if ref >= 0 else 0
+        if found == AWAY:
+            return None
+        if found:
             store_ms = self._one.store_ms[0]
             self._one.clear()
         return answer(request, ResponseCode.SUCCESS, ext={"timestamp": str(store_ms)})
@@ -133,6 +187,29 @@ class ConsumerManage:
         if not asker.may_read(topic):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to read this message")
         return answer(request, ResponseCode.SUCCESS, body=record)
+
+    def _when_open(self, request: Command, asker: LaterAnswered, tell: Tell) -> None:
+        """Answer what `tell` says of the queue that a request names, -1 where it is not there, when its ends are known.
+
+        Where `tell` returns None, it is asked again in the next turn: what it looks at is on its way.
+
+        Raises:
+            CommandRefusedError: There is no such topic or queue.
+        """
+        ref = self._broker.find_queue(self._check_queue(request))
+
+        late = LateAnswer(self._broker, request, asker, partial(tell, request, ref))
+
+        def answer_open(error: LmqError | None) -> None:
+            if error is None:
+                late.on_ready(0)
+            else:
+                asker.answer(request, answer(request, ResponseCode.SYSTEM_BUSY, str(error)))
+
+        if ref < 0:
+            answer_open(None)
+        else:
+            self._broker.open_queue(ref, answer_open)
 
     def _check_queue(self, request: Command) -> bytes:
         """Return the key of the queue that the request names.

@@ -75,7 +75,8 @@ class Level:
     def __init__(self, number: int) -> None:
         self.delay_ms = 1000 * LEVELS_S[number]
         self.key = queue_key(SCHEDULE_TOPIC, number)
-        self.queue_ref = -1
+        self.queue_ref = -1  # until its ends are known
+        self.is_opening = False
         self.offset = 0  # the next to hand on
         self.kept_offset = 0  # the next to hand on after the process is killed
         self.due_ms = 0  # when the next is due; 0: not looked at
@@ -139,17 +140,26 @@ class DelayService(Reader):
 
     def _has_next(self, level: Level) -> bool:
         if level.queue_ref < 0:
-            level.queue_ref = self._broker.find_queue(level.key)
-            if level.queue_ref >= 0:  # what is new comes after the end of the log, wherever the place is
-                level.offset = min(level.offset, self._broker.max_offset(level.queue_ref))
+            queue_ref = self._broker.find_queue(level.key)
+            if queue_ref >= 0 and not level.is_opening:
+                level.is_opening = True
+                self._broker.open_queue(queue_ref, partial(self._begin, level, queue_ref))
         return level.queue_ref >= 0 and level.offset < self._broker.max_offset(level.queue_ref)
+
+    def _begin(self, level: Level, queue_ref: int, error: LmqError | None) -> None:
+        level.is_opening = False
+        if error is None:  # what is new comes after the end of the log, wherever the place is
+            level.queue_ref = queue_ref
+            level.offset = min(level.offset, self._broker.max_offset(queue_ref))
+            self._broker.request_run(self)
 
     def _deliver(self, level: Level, count_max: int, now_ms: int) -> int:
         """Hand on some messages of one level; return how much of `count_max` that is, all where more may be due."""
         found = self._found
         level.see(self._broker.max_offset(level.queue_ref), now_ms)
         count = self._broker.read(level.queue_ref, level.offset, found, count_max, BYTES_MAX)
-        if count == AWAY:  # looked for again with the next tick
+        if count == AWAY:
+            self._broker.request_run(self)
             return 0
         due = 0
         while due < count and level.due_at(found.queue_offset[due], found.store_ms[due]) <= now_ms:

@@ -65,12 +65,14 @@ FUNCTIONS: dict[int, Function] = {
     RequestCode.CHECK_CLIENT_CONFIG: lambda door, _peer, request, _: door.clients.check_config(request),
     RequestCode.LOCK_BATCH_MQ: lambda door, _peer, request, now_ms: door.clients.lock_queues(request, now_ms),
     RequestCode.UNLOCK_BATCH_MQ: lambda door, _peer, request, _: door.clients.unlock_queues(request),
-    RequestCode.QUERY_CONSUMER_OFFSET: lambda door, _peer, request, _: door.offsets.query_offset(request),
+    RequestCode.QUERY_CONSUMER_OFFSET: lambda door, peer, request, _: door.offsets.query_offset(request, peer),
     RequestCode.UPDATE_CONSUMER_OFFSET: lambda door, _peer, request, _: door.offsets.update_offset(request),
     RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda door, peer, request, _: door.offsets.search_offset(request, peer),
-    RequestCode.GET_MAX_OFFSET: lambda door, _peer, request, _: door.offsets.max_offset(request),
-    RequestCode.GET_MIN_OFFSET: lambda door, _peer, request, _: door.offsets.min_offset(request),
-    RequestCode.GET_EARLIEST_MSG_STORETIME: lambda door, _peer, request, _: door.offsets.earliest_store_time(request),
+    RequestCode.GET_MAX_OFFSET: lambda door, peer, request, _: door.offsets.max_offset(request, peer),
+    RequestCode.GET_MIN_OFFSET: lambda door, peer, request, _: door.offsets.min_offset(request, peer),
+    RequestCode.GET_EARLIEST_MSG_STORETIME: lambda door, peer, request, _: door.offsets.earliest_store_time(
+        request, peer
+    ),
     RequestCode.CONSUMER_SEND_MSG_BACK: lambda door, peer, request, now_ms: door.backs.send_back(request, peer, now_ms),
     RequestCode.SEND_REPLY_MESSAGE: lambda door, peer, request, now_ms: door.replies.reply(request, peer, now_ms),
     RequestCode.SEND_REPLY_MESSAGE_V2: lambda door, peer, request, now_ms: door.replies.reply(request, peer, now_ms),

@@ -25,6 +25,8 @@ cdef class HeldPull(Held):
     cdef public long long count_max
     cdef public long long bytes_max
     cdef public object wanted
+    cdef public bint is_open
+    cdef public bint is_opening
     cdef public bint is_suspended
 
 
@@ -44,7 +46,9 @@ cdef class PullService:
     cpdef pull(self, puller, Command request, long long now_ms)
 
     @cython.locals(key=bytes, known=tuple, asked=tuple)
-    cdef tuple _find_queue(self, str topic, Command request)
+    cdef bytes _find_queue(self, HeldPull pull, str topic, Command request)
+
+    cdef bint _is_open(self, HeldPull pull) except -1
 
     cdef _filter_of(self, Command request, str topic, long long sys_flag)
 

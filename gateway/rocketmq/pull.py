@@ -9,10 +9,12 @@ Source: docs/protocols/rocketmq.md, "Pulls".
 from __future__ import annotations
 
 from array import array
+from functools import partial
 from typing import Protocol, cast
 
 from core.broker import Broker
 from core.cache_budget import Cache
+from core.errors import LmqError
 from core.lmq.queue_name import is_light
 from core.message import AWAY, StoredBatch
 from core.metrics import DoorMetrics
@@ -26,9 +28,10 @@ from gateway.rocketmq.answer_codec import (
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, integer_field, text_field
 from gateway.rocketmq.filters.matching import Filter, messages_max, parse_filter, pick_wanted
-from gateway.rocketmq.filters.subscription import Subscription
+from gateway.rocketmq.filters.subscription import Subscriptions
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.held import HELD_MAX, Held
+from gateway.rocketmq.pull_codes import encode_busy, judge_pull
 from gateway.rocketmq.topic_table import PERM_READ, TopicTable, queue_key
 from lmq.remoting.commands import (
     FLAG_RESPONSE,
@@ -83,16 +86,6 @@ class Puller(Protocol):
         """Keep a pull that waits, and see to its deadline."""
 
 
-class Subscriptions(Protocol):
-    """What groups want, by their heartbeats: the client table."""
-
-    def find_subscription(self, group: str, topic: str) -> Subscription:
-        """Return what the group wants of the topic, or refuse the request."""
-
-    def is_broadcast(self, group: str) -> bool:
-        """Return whether each member of the group gets all messages."""
-
-
 class HeldPull(Held):
     """One pull; while it waits, parked on its queue and kept by its connection."""
 
@@ -100,6 +93,8 @@ class HeldPull(Held):
         "bytes_max",
         "count_max",
         "header_type",
+        "is_open",
+        "is_opening",
         "is_suspended",
         "key",
         "light_name",
@@ -124,6 +119,8 @@ class HeldPull(Held):
         self.bytes_max = max(1, min(integer_field(request, "maxMsgBytes", BYTES_MAX), BYTES_MAX))
         self.wanted: Filter = None
         self.deadline_ms = 0
+        self.is_open = False  # the ends of the queue are known
+        self.is_opening = False
         self.is_suspended = False  # waits for its queue to grow, not for it to be made or for room in the output
 
     def on_ready(self, now_ms: int) -> bool:
@@ -179,8 +176,7 @@ class PullService:
         pull = HeldPull(self, puller, request)
         sys_flag = integer_field(request, "sysFlag")
         topic = text_field(request, "topic")
-        key, pull.queue_ref = self._find_queue(topic, request)
-        pull.key = key
+        key = self._find_queue(pull, topic, request)
         if is_light(key):
             pull.light_name = key
         if not puller.may_read(key):
@@ -194,22 +190,43 @@ class PullService:
         if is_suspending:
             suspend_ms = integer_field(request, "suspendTimeoutMillis", 0)
             pull.deadline_ms = now_ms + max(0, min(suspend_ms, SUSPEND_MS_MAX))
-        if not puller.is_writable:
+        if not puller.is_writable or (pull.queue_ref >= 0 and not self._is_open(pull)):
             puller.hold(pull)
         elif not self._answer(pull, NOT_FOUND if is_suspending else NOTHING):
             self._suspend(pull)
             puller.hold(pull)
 
-    def _find_queue(self, topic: str, request: Command) -> tuple[bytes, int]:
-        """Return the key and number of the queue that is asked for; the number is -1 where it has nothing yet."""
+    def _find_queue(self, pull: HeldPull, topic: str, request: Command) -> bytes:
+        """Find the queue that is asked for, whose number is -1 where it has nothing yet; return its key."""
         asked = (topic, request.ext.get("queueId"))
         known = cast("tuple[bytes, int] | None", self._queues.get(asked))
         if known is None:
             key = self._check_queue(topic.encode(), integer_field(request, "queueId"))
-            known = (key, self._broker.find_queue(key))
-            if known[1] >= 0:
-                self._queues.put(asked, known)
-        return known
+            pull.key, pull.queue_ref = key, self._broker.find_queue(key)
+            if pull.queue_ref >= 0 and self._is_open(pull):
+                self._queues.put(asked, (key, pull.queue_ref))
+        else:
+            pull.key, pull.queue_ref = known
+            pull.is_open = True
+        return pull.key
+
+    def _is_open(self, pull: HeldPull) -> bool:
+        """Return whether the ends of the queue of a pull are known; if not, the pull is called when they are."""
+        if not pull.is_open and not pull.is_opening:
+            pull.is_opening = True
+            self._broker.open_queue(pull.queue_ref, partial(self._note_open, pull))
+        return pull.is_open
+
+    def _note_open(self, pull: HeldPull, error: LmqError | None) -> None:
+        pull.is_opening = False
+        pull.is_open = error is None
+        if id(pull) not in pull.puller.held:
+            return  # it is told at once, or the client is gone
+        if error is None:
+            self._broker.request_run(pull)
+        else:
+            pull.puller.write(encode_busy(pull.opaque, pull.header_type))
+            self.forget(pull)
 
     def _check_queue(self, topic: bytes, queue_id: int) -> bytes:
         found = self._topics.get(topic)
@@ -263,6 +280,8 @@ class PullService:
             return
         if pull.queue_ref < 0:
             pull.queue_ref = self._broker.find_queue(pull.key)
+        if pull.queue_ref >= 0 and not self._is_open(pull):
+            return
         if self._answer(pull, NOTHING if pull.deadline_ms <= now_ms else NOTHING_WANTED):
             self.forget(pull)
             return
@@ -286,7 +305,7 @@ class PullService:
         ref = pull.queue_ref
         min_offset = self._broker.min_offset(ref) if ref >= 0 else 0
         max_offset = self._broker.max_offset(ref) if ref >= 0 else 0
-        code, remark, next_offset = _judge(pull.offset, min_offset, max_offset)
+        code, remark, next_offset = judge_pull(pull.offset, min_offset, max_offset)
         if code == ResponseCode.SUCCESS:
             if self._answer_found(pull, min_offset, max_offset):
                 return True
@@ -373,20 +392,6 @@ class PullService:
         """Let the answer be so long; what lies there stays."""
         if size > len(self._out):
             self._out += bytes(size - len(self._out))
-
-
-def _judge(offset: int, min_offset: int, max_offset: int) -> tuple[ResponseCode, str, int]:
-    """Return code, remark and next offset of a pull at `offset`, before its filter is asked."""
-    if max_offset == 0:
-        moved = ResponseCode.PULL_OFFSET_MOVED if offset else ResponseCode.PULL_NOT_FOUND
-        return moved, "NO_MESSAGE_IN_QUEUE", 0
-    if offset < min_offset:
-        return ResponseCode.PULL_OFFSET_MOVED, "OFFSET_TOO_SMALL", min_offset
-    if offset == max_offset:
-        return ResponseCode.PULL_NOT_FOUND, "OFFSET_OVERFLOW_ONE", offset
-    if offset > max_offset:
-        return ResponseCode.PULL_OFFSET_MOVED, "OFFSET_OVERFLOW_BADLY", max_offset
-    return ResponseCode.SUCCESS, "FOUND", offset
 
 
 def _measure(known: tuple[bytes, int], generation: int) -> int:  # noqa: ARG001 - the interface says so

@@ -70,8 +70,8 @@ def test_a_parked_reader_runs_once_a_turn_however_much_its_queues_grew(store):
     reader, other = CountingReader(), CountingReader()
     for name in (b"%LMQ%a", b"%LMQ%b"):
         broker.bind_filter(b"t", name, hides_dollar=True)
-        broker.park(broker.open_queue(name), reader)
-    broker.park(broker.open_queue(b"%LMQ%c"), other)
+        broker.park(broker.intern_queue(name), reader)
+    broker.park(broker.intern_queue(b"%LMQ%c"), other)
     publish(broker, b"t", b"1")
     publish(broker, b"t", b"2")
     assert turns.turns == 1
@@ -82,7 +82,7 @@ def test_a_parked_reader_runs_once_a_turn_however_much_its_queues_grew(store):
 
 def test_an_unparked_reader_does_not_run(store):
     broker, _ = make_broker(store)
-    reader, queue_ref = CountingReader(), broker.open_queue(b"%LMQ%a")
+    reader, queue_ref = CountingReader(), broker.intern_queue(b"%LMQ%a")
     broker.bind_filter(b"t", b"%LMQ%a", hides_dollar=True)
     broker.park(queue_ref, reader)
     broker.unpark(queue_ref, reader)
@@ -107,7 +107,7 @@ def test_no_more_readers_run_in_a_turn_than_fit_and_the_rest_comes_first_in_the_
     broker.bind_filter(b"t", b"%LMQ%q", hides_dollar=True)
     readers = [CountingReader() for _ in range(2 * READERS_MAX + 1)]
     for reader in readers[1:]:
-        broker.park(broker.open_queue(b"%LMQ%q"), reader)
+        broker.park(broker.intern_queue(b"%LMQ%q"), reader)
     broker.request_run(readers[0])
     publish(broker, b"t", b"1")
     broker.run_turn(NOW_MS)
@@ -277,7 +277,7 @@ def test_explain_names_queues_filters_and_readers(store):
     broker.bind_filter(b"a/+", b"%LMQ%q", hides_dollar=True)
     broker.bind_filter(b"a/+", b"%LMQ%q", hides_dollar=True)
     for _ in range(2):
-        broker.park(broker.open_queue(b"%LMQ%q"), CountingReader())
+        broker.park(broker.intern_queue(b"%LMQ%q"), CountingReader())
     (found,) = broker.explain(b"a/b")
     assert (found.name, found.filters, found.readers) == (b"%LMQ%q", {b"a/#": 1, b"a/+": 2}, 8)
     assert broker.explain(b"b") == []
@@ -286,7 +286,7 @@ def test_explain_names_queues_filters_and_readers(store):
 def test_segments_that_a_holder_needs_are_not_retired(store):
     broker, _ = make_broker(store)
     broker.bind_filter(b"t", b"%LMQ%q", hides_dollar=True)
-    queue_ref = broker.open_queue(b"%LMQ%q")
+    queue_ref = broker.intern_queue(b"%LMQ%q")
     needed = [0]
     asked = []
     broker.hold(lambda: asked.append(1) or [(queue_ref, needed[0])])

@@ -1,12 +1,14 @@
 """The embedded engine with answers that come late, out of order between publishers and queues, and fail by a seed.
 
-What a cluster does to those who ask it, without a cluster. `settle` brings what is on its way a bit nearer: the worlds
-of the doors' tests call it once a turn, and go on while `is_busy`.
+What a cluster does to those who ask it, without a cluster. The ends of a queue are known once it is open, but for those
+of queues that were there before the engine. `settle` brings what is on its way a bit nearer: the worlds of the doors'
+tests call it once a turn, and go on while `is_busy`.
 """
 
 from __future__ import annotations
 
 import random
+from functools import partial
 
 from core.engine import Engine
 from core.errors import StoreClosedError
@@ -24,9 +26,10 @@ class LateEngine(Engine):
             searches that find nothing out.
         away: The part of reads that find nothing there yet.
         refusals: The part of claims that are refused.
+        unknown: The part of queues that cannot be opened when it is asked for.
     """
 
-    def __init__(self, inner, *, seed=1, failures=0.0, away=0.0, refusals=0.0):
+    def __init__(self, inner, *, seed=1, failures=0.0, away=0.0, refusals=0.0, unknown=0.0):
         super().__init__(inner.room, inner.message_bytes_max)
         self.inner = inner
         self.durability = inner.durability
@@ -34,6 +37,8 @@ class LateEngine(Engine):
         self.failures = failures
         self.away = away
         self.refusals = refusals
+        self.unknown = unknown
+        self.opens_late = True
         self.failed = 0  # batches so far
         self._random = random.Random(seed)
         self._tickets = 0
@@ -45,6 +50,8 @@ class LateEngine(Engine):
         self._coming = {}  # by queue and offset: the turn in which a read of it can be met
         self._here = {}  # what came lately, with the turn in which it did
         self._watched = set()
+        self._opened = set(range(inner.queue_count()))  # queues whose ends are known
+        self._followed = f"{inner.store.settings.parent_topic}/0".encode()  # the queue that has everything
         self._arrived = []  # queues of which something came
 
     def __getattr__(self, name):
@@ -146,10 +153,37 @@ class LateEngine(Engine):
         for _, then, told in due:
             then(told)
 
+    def open_queue(self, queue_ref, then):
+        if self._is_known(queue_ref):
+            then(None)
+            return
+        fails = self._random.random() < self.unknown
+        error = StoreClosedError("nobody can tell where it ends") if fails else None
+        self._others.append((self._late() + 1, partial(self._note_opened, queue_ref, then), error))
+        self.request_turn()
+
+    def open_all(self):
+        """Let the ends of all queues be known that there are."""
+        self._opened.update(range(self.inner.queue_count()))
+
+    def _note_opened(self, queue_ref, then, error):
+        if error is None:
+            self._opened.add(queue_ref)
+        then(error)
+
+    def _is_known(self, queue_ref):
+        key = self.inner.queue_key(queue_ref)
+        if not self.opens_late or key.startswith(b"RMQ_SYS_TRANS"):
+            return True
+        return queue_ref in self._opened or key == self._followed or key.startswith(b"%LMQ%amqp%")
+
     # What is asked of the engine without waiting
 
+    def min_offset(self, queue_ref):
+        return self.inner.min_offset(queue_ref) if self._is_known(queue_ref) else 0
+
     def max_offset(self, queue_ref):
-        return self.inner.max_offset(queue_ref)
+        return self.inner.max_offset(queue_ref) if self._is_known(queue_ref) else 0
 
     def read(self, queue_ref, offset, into, count_max, bytes_max):
         if self._is_away(queue_ref, offset):
@@ -201,7 +235,7 @@ def _passed_on(name):
 
 
 PASSED_ON = (
-    *("intern_queue", "find_queue", "queue_key", "queue_count", "min_offset", "make_route", "set_store_host"),
+    *("intern_queue", "find_queue", "queue_key", "queue_count", "make_route", "set_store_host"),
     *("read_record", "copy_record", "record_version", "bytes_since", "replay_uncovered", "replay_from"),
     *("table", "places", "journal", "hold", "retire", "figures"),
 )

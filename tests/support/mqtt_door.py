@@ -200,6 +200,10 @@ class World:
         ):
             self.step()
 
+    def is_awaiting(self, peer):
+        """Return whether a client waits for what the engine is to tell, or goes on after it in the next turn."""
+        return peer.transport.wants_turn or bool(getattr(self.engine, "is_busy", False))
+
     def step(self):
         """Do what is due in one turn: a share for each peer that waits, the broker's turn, a flush."""
         waiting, self.waiting = self.waiting, []

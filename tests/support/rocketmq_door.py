@@ -159,7 +159,11 @@ class Peer:
         """Pull and return the answer that came at once; as clients do, again where messages are on their way."""
         for _ in range(8):
             self.start_pull(topic, offset, **changes)
-            (answer,) = self.take()
+            answers = self.take()
+            if not answers and not isinstance(self.site.engine, EmbeddedEngine):  # the queue is being opened
+                self.site.turn()
+                answers = self.take()
+            (answer,) = answers
             if answer.code != ResponseCode.PULL_RETRY_IMMEDIATELY or not getattr(self.site.engine, "away", 0):
                 break
             self.site.turn()
@@ -209,12 +213,21 @@ class DoorSite:
         deadline_ms = self.broker.next_deadline_ms()
         if deadline_ms is not None and deadline_ms <= self.now_ms:
             self.broker.handle_timer(self.now_ms)
+        self.settle()
+
+    def open_queues(self) -> None:
+        """Let the engine know where all queues end."""
+        if not isinstance(self.engine, EmbeddedEngine):
+            self.engine.open_all()
+
+    def settle(self) -> None:
+        """Run the readers, and a flush, until nothing is on its way."""
         while True:
             self.broker.run_turn(self.now_ms)
             self.engine.durability.begin_flush()
             self.store.flush()
             self.engine.durability.end_flush(None)
-            if not getattr(self.engine, "is_busy", False):
+            if isinstance(self.engine, EmbeddedEngine) or not (self.engine.is_busy or self.broker.has_work):
                 break
 
     def close(self) -> None:

@@ -90,6 +90,7 @@ def ask_pop(peer: Peer, topic: str = "T", **changes: object) -> Command:
     """Ask for messages and return the answer that came at once; again where messages are on their way."""
     for _ in range(8):
         peer.site.turn()
+        peer.site.open_queues()
         start_pop(peer, topic, **changes)
         (answer,) = [command for command in peer.take() if command.is_response]
         if answer.code != ResponseCode.POLLING_TIMEOUT or not getattr(peer.site.engine, "away", 0):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.filters.matching import Filter, parse_filter
@@ -52,3 +52,13 @@ def read_subscription(said: dict[str, Any]) -> Subscription:
         text=text[:SHOWN_CHARS_MAX],
         refusal=refusal,
     )
+
+
+class Subscriptions(Protocol):
+    """What groups want, by their heartbeats: the client table."""
+
+    def find_subscription(self, group: str, topic: str) -> Subscription:
+        """Return what the group wants of the topic, or refuse the request."""
+
+    def is_broadcast(self, group: str) -> bool:
+        """Return whether each member of the group gets all messages."""

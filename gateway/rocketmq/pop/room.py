@@ -7,9 +7,11 @@ again. So an empty queue costs nothing, and a message as much among many queues 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Protocol
 
 from core.broker import Broker
+from core.errors import LmqError
 from core.lmq.waiters import Reader
 from gateway.rocketmq.held import Held
 from gateway.rocketmq.topic_table import queue_key
@@ -73,13 +75,14 @@ class Waiting(Held):
 class QueueWatch(Reader):
     """One queue of a room."""
 
-    __slots__ = ("is_blocked", "is_parked", "key", "queue_id", "queue_ref", "room")
+    __slots__ = ("is_blocked", "is_opening", "is_parked", "key", "queue_id", "queue_ref", "room")
 
     def __init__(self, room: Room, queue_id: int, key: bytes) -> None:
         self.room = room
         self.queue_id = queue_id
         self.key = key
-        self.queue_ref = -1
+        self.queue_ref = -1  # until it is there and open
+        self.is_opening = False
         self.is_parked = False
         self.is_blocked = False  # by what is taken: it may have messages as soon as some of that is done
 
@@ -157,18 +160,33 @@ class Room(Reader):
         return bool(self._ready) if queue_id == ALL_QUEUES else queue_id in self._ready
 
     def find_queue(self, watch: QueueWatch) -> int:
-        """Return the number of a watched queue, -1 while nobody sent anything there: waiting makes none."""
-        if watch.queue_ref < 0:
-            watch.queue_ref = self._keeper.broker.find_queue(watch.key)
+        """Return the number of a watched queue, -1 while nobody sent anything there: waiting makes none.
+
+        So it is until the queue is open; then it is looked at again.
+        """
+        if watch.queue_ref < 0 and not watch.is_opening:
+            queue_ref = self._keeper.broker.find_queue(watch.key)
+            if queue_ref >= 0:
+                watch.is_opening = True
+                self._keeper.broker.open_queue(queue_ref, partial(self._note_open, watch, queue_ref))
         return watch.queue_ref
+
+    def _note_open(self, watch: QueueWatch, queue_ref: int, error: LmqError | None) -> None:
+        watch.is_opening = False
+        if error is None:
+            self._unpark(watch)
+            watch.queue_ref = queue_ref
+            if self.waiting:
+                self._keeper.broker.request_run(watch)
 
     def note_empty(self, watch: QueueWatch, *, is_blocked: bool = False) -> None:
         """Look at a queue no more until something happens there; one that is blocked, until something is done, too."""
         watch.is_blocked = is_blocked
         self._ready.pop(watch.queue_id, None)
         if not watch.is_parked:
+            queue_ref = self.find_queue(watch)
             watch.is_parked = True
-            if self.find_queue(watch) < 0:
+            if queue_ref < 0:
                 self._keeper.broker.await_queue(watch.key, watch)
             else:
                 self._keeper.broker.park(watch.queue_ref, watch)

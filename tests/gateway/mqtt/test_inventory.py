@@ -64,7 +64,7 @@ def test_walk_goes_on_while_sessions_come_and_go(world, kind):
 
 def test_long_walk_over_queues_of_others_gives_the_loop_its_turns(world):
     for i in range(1_000):
-        world.broker.open_queue(b"T/%d" % i)
+        world.broker.intern_queue(b"T/%d" % i)
     steps = list(world.door.inventory().queues())
     assert all(step is None for step in steps)
     assert len(steps) >= 1_000 // 256

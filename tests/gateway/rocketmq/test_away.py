@@ -34,6 +34,7 @@ def test_a_pull_that_does_not_wait_is_told_to_come_again(site):
     peer = site.connect()
     peer.send(b"x", topic="T")
     peer.start_pull("T")
+    site.turn()  # in which the queue is opened
     assert [answer.code for answer in peer.take()] == [ResponseCode.PULL_RETRY_IMMEDIATELY]
     site.turn()
     assert bodies_of(peer.pull("T")) == [b"x"]
@@ -95,3 +96,44 @@ def test_a_record_is_shown_and_sent_back_when_it_is_here(site):
     peer.start_pull("%DLQ%g", sysFlag=SUBSCRIBED | SUSPENDED)
     site.turn()
     assert bodies_of(peer.take()[0]) == [b"x"]
+
+
+def test_a_pull_is_answered_when_the_ends_of_its_queue_are_known(site):
+    peer = site.connect()
+    peer.send(b"x", topic="T")
+    peer.start_pull("T", 7)
+    assert peer.take() == []
+    site.turn()
+    assert [(one.code, one.ext["maxOffset"]) for one in peer.take()] == [(ResponseCode.PULL_OFFSET_MOVED, "1")]
+
+
+def test_a_queue_that_cannot_be_opened_is_told_of_by_a_busy_broker_and_then_it_can(site):
+    peer = site.connect()
+    peer.send(b"x", topic="T")
+    site.engine.unknown = 1.0
+    peer.start_pull("T")
+    peer.give(request_frame(30, opaque=9, topic="T", queueId=0))
+    site.turn()
+    assert [answer.code for answer in peer.take()] == [ResponseCode.SYSTEM_BUSY] * 2
+    assert not peer.handler.held
+    site.engine.unknown = 0.0
+    peer.give(request_frame(30, opaque=9, topic="T", queueId=0))
+    assert peer.take() == []
+    site.turn()
+    assert [answer.ext["offset"] for answer in peer.take()] == ["1"]
+
+
+def test_a_client_that_goes_before_its_queue_is_open_is_answered_nothing(site):
+    peer = site.connect()
+    peer.send(b"x", topic="T")
+    peer.start_pull("T")
+    peer.close()
+    site.turn()
+    assert peer.take() == []
+    assert not peer.handler.held
+
+
+def test_the_first_store_time_is_told_when_its_message_is_here(site):
+    peer = site.connect()
+    peer.send(b"x", topic="T")
+    assert peer.ask(32, topic="T", queueId=0).ext["timestamp"] == str(NOW_MS)

@@ -132,10 +132,11 @@ def test_more_than_a_batch_goes_on_in_the_turns_that_follow(site, peer):
     wait(site, 1)
     site.turn()
     peer.take()
-    assert site.broker.max_offset(site.broker.find_queue(b"T/0")) == total
+    assert site.store.max_offset(site.broker.find_queue(b"T/0")) == total
     assert bodies_of(peer.pull("T", total - 1)) == [b"%d" % (total - 1)]
 
 
+@pytest.mark.here
 def test_a_level_with_much_to_do_leaves_others_their_turn(site, peer):
     for level in (1, 2):
         peer.give(b"".join(send_frame(b"x", e=str(level), properties=delayed(level)) for _ in range(2 * COUNT_MAX)))
@@ -144,7 +145,7 @@ def test_a_level_with_much_to_do_leaves_others_their_turn(site, peer):
     site.now_ms += 5000
     for _ in range(2):
         site.door.delays.on_ready(site.now_ms)
-    ends = [site.broker.max_offset(site.broker.find_queue(key)) for key in (b"T/1", b"T/2")]
+    ends = [site.store.max_offset(site.broker.find_queue(key)) for key in (b"T/1", b"T/2")]
     assert ends == [COUNT_MAX, COUNT_MAX]
 
 

@@ -105,6 +105,7 @@ def test_a_silent_connection_is_closed_and_one_with_held_pulls_is_not(site, peer
     assert handler.next_deadline_ms() == site.now_ms + idle_ms
     peer.send()
     peer.start_pull("T", 1, sysFlag=6, suspendTimeoutMillis=500_000)
+    site.settle()
     handler.on_timer(site.now_ms + 400_000)
     assert not peer.transport.is_closed
     handler.on_timer(site.now_ms + 500_000)

@@ -23,6 +23,7 @@ def test_queues_say_how_far_they_are_and_how_many_pulls_wait(site, peer):
     for _ in range(3):
         peer.send(b"x", topic="T")
     peer.start_pull("T", 3, sysFlag=6)
+    site.settle()
     found = {entry.name: entry for entry in all_of(site.door.inventory().queues())}
     assert (found["T/0"].min_offset, found["T/0"].max_offset, found["T/0"].readers) == (0, 3, 1)
     assert found["T/0"].light_queue == "T/0"

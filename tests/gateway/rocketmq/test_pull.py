@@ -90,6 +90,7 @@ def test_binary_headers_are_answered_in_kind(site, peer):
     fill(peer, 1)
     ext = {"consumerGroup": "g", "topic": "T", "queueId": 0, "queueOffset": 0, "maxMsgNums": 32, "sysFlag": 4}
     peer.give(request_frame(11, opaque=-4, header_type=HEADER_BINARY, **ext, commitOffset=0, subscription="*"))
+    site.settle()
     (answer,) = peer.take()
     assert (answer.header_type, answer.opaque, answer.code) == (HEADER_BINARY, -4, 0)
     assert bodies_of(answer) == [b"m0"]
@@ -198,6 +199,7 @@ def test_a_held_pull_of_a_queue_that_was_never_made_is_answered_when_its_time_is
 def test_a_held_pull_is_answered_19_when_its_time_is_over(site, peer):
     fill(peer, 1)
     peer.start_pull("T", 1, sysFlag=HELD, suspendTimeoutMillis=5000)
+    site.settle()
     deadline = peer.handler.next_deadline_ms()
     assert deadline == site.now_ms + 5000
     peer.handler.on_timer(deadline - 1)

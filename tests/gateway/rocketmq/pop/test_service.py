@@ -318,12 +318,21 @@ def test_in_order_an_answer_that_did_not_come_is_given_again_to_the_same_asking(
     assert bodies(pop(peer, order="true", attemptId="a3")) == [b"m2"]
 
 
+def test_one_that_waits_is_answered_when_the_queue_is_open(site, peer):
+    fill(peer, 1)
+    start_pop(peer, pollTime=9_000)
+    site.turn()
+    (answer,) = [command for command in peer.take() if command.is_response]
+    assert bodies(read_popped(answer)) == [b"m0"]
+
+
 # Told of messages
 
 
 def test_a_group_is_told_whether_there_are_messages(site, peer):
     fields = {"consumerGroup": "g", "topic": "T", "queueId": -1, "pollTime": 0, "bornTime": 0}
     fill(peer, 1)
+    site.open_queues()
     assert peer.ask(200_054, **fields).ext == {"hasMsg": "true", "pollingFull": "false"}
     pop(peer)
     assert peer.ask(200_054, **fields).ext == {"hasMsg": "false", "pollingFull": "false"}
@@ -403,6 +412,7 @@ def test_a_request_that_wants_no_answer_takes_nothing(peer):
 @pytest.mark.here
 def test_binary_headers_cut_the_code_and_are_answered_in_kind(site, peer):
     fill(peer, 1)
+    site.open_queues()
     texts = {name: str(value) for name, value in pop_fields().items()}
     peer.give(request_frame(200_050 & 0xFFFF, opaque=-4, header_type=HEADER_BINARY, **texts))
     (answer,) = peer.take()

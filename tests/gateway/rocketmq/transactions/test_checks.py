@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from gateway.rocketmq.transactions.checks import SLICE, STALLS_MAX, Times
 from gateway.rocketmq.transactions.rounds import STRETCHES_MAX
 from tests.gateway.rocketmq.transactions.test_service import (
@@ -21,6 +23,7 @@ def test_stretches_stay_few_whatever_the_settings():
         assert interval_ms * checks_max <= (gap_ms + 1) * STRETCHES_MAX
 
 
+@pytest.mark.at_once
 def test_more_than_a_slice_is_asked_about_over_several_turns(site, peer):
     beat(peer, "p")
     count = 3 * SLICE + 1
