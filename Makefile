@@ -11,7 +11,7 @@ PURE := build/pure
 COPY_SOURCES = git ls-files -co --exclude-standard | while read -r file; do [ -f "$$file" ] && echo "$$file"; done \
 		| tar -cf - -T - | tar -xf - -C
 
-.PHONY: help run test test-pure check torture fuzz demo bench bench-peers bench-scale wheels test-wheel clean lock setup setup-test setup-check
+.PHONY: help run test test-pure check torture fuzz clients demo bench bench-peers bench-scale wheels test-wheel clean lock setup setup-test setup-check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ torture: setup-test ## histories of a store and of shared queues, with kills and
 
 fuzz: setup-test ## any bytes at the MQTT decoder, beside CI; by atheris where it is installed (CASES= SEED=)
 	@$(PY) -m tests.fault.fuzz_mqtt --cases $(or $(CASES),10000000) --seed $(or $(SEED),$(shell date +%s))
+
+clients: setup-test ## MQTT clients in JavaScript, Go and Java, with connections that break, beside CI; what is not there is skipped
+	@LMQ_TEST_CLIENTS=1 $(PY) -m pytest -q -s -m clients tests/integration/test_mqtt_clients_elsewhere.py $(ARGS)
 
 demo: setup-test ## 200 devices, AMQP and SDK consumers for 30 s, counted end to end, then the Spark report
 	@$(PY) -m gateway.demo $(ARGS)

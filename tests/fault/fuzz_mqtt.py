@@ -7,13 +7,16 @@ else they are mutations of the kept cases, which are reproducible by `--seed`.
 from __future__ import annotations
 
 import argparse
+import importlib
 import random
 import resource
 import signal
 import sys
+import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from types import FunctionType
 
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.errors import MqttError
@@ -28,6 +31,7 @@ LEVELS = (3, 4, 5)
 HANG_S = 20  # for STEP cases, which take about a second
 STEP = 2_000
 GROWTH_KB_MAX = 64 * 1024  # after the first steps
+DECODER = ("codec", "columns", "connection", "events", "packets", "properties", "publish_properties", "topics")
 POOL = RunPool()
 
 
@@ -159,6 +163,32 @@ def _say(text):
     sys.stdout.flush()
 
 
+def decoder_functions():
+    """Return the functions of the decoder that are Python's: all of them in the uncompiled sources."""
+    found = []
+    for name in DECODER:
+        module = importlib.import_module(f"gateway.mqtt.{name}")
+        own = [one for one in vars(module).values() if getattr(one, "__module__", "") == module.__name__]
+        members = [part for one in own if isinstance(one, type) for part in vars(one).values()]
+        bare = [getattr(one, "fget", None) or getattr(one, "__func__", one) for one in [*own, *members]]
+        found += [one for one in bare if isinstance(one, FunctionType)]
+    return found
+
+
+def _run_guided(count):
+    """Run so many cases that atheris makes of the kept ones, by what they reach in the decoder."""
+    import atheris  # noqa: PLC0415
+
+    for function in decoder_functions():
+        atheris.instrument_func(function)
+    with tempfile.TemporaryDirectory() as folder:
+        for number, case in enumerate(read_corpus()):
+            (Path(folder) / str(number)).write_bytes(case)
+        limits = [f"-runs={count}", f"-max_len={CASE_BYTES_MAX}", f"-timeout={HANG_S}"]
+        atheris.Setup([sys.argv[0], *limits, folder], run_case)
+        atheris.Fuzz()
+
+
 def main():
     """Run as many cases as asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -166,11 +196,7 @@ def main():
     parser.add_argument("--seed", type=int, default=int(time.time()))
     wanted = parser.parse_args()
     if find_spec("atheris") is not None:
-        import atheris  # noqa: PLC0415
-
-        atheris.instrument_all()
-        atheris.Setup([sys.argv[0], f"-runs={wanted.cases}", f"-max_len={CASE_BYTES_MAX}"], run_case)
-        atheris.Fuzz()
+        _run_guided(wanted.cases)
         return
     _say(f"seed {wanted.seed}")
     run_mutants(wanted.cases, wanted.seed, _Watch())

@@ -4,7 +4,10 @@ import random
 
 import pytest
 
-from tests.fault.fuzz_mqtt import mutate, read_corpus, run_case, run_mutants
+import gateway.mqtt.codec
+from tests.fault.fuzz_mqtt import decoder_functions, mutate, read_corpus, run_case, run_mutants
+
+IS_COMPILED = not str(gateway.mqtt.codec.__file__).endswith(".py")
 
 
 @pytest.mark.parametrize("case", read_corpus(), ids=lambda case: case.hex()[:24])
@@ -27,3 +30,9 @@ def test_failing_case_is_told_so_that_it_can_be_kept(monkeypatch):
 def test_seed_gives_the_same_cases_again():
     cases = read_corpus()
     assert mutate(random.Random(5), cases) == mutate(random.Random(5), cases)
+
+
+@pytest.mark.skipif(IS_COMPILED, reason="compiled functions are not Python's")
+def test_a_guided_run_sees_the_whole_decoder():
+    names = {function.__qualname__ for function in decoder_functions()}
+    assert {"MqttConnection.receive_data", "decode_properties", "check_topic", "PublishProperties.read"} <= names
