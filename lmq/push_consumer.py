@@ -18,12 +18,13 @@ from lmq.consumption import ConcurrentConsumption, Consumption, Listener, Orderl
 from lmq.errors import NotFoundError, SdkError, response_error
 from lmq.member import Member
 from lmq.message import Message
+from lmq.offset_reset import read_offsets
 from lmq.offset_store import BrokerOffsets, FileOffsets
 from lmq.process_queue import FlowLimits, ProcessQueue
 from lmq.queue_access import RETRIED, QueueAccess, pause_after
 from lmq.queue_locks import QueueLocks
 from lmq.queues import MessageQueue
-from lmq.remoting.commands import Command, encode_json
+from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
 from lmq.send_back import RETRY_PREFIX, SendBack
@@ -134,9 +135,9 @@ class PushConsumer(Member):
         self._tasks: list[asyncio.Task[None]] = []
         self._is_changed = asyncio.Event()  # the group, or what it wants
         self._greeted: dict[Client, Mapping[str, object]] = {}  # what each broker was told
+        self._resets: dict[MessageQueue, int] = {}  # offsets that queues are to go on at
         self._answerers[RequestCode.NOTIFY_CONSUMER_IDS_CHANGED] = self._on_group_changed
-        if not broadcasting:
-            self.subscribe(f"{RETRY_PREFIX}{group}")
+        self._answerers[RequestCode.RESET_CONSUMER_CLIENT_OFFSET] = self._on_reset
 
     # What it wants
 
@@ -181,6 +182,8 @@ class PushConsumer(Member):
         Raises:
             ResponseError: A broker does not filter by SQL, or does not understand an expression.
         """
+        if not self._broadcasting:
+            self.subscribe(f"{RETRY_PREFIX}{self.group}")
         for subscription in self._subscriptions.values():
             if subscription.kind == SQL:
                 await self._check(subscription)
@@ -218,9 +221,18 @@ class PushConsumer(Member):
     def _on_group_changed(self, _server: str, _request: Command) -> None:
         self._is_changed.set()
 
+    def _on_reset(self, _server: str, request: Command) -> Command:
+        if request.ext.get("group") == self.group:
+            self._resets |= read_offsets(bytes(request.body))
+            self._is_changed.set()
+        return answer(request, ResponseCode.SUCCESS)
+
     async def _keep_balanced(self) -> None:
         while True:
             self._is_changed.clear()
+            resets, self._resets = self._resets, {}
+            for queue in resets.keys() & self._queues.keys():
+                await self._give_up(queue, resets[queue])
             await self._greet_brokers()
             topics = {*self._subscriptions, *(queue.topic for queue in self._queues)}
             is_balanced = all([await self._balance(topic) for topic in topics])
@@ -284,13 +296,13 @@ class PushConsumer(Member):
         self._readers[queue] = asyncio.create_task(self._read(process_queue))
         return True
 
-    async def _give_up(self, queue: MessageQueue) -> None:
-        """Leave a queue to another member."""
+    async def _give_up(self, queue: MessageQueue, offset: int | None = None) -> None:
+        """Leave a queue to another member, or to ourselves at another offset."""
         process_queue = self._queues.pop(queue)
         process_queue.drop()
         await _cancel([self._readers.pop(queue)])
         is_over = await self._consumption.finish(process_queue, self._stop_s)
-        self._offsets.note(queue, process_queue.offset)
+        self._offsets.note(queue, process_queue.offset if offset is None else offset)
         await self._save_offsets()
         if self._locks is not None and is_over:
             await self._locks.unlock([queue])

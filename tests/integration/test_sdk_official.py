@@ -78,6 +78,8 @@ class Cluster:
     def _launch(self, program, settings):
         name = program.partition(".")[0]
         (self._home / f"{name}.conf").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        (self._home / "conf").mkdir(exist_ok=True)
+        (self._home / "conf" / f"logback_{name}.xml").write_text("<configuration/>")  # 4.9 does not start without
         command = ["java", *JAVA_OPTIONS, f"-Duser.home={self._home}", "-cp", f"{FETCHED / 'rocketmq' / 'lib'}/*"]
         command += [f"org.apache.rocketmq.{program}", "-c", f"{name}.conf"]
         log = self._home / f"{name}.log"

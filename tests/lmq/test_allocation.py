@@ -91,3 +91,32 @@ def test_few_queues_change_hands_when_a_member_leaves_the_ring():
     assert {queue for queue in queues if before[queue] != after[queue]} == {
         queue for queue, member in before.items() if member == "d"
     }
+
+
+MEMBERS_OF_JAVA = ["10.0.0.1@1", "10.0.0.2@7", "10.0.0.3@x", "größe"]
+ROOMS_OF_JAVA = {"10.0.0.1@1": "north", "10.0.0.2@7": "north"}
+# What the Java client 5.5.0 gives each of these members, of nine queues of broker north@b1 and nine of south@b2.
+SHARES_OF_JAVA = {
+    "averagely": (allocate_averagely, ["n0 n1 n2 n3 n4", "n5 n6 n7 n8 s0", "s1 s2 s3 s4", "s5 s6 s7 s8"]),
+    "by circle": (allocate_by_circle, ["n0 n4 n8 s3 s7", "n1 n5 s0 s4 s8", "n2 n6 s1 s5", "n3 n7 s2 s6"]),
+    "by consistent hash": (
+        allocate_by_consistent_hash(),
+        ["n0 n1 n3 s3", "n2 n4 n5 n8 s5", "s1 s2 s4 s8", "n6 n7 s0 s6 s7"],
+    ),
+    "by machine room": (allocate_by_machine_room({"north"}), ["n0 n1 n8", "n2 n3", "n4 n5", "n6 n7"]),
+    "near machine room": (
+        allocate_near_machine_room(lambda broker: broker[:5], lambda member: ROOMS_OF_JAVA.get(member, "east")),
+        ["n0 n1 n2 n3 n4 s0 s1 s2", "n5 n6 n7 n8 s3 s4", "s5 s6", "s7 s8"],
+    ),
+}
+
+
+@pytest.mark.parametrize("way", SHARES_OF_JAVA)
+def test_shares_are_those_of_the_java_client(way):
+    allocate, expected = SHARES_OF_JAVA[way]
+    queues = sorted([*queues_of(9, "north@b1"), *queues_of(9, "south@b2")])
+    found = [
+        " ".join(f"{queue.broker_name[0]}{queue.queue_id}" for queue in allocate(member, queues, MEMBERS_OF_JAVA))
+        for member in MEMBERS_OF_JAVA
+    ]
+    assert found == expected

@@ -441,6 +441,40 @@ async def test_consuming_goes_on_after_lost_connections(gateway, namesrv, produc
     assert set(heard.bodies) == {b"0", b"1"}
 
 
+async def test_a_group_goes_on_where_it_is_told_to(gateway, namesrv, producer, reader):
+    heard = Heard()
+    await producer.send_many([OutMessage("T", b"%d" % i, queue_id=0) for i in range(4)])
+    async with PushConsumer(namesrv, "g", heard, consume_from="first") as consumer:
+        consumer.subscribe("T")
+        await heard.until(4)
+        body = b'{"offsetTable":{{"brokerName":"lmq","queueId":0,"topic":"T"}:2}}'
+        for client in gateway.doors["rocketmq"].clients.find_group("g").members.values():
+            client.send(Command(220, flag=2, ext={"group": "g", "topic": "T"}, body=body))
+        await heard.until(6)
+    assert heard.bodies[4:] == [b"2", b"3"]
+    assert await reader.committed("T") == 4
+
+
+async def test_another_takes_over_from_a_member_that_dies(gateway, namesrv, producer):
+    """A member that is killed says no goodbye, and gives nothing up."""
+    one, other = Heard(), Heard()
+    await fill(producer, 8)
+    dying = PushConsumer(namesrv, "g", one, consume_from="first", client_id="a")
+    dying.subscribe("T")
+    await dying.start()
+    await one.until(8)
+    async with PushConsumer(namesrv, "g", other, client_id="b") as second:
+        second.subscribe("T")
+        await until(lambda: len([q for q in second.assigned if q.topic == "T"]) == 2)
+        for task in [*dying._tasks, *dying._readers.values()]:
+            task.cancel()
+        await dying._routes.close()
+        await until(lambda: len([q for q in second.assigned if q.topic == "T"]) == 4)
+        await fill(producer, 8)
+        await until(lambda: numbers(other).count(7) and numbers(other).count(4))
+    assert set(numbers(other)) == set(range(8))
+
+
 async def test_an_expression_that_the_broker_refuses_fails_the_start(namesrv, producer):
     await fill(producer, 1)
     consumer = PushConsumer(namesrv, "g", Heard())
