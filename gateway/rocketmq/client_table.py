@@ -244,7 +244,10 @@ def read_object(request: Command) -> dict[str, Any]:
     if len(request.body) > OBJECT_BYTES_MAX:
         raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"the body has more than {OBJECT_BYTES_MAX} bytes")
     try:
-        said = json.loads(bytes(request.body).decode(), strict=False)
+        text = bytes(request.body).decode()
+        said = json.loads(text, strict=False)
+        if "\\u" in text:
+            json.dumps(said, ensure_ascii=False).encode()  # a lone half of a surrogate pair raises ValueError
     except (ValueError, RecursionError):
         said = None
     if not isinstance(said, dict):

@@ -1,5 +1,8 @@
 """Messages by key: the topic's own queues are read, newest first, within the time that the query names.
 
+A unique key has the moment in it at which its message was made, and clients begin their query there: it is read from
+that moment on, and mostly found at once.
+
 A query does a step a turn, as a reader among others, and is answered once: when it has as many messages as were asked
 for, when it has looked at all, or when it took too long.
 
@@ -30,6 +33,7 @@ ANSWER_BYTES_MAX = 12 << 20  # of an answer's records; a frame takes 16 MiB
 UNIQUE_COUNT_MAX = 32  # as on official brokers, whatever the client says
 TIME_MAX_MS = 12_000  # then the query is answered with what it has; clients wait 9 to 18 s
 TIME_MS_MAX = 1 << 62
+REPEATS_MS = 10_000  # so long after a message others of its unique key are looked for: its producer sent it again
 NOT_FOUND = "can not find message, maybe time range not correct"
 PROPERTY_BY_TYPE = {"K": b"KEYS\x01", "U": b"UNIQ_KEY\x01", "T": b"TAGS\x01"}
 
@@ -45,13 +49,14 @@ class Asker(Protocol):
 
 
 class Stretch:
-    """Part of a queue that is to be looked at, from its end to its beginning."""
+    """Part of a queue that is to be looked at, from its end to its beginning or the other way round."""
 
     def __init__(self, queue_ref: int) -> None:
         self.queue_ref = queue_ref
         self.first = -1
         self.end = -1
         self.newest_ms = TIME_MS_MAX  # none of it was stored later
+        self.oldest_ms = -1  # none of it was stored earlier
 
 
 class MessageQuery(Reader):
@@ -66,6 +71,7 @@ class MessageQuery(Reader):
         self.name = b""  # of the property that is compared
         self.key = b""
         self.is_list = False
+        self.goes_on = False  # from the oldest messages on
         self.count_max = 0
         self.stretches: list[Stretch] = []
         self.ends_awaited = 0  # of the stretches: nothing is looked at before they are known
@@ -120,6 +126,7 @@ class MessageQueries:
         query.key = text_field(request, "key").encode()
         count_max = UNIQUE_COUNT_MAX if kind == "U" else integer_field(request, "maxNum")
         query.count_max = max(1, min(count_max, ANSWER_COUNT_MAX))
+        query.goes_on = kind == "U" and integer_field(request, "beginTimestamp") > 0
 
     def _find_stretches(self, query: MessageQuery, topic: bytes, begin_ms: int, end_ms: int) -> None:
         """Find what each queue of the topic has of this time; the query begins when all of it is known."""
@@ -160,7 +167,7 @@ class MessageQueries:
         """Look at some more messages; answer where that was the last."""
         left = STEP_COUNT
         while left > 0 and query.stretches:
-            left -= self._look(query)
+            left -= self._look_on(query) if query.goes_on else self._look_back(query)
             if _has_enough(query):
                 query.stretches = []
         if not query.stretches:
@@ -170,31 +177,48 @@ class MessageQueries:
         else:
             self._broker.request_run(query)
 
-    def _look(self, query: MessageQuery) -> int:
+    def _look_back(self, query: MessageQuery) -> int:
         """Look at the newest messages of the stretch that may have the newest; return how many."""
         stretch = max(query.stretches, key=lambda stretch: stretch.newest_ms)
-        start = max(stretch.first, stretch.end - BATCH_COUNT)
-        offset, end = start, stretch.end
+        start, end = max(stretch.first, stretch.end - BATCH_COUNT), stretch.end
+        if not self._look_at(query, stretch, start, end):
+            return STEP_COUNT
+        stretch.end = start
+        if stretch.first == start:
+            query.stretches.remove(stretch)
+        return end - start
+
+    def _look_on(self, query: MessageQuery) -> int:
+        """Look at the oldest messages of the stretch that may have the oldest; return how many."""
+        stretch = min(query.stretches, key=lambda stretch: stretch.oldest_ms)
+        start, end = stretch.first, min(stretch.end, stretch.first + BATCH_COUNT)
+        if not self._look_at(query, stretch, start, end):
+            return STEP_COUNT
+        stretch.first = end
+        if stretch.end == end:
+            query.stretches.remove(stretch)
+        return end - start
+
+    def _look_at(self, query: MessageQuery, stretch: Stretch, start: int, end: int) -> bool:
+        """Look at the messages [start, end) of a stretch; False where some are on their way: again in the next turn."""
+        offset = start
         found_before = len(query.found), query.found_bytes
         while offset < end:
             count = self._broker.read(stretch.queue_ref, offset, self._batch, end - offset, TIME_MS_MAX)
-            if count == AWAY:  # all of it is looked at again in the next turn
+            if count == AWAY:
                 del query.found[found_before[0] :]
                 query.found_bytes = found_before[1]
-                return STEP_COUNT
+                return False
             if not count:
                 break
             if offset == start:
                 stretch.newest_ms = self._batch.store_ms[0]
+            stretch.oldest_ms = self._batch.store_ms[count - 1]
             self._pick(query)
             offset = self._batch.next_offset
         self._batch.clear()
-        looked_at = end - start
-        query.looked_at += looked_at
-        stretch.end = start
-        if stretch.first == start:
-            query.stretches.remove(stretch)
-        return looked_at
+        query.looked_at += end - start
+        return True
 
     def _pick(self, query: MessageQuery) -> None:
         batch, picked = self._batch, self._picked
@@ -221,7 +245,8 @@ class MessageQueries:
             code, remark = ResponseCode.QUERY_NOT_FOUND, NOT_FOUND
         elif not records:
             code = ResponseCode.SYSTEM_BUSY
-            remark = f"not found among the newest {query.looked_at} messages in time: name a narrower range of time"
+            which = "oldest" if query.goes_on else "newest"
+            remark = f"not found among the {which} {query.looked_at} messages in time: name a narrower range of time"
         query.asker.write(encode_command(answer(query.request, code, remark, ext=ext, body=b"".join(records))))
 
     def _end(self, query: MessageQuery) -> None:
@@ -235,6 +260,8 @@ def _has_enough(query: MessageQuery) -> bool:
     """Return whether nothing that was not looked at can be among the newest that were asked for."""
     if query.found_bytes >= ANSWER_BYTES_MAX:
         return True
+    if query.goes_on and query.found and query.stretches:
+        return min(stretch.oldest_ms for stretch in query.stretches) > query.found[0][1] + REPEATS_MS
     if len(query.found) < query.count_max:
         return False
     newest_ms = max((stretch.newest_ms for stretch in query.stretches), default=0)

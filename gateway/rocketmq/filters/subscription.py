@@ -8,6 +8,7 @@ from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.filters.matching import Filter, parse_filter
 from gateway.rocketmq.tag_filter import ALL, TAG
 
+VERSION_END = 1 << 63
 SHOWN_CHARS_MAX = 8_192  # of an expression that is kept to be shown
 
 
@@ -47,7 +48,7 @@ def read_subscription(said: dict[str, Any]) -> Subscription:
         refusal = error.remark
     return Subscription(
         wanted,
-        version if isinstance(version, int) else 0,
+        version if isinstance(version, int) and abs(version) < VERSION_END else 0,
         kind=kind,
         text=text[:SHOWN_CHARS_MAX],
         refusal=refusal,

@@ -131,3 +131,33 @@ def test_a_body_that_is_no_object_is_refused(table, body):
 )
 def test_a_heartbeat_of_wrong_types_harms_nobody(table, said):
     beat(table, Client(Output(1)), Command(34, body=json.dumps(said).encode()))
+
+
+BOMBS = [
+    b"[" * 200_000,
+    b'{"a":' * 100_000,
+    b'{"clientID":' + b"9" * 9_000 + b"}",
+    b'{"clientID":1e999}',
+    b'{"clientID":"\\ud800","consumerDataSet":[{"groupName":"\\ud800"}]}',
+    b'{"consumerDataSet":{"a":1},"producerDataSet":7}',
+    b'{"consumerDataSet":[null,7,[],{"groupName":{"a":1},"subscriptionDataSet":[7,{"topic":[1],"subVersion":1e5}]}]}',
+    b"\xff\xfe{}",
+    b"null",
+    b"",
+]
+
+
+@pytest.mark.parametrize("body", BOMBS)
+@pytest.mark.parametrize("code", [34, 41, 42, 46, 200, 400, 401])
+def test_bodies_that_are_bombs_are_answered_and_cost_nobody_the_connection(peer, code, body):
+    answer = peer.ask(code, body)
+    assert answer.code in {0, 1, 17, 29}
+    assert answer.code == 0 or answer.remark
+    assert not peer.transport.is_closed
+    assert peer.ask(206).code == 0
+
+
+def test_a_version_that_is_no_number_of_64_bits_is_none(table):
+    huge = subscription("T", version=10**4000)
+    beat(table, Client(Output(1)), heart_beat("a", huge))
+    assert table.find_subscription("g", "T").version == 0

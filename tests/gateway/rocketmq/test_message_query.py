@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.rocketmq.errors import CommandRefusedError
-from gateway.rocketmq.message_query import STEP_COUNT, TIME_MAX_MS
+from gateway.rocketmq.message_query import REPEATS_MS, STEP_COUNT, TIME_MAX_MS
 from lmq.remoting.commands import Command
 from tests.support.rocketmq import request_frame, send_frame
 from tests.support.rocketmq_door import NOW_MS, bodies_of
@@ -113,6 +113,36 @@ def test_a_connection_has_few_queries_at_a_time_and_none_when_it_is_gone(site, f
     site.turn()
     assert filled.take() == []
     assert site.door.queries._open == {}
+
+
+def test_a_unique_key_is_looked_for_from_the_moment_on_that_is_named(site, filled):
+    site.now_ms += 2 * REPEATS_MS
+    filled.send(b"again", e="1", properties="UNIQ_KEY\x01u4\x02")
+    site.now_ms += 1
+    by_key = {"_UNIQUE_KEY_QUERY": "true", "begin": NOW_MS + 3_000}
+    assert bodies_of(query(site, filled, "u4", **by_key)) == [b"again", b"m4"]  # one step reads all of so few
+    assert bodies_of(query(site, filled, "u3", **by_key)) == [b"m3"]
+    assert query(site, filled, "u2", **by_key).code == 22
+
+
+@pytest.mark.at_once
+def test_a_unique_key_is_found_at_once_however_much_came_later(site, peer):
+    peer.send(b"first", properties="UNIQ_KEY\x01u\x02")
+    for _ in range(2 * STEP_COUNT // 512):
+        site.now_ms += REPEATS_MS
+        peer.give(b"".join(send_frame(b"x") for _ in range(512)))
+        site.turn()
+    peer.take()
+    start(peer, "u", begin=NOW_MS, _UNIQUE_KEY_QUERY="true")
+    site.turn()
+    (answer,) = peer.take()
+    assert bodies_of(answer) == [b"first"]
+    start(peer, "v", begin=NOW_MS, _UNIQUE_KEY_QUERY="true")
+    for _ in range(2):
+        site.turn()
+    site.now_ms += TIME_MAX_MS
+    site.turn()
+    assert peer.take()[0].code == 22
 
 
 class Stranger:
