@@ -117,12 +117,13 @@ class MqttDoor(MqttServices, Door):
         """Nothing to do: clients are told no address."""
 
     def intervals(self) -> list[Interval]:
-        """Delayed wills and the $SYS tree are looked at each second; deadlines are the coarse timer's."""
+        """Delayed wills, the $SYS tree and stalled groups are looked at each second; deadlines are the timer's."""
         return [Interval(1_000, self._do_due)]
 
     def _do_due(self, now_ms: int) -> None:
         self.wills.publish_due(now_ms)
         self.sys_tree.tick(now_ms)
+        self.subscribing.sharing.look_at_stalled()
 
     def tend(self, now_ms: int) -> None:
         """End durable sessions that nobody has come back to in time."""

@@ -110,6 +110,7 @@ class SharedGroup(Reader):
             assert session.window is not None
             self._desk.let_go(session, session.window, number)
         self._show_again([*(unacked or {}).values(), *self._assigned.take(subscription)])
+        self._assigned.take_back(subscription)
         if not self._members:
             self._desk.broker.unpark(self.queue_ref, self)
             self._desk.broker.cancel_run(self)
@@ -184,16 +185,20 @@ class SharedGroup(Reader):
         batch = self._batch
         if not members:
             return 0
+        for member in members:
+            if self._room_of(member) > 0:
+                self._assigned.take_back(member)
         taken = self._pop.take(batch, min(self._assigned.room, BATCH_COUNT_MAX), TAKE_BYTES_MAX, 0, now_ms)
         for i in range(max(taken, 0)):
-            self._assigned.add(members[find_key(batch, i, strategy) % len(members)], batch.queue_offset[i])
+            member = self._assigned.choose(members, find_key(batch, i, strategy))
+            self._assigned.add(member, batch.queue_offset[i], now_ms)
         total = max(taken, 0)
         for member in members:
             offsets = self._assigned.peek(member, min(self._room_of(member), BATCH_COUNT_MAX))
             found = self._pop.read_taken(offsets, batch) if offsets else 0
             if found <= 0:
                 continue
-            self._assigned.drop_first(member, found)
+            self._assigned.drop_first(member, found, now_ms)
             kept = {batch.queue_offset[i] for i in range(batch.count)}
             gone = [offset for offset in offsets[:found] if offset not in kept]
             if gone:
@@ -202,7 +207,23 @@ class SharedGroup(Reader):
                 total += batch.record_end[batch.count - 1] - batch.record_start[0]
                 self._deliver(member, now_ms)
         batch.clear()
+        if self.is_full:
+            self._pass_by(members, now_ms)
         return total
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is taken, because too much waits for members."""
+        return self._assigned.room <= 0
+
+    def _pass_by(self, members: list[Subscription], now_ms: int) -> None:
+        """Give what is a stalled member's to those who have room, if anybody has."""
+        if not any(self._room_of(one) > 0 for one in members):
+            return
+        for member in members:
+            if self._room_of(member) <= 0 and self._assigned.is_stalled(member, now_ms):
+                self._show_again(self._assigned.pass_by(member))
+                self.run_soon()
 
     def _room_of(self, subscription: Subscription) -> int:
         session = subscription.session
@@ -306,6 +327,12 @@ class Sharing:
         if not self._counts[key]:
             del self._counts[key]
             self._groups.pop(key).drop()
+
+    def look_at_stalled(self) -> None:
+        """Look, once in a while, whether groups that are full because of a stalled member can go on without it."""
+        for group in self._groups.values():
+            if group.is_full:
+                group.run_soon()
 
     def forget_others(self) -> None:
         """Drop what a process before left of groups that are no more."""

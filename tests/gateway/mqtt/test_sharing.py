@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 
 import pytest
@@ -388,6 +389,60 @@ def test_member_that_never_goes_on_bounds_what_is_taken(make_world, monkeypatch)
         got_all += [one.topic for one in deliveries]
         member.send(*[puback(one.packet_id) for one in deliveries])
     assert got_all == [b"t/%d" % i for i in range(40)]
+
+
+def test_stalled_member_of_a_hash_group_is_passed_by_until_it_goes_on(make_world, monkeypatch):
+    monkeypatch.setattr(assignment, "PENDING_MAX", 10)
+    world = make_world(shared_strategy="hash_topic", inflight_max=2)
+    names = (b"a", b"b", b"c")
+    peers = [world.client(name, (FILTER, 1)) for name in names]
+    topics = [b"t/%d" % i for i in range(60)]
+    owners = {topic: zlib.crc32(topic) % 3 for topic in topics}
+    publish_from(world, b"p", *topics)
+    got = [[], [], []]
+
+    def go_on(*numbers):
+        is_moving = True
+        while is_moving:
+            is_moving = False
+            for number in numbers:
+                came = peers[number].take_deliveries()
+                is_moving |= bool(came)
+                got[number] += [one.topic for one in came]
+                peers[number].send(*[puback(one.packet_id) for one in came])
+
+    go_on(0, 2)  # the second never acknowledges
+    assert len(got[0] + got[2]) < 40
+    world.now_ms += assignment.STALLED_MS - 1
+    world.door._do_due(world.now_ms)
+    world.turn()
+    go_on(0, 2)
+    assert all(owners[topic] == 0 for topic in got[0])
+    world.now_ms += 1
+    world.door._do_due(world.now_ms)
+    world.turn()
+    go_on(0, 2)
+    mine = peers[1].take_deliveries()
+    assert sorted(got[0] + got[2] + [one.topic for one in mine]) == sorted(topics)
+    assert len(mine) == 2
+    assert [topic for topic in got[0] if owners[topic] == 0] == [topic for topic in topics if owners[topic] == 0]
+    peers[1].send(*[puback(one.packet_id) for one in mine])
+    publish_from(world, b"p", *topics)
+    got = [[], [], []]
+    go_on(0, 1, 2)
+    assert got == [[topic for topic in topics if owners[topic] == number] for number in range(3)]
+
+
+def test_nobody_is_passed_by_where_nobody_has_room(make_world, monkeypatch):
+    monkeypatch.setattr(assignment, "PENDING_MAX", 4)
+    world = make_world(shared_strategy="hash_topic", inflight_max=2)
+    peers = [world.client(name, (FILTER, 1)) for name in (b"a", b"b")]
+    publish_from(world, b"p", *[b"t/%d" % i for i in range(20)])
+    for _ in range(3):
+        world.now_ms += assignment.STALLED_MS
+        world.door._do_due(world.now_ms)
+        world.turn()
+    assert [len(peer.take_deliveries()) for peer in peers] == [2, 2]
 
 
 def test_other_strategy_goes_on_with_what_waited(make_world):
