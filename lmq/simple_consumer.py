@@ -21,6 +21,7 @@ from lmq.remoting.response_codes import ResponseCode
 from lmq.subscription import ALL, Subscription, make_subscription
 
 ALL_QUEUES = -1
+MISSING_S = 0.5  # until a topic is looked for again
 MIN_MODE, MAX_MODE = "0", "1"  # where a group begins
 NOTHING = frozenset((ResponseCode.PULL_NOT_FOUND, ResponseCode.POLLING_FULL, ResponseCode.POLLING_TIMEOUT))
 
@@ -101,12 +102,19 @@ class SimpleConsumer(Member):
             wait_s: How long to wait for a message when there is none.
 
         Raises:
-            NotFoundError: None of the topics exists, or nothing is subscribed to.
+            NotFoundError: None of the topics exists by then, or nothing is subscribed to.
             SdkError: A broker refused, or could not be asked.
         """
         until_s = time.monotonic() + wait_s
         while True:
-            queues = await self._queues()
+            try:
+                queues = await self._queues()
+            except NotFoundError:
+                left_s = until_s - time.monotonic()
+                if left_s <= 0 or not self._subscriptions:
+                    raise
+                await asyncio.sleep(min(left_s, MISSING_S))
+                continue
             turn = next(self._turn) % len(queues)
             in_turn = queues[turn:] + queues[:turn]
             alone = in_turn[0] if len(in_turn) == 1 else None

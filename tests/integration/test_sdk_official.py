@@ -1,11 +1,12 @@
-"""The SDK against an official name server and broker: what it does with the gateway, it does with them.
+"""The SDK against official name servers and brokers, 5 and 4.9: what it does with the gateway, it does with them.
 
-It runs where `make bench-peers` got the broker's archives (build/peers/rocketmq) and a Java is there.
+It runs where `make bench-peers` got the brokers' archives (build/peers/rocketmq, rocketmq-4.9) and a Java is there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 import socket
 import subprocess
 import time
@@ -22,19 +23,12 @@ from lmq import (
     PushConsumer,
     SimpleConsumer,
 )
-from tests.benchmarks.scenarios.peers import FETCHED, JAVA_OPTIONS, find_rocketmq
+from tests.benchmarks.scenarios.peers import FETCHED, JAVA_OPTIONS
 
 START_S = 60
-NAMESRV_JAR = "rocketmq-namesrv-*.jar"
+POP = pytest.mark.parametrize("cluster", ["rocketmq"], indirect=True)  # 4.9 has none
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.asyncio,
-    pytest.mark.skipif(
-        find_rocketmq() is None or not list((FETCHED / "rocketmq" / "lib").glob(NAMESRV_JAR)),
-        reason="the official broker was not fetched (make bench-peers)",
-    ),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio]
 
 
 def spare_ports(count):
@@ -50,8 +44,9 @@ def spare_ports(count):
 class Cluster:
     """An official name server and broker."""
 
-    def __init__(self, home):
+    def __init__(self, home, archives):
         self._home = home
+        self._archives = archives
         self._processes = []
         self.namesrv_port, self._port, self._ha_port = spare_ports(3)
 
@@ -80,7 +75,7 @@ class Cluster:
         (self._home / f"{name}.conf").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         (self._home / "conf").mkdir(exist_ok=True)
         (self._home / "conf" / f"logback_{name}.xml").write_text("<configuration/>")  # 4.9 does not start without
-        command = ["java", *JAVA_OPTIONS, f"-Duser.home={self._home}", "-cp", f"{FETCHED / 'rocketmq' / 'lib'}/*"]
+        command = ["java", *JAVA_OPTIONS, f"-Duser.home={self._home}", "-cp", f"{self._archives}/*"]
         command += [f"org.apache.rocketmq.{program}", "-c", f"{name}.conf"]
         log = self._home / f"{name}.log"
         with log.open("wb") as out:
@@ -98,9 +93,12 @@ class Cluster:
             process.wait()
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    cluster = Cluster(tmp_path_factory.mktemp("official"))
+@pytest.fixture(scope="module", params=["rocketmq", "rocketmq-4.9"])
+def cluster(request, tmp_path_factory):
+    archives = FETCHED / request.param / "lib"
+    if shutil.which("java") is None or not list(archives.glob("rocketmq-namesrv-*.jar")):
+        pytest.skip("the official broker was not fetched (make bench-peers)")
+    cluster = Cluster(tmp_path_factory.mktemp("official"), archives)
     try:
         cluster.start()
         yield cluster
@@ -208,7 +206,7 @@ async def test_members_share_out_the_queues_in_order(cluster, name):
             assert offsets == sorted(set(offsets))
 
 
-async def test_light_queues_are_heard_and_received(cluster, name):
+async def test_light_queues_are_heard(cluster, name):
     heard, light = Heard(), f"%LMQ%{name}"
     async with Producer(cluster.namesrv) as producer:
         await producer.send_many([OutMessage(name, b"%d" % i, dispatch=light) for i in range(4)])
@@ -216,6 +214,13 @@ async def test_light_queues_are_heard_and_received(cluster, name):
             consumer.subscribe(light)
             assert await heard.until(4) == [b"0", b"1", b"2", b"3"]
         assert [message.queue_offset for message in heard.messages] == [0, 1, 2, 3]
+
+
+@POP
+async def test_light_queues_are_received(cluster, name):
+    light = f"%LMQ%{name}"
+    async with Producer(cluster.namesrv) as producer:
+        await producer.send_many([OutMessage(name, b"%d" % i, dispatch=light) for i in range(4)])
         async with SimpleConsumer(cluster.namesrv, f"{name}-pop", consume_from="first") as simple:
             simple.subscribe(light)
             found = await simple.receive(8, wait_s=10)
@@ -224,6 +229,7 @@ async def test_light_queues_are_heard_and_received(cluster, name):
     assert {message.queue for message in found} == {light}
 
 
+@POP
 async def test_messages_are_received_done_and_kept_for_longer(cluster, name):
     async with Producer(cluster.namesrv) as producer:
         await producer.send_many([OutMessage(name, b"%d" % i) for i in range(8)])

@@ -16,6 +16,7 @@ from lmq import (
     SimpleConsumer,
     amqp_queue,
     mqtt_queue,
+    simple_consumer,
 )
 from lmq.remoting.commands import answer
 from tests.support.scripted_broker import serve_topics
@@ -160,10 +161,18 @@ async def test_a_message_that_was_pulled_has_no_receipt(namesrv, producer, consu
 
 async def test_topics_that_are_not_there_are_named(consumer):
     with pytest.raises(NotFoundError, match="T"):
-        await consumer.receive()
+        await consumer.receive(wait_s=0)
     consumer.unsubscribe("T")
     with pytest.raises(NotFoundError, match="subscribed"):
         await consumer.receive()
+
+
+async def test_a_topic_that_comes_while_it_is_waited_for_is_received(monkeypatch, producer, consumer):
+    monkeypatch.setattr(simple_consumer, "MISSING_S", 0.02)
+    waiting = asyncio.create_task(consumer.receive(wait_s=10))
+    await asyncio.sleep(0.05)
+    await producer.send("T", b"x")
+    assert [one.body for one in await asyncio.wait_for(waiting, 5)] == [b"x"]
 
 
 async def test_refusals_and_losses_are_errors(server):

@@ -15,6 +15,7 @@ from tests.benchmarks.scenarios.peers import FETCHED, PEERS
 PACKAGES = {"mosquitto": "mosquitto", "rabbitmq": "rabbitmq-server", "nats": "nats-server"}  # by peer
 GO_PROGRAMS = {"nats-server": "github.com/nats-io/nats-server/v2", "mochi-mqtt": "github.com/mochi-mqtt/server/v2/cmd"}
 ROCKETMQ_VERSION = "5.5.0"
+OLDER_ROCKETMQ_VERSION = "4.9.7"
 MOSQUITTO_VERSION = "2.1.2"
 MOSQUITTO_SOURCES = "https://github.com/eclipse-mosquitto/mosquitto"
 MOSQUITTO_WITHOUT = tuple(f"WITH_{part}=no" for part in ("TLS", "WEBSOCKETS", "SQLITE", "HTTP_API", "EDITLINE", "DOCS"))
@@ -86,11 +87,12 @@ def fetch_rumqttd() -> None:
 
 
 def fetch_rocketmq() -> None:
-    """Get the official broker and all that it stands on."""
-    folder = FETCHED / "rocketmq"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "pom.xml").write_text(POM.format(version=ROCKETMQ_VERSION))
-    call("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", folder=folder)
+    """Get the official broker, in two versions, and all that it stands on; the older is for tests of the SDK."""
+    for name, version in (("rocketmq", ROCKETMQ_VERSION), ("rocketmq-4.9", OLDER_ROCKETMQ_VERSION)):
+        folder = FETCHED / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pom.xml").write_text(POM.format(version=version))
+        call("mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", folder=folder)
 
 
 def fetch_amqtt() -> None:
