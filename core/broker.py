@@ -327,7 +327,7 @@ class Broker:
             self._wake_up()
 
     def _take_ready(self) -> list[Reader]:
-        """Return who is to run now: those whose queue grew or was given messages back, and those who asked to."""
+        """Return the readers that run now: their queue grew or was given messages back, or they asked to."""
         grown = self._grown
         self.engine.take_grown(grown)
         if self._shown:

@@ -86,7 +86,7 @@ class BridgeTlsSettings(BaseModel, frozen=True, extra="forbid"):
     ca: Path | None = None  # authorities that the other broker's certificate is verified by; none: the system's
     certificate: Path | None = None  # ours, where the other broker asks for one
     key: Path | None = None  # its private key; none: it is in the file of the certificate
-    verify: bool = True  # false: whoever answers is believed
+    verify: bool = True  # false: any server that answers is believed
 
 
 class BridgeSettings(BaseModel, frozen=True, extra="forbid"):

@@ -91,7 +91,7 @@ class ListenSettings(BaseModel, frozen=True, extra="forbid"):
 
     address: Annotated[Address, AfterValidator(_check_listed)]  # HOST:PORT, port 0 picks one; or unix:PATH
     tls: TlsSettings | None = None  # none: what is sent can be read and changed on its way
-    proxies: tuple[Network, ...] = ()  # who connects here, and says by the PROXY protocol for whom: 10.0.0.0/8
+    proxies: tuple[Network, ...] = ()  # these connect for others, and name them by the PROXY protocol: 10.0.0.0/8
 
     def __str__(self) -> str:
         """Return the address and what is special of it, in one line."""

@@ -214,7 +214,7 @@ class Producer(Sender):
         tags: str = "",
         properties: Mapping[str, str] | None = None,
     ) -> Message:
-        """Send a message to whoever consumes the topic, and return the reply to it.
+        """Send a message to the consumers of the topic, and return the reply to it.
 
         Raises:
             RequestTimeoutError: There is no reply in time.

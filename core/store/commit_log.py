@@ -139,8 +139,8 @@ class CommitLog:
     def touch_pages(self) -> None:
         """Have several pages ready, twice as many each time, while nobody waits.
 
-        The first write to a page enters the kernel for longer than everything else that a lone message needs, and whom
-        the message before woke may wait for the end of it.
+        The first write to a page enters the kernel for longer than everything else that a lone message needs, and
+        the reader that the message before woke may wait for the end of it.
         """
         at = self.touched_end
         if at <= self.position or self.touched_pages == 0:  # more came than one by one, or a sync

@@ -100,7 +100,7 @@ class Durability:
         return wants_all
 
     def end_flush(self, error: LmqError | None) -> None:
-        """Tell those who waited that the flush is done; an error is told to all who wait, and publishing ends."""
+        """Tell all that waited that the flush is done; an error goes to all that wait, and publishing ends."""
         if error is not None:
             self._is_flushing = False
             self.is_failed = True

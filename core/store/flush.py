@@ -2,7 +2,7 @@
 
 A killed process leaves everything that it wrote to mapped files: log, places, journals. Its tables are as the last
 flush left them, under `flush = async` an interval ago. Those that follow from the log are brought up to it at the
-start; whoever changes others waits for the flush in either mode.
+start; a change of any other waits for the flush in either mode.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class Retention:
     def _due(self, now_ms: int) -> Iterator[Segment]:
         """Give the segments past their age, and from the oldest on those over the size; never the newest.
 
-        Whoever goes on takes from `_total_bytes` what the log may get smaller by.
+        The caller takes from `_total_bytes` what the log may get smaller by, and goes on.
         """
         segments = self._segments
         self._total_bytes = segments.total_bytes

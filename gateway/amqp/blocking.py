@@ -15,8 +15,8 @@ REASON = "low on disk"
 class Blocking:
     """Holds a connection back that publishes, and tells the client if it said that it wants to know.
 
-    A connection that has published is held at once when the room gets low, any other when it publishes. Whoever was
-    held counts as one that publishes when it does so again.
+    A connection that has published is held at once when the room gets low, any other when it publishes. One that was
+    held counts as publishing when it publishes again.
 
     Args:
         held: The door's.

@@ -124,7 +124,7 @@ class PublishCutter:
             bits: Of the method.
             block: Its property block.
             body: All of it.
-            user: Whom the block may name.
+            user: The only user that the block may name.
             reply_name: What stands for the name of direct replies, where the channel consumes any.
 
         Raises:

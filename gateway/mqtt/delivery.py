@@ -1,4 +1,4 @@
-"""Who is sent what, and when: feeds for those who keep up, turns for those who do not.
+"""Deliveries: feeds for the subscriptions that keep up, turns for those that do not.
 
 Work of one turn is bounded: a session with more to read is run again in the next one, behind all others.
 """

@@ -29,7 +29,7 @@ class Handover:
     Args:
         broker: Where the light queues are.
         sessions: Where durable subscriptions are written down.
-        delivery: What sends; it says who has come to the end, and of whom nothing is in flight any more.
+        delivery: What sends; it tells which replays have come to the end, and which have nothing in flight any more.
     """
 
     def __init__(self, broker: Broker, sessions: SessionTable, delivery: Delivery) -> None:

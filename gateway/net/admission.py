@@ -1,7 +1,7 @@
-"""For thousands who come at once: at each turn of the loop, a few are heard.
+"""Newcomers by the thousand: at each turn of the loop, a few are heard.
 
-What a newcomer says first (its name, the session that it takes up) is dear to answer, and the loop serves whoever is
-readable in order. Without this, whoever is there already waits until all newcomers are served.
+What a newcomer says first (its name, the session that it takes up) is dear to answer, and the loop serves
+readable sockets in order. Without this, clients that are connected wait until all newcomers are served.
 """
 
 from __future__ import annotations

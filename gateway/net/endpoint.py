@@ -1,4 +1,4 @@
-"""What all connections of one door share, and who of those who come is let in."""
+"""What all connections of one door share, and which newcomers are let in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The header that a proxy puts in front of a stream, to say for whom it connects: PROXY protocol, versions 1 and 2.
+"""The header in front of a stream that names the client a proxy connects for: PROXY protocol, versions 1 and 2.
 
 Source: haproxy.org, proxy-protocol.txt.
 """

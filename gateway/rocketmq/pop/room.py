@@ -252,7 +252,7 @@ class Room(Reader):
         return False
 
     def serve(self, now_ms: int) -> None:
-        """Answer those for whom there is something, in turn; what is left after some has the next turn."""
+        """Answer the requests that there is something for, in turn; what is left after some has the next turn."""
         self.is_used = True
         tried = 0
         for waiting in list(self.waiting.values()):
