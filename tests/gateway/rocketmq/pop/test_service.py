@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.auth.permissions import Permissions
 from gateway.rocketmq.pop import room as rooms, service
 from lmq.remoting.commands import HEADER_BINARY
 from tests.support.rocketmq import request_frame
@@ -381,18 +382,13 @@ def test_a_field_that_is_absent_is_named(peer, missing):
     assert (answer.code, answer.remark) == (1, f"the custom field <{missing}> is null")
 
 
-def test_a_client_pops_what_it_may_read(site, peer, monkeypatch):
+def test_a_client_that_may_not_read_pops_nothing(peer):
     fill(peer, 1)
-    asked = []
-    monkeypatch.setattr(
-        type(peer.handler.identity.may), "may_subscribe", lambda _may, key: asked.append(key) or key == b"T/1"
-    )
-    assert ask_pop(peer).code == 16
-    assert ask_pop(peer, queueId=0).code == 16
-    assert ask_pop(peer, queueId=1).code == 210
-    assert peer.ask(200_054, **pop_fields()).code == 16
-    assert peer.ask(200_055, **pop_fields()).code == 16
-    assert set(asked) == {b"T/0", b"T/1"}
+    peer.handler.identity.may.become(Permissions(subscribe=False))
+    assert [ask_pop(peer, queueId=queue_id).code for queue_id in (-1, 0, 1)] == [16, 16, 16]
+    assert [peer.ask(code, **pop_fields()).code for code in (200_054, 200_055)] == [16, 16]
+    peer.handler.identity.may.become(Permissions())
+    assert len(pop(peer)) == 1
 
 
 def test_a_group_that_may_not_consume_is_refused(peer):

@@ -8,6 +8,7 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
+from gateway.auth.permissions import Permissions
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.pop.settling import read_run
 from tests.support.rocketmq_pop import ack, ask_change, change_invisible, pop
@@ -175,12 +176,12 @@ def test_any_run_is_read_or_refused(said):
     assert min([0, run.queue_id, *run.offsets]) == 0
 
 
-def test_a_client_that_may_not_read_a_queue_settles_nothing_of_it(site, peer, monkeypatch):
+def test_a_client_that_may_not_read_a_queue_settles_nothing_of_it(site, peer):
     fill(peer, 1)
     messages = pop(peer)
-    with monkeypatch.context() as patch:
-        patch.setattr(type(peer.handler.identity.may), "may_subscribe", lambda _may, _key: False)
-        assert ack(peer, messages[0]).code == 16
-        assert ask_change(peer, messages[0], 0).code == 16
-        assert batch(peer, run_of(messages)).code == 16
+    peer.handler.identity.may.become(Permissions(subscribe=False))
+    assert ack(peer, messages[0]).code == 16
+    assert ask_change(peer, messages[0], 0).code == 16
+    assert batch(peer, run_of(messages)).code == 16
+    peer.handler.identity.may.become(Permissions())
     assert left(site, peer) == [b"m0"]
