@@ -24,10 +24,14 @@ class Calls:
         self._last = 0
 
     def call(self, client: Client, command: Command, then: Then, now_ms: int) -> None:
-        """Send a client a request; it is numbered here. `then` is called at once where too many wait."""
+        """Send a client a request; it is numbered here.
+
+        `then` is called at once where too many wait, or the client does not read what it was sent before.
+        """
         conn_id = client.output.conn_id
         waiting = self._by_client.get(conn_id, {})
-        if self._count >= CALLS_MAX or len(waiting) >= CLIENT_CALLS_MAX:
+        is_full = self._count >= CALLS_MAX or len(waiting) >= CLIENT_CALLS_MAX
+        if is_full or not client.output.is_writable:
             then(None)
             return
         self._last = (self._last + 1) & 0x7FFFFFFF

@@ -88,7 +88,10 @@ class Resets:
         return answer(request, ResponseCode.SUCCESS, body=table)
 
     def _push(self, request: Command, group: str, topic: str, table: bytes, offsets: dict[int, int]) -> None:
-        """Tell the group's clients: each lets go of the queues that it has, and goes on at these offsets."""
+        """Tell the group's clients that read what they are sent.
+
+        Each lets go of the queues that it has, and goes on at these offsets.
+        """
         live = self._clients.find_group(group)
         if live is None or (live.subscriptions and topic not in live.subscriptions):
             return
@@ -103,6 +106,6 @@ class Resets:
             "timestamp": request.ext.get("timestamp", "-1"),
             "topic": topic,
         }
-        for client in list(live.members.values()):
+        for client in [member for member in live.members.values() if member.output.is_writable]:
             body = as_list if client.language == LISTS_OFFSETS else table
             client.send(Command(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, flag=FLAG_ONE_WAY, ext=ext, body=body))

@@ -10,6 +10,8 @@ class Output:
 
     def __init__(self, conn_id: int) -> None:
         self.conn_id = conn_id
+        self.peer = "peer"
+        self.is_writable = True
         self.written: list[bytes] = []
 
     def write(self, data: bytes) -> None:
@@ -56,3 +58,11 @@ def test_a_client_that_answers_nothing_is_asked_no_more():
     ask(calls, client, ended)
     assert ended == [None]
     assert len(output.written) == CLIENT_CALLS_MAX
+
+
+def test_a_client_that_does_not_read_is_asked_nothing_more():
+    calls, ended = Calls(), []
+    output = Output(1)
+    output.is_writable = False
+    ask(calls, Client(output), ended)
+    assert (ended, output.written) == ([None], [])
