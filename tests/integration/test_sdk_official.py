@@ -22,6 +22,8 @@ from lmq import (
     PullConsumer,
     PushConsumer,
     SimpleConsumer,
+    TransactionProducer,
+    TransactionState,
 )
 from tests.benchmarks.scenarios.peers import FETCHED, JAVA_OPTIONS
 
@@ -67,6 +69,9 @@ class Cluster:
             "enableLmq": "true",
             "enableMultiDispatch": "true",
             "enablePropertyFilter": "true",
+            "transactionTimeOut": 1_000,
+            "transactionCheckInterval": 1_000,
+            "transactionOpBatchInterval": 100,  # else it asks about those that were ended just before
         }
         self._launch("broker.BrokerStartup", settings)
 
@@ -270,3 +275,39 @@ async def test_a_request_gets_its_reply(cluster, name):
         async with PushConsumer(cluster.namesrv, name, double, consume_from="first") as consumer:
             consumer.subscribe(name)
             assert (await producer.request(name, b"ab", timeout_s=20)).body == b"abab"
+
+
+async def test_transactions_are_ended_and_answered_for(cluster, name):
+    """By number mod 3 they are committed, rolled back, or found out to be committed when the broker asks."""
+    commit, roll_back = TransactionState.COMMIT, TransactionState.ROLLBACK
+    states = (commit, roll_back, TransactionState.UNKNOWN)
+    asked = set()
+
+    async def look_up(message):
+        asked.add(message.body)
+        return roll_back if int(message.body) % 3 == 1 else commit
+
+    def ends(number):
+        async def execute(_sent):
+            return states[number % 3]
+
+        return execute
+
+    async with (
+        Producer(cluster.namesrv) as plain,
+        TransactionProducer(cluster.namesrv, name, check=look_up) as producer,
+        PullConsumer(cluster.namesrv) as consumer,
+    ):
+        first = await plain.send(name, b"0", queue_id=0)
+        results = [
+            await producer.send_in_transaction(name, b"%d" % number, ends(number), queue_id=0) for number in range(9)
+        ]
+        assert [(result.state, result.error) for result in results] == [(states[i % 3], None) for i in range(9)]
+        bodies, offset = set(), first.queue_offset + 1
+        async with asyncio.timeout(60):
+            while len(bodies) < 6:
+                result = await consumer.pull(name, offset, wait_s=5)
+                offset = result.next_offset
+                bodies |= {message.body for message in result.messages}
+    assert bodies == {b"%d" % number for number in range(9) if number % 3 != 1}
+    assert {b"2", b"5", b"8"} <= asked
