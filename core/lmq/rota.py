@@ -21,34 +21,58 @@ TakerT = TypeVar("TakerT", bound=Taker)
 
 
 class Rota(Generic[TakerT]):
-    """The consumers that may have room, in the order of their turns."""
+    """The consumers that may have room: those of the highest rank first, in one rank each in turn."""
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("_first", "_others", "_rank")
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[int, TakerT] = OrderedDict()  # by their identity
+        self._rank = 0  # of the first
+        self._first: OrderedDict[int, TakerT] = OrderedDict()  # of the highest rank that waits, by their identity
+        self._others: dict[int, OrderedDict[int, TakerT]] | None = None  # of lower ranks, none empty
 
     def __len__(self) -> int:
-        """Return how many may have room."""
-        return len(self._waiting)
+        """Return how many of the highest rank may have room."""
+        return len(self._first)
 
-    def note_room(self, taker: TakerT) -> None:
-        """Let a consumer have its turn, after those that wait."""
-        self._waiting.setdefault(id(taker), taker)
+    def note_room(self, taker: TakerT, rank: int = 0) -> None:
+        """Let a consumer have its turn, after those of its rank that wait."""
+        if rank != self._rank and self._first:
+            if self._others is None:
+                self._others = {}
+            if rank < self._rank:
+                self._others.setdefault(rank, OrderedDict()).setdefault(id(taker), taker)
+                return
+            self._others[self._rank] = self._first
+            self._first = OrderedDict()
+        self._rank = rank
+        self._first.setdefault(id(taker), taker)
 
-    def remove(self, taker: TakerT) -> None:
+    def remove(self, taker: TakerT, rank: int = 0) -> None:
         """Let a consumer have no turn any more, harmless where it waits for none."""
-        self._waiting.pop(id(taker), None)
+        if rank == self._rank:
+            self._first.pop(id(taker), None)
+            self._promote()
+        elif self._others is not None and rank in self._others:
+            self._others[rank].pop(id(taker), None)
+            if not self._others[rank]:
+                del self._others[rank]
 
     def first(self) -> TakerT | None:
         """Return the next consumer in turn that has room, or None where none has."""
-        while self._waiting:
-            taker = next(iter(self._waiting.values()))
+        while self._first:
+            taker = next(iter(self._first.values()))
             if taker.room() > 0:
                 return taker
-            self._waiting.popitem(last=False)
+            self._first.popitem(last=False)
+            self._promote()
         return None
 
     def step(self) -> None:
         """End the turn of the first: it was handed its share."""
-        self._waiting.move_to_end(next(iter(self._waiting)))
+        self._first.move_to_end(next(iter(self._first)))
+
+    def _promote(self) -> None:
+        """Let the next rank be first where nobody of the first waits any more."""
+        if not self._first and self._others:
+            self._rank = max(self._others)
+            self._first = self._others.pop(self._rank)

@@ -17,6 +17,7 @@ REJECT_PUBLISH_DLX = "reject-publish-dlx"
 DEAD_LETTER_EXCHANGE = "dead-letter-exchange"
 DEAD_LETTER_KEY = "dead-letter-routing-key"
 DELIVERY_LIMIT = "delivery-limit"
+SINGLE_ACTIVE = "single-active-consumer"
 NO_LIMIT = -1
 
 Told = Mapping[str, int | str]
@@ -35,6 +36,7 @@ class QueueTerms(NamedTuple):
         is_refusing: Whether it takes no more then; else the oldest go.
         buries_refused: Whether that becomes dead letters.
         delivery_limit: How often a message may be given back and shown again.
+        is_single_active: Whether one consumer at a time has its messages.
     """
 
     message_ttl_ms: int = NO_LIMIT
@@ -45,6 +47,7 @@ class QueueTerms(NamedTuple):
     is_refusing: bool = False
     buries_refused: bool = False
     delivery_limit: int = NO_LIMIT
+    is_single_active: bool = False
 
 
 def resolve_terms(*told: Told) -> QueueTerms:
@@ -59,6 +62,7 @@ def resolve_terms(*told: Told) -> QueueTerms:
         overflow in {REJECT_PUBLISH, REJECT_PUBLISH_DLX},
         overflow == REJECT_PUBLISH_DLX and exchange is not None,
         _least(told, DELIVERY_LIMIT),
+        any(one.get(SINGLE_ACTIVE) is True for one in told),
     )
 
 

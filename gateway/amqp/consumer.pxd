@@ -21,6 +21,7 @@ cdef class Consumer:
     cdef public SharedQueue queue
     cdef public bint no_ack
     cdef public bint exclusive
+    cdef readonly object rank
     cdef public int slot
     cdef ConnectionOutput _output
     cdef DeliveryEncoder _encoder

@@ -35,6 +35,7 @@ class Consumer:
         metrics: The door's.
         no_ack: Whether a message is done once it is sent.
         exclusive: Whether it has the queue to itself.
+        rank: Its priority.
     """
 
     __slots__ = (
@@ -47,6 +48,7 @@ class Consumer:
         "exclusive",
         "no_ack",
         "queue",
+        "rank",
         "slot",
         "tag",
     )
@@ -62,12 +64,14 @@ class Consumer:
         metrics: DoorMetrics,
         no_ack: bool,
         exclusive: bool,
+        rank: int = 0,
     ) -> None:
         self.channel = channel
         self.tag = tag
         self.queue = queue
         self.no_ack = no_ack
         self.exclusive = exclusive
+        self.rank = rank
         self.slot = take_slot(channel, Slot(queue, self))
         self._output = output
         self._encoder = encoder

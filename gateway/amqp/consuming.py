@@ -78,8 +78,9 @@ class Reading:
             queue = self._open_replies(channel, method)
         else:
             queue = self._declarer.get_readable(channel, method.queue)
-        self._check_arguments(arguments_of(method.arguments), f"queue '{queue.name}' in vhost '{self._vhost.name}'")
-        if queue.has_exclusive or (method.exclusive and queue.consumers):
+        arguments = arguments_of(method.arguments)
+        rank = self._check_arguments(arguments, f"queue '{queue.name}' in vhost '{self._vhost.name}'")
+        if queue.has_exclusive or (method.exclusive and (queue.consumers or queue.terms.is_single_active)):
             reason = f"queue '{queue.name}' in vhost '{self._vhost.name}' in exclusive use"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
         consumer = Consumer(
@@ -91,6 +92,7 @@ class Reading:
             metrics=self._metrics,
             no_ack=method.no_ack,
             exclusive=method.exclusive,
+            rank=rank,
         )
         channel.consumers[tag] = consumer
         self._vhost.use(queue)
@@ -109,13 +111,16 @@ class Reading:
         return queue
 
     @staticmethod
-    def _check_arguments(arguments: Mapping[str, Field], what: str) -> None:
+    def _check_arguments(arguments: Mapping[str, Field], what: str) -> int:
+        """Return the priority of a consumer with these arguments."""
+        rank = 0
         if PRIORITY in arguments:
-            check_integer(arguments[PRIORITY], f"invalid arg '{PRIORITY}' for {what}")
+            rank = check_integer(arguments[PRIORITY], f"invalid arg '{PRIORITY}' for {what}")
         if STREAM_OFFSET in arguments:
             reason = f"invalid arg '{STREAM_OFFSET}' for {what} of queue type rabbit_classic_queue"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
-        refuse_arguments(list(arguments), what)
+        refuse_arguments([name for name in arguments if name != PRIORITY], what)
+        return rank
 
     def cancel(self, channel: Channel, tag: str) -> None:
         """Stop a consumer; harmless where there is none."""

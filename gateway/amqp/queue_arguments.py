@@ -23,13 +23,14 @@ OVERFLOW = "x-overflow"
 DROP_HEAD = "drop-head"
 OVERFLOWS = (DROP_HEAD, REJECT_PUBLISH, REJECT_PUBLISH_DLX)
 DELIVERY_LIMIT = "x-delivery-limit"
+SINGLE_ACTIVE = "x-single-active-consumer"
 LEADER_LOCATOR = "x-queue-leader-locator"
 DEAD_LETTER_STRATEGY = "x-dead-letter-strategy"
 GROUP_SIZES = ("x-quorum-initial-group-size", "x-quorum-target-group-size")
 QUORUM_ONLY = (DELIVERY_LIMIT, DEAD_LETTER_STRATEGY, *GROUP_SIZES)
 KEPT = (
     EXPIRES, MESSAGE_TTL, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH, OVERFLOW, QUEUE_TYPE, LEADER_LOCATOR,
-    *QUORUM_ONLY,
+    SINGLE_ACTIVE, *QUORUM_ONLY,
 )  # fmt: skip
 CLASSIC = "classic"
 QUORUM = "quorum"
@@ -80,6 +81,10 @@ def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
     _check_choice(arguments, QUEUE_MODE, MODES, "mode", what)
     _check_dead_letters(arguments, what)
     _check_length(arguments, what)
+    single = arguments.get(SINGLE_ACTIVE)
+    if single is not None and single.kind != "bool":
+        reason = f"invalid arg '{SINGLE_ACTIVE}' for {what}: {{unacceptable_type,{single.kind}}}"
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
     refuse_arguments([name for name in arguments if name not in {*KEPT, QUEUE_MODE}], what)
     kept = {name: arguments[name] for name in KEPT if name in arguments}
     if not is_quorum(arguments):

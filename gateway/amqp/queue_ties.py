@@ -24,6 +24,10 @@ class QueueConsumer(Protocol):
     def channel(self) -> object:
         """Where it is."""
 
+    @property
+    def rank(self) -> int:
+        """Its priority: one of a higher rank that has room is served before."""
+
     def on_queue_deleted(self) -> None:
         """The queue is no more; `tell_deleted` follows."""
 

@@ -148,7 +148,8 @@ class SharedQueue(Reader):
     def count_room(self, wanted: int) -> int:
         """Return how many more messages it takes, also for consumers with room; `wanted` are enough."""
         room: int = self.terms.length_max - self.pop.ready_count
-        for consumer in self.consumers if self.terms.length_max else ():
+        takers = self.consumers[:1] if self.terms.is_single_active else self.consumers
+        for consumer in takers if self.terms.length_max else ():
             if room >= wanted:
                 break
             room += max(consumer.room(), 0)
@@ -186,15 +187,18 @@ class SharedQueue(Reader):
     def add_consumer(self, consumer: QueueConsumer) -> None:
         """Hand messages to `consumer` too, from the next turn on."""
         self.consumers.append(consumer)
-        self._rota.note_room(consumer)
+        self._note_room(consumer)
         self._park()
         self.run_soon()
 
     def remove_consumer(self, consumer: QueueConsumer) -> None:
         """Hand it nothing more."""
         if consumer in self.consumers:
+            was_first = self.consumers[0] is consumer
             self.consumers.remove(consumer)
-            self._rota.remove(consumer)
+            self._rota.remove(consumer, consumer.rank)
+            if was_first and self.consumers and self.terms.is_single_active:
+                self.note_room(self.consumers[0])
         if not self.consumers and not self.is_watched:
             self.stop()
 
@@ -207,8 +211,13 @@ class SharedQueue(Reader):
 
     def note_room(self, consumer: QueueConsumer) -> None:
         """Hand messages to a consumer again that had no room."""
-        self._rota.note_room(consumer)
+        self._note_room(consumer)
         self.run_soon()
+
+    def _note_room(self, consumer: QueueConsumer) -> None:
+        """Let a consumer have its turn, unless another is the one that has messages."""
+        if not self.terms.is_single_active or self.consumers[0] is consumer:
+            self._rota.note_room(consumer, consumer.rank)
 
     def run_soon(self) -> None:
         """Run in the next turn."""

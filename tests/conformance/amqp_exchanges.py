@@ -105,6 +105,7 @@ DIRECT = Exchange.Declare(exchange="x", exchange_type="direct")
 UNKNOWN_TAG = Basic.Ack(5)
 LINK = Exchange.Bind(destination="amq.fanout", source="x", routing_key="k")
 UNLINK = Exchange.Unbind(destination="amq.fanout", source="x", routing_key="k")
+QUORUM = {"x-queue-type": "quorum"}
 FORWARD = amqp.publish(1, b"1", exchange="x", key="k", mandatory=True)
 
 EXCHANGES = {
@@ -433,5 +434,29 @@ EXCHANGES = {
     ],
     "alternate exchange left out": [
         Exchange.Declare(exchange="x", arguments={"alternate-exchange": "a"}), Exchange.Declare(exchange="x")
+    ],
+    # Quorum queues, one consumer at a time, priorities of consumers
+    "quorum queue that is not durable": [Queue.Declare(queue="q", arguments=QUORUM)],
+    "quorum queue that is exclusive": [Queue.Declare(queue="q", durable=True, exclusive=True, arguments=QUORUM)],
+    "quorum queue that deletes itself": [Queue.Declare(queue="q", durable=True, auto_delete=True, arguments=QUORUM)],
+    "limit of deliveries of a classic queue": [declare_with(delivery_limit=1)],
+    "limit of deliveries": [
+        Queue.Declare(queue="q", durable=True, arguments={**QUORUM, "x-delivery-limit": 1}), MESSAGE, CONSUME,
+        Basic.Nack(1, requeue=True), Basic.Nack(2, requeue=True), Queue.Delete(queue="q"),
+    ],
+    "quorum queue declared as a classic one": [
+        Queue.Declare(queue="q", durable=True, arguments=QUORUM), Queue.Declare(queue="q", durable=True)
+    ],
+    "one consumer at a time, as a text": [declare_with(single_active_consumer="a")],
+    "one consumer at a time": [
+        declare_with(single_active_consumer=True), CONSUME, Basic.Consume(queue="q", consumer_tag="d"),
+        MESSAGE, MESSAGE, Basic.Cancel("c"), MESSAGE,
+    ],
+    "one consumer at a time, and exclusive": [
+        declare_with(single_active_consumer=True), Basic.Consume(queue="q", exclusive=True)
+    ],
+    "consumers of two priorities": [
+        DECLARE, CONSUME, Basic.Consume(queue="q", consumer_tag="high", arguments={"x-priority": 5}), MESSAGE, MESSAGE,
+        Basic.Cancel("high"), MESSAGE,
     ],
 }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hypothesis import given, strategies as st
+
 from core.lmq.rota import Rota
 
 
@@ -64,3 +66,37 @@ def test_ten_thousand_that_are_full_are_looked_at_once():
         rota.note_room(taker)
     assert hand_out(rota, 1_000) == [free] * 1_000
     assert sum(taker.asked for taker in full) == len(full)
+
+
+def test_a_higher_rank_has_its_turns_first():
+    rota, low, high, low_too = Rota(), Taker(2), Taker(2), Taker(2)
+    for taker, rank in ((low, 1), (high, 9), (low_too, 1)):
+        rota.note_room(taker, rank)
+    assert len(rota) == 1
+    assert hand_out(rota, 3) == [high, high, low]
+    high.left = 1
+    rota.note_room(high, 9)
+    assert hand_out(rota, 9) == [high, low_too, low, low_too]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["room", "gone", "first"]), st.integers(0, 5))))
+def test_the_first_is_always_of_the_highest_rank_that_waits(steps):
+    rota, takers = Rota(), [Taker(1_000) for _ in range(6)]
+    ranks = [0, 3, -2, 3, 0, 7]
+    waiting = []
+    for what, i in steps:
+        if what == "first":
+            taker = rota.first()
+            highest = [k for k in waiting if ranks[k] == max(ranks[k] for k in waiting)] if waiting else []
+            assert taker is (takers[highest[0]] if highest else None)
+            assert len(rota) == len(highest)
+            if highest:
+                rota.step()
+                waiting.remove(highest[0])
+                waiting.append(highest[0])
+        elif what == "room":
+            rota.note_room(takers[i], ranks[i])
+            waiting += [i] if i not in waiting else []
+        else:
+            rota.remove(takers[i], ranks[i])
+            waiting = [k for k in waiting if k != i]

@@ -110,9 +110,9 @@ SOFT = [
         "PRECONDITION_FAILED - invalid type 'byte' for arg 'alternate-exchange' in exchange 'r' in vhost '/'",
     ),
     (
-        Basic.Consume(queue="q", consumer_tag="t", arguments={"x-priority": 1}),
+        Basic.Consume(queue="q", consumer_tag="t", arguments={"x-odd": 1}),
         406,
-        "PRECONDITION_FAILED - invalid arg 'x-priority' for queue 'q' in vhost '/': not supported",
+        "PRECONDITION_FAILED - invalid arg 'x-odd' for queue 'q' in vhost '/': not supported",
     ),
     (Queue.Declare(queue="amq.mine"), 403, "ACCESS_REFUSED - queue name 'amq.mine' contains reserved prefix 'amq.*'"),
     (

@@ -9,6 +9,8 @@ from gateway.amqp.shared_queue import TAKE_COUNT_MAX, TURN_BYTES_MAX
 class Taker:
     """A consumer that takes what it has room for."""
 
+    rank = 0
+
     def __init__(self, room=1_000_000):
         self.left = room
         self.got = []
@@ -350,3 +352,34 @@ def test_messages_of_devices_are_counted_too(world):
         assert message.properties.headers["x-client-id"] == "d"
         peer.call(Basic.Cancel(f"c{expected}"))
         give_back(peer, message)
+
+
+def test_consumers_of_a_higher_priority_are_served_first_while_they_have_room(world):
+    low, high = world.client(), world.client()
+    low.declare("q", durable=True)
+    low.consume("q").take()
+    high.send(Basic.Qos(prefetch_count=2)).take()
+    high.consume("q", arguments={"x-priority": 10}).take()
+    low.publish(*[b"%d" % i for i in range(5)])
+    first = high.messages()
+    assert [one.body for one in first] == [b"0", b"1"]
+    assert low.bodies() == [b"2", b"3", b"4"]
+    high.send(Basic.Ack(first[1].tag, multiple=True))
+    low.publish(b"5")
+    assert (high.bodies(), low.bodies()) == ([b"5"], [])
+
+
+def test_one_consumer_at_a_time_has_the_messages_in_the_order_they_came(world):
+    peers = [world.client() for _ in range(3)]
+    peers[0].declare("q", durable=True, arguments={"x-single-active-consumer": True})
+    for peer in peers:
+        peer.send(Basic.Qos(prefetch_count=1)).take()
+        peer.consume("q").take()
+    peers[0].publish(b"0", b"1", b"2")
+    assert [peer.bodies() for peer in peers] == [[b"0"], [], []]  # though it has no room for more
+    peers[1].call(Basic.Cancel("c"))
+    peers[0].vanish()
+    (again,) = peers[2].messages()
+    assert (again.body, again.method.redelivered) == (b"0", True)
+    peers[2].send(Basic.Ack(again.tag))
+    assert peers[2].bodies() == [b"1"]
