@@ -16,11 +16,13 @@ from gateway.settings import GatewaySettings
 Address = tuple[str, int]
 
 
-class Rates(NamedTuple):
-    """How fast each client of an address may publish, 0 for what the door's settings say."""
+class ClientLimits(NamedTuple):
+    """What holds for each client of an address, 0 for what the door's settings say."""
 
-    messages: int = 0  # a second
-    bodies: int = 0  # bytes a second
+    messages_rate: int = 0  # that it may publish
+    bytes_rate: int = 0  # of their bodies
+    packet_bytes_max: int = 0  # largest packet that is taken of it
+    inflight_max: int = 0  # messages at QoS 1 and 2 that it is sent and has not acknowledged
 
 
 class Listen(NamedTuple):
@@ -31,7 +33,7 @@ class Listen(NamedTuple):
         address: HOST:PORT, port 0 picks one, or `unix:PATH`.
         tls: What it is secured by; None: it is not.
         proxies: Networks of the proxies in front of it, which name their peers; empty: peers connect by themselves.
-        rates: Of its clients.
+        clients: What holds for each of its clients.
         connections_max: Open at once by it, 0 for no limit of its own.
         websocket: The path of a WebSocket that carries the protocol; empty: nothing does.
     """
@@ -41,14 +43,15 @@ class Listen(NamedTuple):
     tls: TlsSettings | None = None
     proxies: tuple[Network, ...] = ()
     websocket: str = ""
-    rates: Rates = Rates()
+    clients: ClientLimits = ClientLimits()
     connections_max: int = 0
 
 
-def _special(entry: ListenSettings) -> tuple[str, Rates, int]:
+def _special(entry: ListenSettings) -> tuple[str, ClientLimits, int]:
     if isinstance(entry, MqttListenSettings):
-        return entry.websocket, Rates(entry.messages_rate, entry.bytes_rate), entry.connections_max
-    return "", Rates(), 0
+        clients = ClientLimits(entry.messages_rate, entry.bytes_rate, entry.packet_bytes_max, entry.inflight_max)
+        return entry.websocket, clients, entry.connections_max
+    return "", ClientLimits(), 0
 
 
 def find_listening(name: str, setting: str | Sequence[ListenSettings]) -> list[Listen]:

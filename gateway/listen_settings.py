@@ -112,6 +112,10 @@ class MqttListenSettings(ListenSettings, frozen=True, extra="forbid"):
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once by this address, 0: as many as by all
     messages_rate: Annotated[int, Field(ge=0)] = 0  # of each client here, in place of `mqtt.messages_rate`; 0: that one
     bytes_rate: Annotated[int, Field(ge=0)] = 0  # of each client here, in place of `mqtt.bytes_rate`; 0: that one
+    # of each client here, in place of `mqtt.packet_bytes_max`; 0: that one
+    packet_bytes_max: Annotated[int, Field(ge=0, le=268_435_460)] = 0
+    # to each client here, where that is less than `mqtt.inflight_max`; 0: that one
+    inflight_max: Annotated[int, Field(ge=0, le=32_767)] = 0
 
 
 def _shown(value: object) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
-from gateway.door import Address, Door, Interval, Listen, Rates, find_listening
+from gateway.door import Address, ClientLimits, Door, Interval, Listen, find_listening
 from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.handler import MqttHandler
@@ -16,6 +16,7 @@ from gateway.mqtt.login import PROTOCOL
 from gateway.mqtt.restoring import restore_exact, restore_retained
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import NEVER
+from gateway.mqtt.terms import NO_LIMITS
 from gateway.mqtt.topics import is_shared
 from gateway.mqtt.turned_away import TurnedAway
 from gateway.net.protocol import HandlerFactory, Transport
@@ -23,7 +24,6 @@ from gateway.settings import GatewaySettings, MqttSettings
 
 LOGGER = logging.getLogger(__name__)
 
-NO_RATES = Rates()
 _EXACT_MASK = FLAG_MARK_MASK | FLAG_QOS_MASK
 _EXACT = FLAG_MARK | 2
 
@@ -45,14 +45,15 @@ class MqttDoor(MqttServices, Door):
         return self.attachments
 
     def connect_at(self, listen: Listen) -> HandlerFactory:
-        """Return what gives new connections of one address their handlers, which know how fast its clients may be."""
-        return partial(self.connect, rates=listen.rates)
+        """Return what gives new connections of one address their handlers, which know what holds for its clients."""
+        return partial(self.connect, limits=listen.clients)
 
-    def connect(self, transport: Transport, rates: Rates = NO_RATES) -> MqttHandler:
+    def connect(self, transport: Transport, limits: ClientLimits = NO_LIMITS) -> MqttHandler:
         """Return the handler of a new connection."""
         settings = self.settings
-        connection = MqttConnection(self.runs, settings.packet_bytes_max, settings.connect_timeout_ms)
-        handler = MqttHandler(self, transport, connection, rates)
+        packet_bytes_max = limits.packet_bytes_max or settings.packet_bytes_max
+        connection = MqttConnection(self.runs, packet_bytes_max, settings.connect_timeout_ms)
+        handler = MqttHandler(self, transport, connection, limits)
         self.note_open(handler)
         return handler
 

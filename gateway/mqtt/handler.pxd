@@ -13,7 +13,7 @@ cdef int _OVER
 cdef class MqttHandler(Holding):
     cdef bint _has_ended
     cdef object _proving
-    cdef object _rates
+    cdef object _limits
 
     cdef bint _is_paused(self) except -1
 

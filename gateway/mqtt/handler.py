@@ -9,6 +9,7 @@ from core.errors import LmqError
 from gateway.auth.authenticator import OWN_PEER, Identity, LoginAnswer, Refusal
 from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.scram import ScramError
+from gateway.door import ClientLimits
 from gateway.logs import said
 from gateway.mqtt.auto_subscribe import auto_filters
 from gateway.mqtt.connection import MqttConnection
@@ -40,13 +41,13 @@ REFUSAL_BYTES = 5  # of a CONNACK that refuses
 class MqttHandler(Holding):
     """One connection of the door."""
 
-    __slots__ = ("_has_ended", "_proving", "_rates")
+    __slots__ = ("_has_ended", "_limits", "_proving")
 
     def __init__(
-        self, door: MqttServices, transport: Transport, connection: MqttConnection, rates: tuple[int, int] = (0, 0)
+        self, door: MqttServices, transport: Transport, connection: MqttConnection, limits: ClientLimits
     ) -> None:
         super().__init__(door, transport, connection)
-        self._rates = rates  # of the address that it came in by: messages and bytes a second, 0 for the door's
+        self._limits = limits  # of the address that it came in by
         self._has_ended = False  # the peer sends no more, and its login is under way
         self._proving: Proving | None = None  # by a client that has an authentication method
 
@@ -329,7 +330,7 @@ class MqttHandler(Holding):
         ):
             return False
         self._entering = None
-        terms = make_terms(connect, door.settings)
+        terms = make_terms(connect, door.settings, self._limits)
         found = door.attachments.attach(self, client_id, identity, terms.expiry_s)
         door.strangers.discard(self)
         self._connection.accept(now_ms, terms.keep_alive_s, terms.packet_bytes_max)
@@ -383,7 +384,7 @@ class MqttHandler(Holding):
     def _begin(self, session: Session, user: bytes, now_ms: int) -> None:
         """Begin with what a client has without asking: a pace, and subscriptions."""
         door = self._door
-        self._pacing = make_pacing(door.settings, self._rates, now_ms)
+        self._pacing = make_pacing(door.settings, self._limits, now_ms)
         if door.settings.auto_subscribe and self.transport.peer != OWN_PEER:
             assert self._may is not None
             wanted = Subscribe(0, auto_filters(door.settings.auto_subscribe, session.client_id, user))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gateway.door import ClientLimits
 from gateway.net.rates import Rate
 from gateway.settings import MqttSettings
 
@@ -42,10 +43,10 @@ class Pacing:
         return self.is_paused
 
 
-def make_pacing(settings: MqttSettings, own: tuple[int, int], now_ms: int) -> Pacing | None:
+def make_pacing(settings: MqttSettings, own: ClientLimits, now_ms: int) -> Pacing | None:
     """Return the pace of a new connection, None where there is no limit; its address may have rates of its own."""
-    messages_rate = own[0] or settings.messages_rate
-    bytes_rate = own[1] or settings.bytes_rate
+    messages_rate = own.messages_rate or settings.messages_rate
+    bytes_rate = own.bytes_rate or settings.bytes_rate
     if messages_rate or bytes_rate:
         return Pacing(messages_rate, bytes_rate, now_ms)
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from gateway.door import ClientLimits
 from gateway.mqtt.answers import encode_connack
 from gateway.mqtt.connection import TOPIC_ALIAS_MAX
 from gateway.mqtt.packets import LEVEL_5, Connect
@@ -14,6 +15,7 @@ from gateway.mqtt.topic_aliases import TopicAliases
 from gateway.settings import MqttSettings
 
 _NOT_IN_LEVEL = re.compile(rb"[/+#%\x00-\x1f]")
+NO_LIMITS = ClientLimits()
 RECEIVE_MAX = 4_096  # messages at QoS 1 and 2 that a client of MQTT 5 may have on their way
 PROOF_BYTES = 256  # of what a client is told that proves who it is, besides what it said
 
@@ -23,7 +25,7 @@ class Terms(NamedTuple):
 
     expiry_s: int  # how long the session outlives it
     keep_alive_s: int
-    receive_max: int  # of the client, 0 for none
+    receive_max: int  # of the client, or of its address, 0 for none
     packet_bytes_max: int  # of the client, 0 for none
     own_packet_bytes_max: int
     alias_max: int = 0  # that the client takes
@@ -36,10 +38,12 @@ def limit_expiry(expiry_s: int, settings: MqttSettings) -> int:
     return min(expiry_s, settings.session_expiry_s or NEVER)
 
 
-def make_terms(connect: Connect, settings: MqttSettings) -> Terms:
-    """Return what holds for the connection of a CONNECT."""
+def make_terms(connect: Connect, settings: MqttSettings, limits: ClientLimits = NO_LIMITS) -> Terms:
+    """Return what holds for the connection of a CONNECT, by an address with limits of its own."""
+    own_packet_bytes_max = limits.packet_bytes_max or settings.packet_bytes_max
     if connect.level != LEVEL_5:
-        return Terms(0 if connect.is_clean else NEVER, connect.keep_alive_s, 0, 0, settings.packet_bytes_max)
+        expiry_s = 0 if connect.is_clean else NEVER
+        return Terms(expiry_s, connect.keep_alive_s, limits.inflight_max, 0, own_packet_bytes_max)
     properties = connect.properties
     keep_alive_s = connect.keep_alive_s
     if settings.keep_alive_max_s and not 0 < keep_alive_s <= settings.keep_alive_max_s:
@@ -47,13 +51,18 @@ def make_terms(connect: Connect, settings: MqttSettings) -> Terms:
     return Terms(
         limit_expiry(properties.number(Property.SESSION_EXPIRY, 0), settings),
         keep_alive_s,
-        properties.number(Property.RECEIVE_MAX, 0),
+        _lesser(properties.number(Property.RECEIVE_MAX, 0), limits.inflight_max),
         properties.number(Property.PACKET_BYTES_MAX, 0),
-        settings.packet_bytes_max,
+        own_packet_bytes_max,
         properties.number(Property.TOPIC_ALIAS_MAX, 0),
         properties.number(Property.REQUEST_PROBLEM, 1) == 1,
         settings.response_prefix.encode() if properties.number(Property.REQUEST_RESPONSE, 0) else b"",
     )
+
+
+def _lesser(one: int, other: int) -> int:
+    """Return the lower of two limits, each of which is 0 where there is none."""
+    return min(one or other, other or one)
 
 
 def apply_terms(terms: Terms, session: Session, level: int, inflight_max: int) -> None:

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.door import Listen
+from gateway.door import ClientLimits, Listen
+from gateway.mqtt.properties import Property
 from gateway.settings import GatewaySettings, MqttSettings
 from tests.support import mqtt
+from tests.support.mqtt_5 import connack_of
+from tests.support.mqtt_door import MemoryTransport, Peer
 
 
 def test_door_has_one_address(make_world):
@@ -50,3 +53,29 @@ def test_held_publisher_whose_peer_is_gone_is_read_again(world):
     world.door.read_departed()
     client.vanish()
     assert world.counts.publishers_held == 0
+
+
+@pytest.mark.parametrize("is_5", [False, True])
+def test_address_may_have_limits_of_its_own(world, is_5):
+    def come_in(client_id, limits):
+        transport = MemoryTransport(100 + len(world.peers))
+        connect = world.door.connect_at(Listen("mqtt", "127.0.0.1:1883", clients=limits))
+        peer = Peer(world, transport, connect(transport))
+        peer.send(mqtt.connect_5(client_id) if is_5 else mqtt.connect(client_id))
+        told = connack_of(peer.take()[0])[2].numbers if is_5 else {}
+        peer.send(mqtt.subscribe_5(1, (b"t", 1)) if is_5 else mqtt.subscribe(1, (b"t", 1)))
+        peer.take()
+        return peer, told.get(Property.PACKET_BYTES_MAX)
+
+    near, near_told = come_in(b"near", ClientLimits(packet_bytes_max=5_000_000, inflight_max=3))
+    far, far_told = come_in(b"far", ClientLimits(packet_bytes_max=1_024))
+    assert (near_told, far_told) == ((5_000_000, 1_024) if is_5 else (None, None))
+    publish = mqtt.publish_5 if is_5 else mqtt.publish
+    far.send(*[publish(b"t", b"%d" % i) for i in range(5)])
+    world.client(b"p").send(*[mqtt.publish(b"t", b"%d" % i, qos=1, packet_id=i + 1) for i in range(5)])
+    sent = [one for one in near.take() if one[0] >> 4 == 3]
+    assert sum(one[0] & 6 > 0 for one in sent) == 3
+    assert sum(one[0] & 6 > 0 for one in far.take()) == 5
+    near.send(publish(b"u", b"x" * 100_000))
+    far.send(publish(b"u", b"x" * 1_024))
+    assert (near.is_closed, far.is_closed) == (False, True)

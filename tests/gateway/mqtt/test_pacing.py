@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.door import Listen, Rates
+from gateway.door import ClientLimits, Listen
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings import GatewaySettings, MqttSettings
 from tests.support import mqtt
@@ -118,10 +118,10 @@ def test_oldest_give_way_where_too_many_wait(make_world, qos):
 def test_clients_of_one_address_may_have_rates_of_their_own(make_world):
     world = make_world(messages_rate=5)
     subscriber = world.client(b"s", (b"t", 0))
-    for rates, count in ((Rates(messages=2), 2), (Rates(), 5)):
+    for limits, count in ((ClientLimits(messages_rate=2), 2), (ClientLimits(), 5)):
         world.conn_id += 1
         transport = MemoryTransport(world.conn_id)
-        listen = Listen("mqtt", "127.0.0.1:1883", rates=rates)
+        listen = Listen("mqtt", "127.0.0.1:1883", clients=limits)
         peer = Peer(world, transport, world.door.connect_at(listen)(transport))
         peer.send(mqtt.connect(b"c%d" % count), *[publish(b"t", body) for body in numbered(9)])
         assert subscriber.bodies() == numbered(count)
