@@ -210,12 +210,12 @@ class OrderlyConsumption:
         self._batch_size = batch_size
         self._retries_max = retries_max
         self._needs_lock = needs_lock
-        self._busy: set[MessageQueue] = set()
+        self._busy: set[ProcessQueue] = set()
 
     def submit(self, process_queue: ProcessQueue, _messages: Sequence[Message] = (), /) -> None:
         """Have the queue's messages given to the listener, unless they are already."""
-        if process_queue.queue not in self._busy and len(process_queue):
-            self._busy.add(process_queue.queue)
+        if process_queue not in self._busy and len(process_queue):
+            self._busy.add(process_queue)
             self._listening.start(lambda: self._consume(process_queue), process_queue)
 
     def _may_go_on(self, process_queue: ProcessQueue) -> bool:
@@ -231,7 +231,7 @@ class OrderlyConsumption:
                 elif not await self._give_up(process_queue, batch):
                     await self._listening.rest(context.suspend_s)
         finally:
-            self._busy.discard(process_queue.queue)
+            self._busy.discard(process_queue)
 
     async def _give_up(self, process_queue: ProcessQueue, batch: list[Message]) -> bool:
         """Count the attempt; return whether the messages were let go, since there were enough."""

@@ -24,6 +24,8 @@ class PullConsumer(Member):
     A queue is one of those that `queues` gives; or a topic and the number of one of its queues, or a light queue's name
     (`%LMQ%…`, see `mqtt_queue` and `amqp_queue`), whose number is 0, on the first broker that has it.
 
+    It is a member of its group for the others: with the group of push consumers it would be left a share of queues.
+
     Args:
         namesrv: The name server's `HOST:PORT`, several with `;` between.
         group: The consumer group that offsets are committed for.
@@ -214,6 +216,9 @@ class _Merge:
         for place in self._idle:
             self._asked[asyncio.create_task(self._read(place))] = place
         self._idle.clear()
+        if not self._asked:  # the topic has no queue that can be read now
+            await asyncio.sleep(wait_s)
+            return []
         done, _ = await asyncio.wait(self._asked, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             self._idle.append(self._asked.pop(task))

@@ -6,8 +6,10 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 
+from lmq.errors import NoPermissionError
 from lmq.out_message import OutMessage
 from lmq.queues import MessageQueue
+from lmq.remoting.response_codes import ResponseCode
 from lmq.routes import Route
 from lmq.subscription import hash_of_java
 
@@ -43,7 +45,13 @@ class QueueChoice:
             routes: The topic's brokers.
             message: The message. With a sharding key, or a selector, the state of brokers changes nothing.
             failed: The broker that it was sent to in vain, which is taken again only where there is no other.
+
+        Raises:
+            NoPermissionError: No broker's queues can be written.
         """
+        routes = [route for route in routes if route.write_queues]
+        if not routes:
+            raise NoPermissionError(ResponseCode.NO_PERMISSION, f"no queue of {message.topic} can be written")
         selector = select_by_hash if message.sharding_key and message.queue_id is None else self._selector
         if message.queue_id is None and selector is not None:
             return _select(selector, routes, message)

@@ -24,6 +24,7 @@ NEW_TOPIC_QUEUES = 4  # of a topic that a send makes, at most
 ROUTE_S = 30.0  # a route is asked for again after it, as other clients do
 STALE_S = 5.0  # and so soon after a name server that did not answer
 MASTER_ID = "0"
+PERM_WRITE, PERM_READ = 2, 4
 _BARE_KEY = re.compile(rb"([{,])(\d+):")
 
 
@@ -239,7 +240,10 @@ def _dicts(said: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _counts(queues: dict[str, Any]) -> tuple[int, int]:
-    return int(queues.get("readQueueNums", 1)), int(queues.get("writeQueueNums", 1))
+    """Return how many queues can be read, and how many written."""
+    perm = int(queues.get("perm", PERM_READ | PERM_WRITE))
+    read = int(queues.get("readQueueNums", 1)) if perm & PERM_READ else 0
+    return read, int(queues.get("writeQueueNums", 1)) if perm & PERM_WRITE else 0
 
 
 def _checked(routes: list[Route], topic: str) -> list[Route]:

@@ -197,3 +197,22 @@ async def test_what_fails_for_good_goes_away_and_the_order_goes_on():
     await until(lambda: not len(queue))
     assert given == [(0, 0), (0, 1), (0, 2), (1, 0)]
     assert returned.messages == [(0, -1)]
+
+
+async def test_a_queue_that_comes_back_is_not_held_up_by_what_it_was():
+    gate, given = asyncio.Event(), []
+
+    async def listen(messages, context):
+        given.append(messages[0].queue_offset)
+        await gate.wait()
+
+    old, messages = pulled(1)
+    consumption = orderly(listen)
+    consumption.submit(old, messages)
+    await until(lambda: given)
+    old.drop()
+    new, messages = pulled(1)
+    consumption.submit(new, messages)
+    await until(lambda: len(given) == 2)
+    gate.set()
+    await until(lambda: not len(new))

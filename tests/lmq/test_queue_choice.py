@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lmq import queue_choice
+from lmq import NoPermissionError, queue_choice
 from lmq.out_message import OutMessage
 from lmq.queue_choice import FAULT_S, QueueChoice, select_by_hash
 from lmq.queues import MessageQueue
@@ -89,3 +89,10 @@ def test_a_selector_of_ones_own_chooses_among_the_sorted_queues():
 
     assert QueueChoice(last).choose([B, A], PLAIN) == (B, 0)
     assert seen == [[MessageQueue("T", "a", 0), MessageQueue("T", "a", 1), MessageQueue("T", "b", 0)]]
+
+
+def test_a_broker_that_takes_no_writes_is_sent_nothing():
+    closed = Route("a", "a:1", 2, 0)
+    assert {QueueChoice().choose([closed, B], OutMessage("T", b"x", queue_id=0))[0] for _ in range(3)} == {B}
+    with pytest.raises(NoPermissionError, match="T"):
+        QueueChoice().choose([closed], PLAIN)

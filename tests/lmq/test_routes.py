@@ -194,3 +194,16 @@ async def test_after_closing_there_are_no_clients(server):
     await routes.close()
     with pytest.raises(ClosedError):
         routes.client_of(Route("b", server.address, 1, 1))
+
+
+async def test_queues_that_may_not_be_read_or_written_do_not_count(server):
+    for perm, counts in ((6, (3, 2)), (4, (3, 0)), (2, (0, 2)), (0, (0, 0))):
+        queues = [{**ROUTE["queueDatas"][0], "perm": perm}]
+        server.on[105] = lambda request, queues=queues: answer(
+            request, 0, body=encode_json({**ROUTE, "queueDatas": queues})
+        )
+        routes = routes_of(server)
+        (route,) = await routes.find("T")
+        assert (route.read_queues, route.write_queues) == counts
+        assert len(await routes.queues("T")) == counts[0]
+        await routes.close()
