@@ -257,6 +257,10 @@ class Broker:
         """Call back when a session or shared queue is this gateway's alone; see `Engine.claim`."""
         self.engine.claim(key, then)
 
+    def release(self, key: bytes) -> None:
+        """Take a `claim` back, so that another gateway may have it."""
+        self.engine.release(key)
+
     def table(self, name: str, rows: RowFormat = FIRST) -> Table:
         """Return the durable table `name`; its changes are covered by `when_kept`."""
         return self.engine.table(name, rows)

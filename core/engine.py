@@ -303,6 +303,10 @@ class Engine:
         """
         raise NotImplementedError
 
+    def release(self, key: bytes) -> None:
+        """Let another gateway claim it, once all changes of tables so far are kept; also one not told of yet."""
+        raise NotImplementedError
+
     def table(self, name: str, rows: RowFormat = FIRST) -> Table:
         """Return the durable table `name`, its rows in the version of `rows`, also those kept in older ones."""
         raise NotImplementedError

@@ -229,6 +229,9 @@ class EmbeddedEngine(Engine):
         """Grant it at once: the data folder is this process's."""
         then(None)
 
+    def release(self, key: bytes) -> None:
+        """Do nothing: there is no other gateway."""
+
     def table(self, name: str, rows: RowFormat = FIRST) -> Table:
         """Return the durable table `name`."""
         return self.store.table(name, rows)

@@ -6,8 +6,6 @@ from core.errors import LmqError
 from gateway.auth.authenticator import Identity
 from gateway.mqtt.packets import Connect
 
-SESSION_KEY = b"mqtt/session/"  # begins the key that a session is claimed by, before the client identifier
-
 
 class Entering:
     """A client that was let in and has no session yet: the engine is asked first whether that is ours to give."""

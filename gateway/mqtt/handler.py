@@ -13,7 +13,7 @@ from gateway.door import ClientLimits
 from gateway.logs import said
 from gateway.mqtt.auto_subscribe import auto_filters
 from gateway.mqtt.connection import MqttConnection
-from gateway.mqtt.entering import SESSION_KEY, Entering
+from gateway.mqtt.entering import Entering
 from gateway.mqtt.errors import MqttError, ProtocolViolationError, reason_code
 from gateway.mqtt.events import AckRun, Event, PingRun, PublishRun
 from gateway.mqtt.holding import Holding
@@ -371,7 +371,8 @@ class MqttHandler(Holding):
             return ConnectCode.NOT_AUTHORIZED, why
         if not entering.is_asked:
             entering.is_asked = True
-            door.broker.claim(SESSION_KEY + client_id, entering.note_claim)
+            self._claimed = client_id
+            door.claims.claim(client_id, entering.note_claim)
         if entering.claim_error is not None:
             return ConnectCode.SERVER_UNAVAILABLE, str(entering.claim_error)
         return None

@@ -4,3 +4,4 @@ from gateway.mqtt.conversation cimport Conversation
 cdef class Holding(Conversation):
     cdef object _aside
     cdef object _awaited
+    cdef bytes _claimed

@@ -15,17 +15,21 @@ from gateway.net.protocol import Transport
 class Holding(Conversation):
     """A connection that may be held."""
 
-    __slots__ = ("_aside", "_awaited")
+    __slots__ = ("_aside", "_awaited", "_claimed")
 
     def __init__(self, door: MqttServices, transport: Transport, connection: MqttConnection) -> None:
         super().__init__(door, transport, connection)
         self._aside: SetAside | None = None  # while it is held, and until what was set aside is taken up
         self._awaited: Opening | None = None  # what the steps under way wait for
+        self._claimed: bytes | None = None  # the client whose session the engine was asked for
 
     def _leave(self, now_ms: int) -> None:
         """Wait for nothing any more, and let go of the session."""
         self._awaited = None
         super()._leave(now_ms)
+        claimed, self._claimed = self._claimed, None
+        if claimed is not None:
+            self._door.claims.release(claimed)
 
     def on_held(self) -> None:
         """Set aside what comes, and do not wait for what may not come."""

@@ -20,6 +20,7 @@ cdef class MqttServices:
     cdef public Publishing publishing
     cdef public object authenticator
     cdef public object attachments
+    cdef public object claims
     cdef public set strangers
     cdef public object settings
     cdef public object wills

@@ -8,6 +8,7 @@ from core.broker import Broker
 from gateway.auth.authenticator import Authenticator
 from gateway.mqtt.attachments import Attached, Attachments
 from gateway.mqtt.catch_up import CatchUps
+from gateway.mqtt.claims import SessionClaims
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.events import RunPool
 from gateway.mqtt.exact import ExactJournal
@@ -60,6 +61,7 @@ class MqttServices:
             broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max
         )
         self.subscribing.sharing.strategy = settings.shared_strategy
+        self.claims = SessionClaims(broker, self.subscribing.chores, self.subscribing.is_leaving)
         self.publishing = Publishing(broker, self.exact, self.metrics)
         self.wills = Wills(self.sessions, self.publishing, authenticator, self.metrics)
         self.authenticator = authenticator

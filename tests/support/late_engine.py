@@ -43,6 +43,8 @@ class LateEngine(Engine):
         self._random = random.Random(seed)
         self._tickets = 0
         self.claimed = []  # keys so far
+        self.held = set()  # those that are granted and not released
+        self._wanted = set()  # those that are not released
         self._ends = {}  # by ticket: origin, end of the log, whether it fails
         self._outcomes = {}  # by origin: those that wait, in order
         self._others = []  # (moment in turns, callback), of what is kept
@@ -112,9 +114,20 @@ class LateEngine(Engine):
 
     def claim(self, key, then):
         self.claimed.append(key)
+        self._wanted.add(key)
         is_refused = self._random.random() < self.refusals
-        self._others.append((self._late(), then, StoreClosedError("another gateway has it") if is_refused else None))
+        error = StoreClosedError("another gateway has it") if is_refused else None
+        self._others.append((self._late(), partial(self._note_claim, key, then), error))
         self.request_turn()
+
+    def _note_claim(self, key, then, error):
+        if error is None and key in self._wanted:
+            self.held.add(key)
+        then(error)
+
+    def release(self, key):
+        self.held.discard(key)
+        self._wanted.discard(key)
 
     def find_record(self, place, then):
         self.inner.find_record(place, lambda record: self._others.append((self._late(), then, record)))

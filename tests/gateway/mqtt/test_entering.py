@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from gateway.mqtt.entering import SESSION_KEY
+from gateway.mqtt.claims import SESSION_KEY
 from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
 from tests.support import mqtt
 from tests.support.late_engine import make_late
