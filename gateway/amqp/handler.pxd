@@ -2,6 +2,7 @@ import cython
 
 from gateway.amqp.blocking cimport Blocking
 from gateway.amqp.channel cimport Channel
+from gateway.amqp.confirms cimport Confirms
 from gateway.amqp.connection cimport AmqpConnection
 from gateway.amqp.consuming cimport Reading
 from gateway.amqp.events cimport PublishRun, SettleRun
@@ -18,7 +19,7 @@ cdef class AmqpHandler(ConnectionHandler):
     cdef object _door
     cdef Transport _transport
     cdef public object answers
-    cdef object _confirms
+    cdef Confirms _confirms
     cdef Blocking _blocking
     cdef object _attempt
     cdef bint _has_ended

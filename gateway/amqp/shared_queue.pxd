@@ -1,6 +1,7 @@
 import cython
 
 from core.broker cimport Broker
+from core.lmq.expiry cimport take_expired
 from core.lmq.waiters cimport Reader
 from core.message cimport StoredBatch
 
