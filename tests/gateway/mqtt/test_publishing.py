@@ -35,7 +35,6 @@ def test_record_says_who_published_it_and_by_which_door(world, monkeypatch):
     assert b"LMQ_USER" not in properties
 
 
-@pytest.mark.here
 def test_will_is_stored_in_the_name_of_its_client(world):
     world.client(b"dev-7", will=(b"w", b"gone", 0, False)).vanish()
     ((topic, body, properties),) = stored(world)

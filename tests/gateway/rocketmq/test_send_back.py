@@ -26,7 +26,6 @@ def wait(site: DoorSite, seconds: float) -> None:
     site.turn()
 
 
-@pytest.mark.here
 def test_a_message_that_is_sent_back_comes_again_on_the_groups_retry_topic(site, peer):
     sent = peer.send(b"bad", properties="UNIQ_KEY\x01k\x02TAGS\x01t\x02")
     assert send_back(peer, offset_of(sent), 1).code == 0
@@ -48,7 +47,6 @@ def test_a_message_that_is_sent_back_comes_again_on_the_groups_retry_topic(site,
     assert bodies_of(peer.pull("T")) == [b"bad"]
 
 
-@pytest.mark.here
 def test_a_message_comes_later_each_time_and_then_to_the_dead_letters(site, peer):
     offset = offset_of(peer.send(b"bad", properties="UNIQ_KEY\x01k\x02"))
     first_id = None
