@@ -8,44 +8,23 @@ from __future__ import annotations
 import os
 import re
 import select
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests.support.cutting_proxy import CuttingProxy
+from tests.support.elsewhere import beside_ci, build
 from tests.support.gateway import GatewayProcess
-from tests.support.sources import ROOT
 
 COUNT = int(os.environ.get("LMQ_TEST_CLIENTS_COUNT", "500"))
-FOLDER = Path(__file__).parent
-BUILT = ROOT / "build" / "clients"
 LINE = re.compile(r"qos=(\d) sent=(\d+) received=(\d+) duplicated=(\d+) lost=(\d+)")
-FETCH_S = 300
 CUTS = 3
 # paho.mqtt.golang may publish a message again whose PUBREL it has sent, where the connection is cut then: it is another
 # one for us (MQTT-4.3.3-1 forbids it). It publishes one at a time.
 REPEATS = {("paho_go", "4"): CUTS}
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.clients,
-    pytest.mark.skipif("LMQ_TEST_CLIENTS" not in os.environ, reason="beside CI: make clients runs them"),
-]
-
-
-def build(tool, name, *command):
-    """Return a copy of a program's folder in which `command` has fetched and built what it needs."""
-    if shutil.which(tool) is None:
-        pytest.skip(f"there is no {tool}")
-    folder = BUILT / name
-    shutil.copytree(FOLDER / name, folder, dirs_exist_ok=True)
-    made = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=FETCH_S, check=False)
-    if made.returncode:
-        pytest.skip(f"{tool} could not fetch or build it: {(made.stderr or made.stdout)[-500:]}")
-    return folder
+pytestmark = [pytest.mark.slow, pytest.mark.clients, beside_ci]
 
 
 def mqttjs():

@@ -1,0 +1,32 @@
+"""Clients' programs in other languages, built by their own tools from their own registries."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.sources import ROOT
+
+PROGRAMS = ROOT / "tests" / "integration"
+BUILT = ROOT / "build" / "clients"
+FETCH_S = 300
+beside_ci = pytest.mark.skipif("LMQ_TEST_CLIENTS" not in os.environ, reason="beside CI: make clients runs them")
+
+
+def build(tool: str, name: str, *command: str) -> Path:
+    """Return a copy of a program's folder in which `command` has fetched and built what it needs."""
+    if shutil.which(tool) is None:
+        pytest.skip(f"there is no {tool}")
+    folder = BUILT / name
+    shutil.copytree(PROGRAMS / name, folder, dirs_exist_ok=True)
+    try:
+        made = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=FETCH_S, check=False)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"{tool} could not fetch or build it in {FETCH_S} s")
+    if made.returncode:
+        pytest.skip(f"{tool} could not fetch or build it: {(made.stderr or made.stdout)[-500:]}")
+    return folder
