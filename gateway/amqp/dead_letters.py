@@ -32,11 +32,11 @@ from core.queues.terms import QueueTerms
 from gateway.amqp.deaths import Buried, Death, bury, is_cycle
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import AMQ_TOPIC, Exchange, ExchangeTable
-from gateway.amqp.header_match import find_headers, read_headers
 from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
 from gateway.amqp.queue_ties import Shared
 from gateway.amqp.routing import Way, find_way
 from gateway.amqp.stored_properties import StoredProperties
+from gateway.amqp.traits import Traits
 from gateway.chores import Chores
 
 BATCH_MESSAGES = 16  # written in one step: about half a millisecond
@@ -222,10 +222,10 @@ class DeadLetters:
         if any(separator in key for key in keys for separator in _SEPARATORS):
             return None
         names: dict[bytes, None] = {}
-        headers = read_headers(find_headers(buried.block))
+        traits = Traits(keys[0].decode(errors="replace"), buried.block)
         for key in keys:
             text = key.decode(errors="replace")
-            way = find_way(self._vhost.exchanges, exchange, text, headers)
+            way = find_way(self._vhost.exchanges, exchange, text, traits)
             names |= dict.fromkeys(self._vhost.light_names(way, text))
         for _, queue in buried.deaths:
             if is_cycle(queue, buried.deaths):

@@ -58,7 +58,7 @@ class Buried(NamedTuple):
 
 def bury(block: bytes, death: Death) -> Buried:
     """Return what a message with this property block is as a dead letter; it has no `expiration` any more."""
-    parts = _split(block)
+    parts = split_block(block)
     headers = _entries(parts.get(_HEADERS, b"")[4:])
     found = dict(reversed(headers))  # of equal names the first counts
     keys = [death.key, *_texts(found.get(COPIES, b""))]
@@ -77,7 +77,7 @@ def bury(block: bytes, death: Death) -> Buried:
 
 def count_deliveries(block: bytes, count: int) -> bytes:
     """Return a property block whose headers say how often its message was delivered before."""
-    parts = _split(block)
+    parts = split_block(block)
     headers = [entry for entry in _entries(parts.get(_HEADERS, b"")[4:]) if entry[0] != DELIVERY_COUNT]
     parts[_HEADERS] = _table([*headers, (DELIVERY_COUNT, _LONG + count.to_bytes(8, "big"))])
     return _whole(parts)
@@ -133,7 +133,7 @@ def _more(count: bytes) -> bytes:
     return _LONG + min(number + 1, (1 << 63) - 1).to_bytes(8, "big")
 
 
-def _split(block: bytes) -> dict[int, bytes]:
+def split_block(block: bytes) -> dict[int, bytes]:
     """Return the properties of a block by their numbers, as they stand there."""
     flags = octets.read_u16(block, 0)
     parts: dict[int, bytes] = {}

@@ -16,8 +16,24 @@ from core.lmq.topic_space import filter_from_binding_key
 from gateway.amqp.channel import Channel
 from gateway.amqp.direct_reply import REPLY_TO, is_reply_name
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchange_arguments import check_alternate, check_no_headers_behind, find_alternate
-from gateway.amqp.exchanges import DEFAULT, DIRECT, FANOUT, HEADERS, TOPIC, Destination, Exchange
+from gateway.amqp.exchange_arguments import (
+    check_alternate,
+    check_no_headers_behind,
+    find_alternate,
+    find_hashed_by,
+)
+from gateway.amqp.exchanges import (
+    CONSISTENT_HASH,
+    DEFAULT,
+    DIRECT,
+    FANOUT,
+    HEADERS,
+    RANDOM,
+    TOPIC,
+    Destination,
+    Exchange,
+)
+from gateway.amqp.hash_choice import parse_weight
 from gateway.amqp.header_match import HeaderMatch, parse_match
 from gateway.amqp.methods import arguments_of
 from gateway.amqp.queue_arguments import check_arguments, check_properties, check_same_arguments, inequivalent
@@ -27,7 +43,7 @@ from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.auth.authenticator import Identity
 
-KINDS = (DIRECT, FANOUT, TOPIC, HEADERS)
+KINDS = (DIRECT, FANOUT, TOPIC, HEADERS, CONSISTENT_HASH, RANDOM)
 RESERVED_PREFIX = "amq."
 
 
@@ -82,13 +98,16 @@ class Declarer:
         if name.startswith(RESERVED_PREFIX):
             reason = f"exchange name '{name}' contains reserved prefix 'amq.*'"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
+        arguments = arguments_of(method.arguments)
+        what = self._describe_exchange(name)
         made = Exchange(
             name,
             method.exchange_type,
             durable=method.durable,
             auto_delete=method.auto_delete,
             internal=method.internal,
-            alternate=find_alternate(arguments_of(method.arguments), self._describe_exchange(name)),
+            alternate=find_alternate(arguments, what),
+            hashed_by=find_hashed_by(arguments, method.exchange_type, what),
         )
         self._vhost.add_exchange(made)
         return Answer(answer, is_durable=made.is_durable)
@@ -236,6 +255,7 @@ class Declarer:
         name, key = self._check_binding(channel, method)
         exchange = self._vhost.exchanges.get(method.exchange)
         queue = self._vhost.get(name, self._owner)
+        _check_key(exchange, key)
         is_durable = self._vhost.bind(exchange, (queue.name, key, _match_of(exchange, method)))
         return Answer(None if method.nowait else QueueMethod.BindOk(), is_durable=is_durable)
 
@@ -263,6 +283,7 @@ class Declarer:
         source = self._vhost.exchanges.get(method.source)
         destination = self._vhost.exchanges.get(method.destination)
         binding = (destination, method.routing_key, _match_of(source, method))
+        _check_key(source, method.routing_key)
         check_no_headers_behind(self._vhost.exchanges, source, destination)
         is_durable = self._vhost.bind(source, binding)
         return Answer(None if method.nowait else ExchangeMethod.BindOk(), is_durable=is_durable)
@@ -328,6 +349,12 @@ def _tell(consumers: list[QueueConsumer]) -> None:
 def _check_not_default(exchange: str) -> None:
     if exchange == DEFAULT:
         raise AmqpError(ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange")
+
+
+def _check_key(exchange: Exchange, key: str) -> None:
+    """Check that a key may be bound: it is a weight where the exchange hashes."""
+    if exchange.kind == CONSISTENT_HASH:
+        parse_weight(key)
 
 
 def _match_of(

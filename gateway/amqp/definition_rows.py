@@ -42,9 +42,15 @@ def load_match(parts: list[Any]) -> HeaderMatch | None:
 
 def exchange_row(exchange: Exchange) -> bytes:
     """Return the value of an exchange's row."""
-    row = {"kind": exchange.kind, "auto_delete": exchange.is_auto_delete, "internal": exchange.is_internal}
+    row: dict[str, object] = {
+        "kind": exchange.kind,
+        "auto_delete": exchange.is_auto_delete,
+        "internal": exchange.is_internal,
+    }
     if exchange.alternate is not None:
         row["alternate"] = exchange.alternate
+    if exchange.hashed_by is not None:
+        row["hashed_by"] = exchange.hashed_by
     return json.dumps(row).encode()
 
 
@@ -57,6 +63,7 @@ def load_exchange(name: str, row: Mapping[str, Any]) -> Exchange:
         auto_delete=row["auto_delete"],
         internal=row["internal"],
         alternate=row.get("alternate"),
+        hashed_by=tuple(row["hashed_by"]) if "hashed_by" in row else None,
     )
 
 

@@ -5,7 +5,6 @@ A run of publishes lies in a batch of its own, until `release` gives its cutter 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pamqp import base
@@ -86,7 +85,7 @@ class PublishRun:
     mandatory_count: int
     body_bytes: int
     first_number: int
-    copies: Mapping[int, tuple[bytes, ...]]
+    copies: dict[int, tuple[bytes, ...]]
 
     def release(self) -> None:
         """Let the batch be used again."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchanges import AMQ_TOPIC, HEADERS, Exchange, ExchangeTable
+from gateway.amqp.exchanges import AMQ_TOPIC, CONSISTENT_HASH, Exchange, ExchangeTable
 from gateway.amqp.field_table import Field
 from gateway.amqp.queue_arguments import check_same_argument, refuse_arguments
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.routing import reaches
+from gateway.amqp.traits import HASH_HEADER, HASH_PROPERTY, PROPERTIES, HashedBy
 
 ALTERNATE = "alternate-exchange"
 
@@ -29,6 +30,27 @@ def find_alternate(arguments: Mapping[str, Field], what: str) -> str | None:
     return said.text
 
 
+def find_hashed_by(arguments: Mapping[str, Field], kind: str, what: str) -> HashedBy | None:
+    """Return what of messages a new exchange is to hash, None where it does not, or by the routing key.
+
+    Raises:
+        AmqpError: PRECONDITION_FAILED: it is no text; a property that cannot be hashed; both a header and a property.
+    """
+    if kind != CONSISTENT_HASH:
+        return None
+    said = [(name, arguments[name]) for name in (HASH_HEADER, HASH_PROPERTY) if name in arguments]
+    if len(said) > 1:
+        reason = f"{HASH_HEADER} and {HASH_PROPERTY} are mutually exclusive"
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+    for name, field in said:
+        if field.text is None:
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid type '{field.kind}' for arg '{name}' in {what}")
+        if name == HASH_PROPERTY and field.text not in PROPERTIES:
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"Unsupported property: {field.text}")
+        return name, field.text
+    return None
+
+
 def check_alternate(arguments: Mapping[str, Field], found: Exchange, what: str) -> None:
     """Check that an exchange that is there is declared with the alternate that it has.
 
@@ -41,16 +63,19 @@ def check_alternate(arguments: Mapping[str, Field], found: Exchange, what: str) 
 
 
 def check_no_headers_behind(table: ExchangeTable, source: Exchange, destination: Exchange) -> None:
-    """Check that a new binding does not lead from `amq.topic` to a headers exchange.
+    """Check that a new binding does not lead from `amq.topic` to where more than the routing key decides.
 
-    What devices publish has its way by its topic alone; headers could send each message another way.
+    What devices publish has its way by its topic alone; headers, say, could send each message another way.
 
     Raises:
         AmqpError: NOT_IMPLEMENTED.
     """
     topic_space = table.get(AMQ_TOPIC)
     if reaches(table, topic_space, lambda one: one is source) and reaches(
-        table, destination, lambda one: one.kind == HEADERS
+        table, destination, lambda one: one.asks_headers or one.asks_each
     ):
-        reason = f"a binding that leads from exchange '{AMQ_TOPIC}' to one of type '{HEADERS}' is not supported"
+        reason = (
+            f"a binding that leads from exchange '{AMQ_TOPIC}' to one that looks at more than the routing key "
+            "(such as of type 'headers') is not supported"
+        )
         raise AmqpError(ReplyCode.NOT_IMPLEMENTED, reason)

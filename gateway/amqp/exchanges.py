@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import secrets
+from collections.abc import Callable, Iterator
 from typing import cast
 
 from core.lmq.topic_space import binding_key_from_filter, filter_from_binding_key, topic_from_routing_key
 from core.lmq.topic_trie import TopicTrie
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.field_table import Field
+from gateway.amqp.hash_choice import HashChoice
 from gateway.amqp.header_match import HeaderIndex, HeaderMatch
 from gateway.amqp.reply_codes import ReplyCode
+from gateway.amqp.traits import HASH_HEADER, HashedBy, Traits
 
 DEFAULT = ""
 AMQ_TOPIC = "amq.topic"
@@ -21,6 +23,8 @@ DIRECT = "direct"
 FANOUT = "fanout"
 TOPIC = "topic"
 HEADERS = "headers"
+CONSISTENT_HASH = "x-consistent-hash"
+RANDOM = "x-random"
 PREDECLARED = {
     DEFAULT: DIRECT,
     "amq.direct": DIRECT,
@@ -41,15 +45,24 @@ class Exchange:
         auto_delete: Whether it goes with its last binding.
         internal: Whether only other exchanges lead to it.
         alternate: The exchange that takes what no binding here takes.
+        hashed_by: What of a message is hashed, where that is not its routing key.
     """
 
     __slots__ = (
-        "_by_headers", "_by_key", "_trie", "alternate", "bindings", "is_auto_delete", "is_durable", "is_internal",
-        "kind", "name",
+        "_by_hash", "_by_headers", "_by_key", "_picks", "_trie", "alternate", "bindings", "hashed_by",
+        "is_auto_delete", "is_durable", "is_internal", "kind", "name",
     )  # fmt: skip
 
     def __init__(
-        self, name: str, kind: str, *, durable: bool, auto_delete: bool, internal: bool, alternate: str | None = None
+        self,
+        name: str,
+        kind: str,
+        *,
+        durable: bool,
+        auto_delete: bool,
+        internal: bool,
+        alternate: str | None = None,
+        hashed_by: HashedBy | None = None,
     ) -> None:
         self.name = name
         self.kind = kind
@@ -57,21 +70,37 @@ class Exchange:
         self.is_auto_delete = auto_delete
         self.is_internal = internal
         self.alternate = alternate
+        self.hashed_by = hashed_by
         self.bindings: dict[Binding, None] = {}
         self._by_key: dict[str, dict[Destination, None]] = {}
         self._by_headers: HeaderIndex[Destination] = HeaderIndex()
+        self._by_hash: HashChoice[Destination] = HashChoice()
+        self._picks: list[Destination] | None = None
         self._trie = TopicTrie()
+
+    @property
+    def asks_headers(self) -> bool:
+        """Whether messages of one routing key part here by their headers."""
+        return self.kind == HEADERS or (self.hashed_by is not None and self.hashed_by[0] == HASH_HEADER)
+
+    @property
+    def asks_each(self) -> bool:
+        """Whether messages of one routing key and the same headers part here, too."""
+        return self.kind == RANDOM or (self.hashed_by is not None and self.hashed_by[0] != HASH_HEADER)
 
     def bind(self, binding: Binding) -> bool:
         """Bind a queue or an exchange; return whether that is new."""
         if binding in self.bindings:
             return False
         self.bindings[binding] = None
+        self._picks = None
         destination, key, match = binding
         if match is not None:
             self._by_headers.add(destination, match)
         elif self.kind == TOPIC:
             self._trie.insert(filter_from_binding_key(key.encode()), destination)
+        elif self.kind == CONSISTENT_HASH:
+            self._by_hash.add(destination, _unique_name(destination), key)
         else:
             self._by_key.setdefault(key, {})[destination] = None
         return True
@@ -81,37 +110,64 @@ class Exchange:
         if binding not in self.bindings:
             return False
         del self.bindings[binding]
+        self._picks = None
         destination, key, match = binding
         if match is not None:
             self._by_headers.remove(destination, match)
         elif self.kind == TOPIC:
             self._trie.remove(filter_from_binding_key(key.encode()), destination)
+        elif self.kind == CONSISTENT_HASH:
+            self._by_hash.remove(destination, key)
         else:
             del self._by_key[key][destination]
             if not self._by_key[key]:
                 del self._by_key[key]
         return True
 
-    def destinations(self, key: str, headers: Mapping[str, Field]) -> list[Destination]:
-        """Return what a message with this routing key and these headers goes to from here, each once."""
+    def destinations(self, key: str, traits: Traits) -> list[Destination]:
+        """Return what a message with this routing key and these traits goes to from here, each once."""
         if self.kind == DIRECT:
             return list(self._by_key.get(key, ()))
         if self.kind == FANOUT:
             return list(dict.fromkeys(binding[0] for binding in self.bindings))
         if self.kind == HEADERS:
-            return list(dict.fromkeys(destination for destination, _ in self._by_headers.find(headers)))
+            return list(dict.fromkeys(destination for destination, _ in self._by_headers.find(traits.headers)))
+        if self.kind in CHOOSING:
+            return self._choose(traits)
         found: list[object] = []
         self._trie.match(topic_from_routing_key(key.encode()), found)
         return cast("list[Destination]", found)
 
-    def reaching(self, key: str, headers: Mapping[str, Field]) -> list[tuple[Destination, str]]:
-        """Return the bindings that lead such a message on, each as where it leads and its key."""
+    def _choose(self, traits: Traits) -> list[Destination]:
+        """Return the one destination of a message, the same for all of its keys."""
+        chosen = traits.chosen.get(self)
+        if chosen is not None:
+            return cast("list[Destination]", chosen)
+        found: list[Destination] = []
+        if self.kind == CONSISTENT_HASH:
+            one = self._by_hash.find(traits.hashed(self.hashed_by))
+            if one is not None:
+                found = [one]
+        elif self.bindings:
+            if self._picks is None:
+                self._picks = [binding[0] for binding in self.bindings]
+            found = [secrets.choice(self._picks)]
+        traits.chosen[self] = cast("list[object]", found)
+        return found
+
+    def reaching(self, key: str, traits: Traits) -> list[tuple[Destination, str]]:
+        """Return the bindings that lead such a message on, each as where it leads and its key.
+
+        Where more decides than its key and headers, all are returned that may do so, with a word about it.
+        """
         if self.kind == DIRECT:
             return [(destination, key) for destination in self._by_key.get(key, ())]
         if self.kind == FANOUT:
             return [(destination, bound) for destination, bound, _ in self.bindings]
         if self.kind == HEADERS:
-            return [(one, match.kind) for one, match in dict.fromkeys(self._by_headers.find(headers))]
+            return [(one, match.kind) for one, match in dict.fromkeys(self._by_headers.find(traits.headers))]
+        if self.kind in CHOOSING:
+            return self._explain_choice(traits)
         found = self._trie.explain(topic_from_routing_key(key.encode()))
         return [
             (cast("Destination", one), binding_key_from_filter(name).decode())
@@ -119,11 +175,28 @@ class Exchange:
             for one in bound
         ]
 
+    def _explain_choice(self, traits: Traits) -> list[tuple[Destination, str]]:
+        if self.kind == RANDOM:
+            count = len(self.bindings)
+            return [(one, f"{key} (one of {count} by chance)".strip()) for one, key, _ in self.bindings]
+        if self.hashed_by is None:
+            return [(one, f"weight {self._by_hash.weight(one)}") for one in self._choose(traits)]
+        source, name = self.hashed_by
+        said = f"(one of {len(self._by_hash)} by {source.removeprefix('hash-')} {name})"
+        bound = dict.fromkeys(binding[0] for binding in self.bindings)
+        return [(one, f"weight {self._by_hash.weight(one)} {said}") for one in bound]
 
+
+CHOOSING = (CONSISTENT_HASH, RANDOM)
+"""The types that give each message to one of their bindings."""
 Destination = str | Exchange
 """What a binding leads to: a queue, by its name, or an exchange."""
 Binding = tuple[Destination, str, HeaderMatch | None]
 """What it leads to, its key, and of a headers exchange what it asks for."""
+
+
+def _unique_name(destination: Destination) -> bytes:
+    return b"q" + destination.encode() if isinstance(destination, str) else b"x" + destination.name.encode()
 
 
 class ExchangeTable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from binascii import a2b_base64
-from collections.abc import Mapping
 from typing import cast
 
 from pamqp.commands import Basic
@@ -21,11 +20,12 @@ from gateway.amqp.codec import MANDATORY, PUBLISH
 from gateway.amqp.errors import AmqpError, bad_text, error_from_core
 from gateway.amqp.events import PublishRun
 from gateway.amqp.exchanges import AMQ_TOPIC
-from gateway.amqp.header_match import find_headers, read_headers
+from gateway.amqp.header_match import find_headers
 from gateway.amqp.methods import encode_content, encode_method
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
-from gateway.amqp.routing import NO_HEADERS, find_way
+from gateway.amqp.routing import find_way
+from gateway.amqp.traits import NO_BLOCK, Traits
 from gateway.auth.authenticator import Identity
 from gateway.net.protocol import Transport
 
@@ -38,7 +38,7 @@ _MANDATORY = MANDATORY
 class Target:
     """Where one pair of exchange and routing key leads: a topic of the one topic space, fixed queues, or nowhere.
 
-    `asks_headers`: it is another place for each message, by its headers.
+    `asks_headers`: it is another place for each message, by its headers, or more of it, or by chance.
     """
 
     __slots__ = ("asks_headers", "error", "route", "topic")
@@ -131,7 +131,7 @@ class Publisher:
             raise fault[1].with_traceback(None)
 
     def _resolve(
-        self, batch: PublishBatch, copies: Mapping[int, tuple[bytes, ...]], transport: Transport
+        self, batch: PublishBatch, copies: dict[int, tuple[bytes, ...]], transport: Transport
     ) -> tuple[int, AmqpError] | None:
         """Fill the batch's routes; return index and error of the first target that may not be published to.
 
@@ -165,11 +165,11 @@ class Publisher:
         return fault
 
     def _route_by_headers(
-        self, batch: PublishBatch, asking: frozenset[int], copies: Mapping[int, tuple[bytes, ...]], transport: Transport
+        self, batch: PublishBatch, asking: frozenset[int], copies: dict[int, tuple[bytes, ...]], transport: Transport
     ) -> None:
         """Give each message whose topic is one of `asking` a route of its own, or that of another with its headers.
 
-        The batch is cut where others are to have their turn.
+        Where more than the headers decides, none but its own. The batch is cut where others are to have their turn.
         """
         index: dict[tuple[bytes, tuple[bytes, ...]], int] = {}
         for i in range(batch.count):
@@ -180,18 +180,23 @@ class Publisher:
                 batch.count = i
                 return
             raw = batch.topics[at]
-            headers = find_headers(_block_of(batch, i))
-            key = raw + b"\0" + headers
+            block = _block_of(batch, i)
+            key = raw + b"\0" + find_headers(block)
             further = copies.get(at, ())
             if (key, further) not in index:
                 target = None if further else cast("Target | None", self._targets.get(key))
                 if target is None:
-                    target = self._find_target(raw, further, headers)
-                    if not further:
+                    target = self._find_target(raw, further, block)
+                    if not further and not target.asks_headers:
                         self._targets.put(key, target)
-                index[key, further] = len(batch.topics)
+                if further:
+                    copies[len(batch.topics)] = further
                 batch.topics.append(raw)
                 batch.routes.append(target.route)
+                if target.asks_headers:
+                    batch.route_index[i] = len(batch.topics) - 1
+                    continue
+                index[key, further] = len(batch.topics) - 1
             batch.route_index[i] = index[key, further]
 
     def _keep_target(self, raw: bytes) -> Target:
@@ -206,8 +211,8 @@ class Publisher:
         """Return the first message of a topic, the count of all where there is none."""
         return next((i for i in range(batch.count) if batch.route_index[i] == index), batch.count)
 
-    def _find_target(self, raw: bytes, copies: tuple[bytes, ...], headers: bytes | None) -> Target:
-        """Return where exchange and routing key lead; `headers` None: those of the message are not looked at yet."""
+    def _find_target(self, raw: bytes, copies: tuple[bytes, ...], block: bytes | None) -> Target:
+        """Return where exchange and routing key lead; `block` None: the message is not looked at yet."""
         key_at = 1 + raw[0]
         try:
             exchange, key = raw[1:key_at].decode(), raw[key_at + 1 :].decode()
@@ -215,12 +220,12 @@ class Publisher:
         except UnicodeDecodeError:
             return Target(error=bad_text())
         try:
-            return self._target(exchange, key, further, headers)
+            return self._target(exchange, key, further, block)
         except AmqpError as error:
             error.method_index = PUBLISH
             return Target(error=error)
 
-    def _target(self, name: str, key: str, further: list[str], headers: bytes | None) -> Target:
+    def _target(self, name: str, key: str, further: list[str], block: bytes | None) -> Target:
         vhost = self._vhost
         exchange = vhost.exchanges.get(name)
         if exchange.is_internal:
@@ -233,16 +238,18 @@ class Publisher:
         for each in further:
             self._check_key(name, each)
         names: dict[bytes, None] = {}
-        said = NO_HEADERS if headers is None else read_headers(headers)
+        traits = Traits(key, NO_BLOCK if block is None else block)
+        asks_each = False
         for each in [key, *further]:
-            way = find_way(vhost.exchanges, exchange, each, said)
-            if way.asks_headers and headers is None:
+            way = find_way(vhost.exchanges, exchange, each, traits)
+            asks_each = asks_each or way.asks_each
+            if block is None and (asks_each or way.asks_headers):
                 return Target(asks_headers=True)
             names |= dict.fromkeys(vhost.light_names(way, each))
         if not names and not is_topic_space:
-            return Target()
+            return Target(asks_headers=asks_each)
         prefix = encode_properties([(TOPIC, topic)]) if is_topic_space else _prefix(topic, name.encode(), key.encode())
-        return Target(route=self._broker.route_queues(prefix, list(names)))
+        return Target(route=self._broker.route_queues(prefix, list(names)), asks_headers=asks_each)
 
     def _check_key(self, name: str, key: str) -> bytes:
         """Return the topic of a routing key that the user may publish to."""

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from core.lmq.topic_space import routing_key_from_topic, topic_from_routing_key
-from gateway.amqp.exchanges import AMQ_TOPIC, DEFAULT, HEADERS, Destination, Exchange, ExchangeTable
-from gateway.amqp.field_table import Field
-
-NO_HEADERS: Mapping[str, Field] = {}
+from gateway.amqp.exchanges import AMQ_TOPIC, DEFAULT, Destination, Exchange, ExchangeTable
+from gateway.amqp.traits import Traits
 
 
 class Way:
     """What a walk through the exchanges found.
 
     `queues` are their names, each once. `is_topic_space`: the message also goes to all that the one topic space leads
-    to. `asks_headers`: another message with this key may go elsewhere.
+    to. `asks_headers`: another message with this key may go elsewhere. `asks_each`: also one with the same headers.
     """
 
-    __slots__ = ("asks_headers", "is_topic_space", "queues")
+    __slots__ = ("asks_each", "asks_headers", "is_topic_space", "queues")
 
     def __init__(self) -> None:
         self.queues: dict[str, None] = {}
         self.is_topic_space = False
         self.asks_headers = False
+        self.asks_each = False
 
 
-def find_way(table: ExchangeTable, start: Exchange, key: str, headers: Mapping[str, Field]) -> Way:
+def find_way(table: ExchangeTable, start: Exchange, key: str, traits: Traits) -> Way:
     """Return where a message goes that is published to `start`.
 
     Each exchange is passed once, however they are bound in circles. What no binding of an exchange takes goes to its
@@ -40,8 +39,9 @@ def find_way(table: ExchangeTable, start: Exchange, key: str, headers: Mapping[s
         if exchange.name == AMQ_TOPIC and is_topic:
             way.is_topic_space = True
             continue
-        way.asks_headers = way.asks_headers or exchange.kind == HEADERS
-        found: list[Destination] = [key] if exchange.name == DEFAULT else exchange.destinations(key, headers)
+        way.asks_headers = way.asks_headers or exchange.asks_headers
+        way.asks_each = way.asks_each or exchange.asks_each
+        found: list[Destination] = [key] if exchange.name == DEFAULT else exchange.destinations(key, traits)
         for destination in found or _alternate(table, exchange):
             if isinstance(destination, str):
                 way.queues[destination] = None
@@ -54,13 +54,14 @@ def find_way(table: ExchangeTable, start: Exchange, key: str, headers: Mapping[s
 def trace_way(table: ExchangeTable, start: Exchange, key: str) -> dict[str, list[str]]:
     """Return the queues that a message without headers goes to, each with the bindings that lead there, as texts."""
     found: dict[str, list[str]] = {}
+    traits = Traits(key)
     passed = {start: None}
     todo: list[tuple[Exchange, str]] = [(start, "")]
     for exchange, before in todo:
         if exchange.name == DEFAULT:
             found.setdefault(key, [])
             continue
-        bound = exchange.reaching(key, NO_HEADERS)
+        bound = exchange.reaching(key, traits)
         further = bound or [(alternate, "(alternate)") for alternate in _alternate(table, exchange)]
         for destination, bound_key in further:
             step = f"{before}{exchange.name} {bound_key}".strip()
@@ -121,4 +122,4 @@ class TopicRelay:
     def names(self, topic: bytes) -> list[bytes]:
         """Return the light queues that a topic leads to here."""
         key = routing_key_from_topic(topic).decode(errors="replace")
-        return self._light_names(find_way(self._table, self._exchange, key, NO_HEADERS).queues)
+        return self._light_names(find_way(self._table, self._exchange, key, Traits(key)).queues)

@@ -102,6 +102,22 @@ async def test_aio_pika_routes_by_headers_and_through_exchanges(gateway):
         await fan.unbind(asked, arguments={"x-match": "any", "format": "pdf", "kind": "report"})
 
 
+async def test_aio_pika_parts_messages_by_a_hash_and_by_chance(gateway):
+    async with await aio_pika.connect(url(gateway)) as connection:
+        channel = await connection.channel()
+        by_hash = await channel.declare_exchange("by_hash", aio_pika.ExchangeType.X_CONSISTENT_HASH)
+        chance = await channel.declare_exchange("chance", "x-random")
+        await by_hash.bind(chance)
+        queues = [await channel.declare_queue(name) for name in ("first", "second")]
+        for queue in queues:
+            await queue.bind(by_hash, "10")
+        for i in range(20):
+            await chance.publish(aio_pika.Message(b"%d" % i), f"key {i}")
+        counts = [(await channel.declare_queue(queue.name, passive=True)).declaration_result for queue in queues]
+        assert sum(one.message_count for one in counts) == 20
+        assert all(one.message_count for one in counts)
+
+
 async def test_aio_pikas_remote_procedure_calls(gateway):
     async def multiply(*, x, y):
         return x * y

@@ -28,6 +28,12 @@ def test_an_exchange_comes_back_from_its_row(alternate):
     assert found.alternate == alternate
 
 
+def test_what_an_exchange_hashes_comes_back_from_its_row():
+    hashed_by = ("hash-header", "device")
+    assert load_exchange("x", json.loads(exchange_row(make(hashed_by=hashed_by)))).hashed_by == hashed_by
+    assert load_exchange("x", json.loads(exchange_row(make()))).hashed_by is None
+
+
 def test_an_exchange_of_an_older_gateway_has_no_alternate():
     assert load_exchange("x", {"kind": "topic", "auto_delete": False, "internal": True}).alternate is None
 

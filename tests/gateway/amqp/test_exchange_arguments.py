@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchange_arguments import check_alternate, check_no_headers_behind, find_alternate
+from gateway.amqp.exchange_arguments import check_alternate, check_no_headers_behind, find_alternate, find_hashed_by
 from gateway.amqp.exchanges import Exchange, ExchangeTable
 from gateway.amqp.field_table import Field
 
@@ -46,8 +46,9 @@ def test_an_exchange_that_is_there_is_declared_with_its_alternate():
         check_alternate(OTHER, make("x", alternate="another"), WHAT)
 
 
-def test_nothing_leads_from_the_topic_space_to_headers():
-    first, last, asks, beside = make("first"), make("last", alternate="asks"), make("asks", "headers"), make("beside")
+@pytest.mark.parametrize("kind", ["headers", "x-random"])
+def test_nothing_leads_from_the_topic_space_to_headers_or_chance(kind):
+    first, last, asks, beside = make("first"), make("last", alternate="asks"), make("asks", kind), make("beside")
     table = make_table(first, last, asks, beside)
     topic = table.get("amq.topic")
     check_no_headers_behind(table, topic, first)
@@ -57,3 +58,18 @@ def test_nothing_leads_from_the_topic_space_to_headers():
     for source, destination in ((topic, asks), (first, asks), (first, last)):
         with pytest.raises(AmqpError, match="NOT_IMPLEMENTED"):
             check_no_headers_behind(table, source, destination)
+
+
+@pytest.mark.parametrize(("name", "value"), [("hash-header", "device"), ("hash-property", "message_id")])
+def test_a_hash_that_asks_more_than_the_key_is_not_led_to_either(name, value):
+    hashed_by = find_hashed_by({name: Field("longstr", value.encode())}, "x-consistent-hash", WHAT)
+    assert hashed_by == (name, value)
+    asks = Exchange("asks", "x-consistent-hash", durable=True, auto_delete=False, internal=False, hashed_by=hashed_by)
+    table = make_table(asks)
+    with pytest.raises(AmqpError, match="NOT_IMPLEMENTED"):
+        check_no_headers_behind(table, table.get("amq.topic"), asks)
+    check_no_headers_behind(table, table.get("amq.topic"), make("by_key", "x-consistent-hash"))
+
+
+def test_other_exchanges_hash_nothing():
+    assert find_hashed_by({"hash-header": Field("long", 1)}, "direct", WHAT) is None

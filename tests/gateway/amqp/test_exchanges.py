@@ -5,6 +5,7 @@ from hypothesis import given, strategies as st
 
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import Exchange, ExchangeTable
+from gateway.amqp.traits import Traits
 
 
 def make(kind):
@@ -30,8 +31,8 @@ def test_each_type_has_its_rule(kind, expected):
     exchange = make(kind)
     for queue, key in (("exact", "a.b"), ("star", "a.*"), ("hash", "#.b")):
         assert exchange.bind((queue, key, None))
-    assert sorted(exchange.destinations("a.b", {})) == sorted(expected)
-    assert exchange.destinations("z", {}) == (["exact", "star", "hash"] if kind == "fanout" else [])
+    assert sorted(exchange.destinations("a.b", Traits("a.b"))) == sorted(expected)
+    assert exchange.destinations("z", Traits("z")) == (["exact", "star", "hash"] if kind == "fanout" else [])
 
 
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic"])
@@ -40,10 +41,10 @@ def test_binding_twice_is_binding_once(kind):
     assert exchange.bind(("q", "k", None))
     assert not exchange.bind(("q", "k", None))
     exchange.bind(("q", "other", None))
-    assert exchange.destinations("k", {}) == ["q"]
+    assert exchange.destinations("k", Traits("k")) == ["q"]
     assert exchange.unbind(("q", "k", None))
     assert not exchange.unbind(("q", "k", None))
-    assert exchange.destinations("k", {}) == (["q"] if kind == "fanout" else [])
+    assert exchange.destinations("k", Traits("k")) == (["q"] if kind == "fanout" else [])
 
 
 def naive_match(pattern, words):
@@ -64,7 +65,7 @@ def test_topic_exchanges_match_as_the_protocol_says(patterns, words):
     for i, pattern in enumerate(patterns):
         exchange.bind((str(i), ".".join(pattern), None))
     expected = [str(i) for i, pattern in enumerate(patterns) if naive_match(pattern, words)]
-    assert sorted(exchange.destinations(".".join(words), {})) == sorted(expected)
+    assert sorted(exchange.destinations(".".join(words), Traits(".".join(words)))) == sorted(expected)
 
 
 def test_bindings_of_the_topic_space_are_told():
@@ -108,3 +109,31 @@ def test_a_missing_exchange_is_not_found():
     assert table.find("none") is None
     with pytest.raises(AmqpError, match="NOT_FOUND - no exchange 'none' in vhost '/'"):
         table.get("none")
+
+
+def test_a_random_exchange_takes_each_of_its_bindings_once_in_a_while():
+    exchange = make("x-random")
+    assert exchange.destinations("k", Traits("k")) == []
+    for queue in ("a", "b"):
+        exchange.bind((queue, "", None))
+    found = [exchange.destinations("k", Traits("k")) for _ in range(200)]
+    assert {tuple(one) for one in found} == {("a",), ("b",)}
+    exchange.unbind(("a", "", None))
+    assert exchange.destinations("k", Traits("k")) == ["b"]
+
+
+@pytest.mark.parametrize("kind", ["x-random", "x-consistent-hash"])
+def test_one_destination_is_chosen_for_a_message_whatever_its_keys(kind):
+    exchange = make(kind)
+    for i in range(20):
+        exchange.bind((f"q{i}", "1", None))
+    traits = Traits("k")
+    assert len({tuple(exchange.destinations(f"k{i}", traits)) for i in range(20)}) == 1
+
+
+def test_destinations_of_one_name_are_told_apart_when_hashed():
+    exchange, other = make("x-consistent-hash"), make("fanout")
+    exchange.bind(("x", "1", None))
+    exchange.bind((other, "1", None))
+    found = [exchange.destinations("", Traits(f"k{i}"))[0] for i in range(100)]
+    assert set(found) == {"x", other}

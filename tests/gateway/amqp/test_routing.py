@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, strategies as st
-from pamqp.commands import Basic, Exchange as Method, Queue
+from pamqp.commands import Basic, Exchange as Method, Queue, Tx
 
 from gateway.amqp.exchanges import Exchange, ExchangeTable
-from gateway.amqp.routing import NO_HEADERS, find_way, trace_way
+from gateway.amqp.routing import find_way, trace_way
+from gateway.amqp.traits import Traits
 from tests.support import amqp
 
 
@@ -46,7 +47,7 @@ def test_a_way_through_exchanges_is_what_is_bound_and_circles_end(links):
         before = set(reached)
         reached |= {to for source, to in links if source in reached and to < 5}
     expected = {f"q{to}" for source, to in links if source in reached and to >= 5}
-    assert set(find_way(table, nodes[0], "k", NO_HEADERS).queues) == expected
+    assert set(find_way(table, nodes[0], "k", Traits("k")).queues) == expected
     assert set(trace_way(table, nodes[0], "k")) == expected
 
 
@@ -201,3 +202,157 @@ def test_a_dead_letter_goes_by_its_headers(world):
     world.turn()
     peer.consume("dead", "d")
     assert peer.bodies() == [b"a"]
+
+
+def shards(peer, source, *weights):
+    for i, weight in enumerate(weights):
+        bind(peer, f"q{i}", source, weight)
+    return [f"q{i}" for i in range(len(weights))]
+
+
+def test_messages_of_one_key_go_to_one_queue_also_after_a_restart(world):
+    peer = world.client()
+    exchange(peer, "hash", "x-consistent-hash", durable=True)
+    queues = shards(peer, "hash", "1", "2", "1")
+    for _ in range(2):
+        for i in range(60):
+            peer.publish(b"%d" % i, exchange="hash", key=f"k{i}", mandatory=True)
+        assert peer.messages() == []
+        world.close()
+        world.open()
+        peer = world.client()
+    assert sum(counts(peer, *queues)) == 120
+    for queue in queues:
+        peer.consume(queue, queue, no_ack=True)
+        bodies = peer.bodies()
+        assert bodies[: len(bodies) // 2] == bodies[len(bodies) // 2 :] != []
+
+
+@pytest.mark.parametrize(
+    ("argument", "name", "some"),
+    [
+        ("hash-header", "device", lambda i: {"headers": {"device": i % 20, "n": i}}),
+        ("hash-property", "correlation_id", lambda i: {"correlation_id": str(i % 20), "message_id": str(i)}),
+    ],
+)
+def test_messages_part_by_a_header_or_a_property(world, argument, name, some):
+    peer = world.client()
+    exchange(peer, "hash", "x-consistent-hash", durable=True, arguments={argument: name})
+    world.close()
+    world.open()
+    peer = world.client()
+    queues = shards(peer, "hash", "1", "1")
+    peer.write(*[amqp.publish(1, b"%02d" % (i % 20), exchange="hash", key=str(i), **some(i)) for i in range(60)])
+    seen = []
+    for queue in queues:
+        peer.consume(queue, queue, no_ack=True)
+        bodies = peer.bodies()
+        assert all(bodies.count(body) == 3 for body in bodies)
+        seen += [set(bodies)]
+    assert [len(one) > 0 for one in seen] == [True, True]
+    assert len(seen[0] | seen[1]) == 20
+
+
+def test_a_random_exchange_chooses_anew_for_each_message_and_once_for_all_its_copies(world):
+    peer = world.client()
+    exchange(peer, "any", "x-random")
+    exchange(peer, "in", "fanout")
+    link(peer, "in", "any")
+    queues = shards(peer, "any", "", "")
+    for headers in (None, {"CC": ["b", "c"]}):
+        peer.write(*[amqp.publish(1, b"m", exchange="in", key="a", headers=headers) for _ in range(100)])
+    found = counts(peer, *queues)
+    assert sum(found) == 200
+    assert min(found) > 30  # a fault of this test once in 10**24 runs
+
+
+def test_what_a_transaction_publishes_keeps_its_copies_and_goes_one_way(world):
+    peer = world.client()
+    exchange(peer, "any", "x-random", durable=True)
+    exchange(peer, "all", "headers")
+    exchange(peer, "keys", "direct")
+    link(peer, "all", "keys")
+    bind(peer, "copy", "keys", "b")
+    shards(peer, "any", "", "")
+    peer.call(Tx.Select())
+    peer.publish(b"1", exchange="any")
+    peer.publish(b"2", exchange="all", key="a", headers={"CC": ["b"]})
+    peer.call(Tx.Commit())
+    assert sum(counts(peer, "q0", "q1")) == 1
+    assert counts(peer, "copy") == [1]
+
+
+def test_devices_reach_queues_by_the_hash_of_their_topic(world):
+    peer = world.client()
+    device = world.client_of_mqtt(b"d")
+    exchange(peer, "hash", "x-consistent-hash")
+    link(peer, "amq.topic", "hash", "a.#")
+    queues = shards(peer, "hash", "1", "1")
+    for i in range(20):
+        device.publish(b"a/%d" % i, b"%d" % i, qos=1)
+        peer.publish(b"%d" % i, exchange="amq.topic", key=f"a.{i}")
+    assert sum(counts(peer, *queues)) == 40
+    for queue in queues:
+        peer.consume(queue, queue, no_ack=True)
+        bodies = peer.bodies()
+        assert bodies[::2] == bodies[1::2]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"hash-header": "a", "hash-property": "b"}, "hash-header and hash-property are mutually exclusive"),
+        ({"hash-property": "priority"}, "Unsupported property: priority"),
+        ({"hash-header": 1}, "invalid type"),
+    ],
+)
+def test_what_cannot_be_hashed_costs_the_channel(world, options, text):
+    declare = Method.Declare(exchange="hash", exchange_type="x-consistent-hash", arguments=options)
+    close = world.client().call(declare)
+    assert (close.reply_code, text in close.reply_text) == (406, True)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("a", 'The binding key must be an integer: <<"a">>'),
+        ("0", "The binding key must be greater than 0"),
+    ],
+)
+def test_a_binding_to_a_hash_says_its_weight(world, key, text):
+    peer = world.client()
+    exchange(peer, "hash", "x-consistent-hash", durable=True)
+    peer.declare("q")
+    close = peer.call(Queue.Bind(queue="q", exchange="hash", routing_key=key))
+    assert (close.reply_code, close.reply_text) == (406, f"PRECONDITION_FAILED - {text}")
+    peer = world.client()
+    close = peer.call(Method.Bind(destination="amq.fanout", source="hash", routing_key=key))
+    assert (close.reply_code, close.reply_text) == (406, f"PRECONDITION_FAILED - {text}")
+
+
+def test_a_trace_says_what_decides():
+    fan, by_key = make("fan"), make("by_key", "x-consistent-hash")
+    by_header = Exchange(
+        "by_header",
+        "x-consistent-hash",
+        durable=True,
+        auto_delete=False,
+        internal=False,
+        hashed_by=("hash-header", "h"),
+    )
+    chance = make("chance", "x-random")
+    table = ExchangeTable("/", lambda *_: None, lambda *_: None, lambda: None)
+    for one in (by_key, by_header, chance):
+        table.bind(fan, (one, "", None))
+    table.bind(by_key, ("a", "3", None))
+    table.bind(by_header, ("b", "2", None))
+    table.bind(by_header, ("c", "1", None))
+    table.bind(chance, ("d", "", None))
+    table.bind(chance, ("e", "", None))
+    assert trace_way(table, fan, "k") == {
+        "a": ["fan > by_key weight 3"],
+        "b": ["fan > by_header weight 2 (one of 2 by header h)"],
+        "c": ["fan > by_header weight 1 (one of 2 by header h)"],
+        "d": ["fan > chance (one of 2 by chance)"],
+        "e": ["fan > chance (one of 2 by chance)"],
+    }

@@ -1,0 +1,56 @@
+"""What of a message decides its way besides each of its routing keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gateway.amqp.deaths import split_block
+from gateway.amqp.field_table import INTEGERS, Field
+from gateway.amqp.header_match import find_headers, read_headers
+
+HASH_HEADER = "hash-header"
+HASH_PROPERTY = "hash-property"
+PROPERTIES = {"correlation_id": 5, "message_id": 8, "timestamp": 9}
+"""The properties that can be hashed, and their numbers in a block."""
+NO_BLOCK = b"\x00\x00"
+
+HashedBy = tuple[str, str]
+"""`HASH_HEADER` or `HASH_PROPERTY`, and the name of that header or property."""
+
+
+class Traits:
+    """Of one message: its headers, what is hashed of it, and the choices that were made for it.
+
+    Args:
+        key: The routing key that it was published with; copies have others.
+        block: Its property block, which was checked.
+    """
+
+    __slots__ = ("_block", "_headers", "chosen", "key")
+
+    def __init__(self, key: str, block: bytes = NO_BLOCK) -> None:
+        self.key = key
+        self.chosen: dict[object, list[object]] = {}  # by exchange: made once, however many keys lead there
+        self._block = block
+        self._headers: dict[str, Field] | None = None
+
+    @property
+    def headers(self) -> Mapping[str, Field]:
+        """Its headers."""
+        if self._headers is None:
+            self._headers = read_headers(find_headers(self._block))
+        return self._headers
+
+    def hashed(self, by: HashedBy | None) -> bytes:
+        """Return what is hashed: the routing key, or another part; where that is absent, the same for all messages."""
+        if by is None:
+            return b"k" + self.key.encode()
+        source, name = by
+        if source == HASH_PROPERTY:
+            return b"p" + split_block(self._block).get(PROPERTIES[name], b"")
+        found = self.headers.get(name)
+        if found is None:
+            return b"-"
+        kind = "int" if found.kind in INTEGERS else found.kind
+        value = found.value if isinstance(found.value, bytes) else repr(found.value).encode()
+        return kind.encode() + b":" + value
