@@ -17,6 +17,8 @@ from tests.support.rocketmq_door import NOW_MS, DoorSite, Peer, bodies_of, recor
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 TIMEOUT_MS, INTERVAL_MS = 6_000, 30_000
+SEGMENT_BYTES = 64 * 1024
+AGE_MS = 1_000 * 3_600_000
 
 
 def half(key: str = "k", group: str = "p", **said: object) -> str:
@@ -443,6 +445,59 @@ def test_retention_leaves_what_is_pending_and_lets_go_of_what_is_done(tmp_path):
     }
     end(peer, waiting)
     assert sorted(dict(site.door.transactions.positions()).values()) == [2, 2]
+    site.close()
+
+
+def fill(peer: Peer, count: int) -> None:
+    """Fill some segments of the log with messages that nobody needs, in a topic of their own."""
+    for _ in range(count):
+        assert peer.send(b"x" * 16_384, topic="other").code == 0
+
+
+def retire(site: DoorSite) -> None:
+    """Let retention take all that is needed by nobody: by its age, all is due but the newest segment."""
+    for _ in range(3):  # what is given back in the middle of the log takes more than one round
+        for _ in range(20):
+            site.store.prepare()
+        site.broker.retire(site.now_ms + AGE_MS)
+        settle(site)
+
+
+def view(peer: Peer, sent: Command) -> int:
+    """Return the code that asking for a half message by its place gives."""
+    return peer.ask(33, topic="T", offset=end_ext(sent)["commitLogOffset"]).code
+
+
+@pytest.mark.parametrize("how", [COMMIT, ROLLBACK])
+def test_segments_stay_while_a_half_message_in_them_is_pending_and_go_after_its_end(tmp_path, how):
+    site = DoorSite(tmp_path / "d", segment_bytes=SEGMENT_BYTES)
+    peer = site.connect()
+    fill(peer, 8)
+    before, waiting, after = (send_half(peer, key, key=key.decode()) for key in (b"before", b"waiting", b"after"))
+    end(peer, before)
+    end(peer, after)
+    fill(peer, 16)
+    retire(site)
+    assert site.broker.min_offset(site.broker.find_queue(b"other/0")) > 0
+    assert view(peer, waiting) == 0
+    site.close()
+    site = DoorSite(tmp_path / "d", segment_bytes=SEGMENT_BYTES)
+    peer = site.connect()
+    beat(peer, "p")
+    settle(site)
+    retire(site)
+    wait(site, TIMEOUT_MS)
+    (check,) = checks(peer)
+    assert (check.ext["msgId"], decode_stored(bytes(check.body)).body) == ("waiting", b"waiting")
+    assert end(peer, after).remark == "the transaction was ended before"
+    assert end(peer, waiting, how).remark is None
+    assert bodies_of(peer.pull("T", 2)) == ([b"waiting"] if how == COMMIT else [])
+    fill(peer, 8)
+    retire(site)
+    assert view(peer, waiting) != 0
+    assert site.store.log_bytes() <= 2 * SEGMENT_BYTES
+    wait(site, 2 * INTERVAL_MS)
+    assert checks(peer) == []
     site.close()
 
 
