@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Protocol, TextIO
 
 SAID_BYTES_MAX = 128  # of what a peer says of itself
+CHATTY = ("asyncio", "uvicorn.error", "uvicorn.access")  # loggers of others, of which warnings are enough
 
 _FIELD = re.compile(r"\s*(\w+)=(%[sdrx]|%\.\d+f)")
 _PLACE = re.compile(r"%(?=[sdrx.])")
@@ -43,7 +44,7 @@ def set_up_logs(level: str, style: str) -> None:
         former.flush()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for chatty in ("asyncio", "uvicorn.error", "uvicorn.access"):
+    for chatty in CHATTY:
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))
 
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import logging
 from functools import partial
 
 import pytest
 
 from core.store.embedded import EmbeddedEngine
+from gateway.logs import CHATTY
 from tests.support.late_engine import make_late
 
 MAKERS = {"embedded": EmbeddedEngine, "late": partial(make_late, away=0.5)}
@@ -22,3 +24,15 @@ def engine_maker(request):
     if request.param != "embedded" and request.node.get_closest_marker("here"):
         return make_late
     return MAKERS[request.param]
+
+
+@pytest.fixture
+def kept_logs():
+    """Put the log back as it was, for tests of what sets it up."""
+    root = logging.getLogger()
+    handlers = root.handlers[:]
+    levels = {logger: logger.level for logger in map(logging.getLogger, (None, *CHATTY))}
+    yield
+    root.handlers[:] = handlers
+    for logger, level in levels.items():
+        logger.setLevel(level)

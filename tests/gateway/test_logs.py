@@ -47,15 +47,7 @@ def test_traceback_stands_after_the_line():
     assert "ValueError: wrong" in json.loads(JsonFormatter().format(_record("failed", exc_info=exc_info)))["traceback"]
 
 
-@pytest.fixture
-def _root():
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    root.handlers[:], root.level = handlers, level
-
-
-@pytest.mark.usefixtures("_root")
+@pytest.mark.usefixtures("kept_logs")
 def test_records_under_the_level_are_not_written(capsys):
     set_up_logs("warning", "json")
     logging.getLogger("gateway.x").info("quiet")
@@ -71,7 +63,7 @@ def test_what_a_peer_says_of_itself_is_cut():
     assert said(b"\xff") == "\N{REPLACEMENT CHARACTER}"
 
 
-@pytest.mark.usefixtures("_root")
+@pytest.mark.usefixtures("kept_logs")
 @pytest.mark.parametrize("style", ["text", "json"])
 def test_what_is_told_of_each_connection_is_a_line_like_any_other(capsys, style):
     set_up_logs("info", style)
@@ -86,7 +78,7 @@ def _without_time(line, style):
     return json.loads(line) | {"time": ""} if style == "json" else line.split(" ", 1)[1]
 
 
-@pytest.mark.usefixtures("_root")
+@pytest.mark.usefixtures("kept_logs")
 def test_nothing_is_told_under_the_level(capsys):
     set_up_logs("warning", "text")
     tell(logging.getLogger("gateway.x"), "connected")
@@ -99,7 +91,7 @@ def test_who_else_listens_is_given_a_record(caplog):
     assert caplog.messages == ["connected conn=7"]
 
 
-@pytest.mark.usefixtures("_root")
+@pytest.mark.usefixtures("kept_logs")
 def test_lines_of_a_turn_are_written_at_its_end_and_a_warning_at_once(capsys):
     set_up_logs("info", "text")
     logger = logging.getLogger("gateway.x")

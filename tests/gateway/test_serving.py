@@ -62,6 +62,7 @@ def _is_refused(address):
             return True
 
 
+@pytest.mark.usefixtures("kept_logs")
 def test_address_that_is_taken_is_an_error_that_the_operator_can_put_right(tmp_path):
     doors = {"amqp": {"listen": "off"}, "rocketmq": {"namesrv": "off", "broker": "off"}, "admin": {"listen": "off"}}
     with GatewayProcess(tmp_path / "first") as first:
