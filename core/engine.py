@@ -173,6 +173,18 @@ class Engine:
         """
         raise NotImplementedError
 
+    @property
+    def places_late(self) -> bool:
+        """Whether an append leaves the offsets of its batch unknown, and they are asked for with `tell_places`."""
+        raise NotImplementedError
+
+    def tell_places(self, ticket: int, batch: PublishBatch) -> None:
+        """Fill `physical_offset` and `queue_offset` of the messages that stand for `ticket`, those of no other.
+
+        It is asked from within the outcome of the ticket, where that is no error. `batch` was kept as it was appended.
+        """
+        raise NotImplementedError
+
     # Read
 
     def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:

@@ -114,7 +114,8 @@ class PublishBatch:
     where the publisher may not. Positions are half-open: bodies lie in `buf`, each message's own encoded properties
     in `extra`. `tag` is the front's: a packet identifier, a sequence number. A born time of 0 means now.
 
-    The append fills `physical_offset` and `queue_offset` (the topic queue's); -1 for a message without a route.
+    The append fills `physical_offset` and `queue_offset` (the topic queue's); -1 for a message without a route. An
+    engine that `places_late` fills them with `tell_places`.
     """
 
     def __init__(self, capacity: int) -> None:

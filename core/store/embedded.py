@@ -113,6 +113,14 @@ class EmbeddedEngine(Engine):
             batch.ticket = self.store.written_until
             raise
 
+    @property
+    def places_late(self) -> bool:
+        """Whether offsets are told later: no, the append gives them."""
+        return False
+
+    def tell_places(self, ticket: int, batch: PublishBatch) -> None:
+        """Leave the batch as it is: the append has filled it."""
+
     # Read
 
     def read(self, queue_ref: int, offset: int, into: StoredBatch, count_max: int, bytes_max: int) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from core.broker import Broker
 from core.errors import LmqError, MessageTooLargeError
@@ -17,7 +18,8 @@ from gateway.rocketmq.answer_codec import count_stored, encode_send_answers, sum
 from gateway.rocketmq.codec import FIELD_NAMES
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
-from gateway.rocketmq.lost_sends import add_field, refuse_answers
+from gateway.rocketmq.lost_sends import add_field
+from gateway.rocketmq.send_answers import SendAnswers
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_route import REFUSALS, Decision, GroupLocks, Sender, SendRoutes
 from gateway.rocketmq.send_run import (
@@ -41,6 +43,17 @@ LETTERS = {name.decode(): chr(ord("a") + number) for name, number in FIELD_NAMES
 ROUTES_A_LOOK = 64  # made between two looks at the share: what is left of a run is parsed again, which is dear too
 
 
+class Part(NamedTuple):
+    """What one ticket of a run stands for: its sends [first, end), and the answers to be given with its outcome."""
+
+    ticket: int
+    first: int
+    end: int
+    answers: bytes  # to those that were stored, where their offsets are known already
+    failures: bytes = b""  # to those after them that were not taken
+    is_cut: bool = False  # whether some were not
+
+
 class SendService:
     """Stores runs of sends and answers them once they are durable."""
 
@@ -60,7 +73,8 @@ class SendService:
         self._routes = SendRoutes(broker, topics, groups, locks)
         self._timed = timed
         self._dues: dict[int, int] = {}  # when each message that waits is due, of the run in hand
-        self._kept_count = 0  # of the topics that were made, so many are written down for certain
+        self._places_late = broker.engine.places_late
+        self.answers = SendAnswers(broker, topics, metrics)
 
     def store(self, sender: Sender, run: SendRun, now_ms: int) -> None:
         """Store a run; its answers follow when it is durable. While the disk is low on room nothing is stored.
@@ -73,9 +87,13 @@ class SendService:
         decisions = self._decide_all(sender, run, now_ms, may_cut=True)
         refusals = self._encode_refusals(run, decisions)
         if refusals:
-            self.answer_when_safe(sender.write, refusals, 0)
-        for ticket, answers in self._append(sender, run, now_ms):
-            self.answer_when_safe(sender.write, answers, ticket)
+            self.answers.write_when_safe(sender.write, refusals, 0)
+        for part in self._append(sender, run, now_ms):
+            if self._places_late:
+                encode = partial(self._encode_placed, sender, run, self._dues, part)
+                self.answers.write_when_placed(sender.write, run, part.ticket, encode)
+            else:
+                self.answers.write_when_safe(sender.write, part.answers + part.failures, part.ticket)
 
     def _send_away(self, sender: Sender, run: SendRun) -> None:
         """Answer that the gateway is busy; who did not ask for an answer gets none, and its messages are dropped."""
@@ -85,34 +103,6 @@ class SendService:
             sender.write(b"".join([_encode_refusal(run, i, ResponseCode.SYSTEM_BUSY, LOW_ROOM) for i in asked]))
         if len(asked) < run.count:
             self._metrics.drop("low_on_disk", run.count - len(asked))
-
-    def answer_when_safe(self, write: Callable[[bytes], None], data: bytes, ticket: int) -> None:
-        """Answer when the messages of a batch are safe, and the topics that were made for them are written down.
-
-        Where they are lost, each answer of `data` that says success says so instead.
-        """
-        if not data:
-            return
-        made_count = self._topics.made_count
-        if made_count > self._kept_count:
-            self._broker.when_kept(partial(self._note_kept, made_count))
-        self._broker.when_stored(ticket, partial(self._settle, write, data, made_count))
-
-    def _note_kept(self, made_count: int, error: LmqError | None) -> None:
-        if error is None:
-            self._kept_count = max(self._kept_count, made_count)
-
-    def _settle(self, write: Callable[[bytes], None], data: bytes, made_count: int, error: LmqError | None) -> None:
-        if error is None and made_count > self._kept_count:
-            self._broker.when_kept(partial(self._settle_kept, write, data))
-        else:
-            self._settle_kept(write, data, error)
-
-    def _settle_kept(self, write: Callable[[bytes], None], data: bytes, error: LmqError | None) -> None:
-        if error is not None:
-            count, data = refuse_answers(data, response_code_of(error), str(error))
-            self._metrics.refuse("not_stored", count)
-        write(data)
 
     def _decide_all(self, sender: Sender, run: SendRun, now_ms: int, *, may_cut: bool) -> list[Decision]:
         """Fill the batch's routes; return what was decided for each target."""
@@ -136,14 +126,14 @@ class SendService:
             self._prepare_for_other_doors(run, decisions)
         return decisions
 
-    def _append(self, sender: Sender, run: SendRun, now_ms: int) -> list[tuple[int, bytes]]:
+    def _append(self, sender: Sender, run: SendRun, now_ms: int) -> list[Part]:
         """Append the batch; a message that the store refuses is answered and left out, the others are not harmed.
 
-        Returns:
-            Tickets, each with the answers to what it stands for.
+        The run's routes are afterwards what they were before. Answers are encoded where offsets are known at once.
         """
         batch = run.batch
-        found: list[tuple[int, bytes]] = []
+        found: list[Part] = []
+        indexes: list[int] = []  # as they were, where some had to be changed
         first = 0
         while first < run.count:
             error: LmqError | None = None
@@ -152,23 +142,34 @@ class SendService:
             except LmqError as caught:
                 error = caught
             end = run.count if error is None else min(batch.appended, run.count)
-            self._metrics.messages_in += count_stored(run, first, end)
-            self._metrics.bytes_in += sum_stored(run, first, end)
-            answers = self._encode_answers(sender, run, first, end)
+            answers = b"" if self._places_late else self._encode_answers(sender, run, self._dues, first, end)
             if error is None:
-                found.append((batch.ticket, answers))
+                found.append(Part(batch.ticket, first, end, answers))
                 break
             last = end + 1 if isinstance(error, MessageTooLargeError) else run.count
-            found.append((batch.ticket, answers + self._encode_failures(run, end, last, error)))
+            failures = self._encode_failures(run, end, last, error, "send_failed")
+            found.append(Part(batch.ticket, first, end, answers, failures, is_cut=True))
+            indexes = indexes or list(batch.route_index[: run.count])
             batch.routes.append(None)
             for i in range(last):
                 batch.route_index[i] = len(batch.routes) - 1
             first = last
+        for i, index in enumerate(indexes):
+            batch.route_index[i] = index
         return found
 
-    def _encode_answers(self, sender: Sender, run: SendRun, first: int, end: int) -> bytes:
-        """Return the answers to stored sends; those whose messages wait say how to take them back."""
-        dues = self._dues
+    def _encode_placed(
+        self, sender: Sender, run: SendRun, dues: dict[int, int], part: Part, error: LmqError | None
+    ) -> bytes:
+        """Return all answers to a part, whose offsets are known unless it is lost."""
+        if error is None:
+            return self._encode_answers(sender, run, dues, part.first, part.end) + part.failures
+        return self._encode_failures(run, part.first, part.end, error, "not_stored") + part.failures
+
+    def _encode_answers(self, sender: Sender, run: SendRun, dues: dict[int, int], first: int, end: int) -> bytes:
+        """Count stored sends and return their answers; those whose messages wait say how to take them back."""
+        self._metrics.messages_in += count_stored(run, first, end)
+        self._metrics.bytes_in += sum_stored(run, first, end)
         if not dues:
             return encode_send_answers(run, sender.host_hex, first, end)
         pieces: list[bytes] = []
@@ -193,7 +194,7 @@ class SendService:
             raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, LOW_ROOM)
         response, ticket = self._timed.recall(request, may_publish, self._broker.store_host, now_ms)
         if not request.is_one_way:
-            self.answer_when_safe(write, encode_command(response), ticket)
+            self.answers.write_when_safe(write, encode_command(response), ticket)
 
     def _prepare_for_other_doors(self, run: SendRun, decisions: list[Decision]) -> None:
         """Make messages that go beyond their own topic readable there: bodies inflated, our own flag bits."""
@@ -237,10 +238,10 @@ class SendService:
                     pieces.append(_encode_refusal(run, i, decision.code, decision.remark))
         return b"".join(pieces)
 
-    def _encode_failures(self, run: SendRun, first: int, end: int, error: LmqError) -> bytes:
+    def _encode_failures(self, run: SendRun, first: int, end: int, error: LmqError, reason: str) -> bytes:
         code = response_code_of(error)
         wanted = [i for i in range(first, end) if run.batch.routes[run.batch.route_index[i]] is not None]
-        self._metrics.refuse("send_failed", len(wanted))
+        self._metrics.refuse(reason, len(wanted))
         return b"".join(_encode_refusal(run, i, code, str(error)) for i in wanted if not run.is_one_way[i])
 
     # Sends of an unusual shape
@@ -281,12 +282,25 @@ class SendService:
         for decision in decisions:
             if isinstance(decision, CommandRefusedError):
                 raise decision
-        self._append(sender, run, now_ms)
-        offsets = run.batch.physical_offset[: run.count]
-        if min(offsets) < 0:
+        parts = self._append(sender, run, now_ms)
+        batch = run.batch
+        if any(part.is_cut for part in parts) or any(batch.routes[i] is None for i in batch.route_index[: run.count]):
             raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "not all messages of the batch could be stored")
-        if not request.is_one_way:
-            self.answer_when_safe(sender.write, encode_command(_batch_answer(sender, run, request)), run.batch.ticket)
+        if self._places_late:
+            encode = partial(self._encode_batch, sender, run, request, parts[0])
+            self.answers.write_when_placed(sender.write, run, batch.ticket, encode)
+        elif not request.is_one_way:
+            self.answers.write_when_safe(sender.write, _batch_answer(sender, run, request), batch.ticket)
+
+    def _encode_batch(
+        self, sender: Sender, run: SendRun, request: Command, part: Part, error: LmqError | None
+    ) -> bytes:
+        """Return the one answer to a batch, whose offsets are known unless it is lost."""
+        if error is None:
+            self._encode_answers(sender, run, {}, part.first, part.end)
+            return b"" if request.is_one_way else _batch_answer(sender, run, request)
+        self._metrics.refuse("not_stored")
+        return b"" if request.is_one_way else _encode_refusal(run, 0, response_code_of(error), str(error))
 
     def _read_again(self, run: SendRun, sends: list[tuple[dict[str, str], bytes]], request: Command) -> None:
         """Fill the run with sends that are written anew in the shape that the data path reads."""
@@ -312,7 +326,7 @@ class SendService:
             run.header_type[i] = request.header_type
 
 
-def _batch_answer(sender: Sender, run: SendRun, request: Command) -> Command:
+def _batch_answer(sender: Sender, run: SendRun, request: Command) -> bytes:
     """Return the answer to a batch: all its message ids, and the first one's queue offset."""
     batch = run.batch
     route = batch.routes[batch.route_index[0]]
@@ -327,7 +341,7 @@ def _batch_answer(sender: Sender, run: SendRun, request: Command) -> Command:
         "MSG_REGION": "DefaultRegion",
         "TRACE_ON": "true",
     }
-    return answer(request, ResponseCode.SUCCESS, ext=ext)
+    return encode_command(answer(request, ResponseCode.SUCCESS, ext=ext))
 
 
 def _encode_refusal(run: SendRun, i: int, code: int, remark: str) -> bytes:

@@ -117,7 +117,7 @@ class SendBack:
     def _answer(self, failed: Failed) -> None:
         if not failed.request.is_one_way:
             data = encode_command(answer(failed.request, ResponseCode.SUCCESS))
-            self._sends.answer_when_safe(failed.peer.write, data, self._batch.ticket)
+            self._sends.answers.write_when_safe(failed.peer.write, data, self._batch.ticket)
 
     def _read(self, failed: Failed, record: bytes | None) -> Record:
         one = self._one

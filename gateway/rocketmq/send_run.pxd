@@ -41,6 +41,7 @@ cdef class RunPool:
 
 cdef class SendRun:
     cdef public RunPool pool
+    cdef public Py_ssize_t holders
     cdef public PublishBatch batch
     cdef public Py_ssize_t count
     cdef public int body_bytes_max

@@ -70,6 +70,7 @@ class SendRun:
         self, body_bytes_max: int, properties_bytes_max: int, uniq_counter: UniqCounter, cluster: bytes = b""
     ) -> None:
         self.pool: RunPool | None = None  # where it goes back to, None once it is there
+        self.holders = 0  # who needs it besides the one that took it
         self.uniq_counter = uniq_counter
         self.batch = PublishBatch(RUN_MAX)
         self.count = 0
@@ -143,8 +144,15 @@ class SendRun:
         self.extra_used = 0
         self.last_index = -1
 
+    def hold(self) -> None:
+        """Keep it as it is until one more `release`."""
+        self.holders += 1
+
     def release(self) -> None:
-        """Let it be used for another run."""
+        """Let it be used for another run, once all that hold it have released it."""
+        if self.holders > 0:
+            self.holders -= 1
+            return
         pool, self.pool = self.pool, None
         if pool is not None:
             pool.give_back(self)

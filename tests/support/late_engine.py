@@ -29,6 +29,8 @@ class LateEngine(Engine):
         unknown: The part of queues that cannot be opened when it is asked for.
     """
 
+    places_late = True
+
     def __init__(self, inner, *, seed=1, failures=0.0, away=0.0, refusals=0.0, unknown=0.0):
         super().__init__(inner.room, inner.message_bytes_max)
         self.inner = inner
@@ -42,10 +44,12 @@ class LateEngine(Engine):
         self.failed = 0  # batches so far
         self._random = random.Random(seed)
         self._tickets = 0
+        self._told = 0  # the ticket whose outcome is being told
         self.claimed = []  # keys so far
         self.held = set()  # those that are granted and not released
         self._wanted = set()  # those that are not released
         self._ends = {}  # by ticket: origin, end of the log, whether it fails
+        self._places = {}  # by ticket: what is told of each message with the outcome
         self._outcomes = {}  # by origin: those that wait, in order
         self._others = []  # (moment in turns, callback), of what is kept
         self._turn = 0
@@ -83,11 +87,28 @@ class LateEngine(Engine):
             self.failed += fails
             self._ends[self._tickets] = (bytes(batch.origin), batch.ticket, fails)
             batch.ticket = self._tickets
+            self._hide_places(batch)
+
+    def _hide_places(self, batch):
+        self._places[batch.ticket] = places = {}
+        for i in range(batch.appended):
+            if batch.physical_offset[i] >= 0:
+                places[i] = batch.physical_offset[i], batch.queue_offset[i]
+                batch.physical_offset[i] = batch.queue_offset[i] = -1
+
+    def tell_places(self, ticket, batch):
+        assert ticket == self._told
+        for i, (place, offset) in self._places.pop(ticket).items():
+            batch.physical_offset[i], batch.queue_offset[i] = place, offset
+
+    def copy_record(self, batch, i):
+        place, _ = self._places[batch.ticket].get(i, (-1, -1))
+        return self.inner._copy_at(place)
 
     def when_stored(self, ticket, then):
         origin, end, fails = self._ends.get(ticket, (b"", 0, False))
         waiting = self._outcomes.setdefault(origin, [])
-        waiting.append([self._late(), None, fails, then])
+        waiting.append([self._late(), None, fails, then, ticket])
         self.inner.when_stored(end, lambda error, entry=waiting[-1]: self._note(entry, error))
 
     def _note(self, entry, error):
@@ -156,7 +177,7 @@ class LateEngine(Engine):
         for origin in origins:
             waiting = self._outcomes[origin]
             while waiting and waiting[0][0] <= self._turn and waiting[0][1] is not None:
-                _, error, fails, then = waiting.pop(0)
+                _, error, fails, then, self._told = waiting.pop(0)
                 lost = StoreClosedError("the broker that had it is gone") if fails else None
                 then(error or lost)
             if not waiting:
@@ -249,7 +270,7 @@ def _passed_on(name):
 
 PASSED_ON = (
     *("intern_queue", "find_queue", "queue_key", "queue_count", "make_route", "set_store_host"),
-    *("read_record", "copy_record", "record_version", "bytes_since", "replay_uncovered", "replay_from"),
+    *("read_record", "record_version", "bytes_since", "replay_uncovered", "replay_from"),
     *("table", "places", "journal", "hold", "retire", "figures"),
 )
 for _name in PASSED_ON:

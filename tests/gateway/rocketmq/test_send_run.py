@@ -49,3 +49,13 @@ def test_other_limits_hold_for_the_next_run():
     pool.show()
     pool.body_bytes_max = 7
     assert pool.take().body_bytes_max == 7
+
+
+def test_a_run_that_is_held_is_used_again_when_all_have_let_go():
+    pool = RunPool(10, 10)
+    run = pool.take()
+    run.hold()
+    run.release()
+    assert pool.show() is not run
+    run.release()
+    assert pool.show() is run
