@@ -21,6 +21,7 @@ cdef class Consumer:
     cdef public SharedQueue queue
     cdef public bint no_ack
     cdef public bint exclusive
+    cdef public bint is_stream
     cdef readonly object rank
     cdef public int slot
     cdef ConnectionOutput _output
@@ -35,7 +36,9 @@ cdef class Consumer:
     @cython.locals(channel=Channel, room=Py_ssize_t)
     cdef Py_ssize_t _room(self) except? -1
 
-    @cython.locals(channel=Channel, count=Py_ssize_t, first="long long", data=bytes)
     cpdef deliver(self, StoredBatch stored)
+
+    @cython.locals(channel=Channel, count=Py_ssize_t, first="long long", data=bytes)
+    cpdef send(self, StoredBatch stored)
 
     cpdef flush(self)

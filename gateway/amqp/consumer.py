@@ -46,6 +46,7 @@ class Consumer:
         "_tag_text",
         "channel",
         "exclusive",
+        "is_stream",
         "no_ack",
         "queue",
         "rank",
@@ -71,6 +72,7 @@ class Consumer:
         self.queue = queue
         self.no_ack = no_ack
         self.exclusive = exclusive
+        self.is_stream = False  # reads without consuming
         self.rank = rank
         self.slot = take_slot(channel, Slot(queue, self))
         self._output = output
@@ -105,16 +107,25 @@ class Consumer:
             room = min(room, channel.prefetch_global - channel.unacked.live)
         return room
 
+    def note_room(self) -> None:
+        """Be handed messages again."""
+        self.queue.note_room(self)
+
     def deliver(self, stored: StoredBatch) -> None:
-        """Send these messages."""
+        """Send these messages, which are the consumer's until they are settled."""
+        self._encoder.tells_offsets = False
+        self.send(stored)
+        if self.no_ack:
+            self.queue.pop.ack_many(stored.queue_offset, stored.count)
+
+    def send(self, stored: StoredBatch) -> None:
+        """Send messages, in the form that the encoder was told."""
         channel = self.channel
         count = stored.count
         first = channel.unacked.skip(count) if self.no_ack else channel.unacked.push(stored, self.slot)
         self._encoder.counts_deliveries = self.queue.counts_deliveries
         data = self._encoder.encode_deliveries(stored, channel.number, self._tag_text, first, self._output.payload_max)
         self._output.put(data)
-        if self.no_ack:
-            self.queue.pop.ack_many(stored.queue_offset, count)
         self._metrics.messages_out += count
         self._metrics.bytes_out += self._encoder.body_bytes
 

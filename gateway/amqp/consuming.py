@@ -24,11 +24,12 @@ from gateway.amqp.queue_arguments import check_integer, refuse_arguments
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import SharedQueue
+from gateway.amqp.stream_consumer import StreamConsumer
+from gateway.amqp.stream_offset import STREAM_OFFSET, Start, parse_start
 from gateway.amqp.unacked import DROP, NO_TAG, REQUEUE
 
 GET_BYTES_MAX = 1  # one message is read in any case
 PRIORITY = "x-priority"
-STREAM_OFFSET = "x-stream-offset"
 _DROP = DROP
 _REQUEUE = REQUEUE
 _NO_TAG = NO_TAG
@@ -69,7 +70,7 @@ class Reading:
         else:
             channel.prefetch_count = method.prefetch_count
 
-    def consume(self, channel: Channel, method: Basic.Consume) -> Consumer:
+    def consume(self, channel: Channel, method: Basic.Consume, now_ms: int) -> Consumer:
         """Make a consumer; it is handed nothing until it is added to its queue."""
         tag = method.consumer_tag or f"amq.ctag-{secrets.token_urlsafe(16)}"
         if tag in channel.consumers:
@@ -79,7 +80,10 @@ class Reading:
         else:
             queue = self._declarer.get_readable(channel, method.queue)
         arguments = arguments_of(method.arguments)
-        rank = self._check_arguments(arguments, f"queue '{queue.name}' in vhost '{self._vhost.name}'")
+        what = f"queue '{queue.name}' in vhost '{self._vhost.name}'"
+        rank = self._check_arguments(arguments, what)
+        if STREAM_OFFSET in arguments:
+            return self._read_stream(channel, tag, queue, method, parse_start(arguments[STREAM_OFFSET], now_ms, what))
         if queue.has_exclusive or (method.exclusive and (queue.consumers or queue.terms.is_single_active)):
             reason = f"queue '{queue.name}' in vhost '{self._vhost.name}' in exclusive use"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
@@ -100,6 +104,32 @@ class Reading:
             queue.has_exclusive = True
         return consumer
 
+    def _read_stream(
+        self, channel: Channel, tag: str, queue: SharedQueue, method: Basic.Consume, start: Start
+    ) -> Consumer:
+        """Make a consumer that takes nothing from its queue."""
+        if queue.is_passing:
+            reason = f"queue '{queue.name}' in vhost '{self._vhost.name}' ends with its users, and cannot be read again"
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+        if method.exclusive:
+            reason = f"invalid arg '{STREAM_OFFSET}' for an exclusive consumer"
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+        self._vhost.use(queue)
+        consumer = StreamConsumer(
+            channel,
+            tag,
+            queue,
+            self._output,
+            encoder=self._encoder,
+            metrics=self._metrics,
+            no_ack=method.no_ack,
+            broker=self._vhost.broker,
+            start=start,
+            stored=self._vhost.stored,
+        )
+        channel.consumers[tag] = consumer
+        return consumer
+
     def _open_replies(self, channel: Channel, method: Basic.Consume) -> SharedQueue:
         """Make the queue of a channel's direct replies, which goes when its consumer does."""
         if channel.reply_name:
@@ -116,10 +146,7 @@ class Reading:
         rank = 0
         if PRIORITY in arguments:
             rank = check_integer(arguments[PRIORITY], f"invalid arg '{PRIORITY}' for {what}")
-        if STREAM_OFFSET in arguments:
-            reason = f"invalid arg '{STREAM_OFFSET}' for {what} of queue type rabbit_classic_queue"
-            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
-        refuse_arguments([name for name in arguments if name != PRIORITY], what)
+        refuse_arguments([name for name in arguments if name not in {PRIORITY, STREAM_OFFSET}], what)
         return rank
 
     def cancel(self, channel: Channel, tag: str) -> None:
@@ -152,6 +179,7 @@ class Reading:
             tag = channel.unacked.push(stored, slot)
             release_slot(channel, slot)  # once acknowledged
         left = pop.ready_count
+        self._encoder.tells_offsets = False
         self._encoder.counts_deliveries = queue.counts_deliveries
         data = self._encoder.encode_get_ok(stored, channel.number, tag, self._output.payload_max, left)
         if method.no_ack:
@@ -218,7 +246,7 @@ class Reading:
     @staticmethod
     def _finish(taken: Slot, kind: int, offsets: array[int], count: int, now_ms: int) -> None:
         queue = taken.queue
-        if queue.is_deleted:
+        if queue.is_deleted or (taken.consumer is not None and taken.consumer.is_stream):
             return
         try:
             if kind == _DROP:
@@ -236,4 +264,4 @@ class Reading:
         if channel.starved:
             starved, channel.starved = channel.starved, {}
             for consumer in starved.values():
-                consumer.queue.note_room(consumer)
+                consumer.note_room()

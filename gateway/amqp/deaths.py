@@ -13,6 +13,7 @@ from gateway.amqp.field_table import skip_value
 DEATH = b"x-death"
 COPIES = b"CC"
 DELIVERY_COUNT = b"x-delivery-count"
+STREAM_OFFSET = b"x-stream-offset"
 FIRST = (b"x-first-death-exchange", b"x-first-death-queue", b"x-first-death-reason")
 LAST = (b"x-last-death-exchange", b"x-last-death-queue", b"x-last-death-reason")
 REJECTED = b"rejected"
@@ -75,11 +76,11 @@ def bury(block: bytes, death: Death) -> Buried:
     return Buried(_whole(parts), keys, [_of(one) for one in deaths])
 
 
-def count_deliveries(block: bytes, count: int) -> bytes:
-    """Return a property block whose headers say how often its message was delivered before."""
+def add_number(block: bytes, name: bytes, number: int) -> bytes:
+    """Return a property block with one header more, a number that the broker says."""
     parts = split_block(block)
-    headers = [entry for entry in _entries(parts.get(_HEADERS, b"")[4:]) if entry[0] != DELIVERY_COUNT]
-    parts[_HEADERS] = _table([*headers, (DELIVERY_COUNT, _LONG + count.to_bytes(8, "big"))])
+    headers = [entry for entry in _entries(parts.get(_HEADERS, b"")[4:]) if entry[0] != name]
+    parts[_HEADERS] = _table([*headers, (name, _LONG + number.to_bytes(8, "big"))])
     return _whole(parts)
 
 

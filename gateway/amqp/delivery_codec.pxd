@@ -22,6 +22,7 @@ cdef bytes _AMQ_TOPIC
 
 cdef class DeliveryEncoder:
     cdef public Py_ssize_t body_bytes
+    cdef public bint tells_offsets
     cdef public bint counts_deliveries
     cdef object _key_from_topic
     cdef StoredProperties _properties

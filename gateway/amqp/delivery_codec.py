@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from core import octets
 from core.message import StoredBatch
-from gateway.amqp.deaths import count_deliveries
+from gateway.amqp.deaths import DELIVERY_COUNT, STREAM_OFFSET, add_number
 from gateway.amqp.stored_properties import StoredProperties
 
 _FRAME_METHOD = 1
@@ -37,6 +37,7 @@ class DeliveryEncoder:
 
     def __init__(self, key_from_topic: Callable[[bytes], bytes]) -> None:
         self.body_bytes = 0  # of what was encoded last
+        self.tells_offsets = False  # whether headers say where in its queue a message lies
         self.counts_deliveries = False  # whether headers say how often a message was delivered before
         self._key_from_topic = key_from_topic
         self._properties = StoredProperties()
@@ -219,11 +220,15 @@ class DeliveryEncoder:
             topic_end = stored.topic_end[i] if self._is_cut else stored.topic_start[i]
             span = (stored.properties_start[i], stored.properties_end[i], stored.topic_start[i], topic_end)
             end = found.write_block(buf, span, stored.flag[i], stored.born_ms[i], self._room, pos)
-            if not self.counts_deliveries or stored.attempt[i] <= 1:
+            if not self.tells_offsets and (not self.counts_deliveries or stored.attempt[i] <= 1):
                 return end
             block = octets.read_bytes(self._room, pos, end)
+        if self.tells_offsets:
+            block = add_number(block, STREAM_OFFSET, stored.queue_offset[i])
+            octets.copy_bytes(self._room, pos, block, 0, len(block))
+            return pos + len(block)
         if self.counts_deliveries and stored.attempt[i] > 1:
-            block = count_deliveries(block, stored.attempt[i] - 1)
+            block = add_number(block, DELIVERY_COUNT, stored.attempt[i] - 1)
             octets.copy_bytes(self._room, pos, block, 0, len(block))
             return pos + len(block)
         size = len(block)

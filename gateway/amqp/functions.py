@@ -40,9 +40,9 @@ def _qos(peer: Peer, channel: Channel, method: Basic.Qos) -> None:
     peer.answers.give(channel, Basic.QosOk())
 
 
-def _consume(peer: Peer, channel: Channel, method: Basic.Consume) -> None:
+def _consume(peer: Peer, channel: Channel, method: Basic.Consume, now_ms: int) -> None:
     """Make a consumer; deliveries start after the answer."""
-    consumer = peer.reading.consume(channel, method)
+    consumer = peer.reading.consume(channel, method, now_ms)
     answer = None if method.nowait else Basic.ConsumeOk(consumer.tag)
     peer.answers.give(channel, answer, then=consumer.start)
 
@@ -113,7 +113,7 @@ FUNCTIONS: dict[type[base.Frame], Callable[[Peer, Channel, Any, int], None]] = {
     Queue.Bind: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.bind_queue(channel, m)),
     Queue.Unbind: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.unbind_queue(channel, m)),
     Basic.Qos: lambda peer, channel, m, _: _qos(peer, channel, m),
-    Basic.Consume: lambda peer, channel, m, _: _consume(peer, channel, m),
+    Basic.Consume: _consume,
     Basic.Cancel: lambda peer, channel, m, _: _cancel(peer, channel, m),
     Basic.CancelOk: lambda peer, channel, m, _: peer.reading.cancel(channel, m.consumer_tag),
     Basic.Get: lambda peer, channel, m, now_ms: peer.do_get(channel, m, now_ms),

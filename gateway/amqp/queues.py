@@ -70,6 +70,11 @@ class VirtualHost:
         self._refusals = Refusals(broker, self.stored, self._dead_letters, self._expiries)
         self._leases: dict[str, int] = {}  # of queues that go when unused: since when that is seen, or IN_USE
 
+    @property
+    def broker(self) -> Broker:
+        """Where the light queues are."""
+        return self._broker
+
     def load(self) -> None:
         """Bring back what is durable, forget the rest."""
         rows = [(json.loads(key), json.loads(value)) for key, value in list(self._table.items())]
@@ -85,6 +90,7 @@ class VirtualHost:
                     owner=None,
                     arguments=load_arguments(row["arguments"]),
                 )
+                self._queues[key[1]].first_offset = row.get("first", 0)
                 self.use(self._queues[key[1]])
                 self._queues[key[1]].watch()
                 self._refusals.start(self._queues[key[1]])
@@ -153,7 +159,7 @@ class VirtualHost:
             queue = self._queues.get(name)
             if queue is None or queue.lease_ms < 0:
                 del self._leases[name]
-            elif queue.consumers:
+            elif queue.consumers or queue.streams:
                 self._leases[name] = IN_USE
             elif since_ms == IN_USE:
                 self._leases[name] = now_ms
@@ -230,6 +236,7 @@ class VirtualHost:
             "durable": durable and owner is None,
             "auto_delete": auto_delete,
             "arguments": dump_arguments(arguments),
+            "first": queue.first_offset,
         }
         if is_passing:
             row["light"] = light_name.decode()

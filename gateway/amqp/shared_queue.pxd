@@ -20,6 +20,8 @@ cdef class SharedQueue(Reader):
     cdef readonly long long limit_ms
     cdef readonly long long lease_ms
     cdef public list consumers
+    cdef public list streams
+    cdef public long long first_offset
     cdef public bint has_exclusive
     cdef public bint is_deleted
     cdef public bint is_passing

@@ -70,6 +70,7 @@ class SharedQueue(Reader):
         "arguments",
         "consumers",
         "counts_deliveries",
+        "first_offset",
         "has_dead_letters",
         "has_exclusive",
         "is_auto_delete",
@@ -82,6 +83,7 @@ class SharedQueue(Reader):
         "limit_ms",
         "name",
         "owner",
+        "streams",
         "terms",
     )
 
@@ -112,6 +114,8 @@ class SharedQueue(Reader):
         self.limit_ms = self.terms.message_ttl_ms
         self.lease_ms = self.terms.unused_ms
         self.consumers: list[QueueConsumer] = []
+        self.streams: list[QueueConsumer] = []  # that read it without consuming
+        self.first_offset = 0  # what lies before in the light queue was another's of this name
         self.has_exclusive = False  # one consumer has it to itself
         self.is_deleted = False
         self.is_passing = False  # its light queue is another's when it is gone
@@ -137,7 +141,8 @@ class SharedQueue(Reader):
     def start_empty(self) -> None:
         """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
         queue_ref = self._broker.intern_queue(self.light_name)
-        self._pop = self._broker.pop.open(self.light_name, GROUP, self._broker.max_offset(queue_ref))
+        self.first_offset = self._broker.max_offset(queue_ref)
+        self._pop = self._broker.pop.open(self.light_name, GROUP, self.first_offset)
 
     def watch(self) -> None:
         """Look after what is too much or too old though nobody consumes, where it is told to."""
@@ -174,7 +179,7 @@ class SharedQueue(Reader):
         """
         self.is_deleted = True
         told_later: list[QueueConsumer] = []
-        for consumer in list(self.consumers):
+        for consumer in [*self.consumers, *self.streams]:
             consumer.on_queue_deleted()
             if by is not None and consumer.channel is by:
                 told_later.append(consumer)

@@ -140,6 +140,24 @@ async def test_aio_pikas_remote_procedure_calls(gateway):
             await one.close()
 
 
+async def test_aio_pika_reads_a_queue_again(gateway):
+    async with await aio_pika.connect(url(gateway)) as connection:
+        channel = await connection.channel()
+        await channel.set_qos(prefetch_count=10)
+        queue = await channel.declare_queue("log", durable=True)
+        for i in range(30):
+            await channel.default_exchange.publish(aio_pika.Message(b"%d" % i), "log")
+        assert len(await take(queue, 30)) == 30
+        found = asyncio.Queue()
+        tag = await queue.consume(found.put, arguments={"x-stream-offset": 12})
+        async with asyncio.timeout(WAIT_S):
+            for i in range(12, 30):
+                message = await found.get()
+                assert (message.body, message.headers["x-stream-offset"]) == (b"%d" % i, i)
+                await message.ack()
+        await queue.cancel(tag)
+
+
 async def test_aio_pika_commits_and_rolls_back(gateway):
     async with await aio_pika.connect(url(gateway)) as connection:
         watching = await (await connection.channel()).declare_queue("orders", durable=True)

@@ -1,0 +1,144 @@
+"""Consumers with `x-stream-offset`: each reads all messages of a queue, and takes nothing from it."""
+
+from __future__ import annotations
+
+import pytest
+from pamqp.commands import Basic, Queue
+
+
+def declare(peer, name="q"):
+    peer.declare(name, durable=True)
+    return peer
+
+
+def read(peer, start, tag="s", **options):
+    peer.consume("q", tag, arguments={"x-stream-offset": start}, **options)
+    return peer
+
+
+def offsets(messages):
+    return [message.properties.headers["x-stream-offset"] for message in messages]
+
+
+def test_two_readers_and_a_worker_get_all_messages(world):
+    peer = declare(world.client())
+    worker, first, second = [world.client() for _ in range(3)]
+    peer.publish(b"0", b"1", headers={"a": 1})
+    worker.consume("q", no_ack=True)
+    read(first, "first")
+    peer.publish(b"2")
+    read(second, "first", no_ack=True)
+    assert worker.bodies() == [b"0", b"1", b"2"]
+    messages = first.messages()
+    assert [message.body for message in messages] == second.bodies() == [b"0", b"1", b"2"]
+    assert offsets(messages) == [0, 1, 2]
+    assert messages[0].properties.headers["a"] == 1
+    assert not messages[0].method.redelivered
+    assert peer.declare("q", durable=True, passive=True).consumer_count == 1
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [("first", [0, 1, 2, 3]), ("last", [2, 3]), ("next", [3]), (1, [1, 2, 3]), (100, []), ("1h", [0, 1, 2, 3])],
+)
+def test_a_reader_begins_where_it_says(world, start, expected):
+    peer = declare(world.client())
+    peer.publish(b"0", b"1", b"2")
+    reader = read(world.client(), start)
+    peer.publish(b"3")
+    assert reader.bodies() == [b"%d" % i for i in expected]
+
+
+def test_a_reader_begins_at_a_moment(world):
+    peer = declare(world.client())
+    peer.publish(b"old")
+    world.now_ms += 60_000
+    peer.publish(b"new")
+    assert read(world.client(), "30s").bodies() == [b"new"]
+
+
+def test_acknowledgements_make_room_and_take_nothing(world):
+    peer = declare(world.client())
+    peer.publish(*[b"%d" % i for i in range(5)])
+    reader = world.client()
+    reader.send(Basic.Qos(prefetch_count=2)).take()
+    found = read(reader, "first").messages()
+    assert [one.body for one in found] == [b"0", b"1"]
+    reader.send(Basic.Nack(found[1].tag, multiple=True, requeue=True))
+    assert reader.bodies() == [b"2", b"3"]
+    reader.vanish()
+    assert peer.declare("q", durable=True, passive=True).message_count == 5
+    peer.consume("q")
+    assert peer.bodies() == [b"%d" % i for i in range(5)]
+
+
+def test_a_new_queue_of_an_old_name_shows_nothing_of_the_old_one(world):
+    peer = declare(world.client())
+    peer.publish(b"old")
+    peer.call(Queue.Delete(queue="q"))
+    declare(peer).publish(b"new")
+    assert read(world.client(), "first").bodies() == [b"new"]
+    world.close()
+    world.open()
+    assert read(world.client(), 0).bodies() == [b"new"]
+
+
+def test_what_was_consumed_long_ago_is_read_again_after_a_restart(world):
+    peer = declare(world.client())
+    peer.publish(b"0", b"1")
+    peer.consume("q", no_ack=True).take()
+    world.close()
+    world.open()
+    assert read(world.client(), "first").bodies() == [b"0", b"1"]
+
+
+def test_a_reader_is_told_when_its_queue_is_deleted_and_reads_no_more_when_it_is_cancelled(world):
+    peer = declare(world.client())
+    first, second = read(world.client(), "next"), read(world.client(), "next")
+    for one in (first, second):
+        one.take()
+    assert isinstance(second.call(Basic.Cancel("s")), Basic.CancelOk)
+    peer.publish(b"1")
+    assert (first.bodies(), second.take()) == ([b"1"], [])
+    assert peer.call(Queue.Delete(queue="q")).message_count == 1
+    assert [type(one) for one in first.take()] == [Basic.Cancel]
+
+
+def test_messages_of_devices_are_read_too(world):
+    peer = declare(world.client())
+    peer.send(Queue.Bind(queue="q", exchange="amq.topic", routing_key="#")).take()
+    world.client_of_mqtt(b"d").publish(b"a/b", b"1", qos=1)
+    (message,) = read(world.client(), "first").messages()
+    assert offsets([message]) == [0]
+    assert message.properties.headers["x-client-id"] == "d"
+
+
+@pytest.mark.parametrize(
+    ("declared", "options", "text"),
+    [
+        ({"exclusive": True}, {}, "queue 'r' in vhost '/' ends with its users, and cannot be read again"),
+        ({"durable": True}, {"exclusive": True}, "invalid arg 'x-stream-offset' for an exclusive consumer"),
+        ({"durable": True}, {"arguments": {"x-stream-offset": "soon"}}, "invalid arg 'x-stream-offset' for queue 'r'"),
+    ],
+)
+def test_what_cannot_be_read_so_is_refused(world, declared, options, text):
+    peer = world.client()
+    peer.declare("r", **declared)
+    close = peer.consume("r", **{"arguments": {"x-stream-offset": "first"}, **options}).take()[-1]
+    assert close.reply_code == 406
+    assert text in close.reply_text
+
+
+def test_many_messages_are_sent_in_turns_and_in_order(world):
+    peer = declare(world.client())
+    body = bytes(64 << 10)
+    for _ in range(20):
+        peer.publish(*[body] * 10)
+    reader = read(world.client(), "first")
+    found = []
+    for _ in range(400):
+        found += offsets(reader.messages())
+        if len(found) == 200:
+            break
+        world.turn()
+    assert found == list(range(200))
