@@ -35,6 +35,7 @@ PAIR = b"LMQ_PAIR"  # a user property that cannot stand under its own name: name
 DUE = b"LMQ_DUE"  # when a waiting message is due
 CANCEL = b"TIMER_DEL_UNIQKEY"  # topic+key of the waiting message that this one takes back
 WAITING_FOR = b"LMQ_FOR"  # the topic in MQTT's form that a waiting message goes to
+WAITING_AT = b"LMQ_AT"  # the AMQP exchange that a waiting message goes to, and its routing keys: JSON in base64
 TAGS = b"TAGS"
 KEYS = b"KEYS"
 UNIQ_KEY = b"UNIQ_KEY"
@@ -61,6 +62,7 @@ RESERVED = frozenset(
         DUE,
         CANCEL,
         WAITING_FOR,
+        WAITING_AT,
         PAYLOAD_FORMAT,
         PAIR,
         b"WAIT",

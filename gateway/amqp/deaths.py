@@ -77,10 +77,10 @@ def bury(block: bytes, death: Death) -> Buried:
 
 
 def add_number(block: bytes, name: bytes, number: int) -> bytes:
-    """Return a property block with one header more, a number that the broker says."""
+    """Return a property block with a number of the broker as a header, in place of others of that name."""
     parts = split_block(block)
     headers = [entry for entry in _entries(parts.get(_HEADERS, b"")[4:]) if entry[0] != name]
-    parts[_HEADERS] = _table([*headers, (name, _LONG + number.to_bytes(8, "big"))])
+    parts[_HEADERS] = _table([*headers, (name, _LONG + number.to_bytes(8, "big", signed=True))])
     return _whole(parts)
 
 

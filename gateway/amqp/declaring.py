@@ -19,12 +19,15 @@ from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchange_arguments import (
     check_alternate,
     check_no_headers_behind,
+    check_not_delaying,
     find_alternate,
+    find_delayed_type,
     find_hashed_by,
 )
 from gateway.amqp.exchanges import (
     CONSISTENT_HASH,
     DEFAULT,
+    DELAYED,
     DIRECT,
     FANOUT,
     HEADERS,
@@ -44,6 +47,7 @@ from gateway.amqp.shared_queue import SharedQueue
 from gateway.auth.authenticator import Identity
 
 KINDS = (DIRECT, FANOUT, TOPIC, HEADERS, CONSISTENT_HASH, RANDOM)
+"""The types of exchanges; of those that delay, the types that they may route like."""
 RESERVED_PREFIX = "amq."
 
 
@@ -100,21 +104,23 @@ class Declarer:
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
         arguments = arguments_of(method.arguments)
         what = self._describe_exchange(name)
+        delayed_type = find_delayed_type(arguments, method.exchange_type, KINDS)
         made = Exchange(
             name,
             method.exchange_type,
             durable=method.durable,
             auto_delete=method.auto_delete,
             internal=method.internal,
-            alternate=find_alternate(arguments, what),
-            hashed_by=find_hashed_by(arguments, method.exchange_type, what),
+            alternate=find_alternate(arguments, what, method.exchange_type),
+            hashed_by=find_hashed_by(arguments, delayed_type or method.exchange_type, what),
+            delayed_type=delayed_type,
         )
         self._vhost.add_exchange(made)
         return Answer(answer, is_durable=made.is_durable)
 
     @staticmethod
     def _check_kind(kind: str) -> None:
-        if kind not in KINDS:
+        if kind not in KINDS and kind != DELAYED:
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"unknown exchange type '{kind}'")
 
     def _describe_exchange(self, name: str) -> str:
@@ -284,6 +290,7 @@ class Declarer:
         destination = self._vhost.exchanges.get(method.destination)
         binding = (destination, method.routing_key, _match_of(source, method))
         _check_key(source, method.routing_key)
+        check_not_delaying(destination)
         check_no_headers_behind(self._vhost.exchanges, source, destination)
         is_durable = self._vhost.bind(source, binding)
         return Answer(None if method.nowait else ExchangeMethod.BindOk(), is_durable=is_durable)
@@ -353,7 +360,7 @@ def _check_not_default(exchange: str) -> None:
 
 def _check_key(exchange: Exchange, key: str) -> None:
     """Check that a key may be bound: it is a weight where the exchange hashes."""
-    if exchange.kind == CONSISTENT_HASH:
+    if exchange.rule == CONSISTENT_HASH:
         parse_weight(key)
 
 
@@ -361,7 +368,7 @@ def _match_of(
     exchange: Exchange, method: QueueMethod.Bind | QueueMethod.Unbind | ExchangeMethod.Bind | ExchangeMethod.Unbind
 ) -> HeaderMatch | None:
     """Return what a binding asks for: its arguments mean something to headers exchanges only."""
-    return parse_match(arguments_of(method.arguments)) if exchange.kind == HEADERS else None
+    return parse_match(arguments_of(method.arguments)) if exchange.rule == HEADERS else None
 
 
 def _check_same(name: str, received: object, current: object, what: str) -> None:

@@ -51,6 +51,8 @@ def exchange_row(exchange: Exchange) -> bytes:
         row["alternate"] = exchange.alternate
     if exchange.hashed_by is not None:
         row["hashed_by"] = exchange.hashed_by
+    if exchange.is_delaying:
+        row["delayed_type"] = exchange.rule
     return json.dumps(row).encode()
 
 
@@ -64,6 +66,7 @@ def load_exchange(name: str, row: Mapping[str, Any]) -> Exchange:
         internal=row["internal"],
         alternate=row.get("alternate"),
         hashed_by=tuple(row["hashed_by"]) if "hashed_by" in row else None,
+        delayed_type=row.get("delayed_type"),
     )
 
 

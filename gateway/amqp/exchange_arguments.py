@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchanges import AMQ_TOPIC, CONSISTENT_HASH, Exchange, ExchangeTable
+from gateway.amqp.exchanges import AMQ_TOPIC, CONSISTENT_HASH, DELAYED, Exchange, ExchangeTable
 from gateway.amqp.field_table import Field
 from gateway.amqp.queue_arguments import check_same_argument, refuse_arguments
 from gateway.amqp.reply_codes import ReplyCode
@@ -13,21 +13,54 @@ from gateway.amqp.routing import reaches
 from gateway.amqp.traits import HASH_HEADER, HASH_PROPERTY, PROPERTIES, HashedBy
 
 ALTERNATE = "alternate-exchange"
+DELAYED_TYPE = "x-delayed-type"
 
 
-def find_alternate(arguments: Mapping[str, Field], what: str) -> str | None:
-    """Return the alternate that a new exchange is to have; `what` says in texts which exchange.
+def find_alternate(arguments: Mapping[str, Field], what: str, kind: str) -> str | None:
+    """Return the alternate that a new exchange of type `kind` is to have; `what` says in texts which exchange.
 
     Raises:
         AmqpError: PRECONDITION_FAILED: it is no text; an argument is not supported.
     """
-    refuse_arguments(list(arguments), what)
+    _refuse_others(arguments, kind, what)
     said = arguments.get(ALTERNATE)
     if said is None:
         return None
     if said.text is None:
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid type '{said.kind}' for arg '{ALTERNATE}' in {what}")
     return said.text
+
+
+def _refuse_others(arguments: Mapping[str, Field], kind: str, what: str) -> None:
+    refuse_arguments([name for name in arguments if kind != DELAYED or name != DELAYED_TYPE], what)
+
+
+def find_delayed_type(arguments: Mapping[str, Field], kind: str, kinds: Collection[str]) -> str | None:
+    """Return the type that a new exchange that delays is to route like, one of `kinds`; None where it does not delay.
+
+    Raises:
+        AmqpError: PRECONDITION_FAILED: it does not say, or there is no such type.
+    """
+    if kind != DELAYED:
+        return None
+    said = arguments.get(DELAYED_TYPE)
+    if said is None or said.text is None:
+        reason = f"Invalid argument, '{DELAYED_TYPE}' must be an existing exchange type"
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+    if said.text not in kinds:
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"unknown exchange type '{said.text}'")
+    return said.text
+
+
+def check_not_delaying(destination: Exchange) -> None:
+    """Check that a new binding does not lead to an exchange that delays: a message waits whole, or not at all.
+
+    Raises:
+        AmqpError: NOT_IMPLEMENTED.
+    """
+    if destination.is_delaying:
+        reason = f"a binding that leads to an exchange of type '{DELAYED}' is not supported"
+        raise AmqpError(ReplyCode.NOT_IMPLEMENTED, reason)
 
 
 def find_hashed_by(arguments: Mapping[str, Field], kind: str, what: str) -> HashedBy | None:
@@ -59,7 +92,7 @@ def check_alternate(arguments: Mapping[str, Field], found: Exchange, what: str) 
     """
     current = None if found.alternate is None else Field("longstr", found.alternate.encode())
     check_same_argument(ALTERNATE, arguments.get(ALTERNATE), current, what)
-    refuse_arguments(list(arguments), what)
+    _refuse_others(arguments, found.kind, what)
 
 
 def check_no_headers_behind(table: ExchangeTable, source: Exchange, destination: Exchange) -> None:

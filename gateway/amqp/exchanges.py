@@ -25,6 +25,7 @@ TOPIC = "topic"
 HEADERS = "headers"
 CONSISTENT_HASH = "x-consistent-hash"
 RANDOM = "x-random"
+DELAYED = "x-delayed-message"
 PREDECLARED = {
     DEFAULT: DIRECT,
     "amq.direct": DIRECT,
@@ -46,11 +47,12 @@ class Exchange:
         internal: Whether only other exchanges lead to it.
         alternate: The exchange that takes what no binding here takes.
         hashed_by: What of a message is hashed, where that is not its routing key.
+        delayed_type: Of an exchange that delays, the type that it routes like.
     """
 
     __slots__ = (
         "_by_hash", "_by_headers", "_by_key", "_picks", "_trie", "alternate", "bindings", "hashed_by",
-        "is_auto_delete", "is_durable", "is_internal", "kind", "name",
+        "is_auto_delete", "is_durable", "is_internal", "kind", "name", "rule",
     )  # fmt: skip
 
     def __init__(
@@ -63,9 +65,11 @@ class Exchange:
         internal: bool,
         alternate: str | None = None,
         hashed_by: HashedBy | None = None,
+        delayed_type: str | None = None,
     ) -> None:
         self.name = name
         self.kind = kind
+        self.rule = kind if delayed_type is None else delayed_type
         self.is_durable = durable
         self.is_auto_delete = auto_delete
         self.is_internal = internal
@@ -79,14 +83,19 @@ class Exchange:
         self._trie = TopicTrie()
 
     @property
+    def is_delaying(self) -> bool:
+        """Whether messages that say how long wait here before they have their way."""
+        return self.kind == DELAYED
+
+    @property
     def asks_headers(self) -> bool:
         """Whether messages of one routing key part here by their headers."""
-        return self.kind == HEADERS or (self.hashed_by is not None and self.hashed_by[0] == HASH_HEADER)
+        return self.rule == HEADERS or (self.hashed_by is not None and self.hashed_by[0] == HASH_HEADER)
 
     @property
     def asks_each(self) -> bool:
         """Whether messages of one routing key and the same headers part here, too."""
-        return self.kind == RANDOM or (self.hashed_by is not None and self.hashed_by[0] != HASH_HEADER)
+        return self.rule == RANDOM or (self.hashed_by is not None and self.hashed_by[0] != HASH_HEADER)
 
     def bind(self, binding: Binding) -> bool:
         """Bind a queue or an exchange; return whether that is new."""
@@ -97,9 +106,9 @@ class Exchange:
         destination, key, match = binding
         if match is not None:
             self._by_headers.add(destination, match)
-        elif self.kind == TOPIC:
+        elif self.rule == TOPIC:
             self._trie.insert(filter_from_binding_key(key.encode()), destination)
-        elif self.kind == CONSISTENT_HASH:
+        elif self.rule == CONSISTENT_HASH:
             self._by_hash.add(destination, _unique_name(destination), key)
         else:
             self._by_key.setdefault(key, {})[destination] = None
@@ -114,9 +123,9 @@ class Exchange:
         destination, key, match = binding
         if match is not None:
             self._by_headers.remove(destination, match)
-        elif self.kind == TOPIC:
+        elif self.rule == TOPIC:
             self._trie.remove(filter_from_binding_key(key.encode()), destination)
-        elif self.kind == CONSISTENT_HASH:
+        elif self.rule == CONSISTENT_HASH:
             self._by_hash.remove(destination, key)
         else:
             del self._by_key[key][destination]
@@ -126,13 +135,13 @@ class Exchange:
 
     def destinations(self, key: str, traits: Traits) -> list[Destination]:
         """Return what a message with this routing key and these traits goes to from here, each once."""
-        if self.kind == DIRECT:
+        if self.rule == DIRECT:
             return list(self._by_key.get(key, ()))
-        if self.kind == FANOUT:
+        if self.rule == FANOUT:
             return list(dict.fromkeys(binding[0] for binding in self.bindings))
-        if self.kind == HEADERS:
+        if self.rule == HEADERS:
             return list(dict.fromkeys(destination for destination, _ in self._by_headers.find(traits.headers)))
-        if self.kind in CHOOSING:
+        if self.rule in CHOOSING:
             return self._choose(traits)
         found: list[object] = []
         self._trie.match(topic_from_routing_key(key.encode()), found)
@@ -144,7 +153,7 @@ class Exchange:
         if chosen is not None:
             return cast("list[Destination]", chosen)
         found: list[Destination] = []
-        if self.kind == CONSISTENT_HASH:
+        if self.rule == CONSISTENT_HASH:
             one = self._by_hash.find(traits.hashed(self.hashed_by))
             if one is not None:
                 found = [one]
@@ -160,13 +169,13 @@ class Exchange:
 
         Where more decides than its key and headers, all are returned that may do so, with a word about it.
         """
-        if self.kind == DIRECT:
+        if self.rule == DIRECT:
             return [(destination, key) for destination in self._by_key.get(key, ())]
-        if self.kind == FANOUT:
+        if self.rule == FANOUT:
             return [(destination, bound) for destination, bound, _ in self.bindings]
-        if self.kind == HEADERS:
+        if self.rule == HEADERS:
             return [(one, match.kind) for one, match in dict.fromkeys(self._by_headers.find(traits.headers))]
-        if self.kind in CHOOSING:
+        if self.rule in CHOOSING:
             return self._explain_choice(traits)
         found = self._trie.explain(topic_from_routing_key(key.encode()))
         return [
@@ -176,7 +185,7 @@ class Exchange:
         ]
 
     def _explain_choice(self, traits: Traits) -> list[tuple[Destination, str]]:
-        if self.kind == RANDOM:
+        if self.rule == RANDOM:
             count = len(self.bindings)
             return [(one, f"{key} (one of {count} by chance)".strip()) for one, key, _ in self.bindings]
         if self.hashed_by is None:

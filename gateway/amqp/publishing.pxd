@@ -27,6 +27,7 @@ cdef class Publisher:
     cdef DoorMetrics _metrics
     cdef Cache _targets
     cdef long long _version
+    cdef long long _now_ms
 
     @cython.locals(batch=PublishBatch, step=Py_ssize_t)
     cpdef bytes publish(self, PublishRun run, Py_ssize_t payload_max, Transport transport, now_ms)

@@ -16,6 +16,7 @@ from core.message import PublishBatch, Route
 from core.metrics import DoorMetrics
 from core.properties import AMQP, EXCHANGE, ROUTING_KEY, TOPIC, decode_properties, encode_properties
 from core.reserved import SYS_ROOT
+from core.schedule.slots import TIMER_TOPIC
 from gateway.amqp.codec import MANDATORY, PUBLISH
 from gateway.amqp.errors import AmqpError, bad_text, error_from_core
 from gateway.amqp.events import PublishRun
@@ -31,6 +32,7 @@ from gateway.net.protocol import Transport
 
 TARGET_BYTES = 120  # of a target, besides what it holds
 ERROR_BYTES = 1_024  # of an error, with its text
+NOT_NOW = -1  # what is looked at is published later
 LOOK_COUNT = 16  # messages whose headers are looked at before the share of the turn is
 _MANDATORY = MANDATORY
 
@@ -82,6 +84,7 @@ class Publisher:
         self._metrics = metrics
         self._targets = Cache(broker.caches, "amqp_targets", Target.measure)
         self._version = -1
+        self._now_ms = NOT_NOW
 
     def end(self) -> None:
         """Let go of what is kept: the connection is gone."""
@@ -99,6 +102,7 @@ class Publisher:
             AmqpError: An exchange is missing, internal or not allowed; the core refused a message.
         """
         batch = run.batch
+        self._now_ms = now_ms
         fault = self._resolve(batch, run.copies, transport)
         if fault is not None:
             first = self._first_of(batch, fault[0])
@@ -124,6 +128,7 @@ class Publisher:
         Raises:
             AmqpError: As `publish`, of the first message that is at fault.
         """
+        self._now_ms = NOT_NOW
         fault = self._resolve(run.batch, run.copies, transport)
         if fault is not None:
             run.batch.count = self._first_of(run.batch, fault[0])
@@ -240,6 +245,13 @@ class Publisher:
         names: dict[bytes, None] = {}
         traits = Traits(key, NO_BLOCK if block is None else block)
         asks_each = False
+        if exchange.is_delaying and block is None:
+            return Target(asks_headers=True)
+        if exchange.is_delaying and (delay_ms := traits.delay_ms()):
+            route = None
+            if self._now_ms != NOT_NOW:
+                route = vhost.delays.route(name, [key, *further], delay_ms, self._now_ms)
+            return Target(route=route, asks_headers=True)
         for each in [key, *further]:
             way = find_way(vhost.exchanges, exchange, each, traits)
             asks_each = asks_each or way.asks_each
@@ -273,7 +285,7 @@ class Publisher:
         routes = batch.routes
         lost: set[int] = set()
         for i, route in enumerate(routes):
-            if route is None or not route.dispatch.count:
+            if route is None or not (route.dispatch.count or route.topic == TIMER_TOPIC):
                 lost.add(i)
         if not lost:
             return b""

@@ -29,6 +29,7 @@ from gateway.amqp.definition_rows import (
     load_match,
     row_key,
 )
+from gateway.amqp.delays import Delays
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import Binding, Destination, Exchange, ExchangeTable
 from gateway.amqp.head_expiries import HeadExpiries
@@ -66,6 +67,7 @@ class VirtualHost:
         self.chores = Chores(broker)
         self._passing_names = PassingNames(name.encode())
         self._dead_letters = DeadLetters(broker, self)
+        self.delays = Delays(broker, self)
         self._expiries = HeadExpiries()
         self._refusals = Refusals(broker, self.stored, self._dead_letters, self._expiries)
         self._leases: dict[str, int] = {}  # of queues that go when unused: since when that is seen, or IN_USE

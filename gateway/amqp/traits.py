@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from gateway.amqp.deaths import split_block
@@ -12,6 +13,9 @@ HASH_HEADER = "hash-header"
 HASH_PROPERTY = "hash-property"
 PROPERTIES = {"correlation_id": 5, "message_id": 8, "timestamp": 9}
 """The properties that can be hashed, and their numbers in a block."""
+DELAY = "x-delay"
+DELAY_MS_MAX = 0xFFFF_FFFF  # as of a timer of Erlang: what is more, or less than 1, is no delay
+_DIGITS = re.compile(rb"[+-]?[0-9]{1,18}")
 NO_BLOCK = b"\x00\x00"
 
 HashedBy = tuple[str, str]
@@ -40,6 +44,23 @@ class Traits:
         if self._headers is None:
             self._headers = read_headers(find_headers(self._block))
         return self._headers
+
+    def delay_said(self) -> int:
+        """Return the milliseconds that the header `x-delay` says, 0 where there is no such number."""
+        found = self.headers.get(DELAY)
+        if found is None:
+            return 0
+        if isinstance(found.value, bytes):
+            is_number = found.kind == "longstr" and _DIGITS.fullmatch(found.value) is not None
+            return int(found.value) if is_number else 0
+        if isinstance(found.value, float):
+            return int(found.value) if abs(found.value) <= DELAY_MS_MAX else 0
+        return int(found.value) if found.kind in INTEGERS and found.value is not None else 0
+
+    def delay_ms(self) -> int:
+        """Return how long the message is to wait where it is delayed, 0 where not at all."""
+        said = self.delay_said()
+        return said if 0 < said <= DELAY_MS_MAX else 0
 
     def hashed(self, by: HashedBy | None) -> bytes:
         """Return what is hashed: the routing key, or another part; where that is absent, the same for all messages."""

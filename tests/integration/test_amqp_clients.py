@@ -118,6 +118,25 @@ async def test_aio_pika_parts_messages_by_a_hash_and_by_chance(gateway):
         assert all(one.message_count for one in counts)
 
 
+async def test_aio_pika_delays_messages(gateway):
+    async with await aio_pika.connect(url(gateway)) as connection:
+        channel = await connection.channel()
+        kind = aio_pika.ExchangeType.X_DELAYED_MESSAGE
+        later = await channel.declare_exchange("later", kind, arguments={"x-delayed-type": "topic"})
+        queue = await channel.declare_queue("delayed")
+        await queue.bind(later, "a.#")
+        for delay in (120, 60, 0):
+            await later.publish(aio_pika.Message(b"%d" % delay, headers={"x-delay": delay}), "a.b")
+        found = []
+        async with queue.iterator(timeout=10) as messages:
+            async for message in messages:
+                found.append((message.body, message.headers["x-delay"]))
+                await message.ack()
+                if len(found) == 3:
+                    break
+        assert found == [(b"0", 0), (b"60", -60), (b"120", -120)]
+
+
 async def test_aio_pikas_remote_procedure_calls(gateway):
     async def multiply(*, x, y):
         return x * y
