@@ -17,13 +17,15 @@ def engine_maker(request):
     """What makes the engine of a door's world: tests run on one that answers at once, and on one that does not.
 
     Half of what is read from the other is not here yet. Tests that look at what comes in between are marked `at_once`;
-    those that look at the order of queues, at counts or at the turns that reading takes, `here`.
+    those that look at the order of queues, at counts or at the turns that reading takes, `here`. A mark says why.
     """
-    if request.param != "embedded" and request.node.get_closest_marker("at_once"):
-        pytest.skip("looks at what an engine that answers at once does in between")
-    if request.param != "embedded" and request.node.get_closest_marker("here"):
-        return make_late
-    return MAKERS[request.param]
+    at_once, here = (request.node.get_closest_marker(name) for name in ("at_once", "here"))
+    reasons = [mark.kwargs["reason"] for mark in (at_once, here) if mark is not None]
+    if request.param == "embedded" or not reasons:
+        return MAKERS[request.param]
+    if at_once:
+        pytest.skip(reasons[0])
+    return make_late
 
 
 @pytest.fixture

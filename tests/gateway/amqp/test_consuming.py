@@ -10,7 +10,7 @@ from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="consumers share what is here at a time")
 def test_consumers_of_a_queue_take_turns(world):
     peers = [world.client() for _ in range(3)]
     peers[0].declare("q")

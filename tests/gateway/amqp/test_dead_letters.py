@@ -60,7 +60,7 @@ def test_a_rejected_message_goes_on_and_says_so(world, peer):
     assert world.amqp_counts.dropped == {}
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="dead letters go on in the order in which they are here")
 def test_many_rejected_in_one_go_keep_their_order(world, peer):
     bodies = [b"%d" % number for number in range(300)]
     peer.publish(*bodies, key="work").consume("work")
@@ -82,7 +82,7 @@ def test_an_expired_message_goes_on_though_nobody_looks_at_its_queue(world, peer
     assert letters[0].properties.headers["x-death"][0]["original-expiration"] == "700"
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="counts dead letters, which go on when they are here")
 def test_more_expired_than_are_done_in_one_go_all_go_on(world, peer):
     declare(peer, "wait", {**TO_DEAD, "x-message-ttl": 100})
     peer.publish(*[b"%d" % number for number in range(600)], key="wait")

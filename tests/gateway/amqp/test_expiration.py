@@ -74,7 +74,7 @@ def test_get_passes_over_expired_messages_and_counts_them_no_more(world):
     assert isinstance(peer.call(Basic.Get(queue="q")), Basic.GetEmpty)
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="an expired message counts until it is here")
 def test_counts_leave_out_expired_messages_that_come_first(world):
     peer = world.client()
     peer.declare("q")
@@ -103,7 +103,7 @@ def test_a_message_that_comes_back_expires_too(world):
     assert world.amqp_counts.dropped == {"expired": 2}
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="an expired message counts until it is here")
 def test_a_count_after_messages_came_back_leaves_the_live_ones_unmarked(world):
     peer = world.client(channels=2)
     peer.declare("q")
@@ -133,7 +133,7 @@ def test_none_at_all_is_for_a_consumer_that_is_ready(world):
     assert world.amqp_counts.dropped == {"expired": 3}
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="an expired message counts until it is here")
 def test_a_gateway_that_was_restarted_knows_when_messages_expire(world):
     peer = world.client()
     peer.declare("q", durable=True)
@@ -146,7 +146,7 @@ def test_a_gateway_that_was_restarted_knows_when_messages_expire(world):
     assert peer.call(Basic.Get(queue="q")).body == b"long"
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="an expired message is let go of when it is here, and no turn goes by")
 def test_what_expires_in_a_queue_that_nobody_reads_is_let_go_of(world):
     peer = world.client()
     peer.declare("q", durable=True)
@@ -162,7 +162,7 @@ def test_what_expires_in_a_queue_that_nobody_reads_is_let_go_of(world):
     assert sorted(after[ref] - before[ref] for ref in before) == [0, 2]
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="an expired message counts until it is here")
 def test_the_record_stays_in_the_log(world):
     peer = world.client()
     peer.declare("q")

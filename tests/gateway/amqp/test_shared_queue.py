@@ -45,7 +45,7 @@ def publish(world, *bodies):
     world.client().publish(*bodies, key="q")
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="consumers share what is here at a time")
 def test_each_consumer_gets_its_share(world, queue):
     takers = [Taker(), Taker(), Taker()]
     for taker in takers:
@@ -72,7 +72,7 @@ def test_what_was_there_before_the_consumer_is_handed_out(world, queue):
     assert taker.got == [b"1", b"2"]
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="counts what one turn hands out")
 def test_a_long_queue_is_handed_out_over_several_turns(world, queue):
     body = b"x" * 100_000
     count = TURN_BYTES_MAX // len(body) + 20
@@ -152,7 +152,7 @@ def test_a_queue_without_room_hands_messages_to_consumers_alone(world):
     assert count(peer) == 0
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="counts dead letters, which go on when they are here")
 def test_what_is_too_much_goes_to_the_dead_letters_and_says_so(world):
     peer = declare_short(world, 2, **{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
     peer.declare("dead")
@@ -285,7 +285,7 @@ def give_back(peer, message):
     peer.send(Basic.Nack(message.tag, requeue=True))
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="counts dead letters, which go on when they are here")
 def test_a_quorum_queue_counts_deliveries_and_ends_them_at_its_limit(world):
     peer = world.client()
     peer.declare("dead", durable=True)

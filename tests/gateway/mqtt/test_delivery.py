@@ -6,7 +6,7 @@ from gateway.mqtt import delivery
 from tests.support import mqtt
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="counts what each turn sends")
 def test_work_of_one_turn_is_bounded_and_everybody_gets_theirs(make_world, monkeypatch):
     monkeypatch.setattr(delivery, "TURN_BYTES_MAX", 1024 * 1024)
     world = make_world(inflight_max=32_767)

@@ -38,7 +38,7 @@ def test_subscribers_that_keep_up_are_sent_the_same_bytes(world):
     assert written[0] is written[1] is written[2]
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="a feed is late while no turn goes by, and turns bring the answers")
 def test_subscriber_that_comes_while_the_feed_is_late_waits_for_it(world):
     first = world.client(b"first", (b"t", 0))
     publisher = world.client(b"p")
@@ -51,7 +51,7 @@ def test_subscriber_that_comes_while_the_feed_is_late_waits_for_it(world):
     assert subscription(world, b"second").state == ABREAST
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="a feed is late while no turn goes by, and turns bring the answers")
 def test_late_feed_is_left_by_the_only_one_abreast(world):
     first = world.client(b"first", (b"t", 0))
     publisher = world.client(b"p")
@@ -139,7 +139,7 @@ def test_place_that_was_retired_leads_on_to_what_comes(world):
     assert slow.bodies() == bodies(7, 9)
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="a feed is late while no turn goes by, and turns bring the answers")
 def test_feed_whose_next_messages_were_retired_meets_those_ahead_first(world):
     first = world.client(b"first", (b"t", 0))
     publisher = world.client(b"p")

@@ -22,7 +22,7 @@ FLOODS = {
 }
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="looks at the turn in which a message came, for each")
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("kind", FLOODS)
 def test_others_are_served_before_a_flood_is_through(world, kind, clean):
@@ -64,7 +64,7 @@ def test_a_run_of_pings_is_answered_by_one_write(world):
     assert writes == [mqtt.PINGRESP * 100_000]
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="looks at the order of queues")
 @pytest.mark.parametrize("clean", [True, False])
 def test_subscribe_of_thousands_of_filters_lets_others_be_served_and_is_answered_whole(make_world, clean):
     count = 2_000
@@ -114,7 +114,7 @@ def test_session_with_thousands_of_subscriptions_ends_in_steps_and_its_client_wa
     assert world.broker.explain(b"f/%d" % (count - 1))[0].filters == {b"f/+": 1}
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="looks at the order of queues")
 @pytest.mark.parametrize("is_clean_again", [True, False])
 def test_durable_session_with_thousands_of_subscriptions_is_taken_over_or_ended_whole(make_world, is_clean_again):
     count = 3 * AT_ONCE

@@ -37,7 +37,7 @@ def test_subscription_is_granted_the_qos_it_asks_for(world):
     assert subscriber.take()[1] == suback(1, 2, 1, 0)
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="the flush itself brings the answer")
 def test_acknowledgement_waits_for_the_flush(world):
     world.flushes_by_itself = False
     publisher = world.client(b"p").send(publish(b"t", b"x", qos=1, packet_id=3))
@@ -54,7 +54,7 @@ def test_acknowledgement_is_not_sent_on_a_closed_connection(world):
     assert publisher.transport.sent == b""
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="the flush itself brings the answer")
 def test_what_came_before_the_end_is_acknowledged_and_the_will_is_published(world):  # MQTT-3.1.2-8
     subscriber = world.client(b"s", (b"gone", 0))
     publisher = world.client(b"p", will=(b"gone", b"lost", 0, False))
@@ -70,7 +70,7 @@ def test_what_came_before_the_end_is_acknowledged_and_the_will_is_published(worl
     assert subscriber.bodies() == []
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="the flush itself brings the answer")
 def test_subscription_of_a_durable_session_is_answered_after_the_end(make_world):
     world = make_world(is_sync=False)
     subscriber = world.client(b"s", clean=False)
@@ -299,7 +299,7 @@ def test_settings_bound_packets_and_the_time_to_connect(make_world):
     assert [len(body) for body in subscriber.bodies()] == [1_000]
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="looks at the turn in which the message came")
 @pytest.mark.parametrize("qos", [0, 1])
 def test_a_lone_message_goes_out_in_the_turn_in_which_it_came(world, qos):
     subscriber = world.client(b"s", (b"t", qos))

@@ -23,7 +23,7 @@ def world(make_world):
     return world
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="looks right after the login, when no claim was granted yet")
 def test_client_waits_for_its_login_and_the_others_do_not(world):
     waiting = world.connect(b"a", **ALICE)
     assert waiting.take() == []
@@ -37,7 +37,7 @@ def test_client_waits_for_its_login_and_the_others_do_not(world):
     assert subscriber.bodies() == [b"mine"]
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="its own message is here before its acknowledgement")
 def test_what_came_with_the_connect_is_done_after_the_login_in_order(world):
     peer = world.dial()
     peer.send(
@@ -55,7 +55,7 @@ def test_what_came_with_the_connect_is_done_after_the_login_in_order(world):
     assert peer.take() == [publish(b"t", b"2"), puback(3)]
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="its own message is here before its acknowledgement")
 def test_what_comes_during_the_login_is_done_after_it_and_no_more_is_read(world):
     peer = world.dial().send(mqtt.connect(b"a", **ALICE), subscribe(1, (b"t", 0))[:3])
     assert peer.transport.is_reading
@@ -120,7 +120,7 @@ def test_time_to_connect_goes_on_during_the_login(world):
     assert world.counts.refused == {"connect_timeout": 1}
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="looks right after the login, when no claim was granted yet")
 def test_keep_alive_begins_with_the_login(world):
     peer = world.connect(b"a", keep_alive_s=2, **ALICE)
     world.now_ms += 5_000

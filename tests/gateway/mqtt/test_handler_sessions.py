@@ -137,7 +137,7 @@ def test_message_at_qos_0_is_not_sent_twice_after_the_process(world):
     assert world.connect(b"s", clean=False).bodies() == [b"a", b"b"]
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="the flush itself brings the answer")
 def test_suback_of_a_persistent_session_waits_until_it_is_written_down(world):
     subscriber = world.client(b"s", clean=False)
     world.flushes_by_itself = False
@@ -165,7 +165,6 @@ def test_session_without_connection_expires(make_world):
     assert world.connect(b"s", clean=False).take() == [connack(session_present=False)]
 
 
-@pytest.mark.at_once
 def test_answer_to_an_unsubscribe_before_a_disconnect_waits_until_it_is_kept(world):
     peer = world.client(b"s", (b"t", 1), clean=False)
     world.flushes_by_itself = False

@@ -24,7 +24,7 @@ def stored(world):
     return found
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="reads the log in one go")
 def test_record_says_who_published_it_and_by_which_door(world, monkeypatch):
     world.client(b"dev-7").send(mqtt.publish(b"a/b", b"x"))
     ((topic, body, properties),) = stored(world)
@@ -50,7 +50,7 @@ def test_messages_before_a_malformed_topic_are_published_and_those_after_it_are_
     assert world.counts.bytes_in == 3
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="reads the log in one go")
 def test_run_is_published_by_distinct_topics(world):
     peer = world.client(b"p")
     peer.send(*[mqtt.publish(b"t/%d" % (i % 4), b"%d" % i) for i in range(40)])

@@ -136,7 +136,7 @@ def test_more_than_a_batch_goes_on_in_the_turns_that_follow(site, peer):
     assert bodies_of(peer.pull("T", total - 1)) == [b"%d" % (total - 1)]
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="counts what two steps hand on")
 def test_a_level_with_much_to_do_leaves_others_their_turn(site, peer):
     for level in (1, 2):
         peer.give(b"".join(send_frame(b"x", e=str(level), properties=delayed(level)) for _ in range(2 * COUNT_MAX)))

@@ -73,7 +73,7 @@ def test_light_queues_are_looked_through_too(site, peer):
     assert bodies_of(query(site, peer, topic="%LMQ%a")) == [b"x"]
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="counts the turns of a query")
 def test_many_messages_are_looked_through_a_step_a_turn(site, peer):
     peer.send(b"first", properties="KEYS\x01k\x02")
     for _ in range(3 * STEP_COUNT // 512):
@@ -89,7 +89,7 @@ def test_many_messages_are_looked_through_a_step_a_turn(site, peer):
     assert bodies_of(answer) == [b"first"]
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="counts the turns of a query")
 def test_a_query_that_takes_too_long_says_how_far_it_came(site, peer):
     peer.send(b"first", properties="KEYS\x01k\x02")
     for _ in range(2 * STEP_COUNT // 512):
@@ -125,7 +125,6 @@ def test_a_unique_key_is_looked_for_from_the_moment_on_that_is_named(site, fille
     assert query(site, filled, "u2", **by_key).code == 22
 
 
-@pytest.mark.at_once
 def test_a_unique_key_is_found_at_once_however_much_came_later(site, peer):
     peer.send(b"first", properties="UNIQ_KEY\x01u\x02")
     for _ in range(2 * STEP_COUNT // 512):

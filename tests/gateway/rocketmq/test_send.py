@@ -270,7 +270,7 @@ def test_a_forged_dispatch_set_is_refused_and_moves_no_queue(tmp_path):
     site.close()
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="counts flushes up to the answers")
 def test_a_send_that_makes_a_topic_is_answered_when_the_topic_is_written_down(site, peer):
     durability = site.engine.durability
     site.turn()

@@ -25,7 +25,6 @@ def test_a_new_group_begins_at_the_first_message_of_a_young_queue(peer, at_end):
     assert len(pop(peer, initMode=at_end)) == 3
 
 
-@pytest.mark.here
 @pytest.mark.parametrize(("mode", "found"), [(0, [b"m0", b"m1", b"m2"]), (1, [b"m2"])])
 def test_a_new_group_begins_at_either_end_of_an_old_queue(site, peer, monkeypatch, mode, found):
     monkeypatch.setattr("gateway.rocketmq.consumer_manage.YOUNG_LOG_BYTES", -1)
@@ -124,7 +123,6 @@ def test_a_group_that_is_deleted_with_its_offsets_begins_anew(site, peer):
     assert bodies(pop(peer)) == [b"m0", b"m1"]
 
 
-@pytest.mark.here
 def test_no_more_than_so_much_is_in_flight_of_all_groups(site, peer, monkeypatch):
     monkeypatch.setattr(claims, "IN_FLIGHT_MAX", 4)
     fill(peer, 6)

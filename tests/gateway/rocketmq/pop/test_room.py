@@ -17,7 +17,7 @@ def count_parked(rooms) -> int:
     return sum(watch.is_parked for room in rooms for watch in room._watches.values())
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="counts the looks at queues")
 def test_a_queue_is_looked_at_again_only_when_something_happened_there(site, peer, monkeypatch):
     for queue_id in range(4):
         peer.send(b"x", e=str(queue_id))
@@ -39,7 +39,6 @@ def test_a_queue_is_looked_at_again_only_when_something_happened_there(site, pee
     assert len(peer.take()) == 1
 
 
-@pytest.mark.here
 def test_rooms_that_are_closed_watch_nothing(site, peer):
     for group in ("g", "h"):
         peer.send(b"x")
@@ -54,7 +53,6 @@ def test_rooms_that_are_closed_watch_nothing(site, peer):
     assert site.broker.reader_count(site.broker.find_queue(b"T/0")) == 0
 
 
-@pytest.mark.here
 def test_messages_that_nobody_waits_for_wake_a_room_once(site, peer):
     peer.send(b"x")
     pop(peer)
@@ -65,7 +63,7 @@ def test_messages_that_nobody_waits_for_wake_a_room_once(site, peer):
     assert [message.body for message in pop(peer)] == [b"y"]
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="one pop takes what is here of each queue")
 def test_a_topic_may_have_fewer_queues_than_before_and_more_again(site, peer):
     def set_queues(count: int) -> None:
         topic = {"topic": "T", "defaultTopic": "TBW102", "perm": 6, "topicFilterType": "SINGLE_TAG"}
@@ -85,7 +83,7 @@ def test_a_topic_may_have_fewer_queues_than_before_and_more_again(site, peer):
     assert len(pop(peer)) == 5
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="counts what each turn serves")
 def test_very_many_that_wait_are_served_over_several_turns(site, peer, monkeypatch):
     monkeypatch.setattr(rooms, "SERVED_MAX", 3)
     peer.send(b"x")

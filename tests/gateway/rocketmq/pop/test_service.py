@@ -69,7 +69,7 @@ def test_a_change_of_the_time_gives_another_receipt(site, peer):
     assert pop(peer) == []
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="one pop takes what is here of each queue")
 def test_all_queues_of_a_topic_are_taken_from_in_turn(peer):
     for queue_id in range(4):
         fill(peer, 3, e=str(queue_id))
@@ -106,7 +106,6 @@ def test_an_answer_tells_how_many_are_left_and_is_bounded_in_bytes(peer):
     assert len(bytes(answer.body)) < 262_144
 
 
-@pytest.mark.here
 def test_unwanted_tags_are_passed_over_for_good(site, peer):
     for tag in ("a", "b", "", "a"):
         peer.send(tag.encode(), properties=f"TAGS\x01{tag}\x02" if tag else "")
@@ -168,7 +167,6 @@ def test_a_request_whose_time_is_over_is_answered_so_once(site, peer):
     assert peer.handler.held == {}
 
 
-@pytest.mark.here
 def test_waiting_consumers_are_served_in_turn_one_message_each(site, peer):
     fill(peer, 1)
     pop(peer)
@@ -181,7 +179,6 @@ def test_waiting_consumers_are_served_in_turn_one_message_each(site, peer):
         assert [len(other.take()) for other in others] == [int(one == i) for one in range(3)]
 
 
-@pytest.mark.here
 def test_no_more_than_so_many_wait(site, peer, monkeypatch):
     fill(peer, 1)
     pop(peer)
@@ -209,7 +206,6 @@ def test_a_consumer_whose_clock_is_wrong_is_served_and_a_late_request_is_not(sit
     assert len(pop(site.connect(), bornTime=site.now_ms + 3_600_000)) == 1
 
 
-@pytest.mark.here
 def test_rooms_are_forgotten_when_nobody_used_them_for_a_while(site, peer):
     fill(peer, 1)
     pop(peer)
@@ -223,7 +219,6 @@ def test_rooms_are_forgotten_when_nobody_used_them_for_a_while(site, peer):
     assert bodies(pop(peer)) == [b"late"]
 
 
-@pytest.mark.here
 def test_a_consumer_that_does_not_read_gets_nothing_and_the_next_one_does(site, peer):
     fill(peer, 1)
     pop(peer)
@@ -405,7 +400,7 @@ def test_a_request_that_wants_no_answer_takes_nothing(peer):
     assert len(pop(peer)) == 1
 
 
-@pytest.mark.here
+@pytest.mark.here(reason="looks before a turn went by")
 def test_binary_headers_cut_the_code_and_are_answered_in_kind(site, peer):
     fill(peer, 1)
     site.open_queues()

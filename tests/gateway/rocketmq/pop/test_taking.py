@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gateway.rocketmq.pop import taking
 from tests.support.rocketmq_door import records_of
 from tests.support.rocketmq_pop import ack, ask_pop, pop, start_pop
@@ -36,7 +34,6 @@ def test_no_more_than_so_much_of_a_queue_is_in_flight(site, peer, monkeypatch):
     assert [record.body for record in records_of(answer)][:1] == [b"m4"]
 
 
-@pytest.mark.here
 def test_a_filter_that_wants_few_looks_at_some_thousands_and_goes_on(site, peer, monkeypatch):
     monkeypatch.setattr(taking, "SCAN_MAX", 40)
     fill(peer, 100)

@@ -23,7 +23,7 @@ def test_stretches_stay_few_whatever_the_settings():
         assert interval_ms * checks_max <= (gap_ms + 1) * STRETCHES_MAX
 
 
-@pytest.mark.at_once
+@pytest.mark.at_once(reason="counts what one turn asks about")
 def test_more_than_a_slice_is_asked_about_over_several_turns(site, peer):
     beat(peer, "p")
     count = 3 * SLICE + 1
