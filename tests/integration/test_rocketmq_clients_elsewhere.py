@@ -51,6 +51,13 @@ def java_5_5_0_alone():
     return [*java("5.5.0", "five"), "Pops"], ["recalled", "pop"]
 
 
+def rocketmq_go():
+    folder = build("go", "rocketmqgo", "go", "mod", "download")
+    subprocess.run(["go", "build", "-o", "client", "."], cwd=folder, check=True)
+    consumes = ["poll" if name == "lite-pull" else name for name in CONSUMES]
+    return [folder / "client"], [*SENDS, *consumes, *GROUPS]
+
+
 @pytest.fixture
 def gateway(tmp_path):
     with GatewayProcess(tmp_path / "data", env=ASKS_SOON) as running:
@@ -58,13 +65,17 @@ def gateway(tmp_path):
         assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
 
 
-@pytest.mark.parametrize("make", [java_4_9_8, java_5_5_0, java_5_5_0_alone], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", [java_4_9_8, java_5_5_0, java_5_5_0_alone, rocketmq_go], ids=lambda make: make.__name__
+)
 def test_client_loses_nothing_and_has_nothing_twice(gateway, tmp_path, make):
     command, scenarios = make()
     namesrv = "{}:{}".format(*gateway.address("namesrv"))
     log = tmp_path / "said"
     with log.open("w") as said:
-        subprocess.run([*command, namesrv, str(COUNT)], stdout=said, stderr=said, timeout=RUN_S, check=False)
+        arguments = [*command, namesrv, str(COUNT)]
+        home = {**os.environ, "HOME": str(tmp_path)}  # where clients keep offsets of their own
+        subprocess.run(arguments, stdout=said, stderr=said, env=home, timeout=RUN_S, check=False)
     found = [match.groups() for match in LINE.finditer(log.read_text())]
     sys.stdout.write(f"\n{make.__name__}\n")
     for name, *numbers in found:
