@@ -1,20 +1,26 @@
-"""What holds for all tests: which build runs, and how long one may take."""
+"""What holds for all tests: which build runs, where files are, and how long a test may take."""
 
 from __future__ import annotations
 
 import gc
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import uvloop
 from hypothesis import HealthCheck, settings
 
 from tests.support.build import IS_COMPILED
+from tests.support.files import memory_folder
 
 TEST_S_MAX = 120
 FILES_MAX = 300  # open in this process: paho waits by select(), which takes numbers below 1,024 only
 SPARK_TEST_S_MAX = 300  # a JVM on a machine that does other things too
+TESTS = Path(__file__).parent
+ON_DISK = tuple(
+    TESTS / name for name in ("core/store", "core/test_crc32.py", "fault", "integration", "spark_analytics", "tidy")
+)
 
 
 # How long an example takes says how busy the machine is, not whether the code is right.
@@ -29,6 +35,19 @@ def pytest_configure(config):
         raise pytest.UsageError("LMQ_COMPILE=none, but core.message is compiled: run `make test-pure`")
     if wanted == "all" and not IS_COMPILED:  # an earlier build failed, and went on without
         raise pytest.UsageError("LMQ_COMPILE=all, but core.message is not compiled: run `make clean`, then again")
+    memory = memory_folder()
+    if memory is not None:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
+
+
+@pytest.fixture
+def tmp_path(request, tmp_path):
+    """Give a folder of the test's own: on the disk where files or programs are what is tested, else in memory."""
+    if not any(request.path.is_relative_to(folder) for folder in ON_DISK):
+        yield tmp_path
+        return
+    with TemporaryDirectory(prefix="lmq-test-") as folder:
+        yield Path(folder)
 
 
 def pytest_asyncio_loop_factories():

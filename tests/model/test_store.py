@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from core.errors import MessageTooLargeError
 from core.settings import RetentionSettings, StoreSettings
+from tests.support.files import memory_folder
 from tests.support.store import NOW_MS, make_batch, open_store, read_queue, retire
 
 HOUR_MS = 3_600_000
@@ -37,7 +38,7 @@ messages = st.lists(st.tuples(st.sampled_from(TOPICS), queue_lists, sizes), min_
 class StoreMachine(RuleBasedStateMachine):
     @initialize()
     def open(self):
-        self.root = Path(tempfile.mkdtemp())
+        self.root = Path(tempfile.mkdtemp(dir=memory_folder()))
         self.generation = 0
         self.now_ms = NOW_MS
         self.stored = {key: [] for key in KEYS}  # every body ever, by queue

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from core.settings import StoreSettings
+from tests.support.files import memory_folder
 from tests.support.store import NOW_MS, make_batch, open_store, read_queue
 
 SETTINGS = StoreSettings(segment_bytes=64 * 1024, inline_dispatch_bytes=8_000, segments_mapped_max=2)
@@ -120,7 +121,7 @@ def check(found, confirmed, appended, some):
 )
 @example(history=[[({0}, 20_000)]], some=[("many", 0)], seed=1_362)  # a list that a later copy would bring back
 def test_append_that_a_failing_machine_cuts_short_costs_nothing_that_was_confirmed(history, some, seed):
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=memory_folder()) as name:
         root = Path(name)
         store = open_store(root / "whole", SETTINGS)
         for batch in history:
