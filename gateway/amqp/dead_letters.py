@@ -9,13 +9,14 @@ Source: docs/protocols/amqp.md, "Dead letters".
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from core.broker import Broker
 from core.errors import LmqError, ReceiptError
 from core.lmq.topic_space import routing_key_from_topic, topic_from_routing_key
+from core.lmq.waiters import Reader
 from core.message import (
     AWAY,
     FLAG_BARE,
@@ -83,6 +84,19 @@ class Letter(NamedTuple):
     flag: int
 
 
+class _Again(Reader):
+    """Goes on in the next turn."""
+
+    def __init__(self, go_on: Callable[[], None]) -> None:
+        self._go_on = go_on
+
+    def on_ready(self, now_ms: int) -> bool:
+        """Go on; called by the broker."""
+        del now_ms
+        self._go_on()
+        return False
+
+
 class DeadLetters:
     """Stores the dead letters of all queues of a virtual host."""
 
@@ -109,13 +123,20 @@ class DeadLetters:
     def _steps(
         self, queue: Dying, exchange: Exchange, offsets: array[int], reason: bytes, now_ms: int
     ) -> Iterator[None]:
-        """Let messages go on, some in each step."""
+        """Let messages go on, some in each step; those that are on their way are asked for in each turn.
+
+        They stay hidden meanwhile: no consumer is to have what was rejected for good.
+        """
         while offsets and not queue.is_deleted:
             piece = offsets[:BATCH_MESSAGES]
             used = queue.pop.read_offsets(piece, len(piece), self._stored)
-            done = 0 if used == AWAY else self._store(queue, exchange, piece[:used], reason, now_ms)
+            if used == AWAY:
+                steps = self._steps(queue, exchange, offsets, reason, now_ms)
+                self._broker.request_run(_Again(partial(self._vhost.chores.start, steps)))
+                return
+            done = self._store(queue, exchange, piece[:used], reason, now_ms)
             offsets = offsets[done:]
-            if done < used or used == AWAY:
+            if done < used:
                 queue.pop.nack_many(offsets, len(offsets), now_ms + RETRY_MS)
                 return
             yield

@@ -60,7 +60,6 @@ def test_a_rejected_message_goes_on_and_says_so(world, peer):
     assert world.amqp_counts.dropped == {}
 
 
-@pytest.mark.here(reason="dead letters go on in the order in which they are here")
 def test_many_rejected_in_one_go_keep_their_order(world, peer):
     bodies = [b"%d" % number for number in range(300)]
     peer.publish(*bodies, key="work").consume("work")
@@ -82,7 +81,6 @@ def test_an_expired_message_goes_on_though_nobody_looks_at_its_queue(world, peer
     assert letters[0].properties.headers["x-death"][0]["original-expiration"] == "700"
 
 
-@pytest.mark.here(reason="counts dead letters, which go on when they are here")
 def test_more_expired_than_are_done_in_one_go_all_go_on(world, peer):
     declare(peer, "wait", {**TO_DEAD, "x-message-ttl": 100})
     peer.publish(*[b"%d" % number for number in range(600)], key="wait")
@@ -204,4 +202,23 @@ def test_a_full_disk_delays_letters_and_loses_none(tmp_path):
     assert peer.declare("work", passive=True).message_count == 2
     reject(peer)
     assert get(peer, "dead").body == b"1"
+    world.close()
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_what_is_rejected_while_it_is_on_its_way_comes_to_no_consumer_again(tmp_path, seed):
+    world = AmqpWorld(tmp_path, make_engine=partial(make_late, seed=seed))
+    peer = world.client()
+    declare(peer, "dead")
+    declare(peer, "work", TO_DEAD)
+    peer.publish(*[b"%d" % number for number in range(20)], key="work").consume("work")
+    for message in peer.messages():
+        world.engine.away = 1.0
+        peer.send(Basic.Nack(message.tag, requeue=False))
+    for _ in range(8):
+        world.now_ms += 1_000
+        world.turn()
+    assert peer.messages() == []
+    assert peer.declare("work", passive=True).message_count == 0
+    assert peer.declare("dead", passive=True).message_count == 20
     world.close()

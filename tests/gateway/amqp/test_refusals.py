@@ -24,7 +24,6 @@ def count(peer, queue):
     return peer.declare(queue, passive=True).message_count
 
 
-@pytest.mark.here(reason="counts dead letters, which go on when they are here")
 def test_what_is_refused_is_a_dead_letter_and_refused_to_the_publisher(world, peer):
     peer.declare("q", arguments=TO_DEAD)
     peer.confirms().publish(b"a", b"b", key="q")
@@ -45,7 +44,6 @@ def test_without_an_exchange_for_dead_letters_it_is_dropped(world, peer):
     assert world.amqp_counts.dropped == {"maxlen": 1}
 
 
-@pytest.mark.here(reason="counts dead letters, which go on when they are here")
 def test_it_does_so_after_a_restart_and_when_it_is_made_anew(world, peer):
     peer.declare("q", durable=True, arguments=TO_DEAD)
     world.close()
@@ -62,7 +60,6 @@ def test_it_does_so_after_a_restart_and_when_it_is_made_anew(world, peer):
     assert (count(peer, "q"), count(peer, "dead")) == (1, 3)
 
 
-@pytest.mark.here(reason="counts dead letters, which go on when they are here")
 def test_a_dead_letter_does_not_come_back_to_the_queue_that_refused_it(world, peer):
     peer.declare("q", arguments={**TO_DEAD, "x-dead-letter-routing-key": "q"})
     peer.publish(b"a", b"b", key="q")

@@ -152,7 +152,7 @@ def test_a_queue_without_room_hands_messages_to_consumers_alone(world):
     assert count(peer) == 0
 
 
-@pytest.mark.here(reason="counts dead letters, which go on when they are here")
+@pytest.mark.here(reason="dead letters go on in the order in which they are here")
 def test_what_is_too_much_goes_to_the_dead_letters_and_says_so(world):
     peer = declare_short(world, 2, **{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
     peer.declare("dead")
@@ -285,7 +285,6 @@ def give_back(peer, message):
     peer.send(Basic.Nack(message.tag, requeue=True))
 
 
-@pytest.mark.here(reason="counts dead letters, which go on when they are here")
 def test_a_quorum_queue_counts_deliveries_and_ends_them_at_its_limit(world):
     peer = world.client()
     peer.declare("dead", durable=True)
