@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+from functools import cache
+
 from gateway.settings_doc import settings_page
 
 
+@cache
+def _page():
+    """Make it once: it takes a second."""
+    return settings_page()
+
+
 def _row(name):
-    (row,) = [line for line in settings_page().splitlines() if line.startswith(f"| `{name}` |")]
+    (row,) = [line for line in _page().splitlines() if line.startswith(f"| `{name}` |")]
     return row
 
 
