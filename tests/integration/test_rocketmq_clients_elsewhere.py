@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.elsewhere import beside_ci, build
 from tests.support.gateway import GatewayProcess
+from tests.support.rocketmq_wire import Wire
 
 COUNT = int(os.environ.get("LMQ_TEST_CLIENTS_COUNT", "200"))
 RUN_S = 300
@@ -25,6 +26,9 @@ AT_LEAST_ONCE = {"rebalance"}  # a member is killed: what it had done and not co
 SENDS = ["sync", "async", "oneway", "batch", "large", "ordered", "transactional", "delayed", "timed"]
 CONSUMES = ["pull", "lite-pull", "push", "tag", "sql", "light-queue"]
 GROUPS = ["orderly", "broadcasting", "retry", "dead-letters", "rebalance"]
+JS = ["push", "large", "tag", "sql", "timed", "delayed", "retry", "retry-by-answer"]
+UPDATE_AND_CREATE_TOPIC = 17
+PLAIN = {"defaultTopic": "TBW102", "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": "false"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.clients, beside_ci]
 
@@ -58,15 +62,24 @@ def rocketmq_go():
     return [folder / "client"], [*SENDS, *consumes, *GROUPS]
 
 
+def ali_ons():
+    folder = build("npm", "rocketmqjs", "npm", "install", "--no-package-lock", "--no-audit", "--no-fund")
+    return ["node", folder / "client.js"], JS
+
+
 @pytest.fixture
 def gateway(tmp_path):
     with GatewayProcess(tmp_path / "data", env=ASKS_SOON) as running:
+        with Wire(running.address("broker")) as wire:
+            for name in JS:  # ali-ons sends to topics only that are there
+                topic = {"topic": f"js-{name}", "readQueueNums": 4, "writeQueueNums": 4, "perm": 6}
+                assert wire.ask(UPDATE_AND_CREATE_TOPIC, **topic, **PLAIN).code == 0
         yield running
         assert not any("Traceback" in line for line in running.errors), "".join(running.errors)
 
 
 @pytest.mark.parametrize(
-    "make", [java_4_9_8, java_5_5_0, java_5_5_0_alone, rocketmq_go], ids=lambda make: make.__name__
+    "make", [java_4_9_8, java_5_5_0, java_5_5_0_alone, rocketmq_go, ali_ons], ids=lambda make: make.__name__
 )
 def test_client_loses_nothing_and_has_nothing_twice(gateway, tmp_path, make):
     command, scenarios = make()
