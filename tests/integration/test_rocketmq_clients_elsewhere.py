@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from tests.support.elsewhere import beside_ci, build
+from tests.support.elsewhere import FETCH_S, beside_ci, build
 from tests.support.gateway import GatewayProcess
 from tests.support.rocketmq_wire import Wire
 
@@ -30,7 +30,7 @@ JS = ["push", "large", "tag", "sql", "timed", "delayed", "retry", "retry-by-answ
 UPDATE_AND_CREATE_TOPIC = 17
 PLAIN = {"defaultTopic": "TBW102", "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": "false"}
 
-pytestmark = [pytest.mark.slow, pytest.mark.clients, beside_ci]
+pytestmark = [pytest.mark.slow, pytest.mark.clients, pytest.mark.timeout(FETCH_S + RUN_S), beside_ci]
 
 
 def java(version, *folders):

@@ -22,16 +22,6 @@ def test_requests_get_their_replies(tmp_path):
         ], said
 
 
-def test_a_consumer_gets_what_its_sql_wants(tmp_path):
-    with GatewayProcess(tmp_path / "data") as gateway:
-        namesrv = "{}:{}".format(*gateway.address("namesrv"))
-        said = run_java(tmp_path, "JavaSqlFilter.java", namesrv, "TAGS = 'odd' AND n BETWEEN 5 AND 11", "4")
-        got = sorted(int(line[4:]) for line in said.splitlines() if line.startswith("got"))
-        assert got == [5, 7, 9, 11], said
-        refused = run_java(tmp_path, "JavaSqlFilter.java", namesrv, "n >", "1")
-        assert "parse the consumer's subscription failed: unexpected the end at column 4" in refused
-
-
 ASKS_SOON = {
     "LMQ_ROCKETMQ__TRANSACTION_TIMEOUT_MS": "500",
     "LMQ_ROCKETMQ__TRANSACTION_CHECK_INTERVAL_MS": "1000",
@@ -57,14 +47,6 @@ def count_bodies(namesrv: str, topic: str) -> dict[bytes, int]:
         return found
 
     return asyncio.run(read())
-
-
-def test_transactions_are_committed_rolled_back_and_asked_about(tmp_path):
-    with GatewayProcess(tmp_path / "data", env=ASKS_SOON) as gateway:
-        namesrv = "{}:{}".format(*gateway.address("namesrv"))
-        said = run_java(tmp_path, "JavaTransactions.java", namesrv, "90", "30", "false")
-        assert "checked 30" in said, said
-        assert count_bodies(namesrv, "Paid") == {b"body %d" % n: 1 for n in range(90) if n % 3 != 1}
 
 
 def test_transactions_of_a_producer_that_is_gone_outlive_a_kill_and_another_is_asked(tmp_path):

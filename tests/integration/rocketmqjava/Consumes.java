@@ -3,6 +3,7 @@ import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.MessageSelector;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.exception.MQClientException;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageAccessor;
@@ -67,8 +68,20 @@ final class Consumes {
         filtered("tag", topic, count, MessageSelector.byTag("a || c"));
     }
 
+    /** A filter that is none is refused at the start of its consumer. */
     private static void sql(String topic, int count) throws Exception {
         filtered("sql", topic, count, MessageSelector.bySql("TAGS IN ('a', 'c') AND n BETWEEN 0 AND 1000000 AND x IS NULL"));
+        DefaultMQPushConsumer refused = Clients.consumer(topic + "-refused");
+        refused.subscribe(topic, MessageSelector.bySql("n >"));
+        try {
+            take(refused, new Counts());
+            throw new AssertionError("a filter that is none was taken");
+        } catch (MQClientException error) {
+            if (!error.getMessage().contains("unexpected the end at column 4")) {
+                throw error;
+            }
+        }
+        refused.shutdown();
     }
 
     /** Tags a, b and c in turn; those with b are not wanted. */
