@@ -1,11 +1,20 @@
 """The asyncio SDK: produce to and pull from the gateway, or a RocketMQ broker, over the remoting protocol.
 
 ```python
-async with Producer("127.0.0.1:9876") as producer, PullConsumer("127.0.0.1:9876") as consumer:
-    await producer.publish("site/1/temp", b"21.5")
-    async for message in consumer.messages(mqtt_queue("site/+/temp"), from_="first"):
-        print(message.mqtt_topic, message.body)
+import asyncio
+from lmq import Producer, PullConsumer
+
+async def main():
+    async with Producer("127.0.0.1:9876") as producer, PullConsumer("127.0.0.1:9876") as consumer:
+        await producer.send("Orders", b"first", tags="new")
+        async for message in consumer.messages("Orders", from_="first"):  # for ever: Ctrl-C ends it
+            print(message.queue_offset, message.tags, message.body)
+
+asyncio.run(main())
 ```
+
+`Producer.publish` sends to MQTT and AMQP subscribers; `mqtt_queue` and `amqp_queue` name the
+light queues that are kept for them, from the first subscription or queue on.
 
 `lmq.testing` has a broker for tests. Nothing in this package imports the server's packages (`core`, `gateway`), so it
 works in a project that has packages of those names.

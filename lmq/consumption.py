@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from lmq.arguments import check_async, check_awaitable
 from lmq.message import Message
 from lmq.process_queue import ProcessQueue
 from lmq.queues import MessageQueue
@@ -41,7 +42,8 @@ class ConsumeContext:
 
 
 Listener = Callable[[list[Message], ConsumeContext], Awaitable[ConsumeStatus | None]]
-"""Handles messages of one queue. Returning nothing is success; an error is logged, and the messages come again."""
+"""Handles messages of one queue. Returning nothing is success; an error, or anything else that is returned and is no
+status, is logged, and the messages come again."""
 
 
 class Consumption(Protocol):
@@ -61,6 +63,7 @@ class _Listening:
     """Calls the listener, so often at the same time at most, and knows what runs."""
 
     def __init__(self, listener: Listener, concurrency: int) -> None:
+        check_async("listener", listener)
         self._listener = listener
         self._room = asyncio.Semaphore(concurrency)
         self._is_stopped = False
@@ -95,7 +98,9 @@ class _Listening:
         assert task is not None
         self._running.add(task)
         try:
-            return await self._listener(messages, context) or ConsumeStatus.SUCCESS
+            answered = self._listener(messages, context)
+            check_awaitable("the listener", answered)
+            return _status_of(await answered)
         except Exception:
             LOGGER.exception("listener failed queue=%s first=%d", context.queue, messages[0].queue_offset)
             return ConsumeStatus.LATER
@@ -126,6 +131,17 @@ class _Listening:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _status_of(returned: object) -> ConsumeStatus:
+    if returned is None:
+        return ConsumeStatus.SUCCESS
+    if isinstance(returned, ConsumeStatus):
+        return returned
+    raise TypeError(
+        f"the listener returned {returned!r}; it may return None or ConsumeStatus.SUCCESS for what is done,"
+        " and ConsumeStatus.LATER for what is to come again"
+    )
 
 
 class ConcurrentConsumption:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
+from lmq.arguments import check_group
 from lmq.client import make_client_id
 from lmq.errors import SdkError
 from lmq.remoting.commands import Command, encode_json
@@ -28,6 +29,9 @@ class Member:
         tls: What connections to the name server and to brokers are secured by; without it, they are not.
         access_key: The user that requests are sent as; empty: as nobody.
         secret_key: The secret that this user shares with the broker.
+
+    Raises:
+        ValueError: A broker would not take the group's name.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class Member:
         access_key: str = "",
         secret_key: str = "",
     ) -> None:
+        check_group(group)
         self.group = group
         self.client_id = client_id or make_client_id()
         self._greeting: Mapping[str, object] = greeting

@@ -7,10 +7,11 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from lmq.arguments import check_text
 from lmq.remoting.message_codec import BatchItem, encode_batch, encode_properties_text
 
 SHARDING_KEY = "__SHARDINGKEY"
@@ -42,22 +43,20 @@ def encode_properties(message: OutMessage, key: str) -> str:
         key: Its UNIQ_KEY, unless it has one.
 
     Raises:
-        TypeError: The body is a str.
+        TypeError: The body is not made of bytes, or what is text is something else.
         ValueError: A property cannot be carried, or the moment is said twice.
     """
-    body: object = message.body
-    if isinstance(body, str):
-        raise TypeError("the body is a str; a message is made of bytes: body.encode()")
+    _check_types(message)
     items = {"UNIQ_KEY": key, "WAIT": "true"} | dict(message.properties)
     if message.tags:
         items["TAGS"] = message.tags
-    keys = _listed(message.keys)
+    keys = _listed("keys", message.keys)
     if any(len(word.split()) != 1 for word in keys):
         raise ValueError(f"keys {keys!r}: one that is empty, or holds a space, is not found again")
     if keys:
         items["KEYS"] = " ".join(keys)
     if message.dispatch:
-        items["INNER_MULTI_DISPATCH"] = ",".join(_listed(message.dispatch))
+        items["INNER_MULTI_DISPATCH"] = ",".join(_listed("dispatch", message.dispatch))
     if message.sharding_key:
         items[SHARDING_KEY] = message.sharding_key
     items |= _moment_of(message)
@@ -90,9 +89,32 @@ def join_batch(messages: Sequence[OutMessage], keys: Sequence[str]) -> OutMessag
     return OutMessage(first.topic, encode_batch(items), queue_id=first.queue_id, sharding_key=first.sharding_key)
 
 
-def _listed(words: Sequence[str] | str) -> list[str]:
+def _check_types(message: OutMessage) -> None:
+    body: object = message.body
+    if isinstance(body, str):
+        raise TypeError("the body is a str; a message is made of bytes: body.encode()")
+    if not isinstance(body, bytes | bytearray | memoryview):
+        raise TypeError(f"body={body!r} is of type {type(body).__name__}; it is to be bytes")
+    for name in ("topic", "tags", "sharding_key"):
+        check_text(name, getattr(message, name))
+    properties: object = message.properties
+    if not isinstance(properties, Mapping):
+        raise TypeError(f"properties={properties!r} is of type {type(properties).__name__}; it is to be a dict")
+    for key, value in properties.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(f"properties={{{key!r}: {value!r}}}: names and values are to be str")
+
+
+def _listed(name: str, words: Sequence[str] | str) -> list[str]:
     """Return a list of words; a str is one."""
-    return ([words] if words else []) if isinstance(words, str) else list(words)
+    given: object = words
+    if isinstance(words, str):
+        return [words] if words else []
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{name}={words!r} is of type {type(words).__name__}; it is to be a str, or several")
+    for word in (listed := list(words)):
+        check_text(f"one of {name}", word)
+    return listed
 
 
 def _moment_of(message: OutMessage) -> dict[str, str]:

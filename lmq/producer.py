@@ -85,7 +85,7 @@ class Producer(Sender):
             sharding_key: Messages with the same one go to the same queue, and are read in the order they were sent in.
 
         Raises:
-            TypeError: The body is a str.
+            TypeError: The body is not made of bytes, or what is text is something else.
             ValueError: A property cannot be carried, or the moment is said in two ways.
             MessageRefusedError, NoPermissionError, NotFoundError, BusyError: The broker refused.
             SdkError: It could not be asked, or did not answer.
@@ -127,7 +127,14 @@ class Producer(Sender):
     async def publish(
         self, topic: str, body: bytes, *, properties: Mapping[str, str] | None = None, parent_topic: str = PARENT_TOPIC
     ) -> SendResult:
-        """Publish to a topic of the topic space, in MQTT's form: MQTT and AMQP subscribers get it."""
+        """Publish to a topic of the topic space, in MQTT's form: MQTT and AMQP subscribers get it.
+
+        Raises:
+            ValueError: The topic is empty.
+            TypeError, SdkError: As of `send`.
+        """
+        if not topic:
+            raise ValueError("the topic is empty; it has at least one character, as in site/1/temp")
         return await self.send(parent_topic, body, properties={**(properties or {}), "LMQ_TOPIC": topic}, queue_id=0)
 
     async def send_many(

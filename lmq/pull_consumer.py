@@ -6,7 +6,9 @@ import asyncio
 import logging
 import ssl
 from collections.abc import AsyncIterator
+from datetime import datetime
 
+from lmq.arguments import check_start
 from lmq.errors import SdkError
 from lmq.member import Member
 from lmq.message import Message, PullResult
@@ -127,9 +129,10 @@ class PullConsumer(Member):
             commit: Commit the group's offset each time that the caller is done with what one request gave.
 
         Raises:
-            ValueError: An offset is given for several queues.
+            ValueError: `from_` is none of that, or is an offset for several queues.
             SdkError: A broker refused; or it could not be asked how to begin.
         """
+        check_start("from_", from_, ("first", "last", "committed"), (int, datetime))
         topic = queue.topic if isinstance(queue, MessageQueue) else queue
         merge = _Merge(self._access, make_subscription(topic, tags, sql), max_count, wait_s, commits=commit)
         is_whole = isinstance(queue, str) and queue_id is None

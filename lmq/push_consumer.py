@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from lmq.allocation import Allocate, allocate_averagely
+from lmq.arguments import check_start
 from lmq.assignment import Assignment
 from lmq.client import Client, find_own_address
 from lmq.consumption import ConcurrentConsumption, Consumption, Listener, OrderlyConsumption
@@ -29,6 +30,7 @@ from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
 from lmq.send_back import RETRY_PREFIX, SendBack
 from lmq.subscription import ALL, SQL, Subscription, make_subscription
+from lmq.trouble import Trouble
 
 LOGGER = logging.getLogger(__name__)
 
@@ -40,6 +42,19 @@ WAIT_S = 15.0  # of a pull at the broker
 OFFSETS_DIR = Path("~/.rocketmq_offsets")
 
 
+class _Troubles:
+    """What a consumer tries for ever."""
+
+    def __init__(self) -> None:
+        self.sharing = Trouble("sharing out queues")
+        self.saving = Trouble("saving offsets")
+        self._pulling: dict[str, Trouble] = {}  # by broker
+
+    def pulling_from(self, broker_name: str) -> Trouble:
+        """Return that of all pulls from a broker."""
+        return self._pulling.setdefault(broker_name, Trouble("pulling"))
+
+
 class PushConsumer(Member):
     """Consumes topics and light queues by a listener. Use it as an async context manager, or call `start` and `stop`.
 
@@ -49,8 +64,8 @@ class PushConsumer(Member):
             consumer.subscribe("Orders", "new || changed")
 
     Members of a group share out the queues, and each message comes to one of them; again if that one fails. A listener
-    that raises, or returns `ConsumeStatus.LATER`, gets the messages again later, after more and more time, and after 16
-    times they are on the topic `%DLQ%` + group.
+    that raises, or returns anything but None or `ConsumeStatus.SUCCESS`, gets the messages again later, after more and
+    more time, and after 16 times they are on the topic `%DLQ%` + group.
 
     Args:
         namesrv: The name server's `HOST:PORT`, several with `;` between.
@@ -113,7 +128,7 @@ class PushConsumer(Member):
             secret_key=secret_key,
         )
         self._broadcasting = broadcasting
-        self._consume_from = consume_from
+        self._consume_from = check_start("consume_from", consume_from, ("first", "last"), (datetime,))
         self._pull_batch_size = pull_batch_size
         self._limits = limits or (FlowLimits(span=None) if orderly else FlowLimits())
         self._stop_s = stop_s
@@ -135,7 +150,11 @@ class PushConsumer(Member):
         self._tasks: list[asyncio.Task[None]] = []
         self._is_changed = asyncio.Event()  # the group, or what it wants
         self._greeted: dict[Client, Mapping[str, object]] = {}  # what each broker was told
+        self._troubles = _Troubles()
         self._resets: dict[MessageQueue, int] = {}  # offsets that queues are to go on at
+        self._expect_questions()
+
+    def _expect_questions(self) -> None:
         self._answerers[RequestCode.NOTIFY_CONSUMER_IDS_CHANGED] = self._on_group_changed
         self._answerers[RequestCode.RESET_CONSUMER_CLIENT_OFFSET] = self._on_reset
 
@@ -235,7 +254,10 @@ class PushConsumer(Member):
                 await self._give_up(queue, resets[queue])
             await self._greet_brokers()
             topics = {*self._subscriptions, *(queue.topic for queue in self._queues)}
+            failures = self._troubles.sharing.failures
             is_balanced = all([await self._balance(topic) for topic in topics])
+            if self._troubles.sharing.failures == failures:
+                self._troubles.sharing.note_success()
             try:
                 async with asyncio.timeout(REBALANCE_S if is_balanced else UNBALANCED_S):
                     await self._is_changed.wait()
@@ -269,6 +291,9 @@ class PushConsumer(Member):
             except NotFoundError:
                 self._assignment.note_missing(topic)
                 return False
+            except SdkError as error:
+                self._troubles.sharing.note_failure(error, topic)
+                return False
             except Exception:
                 LOGGER.exception("queues cannot be shared out topic=%s", topic)
                 return False
@@ -288,7 +313,7 @@ class PushConsumer(Member):
                 is_new = queue.topic.startswith(RETRY_PREFIX) or self._assignment.is_new(queue)
                 offset = await self._access.start_of(queue, "first" if is_new else self._consume_from)
         except SdkError as error:
-            LOGGER.warning("queue cannot be consumed now queue=%s cause=%s", queue, error)
+            self._troubles.sharing.note_failure(error, queue)
             return False
         process_queue = self._queues[queue] = ProcessQueue(queue, offset, self._limits)
         process_queue.note_lock(is_held=True)
@@ -312,6 +337,7 @@ class PushConsumer(Member):
     async def _read(self, process_queue: ProcessQueue) -> None:
         """Pull a queue's messages ahead of the listener, until the queue is given up."""
         queue, failures = process_queue.queue, 0
+        pulling = self._troubles.pulling_from(queue.broker_name)
         while True:
             await process_queue.wait_for_room()
             wanted = self._subscriptions.get(queue.topic)
@@ -321,11 +347,14 @@ class PushConsumer(Member):
                 result = await self._access.pull(queue, process_queue.upcoming, self._pull_batch_size, WAIT_S, wanted)
             except SdkError as error:
                 failures += 1
-                log = LOGGER.debug if isinstance(error, RETRIED) else LOGGER.warning
-                log("pull failed queue=%s cause=%s", queue, error)
+                if isinstance(error, RETRIED):
+                    pulling.note_failure(error, queue)
+                else:
+                    LOGGER.warning("pull failed queue=%s cause=%s", queue, error)
                 await asyncio.sleep(pause_after(failures))
                 continue
             failures = 0
+            pulling.note_success()
             if result.is_moved:
                 LOGGER.warning("offset moved queue=%s from=%d to=%d", queue, process_queue.upcoming, result.next_offset)
             messages = [_as_sent(message) for message in result.messages if wanted.wants(message)]
@@ -343,7 +372,9 @@ class PushConsumer(Member):
         try:
             await self._offsets.save()
         except (SdkError, OSError) as error:
-            LOGGER.warning("offsets cannot be saved now group=%s cause=%s", self.group, error)
+            self._troubles.saving.note_failure(error, self.group)
+        else:
+            self._troubles.saving.note_success()
 
     async def _keep_locks(self, locks: QueueLocks) -> None:
         while True:

@@ -27,7 +27,18 @@ class MessageQueue(NamedTuple):
 
 
 def mqtt_queue(topic_filter: str) -> str:
-    """Return the light queue of an MQTT topic filter, such as `site/+/temp`."""
+    """Return the light queue of an MQTT topic filter, such as `site/+/temp`.
+
+    Raises:
+        ValueError: It is no topic filter.
+    """
+    *above, last = topic_filter.split("/")
+    if not topic_filter or "\0" in topic_filter:
+        raise ValueError(f"topic filter {topic_filter!r} is empty, or has a character U+0000")
+    if any("#" in level for level in above) or ("#" in last and last != "#"):
+        raise ValueError(f"topic filter {topic_filter!r}: # is the last level, and the whole of it, as in a/#")
+    if any("+" in level and level != "+" for level in (*above, last)):
+        raise ValueError(f"topic filter {topic_filter!r}: + is the whole of a level, as in a/+/b")
     return _bounded("mqtt", _encode(topic_filter))
 
 

@@ -9,6 +9,7 @@ import ssl
 import time
 from typing import Literal
 
+from lmq.arguments import check_start
 from lmq.errors import NotFoundError, response_error
 from lmq.member import Member
 from lmq.message import Message
@@ -74,6 +75,7 @@ class SimpleConsumer(Member):
             access_key=access_key,
             secret_key=secret_key,
         )
+        check_start("consume_from", consume_from, ("first", "last"))
         self._mode = MIN_MODE if consume_from == "first" else MAX_MODE
         self._orderly = orderly
         self._subscriptions: dict[str, Subscription] = {}

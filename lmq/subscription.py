@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from lmq.arguments import check_text
 from lmq.message import Message
 
 ALL = "*"
@@ -48,8 +49,11 @@ def make_subscription(topic: str, tags: str = ALL, sql: str = "") -> Subscriptio
         sql: Only messages whose properties fit, such as `region = 'north' AND weight > 5`.
 
     Raises:
+        TypeError: They are no text.
         ValueError: Both tags and SQL are given.
     """
+    for name, value in (("topic", topic), ("tags", tags), ("sql", sql)):
+        check_text(name, value)
     if not sql:
         wanted = {tag.strip() for tag in tags.split("||")} - {""}
         return Subscription(topic, tags.strip() or ALL, TAG, frozenset() if ALL in wanted else frozenset(wanted))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from lmq.arguments import check_async
 from lmq.client import Client
 from lmq.errors import NotFoundError, SdkError, response_error
 from lmq.message import Message, SendResult, message_of
@@ -40,10 +42,10 @@ class TransactionState(IntEnum):
     UNKNOWN = 0  # the broker asks again later
 
 
-LocalTransaction = Callable[[SendResult], Awaitable[TransactionState]]
-"""Does what the message tells of, once it is stored and before anybody gets it; returns how that ended."""
-TransactionCheck = Callable[[Message], Awaitable[TransactionState]]
-"""Looks up how the transaction of a message ended, which may have been another process's."""
+LocalTransaction = Callable[[SendResult], Awaitable[TransactionState | None]]
+"""Does what the message tells of, once it is stored and before anybody gets it; returns how it ended. None: unknown."""
+TransactionCheck = Callable[[Message], Awaitable[TransactionState | None]]
+"""Looks up how the transaction of a message ended, which may have been another process's. None: it is unknown."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -52,7 +54,7 @@ class TransactionResult:
 
     sent: SendResult  # of the half message; its number is that among half messages
     state: TransactionState
-    error: SdkError | None = None  # the broker was not told how it ended for this; it will ask
+    error: SdkError | TypeError | None = None  # the broker was not told how it ended for this; it will ask
 
 
 class TransactionProducer(Producer):
@@ -65,7 +67,7 @@ class TransactionProducer(Producer):
     Args:
         namesrv: The name server's `HOST:PORT`, several with `;` between.
         group: The producer group, which ends its transactions; no other group has the same name.
-        check: Says how a transaction ended. One that raises is asked again later.
+        check: Says how a transaction ended. One that raises, or returns no state, is asked again later.
         topics: Whose brokers to connect to at the start; without any, those that make topics.
         timeout_s: As of `Producer`, like the others.
         retries: How often a send is repeated. A half message may so be stored twice: then `check` is asked about the
@@ -103,6 +105,7 @@ class TransactionProducer(Producer):
             access_key=access_key,
             secret_key=secret_key,
         )
+        check_async("check", check)
         self._check = check
         self._topics = list(topics)
         self._checks: set[asyncio.Task[None]] = set()
@@ -150,7 +153,8 @@ class TransactionProducer(Producer):
         Args:
             topic: The topic; see `Producer.send` for it and for what follows.
             body: The message.
-            execute: The transaction. What it raises is raised here, and the broker asks how it ended.
+            execute: The transaction. What it raises is raised here, and the broker asks how it ended; so it does when
+                that is unknown. What is returned and is no state counts as unknown, and is the result's error.
             tags: What tag filters look at.
             keys: Words to find the message by.
             properties: Further properties.
@@ -163,6 +167,7 @@ class TransactionProducer(Producer):
         Raises:
             TypeError, ValueError, SdkError: As of `Producer.send`; `execute` was not run.
         """
+        check_async("execute", execute)
         own = dict(properties or {}) | {"TRAN_MSG": "true", "PGROUP": self.group}
         if ask_after_s is not None:
             own["CHECK_IMMUNITY_TIME_IN_SECONDS"] = str(ask_after_s)
@@ -170,9 +175,11 @@ class TransactionProducer(Producer):
         sending = self._sending(message)
         sending.sys_flag = PREPARED_FLAG
         sent = await self._send(sending)
-        state = await execute(sent)
+        state, fault = await _read_state("execute", execute(sent))
+        if fault is not None:
+            LOGGER.error("how a transaction ended is unknown key=%s cause=%s", sent.key, fault)
         if state == TransactionState.UNKNOWN:
-            return TransactionResult(sent, state)
+            return TransactionResult(sent, state, fault)
         assert sending.client is not None
         ext = self._end_of(sent.key, sent.queue_offset, int(sent.msg_id[-_PLACE_DIGITS:], 16), topic)
         ext |= {"bname": sent.broker_name, "fromTransactionCheck": "false"}
@@ -217,10 +224,12 @@ class TransactionProducer(Producer):
             LOGGER.warning("a broker asks about a transaction that cannot be read server=%s cause=%s", server, error)
             return
         try:
-            state = await self._check(message)
+            state, fault = await _read_state("check", self._check(message))
         except Exception:
             LOGGER.exception("the check of a transaction failed, it is asked about again key=%s", message.key)
             return
+        if fault is not None:
+            LOGGER.error("a transaction is asked about again key=%s cause=%s", message.key, fault)
         if state == TransactionState.UNKNOWN or client is None:
             return
         ext = self._end_of(message.key, message.queue_offset, message.physical_offset, message.topic)
@@ -238,6 +247,19 @@ class TransactionProducer(Producer):
                 if not client.is_open:
                     with contextlib.suppress(SdkError):
                         await client.request(self._greet())
+
+
+async def _read_state(name: str, ended: object) -> tuple[TransactionState, TypeError | None]:
+    """Return the state that a function of the caller's says, or that it is unknown and what is wrong with it."""
+    if not inspect.isawaitable(ended):
+        return TransactionState.UNKNOWN, TypeError(f"{name} returned {ended!r}; it is awaited: make it an async def")
+    said = await ended
+    if said is None:
+        return TransactionState.UNKNOWN, None
+    if isinstance(said, TransactionState):
+        return said, None
+    known = ", ".join(f"TransactionState.{state.name}" for state in TransactionState)
+    return TransactionState.UNKNOWN, TypeError(f"{name} returned {said!r}; it is to return one of {known}")
 
 
 def _message_of(request: Command) -> Message:

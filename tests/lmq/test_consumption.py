@@ -216,3 +216,25 @@ async def test_a_queue_that_comes_back_is_not_held_up_by_what_it_was():
     await until(lambda: len(given) == 2)
     gate.set()
     await until(lambda: not len(new))
+
+
+@pytest.mark.parametrize("returned", [True, False, 1, 0, "LATER"])
+async def test_what_is_returned_and_is_no_status_is_an_error_and_the_messages_come_again(returned, caplog):
+    given_back = Returned()
+
+    async def listen(messages, context):
+        return returned
+
+    queue, messages = pulled(1)
+    ConcurrentConsumption(listen, given_back, 1, 1).submit(queue, messages)
+    await until(lambda: given_back.messages == [(0, 0)])
+    assert f"the listener returned {returned!r}; it may return None or ConsumeStatus.SUCCESS" in caplog.text
+    assert caplog.records[0].levelname == "ERROR"
+
+
+async def test_a_listener_that_cannot_be_awaited_is_an_error_that_says_so(caplog):
+    given_back = Returned()
+    queue, messages = pulled(1)
+    ConcurrentConsumption(lambda messages, context: None, given_back, 1, 1).submit(queue, messages)
+    await until(lambda: given_back.messages == [(0, 0)])
+    assert "the listener returned None, which cannot be awaited; it is to be an async def" in caplog.text

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from lmq import ClosedError, Producer, PullConsumer
+from lmq import ClosedError, Producer, PullConsumer, SimpleConsumer
 from lmq.remoting.commands import answer, encode_json
 
 pytestmark = pytest.mark.asyncio
@@ -72,3 +72,10 @@ async def test_a_member_that_was_stopped_asks_nothing(scripted, kind, role):
 @MEMBERS
 async def test_members_are_told_apart(scripted, kind, role):
     assert kind(scripted.address).client_id != kind(scripted.address).client_id
+
+
+@pytest.mark.parametrize("group", ["", "a b", "a.b", "größe", "a\n", "g" * 256, None])
+@pytest.mark.parametrize("kind", [Producer, PullConsumer, SimpleConsumer])
+async def test_a_group_that_brokers_would_not_take_is_refused(kind, group):
+    with pytest.raises(ValueError, match=r"^group .*: the name has 1 to 255 characters, which are letters, digits"):
+        kind("127.0.0.1:9876", group)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -69,3 +70,25 @@ def test_keys_are_32_digits_and_distinct():
     assert len(keys) == 1000
     assert {len(key) for key in keys} == {32}
     assert all(int(key, 16) for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"properties": {"a": 1}}, "properties={'a': 1}: names and values are to be str"),
+        ({"properties": 5}, "properties=5 is of type int; it is to be a dict"),
+        ({"tags": 5}, "tags=5 is of type int; it is to be a str"),
+        ({"keys": 5}, "keys=5 is of type int; it is to be a str, or several"),
+        ({"keys": [5]}, "one of keys=5 is of type int; it is to be a str"),
+        ({"body": None}, "body=None is of type NoneType; it is to be bytes"),
+        ({"topic": None}, "topic=None is of type NoneType; it is to be a str"),
+    ],
+)
+def test_an_argument_of_another_type_is_named(changes, said):
+    with pytest.raises(TypeError, match=rf"^{re.escape(said)}$"):
+        encode_properties(OutMessage(**{"topic": "T", "body": b"x"} | changes), "KEY")
+
+
+@pytest.mark.parametrize("body", [b"x", bytearray(b"x"), memoryview(b"x")])
+def test_a_body_is_any_bytes(body):
+    assert encode_properties(OutMessage("T", body), "KEY")

@@ -412,3 +412,9 @@ async def _first(messages):
         yield message
         break
     await messages.aclose()
+
+
+async def test_an_empty_topic_is_not_published_to():
+    async with Producer("127.0.0.1:1") as producer:
+        with pytest.raises(ValueError, match=r"^the topic is empty"):
+            await producer.publish("", b"x")

@@ -283,3 +283,11 @@ async def test_queues_that_a_topic_gets_later_are_read_from_their_beginning(monk
         member._routes.forget("T")
     await producer.send("T", b"new", queue_id=number)
     assert await asyncio.wait_for(reading, 5) == [b"m0", b"new"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("from_", ["earliest", None, "LAST"])
+async def test_a_start_that_is_no_known_word_is_refused(from_):
+    async with PullConsumer("127.0.0.1:1") as consumer:
+        with pytest.raises(ValueError, match="it is one of 'first', 'last', 'committed', any int, any datetime"):
+            await anext(aiter(consumer.messages("T", from_=from_)))

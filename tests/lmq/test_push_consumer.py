@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import pytest
 import pytest_asyncio
 
 from lmq import (
+    ConnectionLostError,
     ConsumeStatus,
     FlowLimits,
     MessageQueue,
@@ -508,3 +510,46 @@ async def test_what_is_wanted_is_said_in_heartbeats(server):
 
 def _said(request, said):
     return answer(request, 0, body=encode_json(said))
+
+
+async def test_a_listener_is_async_and_a_start_is_known():
+    def plain(messages, context):
+        return None
+
+    with pytest.raises(TypeError, match=r"^listener=.* is a def"):
+        PushConsumer("127.0.0.1:9876", "g", plain)
+    with pytest.raises(
+        ValueError, match=r"^consume_from='newest' is not known; it is one of 'first', 'last', any datetime$"
+    ):
+        PushConsumer("127.0.0.1:9876", "g", Heard(), consume_from="newest")
+
+
+async def test_a_name_server_that_is_away_is_told_of_in_one_line_for_all_topics(monkeypatch, caplog):
+    monkeypatch.setattr(push_consumer, "UNBALANCED_S", 0.01)
+    async with PushConsumer("127.0.0.1:1", "g", Heard(), timeout_s=0.05) as consumer:
+        consumer.subscribe("T")
+        await until(lambda: consumer._troubles.sharing.failures > 4)
+    (said,) = [record for record in caplog.records if record.name == "lmq.trouble"]
+    assert (said.levelname, said.exc_info) == ("WARNING", None)
+    assert "sharing out queues fails" in said.getMessage()
+    assert "cause=" in said.getMessage()
+    assert caplog.text.count("Traceback") == 0
+
+
+async def test_a_pull_that_fails_is_told_of_and_so_is_that_it_works_again(monkeypatch, namesrv, producer, caplog):
+    pull, failures = QueueAccess.pull, [ConnectionLostError("the broker went away") for _ in range(8)]
+
+    async def fail_at_first(self, *args):
+        if failures:
+            raise failures.pop()
+        return await pull(self, *args)
+
+    monkeypatch.setattr(QueueAccess, "pull", fail_at_first)
+    await fill(producer, 4)
+    heard = Heard()
+    async with PushConsumer(namesrv, "g", heard, consume_from="first") as consumer:
+        consumer.subscribe("T")
+        await heard.until(4)
+    fails, works = [record.getMessage() for record in caplog.records if record.name == "lmq.trouble"]
+    assert re.match(r"pulling fails at=.*the broker went away", fails)
+    assert works.startswith("pulling works again")

@@ -185,3 +185,8 @@ async def test_refusals_and_losses_are_errors(server):
         server.on[200_050] = lambda request: server.drop_all()
         with pytest.raises(ConnectionLostError):
             await consumer.receive()
+
+
+async def test_a_start_that_is_no_known_word_is_refused():
+    with pytest.raises(ValueError, match=r"^consume_from='earliest' is not known; it is one of 'first', 'last'$"):
+        SimpleConsumer("127.0.0.1:9876", "g", consume_from="earliest")

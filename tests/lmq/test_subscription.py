@@ -47,3 +47,10 @@ def test_a_subscription_is_described_for_heartbeats():
 def test_tags_and_sql_exclude_each_other():
     with pytest.raises(ValueError, match="exclude"):
         make_subscription("T", "a", "b > 5")
+
+
+@pytest.mark.parametrize("changes", [{"tags": ["a"]}, {"sql": 5}, {"tags": None}])
+def test_what_is_wanted_is_text(changes):
+    (name,) = changes
+    with pytest.raises(TypeError, match=rf"^{name}=.*it is to be a str$"):
+        make_subscription("T", **changes)

@@ -244,3 +244,37 @@ async def test_checks_under_way_end_with_the_producer(namesrv):
         while not ledger.asked:
             await asyncio.sleep(0.01)
         await producer.stop()
+
+
+@pytest.mark.parametrize("returned", [True, 8, "COMMIT"])
+async def test_what_is_returned_and_is_no_state_is_told_and_the_broker_asks(namesrv, returned, caplog):
+    ledger = Ledger(returned, None, COMMIT)
+    async with TransactionProducer(namesrv, "g", check=ledger.check) as producer:
+        result = await producer.send_in_transaction("T", b"x", ledger.ends(returned), queue_id=0)
+        assert await read(namesrv, "T", 1) == [b"x"]
+    assert (result.state, type(result.error)) == (UNKNOWN, TypeError)
+    assert str(result.error).startswith(
+        f"execute returned {returned!r}; it is to return one of TransactionState.COMMIT,"
+    )
+    assert f"check returned {returned!r}" in caplog.text
+    assert len(ledger.asked) == 3
+
+
+async def test_a_transaction_that_returns_nothing_is_unknown(namesrv):
+    ledger = Ledger(COMMIT)
+    async with TransactionProducer(namesrv, "g", check=ledger.check) as producer:
+        result = await producer.send_in_transaction("T", b"x", ledger.ends(None), queue_id=0)
+        assert (result.state, result.error) == (UNKNOWN, None)
+        result = await producer.send_in_transaction("T", b"x", lambda sent: COMMIT, queue_id=0)
+        assert (result.state, type(result.error)) == (UNKNOWN, TypeError)
+
+
+async def test_functions_of_transactions_are_async(namesrv):
+    def plain(message):
+        return COMMIT
+
+    with pytest.raises(TypeError, match=r"^check=.* is a def; it is awaited, so it is to be an async def$"):
+        TransactionProducer(namesrv, "g", check=plain)
+    async with TransactionProducer(namesrv, "g", check=Ledger().check) as producer:
+        with pytest.raises(TypeError, match=r"^execute="):
+            await producer.send_in_transaction("T", b"x", plain)

@@ -1,0 +1,83 @@
+"""What producers and consumers are given is looked at when it is given, so that a mistake is told where it was made."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from types import FunctionType, MethodType
+from typing import TypeVar
+
+StartT = TypeVar("StartT")
+
+_GROUP = re.compile(r"[%|a-zA-Z0-9_-]{1,255}")
+
+
+def check_group(group: object) -> None:
+    """Check the name of a group as RocketMQ's own clients do.
+
+    Raises:
+        ValueError: A broker would not take it.
+    """
+    if not isinstance(group, str) or not _GROUP.fullmatch(group):
+        raise ValueError(f"group {group!r}: the name has 1 to 255 characters, which are letters, digits, % | _ or -")
+
+
+def check_start(name: str, start: StartT, words: tuple[str, ...], others: tuple[type, ...] = ()) -> StartT:
+    """Return where reading is to begin, if it is known.
+
+    Args:
+        name: The argument's name.
+        start: What was given for it.
+        words: The words that are known.
+        others: What else it may be.
+
+    Raises:
+        ValueError: It is none of that.
+    """
+    if start not in words and not isinstance(start, others):
+        known = ", ".join([*(repr(word) for word in words), *(f"any {other.__name__}" for other in others)])
+        raise ValueError(f"{name}={start!r} is not known; it is one of {known}")
+    return start
+
+
+def check_text(name: str, value: object) -> None:
+    """Check an argument that is text.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name}={value!r} is of type {type(value).__name__}; it is to be a str")
+
+
+def check_async(name: str, function: object) -> None:
+    """Check a function that is awaited. What cannot be seen here, as of a lambda, is seen when it is called.
+
+    Raises:
+        TypeError: It cannot be called, or is a `def` that is no `async def`.
+    """
+    if not callable(function):
+        raise TypeError(f"{name}={function!r} cannot be called; it is to be an async def")
+    called: object = function
+    while isinstance(called, functools.partial):
+        called = called.func
+    code = getattr(called, "__code__", None)  # of a mock too
+    if getattr(code, "co_flags", 0) & inspect.CO_COROUTINE:
+        return
+    if not isinstance(called, FunctionType | MethodType | type):
+        called = getattr(type(called), "__call__", called)  # noqa: B004 - the method itself is wanted
+    plain = called.__func__ if isinstance(called, MethodType) else called
+    is_plain = isinstance(plain, FunctionType) and plain.__name__ != "<lambda>" and not hasattr(plain, "__wrapped__")
+    if is_plain and not inspect.iscoroutinefunction(plain):
+        raise TypeError(f"{name}={function!r} is a def; it is awaited, so it is to be an async def")
+
+
+def check_awaitable(name: str, returned: object) -> None:
+    """Check what a function returned that is awaited.
+
+    Raises:
+        TypeError: It cannot be awaited.
+    """
+    if not inspect.isawaitable(returned):
+        raise TypeError(f"{name} returned {returned!r}, which cannot be awaited; it is to be an async def")
