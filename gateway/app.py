@@ -186,10 +186,10 @@ class Gateway:
         )
         for line in [*self.authenticator.describe(), *find_warnings(core.message)]:
             LOGGER.warning(line)
+        self.flusher.start()  # a door may publish at once: the will of a client that was lost with the process
         for door in self.doors.values():
             door.start(now_ms)
         self.room_watch.look_first()
-        self.flusher.start()
         self.preparer.start()
         self.timer.start(self._loop)
         self.alarm.set(now_ms)  # what came due while we were down

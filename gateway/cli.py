@@ -264,6 +264,8 @@ def _explained(found: dict[str, Any]) -> list[str]:
     what = found["topic"]
     if "exchange" in found:
         what = f"routing key {found['routing_key']!r} on {found['kind']} exchange {found['exchange']!r}"
+        if not queues and not (found["exchange"] == "amq.topic" and found["topic"]):
+            return [f"{what} leads to no queue: a message is confirmed and dropped, one that is mandatory comes back"]
     lines = [f"{what} is stored once on {found['parent_topic']} and reaches {reached}"]
     for queue in queues:
         lines.append(f"  {queue['name']}")

@@ -10,11 +10,13 @@ from core.lmq.explained import ExplainedQueue as ReachedQueue
 from core.lmq.queue_name import is_amqp
 from core.lmq.topic_space import binding_key_from_filter, topic_from_routing_key
 from core.lmq.topic_trie import is_wildcard
+from core.reserved import SYS_ROOT
 from gateway.admin.schemas import ExchangeExplanation, ExplainedQueue, Explanation
 from gateway.amqp.exchanges import AMQ_TOPIC
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.routing import trace_way
 
+SUBSCRIBED = ("$share/", "$queue/", "$exclusive/", "$replay/")
 QUEUES_AT_ONCE = 128  # about a millisecond
 
 
@@ -30,6 +32,10 @@ async def explain_topic(broker: Broker, topic: str) -> Explanation:
     """
     if is_wildcard(topic.encode()):
         raise QuestionError(f"{topic} is a filter, with + or #: a message has a topic without them, such as a/b/c")
+    if topic.encode().startswith(SYS_ROOT):
+        raise QuestionError(f"{topic} is the gateway's own: clients cannot publish to it")
+    if topic.startswith(SUBSCRIBED):
+        raise QuestionError(f"{topic} is what a client subscribes to: a message has the topic behind that")
     queues = await _explain_space(broker, topic)
     return Explanation(topic=topic, parent_topic=_text(broker.parent_topic), queues=queues)
 

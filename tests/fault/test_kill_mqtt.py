@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+
 import pytest
 
 from tests.support import mqtt
@@ -42,6 +45,38 @@ def test_persistent_session_loses_nothing_and_acknowledged_messages_do_not_come_
                 subscriber.send(*[mqtt.puback(d.packet_id) for d in parse(packets)])
     assert len(confirmed) == KILLS * BURST
     assert confirmed <= set(received)
+
+
+WILL_DELAY_S = 1
+
+
+def leave_a_will(gateway, delay_s):
+    """Connect a client with a will and return its socket."""
+    sock = socket.create_connection(gateway.address("mqtt"), timeout=5)
+    delay = b"\x05\x18" + delay_s.to_bytes(4, "big") if delay_s else b"\0"
+    expiry = b"\x05\x11" + (60).to_bytes(4, "big")
+    sock.sendall(mqtt.connect_5(b"lost", properties=expiry, will=(b"will", b"gone", 1, False, delay)))
+    assert sock.recv(100)[0] == 0x20
+    sock.sendall(mqtt.subscribe_5(1, (b"own", 0)))
+    assert sock.recv(100)[0] == 0x90  # what came before is on disk too
+    return sock
+
+
+@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "stopped"])
+def test_a_will_whose_time_came_meanwhile_is_published_at_the_start(tmp_path, is_killed):
+    with GatewayProcess(tmp_path / "data") as gateway:
+        with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
+            subscriber.send(mqtt.subscribe(1, (b"will", 1)))
+            assert mqtt.suback(1, 1) in subscriber.read()
+        with leave_a_will(gateway, WILL_DELAY_S):
+            if is_killed:
+                gateway.kill()
+        if not is_killed:
+            assert gateway.stop() == 0
+        threading.Event().wait(WILL_DELAY_S)  # the very time that the will waits
+        gateway.start()
+        with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
+            assert [d.body for d in take(subscriber, 1)] == [b"gone"]
 
 
 def test_retained_messages_in_flight_come_again_and_the_catch_up_goes_on_where_it_was(tmp_path):

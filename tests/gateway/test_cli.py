@@ -244,6 +244,18 @@ def test_explained_exchange_is_named_with_its_kind_and_the_key():
     ]
 
 
+def test_what_an_exchange_leads_nowhere_is_said_to_be_dropped():
+    question = {"exchange": "jobs", "kind": "direct", "routing_key": "odd", "topic": "odd"}
+    found = {**question, "parent_topic": "LMQ_PARENT", "queues": []}
+    assert _explained(found) == [
+        (
+            "routing key 'odd' on direct exchange 'jobs' leads to no queue: a message is confirmed and dropped, "
+            "one that is mandatory comes back"
+        )
+    ]
+    assert "is stored once" in _explained({**found, "exchange": "amq.topic"})[0]
+
+
 @pytest.mark.slow
 def test_explain_asks_for_an_exchange(running):
     url = "amqp://guest:guest@{}:{}/".format(*running.address("amqp"))

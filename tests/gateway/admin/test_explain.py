@@ -106,6 +106,9 @@ async def test_questions_without_an_answer_are_refused_with_a_reason(tmp_path):
         for topic in ("a/+/b", "+", "a/#"):
             with pytest.raises(QuestionError, match="is a filter"):
                 await explain_topic(gateway.broker, topic)
+        for topic, text in (("$SYS/broker/x", "the gateway's own"), ("$share/g/a", "what a client subscribes to")):
+            with pytest.raises(QuestionError, match=text):
+                await explain_topic(gateway.broker, topic)
         assert (await explain_topic(gateway.broker, "a+/b")).queues == []
 
 
