@@ -1,4 +1,4 @@
-"""Topics that are our own: those of the log, whose records are no messages, and what the gateway tells of itself."""
+"""Topics that clients cannot publish to: the log's own records, and what the gateway tells of itself."""
 
 from __future__ import annotations
 

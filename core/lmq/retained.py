@@ -204,7 +204,7 @@ class RetainedMessages:
 
 
 def _mix(version: int) -> int:
-    """Return a number whose low bits follow from all of a version's, which is a place in the log."""
+    """Return a number that mixes all bits of a version, a place in the log, into its low ones."""
     return version * 0x9E3779B1 >> 16
 
 

@@ -15,7 +15,7 @@ LEVEL_BYTES = 208  # of a changed filter's level in a trie, besides its letters:
 
 
 class Relay(Protocol):
-    """Stands for light queues that depend on the topic by rules of its own, such as an exchange that is bound here."""
+    """Finds light queues for a topic by rules of its own, as an exchange does that is bound to `amq.topic`."""
 
     def names(self, topic: bytes) -> list[bytes]:
         """Return the light queues that a topic leads to."""

@@ -82,11 +82,11 @@ class Reading:
         arguments = arguments_of(method.arguments)
         what = f"queue '{queue.name}' in vhost '{self._vhost.name}'"
         rank = self._check_arguments(arguments, what)
-        if STREAM_OFFSET in arguments:
-            return self._read_stream(channel, tag, queue, method, parse_start(arguments[STREAM_OFFSET], now_ms, what))
         if queue.has_exclusive or (method.exclusive and (queue.consumers or queue.terms.is_single_active)):
             reason = f"queue '{queue.name}' in vhost '{self._vhost.name}' in exclusive use"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
+        if STREAM_OFFSET in arguments:
+            return self._read_stream(channel, tag, queue, method, parse_start(arguments[STREAM_OFFSET], now_ms, what))
         consumer = Consumer(
             channel,
             tag,
@@ -156,10 +156,12 @@ class Reading:
             consumer.stop()
             if consumer.queue.name == channel.reply_name:
                 channel.reply_name = ""
-            self._maybe_remove(consumer.queue)
+            self._maybe_remove(consumer)
 
-    def _maybe_remove(self, queue: SharedQueue) -> None:
-        if queue.is_auto_delete and not queue.consumers and not queue.is_deleted:
+    def _maybe_remove(self, consumer: Consumer) -> None:
+        """Delete the queue of a consumer that is gone, if it goes with its last one; readers are none."""
+        queue = consumer.queue
+        if queue.is_auto_delete and not queue.consumers and not queue.is_deleted and not consumer.is_stream:
             self._vhost.remove(queue)
 
     def get(self, channel: Channel, method: Basic.Get, now_ms: int) -> bytes | None:
@@ -226,7 +228,7 @@ class Reading:
         self._apply(channel, now_ms)
         channel.slots.clear()  # they refer back to the channel, by its consumers
         for consumer in consumers:
-            self._maybe_remove(consumer.queue)
+            self._maybe_remove(consumer)
 
     def _apply(self, channel: Channel, now_ms: int) -> None:
         """Do what the ring says."""

@@ -104,6 +104,26 @@ def test_a_reader_is_told_when_its_queue_is_deleted_and_reads_no_more_when_it_is
     assert [type(one) for one in first.take()] == [Basic.Cancel]
 
 
+def test_a_queue_that_deletes_itself_does_not_go_with_a_reader(world):
+    peer = world.client()
+    peer.declare("q", durable=True, auto_delete=True)
+    reader = read(world.client(), "first")
+    reader.take()
+    assert isinstance(reader.call(Basic.Cancel("s")), Basic.CancelOk)
+    read(reader, "first").vanish()
+    world.turn()
+    peer.consume("q").take()
+    peer.call(Basic.Cancel("c"))
+    assert peer.declare("q", passive=True).reply_code == 404
+
+
+def test_a_queue_in_exclusive_use_is_not_read_either(world):
+    peer = declare(world.client())
+    peer.consume("q", exclusive=True).take()
+    (close,) = read(world.client(), "first").take()
+    assert (close.reply_code, close.reply_text) == (403, "ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use")
+
+
 def test_messages_of_devices_are_read_too(world):
     peer = declare(world.client())
     peer.send(Queue.Bind(queue="q", exchange="amq.topic", routing_key="#")).take()
