@@ -25,6 +25,7 @@ from gateway.amqp.exchange_arguments import (
     find_hashed_by,
 )
 from gateway.amqp.exchanges import (
+    AMQ_TOPIC,
     CONSISTENT_HASH,
     DEFAULT,
     DELAYED,
@@ -35,11 +36,18 @@ from gateway.amqp.exchanges import (
     TOPIC,
     Destination,
     Exchange,
+    exchange_right,
 )
 from gateway.amqp.hash_choice import parse_weight
 from gateway.amqp.header_match import HeaderMatch, parse_match
 from gateway.amqp.methods import arguments_of
-from gateway.amqp.queue_arguments import check_arguments, check_properties, check_same_arguments, inequivalent
+from gateway.amqp.queue_arguments import (
+    DEAD_LETTER_EXCHANGE,
+    check_arguments,
+    check_properties,
+    check_same_arguments,
+    inequivalent,
+)
 from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
@@ -78,6 +86,7 @@ class Declarer:
         self._vhost = vhost
         self._owner = owner
         self._identity = identity
+        self._may = identity.may
 
     def remove_owned(self) -> Iterator[None]:
         """Delete the exclusive queues, one in each step: their connection is gone."""
@@ -105,13 +114,16 @@ class Declarer:
         arguments = arguments_of(method.arguments)
         what = self._describe_exchange(name)
         delayed_type = find_delayed_type(arguments, method.exchange_type, KINDS)
+        alternate = find_alternate(arguments, what, method.exchange_type)
+        if alternate is not None:
+            self._check_may_lead("exchange", name, alternate)
         made = Exchange(
             name,
             method.exchange_type,
             durable=method.durable,
             auto_delete=method.auto_delete,
             internal=method.internal,
-            alternate=find_alternate(arguments, what, method.exchange_type),
+            alternate=alternate,
             hashed_by=find_hashed_by(arguments, delayed_type or method.exchange_type, what),
             delayed_type=delayed_type,
         )
@@ -210,6 +222,9 @@ class Declarer:
             "non-durable": not method.durable,
         }
         check_properties(arguments, wrong, what)
+        dead_letters = arguments.get(DEAD_LETTER_EXCHANGE)
+        if dead_letters is not None and dead_letters.text is not None:
+            self._check_may_lead("queue", name, dead_letters.text)
         return self._vhost.add(
             name, durable=method.durable, auto_delete=method.auto_delete, owner=owner, arguments=arguments
         )
@@ -308,17 +323,29 @@ class Declarer:
     def _check_may_bind(self, what: str, name: str, source: str, key: str) -> None:
         if what == "exchange":
             _check_not_default(name)
-        if not self._identity.may.may_configure(self._vhost.name.encode(), name.encode()):
+        vhost = self._vhost.name.encode()
+        if not self._may.may_bind(vhost, name.encode()):
             raise self.refused("write", what, name)
         _check_not_default(source)
-        if not self._identity.may.may_subscribe(filter_from_binding_key(key.encode()) or name.encode()):
+        if not self._may.may_read(vhost, source.encode()):
             raise self.refused("read", "exchange", source)
+        topic_filter = filter_from_binding_key(key.encode())
+        if source == AMQ_TOPIC and topic_filter and not self._may.may_subscribe(topic_filter):
+            raise self._refused_topic(source, key)
 
     # Rights
 
     def _check_may_configure(self, what: str, name: str) -> None:
-        if not self._identity.may.may_configure(self._vhost.name.encode(), name.encode()):
+        if not self._may.may_configure(self._vhost.name.encode(), name.encode()):
             raise self.refused("configure", what, name)
+
+    def _check_may_lead(self, what: str, name: str, exchange: str) -> None:
+        """Check that what comes to a new queue or exchange may be handed on to `exchange`."""
+        vhost = self._vhost.name.encode()
+        if not self._may.may_read(vhost, name.encode()):
+            raise self.refused("read", what, name)
+        if not self._may.may_write(vhost, exchange_right(exchange).encode()):
+            raise self.refused("write", "exchange", exchange_right(exchange))
 
     def get_readable(self, channel: Channel, name: str) -> SharedQueue:
         """Return a queue by name that the user may read; the empty name is the one declared last on the channel.
@@ -327,7 +354,7 @@ class Declarer:
             AmqpError: ACCESS_REFUSED.
         """
         name = self._expand(channel, name)
-        if not self._identity.may.may_subscribe(name.encode()):
+        if not self._may.may_read(self._vhost.name.encode(), name.encode()):
             raise self.refused("read", "queue", name)
         return self._vhost.get(name, self._owner)
 
@@ -336,6 +363,11 @@ class Declarer:
         where = f"{what} '{name}' in vhost '{self._vhost.name}'"
         reason = f"{right} access to {where} refused for user '{self._identity.user}'"
         return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=f"{what} '{name}'")
+
+    def _refused_topic(self, source: str, key: str) -> AmqpError:
+        reason = f"read access to topic '{key}' in {self._describe_exchange(source)} refused"
+        denied = f"exchange '{source}' key '{key}'"
+        return AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} for user '{self._identity.user}'", denied=denied)
 
 
 def release_all(

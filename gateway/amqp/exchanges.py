@@ -18,6 +18,7 @@ from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.traits import HASH_HEADER, HashedBy, Traits
 
 DEFAULT = ""
+DEFAULT_RIGHT = "amq.default"
 AMQ_TOPIC = "amq.topic"
 DIRECT = "direct"
 FANOUT = "fanout"
@@ -34,6 +35,11 @@ PREDECLARED = {
     "amq.match": HEADERS,
     AMQ_TOPIC: TOPIC,
 }
+
+
+def exchange_right(name: str) -> str:
+    """Return the name that rights know an exchange by: the default one has none of its own."""
+    return name or DEFAULT_RIGHT
 
 
 class Exchange:

@@ -284,6 +284,11 @@ class AmqpHandler(ConnectionHandler):
     def _do_open(self, event: OpenAsked, connection: AmqpConnection) -> None:
         if event.vhost != self._door.vhost.name:
             raise AmqpError(ReplyCode.NOT_ALLOWED, f"vhost {event.vhost} not found", commands.Connection.Open.index)
+        if not self._identity.may.may_enter(event.vhost.encode()):
+            reason = f"access to vhost '{event.vhost}' refused for user '{self._identity.user}'"
+            raise AmqpError(
+                ReplyCode.NOT_ALLOWED, reason, commands.Connection.Open.index, denied=f"vhost '{event.vhost}'"
+            )
         self.output.payload_max = connection.payload_max
         connection.accept_open()
 

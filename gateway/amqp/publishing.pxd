@@ -27,13 +27,15 @@ cdef class Publisher:
     cdef DoorMetrics _metrics
     cdef Cache _targets
     cdef long long _version
+    cdef long long _may_version
     cdef long long _now_ms
 
     @cython.locals(batch=PublishBatch, step=Py_ssize_t)
     cpdef bytes publish(self, PublishRun run, Py_ssize_t payload_max, Transport transport, now_ms)
 
     @cython.locals(
-        target=Target, raw=bytes, i=Py_ssize_t, version="long long", router=Router, made_count="long long"
+        target=Target, raw=bytes, i=Py_ssize_t, version="long long", may_version="long long", router=Router,
+        made_count="long long"
     )
     cdef object _resolve(self, PublishBatch batch, dict copies, Transport transport)
 

@@ -20,7 +20,7 @@ from core.schedule.slots import TIMER_TOPIC
 from gateway.amqp.codec import MANDATORY, PUBLISH
 from gateway.amqp.errors import AmqpError, bad_text, error_from_core
 from gateway.amqp.events import PublishRun
-from gateway.amqp.exchanges import AMQ_TOPIC
+from gateway.amqp.exchanges import AMQ_TOPIC, exchange_right
 from gateway.amqp.header_match import find_headers
 from gateway.amqp.methods import encode_content, encode_method
 from gateway.amqp.queues import VirtualHost
@@ -84,6 +84,7 @@ class Publisher:
         self._metrics = metrics
         self._targets = Cache(broker.caches, "amqp_targets", Target.measure)
         self._version = -1
+        self._may_version = -1
         self._now_ms = NOT_NOW
 
     def end(self) -> None:
@@ -143,9 +144,11 @@ class Publisher:
         The batch is cut where others are to have their turn before further routes are made.
         """
         version = self._vhost.exchanges.version
-        if version != self._version:
+        may_version = self._identity.may.version
+        if version != self._version or may_version != self._may_version:
             self._targets.clear()
             self._version = version
+            self._may_version = may_version
         fault = None
         asking: list[int] = []
         router = self._broker.router
@@ -232,6 +235,8 @@ class Publisher:
 
     def _target(self, name: str, key: str, further: list[str], block: bytes | None) -> Target:
         vhost = self._vhost
+        if not self._identity.may.may_write(vhost.name.encode(), exchange_right(name).encode()):
+            raise self._refused(f"exchange '{exchange_right(name)}'", name, key)
         exchange = vhost.exchanges.get(name)
         if exchange.is_internal:
             reason = f"cannot publish to internal exchange '{name}' in vhost '{vhost.name}'"
@@ -269,15 +274,13 @@ class Publisher:
         if any(separator in topic or separator in name.encode() for separator in (b"\x00", b"\x01", b"\x02")):
             reason = "exchange or routing key has a character that cannot be stored (U+0000, U+0001 or U+0002)"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
-        if not self._identity.may.may_publish(topic if _is_topic_space(name, topic) else f"{name}/".encode() + topic):
-            reason = f"write access to exchange '{name}' in vhost '{self._vhost.name}' refused for user"
-            denied = f"exchange '{name}' key '{key}'"
-            raise AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} '{self._identity.user}'", denied=denied)
-        if _is_topic_space(name, topic) and topic.startswith(SYS_ROOT):
-            reason = f"write access to topic '{key}' in exchange '{name}' in vhost '{self._vhost.name}' refused"
-            denied = f"exchange '{name}' key '{key}'"
-            raise AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} for user '{self._identity.user}'", denied=denied)
+        if _is_topic_space(name, topic) and (topic.startswith(SYS_ROOT) or not self._identity.may.may_publish(topic)):
+            raise self._refused(f"topic '{key}' in exchange '{name}'", name, key)
         return topic
+
+    def _refused(self, what: str, name: str, key: str) -> AmqpError:
+        reason = f"write access to {what} in vhost '{self._vhost.name}' refused for user '{self._identity.user}'"
+        return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=f"exchange '{name}' key '{key}'")
 
     def _return_unroutable(self, run: PublishRun, payload_max: int) -> bytes:
         """Count what goes nowhere; return the frames that give back what had to go somewhere."""

@@ -2,6 +2,7 @@ cdef class Permissions:
     cdef bint _configure
     cdef bint _publish
     cdef bint _subscribe
+    cdef public long long version
 
     cpdef become(self, Permissions other)
 

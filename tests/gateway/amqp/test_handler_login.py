@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pamqp.commands import Basic, Channel, Connection, Queue
+from pamqp.commands import Basic, Channel, Connection, Exchange, Queue
 
 from gateway.auth.denials import SAID_MAX
 from gateway.auth.password_checks import WAITING_MAX
@@ -167,3 +167,48 @@ def test_denied_operations_are_logged(make_world, caplog):
         assert world.client(user="joe", password="secret").call(method).reply_code == 403
     said = [one.getMessage().partition(" user")[2] for one in caplog.records if "denials" in one.name]
     assert said == ["=joe name=queue 'r'", "=joe name=queue 'q'"]
+
+
+def refusal(world, method, **more):
+    (close,) = world.client(user="joe", password="secret").send(method).take()
+    return close.reply_code, close.reply_text
+
+
+@pytest.mark.parametrize(
+    ("rights", "method", "text"),
+    [
+        (
+            {"may_publish": False},
+            Queue.Declare(queue="q", arguments={"x-dead-letter-exchange": ""}),
+            "write access to exchange 'amq.default'",
+        ),
+        (
+            {"may_subscribe": False},
+            Queue.Declare(queue="q", arguments={"x-dead-letter-exchange": "e"}),
+            "read access to queue 'q'",
+        ),
+        (
+            {"may_publish": False},
+            Exchange.Declare(exchange="e", arguments={"alternate-exchange": "f"}),
+            "write access to exchange 'f'",
+        ),
+        (
+            {"may_subscribe": False},
+            Exchange.Declare(exchange="e", arguments={"alternate-exchange": "f"}),
+            "read access to exchange 'e'",
+        ),
+    ],
+)
+def test_what_hands_on_asks_for_the_right_to_read_there_and_to_write_elsewhere(make_world, rights, method, text):
+    world = make_world(**rights)
+    world.checks.holds = False
+    expected = (403, f"ACCESS_REFUSED - {text} in vhost '/' refused for user 'joe'")
+    assert refusal(world, method) == expected
+
+
+def test_the_default_exchange_is_called_amq_default_where_it_is_refused(make_world):
+    world = make_world(may_publish=False)
+    world.checks.holds = False
+    (close,) = world.client(user="joe", password="secret").publish(b"x", key="q").take()
+    text = "ACCESS_REFUSED - write access to exchange 'amq.default' in vhost '/' refused for user 'joe'"
+    assert close.reply_text == text

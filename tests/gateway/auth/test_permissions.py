@@ -7,6 +7,10 @@ def test_everything_is_allowed_by_default():
     assert ALL.may_publish(b"a/b")
     assert ALL.may_subscribe(b"#")
     assert ALL.may_configure(b"/", b"q")
+    assert ALL.may_enter(b"/")
+    assert ALL.may_write(b"/", b"amq.topic")
+    assert ALL.may_bind(b"/", b"q")
+    assert ALL.may_read(b"/", b"q")
 
 
 def test_each_right_can_be_taken_alone():
@@ -29,3 +33,10 @@ def test_less_to_read_is_told_from_more():
     assert mute.reads_less_than(reader)
     assert not reader.reads_less_than(mute)
     assert not mute.reads_less_than(mute)
+
+
+def test_writing_goes_with_publishing_reading_with_subscribing_and_binding_with_configuring():
+    assert not Permissions(publish=False).may_write(b"/", b"e")
+    assert not Permissions(subscribe=False).may_read(b"/", b"q")
+    assert not Permissions(configure=False).may_bind(b"/", b"q")
+    assert Permissions(publish=False, subscribe=False).may_bind(b"/", b"q")
