@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-import pytest
-
 from tests.support.sources import PRODUCT_SOURCES, ROOT
 
 # Each with its reason.
@@ -19,11 +17,14 @@ WITHOUT_TESTS = {
 }
 
 
-@pytest.mark.parametrize("path", [path for path in PRODUCT_SOURCES if not path.endswith("__init__.py")])
-def test_source_file_has_its_tests(path):
+def _tests_of(path):
     source = PurePath(path)
-    test_file = ROOT / "tests" / source.parent / f"test_{source.name}"
-    assert (path in WITHOUT_TESTS) != test_file.exists(), f"expected {test_file.relative_to(ROOT)}"
+    return ROOT / "tests" / source.parent / f"test_{source.name}"
+
+
+def test_each_source_file_has_its_tests():
+    sources = [path for path in PRODUCT_SOURCES if not path.endswith("__init__.py")]
+    assert {path for path in sources if not _tests_of(path).exists()} == WITHOUT_TESTS
 
 
 def test_packages_hold_a_docstring_only():
