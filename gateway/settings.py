@@ -22,6 +22,7 @@ from core.cache_budget import CACHE_BYTES_MAX
 from core.settings import MIB, StoreSettings
 from gateway.address import PORT_MAX
 from gateway.bridge_settings import BridgeSettings
+from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
 from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen
 from gateway.topic_rules import AutoSubscription, RewriteRule
 
@@ -141,6 +142,7 @@ class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
     body_bytes_max: Annotated[int, Field(ge=1, le=16_000_000)] = 4_194_304  # of one message
     frame_bytes_max: Annotated[int, Field(ge=1024, le=16_777_216)] = 16_777_216  # of one request
     idle_timeout_ms: Annotated[int, Field(ge=1000)] = 120_000  # a silent connection is closed after it
+    delay_levels: DelayLevels = DEFAULT_LEVELS  # what each level of a delayed message waits, from level 1 on
     transaction_timeout_ms: Annotated[int, Field(ge=1)] = 6_000  # then a producer is asked how its transaction ended
     transaction_check_interval_ms: Annotated[int, Field(ge=1)] = 30_000  # and after each of these again
     transaction_checks_max: Annotated[int, Field(ge=1, le=1_000)] = 15  # so often; then it is given up

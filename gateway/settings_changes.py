@@ -81,6 +81,7 @@ TAKES_EFFECT = {
     "rocketmq.body_bytes_max": AT_ONCE,
     "rocketmq.frame_bytes_max": NEW_CONNECTIONS,
     "rocketmq.idle_timeout_ms": AT_ONCE,
+    "rocketmq.delay_levels": AT_ONCE,
     "rocketmq.transaction_timeout_ms": AT_ONCE,
     "rocketmq.transaction_check_interval_ms": AT_ONCE,
     "rocketmq.transaction_checks_max": AT_ONCE,

@@ -1,4 +1,4 @@
-"""Delayed messages: RocketMQ's 18 levels, each a queue of `SCHEDULE_TOPIC_XXXX`, handed on to their topics when due.
+"""Delayed messages: RocketMQ's levels, each a queue of `SCHEDULE_TOPIC_XXXX`, handed on to their topics when due.
 
 All messages of a level wait equally long, so they come due in the order of their queue: a level costs one place,
 however many messages wait. The record that waits names the message's topic and queue in REAL_TOPIC and REAL_QID, and
@@ -11,7 +11,7 @@ Source: docs/protocols/rocketmq.md, "Delayed messages".
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from core.broker import Broker
@@ -21,12 +21,11 @@ from core.lmq.waiters import Reader
 from core.message import AWAY, PublishBatch, Route, StoredBatch
 from core.metrics import DoorMetrics
 from core.properties import CRC, decode_properties, encode_properties
+from gateway.delay_levels import LEVELS_COUNT_MAX
 from gateway.rocketmq.topic_table import SCHEDULE_TOPIC, queue_key
 
 LOGGER = logging.getLogger(__name__)
 
-LEVELS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600, 1200, 1800, 3600, 7200)
-LEVEL_MAX = len(LEVELS_S)
 PLACES_GROUP = b"CID_RMQ_SYS_SCHEDULE"  # its offsets in the levels' queues are the places; no client can commit there
 COUNT_MAX = 256  # messages handed on in one go
 BYTES_MAX = 1 << 20
@@ -39,12 +38,6 @@ _CRC_NAME = CRC + b"\x01"
 _BORN_HOST_AT = 48  # in a record
 _BORN_IPV6 = 0x10
 _KEPT_BITS = 0x703  # sysFlag: whether and how the body is compressed
-
-
-def schedule_route(broker: Broker, level: int, topic: bytes, queue_id: int, names: Sequence[bytes]) -> Route:
-    """Return the route of messages that wait on `level`, from 1, to go to a topic's queue and to light queues."""
-    prefix = waiting_prefix(topic, queue_id, names)
-    return broker.route_rocketmq(SCHEDULE_TOPIC, min(level, LEVEL_MAX) - 1, (), prefix)
 
 
 def waiting_prefix(topic: bytes, queue_id: int, names: Sequence[bytes]) -> bytes:
@@ -72,8 +65,8 @@ def real_route(broker: Broker, properties: bytes) -> Route | None:
 class Level:
     """One level's queue, and how far it was handed on."""
 
-    def __init__(self, number: int) -> None:
-        self.delay_ms = 1000 * LEVELS_S[number]
+    def __init__(self, number: int, delay_ms: int) -> None:
+        self.delay_ms = delay_ms
         self.key = queue_key(SCHEDULE_TOPIC, number)
         self.queue_ref = -1  # until its ends are known
         self.is_opening = False
@@ -95,12 +88,21 @@ class Level:
 
 
 class DelayService(Reader):
-    """Hands delayed messages on when they are due."""
+    """Hands delayed messages on when they are due.
 
-    def __init__(self, broker: Broker, metrics: DoorMetrics) -> None:
+    Args:
+        broker: The one door of the core.
+        metrics: Where messages are counted that are dropped.
+        levels_ms: How long each level waits. Queues beyond them may hold messages of levels that there were once:
+            these wait as long as the last level, which is also what a message on such a level is sent to.
+    """
+
+    def __init__(self, broker: Broker, metrics: DoorMetrics, levels_ms: Sequence[int]) -> None:
         self._broker = broker
         self._metrics = metrics
-        self._levels = [Level(number) for number in range(LEVEL_MAX)]
+        self._levels_ms = tuple(levels_ms)
+        self._levels = [Level(number, _wait_of(levels_ms, number)) for number in range(LEVELS_COUNT_MAX)]
+        self.on_changed: list[Callable[[], None]] = []  # called when other levels hold
         self._found = StoredBatch(COUNT_MAX)
         self._batch = PublishBatch(COUNT_MAX)
         self._routes: dict[bytes, Route] = {}
@@ -109,6 +111,22 @@ class DelayService(Reader):
             level.offset = level.kept_offset = broker.consumer_offsets.get(PLACES_GROUP, level.key) or 0
         broker.hold(self.positions)
         broker.timer.followers.append(self)
+
+    def reload(self, levels_ms: Sequence[int]) -> None:
+        """Let levels wait so long from now on, also what waits on them."""
+        if tuple(levels_ms) == self._levels_ms:
+            return
+        self._levels_ms = tuple(levels_ms)
+        for number, level in enumerate(self._levels):
+            level.delay_ms, level.due_ms = _wait_of(levels_ms, number), 0
+        for tell in self.on_changed:
+            tell()
+        self._broker.request_run(self)
+
+    def route(self, level: int, topic: bytes, queue_id: int, names: Sequence[bytes]) -> Route:
+        """Return the route of messages that wait on `level`, from 1, to go to a topic's queue and to light queues."""
+        prefix = waiting_prefix(topic, queue_id, names)
+        return self._broker.route_rocketmq(SCHEDULE_TOPIC, min(level, len(self._levels_ms)) - 1, (), prefix)
 
     def positions(self) -> Iterator[tuple[int, int]]:
         """Give the levels' queues, each with the first offset that retention must leave."""
@@ -125,9 +143,9 @@ class DelayService(Reader):
         if self._broker.room.is_low or self._broker.is_failed:
             return False
         left = COUNT_MAX
-        for _ in range(LEVEL_MAX):
+        for _ in range(LEVELS_COUNT_MAX):
             level = self._levels[self._next_level]
-            self._next_level = (self._next_level + 1) % LEVEL_MAX
+            self._next_level = (self._next_level + 1) % LEVELS_COUNT_MAX
             if self._has_next(level) and level.due_ms <= now_ms:
                 left -= self._deliver(level, left, now_ms)
                 if left <= 0:
@@ -265,6 +283,10 @@ class DelayService(Reader):
                 self._routes.clear()
             self._routes[properties] = route
         return route
+
+
+def _wait_of(levels_ms: Sequence[int], number: int) -> int:
+    return levels_ms[min(number, len(levels_ms) - 1)]
 
 
 def _born_host(found: StoredBatch, i: int) -> bytes:

@@ -16,6 +16,7 @@ from core.message import FLAG_EXPIRES, FLAG_MARK, Route
 from core.metrics import DoorMetrics
 from gateway.rocketmq.answer_codec import count_stored, encode_send_answers, sum_stored
 from gateway.rocketmq.codec import FIELD_NAMES
+from gateway.rocketmq.delay import DelayService
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.lost_sends import add_field
@@ -64,13 +65,14 @@ class SendService:
         groups: GroupTable,
         locks: GroupLocks,
         *,
+        delays: DelayService,
         timed: TimedMessages,
         metrics: DoorMetrics,
     ) -> None:
         self._broker = broker
         self._topics = topics
         self._metrics = metrics
-        self._routes = SendRoutes(broker, topics, groups, locks)
+        self._routes = SendRoutes(broker, topics, groups, locks, delays)
         self._timed = timed
         self._dues: dict[int, int] = {}  # when each message that waits is due, of the run in hand
         self._places_late = broker.engine.places_late

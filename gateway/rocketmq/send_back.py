@@ -11,7 +11,7 @@ from core.broker import Broker
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, PublishBatch, Route, StoredBatch
 from core.properties import CRC, DISPATCH_SET, INNER_MULTI_DISPATCH, INNER_MULTI_QUEUE_OFFSET, encode_properties
 from gateway.rocketmq.consumer_manage import LaterAnswered
-from gateway.rocketmq.delay import LATER_DISPATCH, REAL_QUEUE, REAL_TOPIC, schedule_route
+from gateway.rocketmq.delay import LATER_DISPATCH, REAL_QUEUE, REAL_TOPIC, DelayService
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import integer_field, text_field
 from gateway.rocketmq.group_table import GroupTable
@@ -49,11 +49,14 @@ class Failed(NamedTuple):
 class SendBack:
     """Answers CONSUMER_SEND_MSG_BACK, when the message is as safe as the settings say."""
 
-    def __init__(self, broker: Broker, topics: TopicTable, groups: GroupTable, sends: SendService) -> None:
+    def __init__(
+        self, broker: Broker, topics: TopicTable, groups: GroupTable, sends: SendService, delays: DelayService
+    ) -> None:
         self._broker = broker
         self._topics = topics
         self._groups = groups
         self._sends = sends
+        self._delays = delays
         self._one = StoredBatch(1)
         self._batch = PublishBatch(1)
         self._next_queue = 0
@@ -135,7 +138,7 @@ class SendBack:
         if topic is None or not topic.perm & PERM_WRITE:
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"the topic[{name.decode()}] cannot be sent to")
         self._next_queue += 1
-        return schedule_route(self._broker, level, name, self._next_queue % max(min(queues, topic.write_queues), 1), ())
+        return self._delays.route(level, name, self._next_queue % max(min(queues, topic.write_queues), 1), ())
 
     def _dead_route(self, group: bytes) -> Route:
         name = DEAD_PREFIX + group

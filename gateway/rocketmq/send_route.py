@@ -13,7 +13,7 @@ from core.cache_budget import Cache
 from core.errors import QueueError
 from core.lmq.queue_name import is_light
 from core.message import Route
-from gateway.rocketmq.delay import schedule_route, waiting_prefix
+from gateway.rocketmq.delay import DelayService, waiting_prefix
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.send_run import (
@@ -77,8 +77,11 @@ class GroupLocks(Protocol):
 class SendRoutes:
     """Decides where a target's messages go, and remembers it."""
 
-    def __init__(self, broker: Broker, topics: TopicTable, groups: GroupTable, locks: GroupLocks) -> None:
+    def __init__(
+        self, broker: Broker, topics: TopicTable, groups: GroupTable, locks: GroupLocks, delays: DelayService
+    ) -> None:
         self._broker = broker
+        self._delays = delays
         self._topics = topics
         self._groups = groups
         self._locks = locks
@@ -86,6 +89,7 @@ class SendRoutes:
         self._made_count = 0
         self._next_queue = 0
         topics.on_changed.append(self._routes.clear)
+        delays.on_changed.append(self._routes.clear)
 
     @property
     def made_count(self) -> int:
@@ -194,7 +198,7 @@ class SendRoutes:
             return half_route(self._broker, target.topic, queue_id, names)
         if target.timer_queue >= 0:
             return self._broker.timer.route(target.timer_queue, waiting_prefix(target.topic, queue_id, names))
-        return schedule_route(self._broker, target.delay_level, target.topic, queue_id, names)
+        return self._delays.route(target.delay_level, target.topic, queue_id, names)
 
 
 def _is_later(target: SendTarget) -> bool:

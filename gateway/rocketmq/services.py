@@ -12,6 +12,7 @@ from core.properties import encode_properties
 from gateway.address import format_address
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.recheck import Visitor
+from gateway.delay_levels import parse_delay_levels
 from gateway.net.protocol import Transport
 from gateway.rocketmq.admin.kv_config import ORDERED_TOPICS
 from gateway.rocketmq.admin.tools import AdminTools
@@ -85,10 +86,12 @@ class RocketmqServices:
         self.clients = ClientTable(lambda name: groups.get(name).notifyConsumerIdsChangedEnable)
         self.calls = Calls()
         self.timed = TimedMessages(broker, topics, settings.broker_name)
-        self.sends = SendService(broker, topics, groups, self.clients, timed=self.timed, metrics=self.metrics)
+        self.delays = DelayService(broker, self.metrics, parse_delay_levels(settings.delay_levels))
+        self.sends = SendService(
+            broker, topics, groups, self.clients, delays=self.delays, timed=self.timed, metrics=self.metrics
+        )
         self.replies = Replies(self.clients, self.calls)
-        self.backs = SendBack(broker, topics, groups, self.sends)
-        self.delays = DelayService(broker, self.metrics)
+        self.backs = SendBack(broker, topics, groups, self.sends, self.delays)
         self.transactions = Transactions(
             broker, self.clients.producers, broker_name=settings.broker_name, times=check_times(settings)
         )
@@ -125,6 +128,7 @@ class RocketmqServices:
         self.runs.body_bytes_max = settings.body_bytes_max
         self.bounds.frame_bytes_max = settings.frame_bytes_max
         self.bounds.idle_timeout_ms = settings.idle_timeout_ms
+        self.delays.reload(parse_delay_levels(settings.delay_levels))
         self.transactions.reload(check_times(settings))
         self.topics.reload(
             topics_max=settings.topics_max,

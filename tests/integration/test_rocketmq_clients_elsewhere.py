@@ -20,7 +20,11 @@ from tests.support.rocketmq_wire import Wire
 COUNT = int(os.environ.get("LMQ_TEST_CLIENTS_COUNT", "200"))
 RUN_S = 300
 LINE = re.compile(r"([\w-]+) sent=(\d+) received=(\d+) duplicated=(\d+) lost=(\d+) wrong=(\d+)")
-ASKS_SOON = {"LMQ_ROCKETMQ__TRANSACTION_TIMEOUT_MS": "500", "LMQ_ROCKETMQ__TRANSACTION_CHECK_INTERVAL_MS": "1000"}
+SOON = {
+    "LMQ_ROCKETMQ__TRANSACTION_TIMEOUT_MS": "500",
+    "LMQ_ROCKETMQ__TRANSACTION_CHECK_INTERVAL_MS": "1000",
+    "LMQ_ROCKETMQ__DELAY_LEVELS": "1s 5s 1s 1s 1s",  # level 3 is that of what failed once
+}
 AT_LEAST_ONCE = {"rebalance"}  # a member is killed: what it had done and not committed comes again
 
 SENDS = ["sync", "async", "oneway", "batch", "large", "ordered", "transactional", "delayed", "timed"]
@@ -69,7 +73,7 @@ def ali_ons():
 
 @pytest.fixture
 def gateway(tmp_path):
-    with GatewayProcess(tmp_path / "data", env=ASKS_SOON) as running:
+    with GatewayProcess(tmp_path / "data", env=SOON) as running:
         with Wire(running.address("broker")) as wire:
             for name in JS:  # ali-ons sends to topics only that are there
                 topic = {"topic": f"js-{name}", "readQueueNums": 4, "writeQueueNums": 4, "perm": 6}

@@ -17,6 +17,10 @@ CHANGEABLE = {
     "autoCreateTopicEnable": "auto_create_topics",
     "defaultTopicQueueNums": "auto_topic_queues",
     "maxMessageSize": "body_bytes_max",
+    "messageDelayLevel": "delay_levels",
+    "transactionCheckInterval": "transaction_check_interval_ms",
+    "transactionCheckMax": "transaction_checks_max",
+    "transactionTimeOut": "transaction_timeout_ms",
 }
 """Settings that hold for what is open, by RocketMQ's names."""
 
@@ -53,6 +57,10 @@ class BrokerSettings:
             "enablePropertyFilter": "true",
             "listenPort": port,
             "maxMessageSize": str(settings.body_bytes_max),
+            "messageDelayLevel": settings.delay_levels,
+            "transactionCheckInterval": str(settings.transaction_check_interval_ms),
+            "transactionCheckMax": str(settings.transaction_checks_max),
+            "transactionTimeOut": str(settings.transaction_timeout_ms),
         }
         text = "".join(f"{name}={value}\n" for name, value in sorted(shown.items()))
         return answer(request, ResponseCode.SUCCESS, ext={"version": "0"}, body=text.encode())

@@ -4,7 +4,9 @@ import shutil
 
 import pytest
 
-from gateway.rocketmq.delay import COUNT_MAX, LEVELS_S
+from gateway.delay_levels import DEFAULT_LEVELS, parse_delay_levels
+from gateway.rocketmq.delay import COUNT_MAX
+from gateway.settings import GatewaySettings, RocketmqSettings
 from lmq.remoting.message_codec import BatchItem, encode_batch
 from tests.support.rocketmq import send_ext, send_frame
 from tests.support.rocketmq_door import DoorSite, bodies_of, records_of
@@ -65,10 +67,81 @@ def test_an_alarm_is_asked_for_at_the_moment_and_brings_the_message(site, peer, 
 @pytest.mark.parametrize("level", range(1, 19))
 def test_each_level_waits_as_long_as_the_official_brokers(site, peer, level):
     peer.send(b"later", properties=delayed(level))
-    wait(site, LEVELS_S[level - 1] - 0.001)
+    wait(site, parse_delay_levels(DEFAULT_LEVELS)[level - 1] / 1000 - 0.001)
     assert peer.pull("T").code == 19
     wait(site, 0.001)
     assert bodies_of(peer.pull("T")) == [b"later"]
+
+
+def set_levels(site: DoorSite, levels: str) -> None:
+    site.door.reload(GatewaySettings(rocketmq=RocketmqSettings(delay_levels=levels)))
+    site.turn()
+
+
+def test_levels_are_as_the_settings_say_and_beyond_the_last_is_the_last(tmp_path, engine_maker):
+    site = DoorSite(tmp_path / "d", RocketmqSettings(delay_levels="2s 3s"), make_engine=engine_maker)
+    peer = site.connect()
+    for level in (1, 2, 3, 18, 250):
+        peer.send(b"%d" % level, properties=delayed(level))
+    wait(site, 1.999)
+    assert peer.pull("T").code == 19
+    wait(site, 0.001)
+    assert bodies_of(peer.pull("T")) == [b"1"]
+    wait(site, 1)
+    assert bodies_of(peer.pull("T")) == [b"1", b"2", b"3", b"18", b"250"]
+    site.close()
+
+
+def test_what_waits_goes_by_the_levels_as_they_are_set(site, peer):
+    peer.send(b"sooner", properties=delayed(14))
+    peer.send(b"later", properties=delayed(1))
+    wait(site, 0.5)
+    set_levels(site, "3s " * 13 + "2s")
+    wait(site, 1.499)
+    assert peer.pull("T").code == 19
+    wait(site, 0.001)
+    assert bodies_of(peer.pull("T")) == [b"sooner"]
+    wait(site, 1)
+    assert bodies_of(peer.pull("T")) == [b"sooner", b"later"]
+
+
+def test_what_waits_on_a_level_that_is_no_more_waits_as_long_as_the_last(site, peer):
+    peer.send(b"of 18", properties=delayed(18))
+    set_levels(site, "1s 4s")
+    peer.send(b"of 2", properties=delayed(18))
+    wait(site, 3.999)
+    assert peer.pull("T").code == 19
+    wait(site, 0.001)
+    assert sorted(bodies_of(peer.pull("T"))) == [b"of 18", b"of 2"]
+
+
+def test_a_level_that_comes_again_waits_its_own_time_again(site, peer):
+    peer.send(b"a", properties=delayed(3))
+    set_levels(site, "1s")
+    peer.send(b"b", properties=delayed(3))
+    wait(site, 1)
+    assert sorted(bodies_of(peer.pull("T"))) == [b"a", b"b"]
+    set_levels(site, "1s 5s 10s")
+    peer.send(b"c", properties=delayed(3))
+    wait(site, 9.999)
+    assert len(bodies_of(peer.pull("T"))) == 2
+    wait(site, 0.001)
+    assert bodies_of(peer.pull("T", 2)) == [b"c"]
+
+
+def test_what_waited_when_levels_were_taken_away_comes_after_a_start_too(tmp_path):
+    site = DoorSite(tmp_path / "d")
+    site.connect().send(b"of 18", properties=delayed(18))
+    site.turn()
+    site.close()
+    site = DoorSite(tmp_path / "d", RocketmqSettings(delay_levels="7s"))
+    peer = site.connect()
+    site.turn()
+    wait(site, 6.999)
+    assert peer.pull("T").code == 19
+    wait(site, 0.001)
+    assert bodies_of(peer.pull("T")) == [b"of 18"]
+    site.close()
 
 
 def test_levels_0_and_below_are_no_delay(site, peer):

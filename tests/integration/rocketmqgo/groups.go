@@ -65,20 +65,12 @@ func broadcasting(topic string, count int, counts *counts) {
 	counts.wait()
 }
 
-// failing has messages come again after a second, by delay level 1.
-func failing(ctx context.Context) (consumer.ConsumeResult, error) {
-	if concurrently, found := primitive.GetConcurrentlyCtx(ctx); found {
-		concurrently.DelayLevelWhenNextConsume = 1
-	}
-	return consumer.ConsumeRetryLater, nil
-}
-
-// Each message fails at its first attempt.
+// Each message fails at its first attempt, and comes again after level 3, as the broker has it.
 func retry(topic string, count int, counts *counts) {
 	send(topic, bodies(topic, 0, count), counts)
 	pushed := push(topic, everyTag, func(ctx context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
 		if messages[0].ReconsumeTimes == 0 {
-			return failing(ctx)
+			return consumer.ConsumeRetryLater, nil
 		}
 		for _, message := range messages {
 			if message.ReconsumeTimes != 1 {
@@ -98,7 +90,7 @@ func deadLetters(topic string, count int, counts *counts) {
 	var attempts atomic.Int64
 	pushed := push(topic, everyTag, func(ctx context.Context, messages ...*primitive.MessageExt) (consumer.ConsumeResult, error) {
 		attempts.Add(int64(len(messages)))
-		return failing(ctx)
+		return consumer.ConsumeRetryLater, nil
 	}, consumer.WithMaxReconsumeTimes(retries))
 	defer pushed.Shutdown()
 	wanted := int64(count * (retries + 1))

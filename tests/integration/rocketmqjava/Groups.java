@@ -82,7 +82,7 @@ final class Groups {
         counts.print("broadcasting");
     }
 
-    /** Each message fails at its first attempt and comes again after a second. */
+    /** Each message fails at its first attempt and comes again after level 3, as the broker has it. */
     private static void retry(String topic, int count) throws Exception {
         Counts counts = new Counts();
         Clients.send(topic, Clients.bodies(topic, 0, count), counts);
@@ -90,7 +90,6 @@ final class Groups {
         consumer.subscribe(topic, "*");
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
             if (messages.get(0).getReconsumeTimes() == 0) {
-                context.setDelayLevelWhenNextConsume(1);
                 return ConsumeConcurrentlyStatus.RECONSUME_LATER;
             }
             messages.forEach(message -> {
@@ -117,7 +116,6 @@ final class Groups {
         consumer.setMaxReconsumeTimes(RETRIES);
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
             attempts.addAndGet(messages.size());
-            context.setDelayLevelWhenNextConsume(1);
             return ConsumeConcurrentlyStatus.RECONSUME_LATER;
         });
         consumer.start();

@@ -4,6 +4,7 @@ import pytest
 
 from gateway.rocketmq.errors import CommandRefusedError
 from lmq.remoting.commands import Command
+from tests.support.rocketmq_door import bodies_of
 from tests.support.rocketmq_tools import Stranger, ask_tool
 
 
@@ -21,12 +22,26 @@ def test_what_can_change_while_the_broker_runs_changes_at_once(peer):
     assert b"maxMessageSize=4\n" in bytes(ask_tool(peer, 26).body)
 
 
+def test_delay_levels_and_the_times_of_checks_can_change_too(site, peer):
+    wanted = b"messageDelayLevel=2s 3s\ntransactionTimeOut=1\ntransactionCheckMax=2\ntransactionCheckInterval=3\n"
+    assert ask_tool(peer, 25, wanted).code == 0
+    assert set(wanted.splitlines()) <= set(bytes(ask_tool(peer, 26).body).splitlines())
+    peer.send(b"later", properties="UNIQ_KEY\x01k\x02DELAY\x011\x02")
+    site.now_ms += 1_999
+    site.turn()
+    assert peer.pull("T").code == 19
+    site.now_ms += 1
+    site.turn()
+    assert bodies_of(peer.pull("T")) == [b"later"]
+
+
 @pytest.mark.parametrize(
     ("body", "code", "remark"),
     [
         (b"brokerName=other", 16, "brokerName cannot be changed while the broker runs"),
         (b"maxMessageSize=8\nfileReservedTime=1", 16, "fileReservedTime cannot be changed"),
         (b"maxMessageSize=none", 29, "body_bytes_max Input should be a valid integer"),
+        (b"messageDelayLevel=1x", 29, "delay_levels Value error, '1x' is no time of 1s to 400d"),
         (b"defaultTopicQueueNums=0", 29, "auto_topic_queues Input should be greater than or equal to 1"),
         (b"", 1, "string2Properties error"),
         (b"no line", 1, "string2Properties error"),
