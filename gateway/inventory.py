@@ -46,6 +46,7 @@ class QueueEntry(NamedTuple):
     readers: int  # consumers, subscriptions or pulls that wait
     ready: int | None = None  # messages that could be taken now, None where a queue does not keep count
     unacked: int | None = None  # messages that consumers have
+    vhost: str = ""  # where it is, empty where a door has none
 
 
 class Inventory(ABC):

@@ -97,18 +97,29 @@ class _Again(Reader):
         return False
 
 
+class LetterDesk:
+    """What dead letters are written with; all virtual hosts have the same, each for the time of one step."""
+
+    def __init__(self) -> None:
+        self.stored = StoredBatch(BATCH_MESSAGES)
+        self.batch = PublishBatch(BATCH_MESSAGES)
+        self.properties = StoredProperties()
+        self.reader = BlockReader()
+        self.room = bytearray(EXTRA_BYTES_MAX + _OWN_ROOM)
+
+
 class DeadLetters:
     """Stores the dead letters of all queues of a virtual host."""
 
-    def __init__(self, broker: Broker, vhost: Surroundings) -> None:
+    def __init__(self, broker: Broker, vhost: Surroundings, desk: LetterDesk) -> None:
         self._broker = broker
         self._vhost = vhost
         self._metrics = broker.metrics.door("amqp")
-        self._stored = StoredBatch(BATCH_MESSAGES)
-        self._batch = PublishBatch(BATCH_MESSAGES)
-        self._properties = StoredProperties()
-        self._reader = BlockReader()
-        self._room = bytearray(EXTRA_BYTES_MAX + _OWN_ROOM)
+        self._stored = desk.stored
+        self._batch = desk.batch
+        self._properties = desk.properties
+        self._reader = desk.reader
+        self._room = desk.room
 
     def bury(self, queue: Dying, hidden: array[int], count: int, reason: bytes, now_ms: int) -> None:
         """Let the first `count` of these messages of a queue, which are hidden, go on as dead letters."""
@@ -254,7 +265,7 @@ class DeadLetters:
         if not names:
             return None
         topic = topic_from_routing_key(keys[0])
-        if exchange.name == AMQ_TOPIC and topic:
+        if topic and exchange is self._vhost.exchanges.topic_space:
             prefix = encode_properties([(TOPIC, topic)])
         else:
             items = [(TOPIC, topic)] if topic else []

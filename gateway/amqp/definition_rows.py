@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
+from core.row_format import RowFormat
 from gateway.amqp.exchanges import Binding, Exchange
 from gateway.amqp.field_table import Field
 from gateway.amqp.header_match import HeaderMatch
@@ -14,7 +15,50 @@ QUEUE = "q"
 EXCHANGE = "x"
 BINDING = "b"
 LINK = "e"  # a binding that leads to an exchange
+DEFAULT_VHOST = "/"
 _PARTS_WITH_MATCH = 5
+ROWS = RowFormat(2)  # since 2 there are rows of other virtual hosts than `/`
+
+
+class Rows(Protocol):
+    """A durable table, as far as rows are written."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of a key."""
+
+    def delete(self, key: bytes) -> None:
+        """Remove a key, where it is there."""
+
+
+class HostRows:
+    """The rows of one virtual host in the table of all: those of `/` have the keys of `row_key`, others name the host.
+
+    Args:
+        table: The table of all.
+        vhost: The virtual host.
+    """
+
+    def __init__(self, table: Rows, vhost: str) -> None:
+        self._table = table
+        self._before = b"" if vhost == DEFAULT_VHOST else b"{" + json.dumps(vhost).encode() + b": "
+        self._behind = b"}" if self._before else b""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of a key."""
+        self._table.put(self._before + key + self._behind, value)
+
+    def delete(self, key: bytes) -> None:
+        """Remove a key, where it is there."""
+        self._table.delete(self._before + key + self._behind)
+
+
+def split_key(key: bytes) -> tuple[str, list[Any]]:
+    """Return the virtual host of a row, and the parts that `row_key` was told."""
+    parts = json.loads(key)
+    if isinstance(parts, list):
+        return DEFAULT_VHOST, parts
+    ((vhost, parts),) = parts.items()
+    return vhost, parts
 
 
 def row_key(*parts: object) -> bytes:

@@ -17,7 +17,7 @@ EXPIRY_INTERVAL_MS = 250
 
 
 class AmqpDoor(AmqpServices, Door):
-    """All AMQP connections of one gateway, and the virtual host."""
+    """All AMQP connections of one gateway, and the virtual hosts."""
 
     name = "amqp"
 
@@ -40,20 +40,20 @@ class AmqpDoor(AmqpServices, Door):
     def start(self, now_ms: int) -> None:
         """Bring back what is durable; then connections may come."""
         del now_ms
-        self.vhost.load()
-        self.broker.hold(self.vhost.floors)
+        self.vhosts.load([])
+        self.broker.hold(self.vhosts.floors)
 
     def stop(self, now_ms: int) -> None:
         """Tell all clients that the gateway goes down."""
         for connection in list(self.connections):
             connection.shut_down(now_ms)
-        self.vhost.chores.finish()
+        self.vhosts.chores.finish()
 
     def reload(self, settings: GatewaySettings) -> None:
         """Offer to new connections what these settings say; what a user may publish to is found out anew."""
         self.settings = settings.amqp
         self.offer = limits_of(settings.amqp, self.broker.message_bytes_max)
-        self.vhost.exchanges.version += 1
+        self.vhosts.find_routes_anew()
 
     def listens(self) -> list[Listen]:
         """Return the door's one address."""
@@ -65,13 +65,13 @@ class AmqpDoor(AmqpServices, Door):
     def intervals(self) -> list[Interval]:
         """Return how often queues are looked for that nobody uses, and messages that are dead letters by now."""
         return [
-            Interval(LEASE_INTERVAL_MS, self.vhost.remove_unused),
-            Interval(EXPIRY_INTERVAL_MS, self.vhost.expire_first),
+            Interval(LEASE_INTERVAL_MS, self.vhosts.remove_unused),
+            Interval(EXPIRY_INTERVAL_MS, self.vhosts.expire_first),
         ]
 
     def tend(self, now_ms: int) -> None:
         """Drop expired messages."""
-        self.vhost.drop_expired(now_ms)
+        self.vhosts.drop_expired(now_ms)
 
     def read_departed(self) -> None:
         """Let the connections end that are held back, and whose peers are gone."""

@@ -103,9 +103,11 @@ def check_no_headers_behind(table: ExchangeTable, source: Exchange, destination:
     Raises:
         AmqpError: NOT_IMPLEMENTED.
     """
-    topic_space = table.get(AMQ_TOPIC)
-    if reaches(table, topic_space, lambda one: one is source) and reaches(
-        table, destination, lambda one: one.asks_headers or one.asks_each
+    topic_space = table.topic_space
+    if (
+        topic_space is not None
+        and reaches(table, topic_space, lambda one: one is source)
+        and reaches(table, destination, lambda one: one.asks_headers or one.asks_each)
     ):
         reason = (
             f"a binding that leads from exchange '{AMQ_TOPIC}' to one that looks at more than the routing key "

@@ -1,6 +1,6 @@
 """Exchanges and bindings of a virtual host: where a routing key, or a message's headers, lead from each.
 
-`amq.topic` is the one topic space: its bindings are the broker's, and so is its routing.
+Of one virtual host `amq.topic` is the one topic space: its bindings are the broker's, and so is its routing.
 """
 
 from __future__ import annotations
@@ -222,6 +222,7 @@ class ExchangeTable:
         on_topic_bound: Told of each binding of `amq.topic` that is new ...
         on_topic_unbound: ... and of each that is gone.
         on_changed: Told after each change of what leads where.
+        has_topic_space: Whether `amq.topic` is the one topic space; else it is an exchange like any other.
     """
 
     def __init__(
@@ -230,6 +231,8 @@ class ExchangeTable:
         on_topic_bound: Callable[[str, Destination], None],
         on_topic_unbound: Callable[[str, Destination], None],
         on_changed: Callable[[], None],
+        *,
+        has_topic_space: bool = True,
     ) -> None:
         self.version = 0  # changes with every binding: what was computed of an older one is stale
         self._vhost = vhost
@@ -241,6 +244,7 @@ class ExchangeTable:
             name: Exchange(name, kind, durable=True, auto_delete=False, internal=False)
             for name, kind in PREDECLARED.items()
         }
+        self.topic_space = self._exchanges[AMQ_TOPIC] if has_topic_space else None
 
     def __iter__(self) -> Iterator[Exchange]:
         """Give all exchanges."""
@@ -282,7 +286,7 @@ class ExchangeTable:
             return False
         destination, key, match = binding
         self._by_destination.setdefault(destination, {})[exchange, key, match] = None
-        if exchange.name == AMQ_TOPIC:
+        if exchange is self.topic_space:
             self._on_topic_bound(key, destination)
         self.note_change()
         return True
@@ -296,7 +300,7 @@ class ExchangeTable:
         del bound[exchange, key, match]
         if not bound:
             del self._by_destination[destination]
-        if exchange.name == AMQ_TOPIC:
+        if exchange is self.topic_space:
             self._on_topic_unbound(key, destination)
         self.note_change()
         return True

@@ -18,6 +18,7 @@ cdef class AmqpHandler(ConnectionHandler):
     cdef public Reading reading
     cdef object _door
     cdef Transport _transport
+    cdef object _vhost
     cdef public object answers
     cdef Confirms _confirms
     cdef Blocking _blocking

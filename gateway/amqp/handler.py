@@ -33,6 +33,7 @@ from gateway.amqp.handshake import EXTERNAL, login_refused
 from gateway.amqp.late_get import LateGet
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.publishing import Publisher
+from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.services import AmqpServices
 from gateway.amqp.states import State
@@ -65,17 +66,21 @@ class AmqpHandler(ConnectionHandler):
         self._has_ended = False  # the peer sends no more, and its login is under way
         self._denials: Denials | None = None  # made when something is denied
         self._again: MethodCame | None = None  # waits for a commit, or until what had the name before is gone
+        self._vhost: VirtualHost | None = None  # what it is connected to, after the login
         self._login("", NOBODY)
 
     def _login(self, client: str, identity: Identity) -> None:
-        door = self._door
         self.client = client
         client_id = client or f"amqp-{self._transport.conn_id}"
         self._origin = encode_origin(b"amqp", client_id.encode(), identity.user.encode())
         self._identity = identity
-        self.declarer = Declarer(door.vhost, self.output, identity)
-        self.reading = Reading(door.vhost, self.declarer, self.output, door.encoder, door.metrics)
-        self._publisher = Publisher(door.broker, door.vhost, identity, door.metrics)
+
+    def _enter(self, vhost: VirtualHost) -> None:
+        door = self._door
+        self._vhost = vhost
+        self.declarer = Declarer(vhost, self.output, self._identity)
+        self.reading = Reading(vhost, self.declarer, self.output, door.encoder, door.metrics)
+        self._publisher = Publisher(door.broker, vhost, self._identity, door.metrics)
 
     # The transport calls these.
 
@@ -282,13 +287,15 @@ class AmqpHandler(ConnectionHandler):
         self._begin(now_ms).refuse_login(login_refused(event.mechanism, is_busy=refusal is Refusal.BUSY))
 
     def _do_open(self, event: OpenAsked, connection: AmqpConnection) -> None:
-        if event.vhost != self._door.vhost.name:
+        vhost = self._door.vhosts.find(event.vhost)
+        if vhost is None:
             raise AmqpError(ReplyCode.NOT_ALLOWED, f"vhost {event.vhost} not found", commands.Connection.Open.index)
         if not self._identity.may.may_enter(event.vhost.encode()):
             reason = f"access to vhost '{event.vhost}' refused for user '{self._identity.user}'"
             raise AmqpError(
                 ReplyCode.NOT_ALLOWED, reason, commands.Connection.Open.index, denied=f"vhost '{event.vhost}'"
             )
+        self._enter(vhost)
         self.output.payload_max = connection.payload_max
         connection.accept_open()
 
@@ -340,16 +347,18 @@ class AmqpHandler(ConnectionHandler):
         attempt, self._attempt = self._attempt, None
         if attempt is not None:
             self._door.authenticator.cancel(attempt)
-        channels = [] if self.output.connection is None else list(self.output.connection.channels.values())
+        if self._vhost is None or self.output.connection is None:
+            return
+        channels = list(self.output.connection.channels.values())
         owned = self.declarer.remove_owned()
-        self._door.vhost.chores.start(release_all(channels, self.reading.release, owned, self._heard_ms()))
+        self._vhost.chores.start(release_all(channels, self.reading.release, owned, self._heard_ms()))
         self._publisher.end()
 
     # Methods
 
     def _do_method(self, channel: Channel, method: base.Frame, now_ms: int) -> None:
         is_committing = channel.transaction is not None and channel.transaction.is_committing
-        if is_committing or self._door.vhost.is_going(method):
+        if is_committing or (self._vhost is not None and self._vhost.is_going(method)):
             self._again = MethodCame(channel, method)
             return
         function = FUNCTIONS.get(type(method))

@@ -11,7 +11,7 @@ from gateway.inventory import ConnectionEntry, Inventory, QueueEntry, SessionEnt
 
 
 class AmqpInventory(Inventory):
-    """Connections, and the queues of the virtual host."""
+    """Connections, and the queues of all virtual hosts."""
 
     def __init__(self, services: AmqpServices) -> None:
         self._services = services
@@ -29,11 +29,13 @@ class AmqpInventory(Inventory):
     def queues(self) -> Iterator[QueueEntry | None]:
         """Give the queues; expired messages that nobody has asked for are counted for up to 10 s."""
         services = self._services
-        for queue in services.vhost:
-            yield None if queue.is_deleted else _describe(services.broker, queue)
+        for vhost in services.vhosts:
+            for queue in vhost:
+                yield None if queue.is_deleted else _describe(services.broker, vhost.name, queue)
+            yield None
 
 
-def _describe(broker: Broker, queue: SharedQueue) -> QueueEntry:
+def _describe(broker: Broker, vhost: str, queue: SharedQueue) -> QueueEntry:
     queue_ref = broker.find_queue(queue.light_name)
     min_offset, max_offset = (broker.min_offset(queue_ref), broker.max_offset(queue_ref)) if queue_ref >= 0 else (0, 0)
     is_used = max_offset > min_offset  # one that nobody has used is not opened for its figures
@@ -45,4 +47,5 @@ def _describe(broker: Broker, queue: SharedQueue) -> QueueEntry:
         readers=queue.reader_count(),
         ready=queue.pop.ready_count if is_used else 0,
         unacked=queue.pop.unacked_count if is_used else 0,
+        vhost=vhost,
     )

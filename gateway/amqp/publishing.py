@@ -242,7 +242,7 @@ class Publisher:
             reason = f"cannot publish to internal exchange '{name}' in vhost '{vhost.name}'"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
         topic = self._check_key(name, key)
-        is_topic_space = _is_topic_space(name, topic)
+        is_topic_space = self._is_topic_space(name, topic)
         if is_topic_space and not further:
             return Target(topic=topic)
         for each in further:
@@ -255,7 +255,7 @@ class Publisher:
         if exchange.is_delaying and (delay_ms := traits.delay_ms()):
             route = None
             if self._now_ms != NOT_NOW:
-                route = vhost.delays.route(name, [key, *further], delay_ms, self._now_ms)
+                route = vhost.delays.route(vhost.name, name, [key, *further], delay_ms, self._now_ms)
             return Target(route=route, asks_headers=True)
         for each in [key, *further]:
             way = find_way(vhost.exchanges, exchange, each, traits)
@@ -274,13 +274,18 @@ class Publisher:
         if any(separator in topic or separator in name.encode() for separator in (b"\x00", b"\x01", b"\x02")):
             reason = "exchange or routing key has a character that cannot be stored (U+0000, U+0001 or U+0002)"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
-        if _is_topic_space(name, topic) and (topic.startswith(SYS_ROOT) or not self._identity.may.may_publish(topic)):
+        if self._is_topic_space(name, topic) and (
+            topic.startswith(SYS_ROOT) or not self._identity.may.may_publish(topic)
+        ):
             raise self._refused(f"topic '{key}' in exchange '{name}'", name, key)
         return topic
 
     def _refused(self, what: str, name: str, key: str) -> AmqpError:
         reason = f"write access to {what} in vhost '{self._vhost.name}' refused for user '{self._identity.user}'"
         return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=f"exchange '{name}' key '{key}'")
+
+    def _is_topic_space(self, exchange: str, topic: bytes) -> bool:
+        return exchange == AMQ_TOPIC and bool(topic) and self._vhost.exchanges.topic_space is not None
 
     def _return_unroutable(self, run: PublishRun, payload_max: int) -> bytes:
         """Count what goes nowhere; return the frames that give back what had to go somewhere."""
@@ -330,10 +335,6 @@ def _body_bytes(batch: PublishBatch) -> int:
     for i in range(batch.count):
         size += batch.body_end[i] - batch.body_start[i]
     return size
-
-
-def _is_topic_space(exchange: str, topic: bytes) -> bool:
-    return exchange == AMQ_TOPIC and bool(topic)
 
 
 def _prefix(topic: bytes, exchange: bytes, key: bytes) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pamqp import base
@@ -15,12 +15,14 @@ from core.lmq.expiry import is_expired
 from core.lmq.queue_name import amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
 from core.message import AWAY, StoredBatch
-from gateway.amqp.dead_letters import DeadLetters
+from gateway.amqp.dead_letters import DeadLetters, LetterDesk
 from gateway.amqp.definition_rows import (
     BINDING,
     EXCHANGE,
     LINK,
     QUEUE,
+    ROWS,
+    HostRows,
     binding_key,
     dump_arguments,
     exchange_row,
@@ -33,6 +35,7 @@ from gateway.amqp.delays import Delays
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import Binding, Destination, Exchange, ExchangeTable
 from gateway.amqp.head_expiries import HeadExpiries
+from gateway.amqp.leases import Leases
 from gateway.amqp.passing_names import PassingNames
 from gateway.amqp.queue_arguments import EXPIRES, KeptArguments
 from gateway.amqp.queue_ties import QueueConsumer
@@ -43,43 +46,64 @@ from gateway.amqp.shared_queue import GROUP, TAKE_COUNT_MAX, SharedQueue
 from gateway.chores import Chores
 
 TABLE = "amqp"
-IN_USE = -1
 
 Bindings = list[tuple[Exchange, Binding]]
 """Bindings, each with the exchange that it leads from."""
+
+
+class HostParts:
+    """What all virtual hosts work with: none has anything of its own that costs while it is not used."""
+
+    def __init__(self, broker: Broker, find_vhost: Callable[[str], VirtualHost | None]) -> None:
+        self.broker = broker
+        self.table = broker.table(TABLE, ROWS)
+        self.stored = StoredBatch(TAKE_COUNT_MAX)
+        self.chores = Chores(broker)
+        self.desk = LetterDesk()
+        self.delays = Delays(broker, find_vhost)
+        self.expiries = HeadExpiries()
+        self.leases = Leases()
 
 
 class VirtualHost:
     """Exchanges and queues of one virtual host, kept equal to what the table says.
 
     Everything non-durable, and everything exclusive, is forgotten by `load`: it went with its process or connection.
+
+    Args:
+        name: Its name.
+        parts: What it works with, as all do.
+        has_topic_space: Whether its `amq.topic` is the one topic space.
     """
 
-    def __init__(self, broker: Broker, name: str) -> None:
+    def __init__(self, name: str, parts: HostParts, *, has_topic_space: bool) -> None:
+        broker = parts.broker
+        on_changed = broker.router.renew_relays if has_topic_space else _nothing_leads_here
         self.name = name
-        self.exchanges = ExchangeTable(name, self._bind_topic, self._unbind_topic, broker.router.renew_relays)
-        self.stored = StoredBatch(TAKE_COUNT_MAX)
+        self.exchanges = ExchangeTable(
+            name, self._bind_topic, self._unbind_topic, on_changed, has_topic_space=has_topic_space
+        )
+        self.stored = parts.stored
         self._broker = broker
-        self._table = broker.table(TABLE)
+        self._table = HostRows(parts.table, name)
         self._queues: dict[str, SharedQueue] = {}
         self._owned: dict[object, dict[str, SharedQueue]] = {}  # by connection: its exclusive queues
         self._going: dict[tuple[str, str], bytes] = {}  # queues (their light ones) and exchanges with bindings left
-        self.chores = Chores(broker)
+        self.chores = parts.chores
         self._passing_names = PassingNames(name.encode())
-        self._dead_letters = DeadLetters(broker, self)
-        self.delays = Delays(broker, self)
-        self._expiries = HeadExpiries()
+        self._dead_letters = DeadLetters(broker, self, parts.desk)
+        self.delays = parts.delays
+        self._expiries = parts.expiries
         self._refusals = Refusals(broker, self.stored, self._dead_letters, self._expiries)
-        self._leases: dict[str, int] = {}  # of queues that go when unused: since when that is seen, or IN_USE
+        self._leases = parts.leases
 
     @property
     def broker(self) -> Broker:
         """Where the light queues are."""
         return self._broker
 
-    def load(self) -> None:
-        """Bring back what is durable, forget the rest."""
-        rows = [(json.loads(key), json.loads(value)) for key, value in list(self._table.items())]
+    def load(self, rows: Sequence[tuple[list[Any], Any]]) -> None:
+        """Bring back what is durable of its rows, the parts of each key and its value; forget the rest."""
         for key, row in rows:
             if key[0] == EXCHANGE:
                 self.exchanges.add(load_exchange(key[1], row))
@@ -113,22 +137,19 @@ class VirtualHost:
         else:  # a process was killed before all bindings of what was deleted were forgotten
             self._table.delete(row_key(*parts))
 
-    def floors(self) -> Iterator[tuple[int, int]]:
-        """Give each queue and its first offset that is still needed: what retention must keep."""
-        for light_name, offset in self._broker.pop.floors(GROUP):
-            yield self._broker.intern_queue(light_name), offset
+    def drop_expired(self, floors: Mapping[bytes, int], now_ms: int) -> Iterator[None]:
+        """Finish the expired messages that stand first in their queues, a queue in each step.
 
-    def drop_expired(self, now_ms: int) -> None:
-        """Finish the expired messages that stand first in their queues."""
-        floors = dict(self._broker.pop.floors(GROUP))
-        for queue in self._queues.values():
-            offset = floors.get(queue.light_name)
-            if offset is not None and self._may_be_expired(queue, offset, now_ms):
-                queue.drop_expired(now_ms)
-
-    def expire_first(self, now_ms: int) -> None:
-        """Let dead letters go whose time is over; called a few times a second."""
-        self._expiries.run(now_ms)
+        Args:
+            floors: The first offset of each light queue that is not acknowledged.
+            now_ms: The time.
+        """
+        for queue in self:
+            offset = None if queue.is_deleted else floors.get(queue.light_name)
+            if offset is not None:
+                if self._may_be_expired(queue, offset, now_ms):
+                    queue.drop_expired(now_ms)
+                yield
 
     def light_names(self, way: Way, key: str) -> list[bytes]:
         """Return the light queues that a way leads to with a routing key, each once."""
@@ -152,21 +173,7 @@ class VirtualHost:
 
     def use(self, queue: SharedQueue) -> None:
         """Begin the lease of a queue that has one again: somebody declares, reads or consumes it."""
-        if queue.lease_ms >= 0:
-            self._leases[queue.name] = IN_USE
-
-    def remove_unused(self, now_ms: int) -> None:
-        """Delete the queues whose lease is over; called about once a second, by which they may stay longer."""
-        for name, since_ms in list(self._leases.items()):
-            queue = self._queues.get(name)
-            if queue is None or queue.lease_ms < 0:
-                del self._leases[name]
-            elif queue.consumers or queue.streams:
-                self._leases[name] = IN_USE
-            elif since_ms == IN_USE:
-                self._leases[name] = now_ms
-            elif now_ms - since_ms >= queue.lease_ms:
-                self.remove(queue)
+        self._leases.begin(queue, self.remove)
 
     def light_name(self, queue: str) -> bytes:
         """Return the light queue of a queue."""
@@ -274,7 +281,7 @@ class VirtualHost:
         Its consumers are told, but for those on the channel `by`, which are returned.
         """
         self._table.delete(row_key(QUEUE, queue.name))
-        self._leases.pop(queue.name, None)
+        self._leases.end(queue)
         del self._queues[queue.name]
         if queue.owner is not None:
             self._owned[queue.owner].pop(queue.name)
@@ -378,3 +385,7 @@ class VirtualHost:
     def _relay_of(self, exchange: Exchange) -> TopicRelay:
         """Return what stands for an exchange in the one topic space, equal to any other that does."""
         return TopicRelay(exchange, self.exchanges, self._light_names)
+
+
+def _nothing_leads_here() -> None:
+    """From the one topic space, so nothing is to be found out anew there."""

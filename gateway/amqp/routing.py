@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from core.lmq.topic_space import routing_key_from_topic, topic_from_routing_key
-from gateway.amqp.exchanges import AMQ_TOPIC, DEFAULT, Destination, Exchange, ExchangeTable
+from gateway.amqp.exchanges import DEFAULT, Destination, Exchange, ExchangeTable
 from gateway.amqp.traits import Traits
 
 
@@ -36,7 +36,7 @@ def find_way(table: ExchangeTable, start: Exchange, key: str, traits: Traits) ->
     is_topic = bool(topic_from_routing_key(key.encode()))
     todo = [start]
     for exchange in todo:
-        if exchange.name == AMQ_TOPIC and is_topic:
+        if is_topic and exchange is table.topic_space:
             way.is_topic_space = True
             continue
         way.asks_headers = way.asks_headers or exchange.asks_headers

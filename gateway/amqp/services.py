@@ -6,18 +6,19 @@ from typing import Protocol
 
 from core.broker import Broker
 from core.lmq.topic_space import routing_key_from_topic
+from gateway.amqp.definition_rows import DEFAULT_VHOST
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.events import CutterPool
 from gateway.amqp.handshake import ConnectionLimits
 from gateway.amqp.offer import limits_of
 from gateway.amqp.queues import VirtualHost
+from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.recheck import Visitor
 from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import Transport
 from gateway.settings import AmqpSettings
 
-VHOST = "/"
 BATCH_MESSAGES_MAX = 2_048
 
 
@@ -51,11 +52,18 @@ class AmqpServices:
         self.authenticator = authenticator
         self.metrics = broker.metrics.door("amqp")
         self.held = HeldPublishers(broker.room, self.metrics)
-        self.vhost = VirtualHost(broker, VHOST)
+        self.vhosts = VirtualHosts(broker, DEFAULT_VHOST)
         self.cutters = CutterPool(BATCH_MESSAGES_MAX)
         self.encoder = DeliveryEncoder(routing_key_from_topic)
         self.connections: set[OpenConnection] = set()
         self.offer = limits_of(settings, broker.message_bytes_max)  # to new connections
+
+    @property
+    def vhost(self) -> VirtualHost:
+        """The virtual host that is there where nobody says anything else."""
+        found = self.vhosts.find(DEFAULT_VHOST)
+        assert found is not None
+        return found
 
     def certified_offer(self) -> ConnectionLimits:
         """Return what is offered to a new connection whose certificate says who it is."""

@@ -105,13 +105,13 @@ class AmqpWorld(World):
         transport = MemoryTransport(self.conn_id)
         return Peer(self, transport, self.amqp.connect(transport))
 
-    def log_in(self, user="guest", password="guest", *, heartbeat=0, frame_max=131_072, properties=None):
+    def log_in(self, user="guest", password="guest", *, heartbeat=0, frame_max=131_072, properties=None, vhost="/"):
         """Return a client with an open connection, without a channel."""
         peer = self.accept()
         peer.write(amqp.PROTOCOL_HEADER)
         said = {"capabilities": CAPABILITIES, **(properties or {})}
         peer.send(Connection.StartOk(said, "PLAIN", f"\0{user}\0{password}", "en_US"), channel=0)
-        peer.send(Connection.TuneOk(2_047, frame_max, heartbeat), Connection.Open("/"), channel=0)
+        peer.send(Connection.TuneOk(2_047, frame_max, heartbeat), Connection.Open(vhost), channel=0)
         peer.opening = peer.take()
         return peer
 

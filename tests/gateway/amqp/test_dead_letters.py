@@ -33,7 +33,7 @@ def later(world, for_ms):
     for _ in range(for_ms // EXPIRY_INTERVAL_MS):
         world.now_ms += EXPIRY_INTERVAL_MS
         world.broker.handle_timer(world.now_ms)
-        world.amqp.vhost.expire_first(world.now_ms)
+        world.amqp.vhosts.expire_first(world.now_ms)
         world.turn()
 
 

@@ -152,13 +152,13 @@ def test_what_expires_in_a_queue_that_nobody_reads_is_let_go_of(world):
     peer.declare("q", durable=True)
     peer.declare("other", durable=True)
     peer.publish(b"1", b"2", key="q", expiration="100").publish(b"3", key="q").publish(b"4", key="other")
-    world.amqp.vhost.drop_expired(world.now_ms)
-    before = dict(world.amqp.vhost.floors())
+    world.amqp.vhosts.drop_expired(world.now_ms)
+    before = dict(world.amqp.vhosts.floors())
     world.now_ms += 100
     world.close()
     world.open()
-    world.amqp.vhost.drop_expired(world.now_ms)
-    after = dict(world.amqp.vhost.floors())
+    world.amqp.vhosts.drop_expired(world.now_ms)
+    after = dict(world.amqp.vhosts.floors())
     assert sorted(after[ref] - before[ref] for ref in before) == [0, 2]
 
 
@@ -182,7 +182,7 @@ def test_a_queue_can_limit_the_life_of_all_its_messages(world):
     world.now_ms += 50
     world.close()
     world.open()
-    world.amqp.vhost.drop_expired(world.now_ms)
+    world.amqp.vhosts.drop_expired(world.now_ms)
     peer = world.client()
     assert peer.call(Basic.Get(queue="q")).body == b"4"
     world.now_ms += 50
@@ -199,7 +199,7 @@ def test_a_queue_that_nobody_uses_is_deleted(world):
     def pass_seconds(count):
         for _ in range(count):
             world.now_ms += 1_000
-            world.amqp.vhost.remove_unused(world.now_ms)
+            world.amqp.vhosts.remove_unused(world.now_ms)
         return world.amqp.vhost.find("q") is not None
 
     assert pass_seconds(3)

@@ -46,5 +46,5 @@ def test_expired_messages_that_are_on_their_way_go_when_they_are_here(world):
     world.now_ms += 100
     world.amqp.tend(world.now_ms)
     world.turn()
-    assert [offset for _, offset in world.amqp.vhost.floors()] == [2]
+    assert [offset for _, offset in world.amqp.vhosts.floors()] == [2]
     assert client.declare("q", passive=True).message_count == 1

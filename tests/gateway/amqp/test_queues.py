@@ -93,9 +93,9 @@ def test_retention_is_told_what_is_still_needed(world):
     peer.declare("q", durable=True)
     peer.publish(b"1", b"2", b"3", key="q").consume("q").take()
     queue = world.amqp.vhost.find("q")
-    assert dict(world.amqp.vhost.floors())[queue.pop.queue_ref] == 0
+    assert dict(world.amqp.vhosts.floors())[queue.pop.queue_ref] == 0
     queue.pop.ack_many(world.offsets(0, 1), 2)
-    assert dict(world.amqp.vhost.floors())[queue.pop.queue_ref] == 2
+    assert dict(world.amqp.vhosts.floors())[queue.pop.queue_ref] == 2
 
 
 def test_queues_are_opened_when_they_are_used(world):
@@ -166,4 +166,4 @@ def test_a_connection_that_deletes_its_exclusive_queues_keeps_nothing_of_them(wo
     peer.vanish()
     assert vhost._owned == {}
     assert len(vhost) == 0
-    assert vhost._leases == {}
+    assert len(vhost._leases) == 0

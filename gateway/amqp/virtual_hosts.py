@@ -1,0 +1,125 @@
+"""The virtual hosts of the AMQP door, by name: made while the gateway runs, durable, and tended together.
+
+Source: docs/protocols/amqp.md, "Virtual hosts".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from core.broker import Broker
+from gateway.amqp.definition_rows import DEFAULT_VHOST, split_key
+from gateway.amqp.queues import HostParts, VirtualHost
+from gateway.amqp.shared_queue import GROUP
+from gateway.chores import Chores
+
+TABLE = "amqp_vhosts"
+
+
+class VirtualHosts:
+    """All virtual hosts; each has exchanges, queues and bindings of its own.
+
+    Args:
+        broker: Where the light queues are.
+        topic_vhost: The one whose `amq.topic` is the one topic space.
+    """
+
+    def __init__(self, broker: Broker, topic_vhost: str) -> None:
+        self._broker = broker
+        self._topic_vhost = topic_vhost
+        self._table = broker.table(TABLE)
+        self._hosts: dict[str, VirtualHost] = {}
+        self._parts = HostParts(broker, self.find)
+        self._is_dropping = False  # a walk over all queues is under way
+        self._is_removing = False
+
+    @property
+    def chores(self) -> Chores:
+        """What is done in steps for any of them."""
+        return self._parts.chores
+
+    def load(self, names: list[str]) -> None:
+        """Bring back what is durable; make those of `names` that are not there, and in a new folder `/`."""
+        rows: dict[str, list[tuple[list[Any], Any]]] = {}
+        for key, value in list(self._parts.table.items()):
+            vhost, parts = split_key(key)
+            rows.setdefault(vhost, []).append((parts, json.loads(value)))
+        known = list(self._table.items()) or [(DEFAULT_VHOST.encode(), b"{}")]
+        for name in (key.decode() for key, _ in known):
+            self._open(name).load(rows.pop(name, []))
+            self._write(name)
+        for name in names:
+            self.make(name)
+
+    def make(self, name: str) -> VirtualHost:
+        """Return the virtual host of that name, made where it is not there yet."""
+        found = self._hosts.get(name)
+        if found is None:
+            found = self._open(name)
+            self._write(name)
+        return found
+
+    def _open(self, name: str) -> VirtualHost:
+        found = VirtualHost(name, self._parts, has_topic_space=name == self._topic_vhost)
+        self._hosts[name] = found
+        return found
+
+    def _write(self, name: str) -> None:
+        self._table.put(name.encode(), b"{}")
+
+    def find(self, name: str) -> VirtualHost | None:
+        """Return a virtual host, or None."""
+        return self._hosts.get(name)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._hosts)
+
+    def __iter__(self) -> Iterator[VirtualHost]:
+        """Give all of them."""
+        return iter(list(self._hosts.values()))
+
+    # Of all of them
+
+    def floors(self) -> Iterator[tuple[int, int]]:
+        """Give each queue and its first offset that is still needed: what retention must keep."""
+        for light_name, offset in self._broker.pop.floors(GROUP):
+            yield self._broker.intern_queue(light_name), offset
+
+    def expire_first(self, now_ms: int) -> None:
+        """Let dead letters go whose time is over; called a few times a second."""
+        self._parts.expiries.run(now_ms)
+
+    def remove_unused(self, now_ms: int) -> None:
+        """Delete the queues whose lease is over; called about once a second, by which they may stay longer."""
+        if not self._is_removing:
+            self._is_removing = True
+            self.chores.start(self._remove_unused(now_ms))
+
+    def _remove_unused(self, now_ms: int) -> Iterator[None]:
+        try:
+            yield from self._parts.leases.run(now_ms)
+        finally:
+            self._is_removing = False
+
+    def drop_expired(self, now_ms: int) -> None:
+        """Finish the expired messages that stand first in their queues, in steps where there are many queues."""
+        if not self._is_dropping:
+            self._is_dropping = True
+            self.chores.start(self._drop_expired(now_ms))
+
+    def _drop_expired(self, now_ms: int) -> Iterator[None]:
+        try:
+            floors = dict(self._broker.pop.floors(GROUP))
+            for vhost in self:
+                yield from vhost.drop_expired(floors, now_ms)
+                yield
+        finally:
+            self._is_dropping = False
+
+    def find_routes_anew(self) -> None:
+        """Have everything found out anew that was computed of what may be published, and where it goes."""
+        for vhost in self:
+            vhost.exchanges.version += 1
