@@ -16,8 +16,9 @@ from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.descriptors import descriptor_count_max
 from core.store.embedded import EmbeddedEngine
-from gateway.admin.api import AdminView, make_api
+from gateway.admin.api import make_api
 from gateway.admin.server import AdminServer
+from gateway.admin.view import AdminView
 from gateway.amqp.door import AmqpDoor
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.check_threads import CheckThreads
@@ -215,9 +216,11 @@ class Gateway:
             self.broker,
             self.doors,
             self.capacity,
+            self.authenticator,
             is_ready=self._takes_work,
             uptime_ms=self._uptime_ms,
             certificates=self.listeners.certificates,
+            listening=self.listeners.first,
         )
         api = make_api(view)
         for listen in find_listening(ADMIN, self.settings.admin.listen):

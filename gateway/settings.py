@@ -36,6 +36,7 @@ NOT_SETTINGS = (
     "LMQ_REAL_JAVA",
     "LMQ_TEST_",
     "LMQ_BENCH_",
+    "LMQ_CLI_",
     "LMQ_DEMO_",
 )
 
@@ -154,6 +155,9 @@ class AdminSettings(BaseModel, frozen=True, extra="forbid"):
     listen: NetworkListen = "127.0.0.1:15672"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list
 
 
+UserTag = Literal["administrator", "monitoring", "management"]  # all; see all; see, and change what its rights allow
+
+
 class UserSettings(BaseModel, frozen=True, extra="forbid"):
     """One user, under `auth.users.NAME`; one of the two ways to give the password, the secret, or both."""
 
@@ -164,6 +168,7 @@ class UserSettings(BaseModel, frozen=True, extra="forbid"):
     may_publish: bool = True  # may send messages
     may_subscribe: bool = True  # may read messages
     may_configure: bool = True  # may make and remove queues and exchanges
+    tags: tuple[UserTag, ...] = ()  # what the user may do at the admin API; none: not come in there
 
 
 class AuthSettings(BaseModel, frozen=True, extra="forbid"):
@@ -171,7 +176,8 @@ class AuthSettings(BaseModel, frozen=True, extra="forbid"):
 
     mqtt_anonymous: bool = True  # let MQTT clients in that give no user name, or one that is not in `users`
     rocketmq_anonymous: bool = True  # let RocketMQ clients in that give no AccessKey, or one that is not in `users`
-    amqp_guest: bool = True  # user guest, password guest, for AMQP clients on this machine only
+    amqp_guest: bool = True  # user guest, password guest, for AMQP clients and the admin API, on this machine only
+    admin_anonymous: bool = True  # answer questions of the admin API without a login, to this machine only
     behind_proxy: bool = False  # a proxy stands in front, so that nobody counts as being on this machine
     users: dict[str, UserSettings] = {}  # by name; in the file as `[auth.users.NAME]`
 

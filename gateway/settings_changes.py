@@ -89,6 +89,7 @@ TAKES_EFFECT = {
     "auth.mqtt_anonymous": AT_ONCE,
     "auth.rocketmq_anonymous": AT_ONCE,
     "auth.amqp_guest": AT_ONCE,
+    "auth.admin_anonymous": AT_ONCE,
     "auth.behind_proxy": AT_ONCE,
     "auth.users": AT_ONCE,
     "bridges": AT_ONCE,

@@ -1,68 +1,22 @@
-"""The operator's HTTP API. Every route reads on the loop's own thread and answers at once."""
+"""The operator's HTTP API: joins the routes of all subjects, and has those of health and metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Literal
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request, Response
-from prometheus_client import CollectorRegistry, generate_latest
+from fastapi import APIRouter, FastAPI, HTTPException, Query, Response
+from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from core.broker import Broker
-from core.metrics import DoorMetrics
 from gateway.admin.explain import QuestionError, explain_exchange, explain_topic
-from gateway.admin.metrics import GatewayCollector
-from gateway.admin.schemas import DoorOverview, ExchangeExplanation, Explanation, Health, Overview, Readiness
-from gateway.amqp.door import AmqpDoor
-from gateway.amqp.queues import VirtualHost
-from gateway.door import Door
-from gateway.net.descriptors import Capacity
+from gateway.admin.login import Looker
+from gateway.admin.management.failures import answer_failure
+from gateway.admin.management.router import MANAGEMENT
+from gateway.admin.paths import EncodedPaths
+from gateway.admin.schemas import ExchangeExplanation, Explanation, Health, Readiness
+from gateway.admin.view import AdminView, View
 from gateway.version import VERSION
 
-
-class AdminView:
-    """What the API may look at."""
-
-    def __init__(
-        self,
-        broker: Broker,
-        doors: Mapping[str, Door],
-        capacity: Capacity,
-        *,
-        is_ready: Callable[[], bool],
-        uptime_ms: Callable[[], int],
-        certificates: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
-    ) -> None:
-        self.broker = broker
-        self.doors = doors
-        self.capacity = capacity
-        self.is_ready = is_ready
-        self.uptime_ms = uptime_ms
-        self.registry = CollectorRegistry()
-        self.registry.register(GatewayCollector(broker, capacity, certificates))
-
-    @property
-    def vhost(self) -> VirtualHost:
-        """The exchanges and queues of AMQP."""
-        door = self.doors[AmqpDoor.name]
-        assert isinstance(door, AmqpDoor)
-        return door.vhost
-
-    @property
-    def disk(self) -> Literal["ok", "low"]:
-        """Whether there is room for what publishers bring."""
-        return "low" if self.broker.room.is_low else "ok"
-
-
-async def _find_view(request: Request) -> AdminView:
-    view = request.app.state.view
-    assert isinstance(view, AdminView)
-    return view
-
-
-# The routes know no gateway: FastAPI keeps for good what each function of a route has in its closure.
-View = Annotated[AdminView, Depends(_find_view)]
 ROUTES = APIRouter()
 
 
@@ -73,6 +27,9 @@ def make_api(view: AdminView) -> FastAPI:
     )
     api.state.view = view
     api.include_router(ROUTES)
+    api.include_router(MANAGEMENT)
+    api.add_middleware(EncodedPaths)
+    api.add_exception_handler(HTTPException, answer_failure)
     return api
 
 
@@ -100,15 +57,10 @@ async def metrics(view: View) -> Response:
     return Response(generate_latest(view.registry), media_type=CONTENT_TYPE_LATEST)
 
 
-@ROUTES.get("/api/overview")
-async def overview(view: View) -> Overview:
-    """The whole gateway on one page."""
-    return describe_gateway(view)
-
-
 @ROUTES.get("/api/explain", response_model=Explanation | ExchangeExplanation)
 async def explain(
     view: View,
+    looker: Looker,
     topic: Annotated[str | None, Query(min_length=1, max_length=65_535)] = None,
     exchange: Annotated[str | None, Query(max_length=255)] = None,
     routing_key: Annotated[str, Query(max_length=255)] = "",
@@ -117,6 +69,7 @@ async def explain(
 
     They are given with their filters, bindings and readers. 400: the question has no answer, and why.
     """
+    del looker
     if (topic is None) == (exchange is None):
         raise HTTPException(400, "ask for a topic, or for an exchange and a routing key")
     try:
@@ -127,26 +80,3 @@ async def explain(
     except QuestionError as error:
         raise HTTPException(400, str(error)) from error
     return Response(found.model_dump_json(), media_type="application/json")
-
-
-def describe_gateway(view: AdminView) -> Overview:
-    """Return the counters of the whole gateway and of each door."""
-    figures = view.broker.figures()
-    doors = {name: _describe_door(door) for name, door in sorted(view.broker.metrics.doors.items())}
-    return Overview(
-        version=VERSION,
-        is_ready=view.is_ready(),
-        uptime_ms=view.uptime_ms(),
-        messages_stored=figures.messages_stored,
-        dispatches=figures.dispatches,
-        light_queues=figures.queues,
-        log_bytes=figures.log_bytes,
-        disk_free_bytes=view.broker.room.free_bytes,
-        disk=view.disk,
-        connections=sum(door.connections for door in doors.values()),
-        doors=doors,
-    )
-
-
-def _describe_door(door: DoorMetrics) -> DoorOverview:
-    return DoorOverview(**{name: getattr(door, name) for name in DoorOverview.model_fields})

@@ -250,6 +250,10 @@ class ExchangeTable:
         """Give all exchanges."""
         return iter(list(self._exchanges.values()))
 
+    def __len__(self) -> int:
+        """Return how many exchanges there are."""
+        return len(self._exchanges)
+
     def note_change(self) -> None:
         """Have everything found out anew that was computed."""
         self.version += 1

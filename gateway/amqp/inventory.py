@@ -31,11 +31,12 @@ class AmqpInventory(Inventory):
         services = self._services
         for vhost in services.vhosts:
             for queue in vhost:
-                yield None if queue.is_deleted else _describe(services.broker, vhost.name, queue)
+                yield None if queue.is_deleted else describe_queue(services.broker, vhost.name, queue)
             yield None
 
 
-def _describe(broker: Broker, vhost: str, queue: SharedQueue) -> QueueEntry:
+def describe_queue(broker: Broker, vhost: str, queue: SharedQueue) -> QueueEntry:
+    """Return the entry of a queue; expired messages that nobody has asked for are counted for up to 10 s."""
     queue_ref = broker.find_queue(queue.light_name)
     min_offset, max_offset = (broker.min_offset(queue_ref), broker.max_offset(queue_ref)) if queue_ref >= 0 else (0, 0)
     is_used = max_offset > min_offset  # one that nobody has used is not opened for its figures

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import ipaddress
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -18,9 +18,10 @@ from gateway.auth.permissions import ALL, Permissions
 from gateway.auth.scram import ROUNDS, ScramExchange, Verifier, make_fake
 from gateway.auth.users import PasswordHashError, User, hash_password, make_decoy, make_usual_decoy, parse_hash
 from gateway.runtime import Clock
-from gateway.settings import AuthSettings, SettingsError, UserSettings
+from gateway.settings import AuthSettings, SettingsError, UserSettings, UserTag
 
 GUEST = "guest"
+ADMINISTRATOR: UserTag = "administrator"
 PROXY_NOTE = "with a proxy in front set auth.behind_proxy, or everybody is"
 _SCRAM_KEY = b"scram"
 SECRET_LENGTH_MIN = 6  # RocketMQ's own bound; one that is to stand against guessing has 32 random characters
@@ -174,6 +175,17 @@ class Authenticator:
             return ALL
         known = self._users.get(user)
         return None if known is None else known.may
+
+    def find_tags(self, user: str) -> Sequence[UserTag]:
+        """Return what a user that came in is at the admin API."""
+        known = self._settings.users.get(user)
+        if known is not None:
+            return known.tags
+        return (ADMINISTRATOR,) if user == GUEST and self._lets_guest_in() else ()
+
+    def lets_look(self, peer: str) -> bool:
+        """Return whether the admin API answers questions of a peer that does not say who it is."""
+        return self._settings.admin_anonymous and not self._settings.behind_proxy and is_loopback(peer)
 
     def find_secret(self, user: str) -> bytes:
         """Return what a user signs with, empty where there is no such user or secret."""

@@ -12,6 +12,8 @@ WITHOUT_TESTS = {
     "gateway/amqp/queue_ties.py",  # as that, of a queue's consumers and surroundings
     "gateway/version.py",  # one constant
     "gateway/admin/schemas.py",  # the shapes of answers; test_api.py reads them
+    "gateway/admin/management/names.py",  # constants
+    "gateway/commands/options.py",  # how options are called; the tests of each command use them
     "lmq/pytest_plugin.py",  # two fixtures; test_testing.py has a project use them
     "gateway/__main__.py",  # one call; every test that starts a gateway goes through it
 }

@@ -1,0 +1,138 @@
+"""Who asks the admin API: a login by HTTP Basic, as RabbitMQ's tools do, or nobody in particular on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from typing import Annotated
+
+from fastapi import Depends, HTTPException, Request
+
+from gateway.address import format_address
+from gateway.admin.view import AdminView, View
+from gateway.auth.authenticator import ADMINISTRATOR, Authenticator, Credentials, LoginAnswer, Refusal
+from gateway.auth.permissions import Permissions
+
+PROTOCOL = "amqp"  # as RabbitMQ's, which has the same users for both
+MONITORING = "monitoring"
+
+
+class Caller:
+    """Who asks. One that did not log in may look, and change nothing.
+
+    Args:
+        user: Its name, empty where it did not log in.
+        may: Its rights on exchanges and queues, None where it did not log in.
+        tags: What it may do here.
+    """
+
+    def __init__(self, user: str, may: Permissions | None, tags: tuple[str, ...]) -> None:
+        self.user = user
+        self.tags = tags
+        self._may = may
+
+    @property
+    def may(self) -> Permissions:
+        """Its rights on exchanges and queues, for one that logged in.
+
+        Raises:
+            HTTPException: 401: It did not.
+        """
+        if self._may is None:
+            raise _not_in("log in to change something")
+        return self._may
+
+    def check_administrator(self) -> None:
+        """Return where it may do everything.
+
+        Raises:
+            HTTPException: 401: It did not log in, or is no administrator.
+        """
+        if ADMINISTRATOR not in self.tags:
+            raise _not_in("not an administrator")
+
+    def check(self, *, is_allowed: bool) -> None:
+        """Return where its rights allow what it asks for; what that is was asked of `may`.
+
+        Raises:
+            HTTPException: 401: They do not.
+        """
+        if not is_allowed:
+            raise _not_in(f"access refused for user '{self.user}'")
+
+
+def _not_in(reason: str) -> HTTPException:
+    challenge = {"WWW-Authenticate": 'Basic realm="LMQ Gateway"'}
+    return HTTPException(401, {"error": "not_authorized", "reason": reason}, challenge)
+
+
+async def _find_caller(request: Request, view: View) -> Caller:
+    """Return who asks with this request.
+
+    Raises:
+        HTTPException: 401: Somebody that does not come in, or that has to log in.
+    """
+    peer = "" if request.client is None else format_address(request.client.host, request.client.port)
+    said = request.headers.get("authorization")
+    if said is not None:
+        return await _log_in(view, peer, said)
+    if not view.authenticator.lets_look(peer):
+        raise _not_in("log in")
+    return Caller("", None, (MONITORING,))
+
+
+async def _log_in(view: AdminView, peer: str, said: str) -> Caller:
+    scheme, _, rest = said.partition(" ")
+    try:
+        user, colon, password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise _not_in("the login is not well formed") from error
+    if scheme.lower() != "basic" or not colon:
+        raise _not_in("the login is not of the scheme Basic")
+    answer = await _ask(view.authenticator, Credentials(PROTOCOL, user, password.encode(), peer))
+    if isinstance(answer, Refusal):
+        view.broker.metrics.door("admin").refuse("login")
+        raise _not_in(answer.value)
+    tags = tuple(view.authenticator.find_tags(answer.user))
+    if not tags:
+        raise _not_in("the user has no tag that lets it in here")
+    return Caller(answer.user, answer.may, tags)
+
+
+async def _ask(authenticator: Authenticator, credentials: Credentials) -> LoginAnswer:
+    found: asyncio.Future[LoginAnswer] = asyncio.get_running_loop().create_future()
+
+    def take(answer: LoginAnswer, now_ms: int) -> None:
+        del now_ms
+        if not found.done():
+            found.set_result(answer)
+
+    attempt = authenticator.begin(credentials, take)
+    try:
+        return await found
+    finally:
+        if attempt is not None and (not found.done() or found.cancelled()):
+            authenticator.cancel(attempt)
+
+
+Looker = Annotated[Caller, Depends(_find_caller)]
+"""Who asks, in routes that only answer: it has been seen to that it may look."""
+
+
+async def _find_member(caller: Looker) -> Caller:
+    _ = caller.may
+    return caller
+
+
+Member = Annotated[Caller, Depends(_find_member)]
+"""Who asks, in routes that change something or show messages: it logged in; what it may is for the route to ask."""
+
+
+async def _find_administrator(caller: Looker) -> Caller:
+    caller.check_administrator()
+    return caller
+
+
+Administrator = Annotated[Caller, Depends(_find_administrator)]
+"""Who asks, in routes for those that may do everything."""

@@ -1,0 +1,66 @@
+"""AMQP's exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastapi import APIRouter, Response
+
+from gateway.admin.login import Looker
+from gateway.admin.management.argument_values import exchange_arguments
+from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.management.places import find_vhosts, get_exchange, get_vhost
+from gateway.admin.paths import PathName
+from gateway.admin.view import AdminView, View
+from gateway.amqp.exchanges import Exchange
+from gateway.amqp.queues import VirtualHost
+
+EXCHANGES = APIRouter()
+Placed = tuple[VirtualHost, Exchange]
+
+
+@EXCHANGES.get("/exchanges")
+async def list_exchanges(view: View, looker: Looker, asked: Asked) -> Response:
+    """The exchanges of all virtual hosts."""
+    del looker
+    return await answer_list(asked, KIND, _walk(view, None))
+
+
+@EXCHANGES.get("/exchanges/{vhost}")
+async def list_exchanges_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
+    """The exchanges of one virtual host."""
+    del looker
+    return await answer_list(asked, KIND, _walk(view, vhost))
+
+
+@EXCHANGES.get("/exchanges/{vhost}/{name}")
+async def show_exchange(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Item:
+    """One exchange; the one without a name is `amq.default`."""
+    del looker
+    place = get_vhost(view, vhost)
+    return asked.pick(tell_exchange((place, get_exchange(place, name))))
+
+
+def _walk(view: AdminView, vhost: str | None) -> Iterator[Placed]:
+    for place in find_vhosts(view, vhost):
+        for exchange in place.exchanges:
+            yield place, exchange
+
+
+def tell_exchange(placed: Placed) -> Item:
+    """Return an exchange as the API tells it."""
+    vhost, exchange = placed
+    return {
+        "name": exchange.name,
+        "vhost": vhost.name,
+        "type": exchange.kind,
+        "durable": exchange.is_durable,
+        "auto_delete": exchange.is_auto_delete,
+        "internal": exchange.is_internal,
+        "arguments": exchange_arguments(exchange),
+        "policy": None,
+        "user_who_performed_action": "",
+    }
+
+
+KIND: Kind[Placed] = Kind(name=lambda placed: placed[1].name, describe=tell_exchange)

@@ -1,0 +1,144 @@
+"""The whole gateway on one page, its one node, and who asks."""
+
+from __future__ import annotations
+
+import os
+import platform
+
+from fastapi import APIRouter
+
+from core.broker import Broker
+from core.metrics import DoorMetrics
+from gateway.admin.login import Looker, Member
+from gateway.admin.management.failures import not_found
+from gateway.admin.management.listing import Item
+from gateway.admin.management.names import CLUSTER, LIKE, NODE
+from gateway.admin.paths import PathName
+from gateway.admin.schemas import DoorOverview, Overview
+from gateway.admin.view import AdminView, View
+from gateway.amqp.declaring import KINDS
+from gateway.amqp.exchanges import DELAYED
+from gateway.net.descriptors import descriptor_limit, open_descriptors
+from gateway.version import VERSION
+
+OVERVIEW = APIRouter()
+
+
+@OVERVIEW.get("/whoami")
+async def whoami(member: Member) -> Item:
+    """Who asks, and what it may do here."""
+    return {"name": member.user, "tags": list(member.tags), "is_internal_user": True}
+
+
+@OVERVIEW.get("/overview")
+async def overview(view: View, looker: Looker) -> Item:
+    """Counts of everything; `lmq` has the gateway's own, by door."""
+    del looker
+    totals = await view.totals.find()
+    return {
+        "management_version": LIKE,
+        "rates_mode": "none",
+        "product_name": "LMQ Gateway",
+        "product_version": VERSION,
+        "rabbitmq_version": LIKE,
+        "cluster_name": CLUSTER,
+        "erlang_version": "",
+        "node": NODE,
+        "exchange_types": [{"name": kind, "description": "", "enabled": True} for kind in (*KINDS, DELAYED)],
+        "object_totals": {
+            "channels": 0,
+            "connections": view.broker.metrics.door("amqp").connections,
+            "consumers": totals.readers,
+            "exchanges": sum(len(vhost.exchanges) for vhost in view.vhosts),
+            "queues": sum(len(vhost) for vhost in view.vhosts),
+        },
+        "queue_totals": {
+            "messages": totals.ready + totals.unacked,
+            "messages_ready": totals.ready,
+            "messages_unacknowledged": totals.unacked,
+        },
+        "message_stats": _tell_traffic(view.broker),
+        "listeners": _tell_listeners(view),
+        "contexts": [],
+        "lmq": describe_gateway(view).model_dump(),
+    }
+
+
+@OVERVIEW.get("/nodes")
+async def list_nodes(view: View, looker: Looker) -> list[Item]:
+    """The one node."""
+    del looker
+    return [_tell_node(view)]
+
+
+@OVERVIEW.get("/nodes/{name}")
+async def show_node(view: View, looker: Looker, name: PathName) -> Item:
+    """The one node, by its name."""
+    del looker
+    if name != NODE:
+        raise not_found(f"no node '{name}'")
+    return _tell_node(view)
+
+
+def _tell_node(view: AdminView) -> Item:
+    room = view.broker.room
+    return {
+        "name": NODE,
+        "type": "disc",
+        "running": True,
+        "being_drained": False,
+        "os_pid": str(os.getpid()),
+        "uptime": view.uptime_ms(),
+        "processors": os.cpu_count(),
+        "fd_total": descriptor_limit(),
+        "fd_used": open_descriptors(),
+        "sockets_total": view.capacity.connections_max,
+        "sockets_used": sum(door.connections for door in view.broker.metrics.doors.values()),
+        "disk_free": room.free_bytes,
+        "disk_free_limit": room.free_bytes_min,
+        "disk_free_alarm": room.is_low,
+        "mem_alarm": False,
+        "partitions": [],
+        "rates_mode": "none",
+        "applications": [{"name": "lmq-gateway", "description": "LMQ Gateway", "version": VERSION}],
+        "exchange_types": [{"name": kind, "description": "", "enabled": True} for kind in (*KINDS, DELAYED)],
+        "lmq": {"python": platform.python_version()},
+    }
+
+
+def _tell_traffic(broker: Broker) -> Item:
+    doors = broker.metrics.doors.values()
+    return {
+        "publish": sum(door.messages_in for door in doors),
+        "deliver_get": sum(door.messages_out for door in doors),
+    }
+
+
+def _tell_listeners(view: AdminView) -> list[Item]:
+    return [
+        {"node": NODE, "protocol": name, "ip_address": host, "port": port}
+        for name, (host, port) in view.listening().items()
+    ]
+
+
+def describe_gateway(view: AdminView) -> Overview:
+    """Return the counters of the whole gateway and of each door."""
+    figures = view.broker.figures()
+    doors = {name: _describe_door(door) for name, door in sorted(view.broker.metrics.doors.items())}
+    return Overview(
+        version=VERSION,
+        is_ready=view.is_ready(),
+        uptime_ms=view.uptime_ms(),
+        messages_stored=figures.messages_stored,
+        dispatches=figures.dispatches,
+        light_queues=figures.queues,
+        log_bytes=figures.log_bytes,
+        disk_free_bytes=view.broker.room.free_bytes,
+        disk=view.disk,
+        connections=sum(door.connections for door in doors.values()),
+        doors=doors,
+    )
+
+
+def _describe_door(door: DoorMetrics) -> DoorOverview:
+    return DoorOverview(**{name: getattr(door, name) for name in DoorOverview.model_fields})

@@ -1,0 +1,106 @@
+"""AMQP's queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastapi import APIRouter, Response
+
+from core.broker import Broker
+from gateway.admin.login import Looker
+from gateway.admin.management.argument_values import told_arguments
+from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_list
+from gateway.admin.management.names import NODE
+from gateway.admin.management.places import find_vhosts, get_queue, get_vhost
+from gateway.admin.paths import PathName
+from gateway.admin.view import AdminView, View
+from gateway.amqp.inventory import describe_queue
+from gateway.amqp.queue_arguments import QUEUE_TYPE
+from gateway.amqp.queues import VirtualHost
+from gateway.amqp.shared_queue import SharedQueue
+
+QUEUES = APIRouter()
+Placed = tuple[VirtualHost, SharedQueue]
+
+
+@QUEUES.get("/queues")
+async def list_queues(view: View, looker: Looker, asked: Asked) -> Response:
+    """The queues of all virtual hosts."""
+    del looker
+    return await _list(view, None, asked)
+
+
+@QUEUES.get("/queues/{vhost}")
+async def list_queues_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
+    """The queues of one virtual host."""
+    del looker
+    return await _list(view, vhost, asked)
+
+
+@QUEUES.get("/queues/{vhost}/{name}")
+async def show_queue(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Item:
+    """One queue."""
+    del looker
+    place = get_vhost(view, vhost)
+    return asked.pick(tell_queue(view.broker, place, get_queue(place, name)))
+
+
+async def _list(view: AdminView, vhost: str | None, asked: Question) -> Response:
+    broker = view.broker
+    kind: Kind[Placed] = Kind(
+        name=lambda placed: placed[1].name,
+        describe=lambda placed: tell_queue(broker, *placed),
+        figures={
+            "messages": lambda placed: sum(counts(broker, *placed)),
+            "messages_ready": lambda placed: counts(broker, *placed)[0],
+            "messages_unacknowledged": lambda placed: counts(broker, *placed)[1],
+            "consumers": lambda placed: placed[1].reader_count(),
+        },
+    )
+    return await answer_list(asked, kind, _walk(view, vhost))
+
+
+def _walk(view: AdminView, vhost: str | None) -> Iterator[Placed | None]:
+    for place in find_vhosts(view, vhost):
+        for queue in place:
+            yield None if queue.is_deleted else (place, queue)
+
+
+def counts(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> tuple[int, int]:
+    """Return how many messages are ready, and how many consumers have."""
+    entry = describe_queue(broker, vhost.name, queue)
+    return entry.ready or 0, entry.unacked or 0
+
+
+def tell_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Item:
+    """Return a queue as the API tells it."""
+    entry = describe_queue(broker, vhost.name, queue)
+    ready, unacked = entry.ready or 0, entry.unacked or 0
+    arguments = told_arguments(queue.arguments)
+    return {
+        "name": queue.name,
+        "vhost": vhost.name,
+        "type": arguments.get(QUEUE_TYPE, "classic"),
+        "durable": queue.is_durable,
+        "auto_delete": queue.is_auto_delete,
+        "exclusive": queue.owner is not None,
+        "arguments": arguments,
+        "node": NODE,
+        "state": "running",
+        "messages": ready + unacked,
+        "messages_ready": ready,
+        "messages_unacknowledged": unacked,
+        "messages_persistent": ready + unacked,
+        "messages_ram": 0,
+        "consumers": queue.reader_count(),
+        "policy": None,
+        "operator_policy": None,
+        "effective_policy_definition": {},
+        "exclusive_consumer_tag": None,
+        "single_active_consumer_tag": None,
+        "lmq": {
+            "light_queue": entry.light_queue,
+            "first_offset": max(entry.min_offset, queue.first_offset),
+            "next_offset": entry.max_offset,
+        },
+    }

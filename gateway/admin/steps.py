@@ -1,0 +1,35 @@
+"""Long work on the loop, in steps: everybody else gets a turn after each millisecond or so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from time import perf_counter
+from typing import TypeVar
+
+STEP_S = 0.001
+LOOKS = 16  # things between two looks at the clock
+Thing = TypeVar("Thing")
+
+
+class Steps:
+    """Says when a step was long enough."""
+
+    def __init__(self) -> None:
+        self._until = perf_counter() + STEP_S
+
+    async def rest(self) -> None:
+        """Let the loop have its turn where this step was long enough."""
+        if perf_counter() >= self._until:
+            await asyncio.sleep(0)
+            self._until = perf_counter() + STEP_S
+
+
+async def walk(things: Iterable[Thing | None]) -> AsyncIterator[Thing]:
+    """Give the things of an iterator that works when it is asked, in steps; None stands for a look that found none."""
+    steps = Steps()
+    for number, thing in enumerate(things):
+        if thing is not None:
+            yield thing
+        if number % LOOKS == 0:
+            await steps.rest()

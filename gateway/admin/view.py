@@ -1,0 +1,78 @@
+"""What the admin API looks at, and how its routes come by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Literal
+
+from fastapi import Depends, Request
+from prometheus_client import CollectorRegistry
+
+from core.broker import Broker
+from gateway.admin.metrics import GatewayCollector
+from gateway.admin.totals import TotalsKeeper
+from gateway.amqp.door import AmqpDoor
+from gateway.amqp.queues import VirtualHost
+from gateway.amqp.virtual_hosts import VirtualHosts
+from gateway.auth.authenticator import Authenticator
+from gateway.door import Door
+from gateway.net.descriptors import Capacity
+
+
+class AdminView:
+    """What the API may look at."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        doors: Mapping[str, Door],
+        capacity: Capacity,
+        authenticator: Authenticator,
+        *,
+        is_ready: Callable[[], bool],
+        uptime_ms: Callable[[], int],
+        certificates: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
+        listening: Callable[[], Mapping[str, tuple[str, int]]] = dict,
+    ) -> None:
+        self.broker = broker
+        self.doors = doors
+        self.capacity = capacity
+        self.authenticator = authenticator
+        self.is_ready = is_ready
+        self.uptime_ms = uptime_ms
+        self.listening = listening
+        self.totals = TotalsKeeper(doors[AmqpDoor.name].inventory().queues)
+        self.registry = CollectorRegistry()
+        self.registry.register(GatewayCollector(broker, capacity, certificates))
+
+    @property
+    def amqp(self) -> AmqpDoor:
+        """The AMQP door."""
+        door = self.doors[AmqpDoor.name]
+        assert isinstance(door, AmqpDoor)
+        return door
+
+    @property
+    def vhosts(self) -> VirtualHosts:
+        """The virtual hosts of AMQP."""
+        return self.amqp.vhosts
+
+    @property
+    def vhost(self) -> VirtualHost:
+        """The virtual host that clients are in that name none."""
+        return self.amqp.vhost
+
+    @property
+    def disk(self) -> Literal["ok", "low"]:
+        """Whether there is room for what publishers bring."""
+        return "low" if self.broker.room.is_low else "ok"
+
+
+async def _find_view(request: Request) -> AdminView:
+    view = request.app.state.view
+    assert isinstance(view, AdminView)
+    return view
+
+
+# The routes know no gateway: FastAPI keeps for good what each function of a route has in its closure.
+View = Annotated[AdminView, Depends(_find_view)]

@@ -1,0 +1,87 @@
+"""What commands ask the gateway through: its admin API, with one answer for each question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gateway.commands.refusing import refuse
+
+GUEST = "guest"  # as RabbitMQ's tools come in, from the gateway's own machine only
+TIMEOUT_S = 30
+
+
+class AdminClient:
+    """Asks one gateway; what it refuses, and what keeps it from answering, ends the command with one line.
+
+    Args:
+        admin: HOST:PORT of the admin API, or its URL.
+        user: Who asks. Without one questions are asked without a name, and changes are made as guest.
+        password: The user's.
+    """
+
+    def __init__(self, admin: str, user: str | None = None, password: str | None = None) -> None:
+        base = admin if "://" in admin else f"http://{admin}"
+        if not base.startswith(("http://", "https://")):
+            refuse(f"{admin} is not an http address")
+        self._admin = admin
+        self._base = base.rstrip("/")
+        self._user = user
+        self._password = password or ""
+
+    def get(self, path: str, question: Mapping[str, object] | None = None) -> Any:  # noqa: ANN401 - JSON
+        """Return the answer to a question; what is None in it is not asked."""
+        from urllib.parse import urlencode
+
+        asked = {name: value for name, value in (question or {}).items() if value is not None}
+        return self._send("GET", f"{path}?{urlencode(asked)}" if asked else path, None, self._user)
+
+    def send(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
+        """Have something changed, and return the answer; None where there is none."""
+        return self._send(method, path, body, GUEST if self._user is None else self._user)
+
+    def _send(self, method: str, path: str, body: object, user: str | None) -> Any:  # noqa: ANN401 - JSON
+        import json
+        import urllib.error
+        import urllib.request
+        from base64 import b64encode
+        from http.client import HTTPException
+
+        url = f"{self._base}{path}"
+        headers = {"Content-Type": "application/json"}
+        if user is not None:
+            password = GUEST if self._user is None else self._password
+            headers["Authorization"] = "Basic " + b64encode(f"{user}:{password}".encode()).decode()
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - http and https only
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310 - as above
+                text = answer.read()
+                return json.loads(text) if text else None
+        except (OSError, HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            said = f"cannot ask the gateway at {self._admin}: {reason}"
+            if isinstance(error, urllib.error.HTTPError):
+                said = _refusal(error.read()) or said
+            refuse(said, error)
+
+
+def quote(name: str) -> str:
+    """Return a name as a part of a path: one of a queue or virtual host may have slashes in it."""
+    from urllib.parse import quote as quote_part
+
+    return quote_part(name, safe="")
+
+
+def _refusal(body: bytes) -> str:
+    """Return the reason in an API's answer that refuses the question, empty where it gives none in words."""
+    import json
+
+    try:
+        told = json.loads(body)
+        detail = told["detail"] if "detail" in told else told["reason"]
+    except (ValueError, LookupError, TypeError):
+        return ""
+    if isinstance(detail, list):  # of a question that is not well formed: what is wrong with each of its parts
+        return "; ".join(f"{'.'.join(map(str, part['loc'][1:]))}: {part['msg']}" for part in detail)
+    return detail if isinstance(detail, str) else ""

@@ -1,0 +1,49 @@
+"""Commands that look at the settings."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from gateway.commands.options import PLAIN, ConfigOption
+from gateway.commands.refusing import plain_errors
+
+config_cli = typer.Typer(**PLAIN, help="Look at the settings.")
+
+
+@config_cli.command("check")
+def config_check(*, config: ConfigOption = None) -> None:
+    """Read the settings as `serve` would, and say what is wrong with them."""
+    from gateway.auth.authenticator import make_users
+    from gateway.listeners import check_certificates
+    from gateway.settings import SettingsError, load_settings
+
+    with plain_errors(SettingsError):
+        settings = load_settings(config, {})
+        make_users(settings.auth, os.environ)
+        check_certificates(settings)
+    print("settings are fine")
+
+
+@config_cli.command("show")
+def config_show(
+    *,
+    config: ConfigOption = None,
+    secrets: Annotated[bool, typer.Option("--secrets", help="Print password hashes too.")] = False,
+) -> None:
+    """Print the settings that `serve` would use, as a file that `--config` takes."""
+    from gateway.settings import SettingsError, load_settings
+    from gateway.settings_text import settings_text
+
+    with plain_errors(SettingsError):
+        print(settings_text(load_settings(config, {}), with_secrets=secrets), end="")
+
+
+@config_cli.command("doc")
+def config_doc() -> None:
+    """Print docs/settings.md."""
+    from gateway.settings_doc import settings_page
+
+    print(settings_page(), end="")

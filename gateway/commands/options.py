@@ -1,0 +1,26 @@
+"""Options that commands share, so that they are called the same everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # rich takes longer to load than all else
+ADMIN = "127.0.0.1:15672"
+
+ConfigOption = Annotated[Path | None, typer.Option("--config", envvar="LMQ_CONFIG", help="TOML file of settings.")]
+DataDirOption = Annotated[str | None, typer.Option("--data-dir", help="Folder that holds everything.")]
+AdminOption = Annotated[
+    str, typer.Option("--admin", envvar="LMQ_CLI_ADMIN", help="HOST:PORT of the gateway's admin API, or its URL.")
+]
+UserOption = Annotated[
+    str | None,
+    typer.Option("--user", envvar="LMQ_CLI_USER", help="Who asks; without one, guest where something is changed."),
+]
+PasswordOption = Annotated[
+    str | None,
+    typer.Option("--password", envvar="LMQ_CLI_PASSWORD", help="The user's; other users of the machine can see it."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the API's answer.")]

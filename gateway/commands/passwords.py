@@ -1,0 +1,48 @@
+"""The command that makes password hashes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from gateway.commands.refusing import refuse
+
+
+def hash_password_of(
+    *,
+    password: Annotated[str | None, typer.Option(help="Ask for none; other users of the machine can see it.")] = None,
+    scram: Annotated[
+        bool, typer.Option("--scram", help="Print keys for SCRAM-SHA-256; plain logins go by them too.")
+    ] = False,
+    rounds: Annotated[
+        int, typer.Option(min=4_096, max=10_000_000, help="With --scram: what each login costs its client.")
+    ] = 32_768,
+) -> None:
+    """Print the hash of a password, for the settings.
+
+    It is asked for, or read as a line where stdin is a pipe, and goes into `auth.users.NAME.password_hash`.
+    """
+    from gateway.auth.users import hash_for_scram, hash_password
+
+    plain = _ask_password() if password is None else password
+    print(hash_for_scram(plain, rounds) if scram else hash_password(plain))
+
+
+def _ask_password() -> str:
+    """Return a password from the terminal, asked twice, or from the pipe that stands in its place.
+
+    All that is said goes to stderr: stdout is the hash alone.
+    """
+    if not sys.stdin.isatty():
+        password = sys.stdin.readline().rstrip("\r\n")
+    else:
+        from getpass import getpass
+
+        password = getpass("Password: ", sys.stderr)
+        if password != getpass("Again: ", sys.stderr):
+            refuse("the two passwords differ")
+    if not password:
+        refuse("the password is empty")
+    return password

@@ -1,0 +1,33 @@
+"""Reports that Spark makes of the log."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from gateway.commands.options import PLAIN
+from gateway.commands.refusing import refuse
+
+ADD_SPARK = "pip install 'lmq-gateway[spark]'"
+
+report_cli = typer.Typer(**PLAIN, help="Spark reports over the log.")
+
+
+@report_cli.command("fan-out")
+def report_fan_out(
+    *,
+    data_dir: Annotated[str, typer.Option("--data-dir", help="The gateway's data folder; it may be running.")],
+    out: Annotated[str, typer.Option("--out", help="Folder for the Parquet files and index.html.")],
+    skip_bad_records: Annotated[bool, typer.Option("--skip-bad-records", help="Leave damaged records out.")] = False,
+) -> None:
+    """Count for each device what was stored once and what a copy in each queue would have cost."""
+    if find_spec("pyspark") is None:
+        refuse(f"reports need Spark; add it with: {ADD_SPARK}")
+    # A process of its own: the JVM's, and the analytics stand beside the gateway, not under it.
+    arguments = ["fan-out", "--data-dir", data_dir, "--out", out]
+    arguments += ["--skip-bad-records"] if skip_bad_records else []
+    os.execv(sys.executable, [sys.executable, "-m", "spark_analytics", *arguments])  # noqa: S606 - no shell is meant

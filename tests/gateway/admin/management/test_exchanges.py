@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.admin import managed_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_exchanges_are_told_with_rabbitmqs_names(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        found = (await client.get("/api/exchanges")).json()
+        assert [(one["name"], one["type"]) for one in found] == [
+            ("", "direct"),
+            ("amq.direct", "direct"),
+            ("amq.fanout", "fanout"),
+            ("amq.headers", "headers"),
+            ("amq.match", "headers"),
+            ("amq.topic", "topic"),
+        ]
+        assert (await client.get("/api/exchanges/%2F")).json() == found
+        assert (await client.get("/api/exchanges/%2F/amq.default")).json() == found[0]
+        assert (await client.get("/api/exchanges/%2F/amq.topic?columns=name")).json() == {"name": "amq.topic"}

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from fastapi import HTTPException
+
+from gateway.admin.management import listing
+from gateway.admin.management.listing import Kind, Question, answer_list, pick
+
+KIND = Kind(
+    name=lambda number: f"n{number:05}",
+    describe=lambda number: {"name": f"n{number:05}", "rest": {"of": number % 7}, "none": None},
+    figures={"tens": lambda number: number // 10},
+)
+
+
+async def _ask(things, **asked):
+    answer = await answer_list(Question(**asked), KIND, iter(things))
+    return json.loads(answer.body)
+
+
+@pytest.mark.asyncio
+async def test_a_list_without_a_page_is_all_of_it_by_name():
+    assert [item["name"] for item in await _ask([3, None, 1, 2])] == ["n00001", "n00002", "n00003"]
+    assert await _ask([]) == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("sort", ["", "name", "tens", "rest.of", "none", "missing"])
+async def test_pages_are_parts_of_one_order(monkeypatch, sort, reverse):
+    monkeypatch.setattr(listing, "RUN_LENGTH", 16)
+    numbers = list(range(103))
+    random.Random(1).shuffle(numbers)
+    pages = [await _ask(numbers, page=page, page_size=10, sort=sort, sort_reverse=reverse) for page in range(1, 13)]
+    shown = [int(item["name"][1:]) for page in pages for item in page["items"]]
+    key = {"": int, "name": int, "tens": lambda n: n // 10, "rest.of": lambda n: n % 7}.get(sort, lambda n: 0)
+    assert [key(number) for number in shown] == sorted(map(key, numbers), reverse=reverse)
+    assert sorted(shown) == sorted(numbers)
+    head = {name: value for name, value in pages[10].items() if name != "items"}
+    assert head == {
+        "total_count": 103,
+        "filtered_count": 103,
+        "page": 11,
+        "page_size": 10,
+        "page_count": 11,
+        "item_count": 3,
+    }
+
+
+@pytest.mark.asyncio
+async def test_a_list_is_searched_by_a_part_of_the_name():
+    found = await _ask(range(100), page=1, name="N0001")
+    assert (found["total_count"], found["filtered_count"]) == (100, 10)
+    with pytest.raises(HTTPException, match="use_regex"):
+        await _ask(range(100), name=".", use_regex=True)
+
+
+@pytest.mark.asyncio
+async def test_columns_are_picked():
+    assert await _ask([8], columns="rest.of,name,lost,rest.lost") == [{"name": "n00008", "rest": {"of": 1}}]
+    assert pick({"a": 1, "b": {"c": 2}}, ["b", "a.c"]) == {"b": {"c": 2}}

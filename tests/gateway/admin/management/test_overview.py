@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.admin import declare, managed_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_the_overview_counts_what_there_is(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "a", "b")
+        gateway.broker.metrics.door("mqtt").messages_in += 3
+        found = (await client.get("/api/overview")).json()
+        assert found["object_totals"]["queues"] == 2
+        assert found["queue_totals"] == {"messages": 0, "messages_ready": 0, "messages_unacknowledged": 0}
+        assert found["message_stats"]["publish"] == 3
+        assert {one["protocol"] for one in found["listeners"]} >= {"mqtt", "amqp"}
+        assert found["lmq"]["doors"]["mqtt"]["messages_in"] == 3
+        assert found["lmq"]["uptime_ms"] == 7
+
+
+async def test_there_is_one_node(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        (node,) = (await client.get("/api/nodes")).json()
+        assert node["running"] is True
+        assert (await client.get(f"/api/nodes/{node['name']}")).json()["disk_free_limit"] == node["disk_free_limit"]
+        assert (await client.get("/api/nodes/other@host")).status_code == 404

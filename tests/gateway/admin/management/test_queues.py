@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from gateway.amqp.field_table import Field
+from tests.support.admin import declare, managed_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_queues_are_told_with_rabbitmqs_names(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "readings", arguments={"x-queue-type": Field("longstr", b"quorum")})
+        declare(gateway, "jobs", durable=False)
+        jobs, readings = (await client.get("/api/queues")).json()
+        assert (jobs["name"], jobs["durable"], jobs["type"]) == ("jobs", False, "classic")
+        assert (readings["vhost"], readings["type"], readings["arguments"]) == (
+            "/",
+            "quorum",
+            {"x-queue-type": "quorum"},
+        )
+        assert (readings["messages"], readings["messages_ready"], readings["consumers"]) == (0, 0, 0)
+        assert readings["lmq"] == {"light_queue": "%LMQ%amqp%|2f%readings", "first_offset": 0, "next_offset": 0}
+        assert (await client.get("/api/queues/%2F/readings")).json() == readings
+        assert (await client.get("/api/queues/%2F", params={"columns": "name"})).json() == [
+            {"name": "jobs"},
+            {"name": "readings"},
+        ]
+
+
+async def test_a_page_of_very_many_queues_does_not_hold_the_loop(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, *(f"q{number}" for number in range(3_000)), durable=False)
+        for sort in ("name", "messages"):
+            began = time.perf_counter()
+            found = (await client.get("/api/queues", params={"page": 2, "page_size": 50, "sort": sort})).json()
+            assert (found["filtered_count"], len(found["items"])) == (3_000, 50)
+            assert time.perf_counter() - began < 5.0

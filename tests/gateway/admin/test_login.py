@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import asyncio
+import base64
+
+import pytest
+
+from gateway.auth.users import hash_password
+from gateway.settings import AuthSettings, UserSettings
+from tests.support.admin import ELSEWHERE, GUEST, HERE, make_client, make_view, managed_gateway
+from tests.support.gateway import running_gateway
+
+pytestmark = pytest.mark.asyncio
+
+WORD = hash_password("secret")
+USERS = AuthSettings(
+    users={
+        "root": UserSettings(password_hash=WORD, tags=("administrator",)),
+        "device": UserSettings(password_hash=WORD),
+    }
+)
+LOCKED = AuthSettings(amqp_guest=False, admin_anonymous=False)
+
+WHO = {
+    "nobody on this machine": (AuthSettings(), None, HERE, 200),
+    "nobody on this machine, where all have to log in": (LOCKED, None, HERE, 401),
+    "nobody behind a proxy": (AuthSettings(behind_proxy=True), None, HERE, 401),
+    "nobody elsewhere": (AuthSettings(), None, ELSEWHERE, 401),
+    "guest on this machine": (AuthSettings(), GUEST, HERE, 200),
+    "guest elsewhere": (AuthSettings(), GUEST, ELSEWHERE, 401),
+    "guest with another password": (AuthSettings(), ("guest", "x"), HERE, 401),
+    "guest, where there is none": (LOCKED, GUEST, HERE, 401),
+    "a user elsewhere": (USERS, ("root", "secret"), ELSEWHERE, 200),
+    "a user with another password": (USERS, ("root", "x"), HERE, 401),
+    "a user without a tag": (USERS, ("device", "secret"), HERE, 401),
+}
+
+
+@pytest.mark.parametrize("case", WHO)
+async def test_who_is_answered(tmp_path, case):
+    auth, said, peer, code = WHO[case]
+    async with managed_gateway(tmp_path, auth=said, peer=peer, rights=auth) as (_, client):
+        answer = await client.get("/api/overview")
+        assert answer.status_code == code
+        assert (await client.get("/healthz")).status_code == 200
+        assert (await client.get("/metrics")).status_code == 200
+        if code == 401:
+            assert answer.headers["www-authenticate"].startswith("Basic")
+            assert answer.json()["error"] == "not_authorized"
+
+
+async def test_who_asks_is_told_who_it_is(tmp_path):
+    async with running_gateway(tmp_path, auth=USERS) as gateway:
+        view = make_view(gateway)
+        async with make_client(view, auth=("root", "secret")) as client:
+            assert (await client.get("/api/whoami")).json() == {
+                "name": "root",
+                "tags": ["administrator"],
+                "is_internal_user": True,
+            }
+        async with make_client(view, auth=None) as client:
+            answer = await client.get("/api/whoami")
+            assert (answer.status_code, answer.json()["reason"]) == (401, "log in to change something")
+
+
+@pytest.mark.parametrize("said", ["", "Basic", "Basic ???", "Bearer abc", "Basic " + base64.b64encode(b"ann").decode()])
+async def test_a_login_that_is_not_well_formed_is_refused(tmp_path, said):
+    async with running_gateway(tmp_path) as gateway, make_client(make_view(gateway), auth=None) as client:
+        answer = await client.get("/api/overview", headers={"Authorization": said})
+        assert (answer.status_code, answer.json()["error"]) == (401, "not_authorized")
+
+
+async def test_a_login_that_gives_up_takes_no_check(tmp_path):
+    async with managed_gateway(tmp_path, auth=("root", "other"), rights=USERS) as (_, client):
+        task = asyncio.create_task(client.get("/api/overview"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await client.get("/api/overview")).status_code == 401

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import tomllib
+
+from gateway.auth.users import hash_password
+from gateway.settings import load_settings
+from tests.support.commands import call_lmq, check_told
+
+
+def test_config_is_shown_as_it_would_be_used(tmp_path):
+    config = tmp_path / "lmq.toml"
+    config.write_text("[amqp]\nlisten = 'off'\n")
+    shown = tomllib.loads(call_lmq("config", "show", "--config", str(config)).stdout)
+    assert shown["amqp"]["listen"] == "off"
+    assert shown["store"]["flush"]["mode"] == "sync"
+    assert call_lmq("config", "check").stdout == "settings are fine\n"
+    config.write_text("[amqp]\nlissten = 'off'\n")
+    check_told(call_lmq("config", "check", "--config", str(config)), r"did you mean amqp\.listen\?")
+    config.write_text("[auth.users.alice]\npassword_hash = 'secret'\n")
+    check_told(
+        call_lmq("config", "check", "--config", str(config)), r"auth\.users\.alice\.password_hash: of no known kind"
+    )
+
+
+def test_shown_config_is_a_config_and_its_secrets_are_shown_only_where_they_are_asked_for(tmp_path):
+    kept = hash_password("secret")
+    config, shown = tmp_path / "lmq.toml", tmp_path / "shown.toml"
+    config.write_text(f"[auth.users.alice]\npassword_hash = '{kept}'\n")
+    shown.write_text(call_lmq("config", "show", "--config", str(config)).stdout)
+    assert kept not in shown.read_text()
+    check_told(
+        call_lmq("config", "check", "--config", str(shown)),
+        r"wrong setting auth\.users\.alice\.password_hash in .*: is hidden, .* use lmq config show --secrets",
+    )
+    shown.write_text(call_lmq("config", "show", "--secrets", "--config", str(config)).stdout)
+    assert kept in shown.read_text()
+    assert call_lmq("config", "check", "--config", str(shown)).stdout == "settings are fine\n"
+    assert load_settings(shown, {}) == load_settings(config, {})
+
+
+def test_shown_config_without_secrets_loads_back(tmp_path):
+    shown = tmp_path / "shown.toml"
+    shown.write_text(call_lmq("config", "show").stdout)
+    assert call_lmq("config", "check", "--config", str(shown)).stdout == "settings are fine\n"

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+import re
+import socket
+
+import pika
+import pytest
+
+from gateway.commands.explain import explained
+from tests.support.commands import call_lmq, check_told
+
+
+@pytest.mark.slow
+def test_explain_asks_the_running_gateway(running):
+    admin = f"127.0.0.1:{running.port('admin')}"
+    result = call_lmq("explain", "topic", "x/y/z", "--admin", f"http://{admin}/")
+    assert result.stdout.startswith("x/y/z is stored once on LMQ_PARENT and reaches 0 light queues")
+    found = json.loads(call_lmq("explain", "topic", "x/y/z", "--admin", admin, "--json").stdout)
+    assert found == {"topic": "x/y/z", "parent_topic": "LMQ_PARENT", "queues": []}
+
+
+def test_explained_queues_are_listed_with_filters_and_readers():
+    queue = {"name": "%LMQ%mqtt%q", "filters": ["a/+", "a/#"], "bindings": [], "subscriptions": 3, "readers": 2}
+    other = {**queue, "name": "%LMQ%amqp%|2f%q", "bindings": ["amq.topic a.*", "amq.topic a.#"], "max_offset": 0}
+    found = {"topic": "a/b", "parent_topic": "LMQ_PARENT", "queues": [{**queue, "max_offset": 7}, other]}
+    assert explained(found) == [
+        "a/b is stored once on LMQ_PARENT and reaches 2 light queues",
+        "  %LMQ%mqtt%q",
+        "    filters: a/+, a/#",
+        "    subscriptions: 3  readers: 2  next: 7",
+        "  %LMQ%amqp%|2f%q",
+        "    filters: a/+, a/#",
+        "    bindings: amq.topic a.*, amq.topic a.#",
+        "    subscriptions: 3  readers: 2  next: 0",
+    ]
+    assert explained({**found, "queues": [other]})[0].endswith("reaches 1 light queue")
+
+
+def test_explained_exchange_is_named_with_its_kind_and_the_key():
+    question = {"exchange": "jobs", "kind": "direct", "routing_key": "new", "topic": "new"}
+    queue = {"name": "%LMQ%amqp%|2f%q", "filters": [], "bindings": ["jobs new"], "subscriptions": 1, "readers": 0}
+    found = {**question, "parent_topic": "LMQ_PARENT", "queues": [{**queue, "max_offset": 7}]}
+    assert explained(found) == [
+        "routing key 'new' on direct exchange 'jobs' is stored once on LMQ_PARENT and reaches 1 light queue",
+        "  %LMQ%amqp%|2f%q",
+        "    bindings: jobs new",
+        "    subscriptions: 1  readers: 0  next: 7",
+    ]
+
+
+def test_what_an_exchange_leads_nowhere_is_said_to_be_dropped():
+    question = {"exchange": "jobs", "kind": "direct", "routing_key": "odd", "topic": "odd"}
+    found = {**question, "parent_topic": "LMQ_PARENT", "queues": []}
+    assert explained(found) == [
+        (
+            "routing key 'odd' on direct exchange 'jobs' leads to no queue: a message is confirmed and dropped, "
+            "one that is mandatory comes back"
+        )
+    ]
+    assert "is stored once" in explained({**found, "exchange": "amq.topic"})[0]
+
+
+@pytest.mark.slow
+def test_explain_asks_for_an_exchange(running):
+    url = "amqp://guest:guest@{}:{}/".format(*running.address("amqp"))
+    with pika.BlockingConnection(pika.URLParameters(url)) as connection:
+        channel = connection.channel()
+        channel.exchange_declare("jobs")
+        channel.queue_declare("work")
+        channel.queue_bind("work", "jobs", "new")
+    admin = f"127.0.0.1:{running.port('admin')}"
+    assert (
+        "    bindings: jobs new" in call_lmq("explain", "exchange", "jobs", "new", "--admin", admin).stdout.splitlines()
+    )
+    result = call_lmq("explain", "exchange", "", "work", "--admin", admin)
+    assert result.stdout.startswith(
+        "routing key 'work' on direct exchange '' is stored once on LMQ_PARENT and reaches 1"
+    )
+    check_told(call_lmq("explain", "exchange", "none", "--admin", admin), "^lmq: no exchange 'none' in vhost '/'$")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("topic", ["a/+/b", "a/#", "#"])
+def test_explain_refuses_a_filter_in_one_line(running, topic):
+    result = call_lmq("explain", "topic", topic, "--admin", f"127.0.0.1:{running.port('admin')}")
+    check_told(result, f"^lmq: {re.escape(topic)} is a filter, with \\+ or #: a message has a topic without them")
+    assert result.stdout == ""
+
+
+def test_explain_without_a_gateway_says_so():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        admin = f"127.0.0.1:{free.getsockname()[1]}"
+        check_told(call_lmq("explain", "topic", "a", "--admin", admin), "cannot ask the gateway")
+    check_told(call_lmq("explain", "topic", "a", "--admin", "ftp://nowhere"), "not an http address")
+    check_told(call_lmq("explain", "topic", "a", "--admin", "nowhere:port"), "cannot ask the gateway")

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.auth.users import check_password
+from gateway.settings_doc import settings_page
+from gateway.version import VERSION
+from tests.support.commands import call_lmq, run_python
+
+
+def test_small_commands():
+    assert call_lmq("--version").stdout == f"lmq-gateway {VERSION}\n"
+    assert call_lmq("config", "doc").stdout == settings_page()
+    assert check_password(b"secret", call_lmq("hash-password", "--password", "secret").stdout.strip())
+    kept = call_lmq("hash-password", "--password", "secret", "--scram", "--rounds", "5000").stdout.strip()
+    assert kept.startswith("scram-sha-256$5000$")
+    assert check_password(b"secret", kept)
+    assert not check_password(b"Secret", kept)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", ["--help", "explain --help", "explain topic a --admin ftp://"])
+def test_small_commands_load_none_of_the_gateway(line):
+    program = f"import sys; sys.argv[1:] = {line.split()!r}\nfrom gateway.commands.main import main\n"
+    program += "try: main()\nexcept SystemExit: pass\nprint(*sys.modules, file=sys.stderr)"
+    loaded = set(run_python("-c", program).stderr.split())
+    heavy = {"asyncio", "fastapi", "rich", "uvicorn", "uvloop", "sqlite3", "prometheus_client", "pamqp"}
+    if line == "--help":
+        heavy.add("pydantic")  # which typer takes for a command's own options
+    assert not heavy & loaded
+    ours = {name for name in loaded if name.partition(".")[0] in {"core", "gateway", "spark_analytics"}}
+    assert {name for name in ours if not name.startswith("gateway.commands")} == {"gateway", "gateway.version"}

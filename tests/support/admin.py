@@ -1,0 +1,55 @@
+"""The admin API of a gateway in the test's own loop, asked without a socket."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+
+import httpx
+
+from gateway.admin.api import make_api
+from gateway.admin.view import AdminView
+from tests.support.gateway import running_gateway
+
+HERE = ("127.0.0.1", 40_000)
+ELSEWHERE = ("192.0.2.7", 40_000)
+GUEST = ("guest", "guest")
+
+
+def make_view(gateway):
+    """Return what the API of a gateway looks at."""
+    return AdminView(
+        gateway.broker,
+        gateway.doors,
+        gateway.capacity,
+        gateway.authenticator,
+        is_ready=lambda: True,
+        uptime_ms=lambda: 7,
+        listening=gateway.listeners.first,
+    )
+
+
+def make_client(view, *, auth=GUEST, peer=HERE):
+    """Return a client of the API, which comes from `peer`."""
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(make_api(view), client=peer), base_url="http://lmq", auth=auth
+    )
+
+
+@asynccontextmanager
+async def managed_gateway(data_dir, *, auth=GUEST, peer=HERE, rights=None, **blocks):
+    """Yield a started gateway and a client of its API; `rights` are the settings of who comes in."""
+    if rights is not None:
+        blocks["auth"] = rights
+    async with (
+        running_gateway(data_dir, **blocks) as gateway,
+        make_client(make_view(gateway), auth=auth, peer=peer) as client,
+    ):
+        yield gateway, client
+
+
+def declare(gateway, *names, durable=True, arguments=None):
+    """Make queues, as a client would."""
+    vhost = gateway.doors["amqp"].vhost
+    return [
+        vhost.add(name, durable=durable, auto_delete=False, owner=None, arguments=arguments or {}) for name in names
+    ]

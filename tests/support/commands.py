@@ -1,0 +1,60 @@
+"""Runs the command line: in this process, or as a process of its own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import paho.mqtt.publish
+from typer.testing import CliRunner
+
+from gateway.commands.main import cli
+from tests.support.sources import ROOT
+
+
+def run_python(*arguments, env=None, **options):
+    """Run Python in the source's folder."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        env=env,
+        check=False,
+        **options,
+    )
+
+
+def run_lmq(*arguments, **options):
+    """Run `lmq` as a process."""
+    return run_python("-m", "gateway", *arguments, **options)
+
+
+def call_lmq(*arguments, **options):
+    """Run `lmq` in this process."""
+    return CliRunner().invoke(cli, arguments, **options)
+
+
+def check_refused(result, text):
+    """Check that a process refused its arguments in one line."""
+    assert result.returncode == 2, result.stderr
+    (line,) = [line for line in result.stderr.splitlines() if not re.search("Z (info|warning) ", line)]
+    assert line.startswith("lmq: ")
+    assert re.search(text, line), line
+    assert "Traceback" not in result.stderr
+    assert "ready" not in result.stdout
+
+
+def check_told(result, text):
+    """Check that a call refused its arguments in one line."""
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert re.search(text, line), line
+
+
+def publish_mqtt(gateway, topic, body):
+    """Publish a message to a gateway that runs as a process."""
+    host, port = gateway.address("mqtt")
+    paho.mqtt.publish.single(topic, body, qos=1, hostname=host, port=port)
