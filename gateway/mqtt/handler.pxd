@@ -1,19 +1,16 @@
 import cython
 
+from gateway.mqtt.arriving cimport Arriving
 from gateway.mqtt.connection cimport MqttConnection
 from gateway.mqtt.events cimport AckRun, PingRun, PublishRun
-from gateway.mqtt.holding cimport Holding
 from gateway.mqtt.services cimport MqttServices
 from gateway.net.protocol cimport Transport
 
 cdef int _LOGIN
-cdef int _OVER
 
 
-cdef class MqttHandler(Holding):
+cdef class MqttHandler(Arriving):
     cdef bint _has_ended
-    cdef object _proving
-    cdef object _limits
 
     cdef bint _is_paused(self) except -1
 

@@ -1,15 +1,26 @@
-"""What a connection does while it waits: it is held because it publishes and the disk is low, or for queues to open."""
+"""What a connection does while it waits: it is held because it publishes and the disk is low, or for the engine."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.conversation import Conversation
-from gateway.mqtt.opening import Opening
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.set_aside import SetAside
 from gateway.net.protocol import Transport
+
+
+class Awaited(Protocol):
+    """What a connection waits for before it does anything more for its client."""
+
+    on_over: Callable[[], None]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing more to wait for; `on_over` is called when that becomes so."""
 
 
 class Holding(Conversation):
@@ -20,7 +31,7 @@ class Holding(Conversation):
     def __init__(self, door: MqttServices, transport: Transport, connection: MqttConnection) -> None:
         super().__init__(door, transport, connection)
         self._aside: SetAside | None = None  # while it is held, and until what was set aside is taken up
-        self._awaited: Opening | None = None  # what the steps under way wait for
+        self._awaited: Awaited | None = None  # what the steps under way, or its CONNACK, wait for
         self._claimed: bytes | None = None  # the client whose session the engine was asked for
 
     def _leave(self, now_ms: int) -> None:
@@ -66,14 +77,14 @@ class Holding(Conversation):
         if aside.is_over and not aside.has_left:
             self._aside = None
 
-    def _await(self, opening: Opening) -> None:
-        """Do nothing more for the client until the queues are open; at most one more read is kept meanwhile."""
-        if not opening.is_over:
-            self._awaited = opening
-            opening.on_over = partial(self._go_on_after, opening)
+    def _await(self, awaited: Awaited) -> None:
+        """Do nothing more for the client until that is over; at most one more read is kept meanwhile."""
+        if not awaited.is_over:
+            self._awaited = awaited
+            awaited.on_over = partial(self._go_on_after, awaited)
 
-    def _go_on_after(self, opening: Opening) -> None:
-        if self._awaited is opening:
+    def _go_on_after(self, awaited: Awaited) -> None:
+        if self._awaited is awaited:
             self._awaited = None
             self.transport.resume_reading()
             self.transport.request_turn()

@@ -47,6 +47,26 @@ def test_persistent_session_loses_nothing_and_acknowledged_messages_do_not_come_
     assert confirmed <= set(received)
 
 
+def test_session_and_will_of_a_client_that_had_its_connack_outlive_a_kill(tmp_path):
+    names = [b"c%d" % i for i in range(40)]
+    with GatewayProcess(tmp_path / "data") as gateway:
+        with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
+            subscriber.send(mqtt.subscribe(1, (b"will", 1)))
+            assert mqtt.suback(1, 1) in subscriber.read()
+        address = gateway.address("mqtt")
+        clients = [MqttClient(address, name, will=(b"will", name, 1, False)) for name in names]
+        gateway.kill()
+        assert not any(client.session_present for client in clients)
+        for client in clients:
+            client.sock.close()
+        gateway.start()
+        with MqttClient(gateway.address("mqtt"), b"sub") as subscriber:
+            assert sorted(d.body for d in take(subscriber, len(names))) == sorted(names)
+        for name in names:
+            with MqttClient(gateway.address("mqtt"), name) as client:
+                assert client.session_present
+
+
 WILL_DELAY_S = 1
 
 

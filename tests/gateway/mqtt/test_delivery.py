@@ -19,6 +19,9 @@ def test_work_of_one_turn_is_bounded_and_everybody_gets_theirs(make_world, monke
         peer = world.dial()
         peer.handler.on_data(mqtt.connect(b"s%d" % i, clean=False), 0)
         again.append(peer)
+    world.flush()
+    for peer in again:
+        peer.go_on()
     sent = []
     while world.is_turn_due:
         world.is_turn_due = False

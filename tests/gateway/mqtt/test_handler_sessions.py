@@ -171,9 +171,11 @@ def test_answer_to_an_unsubscribe_before_a_disconnect_waits_until_it_is_kept(wor
     peer.send(unsubscribe(2, b"t"), DISCONNECT)
     assert peer.take() == []
     assert not peer.is_closed
-    world.client(b"s", clean=False)  # nobody else waits for that
+    again = world.connect(b"s", clean=False)  # the client's next connection waits for that, too
+    assert again.take() == []
     assert not peer.is_closed
     world.flushes_by_itself = True
     world.turn()
     assert peer.take() == [unsuback(2)]
     assert peer.is_closed
+    assert again.take() == [connack(session_present=True)]
