@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Protocol
 
+from core.message import StoredBatch
+from core.pop.byte_sums import ByteSums
 from core.pop.changes import DROP, FLOOR, ChangeLog
+from core.pop.counted_queue import CountedQueue
 from core.pop.inflight import InFlight
 from core.pop.journal import PopJournal
 from core.pop.pop_queue import SHOW_COUNT_MAX, PopDesk, PopQueue, QueueStore, pop_key
@@ -12,6 +17,16 @@ from core.pop.snapshot import snapshot_parts
 from core.record_journal import RecordJournal
 
 _QUEUE_LOOKS = 16  # what a pop queue with a deadline costs, in messages that are looked at
+
+
+class ByteRows(Protocol):
+    """Rows that outlive the process."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return a row, or None."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Write a row."""
 
 
 def _nothing() -> None:
@@ -67,6 +82,30 @@ class PopService:
             found = self._queues[state.number] = PopQueue(self._desk, queue, group, state)
             self.journal.write()
         return found
+
+    def open_counted(
+        self,
+        queue: bytes,
+        group: bytes,
+        start_offset: int | None,
+        stored: StoredBatch,
+        table: ByteRows,
+    ) -> CountedQueue:
+        """Return the pop queue of a light queue and a group, so that it knows the bytes of what is ready.
+
+        Args:
+            queue: The light queue's name.
+            group: Who shares it.
+            start_offset: As of `open`; where it is said, what is known from before is forgotten.
+            stored: A batch to read into.
+            table: Where what a restart needs is kept, by the light queue's name.
+        """
+        inner = self.open(queue, group, start_offset)
+        row = table.get(queue) if start_offset is None else None
+        sums = ByteSums(inner.next_offset) if row is None else ByteSums.load(row)
+        counted = CountedQueue(inner, self._store, stored, sums, partial(table.put, queue))
+        table.put(queue, sums.dump())
+        return counted
 
     def find(self, queue: bytes, group: bytes) -> PopQueue | None:
         """Return the pop queue of a light queue and a group, None where there is none."""

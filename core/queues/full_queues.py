@@ -15,11 +15,36 @@ from core.message import DispatchSet, PublishBatch, Route
 MakeRoute = Callable[[bytes, int, bytes, Sequence[bytes]], Route]
 
 
+NO_END = 1 << 62
+
+
+class Room:
+    """What a queue takes now: so many messages that consumers have at once, then so many more of so many bytes."""
+
+    __slots__ = ("_bytes", "_for_consumers", "_messages")
+
+    def __init__(self, for_consumers: int, messages: int = 0, body_bytes: int = NO_END) -> None:
+        self._for_consumers = for_consumers
+        self._messages = messages
+        self._bytes = body_bytes
+
+    def admit(self, body_bytes: int) -> bool:
+        """Return whether a message has room, which is then its own."""
+        if self._for_consumers > 0:
+            self._for_consumers -= 1
+            return True
+        if self._messages <= 0 or self._bytes < body_bytes:
+            return False
+        self._messages -= 1
+        self._bytes -= body_bytes
+        return True
+
+
 class Limited(Protocol):
     """A queue that refuses messages."""
 
-    def count_room(self, wanted: int) -> int:
-        """Return how many more messages it takes now; `wanted` are not more than will come."""
+    def find_room(self, wanted: int) -> Room:
+        """Return what it takes now; `wanted` messages are not less than will come."""
 
     def refuse(self, count: int) -> None:
         """So many messages went past it."""
@@ -66,18 +91,16 @@ class FullQueues:
         if not any(asked):
             return
         self._route_count = len(batch.routes)
-        room: dict[int, int] = {}
+        rooms: dict[int, Room] = {}
         past: Counter[int] = Counter()
         routes: dict[tuple[int, ...], int] = {}
         for i in range(batch.count):
             index = batch.route_index[i]
             full: list[int] = []
             for queue_ref in asked[index]:
-                if queue_ref not in room:
-                    room[queue_ref] = self.limited[queue_ref].count_room(batch.count)
-                if room[queue_ref] > 0:
-                    room[queue_ref] -= 1
-                else:
+                if queue_ref not in rooms:
+                    rooms[queue_ref] = self.limited[queue_ref].find_room(batch.count)
+                if not rooms[queue_ref].admit(batch.body_end[i] - batch.body_start[i]):
                     full.append(queue_ref)
             if full:
                 past.update(full)

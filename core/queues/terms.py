@@ -11,6 +11,7 @@ from typing import NamedTuple
 EXPIRES = "expires"
 MESSAGE_TTL = "message-ttl"
 MAX_LENGTH = "max-length"
+MAX_LENGTH_BYTES = "max-length-bytes"
 OVERFLOW = "overflow"
 REJECT_PUBLISH = "reject-publish"
 REJECT_PUBLISH_DLX = "reject-publish-dlx"
@@ -37,6 +38,7 @@ class QueueTerms(NamedTuple):
         buries_refused: Whether that becomes dead letters.
         delivery_limit: How often a message may be given back and shown again.
         is_single_active: Whether one consumer at a time has its messages.
+        bytes_max: How many bytes the bodies of what nobody has have at most.
     """
 
     message_ttl_ms: int = NO_LIMIT
@@ -48,6 +50,12 @@ class QueueTerms(NamedTuple):
     buries_refused: bool = False
     delivery_limit: int = NO_LIMIT
     is_single_active: bool = False
+    bytes_max: int = NO_LIMIT
+
+    @property
+    def has_length(self) -> bool:
+        """Whether it holds so much and no more."""
+        return self.length_max >= 0 or self.bytes_max >= 0
 
 
 def resolve_terms(*told: Told) -> QueueTerms:
@@ -63,6 +71,7 @@ def resolve_terms(*told: Told) -> QueueTerms:
         overflow == REJECT_PUBLISH_DLX and exchange is not None,
         _least(told, DELIVERY_LIMIT),
         any(one.get(SINGLE_ACTIVE) is True for one in told),
+        _least(told, MAX_LENGTH_BYTES),
     )
 
 

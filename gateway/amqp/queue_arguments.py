@@ -19,6 +19,7 @@ QUEUE_MODE = "x-queue-mode"
 DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
 DEAD_LETTER_KEY = "x-dead-letter-routing-key"
 MAX_LENGTH = "x-max-length"
+MAX_LENGTH_BYTES = "x-max-length-bytes"
 OVERFLOW = "x-overflow"
 DROP_HEAD = "drop-head"
 OVERFLOWS = (DROP_HEAD, REJECT_PUBLISH, REJECT_PUBLISH_DLX)
@@ -29,8 +30,8 @@ DEAD_LETTER_STRATEGY = "x-dead-letter-strategy"
 GROUP_SIZES = ("x-quorum-initial-group-size", "x-quorum-target-group-size")
 QUORUM_ONLY = (DELIVERY_LIMIT, DEAD_LETTER_STRATEGY, *GROUP_SIZES)
 KEPT = (
-    EXPIRES, MESSAGE_TTL, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH, OVERFLOW, QUEUE_TYPE, LEADER_LOCATOR,
-    SINGLE_ACTIVE, *QUORUM_ONLY,
+    EXPIRES, MESSAGE_TTL, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH, MAX_LENGTH_BYTES, OVERFLOW, QUEUE_TYPE,
+    LEADER_LOCATOR, SINGLE_ACTIVE, *QUORUM_ONLY,
 )  # fmt: skip
 CLASSIC = "classic"
 QUORUM = "quorum"
@@ -169,9 +170,11 @@ def _check_time(field: Field, least: int, start: str) -> None:
 
 
 def _check_length(arguments: Mapping[str, Field], what: str) -> None:
-    if MAX_LENGTH in arguments:
-        start = f"invalid arg '{MAX_LENGTH}' for {what}"
-        length = check_integer(arguments[MAX_LENGTH], start)
+    for name in (MAX_LENGTH, MAX_LENGTH_BYTES):
+        if name not in arguments:
+            continue
+        start = f"invalid arg '{name}' for {what}"
+        length = check_integer(arguments[name], start)
         if length < 0:
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{start}: {{value_negative,{length}}}")
     overflow = arguments.get(OVERFLOW)

@@ -70,3 +70,14 @@ class Shared(Protocol):
 
     def attempt(self, queue_offset: int) -> int:
         """Return how often a message was taken."""
+
+
+class Counted(Shared, Protocol):
+    """One that also knows the bytes of what is ready."""
+
+    @property
+    def ready_bytes(self) -> int:
+        """How many bytes the bodies of ready messages have, as far as they were counted."""
+
+    def count_on(self) -> bool:
+        """Count what came; return False where there is more to count."""

@@ -38,11 +38,12 @@ from gateway.amqp.head_expiries import HeadExpiries
 from gateway.amqp.leases import Leases
 from gateway.amqp.passing_names import PassingNames
 from gateway.amqp.queue_arguments import EXPIRES, KeptArguments
+from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.refusals import Refusals
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.routing import TopicRelay, Way
-from gateway.amqp.shared_queue import GROUP, TAKE_COUNT_MAX, SharedQueue
+from gateway.amqp.shared_queue import TAKE_COUNT_MAX, SharedQueue
 from gateway.chores import Chores
 
 TABLE = "amqp"
@@ -63,6 +64,7 @@ class HostParts:
         self.delays = Delays(broker, find_vhost)
         self.expiries = HeadExpiries()
         self.leases = Leases()
+        self.pops = QueuePops(broker)
 
 
 class VirtualHost:
@@ -94,7 +96,8 @@ class VirtualHost:
         self._dead_letters = DeadLetters(broker, self, parts.desk)
         self.delays = parts.delays
         self._expiries = parts.expiries
-        self._refusals = Refusals(broker, self.stored, self._dead_letters, self._expiries)
+        self._pops = parts.pops
+        self._refusals = Refusals(broker, self.stored, self._pops, self._dead_letters, self._expiries)
         self._leases = parts.leases
 
     @property
@@ -122,7 +125,7 @@ class VirtualHost:
                 self._refusals.start(self._queues[key[1]])
             elif key[0] == QUEUE:
                 light_name = row["light"].encode() if "light" in row else self.light_name(key[1])
-                self._broker.pop.drop(light_name, GROUP)
+                self._pops.drop(light_name)
                 self._refusals.forget(light_name)
                 self._table.delete(row_key(QUEUE, key[1]))
         for key, _ in rows:
@@ -271,6 +274,7 @@ class VirtualHost:
             auto_delete=auto_delete,
             owner=owner,
             arguments=arguments,
+            pops=self._pops,
             burial=self._dead_letters,
             expiries=self._expiries,
         )

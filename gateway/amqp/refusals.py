@@ -10,7 +10,8 @@ from core.lmq.queue_name import amqp_refused_name
 from core.message import StoredBatch
 from gateway.amqp.field_table import Field
 from gateway.amqp.queue_arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH, KeptArguments
-from gateway.amqp.shared_queue import GROUP, Burial, Expiries, SharedQueue
+from gateway.amqp.queue_pops import QueuePops
+from gateway.amqp.shared_queue import Burial, Expiries, SharedQueue
 
 
 class Refusals:
@@ -19,13 +20,17 @@ class Refusals:
     Args:
         broker: Asks them.
         stored: The door's own batch to read into.
+        pops: As of the queues themselves.
         burial: Takes the dead letters.
         expiries: As of the queues themselves.
     """
 
-    def __init__(self, broker: Broker, stored: StoredBatch, burial: Burial, expiries: Expiries) -> None:
+    def __init__(
+        self, broker: Broker, stored: StoredBatch, pops: QueuePops, burial: Burial, expiries: Expiries
+    ) -> None:
         self._broker = broker
         self._stored = stored
+        self._pops = pops
         self._burial = burial
         self._expiries = expiries
         self._asked: dict[bytes, int] = {}  # light queue and its number
@@ -61,7 +66,7 @@ class Refusals:
 
     def forget(self, light_name: bytes) -> None:
         """Forget what a queue refused that went with the process."""
-        self._broker.pop.drop(amqp_refused_name(light_name), GROUP)
+        self._pops.drop(amqp_refused_name(light_name))
 
     def _make(self, queue: SharedQueue) -> SharedQueue:
         """Return the queue beside another, of the same name and without room: all that comes is too much."""
@@ -78,6 +83,7 @@ class Refusals:
                 auto_delete=False,
                 owner=None,
                 arguments=arguments,
+                pops=self._pops,
                 burial=self._burial,
                 expiries=self._expiries,
             )
@@ -85,4 +91,4 @@ class Refusals:
 
 
 def _is_refusing(queue: SharedQueue) -> bool:
-    return queue.terms.is_refusing and queue.terms.length_max >= 0
+    return queue.terms.is_refusing and queue.terms.has_length

@@ -32,6 +32,7 @@ cdef class SharedQueue(Reader):
     cdef readonly bint has_dead_letters
     cdef readonly bint is_watched
     cdef readonly bint counts_deliveries
+    cdef object _pops
     cdef object _burial
     cdef object _expiries
     cdef long long _due_ms

@@ -10,11 +10,13 @@ from core.lmq.expiry import count_expired, expires_at, take_expired
 from core.lmq.rota import Rota
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
+from core.queues.full_queues import Room
 from gateway.amqp.deaths import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED
+from gateway.amqp.length_limit import find_excess, find_room
 from gateway.amqp.queue_arguments import KeptArguments, find_terms, is_quorum
+from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.queue_ties import QueueConsumer, Shared
 
-GROUP = b"amqp"
 TAKE_COUNT_MAX = 1_024
 TAKE_BYTES_MAX = 1 << 20
 HEAD_COUNT_MAX = 256  # messages looked at for expired ones in one go
@@ -51,6 +53,7 @@ class SharedQueue(Reader):
         auto_delete: Whether it goes with its last consumer.
         owner: The connection that has it to itself, or None.
         arguments: What is kept of them, as it was declared.
+        pops: Opens what is taken and done in it.
         burial: Takes its dead letters.
         expiries: Says when the first of them is due.
     """
@@ -65,6 +68,7 @@ class SharedQueue(Reader):
         "_is_dropping",
         "_is_parked",
         "_pop",
+        "_pops",
         "_rota",
         "_stored",
         "arguments",
@@ -98,6 +102,7 @@ class SharedQueue(Reader):
         auto_delete: bool,
         owner: object | None,
         arguments: KeptArguments,
+        pops: QueuePops,
         burial: Burial,
         expiries: Expiries,
     ) -> None:
@@ -109,7 +114,7 @@ class SharedQueue(Reader):
         self.arguments = arguments
         self.terms = find_terms(arguments)
         self.has_dead_letters = self.terms.dead_letter_exchange is not None
-        self.is_watched = self.has_dead_letters or self.terms.length_max >= 0  # though nobody consumes
+        self.is_watched = self.has_dead_letters or self.terms.has_length  # though nobody consumes
         self.counts_deliveries = is_quorum(arguments)
         self.limit_ms = self.terms.message_ttl_ms
         self.lease_ms = self.terms.unused_ms
@@ -120,6 +125,7 @@ class SharedQueue(Reader):
         self.is_deleted = False
         self.is_passing = False  # its light queue is another's when it is gone
         self._broker = broker
+        self._pops = pops
         self._burial = burial
         self._expiries = expiries
         self._due_ms = -1  # when it is called next because its first message outlives its time, or -1
@@ -135,14 +141,14 @@ class SharedQueue(Reader):
     def pop(self) -> Shared:
         """What is taken and done in it, opened on first use: a queue that nobody uses costs little."""
         if self._pop is None:
-            self._pop = self._broker.pop.open(self.light_name, GROUP)
+            self._pop = self._pops.open(self.light_name, self.terms)
         return self._pop
 
     def start_empty(self) -> None:
         """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
         queue_ref = self._broker.intern_queue(self.light_name)
         self.first_offset = self._broker.max_offset(queue_ref)
-        self._pop = self._broker.pop.open(self.light_name, GROUP, self.first_offset)
+        self._pop = self._pops.open(self.light_name, self.terms, self.first_offset)
 
     def watch(self) -> None:
         """Look after what is too much or too old though nobody consumes, where it is told to."""
@@ -150,15 +156,9 @@ class SharedQueue(Reader):
             self._park()
             self.run_soon()
 
-    def count_room(self, wanted: int) -> int:
-        """Return how many more messages it takes, also for consumers with room; `wanted` are enough."""
-        room: int = self.terms.length_max - self.pop.ready_count
-        takers = self.consumers[:1] if self.terms.is_single_active else self.consumers
-        for consumer in takers if self.terms.length_max else ():
-            if room >= wanted:
-                break
-            room += max(consumer.room(), 0)
-        return max(room, 0)
+    def find_room(self, wanted: int) -> Room:
+        """Return what it takes, also for consumers with room; `wanted` messages are enough."""
+        return find_room(self.terms, self.pop, self.consumers, wanted)
 
     def refuse(self, count: int) -> None:
         """Count messages that found it full and are lost, and see whether the first of those it has are expired."""
@@ -186,7 +186,7 @@ class SharedQueue(Reader):
             else:
                 consumer.tell_deleted()
         self.stop()
-        self._broker.pop.drop(self.light_name, GROUP)
+        self._pops.drop(self.light_name)
         return told_later
 
     def add_consumer(self, consumer: QueueConsumer) -> None:
@@ -319,7 +319,7 @@ class SharedQueue(Reader):
         way goes when it is here.
         """
         stored = self._stored
-        if self.terms.length_max >= 0 and not self.terms.is_refusing:
+        if self.terms.has_length and not self.terms.is_refusing:
             self._drop_oldest(now_ms)
         count = 1
         left = DEAD_COUNT_MAX if self.has_dead_letters else 1 << 62
@@ -348,17 +348,18 @@ class SharedQueue(Reader):
     def _drop_oldest(self, now_ms: int) -> None:
         """Finish messages that are more than the queue holds, some in one go; the others have their turns soon."""
         stored = self._stored
-        excess = self.pop.ready_count - self.terms.length_max
-        if excess <= 0 or (self._is_away and self.consumers):  # consumers have it first
+        if self._is_away and self.consumers:  # consumers have it first
             return
-        count = min(excess, DEAD_COUNT_MAX if self.has_dead_letters else _TAKE_COUNT_MAX)
-        taken = max(self.pop.take(stored, count, 1 << 40, 0, now_ms), 0)
+        most = DEAD_COUNT_MAX if self.has_dead_letters else _TAKE_COUNT_MAX
+        excess = find_excess(self.terms, self.pop, stored, most)
+        if excess <= 0:
+            return
+        taken = max(self.pop.take(stored, excess, 1 << 40, 0, now_ms), 0)
         offsets = array("q", stored.queue_offset[:taken])
         stored.clear()
         if taken:
             self._let_go(offsets, taken, MAXLEN, now_ms)
-            if taken < excess:
-                self.run_soon()
+            self.run_soon()
 
     def reject(self, offsets: array[int], count: int, now_ms: int) -> None:
         """Finish messages that a consumer rejected for good."""

@@ -11,8 +11,8 @@ from typing import Any
 
 from core.broker import Broker
 from gateway.amqp.definition_rows import DEFAULT_VHOST, split_key
+from gateway.amqp.queue_pops import GROUP
 from gateway.amqp.queues import HostParts, VirtualHost
-from gateway.amqp.shared_queue import GROUP
 from gateway.chores import Chores
 
 TABLE = "amqp_vhosts"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.message import DispatchSet, PublishBatch, RefRoom, Route
-from core.queues.full_queues import FullQueues
+from core.queues.full_queues import FullQueues, Room
 
 REFS = {b"a": 1, b"b": 2, b"c": 3, b"beside": 4}
 
@@ -18,8 +18,8 @@ class Limited:
         self.room = room
         self.refused = 0
 
-    def count_room(self, wanted):
-        return self.room
+    def find_room(self, wanted):
+        return Room(0, self.room)
 
     def refuse(self, count):
         self.refused += count

@@ -54,7 +54,7 @@ def test_what_means_something_is_kept():
         ("x-message-ttl", number(315_360_000_001), "{value_too_large,315360000001}"),
         ("x-message-ttl", Field("bool", value=True), '"expected integer, got bool"'),
         ("x-expires", number(0), "{value_zero,0}"),
-        ("x-max-length-bytes", number(1), "not supported"),
+        ("x-max-length-bytes", number(-1), "{value_negative,-1}"),
         ("x-max-length", number(-1), "{value_negative,-1}"),
         ("x-overflow", text(b"some"), "invalid_overflow"),
         ("x-overflow", number(1), "{unacceptable_type,signedint}"),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+
 import pytest
 from pamqp.commands import Basic, Confirm, Queue
 
@@ -382,3 +384,84 @@ def test_one_consumer_at_a_time_has_the_messages_in_the_order_they_came(world):
     assert (again.body, again.method.redelivered) == (b"0", True)
     peers[2].send(Basic.Ack(again.tag))
     assert peers[2].bodies() == [b"1"]
+
+
+def declare_light(world, size, **arguments):
+    peer = world.client()
+    peer.declare("q", durable=True, arguments={"x-max-length-bytes": size, **arguments})
+    return peer
+
+
+def drain(peer, queue="q"):
+    """Return the bodies that a queue gives, and finish them."""
+    got = []
+    while not isinstance(one := peer.call(Basic.Get(queue=queue, no_ack=True)), Basic.GetEmpty):
+        got.append(one.body)
+    return got
+
+
+def test_the_oldest_go_where_bodies_are_more_than_the_queue_holds(world):
+    peer = declare_light(world, 10)
+    peer.publish(b"aaaa", b"bbbb", b"cccc", key="q", headers={"long": "x" * 100})
+    assert count(peer) == 2
+    peer.publish(b"d" * 13, b"e", key="q")
+    assert drain(peer) == [b"e"]
+    assert world.amqp_counts.dropped == {"maxlen": 4}
+
+
+def test_bytes_that_consumers_have_take_no_room_until_they_are_given_back(world):
+    peer = declare_light(world, 10)
+    peer.publish(b"aaaa", b"bbbb", key="q")
+    had = [peer.call(Basic.Get(queue="q")) for _ in range(2)]
+    peer.publish(b"cccc", b"dddd", key="q")
+    assert count(peer) == 2
+    peer.send(Basic.Nack(had[1].tag, multiple=True, requeue=True))
+    assert drain(peer) == [b"cccc", b"dddd"]
+
+
+@pytest.mark.parametrize("overflow", ["reject-publish", "reject-publish-dlx"])
+def test_a_queue_refuses_a_body_that_has_no_room_and_takes_smaller_ones(world, overflow):
+    letters = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    peer = declare_light(world, 10, **{"x-overflow": overflow}, **letters)
+    peer.declare("dead")
+    peer.call(Confirm.Select())
+    peer.publish(b"aaaa", b"bbbb", b"cccc", b"d", b"ee", b"", b"f" * 30, b"g", key="q")
+    assert outcomes(peer) == ([1, 2, 4, 6, 8], [3, 5, 7])
+    assert drain(peer) == [b"aaaa", b"bbbb", b"d", b"", b"g"]
+    world.turn()
+    assert sorted(drain(peer, "dead")) == ([b"cccc", b"ee", b"f" * 30] if overflow.endswith("dlx") else [])
+
+
+def test_a_consumer_with_room_takes_what_is_larger_than_the_queue_holds(world):
+    peer = declare_light(world, 1, **{"x-overflow": "reject-publish"})
+    peer.consume("q", no_ack=True)
+    peer.publish(b"large", key="q")
+    assert peer.bodies() == [b"large"]
+
+
+@pytest.mark.here(reason="what is on its way has no size yet")
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_bytes_are_known_again_after_a_restart(world, is_killed):
+    peer = declare_light(world, 60_000, **{"x-overflow": "reject-publish"})
+    for _ in range(10):
+        peer.publish(*[b"12345"] * 1_200, key="q", delivery_mode=2)
+    for _ in range(3):
+        peer.call(Basic.Get(queue="q"))
+    drained = [peer.call(Basic.Get(queue="q", no_ack=True)).body for _ in range(7)]
+    assert drained == [b"12345"] * 7
+    if is_killed:
+        world.data_dir = shutil.copytree(world.data_dir, world.data_dir / "as-killed")
+    world.close()
+    world.open()
+    peer = world.client()
+    peer.call(Confirm.Select())
+    peer.publish(b"x" * 36, b"x" * 35, b"y", key="q")
+    assert outcomes(peer) == ([2], [1, 3])
+
+
+def test_a_purged_queue_has_room_for_all_bytes_again(world):
+    peer = declare_light(world, 5, **{"x-overflow": "reject-publish"})
+    peer.publish(b"12345", b"6", key="q")
+    assert peer.call(Queue.Purge(queue="q")).message_count == 1
+    peer.publish(b"abcde", key="q")
+    assert drain(peer) == [b"abcde"]

@@ -7,6 +7,7 @@ import pytest
 
 from core.lmq.queue_name import mqtt_queue_name
 from core.message import FLAG_MARK
+from core.queues.full_queues import Room
 from core.store.dispatch_set import encode_names
 from gateway.settings import RocketmqSettings
 from lmq.remoting.commands import HEADER_BINARY, HEADER_JSON
@@ -173,8 +174,8 @@ def test_a_dispatch_to_a_thousand_queues_reaches_them_all(peer):
 class Full:
     """A queue without room."""
 
-    def count_room(self, wanted: int) -> int:
-        return 0
+    def find_room(self, wanted: int) -> Room:
+        return Room(0)
 
     def refuse(self, count: int) -> None:
         pass
