@@ -59,6 +59,8 @@ FUNCTIONS: dict[int, Function] = {
     RequestCode.GET_BROKER_CLUSTER_INFO: lambda door, peer, request, _: door.routes.get_cluster(
         request, door.address_text(peer.transport)
     ),
+    RequestCode.WIPE_WRITE_PERM_OF_BROKER: lambda door, peer, request, _: door.routes.wipe_write(request, peer),
+    RequestCode.ADD_WRITE_PERM_OF_BROKER: lambda door, peer, request, _: door.routes.add_write(request, peer),
     RequestCode.UNREGISTER_CLIENT: lambda door, peer, request, _: door.clients.unregister(peer.client, request),
     RequestCode.GET_CONSUMER_LIST_BY_GROUP: lambda door, _peer, request, _: door.clients.list_members(request),
     RequestCode.END_TRANSACTION: lambda door, peer, request, _: door.transactions.end(request, peer),
@@ -95,7 +97,9 @@ FUNCTIONS: dict[int, Function] = {
     RequestCode.QUERY_ASSIGNMENT: lambda door, _peer, request, _: door.assignment.query(request),
     RequestCode.SET_MESSAGE_REQUEST_MODE: lambda door, _peer, request, _: door.assignment.set_mode(request),
     RequestCode.POP_MESSAGE: lambda door, peer, request, now_ms: door.pops.pop(peer, request, now_ms),
+    RequestCode.PEEK_MESSAGE: lambda door, peer, request, now_ms: door.peeks.peek(peer, request, now_ms),
     RequestCode.NOTIFICATION: lambda door, peer, request, now_ms: door.pops.notify(peer, request, now_ms),
+    RequestCode.POP_ROLLBACK: lambda door, peer, request, _: door.tools.roll_back(request, peer),
     RequestCode.POLLING_INFO: lambda door, peer, request, _: door.pops.count_polls(peer, request),
     RequestCode.ACK_MESSAGE: lambda door, peer, request, _: door.settling.ack(peer, request),
     RequestCode.BATCH_ACK_MESSAGE: lambda door, peer, request, _: door.settling.ack_batch(peer, request),

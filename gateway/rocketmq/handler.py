@@ -23,7 +23,6 @@ from gateway.rocketmq.errors import CommandRefusedError, PeerSilentError, respon
 from gateway.rocketmq.functions import FUNCTIONS
 from gateway.rocketmq.held import Held
 from gateway.rocketmq.login import CODES, REMARKS, credentials_of, is_proven
-from gateway.rocketmq.not_built import NOT_BUILT
 from gateway.rocketmq.send_route import Sender
 from gateway.rocketmq.send_run import SendRun
 from gateway.rocketmq.services import RocketmqServices
@@ -358,8 +357,6 @@ class RocketmqHandler(ConnectionHandler):
             self._beat = Beat(request, self._door.clients.heart_beat(self.client, request))
             return None
         function = FUNCTIONS.get(code)
-        if function is None and code in NOT_BUILT:
-            raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"{NOT_BUILT[code]}: not supported by this broker")
         if function is None:
             raise CommandRefusedError(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, f" request type {code} not supported")
         return function(self._door, self, request, now_ms)

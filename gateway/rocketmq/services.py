@@ -27,6 +27,7 @@ from gateway.rocketmq.group_table import GroupTable
 from gateway.rocketmq.message_query import MessageQueries
 from gateway.rocketmq.pop.claims import Claims
 from gateway.rocketmq.pop.dead import DeadLetters
+from gateway.rocketmq.pop.peeking import Peeker
 from gateway.rocketmq.pop.service import PopService
 from gateway.rocketmq.pop.settling import Settling
 from gateway.rocketmq.pop.taking import Taker
@@ -105,6 +106,7 @@ class RocketmqServices:
         dead = DeadLetters(broker, groups, self.backs)
         taker = Taker(broker, self.claims, dead, self.metrics, settings.broker_name)
         self.pops = PopService(broker, topics, groups, taker)
+        self.peeks = Peeker(broker, self.claims, self.pops)
         self.settling = Settling(broker, topics, self.claims, self.pops.note_settled)
         self.tools = AdminTools(
             broker,

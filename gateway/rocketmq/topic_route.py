@@ -6,17 +6,26 @@ Source: docs/protocols/rocketmq.md, "Routes".
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
+from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field
-from gateway.rocketmq.topic_table import Topic, TopicTable
+from gateway.rocketmq.topic_table import PERM_WRITE, Topic, TopicTable
 from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
 
 MASTER_ID = "0"
 
 
+class Operator(Protocol):
+    """The connection that a request came in by."""
+
+    def may_configure(self, name: bytes) -> bool:
+        """Whether this client may make, change and remove a topic or group."""
+
+
 class TopicRoute:
-    """Answers 105 and 106.
+    """Answers 105, 106, 205 and 327.
 
     Args:
         topics: The topics.
@@ -36,6 +45,7 @@ class TopicRoute:
         self._topics = topics
         self._broker_name = broker_name
         self._cluster = cluster
+        self._is_write_wiped = False
 
     def get_route(self, request: Command, address: str) -> Command:
         """Answer with the route of a topic: all its queues are at `address`."""
@@ -55,6 +65,23 @@ class TopicRoute:
         }
         return answer(request, ResponseCode.SUCCESS, body=encode_json(info))
 
+    def wipe_write(self, request: Command, operator: Operator) -> Command:
+        """Let routes say that no topic is written here, so that producers go elsewhere; until the gateway stops."""
+        return self._set_write(request, operator, "wipeTopicCount", is_wiped=True)
+
+    def add_write(self, request: Command, operator: Operator) -> Command:
+        """Let routes say again what clients may do with each topic."""
+        return self._set_write(request, operator, "addTopicCount", is_wiped=False)
+
+    def _set_write(self, request: Command, operator: Operator, field: str, *, is_wiped: bool) -> Command:
+        if not operator.may_configure(b"broker"):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to change what routes say")
+        is_ours = text_field(request, "brokerName") == self._broker_name
+        if is_ours:
+            self._is_write_wiped = is_wiped
+        count = len(self._topics.names()) if is_ours else 0
+        return answer(request, ResponseCode.SUCCESS, ext={field: str(count)})
+
     def _encode_route(self, name: str, topic: Topic, address: str) -> bytes:
         broker = {
             "brokerAddrs": {MASTER_ID: address},
@@ -64,7 +91,7 @@ class TopicRoute:
         }
         queues = {
             "brokerName": self._broker_name,
-            "perm": topic.perm,
+            "perm": topic.perm & ~PERM_WRITE if self._is_write_wiped else topic.perm,
             "readQueueNums": topic.read_queues,
             "topicSysFlag": 0,
             "writeQueueNums": topic.write_queues,

@@ -67,6 +67,13 @@ def test_each_command_does_what_it_is_for(tmp_path):
             "statsAll": "#Accumulation",
             "updateKvConfig -s space -k key -v value": "success",
             "deleteKvConfig -s space -k key": "success",
+            "brokerConsumeStats -b BROKER": "Diff Total: ",
+            "queryCq -t T -q 0 -i 0 -c 2": ", min: 0",
+            "haStatus -b BROKER": "#SlaveNum\t0",
+            "wipeWritePerm -b lmq": "wipe write perm of broker[lmq] in name server",
+            "addWritePerm -b lmq": "add write perm of broker[lmq] in name server",
+            "exportPopRecord -b BROKER": "Export broker records",
+            "updateBrokerConfig -b BROKER -k messageDelayLevel -v 2s": "update broker config success",
             "deleteSubGroup -b BROKER -g made": "success",
         }
         said = run_tools(tmp_path, gateway, *wanted)

@@ -95,6 +95,26 @@ class BrokerFigures:
         }
         return answer(request, ResponseCode.SUCCESS, body=encode_json({"table": table}))
 
+    def replication(self, request: Command) -> Command:
+        """Answer with who copies the log: nobody, this is the only broker of its name."""
+        nobody = {
+            "activated": False,
+            "lastReadTimestamp": 0,
+            "lastWriteTimestamp": 0,
+            "masterAddr": "",
+            "masterFlushOffset": 0,
+            "maxOffset": 0,
+            "transferredByteInSecond": 0,
+        }
+        said = {
+            "haClientRuntimeInfo": nobody,
+            "haConnectionInfo": [],
+            "inSyncSlaveNums": 0,
+            "master": True,
+            "masterCommitLogMaxOffset": self._broker.end_place,
+        }
+        return answer(request, ResponseCode.SUCCESS, body=encode_json(said))
+
     def _find_oldest(self) -> Generator[None, None, int]:
         """Return when the oldest message was stored that some queues have, 0 where they have none."""
         keys = [queue_key(self._broker.parent_topic, 0)]

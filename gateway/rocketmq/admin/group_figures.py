@@ -56,7 +56,7 @@ class GroupFigures:
         found = group.subscriptions.get(topic) if group is not None else None
         said = {
             "group": text_field(request, "group"),
-            "subscriptionData": None if found is None else _describe(topic, found),
+            "subscriptionData": None if found is None else describe_subscription(topic, found),
             "topic": topic,
         }
         return answer(request, ResponseCode.SUCCESS, body=encode_json(said))
@@ -110,14 +110,15 @@ class GroupFigures:
             if topic is None or not peer.may_read(name.encode()):
                 continue
             for queue_id, is_end in stepwise(range(topic.read_queues)):
-                figures = yield from self._progress_on(group, name, queue_id)
+                figures = yield from self.progress_on(group, name, queue_id)
                 rows.append((encode_queue(self._broker_name, name, queue_id), figures))
                 if is_end:
                     yield
         body = encode_table("offsetTable", rows, {"consumeTps": 0.0})
         return answer(request, ResponseCode.SUCCESS, body=check_size(body))
 
-    def _progress_on(self, group: str, topic: str, queue_id: int) -> Generator[None, None, dict[str, int]]:
+    def progress_on(self, group: str, topic: str, queue_id: int) -> Generator[None, None, dict[str, int]]:
+        """Return how far a group is on one queue."""
         broker = self._broker
         key = queue_key(topic.encode(), queue_id)
         offset = max(broker.consumer_offsets.get(group.encode(), key) or 0, 0)
@@ -179,10 +180,11 @@ def describe_client(client: Client) -> dict[str, object]:
 
 
 def _describe_all(group: ConsumerGroup) -> dict[str, object]:
-    return {topic: _describe(topic, found) for topic, found in group.subscriptions.items()}
+    return {topic: describe_subscription(topic, found) for topic, found in group.subscriptions.items()}
 
 
-def _describe(topic: str, found: Subscription) -> dict[str, object]:
+def describe_subscription(topic: str, found: Subscription) -> dict[str, object]:
+    """Return what a group wants of a topic as RocketMQ's tools show it."""
     tags = sorted(tag.decode(errors="replace") for tag in found.wanted) if isinstance(found.wanted, frozenset) else []
     return {
         "classFilterMode": False,

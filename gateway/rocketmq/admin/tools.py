@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from core.broker import Broker
+from gateway.rocketmq.admin.all_progress import AllProgress
 from gateway.rocketmq.admin.broker_figures import BrokerFigures
 from gateway.rocketmq.admin.broker_settings import BrokerSettings
 from gateway.rocketmq.admin.client_calls import ClientCalls
+from gateway.rocketmq.admin.consume_queues import ConsumeQueues
 from gateway.rocketmq.admin.group_figures import GroupFigures
 from gateway.rocketmq.admin.kv_config import KvConfig
 from gateway.rocketmq.admin.producers import all_producers, producers_of
@@ -62,6 +64,8 @@ class AdminTools:
         self.values = KvConfig(broker, broker.table("rocketmq_kv"))
         self.topics = TopicFigures(broker, topics, name, cluster)
         self.groups = GroupFigures(broker, topics, clients, name)
+        self.progress = AllProgress(broker, topics, self.groups, name)
+        self.queues = ConsumeQueues(broker, topics, clients)
         self.resets = Resets(broker, topics, clients, name, seek)
         self.asking = ClientCalls(broker, clients, calls, name)
         self.settings = BrokerSettings(settings, apply)
@@ -76,6 +80,9 @@ class AdminTools:
         if steps is not None:
             self.works.begin(peer, request, steps(self, request, peer, now_ms))
             return None
+        if request.code == RequestCode.GET_BROKER_CONSUME_STATS:
+            self.works.begin(peer, request, self.progress.tell(request, peer, address))
+            return None
         show = ADDRESSED.get(request.code)
         if show is not None:
             return show(self, request, peer, address)
@@ -88,6 +95,12 @@ class AdminTools:
         self._broker.retire(now_ms)
         return answer(request, ResponseCode.SUCCESS)
 
+    def roll_back(self, request: Command, peer: AdminPeer) -> Command:
+        """Bring what is taken by POP from one store of official brokers to the other; there is one only here."""
+        if not peer.may_configure(b"broker"):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to change how POP is stored")
+        return answer(request, ResponseCode.SUCCESS)
+
 
 STEPPED: dict[int, Callable[[AdminTools, Command, AdminPeer, int], Steps]] = {
     RequestCode.GET_ALL_TOPIC_CONFIG: lambda tools, request, _peer, _: tools.topics.all_settings(request),
@@ -95,6 +108,7 @@ STEPPED: dict[int, Callable[[AdminTools, Command, AdminPeer, int], Steps]] = {
     RequestCode.GET_TOPIC_STATS_INFO: lambda tools, request, peer, _: tools.topics.stats(request, peer),
     RequestCode.GET_PRODUCER_CONNECTION_LIST: lambda tools, request, _peer, _: producers_of(request, tools.connected()),
     RequestCode.GET_CONSUME_STATS: lambda tools, request, peer, _: tools.groups.progress(request, peer),
+    RequestCode.QUERY_CONSUME_QUEUE: lambda tools, request, peer, _: tools.queues.tell(request, peer),
     RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: lambda tools, request, peer, _: tools.resets.reset(request, peer),
     RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: lambda tools, request, _peer, _: tools.groups.groups_of(request),
     RequestCode.QUERY_CONSUME_TIME_SPAN: lambda tools, request, peer, now_ms: tools.groups.spans(request, peer, now_ms),
@@ -108,6 +122,7 @@ STEPPED: dict[int, Callable[[AdminTools, Command, AdminPeer, int], Steps]] = {
 AT_ONCE: dict[int, Callable[[AdminTools, Command, AdminPeer, int], Command | None]] = {
     RequestCode.UPDATE_BROKER_CONFIG: lambda tools, request, peer, _: tools.settings.change(request, peer),
     RequestCode.TRIGGER_DELETE_FILES: AdminTools.clean,
+    RequestCode.GET_BROKER_HA_STATUS: lambda tools, request, _peer, _: tools.figures.replication(request),
     RequestCode.PUT_KV_CONFIG: lambda tools, request, peer, _: tools.values.put(request, peer),
     RequestCode.GET_KV_CONFIG: lambda tools, request, _peer, _: tools.values.get(request),
     RequestCode.DELETE_KV_CONFIG: lambda tools, request, peer, _: tools.values.delete(request, peer),
@@ -143,4 +158,4 @@ ADDRESSED: dict[int, Callable[[AdminTools, Command, AdminPeer, str], Command]] =
 }
 """What names our address."""
 
-TOOL_CODES = frozenset(STEPPED) | frozenset(AT_ONCE) | frozenset(ADDRESSED)
+TOOL_CODES = frozenset((*STEPPED, *AT_ONCE, *ADDRESSED, RequestCode.GET_BROKER_CONSUME_STATS))

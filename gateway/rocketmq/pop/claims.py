@@ -39,6 +39,9 @@ class Taken(Protocol):
     def take(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int, now_ms: int) -> int:
         """Fill `into` with messages, and hide them."""
 
+    def peek(self, into: StoredBatch, count_max: int) -> int:
+        """Fill `into` with messages that could be taken next."""
+
     def ack_many(self, queue_offsets: array[int], count: int) -> None:
         """Finish messages that were just taken."""
 

@@ -138,7 +138,7 @@ class PopService:
             if not request.is_one_way:
                 popper.write(encode_answer(nothing, request, ResponseCode.POLLING_TIMEOUT, TOO_LATE))
             return
-        place = self._find_place(popper, request)
+        place = self.find_place(popper, request)
         room = self._open_room(place)
         held = HeldPop(popper, room, place.queue_id, request, taker=self._taker, wish=wish)
         self._serve(held, poll_ms - late_ms, now_ms, is_one_way=request.is_one_way)
@@ -151,13 +151,13 @@ class PopService:
         """
         late_ms = _lateness(popper.client, request, now_ms)
         poll_ms = integer_field(request, "pollTime")
-        place = self._find_place(popper, request)
+        place = self.find_place(popper, request)
         held = HeldNotice(popper, self._open_room(place), place.queue_id, request, taker=self._taker)
         self._serve(held, poll_ms - late_ms, now_ms, is_one_way=request.is_one_way)
 
     def count_polls(self, popper: Popper, request: Command) -> Command:
         """Answer with how many requests of a group wait for a queue, or for all."""
-        place = self._find_place(popper, request)
+        place = self.find_place(popper, request)
         room = self._rooms.get((place.group, place.topic))
         count = room.count_waiting(place.queue_id) if room is not None else 0
         return answer(request, ResponseCode.SUCCESS, ext={"pollingNum": str(count)})
@@ -221,7 +221,12 @@ class PopService:
         room.open_queues(place.queue_id, place.queue_count)
         return room
 
-    def _find_place(self, popper: Popper, request: Command) -> Place:
+    def find_place(self, popper: Popper, request: Command) -> Place:
+        """Return which queues a request is about.
+
+        Raises:
+            CommandRefusedError: There are no such ones, or the group or the client may not consume them.
+        """
         group = text_field(request, "consumerGroup")
         name = text_field(request, "topic")
         topic = self._topics.get(name.encode())

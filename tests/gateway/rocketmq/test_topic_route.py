@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.topic_route import TopicRoute
 from gateway.rocketmq.topic_table import TopicTable
 from lmq.remoting.commands import Command
@@ -43,6 +44,37 @@ def test_a_topic_that_is_unknown_or_the_logs_own_has_no_route(topic):
 def test_light_queues_and_the_template_have_routes():
     for topic in ("%LMQ%a", "TBW102", "PARENT"):
         assert routes().get_route(Command(105, ext={"topic": topic}), "x:1").code == 0
+
+
+class Operator:
+    def __init__(self, *, may: bool = True) -> None:
+        self._may = may
+
+    def may_configure(self, _name: bytes) -> bool:
+        return self._may
+
+
+def perm_of(found: TopicRoute) -> int:
+    answer = found.get_route(Command(105, ext={"topic": "T"}), "x:1")
+    return json.loads(answer.body)["queueDatas"][0]["perm"]
+
+
+def test_producers_are_led_away_and_back():
+    found = routes()
+    ours, other = (Command(205, ext={"brokerName": name}) for name in ("gate-1", "gate-2"))
+    assert found.wipe_write(other, Operator()).ext == {"wipeTopicCount": "0"}
+    assert perm_of(found) == 6
+    assert found.wipe_write(ours, Operator()).ext == {"wipeTopicCount": "1"}
+    assert perm_of(found) == 4
+    assert found.add_write(ours, Operator()).ext == {"addTopicCount": "1"}
+    assert perm_of(found) == 6
+
+
+def test_producers_are_led_away_by_operators_only():
+    found = routes()
+    with pytest.raises(CommandRefusedError):
+        found.wipe_write(Command(205, ext={"brokerName": "gate-1"}), Operator(may=False))
+    assert perm_of(found) == 6
 
 
 def test_the_cluster_is_one_broker():

@@ -18,6 +18,13 @@ def test_the_broker_tells_how_it_is(site, peer):
     assert float(table["commitLogDiskRatio"]) <= 1
 
 
+def test_nobody_copies_the_log(site, peer):
+    peer.send(b"four")
+    said = json.loads(bytes(ask_tool(peer, 907).body))
+    assert (said["master"], said["inSyncSlaveNums"], said["haConnectionInfo"]) == (True, 0, [])
+    assert said["masterCommitLogMaxOffset"] == site.broker.end_place
+
+
 def test_rates_are_of_what_came_since_the_last_looks(site, peer):
     figures = site.door.tools.figures
     figures.note(site.now_ms)
