@@ -17,6 +17,7 @@ from core.metrics import Metrics
 from core.store.descriptors import descriptor_count_max
 from core.store.embedded import EmbeddedEngine
 from gateway.admin.api import make_api
+from gateway.admin.live import LiveFeed
 from gateway.admin.server import AdminServer
 from gateway.admin.view import AdminView
 from gateway.amqp.door import AmqpDoor
@@ -134,6 +135,7 @@ class Gateway:
         self._quiet_flush = Every(settings.store.flush.interval_ms, self._flush_quietly, self._started_ms)
         self.listeners = Listeners(self.capacity)
         self._admin: list[AdminServer] = []
+        self._live: LiveFeed | None = None
 
     def _make_broker(self) -> Broker:
         store = self.settings.store
@@ -222,12 +224,15 @@ class Gateway:
             certificates=self.listeners.certificates,
             listening=self.listeners.first,
         )
-        api = make_api(view)
+        self._live = LiveFeed(view)
+        api = make_api(view, self._live)
         for listen in find_listening(ADMIN, self.settings.admin.listen):
             address, make_layers = self.listeners.carry(listen)
             server = AdminServer(api, *address, make_layers)
             self.listeners.note(ADMIN, told_name(listen), await server.start())
             self._admin.append(server)
+        if self._admin:
+            self._live.start()
 
     @property
     def listening(self) -> dict[str, tuple[str, int]]:
@@ -364,6 +369,8 @@ class Gateway:
         self.is_ready = False
         await self.bridges.stop()
         self.listeners.stop()
+        if self._live is not None:
+            self._live.stop()  # pages that follow would hold the servers up
         for server in self._admin:
             await server.stop()
         now_ms = self.clock.now_ms()

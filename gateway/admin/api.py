@@ -8,11 +8,14 @@ from fastapi import APIRouter, FastAPI, HTTPException, Query, Response
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from gateway.admin.console import CONSOLE
 from gateway.admin.explain import QuestionError, explain_exchange, explain_topic
+from gateway.admin.live import LiveFeed
 from gateway.admin.login import Looker
 from gateway.admin.management.failures import answer_failure
 from gateway.admin.management.router import MANAGEMENT
 from gateway.admin.paths import EncodedPaths
+from gateway.admin.same_site import SameSite
 from gateway.admin.schemas import ExchangeExplanation, Explanation, Health, Readiness
 from gateway.admin.view import AdminView, View
 from gateway.version import VERSION
@@ -20,15 +23,18 @@ from gateway.version import VERSION
 ROUTES = APIRouter()
 
 
-def make_api(view: AdminView) -> FastAPI:
-    """Return the application that serves `view`."""
+def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
+    """Return the application that serves `view`, and `feed` to pages that stay open."""
     api = FastAPI(
         title="LMQ Gateway", version=VERSION, docs_url="/api/docs", openapi_url="/api/openapi.json", redoc_url=None
     )
     api.state.view = view
+    api.state.feed = feed
     api.include_router(ROUTES)
     api.include_router(MANAGEMENT)
+    api.include_router(CONSOLE)
     api.add_middleware(EncodedPaths)
+    api.add_middleware(SameSite)
     api.add_exception_handler(HTTPException, answer_failure)
     return api
 

@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Request
 
 from gateway.address import format_address
+from gateway.admin.same_site import is_this_machine
 from gateway.admin.view import AdminView, View
 from gateway.auth.authenticator import ADMINISTRATOR, Authenticator, Credentials, LoginAnswer, Refusal
 from gateway.auth.permissions import Permissions
@@ -77,7 +78,7 @@ async def _find_caller(request: Request, view: View) -> Caller:
     said = request.headers.get("authorization")
     if said is not None:
         return await _log_in(view, peer, said)
-    if not view.authenticator.lets_look(peer):
+    if not view.authenticator.lets_look(peer) or not is_this_machine(request.url.hostname):
         raise _not_in("log in")
     return Caller("", None, (MONITORING,))
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import httpx
 
 from gateway.admin.api import make_api
+from gateway.admin.live import LiveFeed
 from gateway.admin.view import AdminView
 from tests.support.gateway import running_gateway
 
@@ -31,7 +32,9 @@ def make_view(gateway):
 def make_client(view, *, auth=GUEST, peer=HERE):
     """Return a client of the API, which comes from `peer`."""
     return httpx.AsyncClient(
-        transport=httpx.ASGITransport(make_api(view), client=peer), base_url="http://lmq", auth=auth
+        transport=httpx.ASGITransport(make_api(view, LiveFeed(view)), client=peer),
+        base_url="http://127.0.0.1",
+        auth=auth,
     )
 
 

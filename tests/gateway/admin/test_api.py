@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from gateway.admin.api import make_api
+from gateway.admin.live import LiveFeed
 from gateway.settings import AdminSettings
 from tests.support.admin import make_view
 from tests.support.gateway import ANY_PORT, running_gateway
@@ -87,7 +88,7 @@ async def test_explain_wants_a_topic_or_an_exchange(tmp_path):
 async def test_api_describes_itself(tmp_path):
     async with running_gateway(tmp_path) as gateway:
         view = make_view(gateway)
-        paths = make_api(view).openapi()["paths"]
+        paths = make_api(view, LiveFeed(view)).openapi()["paths"]
         assert {"/healthz", "/readyz", "/metrics", "/api/overview", "/api/explain"} <= set(paths)
 
 

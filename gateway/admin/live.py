@@ -1,0 +1,125 @@
+"""What the gateway did in the last minutes, second by second, and a stream of it for pages that stay open."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from core.metrics import SyncMetrics
+from gateway.admin.management.overview import describe_gateway
+from gateway.admin.view import AdminView
+
+INTERVAL_S = 1.0
+LOOK_S = 0.05  # how often the loop's delay is measured
+SAMPLES_MAX = 300  # what a page shows: five minutes
+FOLLOWERS_MAX = 32  # a stream each; more than half of the door's connections stay for questions
+_STATM = Path("/proc/self/statm")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+Sample = dict[str, Any]
+
+
+class TooManyFollowersError(RuntimeError):
+    """As many streams are open as there may be."""
+
+
+class LiveFeed:
+    """Takes a sample each second, keeps some minutes of them, and gives them to those that follow.
+
+    Args:
+        view: The gateway.
+    """
+
+    def __init__(self, view: AdminView) -> None:
+        self._view = view
+        self._samples: deque[Sample] = deque(maxlen=SAMPLES_MAX)
+        self._following: set[asyncio.Future[None]] = set()
+        self._followers = 0
+        self._is_open = True
+        self._task: asyncio.Task[None] | None = None
+        self._cpu_s = time.process_time()
+        self._at_s = time.monotonic()
+        self._syncs = (0, 0.0)
+
+    def start(self) -> None:
+        """Take samples from now on."""
+        self._task = asyncio.create_task(self._run(), name="live")
+
+    def stop(self) -> None:
+        """Take none any more, and end the streams."""
+        self._is_open = False
+        self._wake()
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def follow(self) -> AsyncIterator[str]:
+        """Return events for a page: `history`, what is known, then `sample` for each new one.
+
+        Raises:
+            TooManyFollowersError: As many follow as may.
+        """
+        if self._followers >= FOLLOWERS_MAX:
+            raise TooManyFollowersError
+        return self._tell()
+
+    async def _tell(self) -> AsyncIterator[str]:
+        self._followers += 1
+        try:
+            yield _event("history", list(self._samples))
+            while self._is_open:
+                turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._following.add(turn)
+                await turn
+                if self._is_open:  # one that was slow misses samples, and never has more than one to wait for
+                    yield _event("sample", self._samples[-1])
+        finally:
+            self._followers -= 1
+
+    async def _run(self) -> None:
+        while True:
+            late_s = 0.0
+            for _ in range(round(INTERVAL_S / LOOK_S)):
+                before = time.monotonic()
+                await asyncio.sleep(LOOK_S)
+                late_s = max(late_s, time.monotonic() - before - LOOK_S)
+            self.take(late_s)
+
+    def take(self, late_s: float) -> None:
+        """Take a sample; the loop came back `late_s` seconds late at most since the last one."""
+        self._samples.append(self._measure(late_s))
+        self._wake()
+
+    def _measure(self, late_s: float) -> Sample:
+        now_s, cpu_s, sync = time.monotonic(), time.process_time(), self._view.broker.metrics.sync
+        passed_s = max(now_s - self._at_s, 1e-3)
+        sample = {
+            **describe_gateway(self._view).model_dump(),
+            "at_ms": int(time.time() * 1_000),
+            "cpu_share": round((cpu_s - self._cpu_s) / passed_s, 4),
+            "memory_bytes": int(_STATM.read_text().split()[1]) * _PAGE_BYTES,
+            "sync_ms": round(self._mean_sync_ms(sync), 3),
+            "loop_ms": round(max(late_s, 0.0) * 1_000, 3),
+        }
+        self._at_s, self._cpu_s, self._syncs = now_s, cpu_s, (sync.count, sync.total_ms)
+        return sample
+
+    def _mean_sync_ms(self, sync: SyncMetrics) -> float:
+        count, total_ms = self._syncs
+        return (sync.total_ms - total_ms) / (sync.count - count) if sync.count > count else 0.0
+
+    def _wake(self) -> None:
+        following, self._following = self._following, set()
+        for turn in following:
+            if not turn.done():
+                turn.set_result(None)
+
+
+def _event(name: str, data: object) -> str:
+    """Return one event of a stream (WHATWG HTML, 9.2, server-sent events)."""
+    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"

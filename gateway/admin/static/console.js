@@ -1,0 +1,76 @@
+// Shows the page that the address names, and what is true on every page.
+
+import { h, told } from "./dom.js";
+import { live } from "./live.js";
+import { PAGES, NAVIGATION } from "./pages.js";
+
+const main = document.getElementById("main");
+const nav = document.getElementById("nav");
+const state = document.getElementById("state");
+const SCHEMES = ["", "light", "dark"];
+let leaving = new AbortController();
+
+// `#/queues/%2F/readings?from=5` is the page `queues`, two parts and a question.
+function readAddress() {
+  const [where, question = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name, ...parts] = where.split("/").map(decodeURIComponent);
+  return { name: name || "overview", parts, params: new URLSearchParams(question) };
+}
+
+async function showPage() {
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  const { name, parts, params } = readAddress();
+  const page = PAGES[name];
+  main.replaceChildren();
+  showNavigation(name);
+  if (!page) {
+    main.append(h("h1", {}, "No such page"), h("p", {}, h("a", { href: "#/" }, "Overview")));
+    return;
+  }
+  const title = page.title(parts);
+  document.title = `${title} – LMQ Gateway`;
+  main.append(h("h1", {}, title));
+  try {
+    await page.show(main, { parts, params, signal });
+  } catch (error) {
+    if (error.name !== "AbortError") main.append(told(error.message, true));
+  }
+}
+
+function showNavigation(name) {
+  nav.replaceChildren(
+    ...NAVIGATION.flatMap(([group, names]) => [
+      group && h("h2", {}, group),
+      ...names.map(([page, title]) => h("a", { href: `#/${page}`, "aria-current": page === name ? "page" : undefined }, title)),
+    ]).filter(Boolean),
+  );
+  nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+}
+
+function showState() {
+  const sample = live.last;
+  const troubles = [];
+  if (!live.isConnected) troubles.push("no answer from the gateway");
+  else if (!sample.is_ready) troubles.push("not ready");
+  if (live.isConnected && sample.disk === "low") troubles.push("the disk is low: publishers wait");
+  state.textContent = troubles.join(", ") || "ready";
+  state.className = troubles.length ? "bad" : "";
+}
+
+function switchScheme() {
+  const next = SCHEMES[(SCHEMES.indexOf(document.documentElement.dataset.scheme ?? "") + 1) % SCHEMES.length];
+  document.documentElement.dataset.scheme = next;
+  localStorage.setItem("scheme", next);
+}
+
+document.documentElement.dataset.scheme = localStorage.getItem("scheme") ?? "";
+document.getElementById("scheme").addEventListener("click", switchScheme);
+addEventListener("hashchange", () => {
+  showPage();
+  main.focus();
+});
+live.addEventListener("change", showState);
+live.start();
+showPage();

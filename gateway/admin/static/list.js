@@ -1,0 +1,127 @@
+// A list that the gateway pages, sorts and searches: only what is on the screen crosses the network.
+
+import { get } from "./api.js";
+import { h, told } from "./dom.js";
+import { count } from "./format.js";
+
+const AGAIN_MS = 3_000;
+
+// One column: `{name, title, read(item), isNumber, sort}`. `sort` is the field the gateway sorts by; without it the
+// column cannot be sorted by. `read` gives text or elements.
+export class List {
+  #query = { page: 1, page_size: 100, name: "", sort: "", sort_reverse: false };
+  #rows = h("tbody");
+  #head = h("thead");
+  #caption = h("caption", {}, "loading");
+  #trouble = h("div");
+  #pager = h("div", { className: "bar" });
+
+  constructor(main, signal, { from, columns, searched = "name", extra = {}, isLive = true }) {
+    this.signal = signal;
+    this.from = from;
+    this.columns = columns;
+    this.extra = extra;
+    const search = h("input", { type: "search", oninput: () => this.#search(search.value), spellcheck: false });
+    main.append(
+      h("form", { className: "bar", role: "search", onsubmit: (event) => event.preventDefault() }, h("label", { className: "grow" }, `Search by ${searched}`, search)),
+      this.#trouble,
+      h("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Table" }, h("table", {}, this.#caption, this.#head, this.#rows)),
+      this.#pager,
+    );
+    this.#showHead();
+    this.load();
+    if (isLive) {
+      const timer = setInterval(() => document.hidden || this.load(), AGAIN_MS);
+      signal.addEventListener("abort", () => clearInterval(timer));
+    }
+  }
+
+  #search(name) {
+    clearTimeout(this.typing);
+    this.typing = setTimeout(() => this.#ask({ name, page: 1 }), 250);
+  }
+
+  #ask(change) {
+    Object.assign(this.#query, change);
+    this.#showHead();
+    return this.load();
+  }
+
+  async load() {
+    this.asking?.abort();
+    const asking = (this.asking = new AbortController());
+    const signal = AbortSignal.any([asking.signal, this.signal]);
+    try {
+      const found = await get(this.from, { ...this.#query, ...this.extra }, signal);
+      this.#trouble.replaceChildren();
+      this.#show(found);
+    } catch (error) {
+      if (error.name !== "AbortError") this.#trouble.replaceChildren(told(error.message, true));
+    }
+  }
+
+  #showHead() {
+    const { sort, sort_reverse } = this.#query;
+    this.#head.replaceChildren(
+      h(
+        "tr",
+        {},
+        this.columns.map((column) => {
+          const isSorted = column.sort && column.sort === sort;
+          const head = h("th", { scope: "col", className: column.isNumber ? "number" : "" });
+          if (isSorted) head.setAttribute("aria-sort", sort_reverse ? "descending" : "ascending");
+          const turn = () => this.#ask({ sort: column.sort, sort_reverse: isSorted ? !sort_reverse : Boolean(column.isNumber), page: 1 });
+          head.append(column.sort ? h("button", { type: "button", onclick: turn }, column.title) : column.title);
+          return head;
+        }),
+      ),
+    );
+  }
+
+  #show(found) {
+    const items = Array.isArray(found) ? found : found.items;
+    this.#caption.textContent = this.#describe(found, items);
+    this.#rows.replaceChildren(
+      ...items.map((item) =>
+        h(
+          "tr",
+          {},
+          this.columns.map((column, i) => h("td", { className: column.isNumber ? "number" : i === 0 ? "name" : "" }, column.read(item, this))),
+        ),
+      ),
+    );
+    this.#showPager(found);
+  }
+
+  #describe(found, items) {
+    if (Array.isArray(found)) return `${count(items.length)} in all`;
+    const { total_count, filtered_count } = found;
+    if (total_count === 0) return "none";
+    return filtered_count === total_count ? `${count(total_count)} in all` : `${count(filtered_count)} of ${count(total_count)}`;
+  }
+
+  #showPager({ page, page_count }) {
+    if (!page_count || page_count < 2) return this.#pager.replaceChildren();
+    const turn = (to) => () => this.#ask({ page: to });
+    return this.#pager.replaceChildren(
+      h("button", { className: "act", type: "button", disabled: page <= 1, onclick: turn(page - 1) }, "Back"),
+      h("span", {}, `page ${count(page)} of ${count(page_count)}`),
+      h("button", { className: "act", type: "button", disabled: page >= page_count, onclick: turn(page + 1) }, "On"),
+    );
+  }
+}
+
+// A table of a few rows that are at hand.
+export function table(caption, columns, items) {
+  return h(
+    "div",
+    { className: "scroll" },
+    h(
+      "table",
+      {},
+      h("caption", {}, caption),
+      h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", className: column.isNumber ? "number" : "" }, column.title)))),
+      h("tbody", {}, items.map((item) => h("tr", {}, columns.map((column) => h("td", { className: column.isNumber ? "number" : "" }, column.read(item)))))),
+    ),
+  );
+}

@@ -1,0 +1,52 @@
+// What the gateway sends by itself, each second, and what it was before.
+
+const KEPT = 300;
+
+class Live extends EventTarget {
+  samples = [];
+  isConnected = false;
+  #source = null;
+
+  start() {
+    this.#source = new EventSource("api/lmq/live");
+    this.#source.addEventListener("history", (event) => this.#take(JSON.parse(event.data), true));
+    this.#source.addEventListener("sample", (event) => this.#take([JSON.parse(event.data)], false));
+    this.#source.onerror = () => this.#tell(false);
+  }
+
+  #take(samples, isAll) {
+    this.samples = (isAll ? samples : [...this.samples, ...samples]).slice(-KEPT);
+    this.#tell(true);
+  }
+
+  #tell(isConnected) {
+    this.isConnected = isConnected;
+    this.dispatchEvent(new Event("change"));
+  }
+
+  // Call `then` at each change until `signal` is aborted.
+  follow(then, signal) {
+    this.addEventListener("change", then, { signal });
+  }
+
+  get last() {
+    return this.samples.at(-1);
+  }
+
+  // How fast a counter went up: one figure a second for each pair of samples.
+  rates(read) {
+    const found = [];
+    for (let i = 1; i < this.samples.length; i++) {
+      const [before, after] = [this.samples[i - 1], this.samples[i]];
+      const seconds = (after.at_ms - before.at_ms) / 1_000;
+      found.push(seconds > 0 ? Math.max(0, read(after) - read(before)) / seconds : 0);
+    }
+    return found;
+  }
+
+  values(read) {
+    return this.samples.map(read);
+  }
+}
+
+export const live = new Live();

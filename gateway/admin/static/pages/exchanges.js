@@ -1,0 +1,69 @@
+// AMQP's exchanges, and one of them.
+
+import { get, path, post } from "../api.js";
+import { facts, h, told } from "../dom.js";
+import { yes } from "../format.js";
+import { List } from "../list.js";
+import { showBindings } from "./queues.js";
+
+const DEFAULT = "amq.default"; // what the API calls the exchange without a name
+
+const COLUMNS = [
+  { title: "Exchange", sort: "name", read: ({ vhost, name }) => h("a", { href: `#/exchanges/${path(vhost, name || DEFAULT)}` }, name || "(default)") },
+  { title: "Virtual host", sort: "vhost", read: (exchange) => exchange.vhost },
+  { title: "Type", sort: "type", read: (exchange) => exchange.type },
+  { title: "Durable", read: (exchange) => yes(exchange.durable) },
+  { title: "Internal", read: (exchange) => yes(exchange.internal) },
+  { title: "Policy", read: (exchange) => exchange.policy ?? "" },
+];
+
+function makePublisher(vhost, name) {
+  const key = h("input", { placeholder: "routing key" });
+  const body = h("textarea", { rows: 2, placeholder: "a message" });
+  const box = h("div");
+  const send = async () => {
+    try {
+      const sent = { properties: {}, routing_key: key.value, payload: body.value, payload_encoding: "string" };
+      const { routed } = await post(`api/exchanges/${path(vhost, name)}/publish`, sent);
+      box.replaceChildren(told(routed ? "Published." : "It leads to no queue.", !routed));
+    } catch (error) {
+      box.replaceChildren(told(error.message, true));
+    }
+  };
+  return [
+    h("h2", {}, "Publish"),
+    h(
+      "form",
+      { className: "bar", onsubmit: (event) => (event.preventDefault(), send()) },
+      h("label", { className: "grow" }, "Routing key", key),
+      h("label", { className: "grow" }, "Message", body),
+      h("button", { className: "act" }, "Publish"),
+    ),
+    box,
+  ];
+}
+
+async function showExchange(main, signal, vhost, name) {
+  const where = `api/exchanges/${path(vhost, name)}`;
+  const exchange = await get(where, {}, signal);
+  main.append(
+    facts([
+      ["Virtual host", exchange.vhost],
+      ["Type", exchange.type],
+      ["Durable", yes(exchange.durable)],
+      ["Internal", yes(exchange.internal)],
+      ["Arguments", Object.keys(exchange.arguments).length ? h("code", { className: "mono" }, JSON.stringify(exchange.arguments)) : ""],
+      ["Policy", exchange.policy],
+    ]),
+  );
+  if (name !== DEFAULT) main.append(h("h2", {}, "Bindings"), await showBindings(`${where}/bindings/source`, signal));
+  main.append(...makePublisher(vhost, name));
+}
+
+export const exchanges = {
+  title: ([, name]) => (name === undefined ? "Exchanges" : `Exchange ${name === DEFAULT ? "(default)" : name}`),
+  show(main, { parts: [vhost, name], signal }) {
+    if (name !== undefined) return showExchange(main, signal, vhost, name);
+    return void new List(main, signal, { from: "api/exchanges", columns: COLUMNS, isLive: false });
+  },
+};

@@ -1,0 +1,75 @@
+// What the whole gateway does now.
+
+import { card, facts, h } from "../dom.js";
+import { bytes, count, duration, rate } from "../format.js";
+import { table } from "../list.js";
+import { live } from "../live.js";
+import { plot } from "../plot.js";
+
+const sum = (sample, field) => Object.values(sample.doors).reduce((total, door) => total + door[field], 0);
+
+function moving(name, unit, read) {
+  const rates = live.rates(read);
+  return card(name, rate(rates.at(-1)), unit, plot(rates, `${name}, the last ${count(rates.length)} seconds`));
+}
+
+function standing(name, read, write, unit) {
+  const values = live.values(read);
+  return card(name, write(values.at(-1)), unit, plot(values, `${name}, the last ${count(values.length)} seconds`));
+}
+
+function showDoors(sample) {
+  const rates = (name, field) => live.rates((one) => one.doors[name]?.[field] ?? 0).at(-1);
+  const reasons = (counts) => Object.entries(counts).map(([reason, number]) => `${reason.replaceAll("_", " ")}: ${count(number)}`).join(", ");
+  return table(
+    "Doors",
+    [
+      { title: "Door", read: ([name]) => name },
+      { title: "Connections", isNumber: true, read: ([, door]) => count(door.connections) },
+      { title: "In /s", isNumber: true, read: ([name]) => rate(rates(name, "messages_in")) },
+      { title: "Out /s", isNumber: true, read: ([name]) => rate(rates(name, "messages_out")) },
+      { title: "In", isNumber: true, read: ([, door]) => count(door.messages_in) },
+      { title: "Out", isNumber: true, read: ([, door]) => count(door.messages_out) },
+      { title: "Refused", read: ([, door]) => reasons(door.refused) },
+      { title: "Dropped", read: ([, door]) => reasons(door.dropped) },
+    ],
+    Object.entries(sample.doors),
+  );
+}
+
+export const overview = {
+  title: () => "Overview",
+  show(main, { signal }) {
+    const cards = h("div", { className: "cards" });
+    const doors = h("div");
+    const about = h("div");
+    main.append(cards, h("h2", {}, "Doors"), doors, h("h2", {}, "Gateway"), about);
+    const draw = () => {
+      const sample = live.last;
+      if (!sample) return;
+      cards.replaceChildren(
+        moving("Messages in", "/s", (one) => sum(one, "messages_in")),
+        moving("Messages out", "/s", (one) => sum(one, "messages_out")),
+        moving("Index entries", "/s", (one) => one.dispatches),
+        standing("Connections", (one) => sum(one, "connections"), count),
+        standing("Sync to disk, mean", (one) => one.sync_ms, duration),
+        standing("Loop held at most", (one) => one.loop_ms, duration),
+        standing("Memory", (one) => one.memory_bytes, bytes),
+        standing("Free on disk", (one) => one.disk_free_bytes, bytes),
+      );
+      doors.replaceChildren(showDoors(sample));
+      about.replaceChildren(
+        facts([
+          ["Version", sample.version],
+          ["Up for", duration(sample.uptime_ms)],
+          ["Light queues", count(sample.light_queues)],
+          ["Messages stored", count(sample.messages_stored)],
+          ["Log", bytes(sample.log_bytes)],
+          ["Processor", `${(sample.cpu_share * 100).toFixed(0)} % of one core`],
+        ]),
+      );
+    };
+    draw();
+    live.follow(draw, signal);
+  },
+};

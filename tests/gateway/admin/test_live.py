@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+import pytest_asyncio
+
+from core.metrics import SyncMetrics
+from gateway.admin import live
+from gateway.admin.live import LiveFeed, TooManyFollowersError
+from tests.support.admin import make_view
+from tests.support.gateway import running_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+def _read(event):
+    name, data = event.strip().split("\n")
+    return name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
+
+
+@pytest_asyncio.fixture
+async def feed(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        made = LiveFeed(make_view(gateway))
+        yield made
+        made.stop()
+
+
+async def test_a_page_gets_what_was_and_then_each_new_second(feed):
+    feed.take(0.25)
+    events = feed.follow()
+    name, samples = _read(await anext(events))
+    assert (name, len(samples)) == ("history", 1)
+    assert samples[0]["loop_ms"] == 250
+    assert samples[0]["memory_bytes"] > 1 << 20
+    assert samples[0]["doors"].keys() >= {"amqp", "mqtt", "rocketmq"}
+    coming = asyncio.ensure_future(anext(events))
+    await asyncio.sleep(0)
+    feed.take(0.0)
+    name, sample = _read(await coming)
+    assert name == "sample"
+    assert sample["at_ms"] >= samples[0]["at_ms"]
+
+
+async def test_a_sync_shows_as_the_mean_of_its_second_only(feed):
+    sync = feed._view.broker.metrics.sync = SyncMetrics()  # not the one that the gateway's own syncs go to
+    for took_ms, expected in ((2.0, 2.0), (6.0, 6.0), (None, 0.0)):
+        if took_ms is not None:
+            sync.add(took_ms)
+        feed.take(0.0)
+        assert feed._samples[-1]["sync_ms"] == expected
+
+
+async def test_the_history_has_a_bound(feed):
+    for _ in range(live.SAMPLES_MAX + 5):
+        feed.take(0.0)
+    _, samples = _read(await anext(feed.follow()))
+    assert len(samples) == live.SAMPLES_MAX
+
+
+async def test_a_stream_ends_when_the_gateway_stops(feed):
+    events = feed.follow()
+    await anext(events)
+    coming = asyncio.ensure_future(anext(events, None))
+    await asyncio.sleep(0)
+    feed.stop()
+    assert await coming is None
+
+
+async def test_streams_have_a_bound_and_one_that_ends_gives_its_place_back(feed):
+    open_ones = [feed.follow() for _ in range(live.FOLLOWERS_MAX)]
+    for events in open_ones:
+        await anext(events)
+    with pytest.raises(TooManyFollowersError):
+        feed.follow()
+    await open_ones[0].aclose()
+    assert feed.follow() is not None
+
+
+async def test_samples_are_taken_by_themselves(feed, monkeypatch):
+    monkeypatch.setattr(live, "INTERVAL_S", 0.01)
+    monkeypatch.setattr(live, "LOOK_S", 0.005)
+    feed.start()
+    events = feed.follow()
+    await anext(events)
+    assert _read(await anext(events))[0] == "sample"
