@@ -70,6 +70,8 @@ def _check_shown(text: str) -> str:
 
 
 HIDDEN = "(hidden)"  # what stands for a secret where settings are shown
+VHOST_BYTES_MAX = 255  # a short string of AMQP
+
 Secret = Annotated[str, Field(json_schema_extra={"secret": True}), AfterValidator(_check_shown)]
 
 
@@ -112,6 +114,15 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     auto_subscribe: tuple[AutoSubscription, ...] = ()  # filters that each client has from its CONNECT on
 
 
+def _check_vhost_name(name: str) -> str:
+    if len(name.encode()) > VHOST_BYTES_MAX:
+        raise ValueError(f"the name of a virtual host has at most {VHOST_BYTES_MAX} bytes")
+    return name
+
+
+VhostName = Annotated[str, Field(min_length=1), AfterValidator(_check_vhost_name)]
+
+
 class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
     """The AMQP 0-9-1 door."""
 
@@ -124,6 +135,8 @@ class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
     body_bytes_max: Annotated[int, Field(ge=1)] | None = None  # largest message; None: `store.message_bytes_max`
     handshake_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # to log in and open the virtual host
     product: Annotated[str, Field(min_length=1, max_length=255)] = "LMQ Gateway"  # what clients are told that this is
+    vhosts: tuple[VhostName, ...] = ()  # virtual hosts that are made at the start where they are not there
+    mqtt_vhost: VhostName = "/"  # the virtual host whose `amq.topic` has the topics of MQTT
 
 
 class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):

@@ -67,6 +67,8 @@ TAKES_EFFECT = {
     "amqp.body_bytes_max": NEW_CONNECTIONS,
     "amqp.handshake_timeout_ms": NEW_CONNECTIONS,
     "amqp.product": NEW_CONNECTIONS,
+    "amqp.vhosts": AT_ONCE,
+    "amqp.mqtt_vhost": NEXT_START,
     "rocketmq.namesrv": NEXT_START,
     "rocketmq.broker": NEXT_START,
     "rocketmq.connections_max": AT_ONCE,

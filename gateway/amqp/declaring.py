@@ -213,6 +213,7 @@ class Declarer:
         return Answer(answer, is_durable=is_durable)
 
     def _add_queue(self, name: str, method: QueueMethod.Declare) -> SharedQueue:
+        self._vhost.check_room(name)
         owner = self._owner if method.exclusive else None
         what = self._describe_queue(name)
         arguments = check_arguments(arguments_of(method.arguments), what)

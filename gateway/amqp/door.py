@@ -39,8 +39,7 @@ class AmqpDoor(AmqpServices, Door):
 
     def start(self, now_ms: int) -> None:
         """Bring back what is durable; then connections may come."""
-        del now_ms
-        self.vhosts.load([])
+        self.vhosts.load([self.settings.mqtt_vhost, *self.settings.vhosts], now_ms)
         self.broker.hold(self.vhosts.floors)
 
     def stop(self, now_ms: int) -> None:
@@ -54,6 +53,7 @@ class AmqpDoor(AmqpServices, Door):
         self.settings = settings.amqp
         self.offer = limits_of(settings.amqp, self.broker.message_bytes_max)
         self.vhosts.find_routes_anew()
+        self.vhosts.make_all(settings.amqp.vhosts)
 
     def listens(self) -> list[Listen]:
         """Return the door's one address."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from functools import partial
 
-from pamqp import base, commands
+from pamqp import base
 from pamqp.commands import Basic, Tx
 
 from core.errors import LmqError
@@ -17,6 +17,7 @@ from gateway.amqp.confirms import Confirms
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
 from gateway.amqp.declaring import Declarer, release_all
+from gateway.amqp.entering import enter
 from gateway.amqp.errors import AmqpError, PeerSilentError, error_from_core, unimplemented
 from gateway.amqp.events import (
     ChannelEnded,
@@ -198,8 +199,15 @@ class AmqpHandler(ConnectionHandler):
         self._door.metrics.refuse("turned_out")
         self._force_out(TURNED_OUT, f"user '{self._identity.user}' may not come in any more", now_ms)
 
+    def turn_out_of_host(self, now_ms: int) -> None:
+        """Close because the virtual host is deleted."""
+        if self._vhost is not None:
+            self._door.metrics.refuse("turned_out")
+            self._force_out("the virtual host is deleted", f"vhost '{self._vhost.name}' is down", now_ms)
+
     def _force_out(self, why: str, reason: str, now_ms: int) -> None:
         self._note_end(why)
+        self._again = None
         connection = self._begin(now_ms)
         if connection.state == State.OPEN:
             connection.close(AmqpError(ReplyCode.CONNECTION_FORCED, reason))
@@ -287,15 +295,7 @@ class AmqpHandler(ConnectionHandler):
         self._begin(now_ms).refuse_login(login_refused(event.mechanism, is_busy=refusal is Refusal.BUSY))
 
     def _do_open(self, event: OpenAsked, connection: AmqpConnection) -> None:
-        vhost = self._door.vhosts.find(event.vhost)
-        if vhost is None:
-            raise AmqpError(ReplyCode.NOT_ALLOWED, f"vhost {event.vhost} not found", commands.Connection.Open.index)
-        if not self._identity.may.may_enter(event.vhost.encode()):
-            reason = f"access to vhost '{event.vhost}' refused for user '{self._identity.user}'"
-            raise AmqpError(
-                ReplyCode.NOT_ALLOWED, reason, commands.Connection.Open.index, denied=f"vhost '{event.vhost}'"
-            )
-        self._enter(vhost)
+        self._enter(enter(self._door.vhosts, event.vhost, self, self._identity))
         self.output.payload_max = connection.payload_max
         connection.accept_open()
 
@@ -349,6 +349,7 @@ class AmqpHandler(ConnectionHandler):
             self._door.authenticator.cancel(attempt)
         if self._vhost is None or self.output.connection is None:
             return
+        self._vhost.connections.discard(self)
         channels = list(self.output.connection.channels.values())
         owned = self.declarer.remove_owned()
         self._vhost.chores.start(release_all(channels, self.reading.release, owned, self._heard_ms()))

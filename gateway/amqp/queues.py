@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from pamqp import base
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
@@ -14,14 +14,13 @@ from core.errors import QueueLimitError
 from core.lmq.expiry import is_expired
 from core.lmq.queue_name import amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
-from core.message import AWAY, StoredBatch
-from gateway.amqp.dead_letters import DeadLetters, LetterDesk
+from core.message import AWAY
+from gateway.amqp.dead_letters import DeadLetters
 from gateway.amqp.definition_rows import (
     BINDING,
     EXCHANGE,
     LINK,
     QUEUE,
-    ROWS,
     HostRows,
     binding_key,
     dump_arguments,
@@ -31,40 +30,27 @@ from gateway.amqp.definition_rows import (
     load_match,
     row_key,
 )
-from gateway.amqp.delays import Delays
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import Binding, Destination, Exchange, ExchangeTable
-from gateway.amqp.head_expiries import HeadExpiries
-from gateway.amqp.leases import Leases
+from gateway.amqp.host_parts import HostParts
+from gateway.amqp.host_profile import HostProfile
 from gateway.amqp.passing_names import PassingNames
 from gateway.amqp.queue_arguments import EXPIRES, KeptArguments
-from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.refusals import Refusals
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.routing import TopicRelay, Way
-from gateway.amqp.shared_queue import TAKE_COUNT_MAX, SharedQueue
-from gateway.chores import Chores
-
-TABLE = "amqp"
+from gateway.amqp.shared_queue import SharedQueue
 
 Bindings = list[tuple[Exchange, Binding]]
 """Bindings, each with the exchange that it leads from."""
 
 
-class HostParts:
-    """What all virtual hosts work with: none has anything of its own that costs while it is not used."""
+class Resident(Protocol):
+    """A connection to a virtual host."""
 
-    def __init__(self, broker: Broker, find_vhost: Callable[[str], VirtualHost | None]) -> None:
-        self.broker = broker
-        self.table = broker.table(TABLE, ROWS)
-        self.stored = StoredBatch(TAKE_COUNT_MAX)
-        self.chores = Chores(broker)
-        self.desk = LetterDesk()
-        self.delays = Delays(broker, find_vhost)
-        self.expiries = HeadExpiries()
-        self.leases = Leases()
-        self.pops = QueuePops(broker)
+    def turn_out_of_host(self, now_ms: int) -> None:
+        """Close because the virtual host is deleted."""
 
 
 class VirtualHost:
@@ -82,6 +68,8 @@ class VirtualHost:
         broker = parts.broker
         on_changed = broker.router.renew_relays if has_topic_space else _nothing_leads_here
         self.name = name
+        self.profile = HostProfile()
+        self.connections: set[Resident] = set()
         self.exchanges = ExchangeTable(
             name, self._bind_topic, self._unbind_topic, on_changed, has_topic_space=has_topic_space
         )
@@ -279,11 +267,28 @@ class VirtualHost:
             expiries=self._expiries,
         )
 
+    def check_room(self, queue: str) -> None:
+        """Check that another queue may be made.
+
+        Raises:
+            AmqpError: PRECONDITION_FAILED.
+        """
+        limit = self.profile.queues_max
+        if 0 <= limit <= len(self._queues):
+            reason = f"cannot declare queue '{queue}': queue limit in vhost '{self.name}' ({limit}) is reached"
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+
     def remove(self, queue: SharedQueue, by: object = None) -> list[QueueConsumer]:
         """Delete a queue, and its bindings in steps; exchanges that delete themselves without bindings go too.
 
         Its consumers are told, but for those on the channel `by`, which are returned.
         """
+        told_later, steps = self.remove_in_steps(queue, by)
+        self.chores.start(steps)
+        return told_later
+
+    def remove_in_steps(self, queue: SharedQueue, by: object = None) -> tuple[list[QueueConsumer], Iterator[None]]:
+        """Delete a queue as `remove` does; return its consumers to be told, and the steps that its bindings go in."""
         self._table.delete(row_key(QUEUE, queue.name))
         self._leases.end(queue)
         del self._queues[queue.name]
@@ -294,8 +299,7 @@ class VirtualHost:
         self.exchanges.note_change()
         bindings = self.exchanges.bindings_to(queue.name)
         self._going[QUEUE, queue.name] = queue.light_name
-        self.chores.start(self._finish_removal(queue, bindings))
-        return told_later
+        return told_later, self._finish_removal(queue, bindings)
 
     def _finish_removal(self, queue: SharedQueue, bindings: Bindings) -> Iterator[None]:
         """Take back the bindings of a deleted queue; until that is done nothing new may have its name."""

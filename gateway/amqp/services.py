@@ -52,7 +52,7 @@ class AmqpServices:
         self.authenticator = authenticator
         self.metrics = broker.metrics.door("amqp")
         self.held = HeldPublishers(broker.room, self.metrics)
-        self.vhosts = VirtualHosts(broker, DEFAULT_VHOST)
+        self.vhosts = VirtualHosts(broker, settings.mqtt_vhost)
         self.cutters = CutterPool(BATCH_MESSAGES_MAX)
         self.encoder = DeliveryEncoder(routing_key_from_topic)
         self.connections: set[OpenConnection] = set()

@@ -1,4 +1,4 @@
-"""The virtual hosts of the AMQP door, by name: made while the gateway runs, durable, and tended together.
+"""The virtual hosts of the AMQP door, by name: made and deleted while the gateway runs, durable, and tended together.
 
 Source: docs/protocols/amqp.md, "Virtual hosts".
 """
@@ -6,13 +6,17 @@ Source: docs/protocols/amqp.md, "Virtual hosts".
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from core.broker import Broker
 from gateway.amqp.definition_rows import DEFAULT_VHOST, split_key
+from gateway.amqp.dismantling import dismantle
+from gateway.amqp.host_parts import HostParts
+from gateway.amqp.host_profile import HostProfile, dump_profile, load_profile
 from gateway.amqp.queue_pops import GROUP
-from gateway.amqp.queues import HostParts, VirtualHost
+from gateway.amqp.queues import VirtualHost
 from gateway.chores import Chores
 
 TABLE = "amqp_vhosts"
@@ -31,6 +35,7 @@ class VirtualHosts:
         self._topic_vhost = topic_vhost
         self._table = broker.table(TABLE)
         self._hosts: dict[str, VirtualHost] = {}
+        self._going: dict[str, list[Callable[[], object]]] = {}  # those being deleted, and who waits for it
         self._parts = HostParts(broker, self.find)
         self._is_dropping = False  # a walk over all queues is under way
         self._is_removing = False
@@ -40,34 +45,70 @@ class VirtualHosts:
         """What is done in steps for any of them."""
         return self._parts.chores
 
-    def load(self, names: list[str]) -> None:
-        """Bring back what is durable; make those of `names` that are not there, and in a new folder `/`."""
+    def load(self, names: Iterable[str], now_ms: int) -> None:
+        """Bring back what is durable; make those of `names` that are not there, and in a new folder `/`.
+
+        A deletion that had begun goes on.
+        """
         rows: dict[str, list[tuple[list[Any], Any]]] = {}
         for key, value in list(self._parts.table.items()):
             vhost, parts = split_key(key)
             rows.setdefault(vhost, []).append((parts, json.loads(value)))
-        known = list(self._table.items()) or [(DEFAULT_VHOST.encode(), b"{}")]
-        for name in (key.decode() for key, _ in known):
-            self._open(name).load(rows.pop(name, []))
-            self._write(name)
-        for name in names:
-            self.make(name)
+        for key, value in list(self._table.items()) or [(DEFAULT_VHOST.encode(), b"{}")]:
+            found = self._new(key.decode())
+            found.profile, is_going = load_profile(value)
+            found.load(rows.pop(found.name, []))
+            self._hosts[found.name] = found
+            self._write(found)
+            if is_going:
+                self.delete(found, now_ms)
+        self.make_all(names)
 
-    def make(self, name: str) -> VirtualHost:
-        """Return the virtual host of that name, made where it is not there yet."""
+    def make_all(self, names: Iterable[str]) -> None:
+        """Make virtual hosts, where they are not there yet; at once, or when the last of that name is gone."""
+        for name in names:
+            self.when_gone(name, partial(self.make, name))
+
+    def make(self, name: str, profile: HostProfile | None = None) -> VirtualHost:
+        """Return the virtual host of that name, made where it is not there yet, with this profile where one is given.
+
+        The last one of that name must be gone.
+        """
+        assert name not in self._going
         found = self._hosts.get(name)
         if found is None:
-            found = self._open(name)
-            self._write(name)
+            found = self._hosts[name] = self._new(name)
+        elif profile is None:
+            return found
+        found.profile = profile or found.profile
+        self._write(found)
         return found
 
-    def _open(self, name: str) -> VirtualHost:
-        found = VirtualHost(name, self._parts, has_topic_space=name == self._topic_vhost)
-        self._hosts[name] = found
-        return found
+    def delete(self, vhost: VirtualHost, now_ms: int) -> None:
+        """Begin to delete a virtual host: from now on it is not found, its connections are closed, all in it goes."""
+        del self._hosts[vhost.name]
+        self._going[vhost.name] = []
+        self._write(vhost, is_going=True)
+        self.chores.start(self._finish(vhost, now_ms))
 
-    def _write(self, name: str) -> None:
-        self._table.put(name.encode(), b"{}")
+    def _finish(self, vhost: VirtualHost, now_ms: int) -> Iterator[None]:
+        yield from dismantle(vhost, now_ms)
+        self._table.delete(vhost.name.encode())
+        for then in self._going.pop(vhost.name):
+            then()
+
+    def when_gone(self, name: str, then: Callable[[], object]) -> None:
+        """Call back when nothing is left of a virtual host of that name that was deleted; at once where nothing is."""
+        if name in self._going:
+            self._going[name].append(then)
+        else:
+            then()
+
+    def _new(self, name: str) -> VirtualHost:
+        return VirtualHost(name, self._parts, has_topic_space=name == self._topic_vhost)
+
+    def _write(self, vhost: VirtualHost, *, is_going: bool = False) -> None:
+        self._table.put(vhost.name.encode(), dump_profile(vhost.profile, is_going=is_going))
 
     def find(self, name: str) -> VirtualHost | None:
         """Return a virtual host, or None."""

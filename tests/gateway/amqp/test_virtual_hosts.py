@@ -1,8 +1,12 @@
 from __future__ import annotations
 
-from pamqp.commands import Connection, Exchange, Queue
+import pytest
+from pamqp.commands import Connection, Exchange, Queue, Tx
 
+from gateway.amqp.host_profile import QUEUES_MAX, HostProfile
 from gateway.inventory import take_page
+from gateway.settings import AmqpSettings, GatewaySettings
+from tests.support.amqp_door import AmqpWorld
 
 
 def queues_of(world):
@@ -57,3 +61,117 @@ def test_delayed_message_stays_in_its_virtual_host(world):
         world.turn()
     assert world.client(vhost="other").consume("q").bodies() == [b"later"]
     assert world.client().consume("q").bodies() == []
+
+
+@pytest.mark.parametrize("shared", ["/", "plant"])
+def test_topics_of_mqtt_are_those_of_one_virtual_host(tmp_path, engine_maker, shared):
+    world = AmqpWorld(tmp_path, make_engine=engine_maker, vhosts=("plant",), mqtt_vhost=shared)
+    device = world.client_of_mqtt(b"d", (b"#", 0))
+    peers = {}
+    for vhost in ("/", "plant"):
+        peers[vhost] = world.client(vhost=vhost)
+        peers[vhost].call(Exchange.Declare(exchange="x", exchange_type="fanout"))
+        peers[vhost].call(Exchange.Bind(destination="x", source="amq.topic", routing_key="a.*"))
+        for queue, source, key in (("q", "amq.topic", "#"), ("r", "amq.topic", "*.b"), ("s", "x", "")):
+            peers[vhost].declare(queue)
+            peers[vhost].call(Queue.Bind(queue=queue, exchange=source, routing_key=key))
+            peers[vhost].consume(queue, tag=queue)
+            peers[vhost].take()
+    device.publish(b"a/b", b"of a device")
+    heard = {vhost: [message.body for message in peer.messages()] for vhost, peer in peers.items()}
+    assert heard == {vhost: [b"of a device"] * 3 if vhost == shared else [] for vhost in peers}
+    device.bodies()
+    for vhost, peer in peers.items():
+        peer.publish(vhost.encode(), exchange="amq.topic", key="a.b")
+    assert device.bodies() == [shared.encode()]
+    for vhost, peer in peers.items():
+        messages = peer.messages()
+        assert [message.body for message in messages] == [vhost.encode()] * 3
+        assert {(message.method.exchange, message.method.routing_key) for message in messages} == {("amq.topic", "a.b")}
+    world.close()
+
+
+def test_headers_decide_behind_amq_topic_where_no_device_publishes_to_it(world):
+    world.amqp.vhosts.make("other")
+    peer = world.client(vhost="other")
+    answer = peer.call(Exchange.Bind(destination="amq.headers", source="amq.topic", routing_key="a"))
+    assert isinstance(answer, Exchange.BindOk)
+    peer.declare("q")
+    arguments = {"x-match": "all", "kind": "new"}
+    peer.call(Queue.Bind(queue="q", exchange="amq.headers", routing_key="", arguments=arguments))
+    peer.publish(b"new", exchange="amq.topic", key="a", headers={"kind": "new"})
+    peer.publish(b"old", exchange="amq.topic", key="a", headers={"kind": "old"})
+    assert peer.consume("q").bodies() == [b"new"]
+
+
+def test_dead_letters_alternates_and_commits_stay_in_their_virtual_host(world):
+    world.amqp.vhosts.make("other")
+    here, there = world.client(), world.client(vhost="other")
+    for peer in (here, there):
+        peer.call(Exchange.Declare(exchange="dead", exchange_type="fanout"))
+        peer.call(Exchange.Declare(exchange="lost", exchange_type="fanout"))
+        odd = {"alternate-exchange": "lost"}
+        peer.call(Exchange.Declare(exchange="x", exchange_type="direct", arguments=odd))
+        for queue, source in (("graves", "dead"), ("finds", "lost")):
+            peer.declare(queue)
+            peer.call(Queue.Bind(queue=queue, exchange=source, routing_key=""))
+        peer.declare("q", arguments={"x-dead-letter-exchange": "dead", "x-max-length": 0})
+    there.publish(b"too much", key="q")
+    there.call(Tx.Select())
+    there.publish(b"unbound", exchange="x", key="none")
+    there.call(Tx.Commit())
+    counts = {
+        vhost: [peer.declare(queue, passive=True).message_count for queue in ("graves", "finds")]
+        for vhost, peer in (("/", here), ("other", there))
+    }
+    assert counts == {"/": [0, 0], "other": [1, 1]}
+
+
+def test_there_are_as_many_queues_as_there_may_be(world):
+    world.amqp.vhosts.make("v1", HostProfile().with_limit(QUEUES_MAX, 2))
+    world.close()
+    world.open()
+    peer = world.client(vhost="v1")
+    for name in ("a", "b", "b"):
+        assert isinstance(peer.declare(name), Queue.DeclareOk)
+    close = peer.declare("c")
+    assert (close.reply_code, close.class_id, close.method_id) == (406, 50, 10)
+    reason = "cannot declare queue 'c': queue limit in vhost 'v1' (2) is reached"  # RabbitMQ 3.10.8's words
+    assert close.reply_text == f"PRECONDITION_FAILED - {reason}"
+    assert isinstance(world.client().declare("c"), Queue.DeclareOk)
+
+
+def test_settings_make_virtual_hosts(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, make_engine=engine_maker, vhosts=("a", "b"), mqtt_vhost="plant")
+    assert [vhost.name for vhost in world.amqp.vhosts] == ["/", "plant", "a", "b"]
+    world.amqp.reload(GatewaySettings(amqp=AmqpSettings(vhosts=("b", "c"))))
+    assert [vhost.name for vhost in world.amqp.vhosts] == ["/", "plant", "a", "b", "c"]
+    world.close()
+
+
+def test_first_virtual_host_can_be_deleted_where_settings_do_not_name_it(tmp_path, engine_maker):
+    world = AmqpWorld(tmp_path, make_engine=engine_maker, mqtt_vhost="plant")
+    world.amqp.vhosts.delete(world.amqp.vhosts.find("/"), world.now_ms)
+    world.turn()
+    world.close()
+    world.open()
+    assert [vhost.name for vhost in world.amqp.vhosts] == ["plant"]
+    world.close()
+
+
+def test_thousands_are_tended_and_listed(world):
+    for i in range(1_000):
+        world.amqp.vhosts.make(f"v{i}")
+    peer = world.client(vhost="v999")
+    peer.declare("q", arguments={"x-expires": 1_000, "x-message-ttl": 10})
+    peer.publish(b"old", key="q")
+    world.now_ms += 100
+    for work in (world.amqp.vhosts.drop_expired, world.amqp.vhosts.remove_unused, world.amqp.vhosts.expire_first):
+        work(world.now_ms)
+    world.turn()
+    assert list(world.amqp.vhosts.floors()) == [(world.amqp.vhosts.find("v999").find("q").pop.queue_ref, 1)]
+    assert [entry.name for entry in world.amqp.inventory().queues() if entry is not None] == ["q"]
+    world.close()
+    world.open()
+    assert len(world.amqp.vhosts) == 1_001
+    assert len(world.amqp.vhosts.find("v999")) == 0

@@ -1,0 +1,30 @@
+"""The end of a virtual host, in steps: its connections are closed, then its queues, exchanges and bindings go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gateway.amqp.exchanges import PREDECLARED
+from gateway.amqp.queues import VirtualHost
+
+
+def dismantle(vhost: VirtualHost, now_ms: int) -> Iterator[None]:
+    """Take away all that a virtual host has, which nobody can open any more.
+
+    What a process that is killed meanwhile leaves is taken away by doing it again.
+    """
+    for connection in list(vhost.connections):
+        connection.turn_out_of_host(now_ms)
+        yield
+    for queue in vhost:
+        if not queue.is_deleted:
+            _, steps = vhost.remove_in_steps(queue)
+            yield from steps
+            yield
+    for exchange in vhost.exchanges:
+        for binding in list(exchange.bindings):
+            vhost.unbind(exchange, binding)
+            yield
+        if exchange.name not in PREDECLARED and vhost.exchanges.find(exchange.name) is exchange:
+            vhost.remove_exchange(exchange)
+            yield

@@ -1,0 +1,53 @@
+"""What operators say of a virtual host: what it is for, and how much there may be in it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+NO_LIMIT = -1
+CONNECTIONS_MAX = "max-connections"
+QUEUES_MAX = "max-queues"
+LIMITS = (CONNECTIONS_MAX, QUEUES_MAX)
+"""The limits that RabbitMQ knows, by its names."""
+
+
+class HostProfile(NamedTuple):
+    """What is said of one virtual host; a limit below 0 is none."""
+
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    connections_max: int = NO_LIMIT
+    queues_max: int = NO_LIMIT
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """The limits that there are, by RabbitMQ's names."""
+        found = {CONNECTIONS_MAX: self.connections_max, QUEUES_MAX: self.queues_max}
+        return {name: value for name, value in found.items() if value >= 0}
+
+    def with_limit(self, name: str, value: int) -> HostProfile:
+        """Return the profile with another limit, which is one of `LIMITS`."""
+        value = max(value, NO_LIMIT)
+        return self._replace(connections_max=value) if name == CONNECTIONS_MAX else self._replace(queues_max=value)
+
+
+def dump_profile(profile: HostProfile, *, is_going: bool) -> bytes:
+    """Return the row of a virtual host; `is_going`: its deletion has begun."""
+    row: dict[str, Any] = {"going": True} if is_going else {}
+    if profile.description:
+        row["description"] = profile.description
+    if profile.tags:
+        row["tags"] = profile.tags
+    if profile.limits:
+        row["limits"] = profile.limits
+    return json.dumps(row).encode()
+
+
+def load_profile(row: bytes) -> tuple[HostProfile, bool]:
+    """Return what a row says of a virtual host, and whether its deletion has begun."""
+    said = json.loads(row)
+    profile = HostProfile(said.get("description", ""), tuple(said.get("tags", ())))
+    for name, value in said.get("limits", {}).items():
+        profile = profile.with_limit(name, value)
+    return profile, "going" in said
