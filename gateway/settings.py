@@ -107,6 +107,8 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     connects_rate: Annotated[int, Field(ge=0)] = 0  # clients a second that are let in, 0: any number
     # messages at QoS 1 and 2 that wait for a session by one subscription, then the oldest give way; 0: any number
     queued_count_max: Annotated[int, Field(ge=0)] = 0
+    # bytes of bodies that wait for a session by one subscription, then the oldest messages give way; 0: any number
+    queued_bytes_max: Annotated[int, Field(ge=0)] = 0
     delayed_max_s: Annotated[int, Field(ge=0, le=34_560_000)] = 4_294_967  # the longest delay of `$delayed/`
     retained_count_max: Annotated[int, Field(ge=0)] = 0  # topics that may have a retained message, 0: any number
     retained_body_bytes_max: Annotated[int, Field(ge=0)] = 0  # longest retained body, 0: any that is taken

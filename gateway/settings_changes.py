@@ -53,6 +53,7 @@ TAKES_EFFECT = {
     "mqtt.bytes_rate": NEW_CONNECTIONS,
     "mqtt.connects_rate": AT_ONCE,
     "mqtt.queued_count_max": AT_ONCE,
+    "mqtt.queued_bytes_max": AT_ONCE,
     "mqtt.delayed_max_s": AT_ONCE,
     "mqtt.retained_count_max": AT_ONCE,
     "mqtt.retained_body_bytes_max": AT_ONCE,

@@ -103,7 +103,7 @@ class MqttDoor(MqttServices, Door):
         self.settings = settings.mqtt
         self.delivery.inflight_max = settings.mqtt.inflight_max
         self.delivery.lag_count_max = settings.mqtt.lag_count_max
-        self.delivery.queued_count_max = self.sessions.queued_count_max = settings.mqtt.queued_count_max
+        self.delivery.queued.set_limits(settings.mqtt.queued_count_max, settings.mqtt.queued_bytes_max)
         self.subscribing.count_max = settings.mqtt.subscription_count_max
         self.subscribing.sharing.strategy = settings.mqtt.shared_strategy
         self.attachments.expiry_max_s = settings.mqtt.session_expiry_s or NEVER
@@ -127,10 +127,11 @@ class MqttDoor(MqttServices, Door):
         self.subscribing.sharing.look_at_stalled()
 
     def tend(self, now_ms: int) -> None:
-        """End durable sessions that nobody has come back to in time."""
+        """End durable sessions that nobody has come back to in time, and count what waits for the others."""
         if not self._is_sweeping:
             self._is_sweeping = True
             self.subscribing.chores.start(self._sweep(now_ms))
+        self.delivery.queued.look(self.sessions)
 
     def _sweep(self, now_ms: int) -> Iterator[None]:
         """Look at one session a step: there may be a hundred thousand."""

@@ -29,7 +29,7 @@ cdef class Desk(Reader):
     cdef public DoorMetrics metrics
     cdef public long long inflight_max
     cdef public long long lag_count_max
-    cdef public long long queued_count_max
+    cdef public object queued
     cdef public StoredBatch batch
     cdef public PublishEncoder encoder
 

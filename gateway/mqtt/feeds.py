@@ -15,6 +15,7 @@ from core.message import StoredBatch
 from core.metrics import DoorMetrics
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, READ_BYTES_MAX, Form, PublishEncoder
+from gateway.mqtt.queued import Queued
 from gateway.mqtt.session import ABREAST, AHEAD, BEHIND, NO_SLOT, OFFLINE, Subscription
 
 ROOM_MIN = BATCH_COUNT_MAX // 8  # a window with less room falls behind rather than slow the others down
@@ -51,14 +52,19 @@ class Limits(Protocol):
         """Messages at QoS 1 and 2 that wait for a subscription before the oldest give way, 0 for no limit."""
 
     @property
+    def queued_bytes_max(self) -> int:
+        """Bytes of their bodies, in the same way."""
+
+    @property
     def lag_count_max(self) -> int:
         """Messages that a slow subscriber at QoS 0 may be behind before it loses them."""
 
 
 def skip_oldest(desk: Desk, subscription: Subscription) -> None:
     """Let the oldest of too many messages that wait for a subscription at QoS 1 or 2 go."""
-    if desk.queued_count_max and subscription.qos and not subscription.is_replay:
-        over = desk.broker.max_offset(subscription.queue_ref) - desk.queued_count_max - subscription.position
+    queued = desk.queued
+    if (queued.count_max or queued.bytes_max) and subscription.qos and not subscription.is_replay:
+        over = queued.find_first(subscription.queue_ref) - subscription.position
         if over > 0:
             subscription.position += over
             desk.metrics.drop("queue_full", over)
@@ -77,7 +83,7 @@ class Desk(Reader):
         self.metrics = metrics
         self.inflight_max = limits.inflight_max
         self.lag_count_max = limits.lag_count_max
-        self.queued_count_max = limits.queued_count_max
+        self.queued = Queued(broker, limits.queued_count_max, limits.queued_bytes_max)
         self.batch = StoredBatch(BATCH_COUNT_MAX)
         self.encoder = PublishEncoder(BATCH_COUNT_MAX)
 

@@ -55,8 +55,8 @@ class MqttServices:
         catch_ups = CatchUps(broker.journal("mqtt_retained"), places)
         self.exact = ExactJournal(broker.journal("mqtt_exact"))
         self.sessions = SessionTable(broker.table, places, catch_ups, self.exact, broker.when_kept)
-        self.sessions.queued_count_max = settings.queued_count_max
         self.delivery = Delivery(broker, settings, places, catch_ups, self.exact)
+        self.sessions.find_first = self.delivery.queued.find_first
         self.subscribing = Subscribing(
             broker, self.sessions, self.delivery, self.metrics, settings.subscription_count_max
         )

@@ -108,8 +108,7 @@ class SessionTable:
         self._catch_ups = catch_ups
         self._exact = exact
         self._when_kept = when_kept
-        self._max_offset: Callable[[int], int] | None = None  # known from `load` on
-        self.queued_count_max = 0  # messages of a subscription that are kept for it, 0 for any number
+        self.find_first: Callable[[int], int] | None = None  # gives what of a queue is for those that are behind
         self._sessions: dict[bytes, Session] = {}
         self._idle_since_ms: dict[Session, int] = {}
 
@@ -143,7 +142,6 @@ class SessionTable:
             now_ms: When this is.
             open_history: Gives the queue that replays are read from.
         """
-        self._max_offset = max_offset
         for client_id, row in self._session_rows.items():
             idle_since_ms, user, expiry_s = _parse_session(row)
             session = self._sessions[client_id] = Session(client_id, user, is_persistent=True)
@@ -360,9 +358,7 @@ class SessionTable:
 
     def _held_from(self, subscription: Subscription) -> int:
         place = self._places.get(subscription.floor_slot)
-        if not self.queued_count_max or self._max_offset is None:
-            return place
-        return max(place, self._max_offset(subscription.queue_ref) - self.queued_count_max)
+        return place if self.find_first is None else max(place, self.find_first(subscription.queue_ref))
 
     def keep_will(self, stored: StoredWill) -> None:
         """Write down a will, so that it is published also when the process is killed."""

@@ -1,0 +1,113 @@
+"""Bytes that may wait for a session: the oldest messages give way, and no more of them than must."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, strategies as st
+
+from gateway.mqtt.queued import SUMS, Newest
+from gateway.settings import GatewaySettings, MqttSettings
+from tests.support.mqtt import puback, publish
+
+BODY = 100
+
+
+def send(world, count, first=0, topic=b"t"):
+    bodies = [(b"%d" % number).ljust(BODY) for number in range(first, first + count)]
+    world.client(b"p").send(*[publish(topic, body, qos=1, packet_id=i + 1) for i, body in enumerate(bodies)])
+
+
+def look(world):
+    world.door.tend(world.now_ms)
+    world.turn()
+
+
+def numbers(peer):
+    return [int(body) for body in peer.bodies()]
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_oldest_give_way_where_too_many_bytes_wait(make_world, qos):
+    world = make_world(queued_bytes_max=SUMS * BODY)
+    world.client(b"a", (b"t", qos), clean=False).vanish()
+    send(world, 1000)
+    look(world)
+    queue_ref = world.door.sessions.find(b"a").subscriptions[b"t"].queue_ref
+    assert dict(world.door.sessions.held_positions())[queue_ref] == 1000 - SUMS
+    assert numbers(world.connect(b"a", clean=False)) == list(range(1000 - SUMS, 1000))
+    assert world.counts.dropped == {"queue_full": 1000 - SUMS}
+
+
+def test_nothing_gives_way_while_less_waits_and_what_was_delivered_does_not_count(make_world):
+    world = make_world(queued_bytes_max=SUMS * BODY)
+    peer = world.client(b"a", (b"t", 1), clean=False)
+    send(world, 1000)
+    assert numbers(peer) == list(range(1000))
+    peer.send(*[puback(i + 1) for i in range(1000)]).vanish()
+    send(world, 10, first=1000)
+    look(world)
+    assert numbers(world.connect(b"a", clean=False)) == list(range(1000, 1010))
+    assert world.counts.dropped == {}
+
+
+def test_each_look_goes_on_where_the_last_one_was(make_world):
+    world = make_world(queued_bytes_max=SUMS * BODY)
+    world.client(b"a", (b"t", 1), (b"#", 1), clean=False).vanish()
+    for first in range(0, 200, 10):
+        send(world, 10, first)
+        look(world)
+    send(world, 5, 200, topic=b"other")
+    look(world)
+    again = world.connect(b"a", clean=False)
+    came = numbers(again)
+    assert came.count(199) == 2
+    assert sorted(came) == sorted([*range(184, 200), *range(189, 205)])
+
+
+def test_a_session_that_is_further_behind_has_its_part_counted_too(make_world):
+    world = make_world(queued_bytes_max=SUMS * BODY)
+    world.client(b"a", (b"t", 1), clean=False).vanish()
+    send(world, 100)
+    world.client(b"b", (b"t", 1), clean=False).vanish()
+    send(world, 2, 100)
+    assert world.door.delivery.queued.bytes_max
+    look(world)
+    assert numbers(world.connect(b"b", clean=False)) == [100, 101]
+    assert numbers(world.connect(b"a", clean=False)) == list(range(102 - SUMS, 102))
+
+
+def test_other_limits_count_at_once(make_world):
+    world = make_world()
+    world.client(b"a", (b"t", 1), clean=False).vanish()
+    send(world, 100)
+    for bytes_max in (50 * BODY, SUMS * BODY, 0):
+        world.door.reload(GatewaySettings(mqtt=MqttSettings(queued_bytes_max=bytes_max)))
+        look(world)
+        first = world.door.delivery.queued.find_first(world.door.sessions.find(b"a").subscriptions[b"t"].queue_ref)
+        assert first == (0 if not bytes_max else pytest.approx(100 - bytes_max / BODY, abs=4))
+    assert numbers(world.connect(b"a", clean=False)) == list(range(100))
+
+
+def test_queues_in_which_nothing_waits_are_forgotten(make_world):
+    world = make_world(queued_bytes_max=SUMS * BODY)
+    world.client(b"a", (b"t", 1), clean=False).vanish()
+    send(world, 100)
+    look(world)
+    again = world.connect(b"a", clean=False)
+    again.send(*[puback(i + 1) for i in range(len(again.bodies()))])
+    look(world)
+    assert world.door.delivery.queued.queue_count == 0
+
+
+@given(st.lists(st.integers(0, 400), max_size=300), st.integers(16, 2_000))
+def test_what_is_left_is_under_the_limit_and_not_much_less(sizes, bytes_max):
+    newest = Newest(7, bytes_max)
+    for number, size in enumerate(sizes):
+        newest.add(7 + number, size)
+        kept = sum(sizes[newest.first - 7 : number + 1])
+        assert kept <= bytes_max or newest.sum_count == 1
+        if newest.is_over:  # one sum more would have been too much
+            assert kept + bytes_max // SUMS + 2 * max(sizes) >= bytes_max
+        else:
+            assert newest.first == 7
+        assert newest.sum_count <= 2 * SUMS + 2
