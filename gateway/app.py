@@ -187,7 +187,8 @@ class Gateway:
             descriptor_limit(),
             self.capacity.connections_max,
         )
-        for line in [*self.authenticator.describe(), *find_warnings(core.message)]:
+        open_doors = [door.name for door in self.doors.values() if door.listens()]
+        for line in [*self.authenticator.describe(open_doors), *find_warnings(core.message)]:
             LOGGER.warning(line)
         self.flusher.start()  # a door may publish at once: the will of a client that was lost with the process
         for door in self.doors.values():
@@ -367,6 +368,8 @@ class Gateway:
     async def stop(self) -> None:
         """Close the doors, let connections end, sync, and close the store; under 5 s."""
         self.is_ready = False
+        began_ms = self.clock.now_ms()
+        LOGGER.info("stopping connections=%d", len(self.connections))
         await self.bridges.stop()
         self.listeners.stop()
         if self._live is not None:
@@ -384,6 +387,7 @@ class Gateway:
         is_idle = await self.flusher.stop(FLUSH_STOP_S)
         if await asyncio.to_thread(self.preparer.stop, FLUSH_STOP_S) and is_idle:
             self.store.close()
+            LOGGER.info("stopped, all is on disk took_ms=%d", self.clock.now_ms() - began_ms)
         else:
             LOGGER.error("the disk is still busy with a sync: leaving the log as it is, it is recovered at the start")
 

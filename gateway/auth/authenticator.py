@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import ipaddress
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -235,18 +235,23 @@ class Authenticator:
             made[name] = _make_user(name, user, environment, users[name].kept if is_same else "")
         return made
 
-    def describe(self) -> list[str]:
-        """Return one line for each way in that asks for no secret; logged at the start."""
+    def describe(self, doors: Collection[str]) -> list[str]:
+        """Return one line for each way in at these doors that asks for no secret; logged at the start."""
         settings = self._settings
         ways = (
-            (settings.mqtt_anonymous, "MQTT clients are let in without a login setting=auth.mqtt_anonymous"),
-            (settings.rocketmq_anonymous, "RocketMQ clients are let in unasked setting=auth.rocketmq_anonymous"),
+            ("mqtt", settings.mqtt_anonymous, "MQTT clients are let in without a login setting=auth.mqtt_anonymous"),
             (
+                "rocketmq",
+                settings.rocketmq_anonymous,
+                "RocketMQ clients are let in unasked setting=auth.rocketmq_anonymous",
+            ),
+            (
+                "amqp",
                 settings.amqp_guest and not settings.behind_proxy,
                 f"AMQP user guest is let in from this machine; {PROXY_NOTE} setting=auth.amqp_guest",
             ),
         )
-        return [text for is_open, text in ways if is_open]
+        return [text for door, is_open, text in ways if is_open and door in doors]
 
     # Ways in
 

@@ -42,11 +42,25 @@ async def test_every_open_door_is_listed_with_its_port(tmp_path):
 
 
 @pytest.mark.asyncio
-async def test_closed_doors_are_not_listened_on(tmp_path):
+async def test_closed_doors_are_not_listened_on_nor_warned_of(tmp_path, caplog):
+    caplog.set_level(logging.WARNING)
     gateway = Gateway(_offers(tmp_path, mqtt=MqttSettings(listen=ANY_PORT)))
     await gateway.start()
     assert list(gateway.listening) == ["mqtt"]
     await gateway.stop()
+    warned = [record.getMessage() for record in caplog.records if "let in" in record.getMessage()]
+    assert warned == ["MQTT clients are let in without a login setting=auth.mqtt_anonymous"]
+
+
+@pytest.mark.asyncio
+async def test_a_clean_stop_is_said_with_its_end(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    gateway = Gateway(_offers(tmp_path))
+    await gateway.start()
+    await gateway.stop()
+    first, *_, last = (record.getMessage() for record in caplog.records if "stop" in record.getMessage())
+    assert first == "stopping connections=0"
+    assert last.startswith("stopped, all is on disk took_ms=")
 
 
 @pytest.mark.asyncio

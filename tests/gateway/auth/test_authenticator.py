@@ -292,12 +292,20 @@ def test_rights_are_known_of_those_who_may_come_in_now(kept):
     assert Site(mqtt_anonymous=False).auth.find_rights("mqtt", "") is None
 
 
+DOORS = ("mqtt", "amqp", "rocketmq")
+
+
 def test_open_ways_in_are_said():
-    said = Site().auth.describe()
+    said = Site().auth.describe(DOORS)
     assert len(said) == 3
     assert "behind_proxy" in said[2]
-    assert len(Site(behind_proxy=True).auth.describe()) == 2
-    assert Site(mqtt_anonymous=False, rocketmq_anonymous=False, amqp_guest=False).auth.describe() == []
+    assert len(Site(behind_proxy=True).auth.describe(DOORS)) == 2
+    assert Site(mqtt_anonymous=False, rocketmq_anonymous=False, amqp_guest=False).auth.describe(DOORS) == []
+
+
+def test_nothing_is_said_of_doors_that_are_off():
+    (said,) = Site().auth.describe(["rocketmq"])
+    assert said.startswith("RocketMQ")
 
 
 @pytest.mark.parametrize(
