@@ -11,7 +11,6 @@ from core.errors import LmqError
 from core.message import FLAG_BARE, FLAG_EXPIRES, FLAG_MARK, FLAG_QOS_MASK, FLAG_RETAIN, PublishBatch, Route
 from core.metrics import DoorMetrics
 from core.properties import encode_origin
-from core.reserved import SYS_ROOT
 from gateway.auth.permissions import Permissions
 from gateway.logs import said
 from gateway.mqtt.columns import RunColumns, encode_acks, encode_id_packets
@@ -26,7 +25,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.rewriting import Rewriting
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import StoredWill
-from gateway.mqtt.topics import DELAYED_PREFIX, check_topic
+from gateway.mqtt.topics import DELAYED_PREFIX, check_topic, is_for_clients
 from gateway.net.protocol import Transport
 
 LOGGER = logging.getLogger(__name__)
@@ -231,7 +230,7 @@ class Publishing:
                     return error
             if rewrites:
                 topic = batch.topics[k] = self.rewriting.published(topic, session.client_id, session.owner or b"")
-            if may.may_publish(topic) and not topic.startswith(SYS_ROOT):
+            if may.may_publish(topic) and (not topic.startswith(b"$") or is_for_clients(topic)):
                 routes.append(self._route_to(topic) if later_s < 0 else self._delay(topic, later_s, now_ms))
             else:
                 routes.append(None)

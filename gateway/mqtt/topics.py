@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from core.reserved import SYS_ROOT
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.reason_codes import ReasonCode
 
@@ -20,6 +21,7 @@ REPLAY_PREFIX = b"$replay/"
 DELAYED_PREFIX = b"$delayed/"
 _QUEUE_GROUP = b"$queue"
 _FORMS = (SHARED_PREFIX, QUEUE_PREFIX, EXCLUSIVE_PREFIX, REPLAY_PREFIX)
+_NOT_FOR_CLIENTS = (SYS_ROOT, *_FORMS)
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -59,6 +61,15 @@ def check_topic(topic: bytes) -> None:
     _check_name(topic, "MQTT-3.3.2-1", ReasonCode.TOPIC_NAME_INVALID)
     if b"+" in topic or b"#" in topic:
         raise MalformedPacketError("MQTT-3.3.2-2", "a published topic has a wildcard", ReasonCode.TOPIC_NAME_INVALID)
+
+
+def is_for_clients(topic: bytes) -> bool:
+    """Return whether clients may publish to a topic at all.
+
+    Below `$SYS/broker/` the gateway speaks; and where a topic begins as the form of a filter does, no subscription
+    matches it.
+    """
+    return not topic.startswith(_NOT_FOR_CLIENTS)
 
 
 def split_share(topic_filter: bytes) -> tuple[bytes, bytes]:

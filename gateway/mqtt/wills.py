@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from core.errors import LmqError
 from core.metrics import DoorMetrics
-from core.reserved import SYS_ROOT
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.permissions import Permissions
 from gateway.logs import said
@@ -17,7 +16,7 @@ from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Property
 from gateway.mqtt.publishing import Publishing
 from gateway.mqtt.session_table import SessionTable, StoredWill
-from gateway.mqtt.topics import DELAYED_PREFIX, split_delayed
+from gateway.mqtt.topics import DELAYED_PREFIX, is_for_clients, split_delayed
 
 LOGGER = logging.getLogger(__name__)
 
@@ -115,7 +114,7 @@ class Wills:
             now_ms: When this is.
         """
         _, topic = split_delayed(stored.will.topic)
-        if may is None or not may.may_publish(topic) or topic.startswith(SYS_ROOT):
+        if may is None or not may.may_publish(topic) or not is_for_clients(topic):
             LOGGER.warning(
                 "denied will client=%s user=%s name=%s", said(stored.client_id), said(stored.user), said(topic)
             )

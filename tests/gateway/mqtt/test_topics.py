@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from gateway.mqtt.errors import MalformedPacketError
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import LEVEL_COUNT_MAX, TOPIC_BYTES_MAX, check_text, check_topic, check_topic_filter
+from tests.support import mqtt
 
 GOOD = [
     b"a",
@@ -70,3 +72,29 @@ def test_any_bytes_are_a_topic_or_malformed(topic):
     for check in (check_topic, check_topic_filter):
         with suppress(MalformedPacketError):
             check(topic)
+
+
+FORMS = [b"$share/g/t", b"$queue/t", b"$exclusive/t", b"$replay/0/t", b"$delayed/1/$share/g/t"]
+
+
+@pytest.mark.parametrize("topic", FORMS)
+def test_topics_that_no_subscription_matches_are_refused(world, topic):
+    peer = world.dial().send(mqtt.connect_5(b"five"))
+    peer.take()
+    peer.send(mqtt.publish_5(topic, b"x", qos=1, packet_id=1))
+    (ack,) = peer.take()
+    assert ack[:5] == b"\x40" + bytes((len(ack) - 2, 0, 1, ReasonCode.NOT_AUTHORIZED))
+    older = world.client(b"older")
+    older.send(mqtt.publish(topic, b"x", qos=1, packet_id=7))
+    assert older.take() == [mqtt.puback(7)]
+    assert world.counts.refused == {"publish_not_authorized": 2}
+    world.client(b"will", will=(topic, b"x", 1, False)).vanish()
+    assert world.counts.refused["will_not_authorized"] == 1
+    assert world.store.message_count == 0
+
+
+@pytest.mark.parametrize("topic", [b"$shared/t", b"$SYS/other", b"$test/t", b"share/g/t"])
+def test_other_topics_with_a_dollar_are_like_any(world, topic):
+    reader = world.client(b"r", (topic, 1))
+    world.client(b"p").send(mqtt.publish(topic, b"x", qos=1, packet_id=7))
+    assert reader.bodies() == [b"x"]
