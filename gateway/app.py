@@ -224,6 +224,7 @@ class Gateway:
             uptime_ms=self._uptime_ms,
             certificates=self.listeners.certificates,
             listening=self.listeners.first,
+            begin_read=self.turns.begin_read,
         )
         self._live = LiveFeed(view)
         api = make_api(view, self._live)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Response
+from fastapi.exceptions import RequestValidationError
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -12,9 +13,9 @@ from gateway.admin.console import CONSOLE
 from gateway.admin.explain import QuestionError, explain_exchange, explain_topic
 from gateway.admin.live import LiveFeed
 from gateway.admin.login import Looker
-from gateway.admin.management.failures import answer_failure
+from gateway.admin.management.failures import answer_failure, answer_wrong
 from gateway.admin.management.router import MANAGEMENT
-from gateway.admin.paths import EncodedPaths
+from gateway.admin.paths import RequestsAsSent
 from gateway.admin.same_site import SameSite
 from gateway.admin.schemas import ExchangeExplanation, Explanation, Health, Readiness
 from gateway.admin.view import AdminView, View
@@ -33,9 +34,10 @@ def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
     api.include_router(ROUTES)
     api.include_router(MANAGEMENT)
     api.include_router(CONSOLE)
-    api.add_middleware(EncodedPaths)
+    api.add_middleware(RequestsAsSent)
     api.add_middleware(SameSite)
     api.add_exception_handler(HTTPException, answer_failure)
+    api.add_exception_handler(RequestValidationError, answer_wrong)
     return api
 
 

@@ -23,13 +23,19 @@ class Caller:
     """Who asks. One that did not log in may look, and change nothing.
 
     Args:
+        peer: Where it comes from: HOST:PORT.
         user: Its name, empty where it did not log in.
+        password: What it logged in with.
         may: Its rights on exchanges and queues, None where it did not log in.
         tags: What it may do here.
     """
 
-    def __init__(self, user: str, may: Permissions | None, tags: tuple[str, ...]) -> None:
+    def __init__(
+        self, peer: str, user: str, may: Permissions | None, tags: tuple[str, ...], *, password: str = ""
+    ) -> None:
+        self.peer = peer
         self.user = user
+        self.password = password
         self.tags = tags
         self._may = may
 
@@ -41,7 +47,7 @@ class Caller:
             HTTPException: 401: It did not.
         """
         if self._may is None:
-            raise _not_in("log in to change something")
+            raise not_in("log in to change something")
         return self._may
 
     def check_administrator(self) -> None:
@@ -51,7 +57,7 @@ class Caller:
             HTTPException: 401: It did not log in, or is no administrator.
         """
         if ADMINISTRATOR not in self.tags:
-            raise _not_in("not an administrator")
+            raise not_in("not an administrator")
 
     def check(self, *, is_allowed: bool) -> None:
         """Return where its rights allow what it asks for; what that is was asked of `may`.
@@ -60,10 +66,11 @@ class Caller:
             HTTPException: 401: They do not.
         """
         if not is_allowed:
-            raise _not_in(f"access refused for user '{self.user}'")
+            raise not_in(f"access refused for user '{self.user}'")
 
 
-def _not_in(reason: str) -> HTTPException:
+def not_in(reason: str) -> HTTPException:
+    """Return the answer to somebody that does not come in, or may not do what it asks for."""
     challenge = {"WWW-Authenticate": 'Basic realm="LMQ Gateway"'}
     return HTTPException(401, {"error": "not_authorized", "reason": reason}, challenge)
 
@@ -79,8 +86,8 @@ async def _find_caller(request: Request, view: View) -> Caller:
     if said is not None:
         return await _log_in(view, peer, said)
     if not view.authenticator.lets_look(peer) or not is_this_machine(request.url.hostname):
-        raise _not_in("log in")
-    return Caller("", None, (MONITORING,))
+        raise not_in("log in")
+    return Caller(peer, "", None, (MONITORING,))
 
 
 async def _log_in(view: AdminView, peer: str, said: str) -> Caller:
@@ -88,17 +95,17 @@ async def _log_in(view: AdminView, peer: str, said: str) -> Caller:
     try:
         user, colon, password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise _not_in("the login is not well formed") from error
+        raise not_in("the login is not well formed") from error
     if scheme.lower() != "basic" or not colon:
-        raise _not_in("the login is not of the scheme Basic")
+        raise not_in("the login is not of the scheme Basic")
     answer = await _ask(view.authenticator, Credentials(PROTOCOL, user, password.encode(), peer))
     if isinstance(answer, Refusal):
         view.broker.metrics.door("admin").refuse("login")
-        raise _not_in(answer.value)
+        raise not_in(answer.value)
     tags = tuple(view.authenticator.find_tags(answer.user))
     if not tags:
-        raise _not_in("the user has no tag that lets it in here")
-    return Caller(answer.user, answer.may, tags)
+        raise not_in("the user has no tag that lets it in here")
+    return Caller(peer, answer.user, answer.may, tags, password=password)
 
 
 async def _ask(authenticator: Authenticator, credentials: Credentials) -> LoginAnswer:

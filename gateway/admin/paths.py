@@ -1,26 +1,45 @@
-"""Names in paths: one of a virtual host or a queue may have slashes in it, which come as %2F."""
+"""Requests as RabbitMQ's API takes them: names in paths with slashes, and any body as JSON."""
 
 from __future__ import annotations
 
 from typing import Annotated
 from urllib.parse import unquote
 
-from fastapi import Path
+from fastapi import HTTPException, Path
 from pydantic import AfterValidator
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+BODY_BYTES_MAX = 64 * 1024 * 1024  # definitions of a large broker, or the longest message in base64
 PathName = Annotated[str, Path(max_length=4_096), AfterValidator(unquote)]
-"""A name in a path, as the application has it in `EncodedPaths`."""
+"""A name in a path, as the application has it in `RequestsAsSent`."""
 
 
-class EncodedPaths:
-    """An ASGI application in front of another one, which gets the path as it was sent, not decoded."""
+class RequestsAsSent:
+    """An ASGI application in front of another one, which gets the path as it was sent: %2F is part of a name.
+
+    Bodies count as JSON whatever their header says, as curl says that they are forms; they are bounded.
+    """
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
-        if "raw_path" in scope:
-            scope = {**scope, "path": scope["raw_path"].partition(b"?")[0].decode("latin-1")}
-        await self._application(scope, receive, send)
+        if scope["type"] == "http":
+            path = scope["raw_path"].partition(b"?")[0].decode("latin-1")
+            others = [(name, value) for name, value in scope["headers"] if name != b"content-type"]
+            scope = {**scope, "path": path, "headers": [*others, (b"content-type", b"application/json")]}
+        await self._application(scope, _Bounded(receive), send)
+
+
+class _Bounded:
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._left = BODY_BYTES_MAX
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            raise HTTPException(413, f"a request has at most {BODY_BYTES_MAX} bytes")
+        return message

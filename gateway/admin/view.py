@@ -31,8 +31,9 @@ class AdminView:
         *,
         is_ready: Callable[[], bool],
         uptime_ms: Callable[[], int],
+        listening: Callable[[], Mapping[str, tuple[str, int]]],
+        begin_read: Callable[[int], int],
         certificates: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
-        listening: Callable[[], Mapping[str, tuple[str, int]]] = dict,
     ) -> None:
         self.broker = broker
         self.doors = doors
@@ -41,7 +42,9 @@ class AdminView:
         self.is_ready = is_ready
         self.uptime_ms = uptime_ms
         self.listening = listening
+        self.begin_read = begin_read
         self.totals = TotalsKeeper(doors[AmqpDoor.name].inventory().queues)
+        self.certificates = certificates
         self.registry = CollectorRegistry()
         self.registry.register(GatewayCollector(broker, capacity, certificates))
 

@@ -79,9 +79,7 @@ def _refusal(body: bytes) -> str:
 
     try:
         told = json.loads(body)
-        detail = told["detail"] if "detail" in told else told["reason"]
+        detail = told["reason"] if "reason" in told else told["detail"]
     except (ValueError, LookupError, TypeError):
         return ""
-    if isinstance(detail, list):  # of a question that is not well formed: what is wrong with each of its parts
-        return "; ".join(f"{'.'.join(map(str, part['loc'][1:]))}: {part['msg']}" for part in detail)
     return detail if isinstance(detail, str) else ""

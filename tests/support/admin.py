@@ -26,6 +26,7 @@ def make_view(gateway):
         is_ready=lambda: True,
         uptime_ms=lambda: 7,
         listening=gateway.listeners.first,
+        begin_read=gateway.turns.begin_read,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 
@@ -16,6 +17,11 @@ def bad_request(reason: str) -> HTTPException:
     return HTTPException(400, {"error": "bad_request", "reason": reason})
 
 
+def busy(reason: str) -> HTTPException:
+    """Return the answer to what cannot be done now."""
+    return HTTPException(503, {"error": "unavailable", "reason": reason})
+
+
 async def answer_failure(request: Request, failure: Exception) -> Response:
     """Answer with what a failure says: its object as it is, text as `detail`."""
     del request
@@ -23,3 +29,11 @@ async def answer_failure(request: Request, failure: Exception) -> Response:
     detail: object = failure.detail
     body = detail if isinstance(detail, dict) else {"detail": detail}
     return JSONResponse(body, failure.status_code, failure.headers)
+
+
+async def answer_wrong(request: Request, failure: Exception) -> Response:
+    """Answer a request that is not well formed: what is wrong with each of its parts, in one line."""
+    del request
+    assert isinstance(failure, RequestValidationError)
+    parts = [f"{'.'.join(map(str, part['loc'][1:])) or 'body'}: {part['msg']}" for part in failure.errors()]
+    return JSONResponse({"error": "bad_request", "reason": "; ".join(parts)}, 400)

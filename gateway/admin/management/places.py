@@ -52,7 +52,12 @@ def get_exchange(vhost: VirtualHost, name: str) -> Exchange:
     Raises:
         HTTPException: 404.
     """
-    found = vhost.exchanges.find("" if name == DEFAULT_EXCHANGE else name)
+    found = vhost.exchanges.find(real_name(name))
     if found is None:
         raise not_found(f"no exchange '{name}' in vhost '{vhost.name}'")
     return found
+
+
+def real_name(exchange: str) -> str:
+    """Return what an exchange is called that a path names."""
+    return "" if exchange == DEFAULT_EXCHANGE else exchange

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from gateway.admin.management.bindings import BINDINGS
+from gateway.admin.management.exchange_actions import EXCHANGE_ACTIONS
 from gateway.admin.management.exchanges import EXCHANGES
+from gateway.admin.management.health import HEALTH
+from gateway.admin.management.messages import MESSAGES
 from gateway.admin.management.overview import OVERVIEW
+from gateway.admin.management.queue_actions import QUEUE_ACTIONS
 from gateway.admin.management.queues import QUEUES
 
 MANAGEMENT = APIRouter(prefix="/api", tags=["management"])
-for routes in (OVERVIEW, EXCHANGES, QUEUES):
+for routes in (OVERVIEW, HEALTH, EXCHANGES, EXCHANGE_ACTIONS, QUEUES, QUEUE_ACTIONS, MESSAGES, BINDINGS):
     MANAGEMENT.include_router(routes)

@@ -1,0 +1,202 @@
+"""Bindings, also those of the exchange without a name, which every queue has."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from typing import Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Response
+from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
+
+from gateway.admin.login import Looker, Member
+from gateway.admin.management.amqp_link import open_link
+from gateway.admin.management.argument_values import binding_arguments
+from gateway.admin.management.declared import BindingBody
+from gateway.admin.management.failures import not_found
+from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.management.places import find_vhosts, get_exchange, get_queue, get_vhost
+from gateway.admin.paths import PathName
+from gateway.admin.view import AdminView, View
+from gateway.amqp.exchanges import HEADERS, Binding, Exchange
+from gateway.amqp.header_match import ALL, X_MATCH
+from gateway.amqp.queues import VirtualHost
+
+BINDINGS = APIRouter()
+QUEUE = "queue"
+EXCHANGE = "exchange"
+Letter = Literal["q", "e"]
+Placed = tuple[VirtualHost, str, Binding]  # with the name of the exchange that it leads from
+
+
+@BINDINGS.get("/bindings")
+async def list_bindings(view: View, looker: Looker, asked: Asked) -> Response:
+    """The bindings of all virtual hosts."""
+    del looker
+    return await answer_list(asked, KIND, _walk(find_vhosts(view, None)))
+
+
+@BINDINGS.get("/bindings/{vhost}")
+async def list_bindings_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
+    """The bindings of one virtual host."""
+    del looker
+    return await answer_list(asked, KIND, _walk(find_vhosts(view, vhost)))
+
+
+@BINDINGS.get("/queues/{vhost}/{name}/bindings")
+async def list_bindings_of_queue(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Response:
+    """The bindings that lead to a queue."""
+    del looker
+    place = get_vhost(view, vhost)
+    return await answer_list(asked, KIND, _to_queue(place, get_queue(place, name).name))
+
+
+@BINDINGS.get("/exchanges/{vhost}/{name}/bindings/source")
+async def list_bindings_from(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Response:
+    """The bindings that lead from an exchange."""
+    del looker
+    place = get_vhost(view, vhost)
+    return await answer_list(asked, KIND, _from_exchange(place, get_exchange(place, name)))
+
+
+@BINDINGS.get("/exchanges/{vhost}/{name}/bindings/destination")
+async def list_bindings_to(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Response:
+    """The bindings that lead to an exchange."""
+    del looker
+    place = get_vhost(view, vhost)
+    bound = place.exchanges.bindings_to(get_exchange(place, name))
+    return await answer_list(asked, KIND, ((place, source.name, binding) for source, binding in bound))
+
+
+@BINDINGS.get("/bindings/{vhost}/e/{source}/{letter}/{destination}")
+async def list_bindings_between(
+    view: View, looker: Looker, asked: Asked, vhost: PathName, source: PathName, letter: Letter, destination: PathName
+) -> Response:
+    """The bindings from an exchange to a queue (`q`) or an exchange (`e`)."""
+    del looker
+    return await answer_list(asked, KIND, _between(view, vhost, source, letter, destination))
+
+
+@BINDINGS.post("/bindings/{vhost}/e/{source}/{letter}/{destination}", status_code=201)
+async def bind(
+    view: View,
+    member: Member,
+    vhost: PathName,
+    source: PathName,
+    letter: Letter,
+    destination: PathName,
+    wanted: BindingBody,
+) -> Response:
+    """Bind a queue or an exchange; the header Location tells what the binding is called."""
+    place = get_vhost(view, vhost)
+    exchange = get_exchange(place, source)
+    async with open_link(view, member, vhost) as link:
+        if letter == "q":
+            queue = QueueMethod.Bind(0, destination, exchange.name, wanted.routing_key, False, wanted.arguments)  # noqa: FBT003
+            await link.call(queue, QueueMethod.BindOk)
+        else:
+            lead = ExchangeMethod.Bind(0, destination, exchange.name, wanted.routing_key, False, wanted.arguments)  # noqa: FBT003
+            await link.call(lead, ExchangeMethod.BindOk)
+    key = properties_key(wanted.routing_key, {X_MATCH: ALL, **wanted.arguments} if exchange.rule == HEADERS else {})
+    return Response(status_code=201, headers={"Location": f"{quote(destination, safe='')}/{quote(key, safe='~')}"})
+
+
+@BINDINGS.get("/bindings/{vhost}/e/{source}/{letter}/{destination}/{key}")
+async def show_binding(
+    view: View,
+    looker: Looker,
+    vhost: PathName,
+    source: PathName,
+    letter: Letter,
+    destination: PathName,
+    key: PathName,
+) -> Item:
+    """One binding."""
+    del looker
+    return tell_binding(_find(view, vhost, source, letter, destination, key))
+
+
+@BINDINGS.delete("/bindings/{vhost}/e/{source}/{letter}/{destination}/{key}", status_code=204)
+async def unbind(
+    view: View,
+    member: Member,
+    vhost: PathName,
+    source: PathName,
+    letter: Letter,
+    destination: PathName,
+    key: PathName,
+) -> None:
+    """Take a binding back."""
+    found = tell_binding(_find(view, vhost, source, letter, destination, key))
+    async with open_link(view, member, vhost) as link:
+        told = (0, destination, found["source"], found["routing_key"])
+        if letter == "q":
+            await link.call(QueueMethod.Unbind(*told, found["arguments"]), QueueMethod.UnbindOk)
+        else:
+            await link.call(ExchangeMethod.Unbind(*told, False, found["arguments"]), ExchangeMethod.UnbindOk)  # noqa: FBT003
+
+
+def _find(view: AdminView, vhost: str, source: str, letter: Letter, destination: str, key: str) -> Placed:
+    for placed in _between(view, vhost, source, letter, destination):
+        if tell_binding(placed)["properties_key"] == key:
+            return placed
+    raise not_found()
+
+
+def _between(view: AdminView, vhost: str, source: str, letter: Letter, destination: str) -> Iterator[Placed]:
+    place = get_vhost(view, vhost)
+    exchange = get_exchange(place, source)
+    if letter == "e":
+        bound = place.exchanges.bindings_to(get_exchange(place, destination))
+        return ((place, one.name, binding) for one, binding in bound if one is exchange)
+    queue = get_queue(place, destination).name
+    return (placed for placed in _to_queue(place, queue) if placed[1] == exchange.name)
+
+
+def _walk(vhosts: Iterable[VirtualHost]) -> Iterator[Placed]:
+    for place in vhosts:
+        for exchange in place.exchanges:
+            yield from _from_exchange(place, exchange)
+
+
+def _from_exchange(place: VirtualHost, exchange: Exchange) -> Iterator[Placed]:
+    if not exchange.name:
+        for queue in place:
+            yield place, "", (queue.name, queue.name, None)
+    for binding in list(exchange.bindings):
+        yield place, exchange.name, binding
+
+
+def _to_queue(place: VirtualHost, queue: str) -> Iterator[Placed]:
+    yield place, "", (queue, queue, None)
+    for source, binding in place.exchanges.bindings_to(queue):
+        yield place, source.name, binding
+
+
+def tell_binding(placed: Placed) -> Item:
+    """Return a binding as the API tells it."""
+    vhost, source, (destination, key, match) = placed
+    arguments = binding_arguments(match)
+    return {
+        "source": source,
+        "vhost": vhost.name,
+        "destination": destination.name if isinstance(destination, Exchange) else destination,
+        "destination_type": EXCHANGE if isinstance(destination, Exchange) else QUEUE,
+        "routing_key": key,
+        "arguments": arguments,
+        "properties_key": properties_key(key, arguments),
+    }
+
+
+def properties_key(routing_key: str, arguments: Item) -> str:
+    """Return what a binding is called among those between the same two: `~` where it has no key and no arguments."""
+    if not arguments:
+        return routing_key.replace("~", "%7E") or "~"
+    digest = hashlib.blake2s(json.dumps(arguments, sort_keys=True).encode(), digest_size=6).digest()
+    return f"{routing_key.replace('~', '%7E')}~{urlsafe_b64encode(digest).decode()}"
+
+
+KIND: Kind[Placed] = Kind(name=lambda placed: placed[1], describe=tell_binding)

@@ -1,0 +1,41 @@
+"""Bodies of requests that declare something: what they may say, and what holds where they do not."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator
+
+
+def _as_object(value: object) -> object:
+    """Return an object where tools send an empty list in its place."""
+    return {} if value is None or value == [] else value
+
+
+Table = Annotated[dict[str, Any], BeforeValidator(_as_object)]
+"""A table of arguments, headers or properties."""
+
+
+class QueueBody(BaseModel):
+    """A queue."""
+
+    durable: bool = False
+    auto_delete: bool = False
+    arguments: Table = {}
+
+
+class ExchangeBody(BaseModel):
+    """An exchange."""
+
+    type: str = "direct"
+    durable: bool = False
+    auto_delete: bool = False
+    internal: bool = False
+    arguments: Table = {}
+
+
+class BindingBody(BaseModel):
+    """A binding."""
+
+    routing_key: str = ""
+    arguments: Table = {}

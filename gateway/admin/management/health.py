@@ -1,0 +1,104 @@
+"""Whether the gateway is fit for work, in the ways that RabbitMQ's API is asked."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Response
+
+from gateway.admin.login import Looker
+from gateway.admin.management.listing import Item
+from gateway.admin.management.names import CLUSTER
+from gateway.admin.management.places import get_vhost
+from gateway.admin.paths import PathName
+from gateway.admin.view import AdminView, View
+
+HEALTH = APIRouter()
+FAILED = 503
+UNIT_S = {"days": 86_400, "weeks": 604_800, "months": 2_629_746, "years": 31_556_952}
+Unit = Literal["days", "weeks", "months", "years"]
+
+
+@HEALTH.get("/cluster-name")
+async def cluster_name(looker: Looker) -> Item:
+    """What the gateway is called as a cluster of one."""
+    del looker
+    return {"name": CLUSTER}
+
+
+@HEALTH.get("/aliveness-test/{vhost}")
+async def aliveness_test(view: View, looker: Looker, vhost: PathName, response: Response) -> Item:
+    """Work is taken in a virtual host."""
+    del looker
+    get_vhost(view, vhost)
+    return _say(response, "" if view.is_ready() else "the gateway takes no work")
+
+
+@HEALTH.get("/healthchecks/node")
+@HEALTH.get("/healthchecks/node/{name}")
+@HEALTH.get("/health/checks/virtual-hosts")
+async def takes_work(view: View, looker: Looker, response: Response) -> Item:
+    """All doors are open, and work is taken."""
+    del looker
+    return _say(response, "" if view.is_ready() else "the gateway takes no work")
+
+
+@HEALTH.get("/health/checks/alarms")
+@HEALTH.get("/health/checks/local-alarms")
+async def has_no_alarm(view: View, looker: Looker, response: Response) -> Item:
+    """No publisher is held back."""
+    del looker
+    return _say(response, "the disk is low on room" if view.broker.room.is_low else "")
+
+
+@HEALTH.get("/health/checks/node-is-mirror-sync-critical")
+@HEALTH.get("/health/checks/node-is-quorum-critical")
+async def is_not_critical(looker: Looker) -> Item:
+    """Nothing waits for another node."""
+    del looker
+    return {"status": "ok", "reason": "single node cluster"}
+
+
+@HEALTH.get("/health/checks/port-listener/{port}")
+async def listens_on(
+    view: View, looker: Looker, port: Annotated[int, Path(ge=0, le=65_535)], response: Response
+) -> Item:
+    """Some door listens on a port."""
+    del looker
+    ports = sorted({address[1] for address in view.listening().values()})
+    if port in ports:
+        return {"status": "ok", "port": port}
+    return {**_say(response, "No active listener"), "missing": port, "ports": ports}
+
+
+@HEALTH.get("/health/checks/protocol-listener/{protocol}")
+async def listens_for(view: View, looker: Looker, protocol: PathName, response: Response) -> Item:
+    """Some door listens for a protocol."""
+    del looker
+    protocols = _protocols(view)
+    if protocol in protocols:
+        return {"status": "ok", "protocol": protocol}
+    return {**_say(response, "No active listener"), "missing": protocol, "protocols": sorted(protocols)}
+
+
+@HEALTH.get("/health/checks/certificate-expiration/{within}/{unit}")
+async def certificates_last(
+    view: View, looker: Looker, within: Annotated[int, Path(ge=1, le=1_000)], unit: Unit, response: Response
+) -> Item:
+    """No certificate expires within a time."""
+    del looker
+    until_s = time.time() + within * UNIT_S[unit]
+    expired = sorted({address for _, address, at_s in view.certificates() if at_s < until_s})
+    return _say(response, f"certificates expire of {', '.join(expired)}" if expired else "")
+
+
+def _protocols(view: AdminView) -> set[str]:
+    return {"http" if name == "admin" else name for name in view.listening()}
+
+
+def _say(response: Response, trouble: str) -> Item:
+    if not trouble:
+        return {"status": "ok"}
+    response.status_code = FAILED
+    return {"status": "failed", "reason": trouble}

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.admin.management.bindings import properties_key
+from tests.support.admin import declare, managed_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_bindings_are_made_told_from_both_ends_and_taken_back(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "q")
+        between = "/api/bindings/%2F/e/amq.topic/q/q"
+        answer = await client.post(between, json={"routing_key": "a.#", "arguments": {}})
+        assert (answer.status_code, answer.headers["location"]) == (201, "q/a.%23")
+        (found,) = (await client.get(between)).json()
+        assert found == {
+            "source": "amq.topic",
+            "vhost": "/",
+            "destination": "q",
+            "destination_type": "queue",
+            "routing_key": "a.#",
+            "arguments": {},
+            "properties_key": "a.#",
+        }
+        implicit = {**found, "source": "", "routing_key": "q", "properties_key": "q"}
+        for path in ("/api/bindings", "/api/bindings/%2F", "/api/queues/%2F/q/bindings"):
+            assert (await client.get(path)).json() == [implicit, found]
+        assert (await client.get("/api/exchanges/%2F/amq.topic/bindings/source")).json() == [found]
+        assert (await client.get("/api/exchanges/%2F/amq.default/bindings/source")).json() == [implicit]
+        assert (await client.get(f"{between}/a.%23")).json() == found
+        assert (await client.get(f"{between}/other")).status_code == 404
+        assert (await client.delete(f"{between}/a.%23")).status_code == 204
+        assert (await client.get(between)).json() == []
+
+
+async def test_exchanges_and_headers_are_bound(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "q")
+        between = "/api/bindings/%2F/e/amq.headers/q/q"
+        answer = await client.post(between, json={"arguments": {"x-match": "any", "kind": "a", "size": 3}})
+        name = answer.headers["location"].removeprefix("q/")
+        (found,) = (await client.get(between)).json()
+        assert (found["arguments"], found["properties_key"]) == ({"x-match": "any", "kind": "a", "size": 3}, name)
+        assert (await client.delete(f"{between}/{name}")).status_code == 204
+        between = "/api/bindings/%2F/e/amq.direct/e/amq.fanout"
+        assert (await client.post(between, json={})).headers["location"] == "amq.fanout/~"
+        (found,) = (await client.get("/api/exchanges/%2F/amq.fanout/bindings/destination")).json()
+        assert (found["source"], found["destination_type"]) == ("amq.direct", "exchange")
+        assert (await client.get(between)).json() == [found]
+        assert (await client.delete(f"{between}/~")).status_code == 204
+
+
+async def test_what_is_not_there_cannot_be_bound(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        answer = await client.post("/api/bindings/%2F/e/amq.direct/q/none", json={})
+        assert (answer.status_code, answer.json()["reason"]) == (404, "no queue 'none' in vhost '/'")
+        assert (await client.post("/api/bindings/%2F/e/none/q/none", json={})).status_code == 404
+        assert (await client.post("/api/bindings/%2F/e/amq.direct/x/none", json={})).status_code == 400
+
+
+async def test_a_binding_is_called_by_its_key_and_arguments():
+    assert properties_key("", {}) == "~"
+    assert properties_key("a~b", {}) == "a%7Eb"
+    assert properties_key("a", {"b": 1}) == properties_key("a", {"b": 1}) != properties_key("a", {"b": 2})

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.admin import managed_gateway
+
+pytestmark = pytest.mark.asyncio
+
+FINE = (
+    "aliveness-test/%2F",
+    "healthchecks/node",
+    "healthchecks/node/any",
+    "health/checks/virtual-hosts",
+    "health/checks/alarms",
+    "health/checks/local-alarms",
+    "health/checks/node-is-mirror-sync-critical",
+    "health/checks/node-is-quorum-critical",
+    "health/checks/protocol-listener/amqp",
+    "health/checks/protocol-listener/mqtt",
+    "health/checks/certificate-expiration/1/months",
+)
+
+
+async def test_a_gateway_that_is_well_says_so(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        for path in FINE:
+            answer = await client.get(f"/api/{path}")
+            assert (answer.status_code, answer.json()["status"]) == (200, "ok"), path
+        port = gateway.listening["amqp"][1]
+        assert (await client.get(f"/api/health/checks/port-listener/{port}")).json() == {"status": "ok", "port": port}
+        assert (await client.get("/api/cluster-name")).json() == {"name": "lmq"}
+
+
+async def test_what_is_wrong_is_told_with_503(tmp_path):
+    async with managed_gateway(tmp_path, free_bytes=lambda: 7) as (_, client):
+        answer = await client.get("/api/health/checks/alarms")
+        assert (answer.status_code, answer.json()) == (503, {"status": "failed", "reason": "the disk is low on room"})
+        answer = await client.get("/api/health/checks/port-listener/1")
+        assert (answer.status_code, answer.json()["missing"]) == (503, 1)
+        answer = await client.get("/api/health/checks/protocol-listener/stomp")
+        assert (answer.status_code, "amqp" in answer.json()["protocols"]) == (503, True)
+        assert (await client.get("/api/aliveness-test/none")).status_code == 404
