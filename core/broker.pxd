@@ -21,8 +21,9 @@ cdef class Broker:
     cdef public Router router
     cdef public object retained
     cdef readonly object _retaining
-    cdef readonly object full_queues
+    cdef readonly object detours
     cdef dict _limited
+    cdef dict _levelled
     cdef public object consumer_offsets
     cdef public object pop
     cdef readonly object timer

@@ -23,7 +23,7 @@ from core.message import PublishBatch, Route, StoredBatch
 from core.metrics import Metrics
 from core.pop.pop_service import PopService
 from core.properties import TOPIC, encode_properties
-from core.queues.full_queues import FullQueues
+from core.queues.detours import Detours
 from core.record_journal import RecordJournal
 from core.row_format import FIRST, RowFormat
 from core.schedule.timer import Timer
@@ -74,8 +74,9 @@ class Broker:
         taken = self._retaining.catch_up()
         if taken:
             LOGGER.info("took retained messages in from the end of the log count=%d", taken)
-        self.full_queues = FullQueues(engine.make_route)
-        self._limited = self.full_queues.limited  # most often none: nothing is asked then
+        self.detours = Detours(engine.make_route)
+        self._limited = self.detours.full.limited  # most often none: nothing is asked then
+        self._levelled = self.detours.levels.levelled  # nor of these
         self._waiters = Waiters()
         self._grown: list[int] = []
         self._shown: list[int] = []
@@ -166,13 +167,13 @@ class Broker:
             DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
             StoreClosedError: Nothing is taken any more.
         """
-        if is_limited := len(self._limited) > 0:
-            self.full_queues.divert(batch)
+        if is_limited := len(self._limited) + len(self._levelled) > 0:
+            self.detours.divert(batch)
         try:
             self.engine.append_batch(batch, now_ms)
         finally:
             if is_limited:
-                self.full_queues.restore(batch)
+                self.detours.restore(batch)
             if batch.retained_count:
                 self._retaining.take_in(batch)
             self._wake_up()

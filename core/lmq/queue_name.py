@@ -3,7 +3,8 @@
 A name is `%LMQ%mqtt%<filter>` or `%LMQ%amqp%<vhost>%<queue>`. Letters, digits, `-` and `_` stand for themselves, `/`
 is `%`, `+` is `|p`, `#` is `|h`, any other byte `|` and two lower hex digits. In a vhost `/` is `|2f`, so that the
 first `%` after it ends it. AMQP queues that end with their users share names `%LMQ%amqp%<vhost>%|t<number>`, one after
-the other; what an AMQP queue refuses lies in `%LMQ%amqp%|r`, and the rest of its name. Where a name would pass 127
+the other; what an AMQP queue refuses lies in `%LMQ%amqp%|r`, and the rest of its name; its messages of priority 3 in
+`%LMQ%amqp%|y3%`, and the rest. Where a name would pass 127
 bytes, `|z` and 40 hex digits of its SHA-256 stand for what follows the kind; the definition of such a queue keeps what
 it is called.
 
@@ -54,6 +55,11 @@ def amqp_passing_name(vhost: bytes, number: int) -> bytes:
 def amqp_refused_name(light_name: bytes) -> bytes:
     """Return the name of the light queue beside that of an AMQP queue: what it refuses becomes a dead letter there."""
     return _bounded(AMQP, b"|r" + light_name.removeprefix(LIGHT_PREFIX + AMQP + b"%"))
+
+
+def amqp_level_name(light_name: bytes, level: int) -> bytes:
+    """Return the name of the light queue of an AMQP queue's messages of a priority above 0."""
+    return _bounded(AMQP, b"|y%d%%" % level + light_name.removeprefix(LIGHT_PREFIX + AMQP + b"%"))
 
 
 def is_light(name: bytes) -> bool:

@@ -12,6 +12,7 @@ EXPIRES = "expires"
 MESSAGE_TTL = "message-ttl"
 MAX_LENGTH = "max-length"
 MAX_LENGTH_BYTES = "max-length-bytes"
+MAX_PRIORITY = "max-priority"
 OVERFLOW = "overflow"
 REJECT_PUBLISH = "reject-publish"
 REJECT_PUBLISH_DLX = "reject-publish-dlx"
@@ -39,6 +40,7 @@ class QueueTerms(NamedTuple):
         delivery_limit: How often a message may be given back and shown again.
         is_single_active: Whether one consumer at a time has its messages.
         bytes_max: How many bytes the bodies of what nobody has have at most.
+        priority_max: The highest of its levels; 0: it has one.
     """
 
     message_ttl_ms: int = NO_LIMIT
@@ -51,6 +53,7 @@ class QueueTerms(NamedTuple):
     delivery_limit: int = NO_LIMIT
     is_single_active: bool = False
     bytes_max: int = NO_LIMIT
+    priority_max: int = 0
 
     @property
     def has_length(self) -> bool:
@@ -72,6 +75,7 @@ def resolve_terms(*told: Told) -> QueueTerms:
         _least(told, DELIVERY_LIMIT),
         any(one.get(SINGLE_ACTIVE) is True for one in told),
         _least(told, MAX_LENGTH_BYTES),
+        max(_least(told, MAX_PRIORITY), 0),
     )
 
 

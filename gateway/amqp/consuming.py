@@ -111,6 +111,9 @@ class Reading:
         if queue.is_passing:
             reason = f"queue '{queue.name}' in vhost '{self._vhost.name}' ends with its users, and cannot be read again"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+        if queue.terms.priority_max > 0:
+            reason = f"queue '{queue.name}' in vhost '{self._vhost.name}' has priorities, and cannot be read again"
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
         if method.exclusive:
             reason = f"invalid arg '{STREAM_OFFSET}' for an exclusive consumer"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)

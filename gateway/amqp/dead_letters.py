@@ -29,12 +29,11 @@ from core.message import (
     StoredBatch,
 )
 from core.properties import CLIENT, EXCHANGE, PROTOCOL, ROUTING_KEY, TOPIC, USER, decode_properties, encode_properties
-from core.queues.terms import QueueTerms
 from gateway.amqp.deaths import Buried, Death, bury, is_cycle
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import AMQ_TOPIC, Exchange, ExchangeTable
 from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
-from gateway.amqp.queue_ties import Shared
+from gateway.amqp.queue_ties import Dying
 from gateway.amqp.routing import Way, find_way
 from gateway.amqp.stored_properties import StoredProperties
 from gateway.amqp.traits import Traits
@@ -46,21 +45,6 @@ _BLOCK_ROOM = 512  # besides five times the properties, and the topic
 _OWN_ROOM = 4_096  # of the publisher's names before the block
 _ORIGIN = (PROTOCOL, CLIENT, USER)
 _SEPARATORS = (b"\x00", b"\x01", b"\x02")
-
-
-class Dying(Protocol):
-    """A queue that has dead letters."""
-
-    name: str
-    is_deleted: bool
-
-    @property
-    def terms(self) -> QueueTerms:
-        """What it was told."""
-
-    @property
-    def pop(self) -> Shared:
-        """What is taken and done in it."""
 
 
 class Surroundings(Protocol):

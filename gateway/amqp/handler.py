@@ -311,7 +311,7 @@ class AmqpHandler(ConnectionHandler):
             self.output.put(answer)
         if event.first_number:
             first, batch = event.first_number, event.batch
-            refused = [first + i for i in self._door.broker.full_queues.refused if i < batch.appended]
+            refused = [first + i for i in self._door.broker.detours.full.refused if i < batch.appended]
             if refused:
                 self._door.metrics.refuse("queue_full", len(refused))
             numbers = (*refused, *range(first + batch.appended, first + batch.count))  # and what found no room

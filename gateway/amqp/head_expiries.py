@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from typing import Protocol
 
-
-class Expiring(Protocol):
-    """A queue that is called."""
-
-    def on_expiry(self, at_ms: int) -> None:
-        """The moment `at_ms` that was asked for has come."""
+from gateway.amqp.queue_ties import Expiring
 
 
 class HeadExpiries:

@@ -39,7 +39,8 @@ def describe_queue(broker: Broker, vhost: str, queue: SharedQueue) -> QueueEntry
     """Return the entry of a queue; expired messages that nobody has asked for are counted for up to 10 s."""
     queue_ref = broker.find_queue(queue.light_name)
     min_offset, max_offset = (broker.min_offset(queue_ref), broker.max_offset(queue_ref)) if queue_ref >= 0 else (0, 0)
-    is_used = max_offset > min_offset  # one that nobody has used is not opened for its figures
+    # One that nobody has used is not opened for its figures.
+    is_used = max_offset > min_offset or queue.terms.priority_max > 0
     return QueueEntry(
         name=queue.name,
         light_queue=text_of(queue.light_name),

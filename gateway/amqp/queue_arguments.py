@@ -20,6 +20,7 @@ DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
 DEAD_LETTER_KEY = "x-dead-letter-routing-key"
 MAX_LENGTH = "x-max-length"
 MAX_LENGTH_BYTES = "x-max-length-bytes"
+MAX_PRIORITY = "x-max-priority"
 OVERFLOW = "x-overflow"
 DROP_HEAD = "drop-head"
 OVERFLOWS = (DROP_HEAD, REJECT_PUBLISH, REJECT_PUBLISH_DLX)
@@ -31,7 +32,7 @@ GROUP_SIZES = ("x-quorum-initial-group-size", "x-quorum-target-group-size")
 QUORUM_ONLY = (DELIVERY_LIMIT, DEAD_LETTER_STRATEGY, *GROUP_SIZES)
 KEPT = (
     EXPIRES, MESSAGE_TTL, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH, MAX_LENGTH_BYTES, OVERFLOW, QUEUE_TYPE,
-    LEADER_LOCATOR, SINGLE_ACTIVE, *QUORUM_ONLY,
+    LEADER_LOCATOR, SINGLE_ACTIVE, MAX_PRIORITY, *QUORUM_ONLY,
 )  # fmt: skip
 CLASSIC = "classic"
 QUORUM = "quorum"
@@ -40,6 +41,7 @@ STRATEGIES = ("at-most-once", "at-least-once")  # it is at least once either way
 LOCATORS = ("client-local", "balanced", "random", "least-leaders", "min-masters")  # there is one node
 DELIVERIES_OF_QUORUM = 20  # of a message that is given back, where nothing is said; as in RabbitMQ 4
 MODES = ("default", "lazy")  # either way messages are on disk
+PRIORITY_MAX = 255  # an octet
 TIME_MS_MAX = 315_360_000_000  # ten years, RabbitMQ's bound
 
 PREFIX = "x-"
@@ -75,6 +77,7 @@ def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
         _check_quorum(arguments, what)
     else:
         _refuse_of_type([name for name in QUORUM_ONLY if name in arguments], what, CLASSIC)
+        _check_priority(arguments, what)
     _check_choice(arguments, LEADER_LOCATOR, LOCATORS, "leader locator", what)
     for name, least in ((EXPIRES, 1), (MESSAGE_TTL, 0)):
         if name in arguments:
@@ -184,6 +187,15 @@ def _check_length(arguments: Mapping[str, Field], what: str) -> None:
     raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{OVERFLOW}' for {what}: {why}")
 
 
+def _check_priority(arguments: Mapping[str, Field], what: str) -> None:
+    if MAX_PRIORITY in arguments:
+        start = f"invalid arg '{MAX_PRIORITY}' for {what}"
+        highest = check_integer(arguments[MAX_PRIORITY], start)
+        if not 0 <= highest <= PRIORITY_MAX:
+            why = "value_negative" if highest < 0 else "max_value_exceeded"
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{start}: {{{why},{highest}}}")
+
+
 def _check_dead_letters(arguments: Mapping[str, Field], what: str) -> None:
     exchange, key = arguments.get(DEAD_LETTER_EXCHANGE), arguments.get(DEAD_LETTER_KEY)
     if exchange is not None and exchange.text is None:
@@ -196,7 +208,7 @@ def _check_dead_letters(arguments: Mapping[str, Field], what: str) -> None:
 
 
 def _check_quorum(arguments: Mapping[str, Field], what: str) -> None:
-    _refuse_of_type([QUEUE_MODE] if QUEUE_MODE in arguments else [], what, QUORUM)
+    _refuse_of_type([name for name in (QUEUE_MODE, MAX_PRIORITY) if name in arguments], what, QUORUM)
     for name, least in ((DELIVERY_LIMIT, -1), *((size, 1) for size in GROUP_SIZES)):
         if name in arguments:
             start = f"invalid arg '{name}' for {what}"

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import cast
+
 from core.broker import Broker
+from core.lmq.queue_name import amqp_level_name
 from core.message import StoredBatch
+from core.queues.levelled_queue import CountedLevel, LevelledQueue
 from core.queues.terms import QueueTerms
 from gateway.amqp.queue_ties import Shared
 
@@ -32,7 +38,41 @@ class QueuePops:
             self._counting = StoredBatch(COUNTED_AT_ONCE)
         return self._broker.pop.open_counted(light_name, GROUP, start_offset, self._counting, self._bytes)
 
-    def drop(self, light_name: bytes) -> None:
-        """Forget it; harmless where there is nothing."""
-        self._broker.pop.drop(light_name, GROUP)
-        self._bytes.delete(light_name)
+    def open_levels(
+        self, light_name: bytes, terms: QueueTerms, on_opened: Callable[[int], None], *, is_new: bool = False
+    ) -> LevelledQueue:
+        """Return the same for a queue with priorities; a new one begins empty, whatever its light queues hold.
+
+        `on_opened` is told the number of a light queue that a level has from now on.
+        """
+        broker = self._broker
+        used = [
+            level
+            for level in range(1, terms.priority_max + 1)
+            if broker.find_queue(amqp_level_name(light_name, level)) >= 0
+        ]
+        if is_new:
+            for name in (light_name, *(amqp_level_name(light_name, level) for level in used)):
+                self.open(name, terms, broker.max_offset(broker.intern_queue(name)))
+        return LevelledQueue(
+            terms.priority_max,
+            partial(self._open_level, light_name, terms),
+            partial(_name_level, light_name),
+            used=used,
+            max_offset=broker.max_offset,
+            on_opened=on_opened,
+        )
+
+    def _open_level(self, light_name: bytes, terms: QueueTerms, level: int) -> CountedLevel:
+        return cast("CountedLevel", self.open(_name_level(light_name, level), terms))
+
+    def drop(self, light_name: bytes, priority_max: int = 0) -> None:
+        """Forget it, with all its levels; harmless where there is nothing."""
+        for level in range(priority_max + 1):
+            name = _name_level(light_name, level)
+            self._broker.pop.drop(name, GROUP)
+            self._bytes.delete(name)
+
+
+def _name_level(light_name: bytes, level: int) -> bytes:
+    return amqp_level_name(light_name, level) if level else light_name

@@ -1,4 +1,4 @@
-"""What a shared queue is tied to: its consumers, and its place in the broker."""
+"""What a shared queue is tied to: its consumers, its place in the broker, and what becomes of its messages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from array import array
 from typing import Protocol
 
 from core.message import StoredBatch
+from core.queues.terms import QueueTerms
 
 
 class QueueConsumer(Protocol):
@@ -81,3 +82,39 @@ class Counted(Shared, Protocol):
 
     def count_on(self) -> bool:
         """Count what came; return False where there is more to count."""
+
+
+class Dying(Protocol):
+    """A queue that has dead letters."""
+
+    name: str
+    is_deleted: bool
+
+    @property
+    def terms(self) -> QueueTerms:
+        """What it was told."""
+
+    @property
+    def pop(self) -> Shared:
+        """What is taken and done in it."""
+
+
+class Burial(Protocol):
+    """What becomes of messages that are rejected or outlive their queue."""
+
+    def bury(self, queue: Dying, hidden: array[int], count: int, reason: bytes, now_ms: int) -> None:
+        """Let messages go on as dead letters, and finish them."""
+
+
+class Expiring(Protocol):
+    """A queue that is called when its first message outlives its time."""
+
+    def on_expiry(self, at_ms: int) -> None:
+        """The moment `at_ms` that was asked for has come."""
+
+
+class Expiries(Protocol):
+    """Calls queues when their first message outlives its time."""
+
+    def file(self, at_ms: int, queue: Expiring) -> None:
+        """Have `on_expiry` called at a moment, or a little later."""

@@ -35,7 +35,7 @@ from gateway.amqp.exchanges import Binding, Destination, Exchange, ExchangeTable
 from gateway.amqp.host_parts import HostParts
 from gateway.amqp.host_profile import HostProfile
 from gateway.amqp.passing_names import PassingNames
-from gateway.amqp.queue_arguments import EXPIRES, KeptArguments
+from gateway.amqp.queue_arguments import EXPIRES, KeptArguments, find_terms
 from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.refusals import Refusals
 from gateway.amqp.reply_codes import ReplyCode
@@ -113,7 +113,7 @@ class VirtualHost:
                 self._refusals.start(self._queues[key[1]])
             elif key[0] == QUEUE:
                 light_name = row["light"].encode() if "light" in row else self.light_name(key[1])
-                self._pops.drop(light_name)
+                self._pops.drop(light_name, find_terms(load_arguments(row["arguments"])).priority_max)
                 self._refusals.forget(light_name)
                 self._table.delete(row_key(QUEUE, key[1]))
         for key, _ in rows:
@@ -154,6 +154,8 @@ class VirtualHost:
 
     def _may_be_expired(self, queue: SharedQueue, offset: int, now_ms: int) -> bool:
         """Return whether the message there is expired, or on its way."""
+        if queue.terms.priority_max > 0:
+            return True  # it looks itself, at each level
         queue_ref = self._broker.intern_queue(queue.light_name)
         if offset >= self._broker.max_offset(queue_ref):
             return False

@@ -11,7 +11,8 @@ from core.message import StoredBatch
 from gateway.amqp.field_table import Field
 from gateway.amqp.queue_arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH, KeptArguments
 from gateway.amqp.queue_pops import QueuePops
-from gateway.amqp.shared_queue import Burial, Expiries, SharedQueue
+from gateway.amqp.queue_ties import Burial, Expiries
+from gateway.amqp.shared_queue import SharedQueue
 
 
 class Refusals:
@@ -51,7 +52,7 @@ class Refusals:
             return
         beside = self._make(queue) if queue.terms.buries_refused else None
         self._asked[queue.light_name] = queue.pop.queue_ref
-        self._broker.full_queues.add(queue.pop.queue_ref, queue, beside.light_name if beside is not None else b"")
+        self._broker.detours.full.add(queue.pop.queue_ref, queue, beside.light_name if beside is not None else b"")
         if beside is not None:
             beside.watch()
 
@@ -59,7 +60,7 @@ class Refusals:
         """Ask a queue no more, and forget what it refused: it is deleted, or could not begin."""
         queue_ref = self._asked.pop(queue.light_name, None)
         if queue_ref is not None:
-            self._broker.full_queues.drop(queue_ref)
+            self._broker.detours.full.drop(queue_ref)
         beside = self._beside.pop(queue.light_name, None)
         if beside is not None:
             beside.delete()

@@ -28,6 +28,7 @@ cdef class SharedQueue(Reader):
     cdef Broker _broker
     cdef StoredBatch _stored
     cdef readonly object _pop
+    cdef object _levels
     cdef readonly object terms
     cdef readonly bint has_dead_letters
     cdef readonly bint is_watched
@@ -49,6 +50,6 @@ cdef class SharedQueue(Reader):
 
     @cython.locals(
         ready=Py_ssize_t, left=Py_ssize_t, share=Py_ssize_t, stored=StoredBatch, total="long long",
-        count=Py_ssize_t, expired=list
+        count=Py_ssize_t, expired=list, fresh_from="long long"
     )
     cdef long long _hand_out(self, long long now_ms, dict touched) except -1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import Protocol
+from typing import cast
 
 from core.broker import Broker
 from core.lmq.expiry import count_expired, expires_at, take_expired
@@ -11,11 +11,12 @@ from core.lmq.rota import Rota
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
 from core.queues.full_queues import Room
+from core.queues.levelled_queue import LevelledQueue
 from gateway.amqp.deaths import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED
 from gateway.amqp.length_limit import find_excess, find_room
 from gateway.amqp.queue_arguments import KeptArguments, find_terms, is_quorum
 from gateway.amqp.queue_pops import QueuePops
-from gateway.amqp.queue_ties import QueueConsumer, Shared
+from gateway.amqp.queue_ties import Burial, Expiries, QueueConsumer, Shared
 
 TAKE_COUNT_MAX = 1_024
 TAKE_BYTES_MAX = 1 << 20
@@ -25,20 +26,6 @@ TURN_BYTES_MAX = 4 << 20  # read for one queue in one turn; what is left waits f
 _TAKE_COUNT_MAX = TAKE_COUNT_MAX
 _TAKE_BYTES_MAX = TAKE_BYTES_MAX
 _TURN_BYTES_MAX = TURN_BYTES_MAX
-
-
-class Burial(Protocol):
-    """What becomes of messages that are rejected or outlive their queue."""
-
-    def bury(self, queue: SharedQueue, hidden: array[int], count: int, reason: bytes, now_ms: int) -> None:
-        """Let messages go on as dead letters, and finish them."""
-
-
-class Expiries(Protocol):
-    """Queues that are called when their first message outlives its time."""
-
-    def file(self, at_ms: int, queue: SharedQueue) -> None:
-        """Have `on_expiry` called at a moment, or a little later."""
 
 
 class SharedQueue(Reader):
@@ -67,6 +54,7 @@ class SharedQueue(Reader):
         "_is_away",
         "_is_dropping",
         "_is_parked",
+        "_levels",
         "_pop",
         "_pops",
         "_rota",
@@ -131,6 +119,7 @@ class SharedQueue(Reader):
         self._due_ms = -1  # when it is called next because its first message outlives its time, or -1
         self._stored = stored
         self._pop: Shared | None = None
+        self._levels: LevelledQueue | None = None  # the same, of a queue with priorities
         self._is_parked = False
         self._is_away = False  # what it was to hand out last is on its way
         self._is_dropping = False  # expired messages are to be dropped when they are here
@@ -141,17 +130,32 @@ class SharedQueue(Reader):
     def pop(self) -> Shared:
         """What is taken and done in it, opened on first use: a queue that nobody uses costs little."""
         if self._pop is None:
-            self._pop = self._pops.open(self.light_name, self.terms)
+            self._pop = self._open(is_new=False)
         return self._pop
+
+    def _open(self, *, is_new: bool) -> Shared:
+        """Open it; a new one is empty."""
+        terms = self.terms
+        if terms.priority_max > 0:
+            self._levels = self._pops.open_levels(self.light_name, terms, self._on_level, is_new=is_new)
+            return self._levels
+        return self._pops.open(self.light_name, terms, self.first_offset if is_new else None)
+
+    def _on_level(self, queue_ref: int) -> None:
+        """Read a level that is in use from now on."""
+        if self._is_parked or self._is_dropping:
+            self._broker.park(queue_ref, self)
 
     def start_empty(self) -> None:
         """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
         queue_ref = self._broker.intern_queue(self.light_name)
         self.first_offset = self._broker.max_offset(queue_ref)
-        self._pop = self._pops.open(self.light_name, self.terms, self.first_offset)
+        self._pop = self._open(is_new=True)
 
     def watch(self) -> None:
-        """Look after what is too much or too old though nobody consumes, where it is told to."""
+        """Begin to take messages by their levels; look after what is too much or too old, where it is told to."""
+        if self.terms.priority_max > 0:
+            self._broker.detours.levels.add(self.pop.queue_ref, cast("LevelledQueue", self.pop))
         if self.is_watched:
             self._park()
             self.run_soon()
@@ -169,8 +173,28 @@ class SharedQueue(Reader):
     def _park(self) -> None:
         if not self._is_parked:
             self._is_parked = True
+            self._note_seen()
+            self._park_all()
+
+    def _park_all(self) -> None:
+        for queue_ref in self._refs():
+            self._broker.park(queue_ref, self)
+
+    def _unpark_all(self) -> None:
+        for queue_ref in self._refs():
+            self._broker.unpark(queue_ref, self)
+
+    def _refs(self) -> list[int]:
+        """Return its light queues."""
+        queue_ref = self.pop.queue_ref
+        return [queue_ref] if self._levels is None else self._levels.refs
+
+    def _note_seen(self) -> None:
+        """Note that what is there was there in an earlier turn."""
+        if self._levels is None:
             self._fresh_from = self._broker.max_offset(self.pop.queue_ref)
-            self._broker.park(self.pop.queue_ref, self)
+        else:
+            self._levels.note_seen()
 
     def delete(self, by: object = None) -> list[QueueConsumer]:
         """Tell the consumers, and forget what was taken and done.
@@ -186,7 +210,9 @@ class SharedQueue(Reader):
             else:
                 consumer.tell_deleted()
         self.stop()
-        self._pops.drop(self.light_name)
+        if self.terms.priority_max > 0:
+            self._broker.detours.levels.drop(self.pop.queue_ref)
+        self._pops.drop(self.light_name, self.terms.priority_max)
         return told_later
 
     def add_consumer(self, consumer: QueueConsumer) -> None:
@@ -211,7 +237,7 @@ class SharedQueue(Reader):
         """Read no more."""
         if self._is_parked or self._is_dropping:
             self._is_parked = self._is_dropping = False
-            self._broker.unpark(self.pop.queue_ref, self)
+            self._unpark_all()
         self._broker.cancel_run(self)
 
     def note_room(self, consumer: QueueConsumer) -> None:
@@ -242,7 +268,7 @@ class SharedQueue(Reader):
                 break
             budget -= taken
         if not self._is_away:
-            self._fresh_from = self._broker.max_offset(self.pop.queue_ref)
+            self._note_seen()
         for consumer in touched.values():
             consumer.flush()
         if self.is_watched and not self.is_deleted:
@@ -292,7 +318,10 @@ class SharedQueue(Reader):
                 self._is_away = count == AWAY
                 break
             total += stored.record_end[count - 1] - stored.record_start[0]
-            expired = take_expired(stored, now_ms, self.limit_ms, self._fresh_from)
+            fresh_from = self._fresh_from
+            if self._levels is not None:
+                fresh_from = self._levels.fresh_from(stored.queue_offset[0])
+            expired = take_expired(stored, now_ms, self.limit_ms, fresh_from)
             if expired:
                 self._finish_expired(array("q", expired), len(expired), now_ms)
             if not stored.count:
@@ -329,7 +358,7 @@ class SharedQueue(Reader):
             taken = self.pop.take(stored, expired, 1 << 40, 0, now_ms) if expired else 0
             if AWAY in {found, taken}:
                 self._is_dropping = True
-                self._broker.park(self.pop.queue_ref, self)
+                self._park_all()
                 return
             offsets = array("q", stored.queue_offset[: max(taken, 0)])
             stored.clear()
@@ -343,7 +372,7 @@ class SharedQueue(Reader):
         self._is_dropping = False
         self.drop_expired(now_ms)
         if not self._is_dropping and not self._is_parked:
-            self._broker.unpark(self.pop.queue_ref, self)
+            self._unpark_all()
 
     def _drop_oldest(self, now_ms: int) -> None:
         """Finish messages that are more than the queue holds, some in one go; the others have their turns soon."""

@@ -182,7 +182,7 @@ class Full:
 
 
 def test_a_send_past_a_full_light_queue_is_answered_as_any_other(site, peer):
-    site.broker.full_queues.add(site.broker.intern_queue(b"%LMQ%a"), Full())
+    site.broker.detours.full.add(site.broker.intern_queue(b"%LMQ%a"), Full())
     answer = peer.send(b"x", properties=dispatch("%LMQ%a", "%LMQ%b"))
     assert (answer.code, answer.ext["queueOffset"]) == (0, "0")
     assert bodies_of(peer.pull("%LMQ%b")) == [b"x"]

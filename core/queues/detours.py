@@ -1,0 +1,35 @@
+"""Ways of messages that are published: past queues that are full, and to the levels of those with priorities."""
+
+from __future__ import annotations
+
+from core.message import PublishBatch
+from core.queues.full_queues import FullQueues, MakeRoute
+from core.queues.levels import Levels
+
+
+class Detours:
+    """The queues that are asked about a message before it is appended.
+
+    Args:
+        make_route: Makes the route of a topic, its queue and prefix to light queues.
+    """
+
+    __slots__ = ("full", "levels")
+
+    def __init__(self, make_route: MakeRoute) -> None:
+        self.full = FullQueues(make_route)
+        self.levels = Levels(make_route)
+
+    def divert(self, batch: PublishBatch) -> None:
+        """Give messages the routes that these queues say, until `restore`; an error leaves the batch as it was."""
+        self.full.divert(batch)
+        try:
+            self.levels.divert(batch)
+        except BaseException:
+            self.restore(batch)
+            raise
+
+    def restore(self, batch: PublishBatch) -> None:
+        """Give a batch that was appended the routes back that its front knows."""
+        self.levels.restore(batch)
+        self.full.restore(batch)
