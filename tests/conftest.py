@@ -21,6 +21,14 @@ TESTS = Path(__file__).parent
 ON_DISK = tuple(
     TESTS / name for name in ("core/store", "core/test_crc32.py", "fault", "integration", "spark_analytics", "tidy")
 )
+# `make test-pure` leaves out what would come to the same compiled, docs/testing.md: rules about the text of the source,
+# tools that measure, and most programs at the doors of a gateway that is a process of its own, killed or not.
+IN_ONE_BUILD = tuple(TESTS / name for name in ("benchmarks", "fault", "integration", "tidy"))
+IN_BOTH_BUILDS = {
+    *(TESTS / "integration" / f"test_{name}.py" for name in ("every_door", "amqp_clients", "mqtt_clients", "streams")),
+    *(TESTS / "fault" / f"test_{name}.py" for name in ("kill", "any_bytes", "fuzz_mqtt", "torn_write", "older_folder")),
+    *(TESTS / "fault" / f"test_{name}.py" for name in ("folder_without_row_versions", "power_cut_mqtt")),
+}
 IN_MEMORY = {TESTS / "core/store/test_losses.py"}  # opens copies of a folder for each step that a process can die at
 
 
@@ -73,6 +81,15 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if not IS_COMPILED and item.get_closest_marker("compiled"):
             item.add_marker(pytest.mark.skip(reason="needs the compiled modules"))
+        if os.environ.get("LMQ_COMPILE") == "none" and is_for_one_build(item):
+            item.add_marker(pytest.mark.skip(reason="is run in the compiled build"))
         if not item.get_closest_marker("timeout"):
             limit_s = SPARK_TEST_S_MAX if item.get_closest_marker("spark") else TEST_S_MAX
             item.add_marker(pytest.mark.timeout(limit_s))
+
+
+def is_for_one_build(item):
+    """Return whether a test would come to the same in both builds."""
+    if item.path in IN_BOTH_BUILDS:
+        return False
+    return any(item.path.is_relative_to(folder) for folder in IN_ONE_BUILD) or item.get_closest_marker("spark")
