@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import inspect
 import itertools
 import logging
 import os
@@ -12,7 +13,7 @@ import random
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import cast
 
 from lmq.errors import ClosedError, ConnectFailedError, ConnectionLostError, RequestTimeoutError
@@ -33,11 +34,13 @@ BACK_OFF_MAX_S = 5.0
 LANGUAGE_PYTHON = 3
 OPAQUE_MAX = 0x7FFFFFFF
 PORT_MAX = 65_535
+ANSWERS_MAX = 64  # to questions of one broker that are under way at the same time
 BINARY_CODE_MAX = 0x7FFF  # a binary header has 16 bits for it, which the codes of POP do not fit into
 _INSTANCES = itertools.count(1)
 
-Answerer = Callable[[Command], Command | None]
-"""Answers a request of the broker; None: it is not known."""
+Answer = Command | Awaitable[Command] | None
+"""What a request of the broker is answered with, at once or later; None: it is not known."""
+Answerer = Callable[[Command], Answer]
 
 
 def parse_server(text: str) -> tuple[str, int]:
@@ -83,6 +86,7 @@ class Link(asyncio.Protocol):
         self._room = asyncio.Event()
         self._room.set()
         self._lost = asyncio.Event()
+        self._answering: set[asyncio.Future[Command]] = set()  # that take their time
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The loop: connected."""
@@ -110,6 +114,32 @@ class Link(asyncio.Protocol):
 
     def _answer(self, request: Command) -> None:
         response = self._answerer(request) if self._answerer is not None else None
+        if isinstance(response, Awaitable):
+            if len(self._answering) < ANSWERS_MAX:
+                self._answer_later(request, response)
+                return
+            if inspect.iscoroutine(response):
+                response.close()
+            response = answer(request, ResponseCode.SYSTEM_BUSY, f"{ANSWERS_MAX} requests are under way already")
+        self._write_answer(request, response)
+
+    def _answer_later(self, request: Command, response: Awaitable[Command]) -> None:
+        def write(answered: asyncio.Future[Command]) -> None:
+            self._answering.discard(answered)
+            if answered.cancelled():
+                return
+            error = answered.exception()
+            if error is not None:
+                LOGGER.error("a question of a broker failed code=%d", request.code, exc_info=error)
+                self._write_answer(request, answer(request, ResponseCode.SYSTEM_ERROR, str(error)))
+            else:
+                self._write_answer(request, answered.result())
+
+        answering = asyncio.ensure_future(response)
+        self._answering.add(answering)
+        answering.add_done_callback(write)
+
+    def _write_answer(self, request: Command, response: Command | None) -> None:
         if request.is_one_way:
             return
         if response is None:
@@ -129,6 +159,8 @@ class Link(asyncio.Protocol):
         for waiting in pending.values():
             if not waiting.done():
                 waiting.set_exception(ConnectionLostError(self._address))
+        for answering in self._answering:
+            answering.cancel()
         self._on_lost(self)
 
     def pause_writing(self) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from lmq.arguments import check_async, check_awaitable
+from lmq.consume_stats import ConsumeStats
+from lmq.gate import Gate
 from lmq.message import Message
 from lmq.process_queue import ProcessQueue
 from lmq.queues import MessageQueue
@@ -58,14 +61,37 @@ class Consumption(Protocol):
     async def stop(self, grace_s: float) -> None:
         """Give the listener nothing more, and wait for what it has; after so long, cancel it."""
 
+    async def consume_once(self, message: Message) -> Once:
+        """Return what the listener says of one message that an operator has it given; nothing else comes of it."""
+
+
+class Once(NamedTuple):
+    """What became of one message that the listener was given by hand."""
+
+    status: ConsumeStatus
+    error: Exception | None
+    took_ms: int
+    is_orderly: bool
+
+
+@dataclass(slots=True, frozen=True)
+class Supervision:
+    """What stands above the listener: it has so much at the same time, may be held up, and is measured."""
+
+    concurrency: int
+    gate: Gate = field(default_factory=Gate)
+    stats: ConsumeStats = field(default_factory=ConsumeStats)
+
 
 class _Listening:
     """Calls the listener, so often at the same time at most, and knows what runs."""
 
-    def __init__(self, listener: Listener, concurrency: int) -> None:
+    def __init__(self, listener: Listener, supervision: Supervision) -> None:
         check_async("listener", listener)
+        self.gate = supervision.gate
+        self.stats = supervision.stats
         self._listener = listener
-        self._room = asyncio.Semaphore(concurrency)
+        self._room = asyncio.Semaphore(supervision.concurrency)
         self._is_stopped = False
         self._tasks: dict[asyncio.Task[None], ProcessQueue] = {}
         self._running: set[asyncio.Task[None]] = set()  # those that the listener has, or had, messages of
@@ -75,6 +101,7 @@ class _Listening:
 
         async def run() -> None:
             async with self._room:
+                await self.gate.wait_open()
                 await work()
 
         if not self._is_stopped:
@@ -98,12 +125,33 @@ class _Listening:
         assert task is not None
         self._running.add(task)
         try:
-            answered = self._listener(messages, context)
-            check_awaitable("the listener", answered)
-            return _status_of(await answered)
+            return await self._ask(messages, context)
         except Exception:
             LOGGER.exception("listener failed queue=%s first=%d", context.queue, messages[0].queue_offset)
             return ConsumeStatus.LATER
+
+    async def _ask(self, messages: list[Message], context: ConsumeContext) -> ConsumeStatus:
+        answered = self._listener(messages, context)
+        check_awaitable("the listener", answered)
+        return _status_of(await answered)
+
+    async def call_once(self, message: Message, *, is_orderly: bool) -> Once:
+        """Return what the listener says of one message, beside what it is given otherwise."""
+        began_s = time.monotonic()
+        status, error = ConsumeStatus.LATER, None
+        try:
+            status = await self._ask([message], ConsumeContext(message.message_queue))
+        except Exception as caught:  # noqa: BLE001 - it is the operator's to see
+            error = caught
+        return Once(status, error, round(1000 * (time.monotonic() - began_s)), is_orderly)
+
+    async def wait_open(self) -> None:
+        """Wait while the listener is held up, without holding up an end."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._running.discard(task)
+        if not self._is_stopped:
+            await self.gate.wait_open()
 
     async def rest(self, pause_s: float) -> None:
         """Wait, without holding up an end."""
@@ -116,6 +164,9 @@ class _Listening:
     async def finish(self, process_queue: ProcessQueue, grace_s: float) -> bool:
         """Wait until nothing of a queue is worked on; return whether that is so in time."""
         tasks = [task for task, one in self._tasks.items() if one is process_queue]
+        for task in tasks:
+            if task not in self._running:  # it waits, and the listener has nothing of it
+                task.cancel()
         if not tasks:
             return True
         _, pending = await asyncio.wait(tasks, timeout=grace_s)
@@ -151,11 +202,17 @@ class ConcurrentConsumption:
         listener: The listener.
         send_back: Where messages go that failed; None: they are let go, as each member of a broadcast has them.
         batch_size: How many messages the listener is given at a time at most.
-        concurrency: How many batches it is given at the same time at most.
+        supervision: How many batches it is given at the same time, what holds it up, and what measures it.
     """
 
-    def __init__(self, listener: Listener, send_back: SendBack | None, batch_size: int, concurrency: int) -> None:
-        self._listening = _Listening(listener, concurrency)
+    def __init__(
+        self,
+        listener: Listener,
+        send_back: SendBack | None,
+        batch_size: int,
+        supervision: Supervision,
+    ) -> None:
+        self._listening = _Listening(listener, supervision)
         self._send_back = send_back
         self._batch_size = batch_size
 
@@ -171,10 +228,13 @@ class ConcurrentConsumption:
         if not self._listening.may_begin(process_queue):
             return
         context = ConsumeContext(process_queue.queue)
+        began_s = time.monotonic()
         status = await self._listening.call(batch, context)
+        took_s = time.monotonic() - began_s
         done = 0
         if status is ConsumeStatus.SUCCESS:
             done = len(batch) if context.ack_index is None else min(context.ack_index + 1, len(batch))
+        self._listening.stats.of(process_queue.queue.topic).note_consumed(done, len(batch) - done, took_s)
         if process_queue.is_dropped:
             return  # what is not committed comes to the queue's next owner
         again = [message for message in batch[done:] if not await self._give_back(message, context)]
@@ -189,6 +249,10 @@ class ConcurrentConsumption:
             return await self._send_back.give_back(message, context.delay_level)
         LOGGER.warning("message of a broadcast failed queue=%s offset=%d", message.queue, message.queue_offset)
         return True
+
+    async def consume_once(self, message: Message) -> Once:
+        """Return what the listener says of one message that an operator has it given; nothing else comes of it."""
+        return await self._listening.call_once(message, is_orderly=False)
 
     async def finish(self, _process_queue: ProcessQueue, _grace_s: float, /) -> bool:
         """Return True: what is not done yet of a queue comes to its next owner again."""
@@ -206,7 +270,7 @@ class OrderlyConsumption:
         listener: The listener.
         send_back: Where messages go that failed for good; None: they are let go.
         batch_size: How many messages the listener is given at a time at most.
-        concurrency: How many queues it is given at the same time at most.
+        supervision: How many queues it is given at the same time, what holds it up, and what measures it.
         retries_max: How often messages are given again before they go to the dead letters; None: for ever.
         needs_lock: Whether a queue is only consumed while it is locked.
     """
@@ -216,12 +280,12 @@ class OrderlyConsumption:
         listener: Listener,
         send_back: SendBack | None,
         batch_size: int,
-        concurrency: int,
+        supervision: Supervision,
         retries_max: int | None,
         *,
         needs_lock: bool,
     ) -> None:
-        self._listening = _Listening(listener, concurrency)
+        self._listening = _Listening(listener, supervision)
         self._send_back = send_back
         self._batch_size = batch_size
         self._retries_max = retries_max
@@ -242,10 +306,16 @@ class OrderlyConsumption:
         try:
             while self._may_go_on(process_queue) and (batch := process_queue.first(self._batch_size)):
                 context = ConsumeContext(process_queue.queue)
-                if await self._listening.call(batch, context) is ConsumeStatus.SUCCESS:
+                began_s = time.monotonic()
+                is_done = await self._listening.call(batch, context) is ConsumeStatus.SUCCESS
+                counts = (len(batch), 0) if is_done else (0, len(batch))
+                self._listening.stats.of(process_queue.queue.topic).note_consumed(*counts, time.monotonic() - began_s)
+                if is_done:
                     process_queue.remove(batch)
                 elif not await self._give_up(process_queue, batch):
                     await self._listening.rest(context.suspend_s)
+                if self._listening.gate.is_paused:
+                    await self._listening.wait_open()
         finally:
             self._busy.discard(process_queue)
 
@@ -261,6 +331,10 @@ class OrderlyConsumption:
         for message in failed:
             process_queue.replace(message)
         return False
+
+    async def consume_once(self, message: Message) -> Once:
+        """Return what the listener says of one message that an operator has it given; nothing else comes of it."""
+        return await self._listening.call_once(message, is_orderly=True)
 
     async def _send_away(self, message: Message) -> bool:
         return self._send_back is None or await self._send_back.send_copy(message, -1)

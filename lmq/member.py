@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from lmq.arguments import check_group
-from lmq.client import make_client_id
+from lmq.client import Answer, make_client_id
 from lmq.errors import SdkError
 from lmq.remoting.commands import Command, encode_json
 from lmq.remoting.request_codes import RequestCode
@@ -87,7 +87,7 @@ class Member:
             except SdkError:
                 continue
 
-    def _answer(self, server: str, request: Command) -> Command | None:
+    def _answer(self, server: str, request: Command) -> Answer:
         """Answer what the broker at `server` asks, by the answerer of its code."""
         answerer = self._answerers.get(request.code)
         return answerer(server, request) if answerer is not None else None

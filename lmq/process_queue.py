@@ -40,6 +40,7 @@ class ProcessQueue:
         self._bytes = 0
         self._shrunk = asyncio.Event()
         self._locked_until_s = 0.0
+        self.pulled_ms = self.consumed_ms = self.locked_ms = 0  # moments since 1970, as operators are told them
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -51,6 +52,7 @@ class ProcessQueue:
 
     def put(self, messages: Sequence[Message], upcoming: int) -> None:
         """Take what was pulled, and note where to pull next."""
+        self.pulled_ms = _now_ms()
         for message in messages:
             self._messages[message.queue_offset] = message
             self._bytes += len(message.body)
@@ -58,11 +60,18 @@ class ProcessQueue:
 
     def remove(self, messages: Iterable[Message]) -> None:
         """Let go of messages that are done."""
+        self.consumed_ms = _now_ms()
         for message in messages:
             gone = self._messages.pop(message.queue_offset, None)
             if gone is not None:
                 self._bytes -= len(gone.body)
         self._shrunk.set()
+
+    def measure(self) -> tuple[int, int, int, int]:
+        """Return the first and the last offset of what is not done, how many messages and how many bytes that is."""
+        if not self._messages:
+            return 0, 0, 0, 0
+        return next(iter(self._messages)), next(reversed(self._messages)), len(self._messages), self._bytes
 
     def first(self, count: int) -> list[Message]:
         """Return the first messages that are not done, in their order."""
@@ -103,3 +112,8 @@ class ProcessQueue:
     def note_lock(self, *, is_held: bool) -> None:
         """Note what the broker said of our lock on the queue."""
         self._locked_until_s = time.monotonic() + LOCK_S if is_held else 0.0
+        self.locked_ms = _now_ms() if is_held else self.locked_ms
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

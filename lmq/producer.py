@@ -45,6 +45,9 @@ class Producer(Sender):
             broker, on another if there is one. A repeated message may be stored twice; both carry the same key.
         selector: Chooses the queue of a message that names neither its queue nor a sharding key, in place of going
             round them all.
+        compress_over: Bodies of so many bytes and more are compressed by zlib where that makes them smaller, on the
+            loop's own thread; Java's client does so from 4,096 on. Consumers of all clients inflate them, and so does
+            the gateway for MQTT and AMQP; the log, and what reads it as it is, has them compressed.
         client_id: How the broker and readers of other protocols see this producer; made up if not given.
         tls: What connections are secured by: `ssl.create_default_context(cafile=...)`, say; without it, not.
         access_key: The user that requests are sent as; empty: as nobody.
@@ -196,7 +199,8 @@ class Producer(Sender):
             SdkError: As of `send`.
         """
         keys = [self._keys.make() for _ in messages]
-        sent = await self._send(Sending(join_batch(messages, keys), "", is_batch=True))
+        joined = join_batch(messages, keys)
+        sent = await self._send(Sending(joined, "", joined.body, is_batch=True))
         ids = sent.msg_id.split(",")
         return [
             dataclasses.replace(

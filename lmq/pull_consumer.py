@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+import time
 from collections.abc import AsyncIterator
 from datetime import datetime
 
 from lmq.arguments import check_start
 from lmq.errors import SdkError
+from lmq.gate import Gate
 from lmq.member import Member
 from lmq.message import Message, PullResult
 from lmq.queue_access import RETRIED, QueueAccess, Start, pause_after
 from lmq.queues import MessageQueue
+from lmq.remoting.commands import Command, answer
+from lmq.remoting.request_codes import RequestCode
+from lmq.remoting.response_codes import ResponseCode
 from lmq.routes import ROUTE_S
+from lmq.running_info import ACTIVE, encode_running_info, refuse_group, tell_stacks, wants_stacks
 from lmq.subscription import Subscription, make_subscription
 
 LOGGER = logging.getLogger(__name__)
@@ -69,6 +75,26 @@ class PullConsumer(Member):
             secret_key=secret_key,
         )
         self._access = QueueAccess(self._routes, group, timeout_s)
+        self._gate = Gate()
+        self._begun_ms = time.time_ns() // 1_000_000
+        self._answerers[RequestCode.GET_CONSUMER_RUNNING_INFO] = self._tell_all
+
+    def _tell_all(self, _server: str, request: Command) -> Command:
+        if request.ext.get("consumerGroup") != self.group:
+            return refuse_group(request)
+        properties = {"PROP_CONSUMER_START_TIMESTAMP": str(self._begun_ms), "PROP_CONSUME_TYPE": ACTIVE}
+        properties["PROP_CONSUMEORDERLY"] = "false"
+        stacks = tell_stacks() if wants_stacks(request) else None
+        body = encode_running_info(properties, (), {}, {}, stacks=stacks)
+        return answer(request, ResponseCode.SUCCESS, body=body)
+
+    def pause(self, *queues: MessageQueue) -> None:
+        """Let `messages` give nothing more of these queues, or of any where none is named, until `resume`."""
+        self._gate.pause(*queues)
+
+    def resume(self, *queues: MessageQueue) -> None:
+        """Let `messages` go on with these queues, or with all where none is named."""
+        self._gate.resume(*queues)
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """Return all queues of a topic, or the light queue of this name, on all brokers."""
@@ -134,7 +160,7 @@ class PullConsumer(Member):
         """
         check_start("from_", from_, ("first", "last", "committed"), (int, datetime))
         topic = queue.topic if isinstance(queue, MessageQueue) else queue
-        merge = _Merge(self._access, make_subscription(topic, tags, sql), max_count, wait_s, commits=commit)
+        merge = _Merge(self._access, make_subscription(topic, tags, sql), max_count, wait_s, self._gate, commits=commit)
         is_whole = isinstance(queue, str) and queue_id is None
         found = await self.queues(topic) if is_whole else [await self._find(queue, queue_id or 0)]
         if isinstance(from_, int) and len(found) > 1:
@@ -192,8 +218,9 @@ class _Merge:
     """Queues that are read at the same time; each is asked again when what it gave before is done with."""
 
     def __init__(
-        self, access: QueueAccess, wanted: Subscription, max_count: int, wait_s: float, *, commits: bool
+        self, access: QueueAccess, wanted: Subscription, max_count: int, wait_s: float, gate: Gate, *, commits: bool
     ) -> None:
+        self._gate = gate
         self._access = access
         self._wanted = wanted
         self._max_count = max_count
@@ -217,15 +244,19 @@ class _Merge:
             SdkError: A broker refused.
         """
         for place in self._idle:
-            self._asked[asyncio.create_task(self._read(place))] = place
-        self._idle.clear()
-        if not self._asked:  # the topic has no queue that can be read now
-            await asyncio.sleep(wait_s)
-            return []
-        done, _ = await asyncio.wait(self._asked, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            self._idle.append(self._asked.pop(task))
-            return task.result()
+            if not self._gate.holds(place.queue):
+                self._asked[asyncio.create_task(self._read(place))] = place
+        self._idle = [place for place in self._idle if self._gate.holds(place.queue)]
+        given = [task for task, place in self._asked.items() if not self._gate.holds(place.queue)]
+        changed = asyncio.create_task(self._gate.wait_changed())
+        try:  # where the topic has no queue that can be read now, a moment is waited
+            await asyncio.wait((*given, changed), timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            changed.cancel()
+        for task in given:
+            if task.done() and not self._gate.holds(self._asked[task].queue):
+                self._idle.append(self._asked.pop(task))
+                return task.result()
         return []
 
     async def _read(self, place: _Place) -> list[Message]:

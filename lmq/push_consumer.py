@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 import ssl
+import time
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -15,22 +15,23 @@ from lmq.allocation import Allocate, allocate_averagely
 from lmq.arguments import check_start
 from lmq.assignment import Assignment
 from lmq.client import Client, find_own_address
-from lmq.consumption import ConcurrentConsumption, Consumption, Listener, OrderlyConsumption
-from lmq.errors import NotFoundError, SdkError, response_error
+from lmq.consumer_questions import ConsumerQuestions
+from lmq.consumption import ConcurrentConsumption, Consumption, Listener, OrderlyConsumption, Supervision
+from lmq.errors import NotFoundError, SdkError
 from lmq.member import Member
-from lmq.message import Message
 from lmq.offset_reset import read_offsets
 from lmq.offset_store import BrokerOffsets, FileOffsets
 from lmq.process_queue import FlowLimits, ProcessQueue
 from lmq.queue_access import RETRIED, QueueAccess, pause_after
 from lmq.queue_locks import QueueLocks
 from lmq.queues import MessageQueue
-from lmq.remoting.commands import Command, answer, encode_json
+from lmq.remoting.commands import Command, answer
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
-from lmq.send_back import RETRY_PREFIX, SendBack
-from lmq.subscription import ALL, SQL, Subscription, make_subscription
-from lmq.trouble import Trouble
+from lmq.send_back import RETRY_PREFIX, SendBack, as_sent
+from lmq.subscription import ALL, Subscription, make_subscription
+from lmq.subscription_check import Subscribed, SubscriptionCheck
+from lmq.trouble import Troubles
 
 LOGGER = logging.getLogger(__name__)
 
@@ -40,19 +41,6 @@ COMMIT_S = 5.0
 LOCK_S = 20.0  # locks are renewed
 WAIT_S = 15.0  # of a pull at the broker
 OFFSETS_DIR = Path("~/.rocketmq_offsets")
-
-
-class _Troubles:
-    """What a consumer tries for ever."""
-
-    def __init__(self) -> None:
-        self.sharing = Trouble("sharing out queues")
-        self.saving = Trouble("saving offsets")
-        self._pulling: dict[str, Trouble] = {}  # by broker
-
-    def pulling_from(self, broker_name: str) -> Trouble:
-        """Return that of all pulls from a broker."""
-        return self._pulling.setdefault(broker_name, Trouble("pulling"))
 
 
 class PushConsumer(Member):
@@ -133,16 +121,11 @@ class PushConsumer(Member):
         self._limits = limits or (FlowLimits(span=None) if orderly else FlowLimits())
         self._stop_s = stop_s
         self._access = QueueAccess(self._routes, group, timeout_s)
-        send_back = None if broadcasting else SendBack(self._routes, group, max_reconsume_times)
-        shape = (listener, send_back, consume_batch_size, concurrency)
-        self._consumption: Consumption = (
-            OrderlyConsumption(*shape, max_reconsume_times, needs_lock=not broadcasting)
-            if orderly
-            else ConcurrentConsumption(*shape)
-        )
+        self._supervision = Supervision(concurrency)
+        self._consumption = self._consume_by(listener, consume_batch_size, max_reconsume_times, orderly=orderly)
         self._locks = QueueLocks(self._routes, group, self.client_id) if orderly and not broadcasting else None
-        own = offsets_dir.expanduser() / self.client_id / group
-        self._offsets = FileOffsets(own / "offsets.json") if broadcasting else BrokerOffsets(self._access)
+        own = offsets_dir.expanduser() / self.client_id / group / "offsets.json"
+        self._offsets = FileOffsets(own) if broadcasting else BrokerOffsets(self._access)
         self._assignment = Assignment(self._routes, group, self.client_id, None if broadcasting else allocate)
         self._subscriptions: dict[str, Subscription] = {}
         self._queues: dict[MessageQueue, ProcessQueue] = {}
@@ -150,26 +133,54 @@ class PushConsumer(Member):
         self._tasks: list[asyncio.Task[None]] = []
         self._is_changed = asyncio.Event()  # the group, or what it wants
         self._greeted: dict[Client, Mapping[str, object]] = {}  # what each broker was told
-        self._troubles = _Troubles()
+        self._troubles = Troubles()
         self._resets: dict[MessageQueue, int] = {}  # offsets that queues are to go on at
-        self._expect_questions()
+        self._check = SubscriptionCheck(self._routes, group, self.client_id)
+        self._expect_questions(PROP_CONSUMEORDERLY=str(orderly).lower(), PROP_THREADPOOL_CORE_SIZE=concurrency)
 
-    def _expect_questions(self) -> None:
+    def _consume_by(
+        self, listener: Listener, batch_size: int, retries_max: int | None, *, orderly: bool
+    ) -> Consumption:
+        send_back = None if self._broadcasting else SendBack(self._routes, self.group, retries_max)
+        shape = (listener, send_back, batch_size, self._supervision)
+        if orderly:
+            return OrderlyConsumption(*shape, retries_max, needs_lock=not self._broadcasting)
+        return ConcurrentConsumption(*shape)
+
+    def _expect_questions(self, **settings: object) -> None:
+        """Answer what brokers ask; operators are told the settings by these names, which are RocketMQ's."""
+        questions = ConsumerQuestions(
+            self.group,
+            self._consumption,
+            wanted=self._subscriptions,
+            queues=self._queues,
+            stats=self._supervision.stats,
+            settings={name: str(value) for name, value in settings.items()},
+        )
+        self._answerers |= questions.answerers()
         self._answerers[RequestCode.NOTIFY_CONSUMER_IDS_CHANGED] = self._on_group_changed
         self._answerers[RequestCode.RESET_CONSUMER_CLIENT_OFFSET] = self._on_reset
 
     # What it wants
 
-    def subscribe(self, topic: str, tags: str = ALL, *, sql: str = "") -> None:
+    def subscribe(self, topic: str, tags: str = ALL, *, sql: str = "") -> Subscribed:
         """Consume a topic, or a light queue (`mqtt_queue`, `amqp_queue`); all members of a group say the same.
+
+        An expression that a broker refuses fails `start`; after it, that is logged, the subscription is given up, and
+        `await consumer.subscribe(...)` raises what the broker said.
 
         Args:
             topic: The topic, or the light queue's name.
             tags: Only messages with one of these tags: `a || b`; `*` for all.
             sql: Only messages that this expression fits, in place of `tags`.
         """
-        self._subscriptions[topic] = make_subscription(topic, tags, sql)
+        wanted = self._subscriptions[topic] = make_subscription(topic, tags, sql)
         self._describe()
+        return self._check.begin(wanted, self._on_refused) if self._tasks else Subscribed()
+
+    def _on_refused(self, subscription: Subscription) -> None:
+        if self._subscriptions.get(subscription.topic) is subscription:
+            self.unsubscribe(subscription.topic)
 
     def unsubscribe(self, topic: str) -> None:
         """Consume a topic no more."""
@@ -203,15 +214,15 @@ class PushConsumer(Member):
         """
         if not self._broadcasting:
             self.subscribe(f"{RETRY_PREFIX}{self.group}")
-        for subscription in self._subscriptions.values():
-            if subscription.kind == SQL:
-                await self._check(subscription)
+        for subscription in list(self._subscriptions.values()):
+            await self._check.check(subscription)
         self._tasks = [asyncio.create_task(self._keep_balanced()), asyncio.create_task(self._keep_offsets())]
         if self._locks is not None:
             self._tasks.append(asyncio.create_task(self._keep_locks(self._locks)))
 
     async def stop(self) -> None:
         """Let the listener end what it has, commit how far it is, say goodbye and close all connections."""
+        await self._check.stop()
         await _cancel(self._tasks)
         await _cancel(list(self._readers.values()))
         await self._consumption.stop(self._stop_s)
@@ -222,13 +233,18 @@ class PushConsumer(Member):
             process_queue.drop()
         await super().stop()
 
-    async def _check(self, subscription: Subscription) -> None:
-        described = {"clientId": self.client_id, "group": self.group, "subscriptionData": subscription.describe()}
-        routes = await self._routes.find(subscription.topic)
-        command = Command(RequestCode.CHECK_CLIENT_CONFIG, body=encode_json(described))
-        response = await self._routes.client_of(routes[0]).request(command)
-        if response.code != ResponseCode.SUCCESS:
-            raise response_error(response.code, response.remark)
+    def pause(self) -> None:
+        """Give the listener nothing more, and pull nothing more; the member keeps its queues, and commits go on."""
+        self._supervision.gate.pause()
+
+    def resume(self) -> None:
+        """Go on where `pause` held up."""
+        self._supervision.gate.resume()
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether `pause` holds up."""
+        return self._supervision.gate.is_paused
 
     # Rebalance: queues come and go
 
@@ -340,9 +356,11 @@ class PushConsumer(Member):
         pulling = self._troubles.pulling_from(queue.broker_name)
         while True:
             await process_queue.wait_for_room()
+            await self._supervision.gate.wait_open()
             wanted = self._subscriptions.get(queue.topic)
             if wanted is None:
                 return  # given up in a moment
+            began_s = time.monotonic()
             try:
                 result = await self._access.pull(queue, process_queue.upcoming, self._pull_batch_size, WAIT_S, wanted)
             except SdkError as error:
@@ -357,7 +375,9 @@ class PushConsumer(Member):
             pulling.note_success()
             if result.is_moved:
                 LOGGER.warning("offset moved queue=%s from=%d to=%d", queue, process_queue.upcoming, result.next_offset)
-            messages = [_as_sent(message) for message in result.messages if wanted.wants(message)]
+            if result.messages:
+                self._supervision.stats.of(queue.topic).pulled.add(len(result.messages), time.monotonic() - began_s)
+            messages = [as_sent(message) for message in result.messages if wanted.wants(message)]
             process_queue.put(messages, result.next_offset)
             self._consumption.submit(process_queue, messages)
 
@@ -384,14 +404,6 @@ class PushConsumer(Member):
                 if process_queue is not None:
                     process_queue.note_lock(is_held=is_held)
                     self._consumption.submit(process_queue, ())
-
-
-def _as_sent(message: Message) -> Message:
-    """Return a message of a retry topic with the topic that it was sent to."""
-    topic = message.properties.get("RETRY_TOPIC")
-    if topic is None or not message.topic.startswith(RETRY_PREFIX):
-        return message
-    return dataclasses.replace(message, topic=topic)
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> None:

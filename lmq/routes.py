@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lmq.client import Client
+from lmq.client import Answer, Client
 from lmq.errors import ClosedError, ConnectFailedError, NotFoundError, SdkError, response_error
 from lmq.queues import LIGHT_PREFIX, MessageQueue
 from lmq.remoting.commands import Command
@@ -23,6 +23,7 @@ TEMPLATE_TOPIC = "TBW102"
 NEW_TOPIC_QUEUES = 4  # of a topic that a send makes, at most
 ROUTE_S = 30.0  # a route is asked for again after it, as other clients do
 STALE_S = 5.0  # and so soon after a name server that did not answer
+NEXT_S = 0.3  # until the next name server is asked as well
 MASTER_ID = "0"
 PERM_WRITE, PERM_READ = 2, 4
 _BARE_KEY = re.compile(rb"([{,])(\d+):")
@@ -38,8 +39,8 @@ class Route:
     write_queues: int
 
 
-BrokerAnswerer = Callable[[str, Command], Command | None]
-"""Answers a request of the broker at an address; None: it is not known."""
+BrokerAnswerer = Callable[[str, Command], Answer]
+"""Answers a request of the broker at an address."""
 
 
 class Routes:
@@ -196,19 +197,43 @@ class Routes:
         return _checked(routes, "light queues")
 
     async def _ask(self, command: Command) -> dict[str, Any]:
-        error: SdkError = ConnectFailedError("the name server", "none was given")
-        for client in self._namesrvs:
-            try:
-                response = await client.request(command)
-            except ClosedError:
-                raise
-            except SdkError as caught:
-                error = caught
-                continue
-            if response.code != ResponseCode.SUCCESS:
-                raise response_error(response.code, response.remark)
-            return _parse(bytes(response.body))
-        raise error
+        response = await self._ask_one_of_all(command)
+        if response.code != ResponseCode.SUCCESS:
+            raise response_error(response.code, response.remark)
+        return _parse(bytes(response.body))
+
+    async def _ask_one_of_all(self, command: Command) -> Command:
+        """Return the first answer of a name server: the one that answered last is asked first.
+
+        The next is asked where one fails, and also where it says nothing for a moment.
+        """
+        left = list(self._namesrvs)
+        asked: dict[asyncio.Task[Command], Client] = {}
+        error: BaseException = ConnectFailedError("the name server", "none was given")
+        try:
+            while left or asked:
+                if left:
+                    client = left.pop(0)
+                    one = Command(command.code, ext=command.ext)
+                    asked[asyncio.create_task(client.request(one))] = client
+                done, _ = await asyncio.wait(
+                    asked, timeout=NEXT_S if left else None, return_when=asyncio.FIRST_COMPLETED
+                )
+                for task in done:
+                    client = asked.pop(task)
+                    failed = task.exception()
+                    if failed is None:
+                        self._namesrvs.remove(client)
+                        self._namesrvs.insert(0, client)
+                        return task.result()
+                    error = failed
+                    if not isinstance(error, SdkError) or isinstance(error, ClosedError):
+                        raise error
+            raise error
+        finally:
+            for task in asked:
+                task.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
 
     async def close(self) -> None:
         """Close all connections; what waits for a route gets `ClosedError` at once."""

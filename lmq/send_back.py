@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import time
 
@@ -109,3 +110,11 @@ class SendBack:
             "n": broker_name,
         }
         return Command(RequestCode.SEND_MESSAGE_V2, ext=ext, body=message.body)
+
+
+def as_sent(message: Message) -> Message:
+    """Return a message of a retry topic with the topic that it was sent to."""
+    topic = message.properties.get("RETRY_TOPIC")
+    if topic is None or not message.topic.startswith(RETRY_PREFIX):
+        return message
+    return dataclasses.replace(message, topic=topic)

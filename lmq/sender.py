@@ -6,6 +6,7 @@ import asyncio
 import random
 import ssl
 import time
+import zlib
 from dataclasses import dataclass
 
 from lmq.client import Client
@@ -23,6 +24,7 @@ from lmq.message import SendResult
 from lmq.out_message import KeyMaker, OutMessage, encode_properties
 from lmq.queue_choice import FAULT_S, QueueChoice, QueueSelector
 from lmq.remoting.commands import Command
+from lmq.remoting.message_codec import SYS_COMPRESSED
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import SEND_STORED_CODES, ResponseCode
 from lmq.replies import Replies
@@ -30,6 +32,7 @@ from lmq.routes import NEW_TOPIC_QUEUES, TEMPLATE_TOPIC
 
 RETRIED = (ConnectFailedError, ConnectionLostError, RequestTimeoutError)
 RETRY_FIRST_S = 0.05
+COMPRESS_LEVEL = 5  # as Java's client has it
 BUSY_MAX_S = 1.0  # between two tries
 FAULT_CODES = frozenset((ResponseCode.SYSTEM_ERROR, ResponseCode.SYSTEM_BUSY, ResponseCode.SERVICE_NOT_AVAILABLE))
 ELSEWHERE_CODES = frozenset((1, 16, 17, 204, 205))  # refusals that another broker may not share
@@ -41,7 +44,8 @@ class Sending:
 
     message: OutMessage
     properties: str  # made once, so that a repeated send carries the same key
-    sys_flag: str = "0"
+    body: bytes
+    sys_flag: int = 0
     is_batch: bool = False
     broker_name: str = ""  # of the last try
     client: Client | None = None
@@ -67,6 +71,7 @@ class Sender(Member):
         timeout_s: float = 3.0,
         retries: int = 2,
         selector: QueueSelector | None = None,
+        compress_over: int | None = None,
         client_id: str | None = None,
         tls: ssl.SSLContext | None = None,
         access_key: str = "",
@@ -84,6 +89,7 @@ class Sender(Member):
             secret_key=secret_key,
         )
         self._retries = retries
+        self._compress_over = compress_over
         self._choice = QueueChoice(selector)
         self._keys = KeyMaker()
         self._soon: set[asyncio.Task[SendResult]] = set()
@@ -91,7 +97,16 @@ class Sender(Member):
         self._answerers[RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT] = self._replies.take
 
     def _sending(self, message: OutMessage) -> Sending:
-        return Sending(message, encode_properties(message, self._keys.make()))
+        properties = encode_properties(message, self._keys.make())
+        packed = self._pack(message.body)
+        return Sending(message, properties, packed or message.body, SYS_COMPRESSED if packed else 0)
+
+    def _pack(self, body: bytes) -> bytes:
+        """Return the body compressed, nothing where that is not wanted or makes it no smaller."""
+        if self._compress_over is None or len(body) < self._compress_over:
+            return b""
+        packed = zlib.compress(body, COMPRESS_LEVEL)
+        return packed if len(packed) < len(body) else b""
 
     async def _send(self, sending: Sending) -> SendResult:
         """Send a message, and again where that is called for; the first try may be one that was started before.
@@ -175,7 +190,7 @@ class Sender(Member):
             "c": TEMPLATE_TOPIC,
             "d": str(NEW_TOPIC_QUEUES),
             "e": str(queue_id),
-            "f": sending.sys_flag,
+            "f": str(sending.sys_flag),
             "g": str(time.time_ns() // 1_000_000),
             "h": str(message.flag),
             "i": sending.properties,
@@ -185,7 +200,7 @@ class Sender(Member):
             "m": "true" if sending.is_batch else "false",
             "n": sending.broker_name,
         }
-        return Command(code, ext=ext, body=message.body)
+        return Command(code, ext=ext, body=sending.body)
 
 
 def _spread(pause_s: float) -> float:

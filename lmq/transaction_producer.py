@@ -28,7 +28,7 @@ from lmq.routes import TEMPLATE_TOPIC
 
 LOGGER = logging.getLogger(__name__)
 
-PREPARED_FLAG = "4"  # sysFlag: a half message
+PREPARED_FLAG = 0x4  # sysFlag: a half message
 CHECKS_MAX = 1_024  # under way at once; the broker asks again about those that are more
 STAY_S = 5.0  # how often a connection that was lost is made again
 _PLACE_DIGITS = 16  # at the end of a message id
@@ -73,6 +73,7 @@ class TransactionProducer(Producer):
         retries: How often a send is repeated. A half message may so be stored twice: then `check` is asked about the
             one that nobody ended, whose key is the same.
         selector: Chooses queues.
+        compress_over: Which bodies are compressed.
         client_id: How the broker sees this producer.
         tls: What connections are secured by.
         access_key: The user that requests are sent as.
@@ -89,6 +90,7 @@ class TransactionProducer(Producer):
         timeout_s: float = 3.0,
         retries: int = 2,
         selector: QueueSelector | None = None,
+        compress_over: int | None = None,
         client_id: str | None = None,
         tls: ssl.SSLContext | None = None,
         access_key: str = "",
@@ -100,6 +102,7 @@ class TransactionProducer(Producer):
             timeout_s=timeout_s,
             retries=retries,
             selector=selector,
+            compress_over=compress_over,
             client_id=client_id,
             tls=tls,
             access_key=access_key,
@@ -173,7 +176,7 @@ class TransactionProducer(Producer):
             own["CHECK_IMMUNITY_TIME_IN_SECONDS"] = str(ask_after_s)
         message = OutMessage(topic, body, tags, keys, own, queue_id, dispatch, flag, sharding_key=sharding_key)
         sending = self._sending(message)
-        sending.sys_flag = PREPARED_FLAG
+        sending.sys_flag |= PREPARED_FLAG
         sent = await self._send(sending)
         state, fault = await _read_state("execute", execute(sent))
         if fault is not None:

@@ -11,6 +11,19 @@ AGAIN_FIRST_S = 5.0
 AGAIN_MAX_S = 60.0
 
 
+class Troubles:
+    """What a consumer tries for ever."""
+
+    def __init__(self) -> None:
+        self.sharing = Trouble("sharing out queues")
+        self.saving = Trouble("saving offsets")
+        self._pulling: dict[str, Trouble] = {}  # by broker
+
+    def pulling_from(self, broker_name: str) -> Trouble:
+        """Return that of all pulls from a broker."""
+        return self._pulling.setdefault(broker_name, Trouble("pulling"))
+
+
 class Trouble:
     """One thing that is tried for ever: logs when it begins to fail, more and more seldom again, and when it works.
 

@@ -49,6 +49,7 @@ cdef int _IS_REQUEST
 cdef int _IS_GROUP
 cdef const unsigned char[::1] _UNIQ_NAME
 cdef const unsigned char[::1] _TRANSACTION_NAME
+cdef bytes _NO_TOPIC
 cdef bytes _RETRY_PREFIX
 
 

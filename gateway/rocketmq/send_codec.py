@@ -86,6 +86,7 @@ _BATCH = 12
 _UNIQ_NAME = b"UNIQ_KEY\x01"
 _TRANSACTION_NAME = b"__transactionId__\x01"
 _RETRY_PREFIX = b"%RETRY%"
+_NO_TOPIC = b"\0"  # of an LMQ_TOPIC that is empty: said, and none that can be published to
 
 
 def read_sends(frames: Frames, first: int, run: SendRun) -> int:
@@ -247,7 +248,7 @@ def _keep(text: bytes | bytearray | memoryview, pos: int, name_end: int, close: 
     if kind == _IS_DISPATCH:
         run.dispatch = octets.read_bytes(text, start, close)
     elif kind == _IS_SPACE_TOPIC:
-        run.space_topic = octets.read_bytes(text, start, close)
+        run.space_topic = octets.read_bytes(text, start, close) if close > start else _NO_TOPIC
     elif kind == _IS_DELAY:
         level = codec.read_integer(text, start, close)
         if level > 0 or run.delay_level != _TIMED:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from lmq import Producer
+from lmq import Producer, PushConsumer
 from tests.support.gateway import GatewayProcess
 from tests.support.official_java import OPENED, needs_tools, run_java
 
@@ -79,3 +79,30 @@ def test_each_command_does_what_it_is_for(tmp_path):
         said = run_tools(tmp_path, gateway, *wanted)
         wrong = {command: said.get(command) for command, text in wanted.items() if text not in said.get(command, "")}
         assert not wrong
+
+
+@pytest.mark.asyncio
+async def test_consumers_of_the_sdk_tell_of_themselves_and_consume_by_hand(tmp_path):
+    heard = []
+
+    async def handle(messages, _context):
+        heard.append(messages[0].body)
+
+    with GatewayProcess(tmp_path / "data") as gateway:
+        namesrv = "{}:{}".format(*gateway.address("namesrv"))
+        offset_id, _ = await send(namesrv)
+        async with PushConsumer(namesrv, "workers", handle, consume_from="first", client_id="me@1") as consumer:
+            consumer.subscribe("T", "a || b")
+            while not consumer.assigned:
+                await asyncio.sleep(0.01)
+            wanted = {
+                "consumerStatus -g workers": "me@1",
+                "consumerStatus -g workers -i me@1 -s": "PROP_CONSUME_TYPE                       : CONSUME_PASSIVELY",
+                "consumerStatus -g workers -i me@1": "#Consumer MQ Detail#",
+                f"queryMsgById -t T -i {offset_id} -g workers -d me@1": "CR_SUCCESS",
+                "consumerConnection -g workers": "me@1",
+            }
+            said = await asyncio.to_thread(run_tools, tmp_path, gateway, *wanted)
+    wrong = {command: said.get(command) for command, text in wanted.items() if text not in said.get(command, "")}
+    assert not wrong
+    assert heard == [b"0"]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from lmq.consumption import ConcurrentConsumption, ConsumeStatus, OrderlyConsumption
+from lmq.consumption import ConcurrentConsumption, ConsumeStatus, OrderlyConsumption, Supervision
 from lmq.message import Message
 from lmq.process_queue import FlowLimits, ProcessQueue
 from lmq.queues import MessageQueue
@@ -42,7 +42,7 @@ async def until(happened) -> None:
 
 
 def orderly(listen, returned=None, **changes) -> OrderlyConsumption:
-    options = {"batch_size": 1, "concurrency": 9, "retries_max": None, "needs_lock": True} | changes
+    options = {"batch_size": 1, "supervision": Supervision(9), "retries_max": None, "needs_lock": True} | changes
     return OrderlyConsumption(listen, returned, **options)
 
 
@@ -57,7 +57,7 @@ async def test_so_many_batches_are_worked_on_at_the_same_time_and_no_more():
         running -= 1
 
     queue, messages = pulled(20)
-    ConcurrentConsumption(listen, Returned(), 2, 3).submit(queue, messages)
+    ConcurrentConsumption(listen, Returned(), 2, Supervision(3)).submit(queue, messages)
     await until(lambda: not len(queue))
     assert most == 3
 
@@ -80,7 +80,7 @@ async def test_what_is_not_done_is_given_back_with_the_wanted_delay(status, ack_
         return status
 
     queue, messages = pulled(3)
-    ConcurrentConsumption(listen, returned, 3, 1).submit(queue, messages)
+    ConcurrentConsumption(listen, returned, 3, Supervision(1)).submit(queue, messages)
     await until(lambda: not len(queue))
     assert returned.messages == [(offset, 7) for offset in again]
     assert queue.offset == 3
@@ -94,14 +94,14 @@ async def test_what_cannot_be_given_back_is_not_done():
         context.ack_index = 0
 
     queue, messages = pulled(3)
-    consumption = ConcurrentConsumption(listen, returned, 3, 1)
+    consumption = ConcurrentConsumption(listen, returned, 3, Supervision(1))
     consumption.submit(queue, messages)
     await until(lambda: len(returned.messages) == 2)
     await consumption.stop(1)
     assert queue.offset == 1
 
 
-@pytest.mark.parametrize("make", [lambda listen: ConcurrentConsumption(listen, None, 1, 1), orderly])
+@pytest.mark.parametrize("make", [lambda listen: ConcurrentConsumption(listen, None, 1, Supervision(1)), orderly])
 async def test_nothing_of_a_queue_that_was_dropped_is_begun(make):
     given = []
     queue, messages = pulled(5)
@@ -226,7 +226,7 @@ async def test_what_is_returned_and_is_no_status_is_an_error_and_the_messages_co
         return returned
 
     queue, messages = pulled(1)
-    ConcurrentConsumption(listen, given_back, 1, 1).submit(queue, messages)
+    ConcurrentConsumption(listen, given_back, 1, Supervision(1)).submit(queue, messages)
     await until(lambda: given_back.messages == [(0, 0)])
     assert f"the listener returned {returned!r}; it may return None or ConsumeStatus.SUCCESS" in caplog.text
     assert caplog.records[0].levelname == "ERROR"
@@ -235,6 +235,71 @@ async def test_what_is_returned_and_is_no_status_is_an_error_and_the_messages_co
 async def test_a_listener_that_cannot_be_awaited_is_an_error_that_says_so(caplog):
     given_back = Returned()
     queue, messages = pulled(1)
-    ConcurrentConsumption(lambda messages, context: None, given_back, 1, 1).submit(queue, messages)
+    ConcurrentConsumption(lambda messages, context: None, given_back, 1, Supervision(1)).submit(queue, messages)
     await until(lambda: given_back.messages == [(0, 0)])
     assert "the listener returned None, which cannot be awaited; it is to be an async def" in caplog.text
+
+
+@pytest.mark.parametrize("is_orderly", [False, True])
+async def test_a_listener_that_is_held_up_is_given_nothing_until_it_may_go_on(is_orderly):
+    supervision, given = Supervision(4), []
+
+    async def listen(messages, context):
+        given.extend(message.queue_offset for message in messages)
+        if len(given) == 2:
+            supervision.gate.pause()
+
+    queue, messages = pulled(6)
+    consumption = (
+        orderly(listen, supervision=supervision)
+        if is_orderly
+        else ConcurrentConsumption(listen, Returned(), 1, supervision)
+    )
+    if not is_orderly:
+        supervision.gate.pause()
+    consumption.submit(queue, messages)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert given == ([0, 1] if is_orderly else [])
+    supervision.gate.resume()
+    await until(lambda: len(given) >= 2)
+    supervision.gate.resume()
+    await until(lambda: len(given) == 6)
+    await consumption.stop(1)
+
+
+@pytest.mark.parametrize("is_orderly", [False, True])
+async def test_a_queue_that_is_held_up_is_left_at_once(is_orderly):
+    supervision = Supervision(4)
+    supervision.gate.pause()
+
+    async def listen(messages, context):
+        raise AssertionError("it is held up")
+
+    queue, messages = pulled(3)
+    options = {"supervision": supervision}
+    consumption = (
+        orderly(listen, **options) if is_orderly else ConcurrentConsumption(listen, Returned(), 1, supervision)
+    )
+    consumption.submit(queue, messages)
+    await asyncio.sleep(0)
+    queue.drop()
+    async with asyncio.timeout(5):
+        await consumption.finish(queue, 60)
+        await consumption.stop(60)
+    assert queue.offset == 0
+
+
+async def test_what_became_of_messages_is_counted():
+    supervision = Supervision(1)
+
+    async def listen(messages, context):
+        context.ack_index = 0
+
+    queue, messages = pulled(3)
+    consumption = ConcurrentConsumption(listen, Returned(), 3, supervision)
+    consumption.submit(queue, messages)
+    await until(lambda: queue.offset == 3)
+    found = supervision.stats.of("T")
+    assert (found.done.count, found.failed.count, found.failed_in_hour.count) == (1, 2, 2)
+    await consumption.stop(1)

@@ -25,7 +25,9 @@ from lmq import (
     SendResult,
     mqtt_queue,
 )
+from lmq.client import Client
 from lmq.remoting.commands import Command, answer, encode_json
+from lmq.remoting.message_codec import decode_stored
 
 pytestmark = pytest.mark.asyncio
 
@@ -419,3 +421,29 @@ async def test_an_empty_topic_is_not_published_to():
     async with Producer("127.0.0.1:1") as producer:
         with pytest.raises(ValueError, match=r"^the topic is empty"):
             await producer.publish("", b"x")
+
+
+async def test_large_bodies_are_compressed_where_that_makes_them_smaller(gateway, namesrv):
+    noise, text = bytes(range(256)), b"text " * 1_000
+    async with Producer(namesrv, compress_over=200) as producer, PullConsumer(namesrv) as consumer:
+        sent = [await producer.send("T", body, queue_id=0) for body in (text, noise, b"short")]
+        await producer.send_batch([OutMessage("T", text, queue_id=0)])
+        found = await consumer.pull("T", 0)
+        assert [message.body for message in found.messages] == [text, noise, b"short", text]
+        broker = Client("{}:{}".format(*gateway.listening["broker"]))
+        places = [{"offset": str(int(one.msg_id[16:], 16))} for one in sent]
+        stored = [decode_stored((await broker.request(Command(33, ext=ext))).body) for ext in places]
+        assert [(one.sys_flag & 1, len(one.body) < 100 or one.body == noise) for one in stored] == [
+            (1, True), (0, True), (0, True),
+        ]  # fmt: skip
+        await broker.close()
+
+
+async def test_what_goes_to_other_doors_is_inflated_there(namesrv):
+    text = b"text " * 1_000
+    async with Producer(namesrv, compress_over=1) as producer, PullConsumer(namesrv) as consumer:
+        await producer.send("T", text, dispatch="%LMQ%x")
+        await producer.publish("a/b", text)
+        assert [message.body for message in (await consumer.pull("%LMQ%x", 0)).messages] == [text]
+        (published,) = (await consumer.pull("LMQ_PARENT", 0)).messages
+        assert (published.body, published.mqtt_topic) == (text, "a/b")

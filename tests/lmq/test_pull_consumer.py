@@ -8,7 +8,8 @@ import pytest
 import pytest_asyncio
 
 from gateway.rocketmq.topic_table import Topic
-from lmq import NotFoundError, OutMessage, Producer, PullConsumer, SdkError, pull_consumer
+from lmq import MessageQueue, NotFoundError, OutMessage, Producer, PullConsumer, SdkError, pull_consumer
+from lmq.client import Client
 from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
 from tests.support.remoting_server import RemotingServer
@@ -291,3 +292,42 @@ async def test_a_start_that_is_no_known_word_is_refused(from_):
     async with PullConsumer("127.0.0.1:1") as consumer:
         with pytest.raises(ValueError, match="it is one of 'first', 'last', 'committed', any int, any datetime"):
             await anext(aiter(consumer.messages("T", from_=from_)))
+
+
+async def test_queues_that_pause_give_nothing_while_others_go_on(producer, consumer):
+    for number in range(8):
+        await producer.send("T", b"%d" % number, queue_id=number % 2)
+    held = MessageQueue("T", "lmq", 1)
+    consumer.pause(held)
+    found = []
+    async with asyncio.timeout(10):
+        async for message in consumer.messages("T", from_="first", max_count=1, wait_s=0.2):
+            found.append(int(message.body))
+            if len(found) == 4:
+                assert found == [0, 2, 4, 6]
+                asyncio.get_running_loop().call_later(0.05, consumer.resume)
+            elif len(found) == 8:
+                break
+    assert found[4:] == [1, 3, 5, 7]
+
+
+async def test_all_may_pause_at_once(producer, consumer):
+    await producer.send("T", b"x", queue_id=0)
+    consumer.pause()
+    reading = asyncio.create_task(anext(consumer.messages("T", from_="first")))
+    await asyncio.sleep(0.05)
+    assert not reading.done()
+    consumer.resume()
+    async with asyncio.timeout(10):
+        assert (await reading).body == b"x"
+
+
+async def test_a_reader_tells_operators_of_itself(gateway, consumer, producer):
+    await producer.send("T", b"x")
+    await consumer.max_offset("T")  # so it is connected
+    broker = Client("{}:{}".format(*gateway.listening["broker"]))
+    ext = {"consumerGroup": "g", "clientId": consumer.client_id}
+    said = await broker.request(Command(307, ext=ext))
+    assert b'"PROP_CONSUME_TYPE":"CONSUME_ACTIVELY"' in bytes(said.body)
+    assert (await broker.request(Command(309, ext=ext | {"msgId": "0" * 32}))).code == 3  # it has no listener
+    await broker.close()

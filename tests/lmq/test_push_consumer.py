@@ -20,6 +20,7 @@ from lmq import (
     mqtt_queue,
     push_consumer,
 )
+from lmq.client import Client
 from lmq.queue_access import QueueAccess
 from lmq.remoting.commands import Command, answer, encode_json
 from lmq.routes import Routes
@@ -484,6 +485,52 @@ async def test_an_expression_that_the_broker_refuses_fails_the_start(namesrv, pr
     with pytest.raises(ResponseError):
         await consumer.start()
     await consumer.stop()
+
+
+async def test_an_expression_that_is_refused_after_the_start_is_told_and_given_up(namesrv, producer):
+    await producer.send("T", b"heard", queue_id=0)
+    heard = Heard()
+    async with PushConsumer(namesrv, "g", heard, consume_from="first") as consumer:
+        with pytest.raises(ResponseError) as caught:
+            await consumer.subscribe("T", sql="a > ")
+        assert caught.value.code == 23
+        consumer.subscribe("Never", sql="b > ")  # nobody waits for it, and it harms nothing
+        await consumer.subscribe("T")
+        await heard.until(1)
+    assert heard.bodies == [b"heard"]
+
+
+async def test_a_consumer_that_pauses_is_given_nothing_and_goes_on(namesrv, producer, reader):
+    heard = Heard()
+    async with PushConsumer(namesrv, "g", heard, consume_from="first") as consumer:
+        consumer.subscribe("T")
+        await fill(producer, 8)
+        await heard.until(8)
+        consumer.pause()
+        await fill(producer, 8)
+        await asyncio.sleep(0.05)
+        assert (len(heard.messages), consumer.is_paused) == (8, True)
+        assert len([queue for queue in consumer.assigned if queue.topic == "T"]) == 4
+        consumer.resume()
+        await heard.until(16)
+    assert [await reader.committed("T", i) for i in range(4)] == [4] * 4
+
+
+async def test_operators_see_a_consumer_and_have_it_consume_by_hand(gateway, namesrv, producer):
+    heard = Heard(lambda message: ConsumeStatus.LATER if message.body == b"fails" else None)
+    broker = Client("{}:{}".format(*gateway.listening["broker"]))
+    sent = await producer.send("T", b"fails", queue_id=0)
+    async with PushConsumer(namesrv, "g", heard, client_id="me", max_reconsume_times=0) as consumer:
+        consumer.subscribe("T", "a || b")
+        await until(lambda: consumer.assigned)
+        ext = {"consumerGroup": "g", "clientId": "me"}
+        info = await broker.request(Command(307, ext=ext | {"jstackEnable": "true"}))
+        assert (info.code, b'"PROP_CONSUME_TYPE":"CONSUME_PASSIVELY"' in bytes(info.body)) == (0, True)
+        assert b"_keep_balanced" in bytes(info.body)
+        said = await broker.request(Command(309, ext=ext | {"msgId": sent.msg_id}))
+        assert json.loads(bytes(said.body))["consumeResult"] == "CR_LATER"
+    assert heard.bodies == [b"fails"]
+    await broker.close()
 
 
 async def test_what_is_wanted_is_said_in_heartbeats(server):

@@ -5,9 +5,10 @@ import gc
 
 import pytest
 
-from lmq import ClosedError, ConnectFailedError, ConnectionLostError, NotFoundError, SdkError
+from lmq import ClosedError, ConnectFailedError, ConnectionLostError, NotFoundError, SdkError, routes as routes_module
 from lmq.remoting.commands import Command, answer, encode_json
 from lmq.routes import Route, Routes
+from tests.support.remoting_server import RemotingServer
 
 pytestmark = pytest.mark.asyncio
 
@@ -165,6 +166,30 @@ async def test_the_next_name_server_is_asked_when_one_is_not_there(server):
     routes = Routes(f"127.0.0.1:1;{server.address}", timeout_s=0.1, greeting=lambda: Command(34))
     assert len(await routes.find("T")) == 1
     await routes.close()
+
+
+async def test_a_name_server_that_says_nothing_holds_nobody_up_and_is_asked_last_from_then_on(server, monkeypatch):
+    monkeypatch.setattr(routes_module, "NEXT_S", 0.01)
+    server.on[105] = lambda request: answer(request, 0, body=encode_json(ROUTE))
+    async with RemotingServer() as silent:
+        silent.on[105] = lambda request: None
+        routes = Routes(f"{silent.address};{server.address}", timeout_s=60, greeting=lambda: Command(34))
+        async with asyncio.timeout(5):
+            assert await routes.find("T") == [Route("b", "h:1", 3, 2)]
+            routes.forget("T")
+            await routes.find("T")
+        assert (silent.codes(), server.codes()) == ([105], [105, 105])
+        await routes.close()
+
+
+async def test_a_refusal_of_one_name_server_is_an_answer(server):
+    server.on[105] = lambda request: answer(request, 17, "none")
+    async with RemotingServer() as other:
+        routes = routes_of(server, other.address)
+        other.on[105] = lambda request: answer(request, 17, "none here")
+        with pytest.raises(NotFoundError, match="none here"):
+            await routes.find("T")
+        await routes.close()
 
 
 async def test_no_name_server_at_all_is_an_error():

@@ -32,6 +32,12 @@ def run_java(folder: Path, program: str, *arguments: str, options: tuple[str, ..
     command.append(str(PROGRAMS / program) if program.endswith(".java") else program)
     command += arguments
     run = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_S, check=False
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+        cwd=folder,  # where some tools write what they found
     )
     return run.stdout

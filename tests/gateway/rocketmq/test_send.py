@@ -96,6 +96,7 @@ def test_one_way_sends_are_stored_and_not_answered(site, peer):
         ({"f": "8"}, 13),
         ({"properties": "a\x01" + "x" * 32_700 + "\x02"}, 13),
         ({"topic": "LMQ_PARENT", "properties": "LMQ_TOPIC\x01a/+\x02"}, 13),
+        ({"topic": "LMQ_PARENT", "properties": "LMQ_TOPIC\x01\x02"}, 13),
         ({"topic": "LMQ_PARENT", "properties": "LMQ_TOPIC\x01$SYS/broker/uptime\x02"}, 13),
         ({"topic": "LMQ_PARENT", "properties": dispatch("%LMQ%a", LMQ_TOPIC="a/b")}, 13),
         ({"e": "x"}, 1),
