@@ -47,7 +47,7 @@ def test_things_are_declared_listed_and_deleted(admin):
     admin("delete", "binding", "source=work", "destination=jobs", "destination_type=queue", "properties_key=a.#")
     admin("delete", "exchange", "name=work")
     admin("delete", "queue", "name=jobs")
-    assert "Not Found" in admin("delete", "queue", "name=jobs", code=1)
+    assert "Not found" in admin("delete", "queue", "name=jobs", code=1)
 
 
 def test_messages_are_published_got_and_purged(admin):
