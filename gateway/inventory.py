@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+from gateway.address import format_address
 from gateway.auth.authenticator import Identity
 from gateway.net.protocol import Transport
 
@@ -23,6 +24,45 @@ class ConnectionEntry(NamedTuple):
     since_ms: int
     bytes_in: int  # read from the socket
     bytes_out: int  # written to it
+    local: str = ""  # address and port that it came to
+    vhost: str = ""  # where the protocol has such
+    channels: int = 0
+
+    @property
+    def name(self) -> str:
+        """What RabbitMQ calls it."""
+        return f"{self.peer} -> {self.local}"
+
+
+class ChannelEntry(NamedTuple):
+    """One channel of a connection."""
+
+    connection: ConnectionEntry
+    number: int
+    consumers: int
+    unacked: int  # messages sent and not acknowledged
+    prefetch: int  # of each consumer to come, 0 for no limit
+    prefetch_global: int  # of all its consumers together
+    is_confirming: bool
+    is_transactional: bool
+    unconfirmed: int  # publishes that are not answered yet
+
+    @property
+    def name(self) -> str:
+        """What RabbitMQ calls it."""
+        return f"{self.connection.name} ({self.number})"
+
+
+class ConsumerEntry(NamedTuple):
+    """One consumer of a channel."""
+
+    channel: ChannelEntry
+    tag: str
+    queue: str
+    is_acknowledging: bool
+    is_exclusive: bool
+    is_active: bool  # False for one that waits for another's end
+    prefetch: int
 
 
 class SessionEntry(NamedTuple):
@@ -60,6 +100,18 @@ class Inventory(ABC):
     def connections(self) -> Iterator[ConnectionEntry | None]:
         """Give the open connections."""
 
+    def channels(self) -> Iterator[ChannelEntry | None]:
+        """Give the channels; none where the protocol has none."""
+        return iter(())
+
+    def consumers(self) -> Iterator[ConsumerEntry | None]:
+        """Give the consumers of channels."""
+        return iter(())
+
+    @abstractmethod
+    def turn_out(self, conn_id: int, reason: str, now_ms: int) -> bool:
+        """Close a connection, for a reason that is told where the protocol can; return whether it was there."""
+
     @abstractmethod
     def sessions(self) -> Iterator[SessionEntry | None]:
         """Give the sessions; none where the protocol has none beside its connections."""
@@ -88,6 +140,7 @@ def describe_connection(transport: Transport, identity: Identity | None, client:
         since_ms=transport.since_ms,
         bytes_in=transport.bytes_in,
         bytes_out=transport.bytes_out,
+        local=format_address(*transport.local_address),
     )
 
 

@@ -1,4 +1,7 @@
-"""How many messages all queues of AMQP have together; found out by a walk in steps, at most every few seconds."""
+"""How many messages all queues of AMQP have together, and how many channels there are.
+
+They are found out by a walk in steps, at most every few seconds.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ class Totals(NamedTuple):
     ready: int = 0
     unacked: int = 0
     readers: int = 0
+    channels: int = 0
 
 
 class TotalsKeeper:
@@ -27,10 +31,14 @@ class TotalsKeeper:
 
     Args:
         queues: Begins a walk over the queues.
+        channels: Begins a walk over the connections, which gives the number of channels of each.
     """
 
-    def __init__(self, queues: Callable[[], Iterator[QueueEntry | None]]) -> None:
+    def __init__(
+        self, queues: Callable[[], Iterator[QueueEntry | None]], channels: Callable[[], Iterator[int]]
+    ) -> None:
         self._queues = queues
+        self._channels = channels
         self._totals = Totals()
         self._at_s = -FRESH_S
         self._lock = asyncio.Lock()
@@ -50,4 +58,7 @@ class TotalsKeeper:
             ready += entry.ready or 0
             unacked += entry.unacked or 0
             readers += entry.readers
-        return Totals(queues, ready, unacked, readers)
+        channels = 0
+        async for count in walk(self._channels()):
+            channels += count
+        return Totals(queues, ready, unacked, readers, channels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Literal
 
 from fastapi import Depends, Request
@@ -12,6 +12,7 @@ from core.broker import Broker
 from gateway.admin.metrics import GatewayCollector
 from gateway.admin.totals import TotalsKeeper
 from gateway.amqp.door import AmqpDoor
+from gateway.amqp.inventory import channels_of
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.auth.authenticator import Authenticator
@@ -43,10 +44,13 @@ class AdminView:
         self.uptime_ms = uptime_ms
         self.listening = listening
         self.begin_read = begin_read
-        self.totals = TotalsKeeper(doors[AmqpDoor.name].inventory().queues)
+        self.totals = TotalsKeeper(doors[AmqpDoor.name].inventory().queues, self._count_channels)
         self.certificates = certificates
         self.registry = CollectorRegistry()
         self.registry.register(GatewayCollector(broker, capacity, certificates))
+
+    def _count_channels(self) -> Iterator[int]:
+        return (len(channels_of(connection)) for connection in list(self.amqp.connections))
 
     @property
     def amqp(self) -> AmqpDoor:

@@ -82,6 +82,11 @@ class Consumer:
         encoded = tag.encode()
         self._tag_text = bytes((len(encoded),)) + encoded
 
+    @property
+    def prefetch_count(self) -> int:
+        """How many unacknowledged messages it may have, 0 for no limit."""
+        return self._prefetch
+
     def start(self) -> None:
         """Be handed messages from now on, unless cancelled meanwhile."""
         if self.channel.consumers.get(self.tag) is self and not self.queue.is_deleted:

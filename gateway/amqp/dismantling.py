@@ -14,7 +14,7 @@ def dismantle(vhost: VirtualHost, now_ms: int) -> Iterator[None]:
     What a process that is killed meanwhile leaves is taken away by doing it again.
     """
     for connection in list(vhost.connections):
-        connection.turn_out_of_host(now_ms)
+        connection.turn_out(now_ms, f"vhost '{vhost.name}' is down")
         yield
     for queue in vhost:
         if not queue.is_deleted:

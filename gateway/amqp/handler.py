@@ -194,16 +194,16 @@ class AmqpHandler(ConnectionHandler):
         """Who the user is; None before the login."""
         return None if self._identity is NOBODY else self._identity
 
-    def turn_out(self, now_ms: int) -> None:
-        """Close because the user may not come in any more."""
+    def turn_out(self, now_ms: int, reason: str = "") -> None:
+        """Close because the user may not come in any more, or for the reason that an operator gives."""
         self._door.metrics.refuse("turned_out")
-        self._force_out(TURNED_OUT, f"user '{self._identity.user}' may not come in any more", now_ms)
+        told = reason or f"user '{self._identity.user}' may not come in any more"
+        self._force_out(reason or TURNED_OUT, told, now_ms)
 
-    def turn_out_of_host(self, now_ms: int) -> None:
-        """Close because the virtual host is deleted."""
-        if self._vhost is not None:
-            self._door.metrics.refuse("turned_out")
-            self._force_out("the virtual host is deleted", f"vhost '{self._vhost.name}' is down", now_ms)
+    @property
+    def vhost(self) -> VirtualHost | None:
+        """The virtual host that it is in; None before it chose one."""
+        return self._vhost
 
     def _force_out(self, why: str, reason: str, now_ms: int) -> None:
         self._note_end(why)

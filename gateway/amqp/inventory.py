@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.broker import Broker
-from gateway.amqp.services import AmqpServices
+from gateway.amqp.channel import Channel
+from gateway.amqp.consumer import Consumer
+from gateway.amqp.services import AmqpServices, OpenConnection
 from gateway.amqp.shared_queue import SharedQueue
-from gateway.inventory import ConnectionEntry, Inventory, QueueEntry, SessionEntry, describe_connection, text_of
+from gateway.inventory import (
+    ChannelEntry,
+    ConnectionEntry,
+    ConsumerEntry,
+    Inventory,
+    QueueEntry,
+    SessionEntry,
+    describe_connection,
+    text_of,
+)
 
 
 class AmqpInventory(Inventory):
@@ -20,7 +31,38 @@ class AmqpInventory(Inventory):
         """Give the open connections."""
         connections = self._services.connections
         for one in list(connections):
-            yield describe_connection(one.transport, one.identity, one.client) if one in connections else None
+            yield _describe_connection(one) if _is_shown(one) and one in connections else None
+
+    def channels(self) -> Iterator[ChannelEntry | None]:
+        """Give the channels of all connections."""
+        for _, entry in self._channels():
+            yield entry
+
+    def consumers(self) -> Iterator[ConsumerEntry | None]:
+        """Give the consumers of all channels."""
+        for channel, entry in self._channels():
+            if channel is None or entry is None:
+                yield None
+                continue
+            for consumer in list(channel.consumers.values()):
+                yield _describe_consumer(entry, consumer)
+
+    def _channels(self) -> Iterator[tuple[Channel | None, ChannelEntry | None]]:
+        connections = self._services.connections
+        for one in list(connections):
+            if not _is_shown(one) or one not in connections:
+                yield None, None
+                continue
+            connection = _describe_connection(one)
+            for channel in channels_of(one):
+                yield channel, _describe_channel(connection, channel)
+
+    def turn_out(self, conn_id: int, reason: str, now_ms: int) -> bool:
+        """Close a connection; return whether it was there."""
+        found = [one for one in self._services.connections if one.transport.conn_id == conn_id]
+        for one in found:
+            one.turn_out(now_ms, reason)
+        return bool(found)
 
     def sessions(self) -> Iterator[SessionEntry]:
         """Give none: nothing outlives a connection but queues."""
@@ -33,6 +75,49 @@ class AmqpInventory(Inventory):
             for queue in vhost:
                 yield None if queue.is_deleted else describe_queue(services.broker, vhost.name, queue)
             yield None
+
+
+def _is_shown(one: OpenConnection) -> bool:
+    """Return whether it is a client's: what the gateway connects to itself has no number."""
+    return one.transport.conn_id > 0
+
+
+def _describe_connection(one: OpenConnection) -> ConnectionEntry:
+    entry = describe_connection(one.transport, one.identity, one.client)
+    return entry._replace(vhost="" if one.vhost is None else one.vhost.name, channels=len(channels_of(one)))
+
+
+def channels_of(one: OpenConnection) -> list[Channel]:
+    """Return the open channels of a connection."""
+    connection = one.output.connection
+    return [] if connection is None else list(connection.channels.values())
+
+
+def _describe_channel(connection: ConnectionEntry, channel: Channel) -> ChannelEntry:
+    return ChannelEntry(
+        connection=connection,
+        number=channel.number,
+        consumers=len(channel.consumers),
+        unacked=channel.unacked.live,
+        prefetch=channel.prefetch_count,
+        prefetch_global=channel.prefetch_global,
+        is_confirming=channel.is_confirming,
+        is_transactional=channel.transaction is not None,
+        unconfirmed=channel.published - channel.confirmed,
+    )
+
+
+def _describe_consumer(channel: ChannelEntry, consumer: Consumer) -> ConsumerEntry:
+    queue = consumer.queue
+    return ConsumerEntry(
+        channel=channel,
+        tag=consumer.tag,
+        queue=queue.name,
+        is_acknowledging=not consumer.no_ack,
+        is_exclusive=consumer.exclusive,
+        is_active=not queue.terms.is_single_active or queue.consumers[:1] == [consumer],
+        prefetch=consumer.prefetch_count,
+    )
 
 
 def describe_queue(broker: Broker, vhost: str, queue: SharedQueue) -> QueueEntry:

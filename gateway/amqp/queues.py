@@ -49,8 +49,8 @@ Bindings = list[tuple[Exchange, Binding]]
 class Resident(Protocol):
     """A connection to a virtual host."""
 
-    def turn_out_of_host(self, now_ms: int) -> None:
-        """Close because the virtual host is deleted."""
+    def turn_out(self, now_ms: int, reason: str = "") -> None:
+        """Close for a reason: the virtual host is deleted."""
 
 
 class VirtualHost:

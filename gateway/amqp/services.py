@@ -11,6 +11,7 @@ from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.events import CutterPool
 from gateway.amqp.handshake import ConnectionLimits
 from gateway.amqp.offer import limits_of
+from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.auth.authenticator import Authenticator
@@ -28,6 +29,14 @@ class OpenConnection(Visitor, Protocol):
     @property
     def transport(self) -> Transport:
         """Its output."""
+
+    @property
+    def vhost(self) -> VirtualHost | None:
+        """The virtual host that it is in; None before it chose one."""
+
+    @property
+    def output(self) -> ConnectionOutput:
+        """What it writes to, which has its state and channels."""
 
     @property
     def client(self) -> str:

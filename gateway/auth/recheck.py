@@ -18,8 +18,8 @@ class Visitor(Protocol):
     def identity(self) -> Identity | None:
         """Who that is; None where nobody has come in yet."""
 
-    def turn_out(self, now_ms: int) -> None:
-        """Close the connection."""
+    def turn_out(self, now_ms: int, reason: str = "") -> None:
+        """Close the connection: its user may not come in any more, or an operator says so, for a reason."""
 
 
 def recheck(authenticator: Authenticator, protocol: str, visitors: Sequence[Visitor], now_ms: int) -> Iterator[None]:

@@ -379,10 +379,11 @@ class Conversation(ConnectionHandler):
         self.transport.end_reason = self.transport.end_reason or why
         self.transport.close()
 
-    def turn_out(self, now_ms: int) -> None:
-        """Close because the user may not come in any more."""
+    def turn_out(self, now_ms: int, reason: str = "") -> None:
+        """Close because the user may not come in any more, or for the reason that an operator gives."""
         self._door.metrics.refuse("turned_out")
-        self._end(TURNED_OUT, ReasonCode.NOT_AUTHORIZED, now_ms)
+        code = ReasonCode.ADMINISTRATIVE_ACTION if reason else ReasonCode.NOT_AUTHORIZED
+        self._end(reason or TURNED_OUT, code, now_ms)
 
     def _note_denied(self, action: str, names: list[bytes]) -> None:
         if self._denials is None:
@@ -391,9 +392,8 @@ class Conversation(ConnectionHandler):
             self._denials.note(action, name)
 
     def _close_for(self, kind: str, text: str, code: ReasonCode, now_ms: int) -> None:
-        LOGGER.warning(
-            "closing connection: %s conn=%d peer=%s reason=%s", text, self.transport.conn_id, self.transport.peer, kind
-        )
+        conn_id, peer = self.transport.conn_id, self.transport.peer
+        LOGGER.warning("closing connection: %s conn=%d peer=%s reason=%s", text, conn_id, peer, kind)
         self._door.metrics.refuse(kind)
         self._connection.say_why(code, text)
         self._connection.stop()

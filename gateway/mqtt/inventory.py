@@ -30,6 +30,17 @@ class MqttInventory(Inventory):
                 client = b"" if session is None else session.client_id
                 yield describe_connection(connection.transport, connection.identity, text_of(client))
 
+    def turn_out(self, conn_id: int, reason: str, now_ms: int) -> bool:
+        """Close a connection; return whether it was there."""
+        found = [
+            one
+            for one in [*cast("Iterable[OpenConnection]", self._services.attachments), *self._services.strangers]
+            if one.transport.conn_id == conn_id
+        ]
+        for one in found:
+            one.turn_out(now_ms, reason)
+        return bool(found)
+
     def sessions(self) -> Iterator[SessionEntry | None]:
         """Give all sessions."""
         sessions = self._services.sessions

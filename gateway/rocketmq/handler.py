@@ -298,10 +298,10 @@ class RocketmqHandler(ConnectionHandler):
             self._note_denied("configure", name)
         return is_allowed
 
-    def turn_out(self, now_ms: int) -> None:  # noqa: ARG002 - as the other doors
+    def turn_out(self, now_ms: int, reason: str = "") -> None:  # noqa: ARG002 - as the other doors
         """Close because clients may not come in any more as this one did."""
         self._door.metrics.refuse("turned_out")
-        self._hang_up(TURNED_OUT)
+        self._hang_up(reason or TURNED_OUT)
 
     def hold(self, held: Held) -> None:
         """Keep a request that waits."""

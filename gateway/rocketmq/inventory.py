@@ -22,6 +22,13 @@ class RocketmqInventory(Inventory):
             client = one.client.client_id
             yield describe_connection(one.transport, one.identity, client) if one in connections else None
 
+    def turn_out(self, conn_id: int, reason: str, now_ms: int) -> bool:
+        """Close a connection; return whether it was there."""
+        found = [one for one in self._services.connections if one.transport.conn_id == conn_id]
+        for one in found:
+            one.turn_out(now_ms, reason)
+        return bool(found)
+
     def sessions(self) -> Iterator[SessionEntry]:
         """Give none: groups keep offsets, and no client keeps anything."""
         return iter(())

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from gateway.inventory import describe_connection, take_page, text_of
-from gateway.net.protocol import Transport
 from tests.support.gateway import running_gateway
+from tests.support.mqtt_door import MemoryTransport
 
 
 def test_walk_is_taken_page_by_page_and_steps_without_an_entry_count():
@@ -18,8 +18,9 @@ def test_walk_is_taken_page_by_page_and_steps_without_an_entry_count():
 
 
 def test_connection_that_nobody_came_in_by_has_no_user():
-    entry = describe_connection(Transport(), None, "")
+    entry = describe_connection(MemoryTransport(7), None, "")
     assert (entry.user, entry.client, entry.bytes_in, entry.bytes_out) == (None, "", 0, 0)
+    assert entry.name == "127.0.0.1:40007 -> 127.0.0.1:1883"
 
 
 def test_names_of_any_bytes_are_text():

@@ -23,6 +23,8 @@ STORE = StoreSettings(segment_bytes=1024 * 1024)
 class MemoryTransport(Transport):
     """A connection whose other end is a test."""
 
+    local_address = ("127.0.0.1", 1_883)
+
     def __init__(self, conn_id):
         super().__init__()
         self.conn_id = conn_id

@@ -46,7 +46,7 @@ async def overview(view: View, looker: Looker) -> Item:
         "node": NODE,
         "exchange_types": [{"name": kind, "description": "", "enabled": True} for kind in (*KINDS, DELAYED)],
         "object_totals": {
-            "channels": 0,
+            "channels": totals.channels,
             "connections": view.broker.metrics.door("amqp").connections,
             "consumers": totals.readers,
             "exchanges": sum(len(vhost.exchanges) for vhost in view.vhosts),

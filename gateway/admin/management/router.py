@@ -5,6 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from gateway.admin.management.bindings import BINDINGS
+from gateway.admin.management.channels import CHANNELS
+from gateway.admin.management.connections import CONNECTIONS
 from gateway.admin.management.exchange_actions import EXCHANGE_ACTIONS
 from gateway.admin.management.exchanges import EXCHANGES
 from gateway.admin.management.health import HEALTH
@@ -14,5 +16,16 @@ from gateway.admin.management.queue_actions import QUEUE_ACTIONS
 from gateway.admin.management.queues import QUEUES
 
 MANAGEMENT = APIRouter(prefix="/api", tags=["management"])
-for routes in (OVERVIEW, HEALTH, EXCHANGES, EXCHANGE_ACTIONS, QUEUES, QUEUE_ACTIONS, MESSAGES, BINDINGS):
+for routes in (
+    OVERVIEW,
+    HEALTH,
+    CONNECTIONS,
+    CHANNELS,
+    EXCHANGES,
+    EXCHANGE_ACTIONS,
+    QUEUES,
+    QUEUE_ACTIONS,
+    MESSAGES,
+    BINDINGS,
+):
     MANAGEMENT.include_router(routes)

@@ -1,0 +1,116 @@
+"""Connections of all doors; what has happened to them, and their end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
+
+from gateway.admin.login import Administrator, Looker
+from gateway.admin.management.failures import not_found
+from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.management.names import NODE
+from gateway.admin.management.places import get_vhost
+from gateway.admin.paths import PathName
+from gateway.admin.steps import walk
+from gateway.admin.view import AdminView, View
+from gateway.inventory import ConnectionEntry
+
+CONNECTIONS = APIRouter()
+PROTOCOLS = {"amqp": "AMQP 0-9-1", "mqtt": "MQTT", "rocketmq": "RocketMQ"}
+REASON = "Closed via management API"
+Placed = tuple[str, ConnectionEntry]  # with the door
+
+
+@CONNECTIONS.get("/connections")
+async def list_connections(view: View, looker: Looker, asked: Asked) -> Response:
+    """The open connections of all doors."""
+    del looker
+    return await answer_list(asked, KIND, _walk(view))
+
+
+@CONNECTIONS.get("/vhosts/{vhost}/connections")
+async def list_connections_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
+    """The open connections to a virtual host."""
+    del looker
+    place = get_vhost(view, vhost)
+    return await answer_list(asked, KIND, (one if one and one[1].vhost == place.name else None for one in _walk(view)))
+
+
+@CONNECTIONS.get("/connections/{name}")
+async def show_connection(view: View, looker: Looker, name: PathName) -> Item:
+    """One connection, by its name or its number in the log."""
+    del looker
+    return tell_connection(await _find(view, name))
+
+
+@CONNECTIONS.delete("/connections/{name}", status_code=204)
+async def close_connection(
+    view: View,
+    administrator: Administrator,
+    name: PathName,
+    x_reason: Annotated[str, Header(max_length=200)] = REASON,
+) -> None:
+    """Close a connection; clients of AMQP are told the reason that the header X-Reason gives."""
+    del administrator
+    door, entry = await _find(view, name)
+    if not view.doors[door].inventory().turn_out(entry.conn_id, x_reason, view.begin_read(0)):
+        raise not_found()
+
+
+def _walk(view: AdminView) -> Iterator[Placed | None]:
+    for name, door in view.doors.items():
+        for entry in door.inventory().connections():
+            yield None if entry is None else (name, entry)
+
+
+async def _find(view: AdminView, name: str) -> Placed:
+    async for placed in walk(_walk(view)):
+        if name in {placed[1].name, str(placed[1].conn_id)}:
+            return placed
+    raise not_found()
+
+
+def tell_connection(placed: Placed) -> Item:
+    """Return a connection as the API tells it."""
+    door, entry = placed
+    host, _, port = entry.local.rpartition(":")
+    return {
+        "name": entry.name,
+        "vhost": entry.vhost,
+        "user": entry.user or "",
+        "protocol": PROTOCOLS[door],
+        "type": "network",
+        "state": "running" if entry.user is not None else "starting",
+        "node": NODE,
+        **peer_of(entry),
+        "host": host,
+        "port": int(port) if port.isdigit() else 0,
+        "channels": entry.channels,
+        "connected_at": entry.since_ms,
+        "recv_oct": entry.bytes_in,
+        "send_oct": entry.bytes_out,
+        "client_properties": {"connection_name": entry.client} if entry.client else {},
+        **({"user_provided_name": entry.client} if entry.client else {}),
+        "lmq": {"number": entry.conn_id, "door": door, "client": entry.client},
+    }
+
+
+def peer_of(entry: ConnectionEntry) -> Item:
+    """Return where a connection comes from."""
+    host, _, port = entry.peer.rpartition(":")
+    return {"peer_host": host.strip("[]"), "peer_port": int(port) if port.isdigit() else 0}
+
+
+KIND: Kind[Placed] = Kind(
+    name=lambda placed: placed[1].name,
+    describe=tell_connection,
+    figures={
+        "recv_oct": lambda placed: placed[1].bytes_in,
+        "send_oct": lambda placed: placed[1].bytes_out,
+        "connected_at": lambda placed: placed[1].since_ms,
+        "user": lambda placed: placed[1].user or "",
+        "channels": lambda placed: placed[1].channels,
+    },
+)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import aiormq
+import pytest
+
+from tests.support.admin import managed_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+async def _ignore(message):
+    pass
+
+
+async def test_channels_and_consumers_are_told_with_rabbitmqs_names(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        connection = await aiormq.connect("amqp://guest:guest@{}:{}/".format(*gateway.listening["amqp"]))
+        channel = await connection.channel()
+        await channel.queue_declare("jobs", arguments={"x-single-active-consumer": True})
+        await channel.basic_qos(prefetch_count=5)
+        await channel.basic_consume("jobs", _ignore, consumer_tag="first")
+        await channel.basic_consume("jobs", _ignore, consumer_tag="second")
+        await channel.basic_publish(b"x", routing_key="jobs")
+        (found,) = (await client.get("/api/channels")).json()
+        assert (found["number"], found["consumer_count"], found["prefetch_count"]) == (1, 2, 5)
+        assert (found["messages_unacknowledged"], found["confirm"], found["transactional"]) == (1, True, False)
+        assert (await client.get(f"/api/channels/{quote(found['name'], safe='')}")).json() == found
+        name = quote(found["connection_details"]["name"], safe="")
+        assert (await client.get(f"/api/connections/{name}/channels")).json() == [found]
+        assert (await client.get("/api/vhosts/%2F/channels")).json() == [found]
+        assert (await client.get("/api/channels/none")).status_code == 404
+        first, second = (await client.get("/api/consumers")).json()
+        assert (first["consumer_tag"], first["queue"]) == ("first", {"name": "jobs", "vhost": "/"})
+        assert (first["active"], second["active"]) == (True, False)
+        assert (first["ack_required"], first["prefetch_count"]) == (True, 5)
+        assert first["channel_details"]["name"] == found["name"]
+        assert (await client.get("/api/consumers/%2F")).json() == [first, second]
+        totals = (await client.get("/api/overview")).json()["object_totals"]
+        assert (totals["channels"], totals["connections"], totals["consumers"]) == (1, 1, 2)
+        (queue,) = (await client.get("/api/queues?sort=messages_unacknowledged")).json()
+        assert (queue["messages_unacknowledged"], queue["consumers"]) == (1, 2)
+        await connection.close()

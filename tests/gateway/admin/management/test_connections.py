@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import quote
+
+import aiormq
+import pytest
+
+from tests.support.admin import managed_gateway
+
+pytestmark = pytest.mark.asyncio
+CONNECT = bytes.fromhex("100f00044d5154540402000000036465 76".replace(" ", ""))  # MQTT 3.1.1, client dev
+CONNACK = 0x20
+
+
+def _url(gateway):
+    return "amqp://guest:guest@{}:{}/".format(*gateway.listening["amqp"])
+
+
+async def test_connections_are_told_and_closed_by_name(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        connection = await aiormq.connect(f"{_url(gateway)}?name=pump")
+        await connection.channel()
+        (found,) = (await client.get("/api/connections")).json()
+        assert (found["user"], found["vhost"], found["protocol"], found["channels"]) == ("guest", "/", "AMQP 0-9-1", 1)
+        assert found["name"] == f"127.0.0.1:{found['peer_port']} -> 127.0.0.1:{gateway.listening['amqp'][1]}"
+        assert found["state"] == "running"
+        assert found["recv_oct"] > 0
+        path = f"/api/connections/{quote(found['name'], safe='')}"
+        assert (await client.get(path)).json()["name"] == found["name"]
+        assert (await client.get("/api/vhosts/%2F/connections?columns=name")).json() == [{"name": found["name"]}]
+        assert (await client.delete(path, headers={"X-Reason": "maintenance"})).status_code == 204
+        with pytest.raises(aiormq.exceptions.AMQPError, match="maintenance"):
+            await connection.closing
+        assert (await client.delete(path)).status_code == 404
+        assert (await client.get("/api/connections")).json() == []
+
+
+async def test_only_an_administrator_closes_a_connection(tmp_path):
+    async with managed_gateway(tmp_path, auth=None) as (gateway, client):
+        connection = await aiormq.connect(_url(gateway))
+        (found,) = (await client.get("/api/connections?sort=recv_oct")).json()
+        assert (await client.delete(f"/api/connections/{found['lmq']['number']}")).status_code == 401
+        await connection.close()
+
+
+async def test_clients_of_the_other_doors_are_closed_too(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        reader, writer = await asyncio.open_connection(*gateway.listening["mqtt"])
+        writer.write(CONNECT)
+        assert (await reader.readexactly(4))[0] == CONNACK
+        (found,) = (await client.get("/api/connections")).json()
+        assert (found["protocol"], found["lmq"]["client"]) == ("MQTT", "dev")
+        assert (await client.delete(f"/api/connections/{found['lmq']['number']}")).status_code == 204
+        assert await reader.read() == b""
+        writer.close()
