@@ -48,8 +48,9 @@ torture: setup-test ## histories of a store and of shared queues, with kills and
 	@TORTURE_ROUNDS=$(or $(ROUNDS),1000) TORTURE_POP_HISTORIES=$$((100 * $(or $(ROUNDS),1000))) TORTURE_FIRST=$(or $(FIRST),$(shell date +%s)) \
 		$(PY) -m pytest -q tests/model/test_pop.py tests/model/test_power_cut.py $(ARGS)
 
-fuzz: setup-test ## any bytes at the MQTT decoder, beside CI; by atheris where it is installed (CASES= SEED=)
-	@$(PY) -m tests.fault.fuzz_mqtt --cases $(or $(CASES),10000000) --seed $(or $(SEED),$(shell date +%s))
+fuzz: setup-test ## any bytes at the MQTT and AMQP decoders, beside CI; by atheris where it is installed (CASES= SEED= DOOR=mqtt or amqp)
+	@for door in $(or $(DOOR),mqtt amqp); do \
+		$(PY) -m tests.fault.fuzz_$$door --cases $(or $(CASES),10000000) --seed $(or $(SEED),$(shell date +%s)) || exit 1; done
 
 clients: setup-test ## MQTT clients in JavaScript, Go and Java, with connections that break, beside CI; what is not there is skipped
 	@LMQ_TEST_CLIENTS=1 $(PY) -m pytest -q -s -m clients tests/integration/test_mqtt_clients_elsewhere.py $(ARGS)

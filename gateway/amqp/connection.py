@@ -144,12 +144,12 @@ class AmqpConnection:
         self._buf = b""
         self._view = _NOTHING
         self._pos = 0
+        self._need = 1  # of a part of the first words nobody knows more, and what waits for the login was not looked at
         if self.state == _CLOSED or self._is_deaf:
             self._tail.clear()
-        elif rest and self.state != _HEADER:
-            head = FRAME_OVERHEAD - 1  # type, channel and size: with them `cut_frame` has checked the size
-            is_known = len(self._tail) >= head
-            self._need = int.from_bytes(self._tail[3:7], "big") + FRAME_OVERHEAD if is_known else head
+        elif rest and self.state not in {_HEADER, _LOGIN}:
+            size = int.from_bytes(self._tail[3:7], "big")  # which `cut_frame` has checked, where it is there
+            self._need = size + FRAME_OVERHEAD if len(self._tail) >= FRAME_OVERHEAD - 1 else FRAME_OVERHEAD - 1
 
     def _next_event(self) -> Event | None:
         if self.state == _HEADER and not self._take_protocol_header():
@@ -166,7 +166,7 @@ class AmqpConnection:
                 after = pos + (packed >> 24) + _FRAME_OVERHEAD
                 self._pos = after
                 event = self._take_frame(packed & 0xFF, number, self._buf[pos + 7 : after - 1])
-            if event is not None:
+            if event is not None or self.state == _CLOSED:  # nothing counts behind the last close-ok
                 return event
         return _FRAMES_TAKEN
 

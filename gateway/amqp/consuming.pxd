@@ -10,7 +10,6 @@ from gateway.amqp.unacked cimport UnackedRing
 
 cdef int _DROP
 cdef int _REQUEUE
-cdef long long _NO_TAG
 
 
 cdef class Reading:

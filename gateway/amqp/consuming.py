@@ -26,13 +26,12 @@ from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.stream_consumer import StreamConsumer
 from gateway.amqp.stream_offset import STREAM_OFFSET, Start, parse_start
-from gateway.amqp.unacked import DROP, NO_TAG, REQUEUE
+from gateway.amqp.unacked import DROP, REQUEUE
 
 GET_BYTES_MAX = 1  # one message is read in any case
 PRIORITY = "x-priority"
 _DROP = DROP
 _REQUEUE = REQUEUE
-_NO_TAG = NO_TAG
 
 
 class Reading:
@@ -202,7 +201,7 @@ class Reading:
         """
         self._apply(channel, now_ms)
         ring = channel.unacked
-        if ring.unknown_tag != _NO_TAG:
+        if ring.unknown_in:
             reason = f"unknown delivery tag {ring.unknown_tag % (1 << 64)}"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason, ring.unknown_in)
 

@@ -17,14 +17,14 @@ FRAME_MAX_LEAST = 4_096  # the protocol's own
 TEXTS = ("longstr", "binary")
 CAPABILITIES: common.FieldTable = {
     "publisher_confirms": True,
-    "exchange_exchange_bindings": False,
+    "exchange_exchange_bindings": True,
     "basic.nack": True,
     "consumer_cancel_notify": True,
     "connection.blocked": True,
-    "consumer_priorities": False,
+    "consumer_priorities": True,
     "authentication_failure_close": True,
     "per_consumer_qos": True,
-    "direct_reply_to": False,
+    "direct_reply_to": True,
 }
 INCOMPLETE_BYTES_LEAST = 64 * 1_048_576
 INCOMPLETE_MESSAGES = 4  # of the largest that may come in pieces on several channels of a connection at once

@@ -10,7 +10,6 @@ cdef unsigned int _BASIC_ACK
 cdef unsigned int _BASIC_REJECT
 cdef unsigned int _BASIC_NACK
 cdef Py_ssize_t _SETTLE_SIZE
-cdef long long _NO_TAG
 
 
 @cython.locals(index="unsigned int")

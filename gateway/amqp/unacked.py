@@ -24,8 +24,6 @@ _BASIC_REJECT = 0x003C005A
 _BASIC_NACK = 0x003C0078
 _SETTLE_SIZE = 21  # a whole frame of any of the three
 
-NO_TAG = -(2**63)  # what no frame's tag is taken for
-_NO_TAG = NO_TAG
 ROOM_AT_FIRST = 16
 LATE_FROM = 1_024  # tags in the ring before some are moved to the map
 
@@ -55,8 +53,8 @@ class UnackedRing:
         self.settled_slot = array("i", bytes(4 * ROOM_AT_FIRST))
         self.settled_kind = array("i", bytes(4 * ROOM_AT_FIRST))
         self.settled_offset = array("q", bytes(8 * ROOM_AT_FIRST))
-        self.unknown_tag = _NO_TAG
-        self.unknown_in = 0  # class and method of the frame that had it
+        self.unknown_tag = 0  # as signed
+        self.unknown_in = 0  # class and method of the frame that had it, 0 where there is none
         self.held: dict[int, int] | None = None  # kind by tag; None on a channel without transactions
         self._slot = array("i", bytes(4 * ROOM_AT_FIRST))
         self._offset = array("q", bytes(8 * ROOM_AT_FIRST))
@@ -138,10 +136,10 @@ class UnackedRing:
         """Settle what the run of ack, nack and reject frames on `channel` at `pos` says; return the position after it.
 
         A tag that is not unacknowledged ends the run: it stands in `unknown_tag`, its method in `unknown_in`; else
-        the tag is `NO_TAG`.
+        that is 0.
         """
         self.settled_count = 0
-        self.unknown_tag = _NO_TAG
+        self.unknown_in = 0
         while is_settle(buf, pos, end):
             if buf[pos] != 1 or octets.read_u16(buf, pos + 1) != channel or buf[pos + 20] != 0xCE:
                 break

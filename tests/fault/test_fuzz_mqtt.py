@@ -5,34 +5,35 @@ import random
 import pytest
 
 import gateway.mqtt.codec
-from tests.fault.fuzz_mqtt import decoder_functions, mutate, read_corpus, run_case, run_mutants
+from tests.fault.fuzz_mqtt import FUZZ
+from tests.fault.fuzzing import mutate
 
 IS_COMPILED = not str(gateway.mqtt.codec.__file__).endswith(".py")
 
 
-@pytest.mark.parametrize("case", read_corpus(), ids=lambda case: case.hex()[:24])
+@pytest.mark.parametrize("case", FUZZ.read_corpus(), ids=lambda case: case.hex()[:24])
 def test_kept_case_is_taken_or_refused_the_same_however_it_is_cut(case):
     for cut in (0, 1, 2, 3, 7, 31):
-        run_case(case[:1] + bytes((cut,)) + case[2:])
+        FUZZ.run_case(case[:1] + bytes((cut,)) + case[2:])
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_mutations_of_kept_cases_are_taken_or_refused_too(seed):
-    run_mutants(250, seed)
+    FUZZ.run_mutants(250, seed)
 
 
 def test_failing_case_is_told_so_that_it_can_be_kept(monkeypatch):
-    monkeypatch.setattr("tests.fault.fuzz_mqtt.run_case", lambda case: 1 // 0)
+    monkeypatch.setattr(FUZZ, "run_case", lambda case: 1 // 0)
     with pytest.raises(RuntimeError, match=r"case 0 of seed 1, to be kept in mqtt_cases\.txt: [0-9a-f]+"):
-        run_mutants(1, 1)
+        FUZZ.run_mutants(1, 1)
 
 
 def test_seed_gives_the_same_cases_again():
-    cases = read_corpus()
+    cases = FUZZ.read_corpus()
     assert mutate(random.Random(5), cases) == mutate(random.Random(5), cases)
 
 
 @pytest.mark.skipif(IS_COMPILED, reason="compiled functions are not Python's")
 def test_a_guided_run_sees_the_whole_decoder():
-    names = {function.__qualname__ for function in decoder_functions()}
+    names = {function.__qualname__ for function in FUZZ.functions()}
     assert {"MqttConnection.receive_data", "decode_properties", "check_topic", "PublishProperties.read"} <= names

@@ -383,3 +383,34 @@ def test_nothing_is_cut_after_the_end():
     connection = ready()
     connection.receive_eof()
     assert feed(connection, amqp.publish(1, b"x")) == []
+
+
+@pytest.mark.parametrize("size", [1, 3, 4])
+def test_another_protocol_is_told_apart_at_its_first_octet_that_differs(size):
+    connection = make()
+    for start in range(0, 4, size):
+        assert not connection.is_closed
+        feed(connection, b"AMQ "[start : start + size])
+    assert connection.is_closed
+    assert connection.data_to_send() == amqp.PROTOCOL_HEADER
+
+
+def test_the_size_of_a_frame_that_came_behind_the_login_is_checked_as_soon_as_the_user_is_in():
+    connection = make()
+    connection.receive_data(
+        HANDSHAKE[: HANDSHAKE.index(b"en_US") + 6] + amqp.raw_frame(1, 0, b"")[:3] + bytes(4 * [255]), NOW
+    )
+    (login,) = connection.events()
+    assert isinstance(login, LoginAsked)
+    connection.accept_login(b"guest")
+    connection.take_up(NOW)
+    (end,) = connection.events()
+    assert "frame_too_large,4294967295,8184" in end.reason
+
+
+def test_nothing_is_cut_behind_the_answer_to_a_close():
+    connection = ready()
+    wrong = amqp.method(5, Basic.Qos())
+    (end,) = feed(connection, wrong + amqp.method(0, Connection.CloseOk()) + wrong)
+    assert isinstance(end, ConnectionEnded)
+    assert connection.is_closed

@@ -130,6 +130,7 @@ SOFT = [
     (Exchange.Delete(exchange="x", if_unused=True), 406, "PRECONDITION_FAILED - exchange 'x' in vhost '/' in use"),
     (Basic.Ack(1), 406, "PRECONDITION_FAILED - unknown delivery tag 1"),
     (Basic.Ack(-1), 406, f"PRECONDITION_FAILED - unknown delivery tag {2**64 - 1}"),
+    (Basic.Ack(-(2**63)), 406, f"PRECONDITION_FAILED - unknown delivery tag {2**63}"),
     (Basic.Nack(9, requeue=True), 406, "PRECONDITION_FAILED - unknown delivery tag 9"),
     (Basic.Reject(0), 406, "PRECONDITION_FAILED - unknown delivery tag 0"),
 ]

@@ -8,14 +8,25 @@ from tests.support import amqp
 from tests.support.amqp_door import AmqpWorld
 from tests.support.full_engine import FullEngine
 
+RABBITMQ_CAPABILITIES = (
+    "publisher_confirms",
+    "exchange_exchange_bindings",
+    "basic.nack",
+    "consumer_cancel_notify",
+    "connection.blocked",
+    "consumer_priorities",
+    "authentication_failure_close",
+    "per_consumer_qos",
+    "direct_reply_to",
+)
+
 
 def test_a_client_logs_in_and_opens_a_channel(world):
     peer = world.accept()
     peer.write(amqp.PROTOCOL_HEADER)
     (start,) = peer.take()
     assert (start.version_major, start.version_minor) == (0, 9)
-    assert start.server_properties["capabilities"]["publisher_confirms"] is True
-    assert start.server_properties["capabilities"]["exchange_exchange_bindings"] is False
+    assert start.server_properties["capabilities"] == dict.fromkeys(RABBITMQ_CAPABILITIES, True)
     tune = peer.call(Connection.StartOk({}, "PLAIN", "\0guest\0guest", "en_US"), 0)
     assert (tune.channel_max, tune.frame_max, tune.heartbeat) == (2_047, 131_072, 60)
     peer.send(Connection.TuneOk(0, 0, 0), channel=0)

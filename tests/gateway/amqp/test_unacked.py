@@ -6,7 +6,7 @@ from array import array
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from gateway.amqp.unacked import ACK, DROP, NO_TAG, REQUEUE, UnackedRing
+from gateway.amqp.unacked import ACK, DROP, REQUEUE, UnackedRing
 from tests.support import amqp
 
 ACK_INDEX, NACK_INDEX, REJECT_INDEX = 0x3C0050, 0x3C0078, 0x3C005A
@@ -27,7 +27,7 @@ def settled(ring):
 
 def run(ring, data):
     end = ring.cut_settles(data, 0, len(data), 1)
-    return end, settled(ring), ring.unknown_tag
+    return end, settled(ring), ring.unknown_in
 
 
 def test_acks_settle_the_offsets_of_their_tags():
@@ -35,7 +35,7 @@ def test_acks_settle_the_offsets_of_their_tags():
     assert push(ring, 3) == 1
     assert push(ring, 2, slot=1, first_offset=7) == 4
     data = settle_frame(ACK_INDEX, 2) + settle_frame(ACK_INDEX, 4)
-    assert run(ring, data) == (42, [(0, 101, ACK), (1, 7, ACK)], NO_TAG)
+    assert run(ring, data) == (42, [(0, 101, ACK), (1, 7, ACK)], 0)
     assert list(ring.in_flight[:2]) == [2, 1]
     assert ring.live == 3
 
@@ -46,7 +46,7 @@ def test_multiple_settles_all_up_to_the_tag():
     run(ring, settle_frame(ACK_INDEX, 2))
     assert run(ring, settle_frame(ACK_INDEX, 4, 1))[1] == [(0, 100, ACK), (0, 102, ACK), (0, 103, ACK)]
     assert run(ring, settle_frame(ACK_INDEX, 0, 1))[1] == [(0, 104, ACK)]
-    assert run(ring, settle_frame(ACK_INDEX, 0, 1))[1:] == ([], NO_TAG)
+    assert run(ring, settle_frame(ACK_INDEX, 0, 1))[1:] == ([], 0)
     assert (ring.live, ring.first_tag, ring.next_tag) == (0, 6, 6)
 
 
@@ -77,6 +77,7 @@ def test_nack_and_reject_requeue_or_drop():
         settle_frame(ACK_INDEX, 1),
         settle_frame(ACK_INDEX, 9, 1),
         settle_frame(ACK_INDEX, 2**63 + 5),
+        settle_frame(ACK_INDEX, 2**63),
     ],
 )
 def test_a_tag_that_is_not_unacknowledged_ends_the_run(frame):
@@ -86,7 +87,7 @@ def test_a_tag_that_is_not_unacknowledged_ends_the_run(frame):
     end, found, unknown = run(ring, first + frame + settle_frame(ACK_INDEX, 2))
     assert end == 42
     assert found == [(0, 100, ACK)]
-    assert unknown != NO_TAG
+    assert unknown == ACK_INDEX
     assert ring.live == 2
 
 
