@@ -19,6 +19,7 @@ from core.row_format import FIRST, RowFormat
 Outcome: TypeAlias = "Callable[[LmqError | None], None]"  # told None where it went well
 Found = Callable[[int], None]  # told an offset, or -1 where the engine cannot tell it now
 FoundRecord: TypeAlias = "Callable[[bytes | None], None]"  # told a record, or None where none is served
+FoundDispatch = Callable[[list[tuple[bytes, int]]], None]  # told light queues, each with an offset in it
 Holder = Callable[[], Iterable[tuple[int, int]]]  # pairs of a queue and the first offset that is still needed
 
 
@@ -212,6 +213,14 @@ class Engine:
         """Tell `then` the record at a place: what messages that are read bear as `physical_offset`.
 
         `then` may be called at once, and is called in no order with others.
+        """
+        raise NotImplementedError
+
+    def find_dispatch(self, record: bytes, then: FoundDispatch) -> None:
+        """Tell `then` the light queues of a record that was copied, each with the message's offset in it.
+
+        An offset is -1 where only the queue tells it: there it is the message that has the record's place. As
+        `find_record`, `then` may be called at once.
         """
         raise NotImplementedError
 

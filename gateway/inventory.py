@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+from core.stage import Stage
 from gateway.address import format_address
 from gateway.auth.authenticator import Identity
 from gateway.net.protocol import Transport
@@ -89,6 +90,26 @@ class QueueEntry(NamedTuple):
     vhost: str = ""  # where it is, empty where a door has none
 
 
+class SubscriptionEntry(NamedTuple):
+    """One filter of a session, and what it is owed there."""
+
+    topic_filter: str
+    qos: int
+    light_queue: str
+    next_offset: int  # to be sent next; of a shared one what its group has not handed out
+    max_offset: int  # next one to be given
+    inflight: int  # sent and not acknowledged
+
+
+class FateEntry(NamedTuple):
+    """How far one reader of a light queue is with one message in it."""
+
+    kind: str  # session, queue or group
+    reader: str  # as the door calls it
+    stage: Stage
+    note: str = ""  # what else is to be known
+
+
 class Inventory(ABC):
     """What a door has now.
 
@@ -119,6 +140,15 @@ class Inventory(ABC):
     @abstractmethod
     def queues(self) -> Iterator[QueueEntry | None]:
         """Give the queues."""
+
+    def subscriptions(self, client: str) -> Iterator[SubscriptionEntry] | None:
+        """Give the subscriptions of a client's session; None where the door has no such session."""
+        del client
+        return None
+
+    @abstractmethod
+    def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
+        """Give how far each reader of a light queue is with the message at an offset, as the door knows now."""
 
 
 def take_page(entries: Iterator[Entry | None], steps: int) -> list[Entry] | None:

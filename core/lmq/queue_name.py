@@ -25,6 +25,7 @@ _HASH_DIGITS = 40
 _PLAIN = re.compile(rb"[A-Za-z0-9_-]*")
 _ESCAPED = re.compile(rb"\|(p|h|[0-9a-f]{2})|%|[A-Za-z0-9_-]+")
 _HASHED = re.compile(rb"%%LMQ%%(?:%b|%b)%%\|z[0-9a-f]{%d}" % (MQTT, AMQP, _HASH_DIGITS))
+_LEVEL = re.compile(rb"%%LMQ%%%b%%\|y([0-9]+)%%" % AMQP)
 _SPECIAL = {b"/": b"%", b"+": b"|p", b"#": b"|h"}
 
 
@@ -60,6 +61,12 @@ def amqp_refused_name(light_name: bytes) -> bytes:
 def amqp_level_name(light_name: bytes, level: int) -> bytes:
     """Return the name of the light queue of an AMQP queue's messages of a priority above 0."""
     return _bounded(AMQP, b"|y%d%%" % level + light_name.removeprefix(LIGHT_PREFIX + AMQP + b"%"))
+
+
+def level_of(name: bytes) -> int:
+    """Return the priority of the messages that a light queue of an AMQP queue is for; 0: the lowest, or of another."""
+    found = _LEVEL.match(name)
+    return 0 if found is None else int(found[1])
 
 
 def is_light(name: bytes) -> bool:

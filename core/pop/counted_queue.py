@@ -13,6 +13,7 @@ from itertools import islice
 from core.message import AWAY, StoredBatch
 from core.pop.byte_sums import ByteSums
 from core.pop.pop_queue import PopQueue, QueueStore
+from core.stage import Stage
 
 STEP_MESSAGES = 16_384  # counted in one go: some milliseconds
 PIECE_MESSAGES = 1_024
@@ -55,6 +56,10 @@ class CountedQueue:
     def next_offset(self) -> int:
         """The first offset that was never taken."""
         return self._inner.next_offset
+
+    def stage(self, queue_offset: int) -> Stage:
+        """Return how far a message is."""
+        return self._inner.stage(queue_offset)
 
     @property
     def ready_count(self) -> int:

@@ -10,6 +10,7 @@ from array import array
 from core.message import StoredBatch
 from core.pop.changes import ACK, FLOOR, HIDE, JUMP, STATE, TAKE, TRIM, ChangeLog
 from core.pop.window import Window
+from core.stage import Stage
 
 _ACK = ACK
 _HIDE = HIDE
@@ -174,6 +175,13 @@ class InFlight:
         """Return whether a message is hidden, and was given so often."""
         code = self.window.code(offset)
         return code & 1 == 1 and self._attempt_of(offset, code) == attempt
+
+    def stage(self, offset: int) -> Stage:
+        """Return how far a message below `next_offset` of the window is."""
+        code = self.window.code(offset)
+        if not code:
+            return Stage.DONE
+        return Stage.TAKEN if code & 1 else Stage.BACK
 
     def until(self, offset: int) -> int:
         """Return the moment until which a message is hidden, 0 where it is not, or until something else happens."""

@@ -12,6 +12,7 @@ from core.pop.inflight import InFlight
 from core.pop.journal import PopJournal
 from core.pop.receipt import Receipt
 from core.pop.timer_wheel import TimerWheel
+from core.stage import Stage
 
 AGAIN_COUNT_MAX = 1024  # messages looked up in one go for redelivery
 SHOW_COUNT_MAX = 8_192  # invisible times that end in one go: about a millisecond
@@ -128,6 +129,12 @@ class PopQueue:
     def attempt(self, queue_offset: int) -> int:
         """Return how often a message that is not acknowledged was taken, or 0."""
         return self.state.attempt(queue_offset)
+
+    def stage(self, queue_offset: int) -> Stage:
+        """Return how far a message is."""
+        if queue_offset >= self.next_offset:
+            return Stage.WAITS
+        return self.state.stage(queue_offset)
 
     def take(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int, now_ms: int) -> int:
         """Fill `into` with messages, and hide them.

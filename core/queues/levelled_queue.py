@@ -11,6 +11,7 @@ from typing import Protocol
 
 from core.errors import LmqError
 from core.message import AWAY, StoredBatch
+from core.stage import Stage
 
 LEVEL_SHIFT = 48
 _OFFSET_MASK = (1 << LEVEL_SHIFT) - 1
@@ -51,6 +52,9 @@ class OneLevel(Protocol):
 
     def attempt(self, queue_offset: int) -> int:
         """Return how often a message was taken."""
+
+    def stage(self, queue_offset: int) -> Stage:
+        """Return how far a message is."""
 
 
 class CountedLevel(OneLevel, Protocol):
@@ -204,6 +208,10 @@ class LevelledQueue:
     def purge(self) -> int:
         """Finish all messages that nobody has."""
         return sum(one.purge() for one in self._levels.values())
+
+    def stage(self, queue_offset: int) -> Stage:
+        """Return how far a message is, of a level in use."""
+        return self._levels[queue_offset >> LEVEL_SHIFT].stage(queue_offset & _OFFSET_MASK)
 
     def attempt(self, queue_offset: int) -> int:
         """Return how often a message was taken."""

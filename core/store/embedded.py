@@ -6,12 +6,13 @@ from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from core.engine import Engine, EngineFigures, Found, FoundRecord, Holder, Outcome
+from core.engine import Engine, EngineFigures, Found, FoundDispatch, FoundRecord, Holder, Outcome
 from core.errors import LmqError, StoreClosedError
 from core.message import PublishBatch, Route, StoredBatch
 from core.room import Room
 from core.row_format import FIRST, RowFormat
 from core.settings import StoreSettings
+from core.store.dispatched import read_dispatch
 from core.store.durability import Durability
 from core.store.journal import Journal
 from core.store.message_store import MessageStore
@@ -134,6 +135,10 @@ class EmbeddedEngine(Engine):
     def find_record(self, place: int, then: FoundRecord) -> None:
         """Tell, at once, the record at a physical offset, checked."""
         then(self._copy_at(place))
+
+    def find_dispatch(self, record: bytes, then: FoundDispatch) -> None:
+        """Tell, at once, the light queues of a record."""
+        then(read_dispatch(record, self._copy_at))
 
     def copy_record(self, batch: PublishBatch, i: int) -> bytes | None:
         """Return a record of a batch."""

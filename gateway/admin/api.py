@@ -11,6 +11,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from gateway.admin.console import CONSOLE
 from gateway.admin.explain import QuestionError, explain_exchange, explain_topic
+from gateway.admin.lineage import LINEAGE
 from gateway.admin.live import LiveFeed
 from gateway.admin.login import Looker
 from gateway.admin.management.failures import answer_failure, answer_wrong
@@ -34,6 +35,7 @@ def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
     api.include_router(ROUTES)
     api.include_router(MANAGEMENT)
     api.include_router(CONSOLE)
+    api.include_router(LINEAGE)
     api.add_middleware(RequestsAsSent)
     api.add_middleware(SameSite)
     api.add_exception_handler(HTTPException, answer_failure)

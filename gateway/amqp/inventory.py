@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.broker import Broker
+from core.lmq.queue_name import amqp_level_name, level_of
+from core.queues.levelled_queue import LEVEL_SHIFT
 from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer
 from gateway.amqp.services import AmqpServices, OpenConnection
@@ -13,6 +15,7 @@ from gateway.inventory import (
     ChannelEntry,
     ConnectionEntry,
     ConsumerEntry,
+    FateEntry,
     Inventory,
     QueueEntry,
     SessionEntry,
@@ -75,6 +78,23 @@ class AmqpInventory(Inventory):
             for queue in vhost:
                 yield None if queue.is_deleted else describe_queue(services.broker, vhost.name, queue)
             yield None
+
+    def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
+        """Give how far the queue is; what an earlier queue of the name had is not asked of this one."""
+        level = level_of(light_queue)
+        for vhost in self._services.vhosts:
+            for queue in vhost:
+                if queue.is_deleted or not _has(queue, light_queue, level) or offset < queue.first_offset:
+                    yield None
+                else:
+                    stage = queue.pop.stage(offset | level << LEVEL_SHIFT)
+                    yield FateEntry("queue", f"{queue.name} in {vhost.name}", stage)
+
+
+def _has(queue: SharedQueue, light_queue: bytes, level: int) -> bool:
+    if not level:
+        return queue.light_name == light_queue
+    return level <= queue.terms.priority_max and amqp_level_name(queue.light_name, level) == light_queue
 
 
 def _is_shown(one: OpenConnection) -> bool:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from core.message import StoredBatch
 from core.queues.terms import QueueTerms
+from core.stage import Stage
 
 
 class QueueConsumer(Protocol):
@@ -50,6 +51,9 @@ class Shared(Protocol):
     @property
     def unacked_count(self) -> int:
         """How many messages consumers have."""
+
+    def stage(self, queue_offset: int) -> Stage:
+        """Return how far a message is."""
 
     def take(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int, now_ms: int) -> int:
         """Fill `into` with messages, and hide them."""

@@ -122,6 +122,14 @@ class InflightWindow:
         """Return where a message in the ring is; one at QoS 1 is ONCE_SENT, acknowledged or not."""
         return self._states[number & self._mask]
 
+    def has_unacked(self, source: int, offset: int) -> bool:
+        """Return whether a message of a source, by its queue offset, is in the ring and not acknowledged."""
+        for number in range(self.tail, self.head):
+            at = number & self._mask
+            if self._sources[at] == source and self._offsets[at] == offset:
+                return True
+        return False
+
     def push(self, batch: StoredBatch, source: int, granted_qos: int = 1) -> int:
         """Enter the messages of `batch` that go out at QoS 1 or 2, for which there is room; return how many."""
         before = self.head

@@ -6,9 +6,19 @@ from collections.abc import Iterable, Iterator
 from typing import cast
 
 from core.lmq.queue_name import LIGHT_PREFIX, MQTT, parse_queue_name
-from gateway.inventory import ConnectionEntry, Inventory, QueueEntry, SessionEntry, describe_connection, text_of
+from core.stage import Stage
+from gateway.inventory import (
+    ConnectionEntry,
+    FateEntry,
+    Inventory,
+    QueueEntry,
+    SessionEntry,
+    SubscriptionEntry,
+    describe_connection,
+    text_of,
+)
 from gateway.mqtt.services import MqttServices, OpenConnection
-from gateway.mqtt.session import Session
+from gateway.mqtt.session import Session, Subscription
 
 PREFIX = LIGHT_PREFIX + MQTT + b"%"
 LOOKS_A_STEP = 256  # queues of other doors that are passed over at once, about 0.2 us each
@@ -63,6 +73,53 @@ class MqttInventory(Inventory):
                 )
             elif queue_ref % LOOKS_A_STEP == 0:
                 yield None
+
+    def subscriptions(self, client: str) -> Iterator[SubscriptionEntry] | None:
+        """Give the subscriptions of a client's session; None where there is no such session."""
+        session = self._services.sessions.find(client.encode())
+        return None if session is None else map(self._describe_subscription, list(session.subscriptions.values()))
+
+    def _describe_subscription(self, subscription: Subscription) -> SubscriptionEntry:
+        services = self._services
+        broker, group, window = services.broker, subscription.group, subscription.session.window
+        position = services.delivery.position_of(subscription) if group is None else group.next_offset
+        if group is None:
+            inflight = 0 if window is None else window.count_of(subscription.source)
+        else:
+            inflight = len(subscription.unacked or ())
+        return SubscriptionEntry(
+            topic_filter=text_of(subscription.topic_filter),
+            qos=subscription.qos,
+            light_queue=text_of(broker.queue_key(subscription.queue_ref)),
+            next_offset=position,
+            max_offset=broker.max_offset(subscription.queue_ref),
+            inflight=inflight,
+        )
+
+    def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
+        """Give how far each session and each shared group is; one that subscribed later counts as done with it."""
+        services = self._services
+        queue_ref = services.broker.find_queue(light_queue)
+        if queue_ref < 0 or not light_queue.startswith(PREFIX):
+            return
+        for group in services.subscribing.sharing.groups_on(queue_ref):
+            yield FateEntry("group", text_of(group.owner), group.stage(offset))
+        for session in list(services.sessions):
+            yield None
+            for subscription in list(session.subscriptions.values()):
+                if subscription.queue_ref == queue_ref and subscription.group is None and not subscription.is_replay:
+                    stage = _stage_of(session, subscription, services.delivery.position_of(subscription), offset)
+                    note = f"filter {text_of(subscription.topic_filter)} at QoS {subscription.qos}"
+                    yield FateEntry("session", text_of(session.client_id), stage, note)
+
+
+def _stage_of(session: Session, subscription: Subscription, position: int, offset: int) -> Stage:
+    if offset >= position:
+        return Stage.WAITS
+    window = session.window
+    if window is not None and window.has_unacked(subscription.source, offset):
+        return Stage.TAKEN
+    return Stage.DONE
 
 
 def _describe(session: Session) -> SessionEntry:

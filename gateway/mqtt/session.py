@@ -27,6 +27,10 @@ NEVER = 0xFFFFFFFF  # the session expiry that is none
 class ShareGroup(Protocol):
     """Who shares a filter."""
 
+    @property
+    def next_offset(self) -> int:
+        """The first offset that no member was handed yet."""
+
     def add(self, subscription: Subscription) -> None:
         """Hand messages to a member, too."""
 

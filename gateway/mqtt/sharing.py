@@ -18,6 +18,7 @@ from core.lmq.queue_name import mqtt_queue_name
 from core.lmq.waiters import Reader
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
 from core.metrics import DoorMetrics
+from core.stage import Stage
 from gateway.mqtt.assignment import HASHES, ROUND_ROBIN, STICKY, Assignment, find_key
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.feeds import PlacesLike
@@ -85,6 +86,15 @@ class SharedGroup(Reader):
     def floor(self) -> int:
         """The first offset that is not done."""
         return self._pop.floor
+
+    @property
+    def next_offset(self) -> int:
+        """The first offset that no member was handed yet."""
+        return self._pop.next_offset
+
+    def stage(self, offset: int) -> Stage:
+        """Return how far a message is."""
+        return self._pop.stage(offset)
 
     def drop(self) -> None:
         """Forget what was taken and done: the group is no more."""
@@ -327,6 +337,10 @@ class Sharing:
         if not self._counts[key]:
             del self._counts[key]
             self._groups.pop(key).drop()
+
+    def groups_on(self, queue_ref: int) -> list[SharedGroup]:
+        """Return the groups that share a light queue."""
+        return [group for group in self._groups.values() if group.queue_ref == queue_ref]
 
     def look_at_stalled(self) -> None:
         """Look, once in a while, whether groups that are full because of a stalled member can go on without it."""

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.inventory import ConnectionEntry, Inventory, QueueEntry, SessionEntry, describe_connection, text_of
+from core.stage import Stage
+from gateway.inventory import (
+    ConnectionEntry,
+    FateEntry,
+    Inventory,
+    QueueEntry,
+    SessionEntry,
+    describe_connection,
+    text_of,
+)
 from gateway.rocketmq.services import RocketmqServices
 from gateway.rocketmq.topic_table import queue_key
 
@@ -55,3 +64,14 @@ class RocketmqInventory(Inventory):
                     max_offset=broker.max_offset(queue_ref),
                     readers=broker.reader_count(queue_ref),
                 )
+
+    def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
+        """Give how far each group is that ever committed an offset on the queue."""
+        services = self._services
+        for group, key, committed in services.broker.consumer_offsets.items():
+            if key != light_queue:
+                yield None
+                continue
+            taken = services.claims.find(group, key)
+            stage = Stage.WAITS if taken is None else taken.stage(offset)
+            yield FateEntry("group", text_of(group), Stage.DONE if offset < committed else stage)

@@ -10,6 +10,7 @@ from tests.support.sources import PRODUCT_SOURCES, ROOT
 WITHOUT_TESTS = {
     "core/record_journal.py",  # what a journal must be able to do, for the type checker only
     "gateway/amqp/queue_ties.py",  # as that, of a queue's consumers and surroundings
+    "core/stage.py",  # names; those that tell a stage have the tests
     "gateway/version.py",  # one constant
     "gateway/admin/schemas.py",  # the shapes of answers; test_api.py reads them
     "gateway/admin/management/names.py",  # constants

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from core.broker import Broker
 from core.message import StoredBatch
+from core.stage import Stage
 from gateway.rocketmq.topic_table import RETRY_PREFIX
 
 IN_FLIGHT_MAX = 1_000_000  # of all groups: what is hidden until a moment takes about 200 bytes
@@ -35,6 +36,9 @@ class Taken(Protocol):
     @property
     def floor(self) -> int:
         """The first offset that is not done."""
+
+    def stage(self, queue_offset: int) -> Stage:
+        """Return how far a message is."""
 
     def take(self, into: StoredBatch, count_max: int, bytes_max: int, until_ms: int, now_ms: int) -> int:
         """Fill `into` with messages, and hide them."""

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from pamqp.commands import Basic
+
+from core.lmq.queue_name import amqp_level_name
 from gateway.inventory import take_page
 
 
@@ -57,3 +60,39 @@ def test_walk_goes_on_while_queues_and_connections_go(world):
     peer.vanish()
     assert all_of(queues) == []
     assert all_of(connections) == []
+
+
+def test_of_a_message_the_queue_says_how_far_it_is(world):
+    peer = world.client()
+    peer.declare("q")
+    peer.publish(b"1", b"2", b"3")
+    light_queue = world.amqp.vhost.light_name("q")
+
+    def stages():
+        return [
+            fate.stage.value
+            for offset in range(3)
+            for fate in all_of(world.amqp.inventory().fates(light_queue, offset))
+        ]
+
+    assert stages() == ["waits"] * 3
+    reader = world.client()
+    reader.consume("q", no_ack=False)
+    assert stages() == ["taken"] * 3
+    reader.send(Basic.Ack(1))
+    assert stages() == ["done", "taken", "taken"]
+    reader.vanish()
+    assert stages() == ["done", "given back", "given back"]
+
+
+def test_of_a_message_with_a_priority_the_level_says_how_far_it_is(world):
+    peer = world.client()
+    peer.declare("q", durable=True, arguments={"x-max-priority": 5})
+    peer.publish(b"low")
+    peer.publish(b"high", priority=5)
+    lowest = world.amqp.vhost.light_name("q")
+    world.client().consume("q", no_ack=False)
+    for level, light_queue in ((0, lowest), (5, amqp_level_name(lowest, 5))):
+        (fate,) = all_of(world.amqp.inventory().fates(light_queue, 0))
+        assert (fate.reader, fate.stage.value) == ("q in /", "taken"), level
+    assert all_of(world.amqp.inventory().fates(amqp_level_name(lowest, 6), 0)) == []

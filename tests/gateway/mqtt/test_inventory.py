@@ -68,3 +68,44 @@ def test_long_walk_over_queues_of_others_gives_the_loop_its_turns(world):
     steps = list(world.door.inventory().queues())
     assert all(step is None for step in steps)
     assert len(steps) >= 1_000 // 256
+
+
+def fates_of(world, light_queue, offset):
+    return {
+        (fate.kind, fate.reader): fate.stage.value for fate in all_of(world.door.inventory().fates(light_queue, offset))
+    }
+
+
+def test_of_a_message_each_session_and_group_says_how_far_it_is(world):
+    away = world.client(b"away", (b"a", 1), clean=False)
+    away.vanish()
+    slow = world.client(b"slow", (b"a", 1))
+    world.client(b"quick", (b"a", 0))
+    world.client(b"member", (b"$share/g/a", 1))
+    world.client(b"other", (b"b", 1))
+    world.client(b"p").send(mqtt.publish(b"a", b"x", qos=1, packet_id=1), mqtt.publish(b"a", b"y", qos=1, packet_id=2))
+    first = {
+        ("session", "away"): "waits",
+        ("session", "slow"): "taken",
+        ("session", "quick"): "done",
+        ("group", "mqtt:g"): "taken",
+    }
+    assert fates_of(world, b"%LMQ%mqtt%a", 0) == first
+    slow.send(mqtt.puback(1))
+    assert fates_of(world, b"%LMQ%mqtt%a", 0) == {**first, ("session", "slow"): "done"}
+    assert fates_of(world, b"%LMQ%mqtt%a", 1) == first
+    assert fates_of(world, b"%LMQ%mqtt%none", 0) == {}
+
+
+def test_subscriptions_say_what_waits_and_what_is_in_flight(world):
+    world.client(b"away", (b"a", 1), clean=False).vanish()
+    world.client(b"there", (b"a", 1), (b"$share/g/a", 1))
+    world.client(b"p").send(mqtt.publish(b"a", b"x", qos=1, packet_id=1), mqtt.publish(b"a", b"y", qos=1, packet_id=2))
+    inventory = world.door.inventory()
+    found = {
+        (client, entry.topic_filter): (entry.max_offset - entry.next_offset, entry.inflight)
+        for client in ("away", "there")
+        for entry in inventory.subscriptions(client)
+    }
+    assert found == {("away", "a"): (2, 0), ("there", "a"): (0, 2), ("there", "$share/g/a"): (0, 2)}
+    assert inventory.subscriptions("nobody") is None

@@ -39,3 +39,16 @@ def test_walk_goes_on_while_topics_and_connections_go(site, peer):
     peer.close()
     assert all_of(connections) == []
     assert len(all_of(walk)) <= 8  # the other queues of the topic that was begun with
+
+
+def test_of_a_message_each_group_that_committed_says_how_far_it_is(site, peer):
+    for _ in range(3):
+        peer.send(b"x", topic="T")
+    assert peer.ask(15, consumerGroup="g", topic="T", queueId=0, commitOffset=2).code == 0
+    found = [
+        (fate.kind, fate.stage.value)
+        for offset in range(3)
+        for fate in all_of(site.door.inventory().fates(b"T/0", offset))
+    ]
+    assert found == [("group", "done"), ("group", "done"), ("group", "waits")]
+    assert all_of(site.door.inventory().fates(b"T/1", 0)) == []

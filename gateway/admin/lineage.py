@@ -1,0 +1,211 @@
+"""Where a message went: its light queues, and how far each reader is with it. Nothing is written for it beforehand.
+
+The record says which light queues it is in; what became of it there is what the places of readers and the state of
+shared queues say now. So a message is known as long as the log keeps it, and for one that is done with only that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Query
+from pydantic import BaseModel, Field
+
+from core.broker import Broker
+from core.lmq.queue_name import LIGHT_PREFIX
+from core.message import AWAY, StoredBatch
+from gateway.admin.login import Administrator, Looker
+from gateway.admin.paths import PathName
+from gateway.admin.steps import walk
+from gateway.admin.stored import StoredRecord
+from gateway.admin.view import AdminView, View
+from gateway.door import Door
+from gateway.inventory import FateEntry, SubscriptionEntry, text_of
+from gateway.rocketmq.topic_table import queue_key
+
+LINEAGE = APIRouter(prefix="/api/lmq", tags=["lmq"])
+COUNT_MAX = 200
+LIST_BYTES_MAX = 1 << 20  # of records in one list
+OFFSET_MAX = (1 << 63) - 1
+AGAIN_MAX = 500  # tries
+AGAIN_S = 0.01  # after which a read is tried again whose messages were on their way
+QUEUES_MAX = 100  # told of a message at once
+READERS_MAX = 100  # told of a queue by name, all others by their number
+LOOKED_AT_MAX = 4_096  # messages of the same millisecond among which one is looked for
+FIRST_COUNT = 64
+_OFFSET_ID = re.compile(r"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")  # RocketMQ's: address, port, place
+_PLACE = re.compile(r"[0-9]{1,19}")
+Item = dict[str, Any]
+
+
+class Stretch(BaseModel, frozen=True):
+    """Part of a queue: from an offset or a moment on, else its end."""
+
+    queue: Annotated[str, Field(min_length=1, max_length=512)]
+    offset: Annotated[int | None, Field(ge=0, le=OFFSET_MAX)] = None
+    at_ms: Annotated[int | None, Field(ge=0, le=OFFSET_MAX)] = None
+    count: Annotated[int, Field(ge=1, le=COUNT_MAX)] = 20
+
+
+@LINEAGE.get("/messages")
+async def list_messages(view: View, administrator: Administrator, asked: Annotated[Stretch, Query()]) -> Item:
+    """Messages as a queue of the log has them, from an offset or a moment on, else the newest; none is consumed.
+
+    `queue` is a light queue, or the queue of a topic: `TOPIC/NUMBER`. 404: no such queue.
+    """
+    del administrator
+    broker = view.broker
+    queue_ref = broker.find_queue(asked.queue.encode())
+    if queue_ref < 0:
+        raise HTTPException(404, {"error": "Object Not Found", "reason": f"no queue '{asked.queue}' in the log"})
+    await _ask(lambda then: broker.open_queue(queue_ref, then))
+    start, end = broker.min_offset(queue_ref), broker.max_offset(queue_ref)
+    offset = asked.offset
+    if asked.at_ms is not None:
+        at_ms = asked.at_ms
+        offset = await _ask(lambda then: broker.find_offset(queue_ref, at_ms, then))
+    batch = StoredBatch(asked.count)
+    await _read(broker, queue_ref, max(start, end - asked.count if offset is None else offset), batch)
+    items = [_tell_stored(batch, i) for i in range(batch.count)]
+    return {"min_offset": start, "max_offset": end, "next_offset": batch.next_offset, "items": items}
+
+
+async def _read(broker: Broker, queue_ref: int, offset: int, into: StoredBatch) -> int:
+    """Read on in a queue, and wait for messages that are on their way.
+
+    Raises:
+        HTTPException: 503: They did not come.
+    """
+    for _ in range(AGAIN_MAX):
+        count = broker.read(queue_ref, offset, into, into.capacity, LIST_BYTES_MAX)
+        if count != AWAY:
+            return count
+        await asyncio.sleep(AGAIN_S)
+    raise HTTPException(503, {"error": "unavailable", "reason": "the messages did not come in time"})
+
+
+def _tell_stored(batch: StoredBatch, i: int) -> Item:
+    record = bytes(batch.buf[batch.record_start[i] : batch.record_end[i]])
+    return {"offset": batch.queue_offset[i], **StoredRecord(record, batch, i).tell()}
+
+
+@LINEAGE.get("/messages/{message_id}")
+async def show_message(
+    view: View,
+    administrator: Administrator,
+    message_id: PathName,
+    first: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
+) -> Item:
+    """A message, and where it went: of its light queues those from `first` on, a hundred at most.
+
+    `message_id` is what other answers call `id`, or an offset message id of RocketMQ. `stage` of a reader is `waits`,
+    `taken`, `given back` or `done`; what became of it then (acknowledged, expired, dropped, a dead letter) is not kept.
+    404: the log has no such message, or no longer.
+    """
+    del administrator
+    place = _place_of(message_id)
+    record = await _ask(lambda then: view.broker.find_record(place, then)) if place is not None else None
+    one = StoredBatch(1)
+    if record is None or not view.broker.read_record(record, one):
+        raise HTTPException(404, {"error": "Object Not Found", "reason": "no such message is kept"})
+    stored = StoredRecord(record, one, 0)
+    dispatched = await _ask(lambda then: view.broker.engine.find_dispatch(record, then))
+    places = [*_own_place(view.broker, stored), *dispatched]
+    return {
+        **stored.tell(),
+        "queue_count": len(places),
+        "queues": [await _tell_queue(view, stored, *each) for each in places[first : first + QUEUES_MAX]],
+    }
+
+
+def _place_of(message_id: str) -> int | None:
+    if _OFFSET_ID.fullmatch(message_id):
+        place = int(message_id[-16:], 16)
+    elif _PLACE.fullmatch(message_id):
+        place = int(message_id)
+    else:
+        return None
+    return place if place <= OFFSET_MAX else None
+
+
+def _own_place(broker: Broker, stored: StoredRecord) -> Iterator[tuple[bytes, int]]:
+    """Give the queue of the topic that a message of RocketMQ was sent to; others are in the parent topic's one."""
+    if stored.is_rocketmq and stored.topic != broker.parent_topic:
+        yield queue_key(stored.topic, stored.queue_id), stored.queue_offset
+
+
+async def _ask(begin: Callable[[Callable[[Any], None]], None]) -> Any:  # noqa: ANN401 - what the engine tells
+    """Return what an engine tells at once or later."""
+    found: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    begin(lambda told: None if found.done() else found.set_result(told))
+    return await found
+
+
+async def _tell_queue(view: AdminView, stored: StoredRecord, light_queue: bytes, offset: int) -> Item:
+    queue_ref = view.broker.find_queue(light_queue)
+    if offset < 0 and queue_ref >= 0:
+        offset = await _find_offset(view.broker, queue_ref, stored)
+    readers: list[Item] = []
+    stages: Counter[str] = Counter()
+    async for fate in walk(_fates(view.doors.values(), light_queue, offset) if offset >= 0 else ()):
+        stages[fate.stage.value] += 1
+        if len(readers) < READERS_MAX:
+            readers.append(_tell_fate(fate))
+    return {
+        "light_queue": text_of(light_queue),
+        "is_light": light_queue.startswith(LIGHT_PREFIX),
+        "offset": offset if offset >= 0 else None,
+        "is_kept": queue_ref >= 0 and view.broker.min_offset(queue_ref) <= offset,
+        "stages": dict(stages),
+        "readers": readers,
+    }
+
+
+def _fates(doors: Iterable[Door], light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
+    for door in doors:
+        yield from door.inventory().fates(light_queue, offset)
+
+
+def _tell_fate(fate: FateEntry) -> Item:
+    return {"kind": fate.kind, "reader": fate.reader, "stage": fate.stage.value, "note": fate.note}
+
+
+async def _find_offset(broker: Broker, queue_ref: int, stored: StoredRecord) -> int:
+    """Return the offset of a message in a queue, by its time and place; -1 where it is not found."""
+    offset = await _ask(lambda then: broker.find_offset(queue_ref, stored.store_ms, then))
+    batch = StoredBatch(FIRST_COUNT)
+    looked_at = 0
+    while offset >= 0 and looked_at < LOOKED_AT_MAX:
+        count = await _read(broker, queue_ref, offset, batch)
+        for i in range(count):
+            if batch.physical_offset[i] == stored.place:
+                return batch.queue_offset[i]
+        if not count or batch.physical_offset[count - 1] > stored.place:
+            return -1
+        looked_at += count
+        offset = batch.next_offset
+        await asyncio.sleep(0)
+    return -1
+
+
+@LINEAGE.get("/devices/{client}")
+async def show_device(view: View, looker: Looker, client: PathName) -> Item:
+    """What an MQTT client was meant to get and has not yet: its subscriptions, each with what waits and is in flight.
+
+    404: no such session.
+    """
+    del looker
+    for door in view.doors.values():
+        subscriptions = door.inventory().subscriptions(client)
+        if subscriptions is not None:
+            owed = [_tell_owed(entry) async for entry in walk(subscriptions)]
+            return {"client": client, "waiting": sum(one["waiting"] for one in owed), "subscriptions": owed}
+    raise HTTPException(404, {"error": "Object Not Found", "reason": f"no session of client '{client}'"})
+
+
+def _tell_owed(entry: SubscriptionEntry) -> Item:
+    return {**entry._asdict(), "waiting": max(entry.max_offset - entry.next_offset, 0)}
