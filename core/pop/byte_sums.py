@@ -61,6 +61,10 @@ class ByteSums:
         k = bisect_left(self._offsets, offset)
         return (self._offsets[k], self._sums[k]) if k < len(self._offsets) else None
 
+    def below(self, total: int) -> int:
+        """Return the offset of the last mark whose sum is at most so much, the first where none is."""
+        return self._offsets[max(bisect_right(self._sums, total) - 1, 0)]
+
     def reset(self, offset: int, total: int) -> None:
         """Keep no mark but this one."""
         self._offsets = array("q", (offset,))

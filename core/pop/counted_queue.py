@@ -222,6 +222,12 @@ class CountedQueue:
         self._is_used_known = False
         self.count_on()
 
+    def keep_bytes(self, most: int) -> None:
+        """Skip the oldest messages, some thousand at a time, that are not needed to have so many bytes."""
+        offset = self._sums.below(self._total - most)
+        if offset > self._inner.next_offset:
+            self.skip_to(offset)
+
     def attempt(self, queue_offset: int) -> int:
         """Return how often a message was taken."""
         return self._inner.attempt(queue_offset)

@@ -13,6 +13,7 @@ MESSAGE_TTL = "message-ttl"
 MAX_LENGTH = "max-length"
 MAX_LENGTH_BYTES = "max-length-bytes"
 MAX_PRIORITY = "max-priority"
+MAX_AGE = "max-age"
 OVERFLOW = "overflow"
 REJECT_PUBLISH = "reject-publish"
 REJECT_PUBLISH_DLX = "reject-publish-dlx"
@@ -41,6 +42,7 @@ class QueueTerms(NamedTuple):
         is_single_active: Whether one consumer at a time has its messages.
         bytes_max: How many bytes the bodies of what nobody has have at most.
         priority_max: The highest of its levels; 0: it has one.
+        age_max_ms: How long a stream keeps its messages at least.
     """
 
     message_ttl_ms: int = NO_LIMIT
@@ -54,6 +56,7 @@ class QueueTerms(NamedTuple):
     is_single_active: bool = False
     bytes_max: int = NO_LIMIT
     priority_max: int = 0
+    age_max_ms: int = NO_LIMIT
 
     @property
     def has_length(self) -> bool:
@@ -76,6 +79,7 @@ def resolve_terms(*told: Told) -> QueueTerms:
         any(one.get(SINGLE_ACTIVE) is True for one in told),
         _least(told, MAX_LENGTH_BYTES),
         max(_least(told, MAX_PRIORITY), 0),
+        _least(told, MAX_AGE),
     )
 
 

@@ -18,6 +18,7 @@ cdef class Reading:
     cdef ConnectionOutput _output
     cdef DeliveryEncoder _encoder
     cdef DoorMetrics _metrics
+    cdef str _refused
 
     @cython.locals(ring=UnackedRing)
     cpdef settle(self, Channel channel, long long now_ms)

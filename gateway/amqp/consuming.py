@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import secrets
 from array import array
-from collections.abc import Mapping
 
 from pamqp.commands import Basic
 
 from core.errors import ReceiptError
 from core.message import AWAY
 from core.metrics import DoorMetrics
+from gateway.amqp.argument_rules import check_integer
 from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer, Slot, release_slot, take_slot
 from gateway.amqp.declaring import Declarer
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.direct_reply import REPLY_TO, make_reply_name
-from gateway.amqp.errors import AmqpError
-from gateway.amqp.field_table import Field
+from gateway.amqp.errors import AmqpError, not_of_streams
 from gateway.amqp.methods import arguments_of
 from gateway.amqp.output import ConnectionOutput
-from gateway.amqp.queue_arguments import check_integer, refuse_arguments
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.stream_consumer import StreamConsumer
-from gateway.amqp.stream_offset import STREAM_OFFSET, Start, parse_start
+from gateway.amqp.stream_filter import parse_filter
+from gateway.amqp.stream_offset import NEXT, STREAM_OFFSET, Start, parse_start
 from gateway.amqp.unacked import DROP, REQUEUE
 
 GET_BYTES_MAX = 1  # one message is read in any case
@@ -58,6 +57,7 @@ class Reading:
         self._output = output
         self._encoder = encoder
         self._metrics = metrics
+        self._refused = ""  # a stream that a message was given back to
 
     def qos(self, channel: Channel, method: Basic.Qos) -> None:
         """Set the prefetch of consumers to come, or of the channel."""
@@ -80,12 +80,14 @@ class Reading:
             queue = self._declarer.get_readable(channel, method.queue)
         arguments = arguments_of(method.arguments)
         what = f"queue '{queue.name}' in vhost '{self._vhost.name}'"
-        rank = self._check_arguments(arguments, what)
+        rank = 0
+        if PRIORITY in arguments and not queue.is_stream:
+            rank = check_integer(arguments[PRIORITY], f"invalid arg '{PRIORITY}' for {what}")
         if queue.has_exclusive or (method.exclusive and (queue.consumers or queue.terms.is_single_active)):
             reason = f"queue '{queue.name}' in vhost '{self._vhost.name}' in exclusive use"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
-        if STREAM_OFFSET in arguments:
-            return self._read_stream(channel, tag, queue, method, parse_start(arguments[STREAM_OFFSET], now_ms, what))
+        if queue.is_stream or STREAM_OFFSET in arguments:
+            return self._read_stream(channel, tag, queue, method, now_ms)
         consumer = Consumer(
             channel,
             tag,
@@ -104,18 +106,17 @@ class Reading:
         return consumer
 
     def _read_stream(
-        self, channel: Channel, tag: str, queue: SharedQueue, method: Basic.Consume, start: Start
+        self, channel: Channel, tag: str, queue: SharedQueue, method: Basic.Consume, now_ms: int
     ) -> Consumer:
         """Make a consumer that takes nothing from its queue."""
-        if queue.is_passing:
-            reason = f"queue '{queue.name}' in vhost '{self._vhost.name}' ends with its users, and cannot be read again"
-            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
-        if queue.terms.priority_max > 0:
-            reason = f"queue '{queue.name}' in vhost '{self._vhost.name}' has priorities, and cannot be read again"
-            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
-        if method.exclusive:
-            reason = f"invalid arg '{STREAM_OFFSET}' for an exclusive consumer"
-            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+        what = f"queue '{queue.name}' in vhost '{self._vhost.name}'"
+        arguments = arguments_of(method.arguments)
+        if queue.is_stream:
+            _check_stream_consumer(channel, method, what)
+        else:
+            _check_can_be_read_again(queue, method, what)
+        start = parse_start(arguments[STREAM_OFFSET], now_ms, what) if STREAM_OFFSET in arguments else Start(word=NEXT)
+        wanted = parse_filter(arguments, what)
         self._vhost.use(queue)
         consumer = StreamConsumer(
             channel,
@@ -128,6 +129,7 @@ class Reading:
             broker=self._vhost.broker,
             start=start,
             stored=self._vhost.stored,
+            wanted=wanted,
         )
         channel.consumers[tag] = consumer
         return consumer
@@ -141,15 +143,6 @@ class Reading:
         queue = self._vhost.add(make_reply_name(), durable=False, auto_delete=True, owner=self._output, arguments={})
         channel.reply_name = queue.name
         return queue
-
-    @staticmethod
-    def _check_arguments(arguments: Mapping[str, Field], what: str) -> int:
-        """Return the priority of a consumer with these arguments."""
-        rank = 0
-        if PRIORITY in arguments:
-            rank = check_integer(arguments[PRIORITY], f"invalid arg '{PRIORITY}' for {what}")
-        refuse_arguments([name for name in arguments if name not in {PRIORITY, STREAM_OFFSET}], what)
-        return rank
 
     def cancel(self, channel: Channel, tag: str) -> None:
         """Stop a consumer; harmless where there is none."""
@@ -170,6 +163,8 @@ class Reading:
         """Return the frames of one message, or None where there is none; empty ones while it is on its way."""
         queue = self._declarer.get_readable(channel, method.queue)
         stored = self._vhost.stored
+        if queue.is_stream:
+            raise not_of_streams("basic.get", f"queue '{queue.name}' in vhost '{self._vhost.name}'")
         self._vhost.use(queue)
         pop = queue.pop
         queue.drop_expired(now_ms)
@@ -197,9 +192,13 @@ class Reading:
         """Do what the run of acknowledgements in the channel's ring says.
 
         Raises:
-            AmqpError: PRECONDITION_FAILED: the run ended with a tag that is not unacknowledged.
+            AmqpError: PRECONDITION_FAILED: the run ended with a tag that is not unacknowledged; NOT_IMPLEMENTED: it
+                gives back or refuses messages of a stream.
         """
         self._apply(channel, now_ms)
+        refused, self._refused = self._refused, ""
+        if refused:
+            raise not_of_streams("basic.nack and basic.reject", f"queue '{refused}' in vhost '{self._vhost.name}'")
         ring = channel.unacked
         if ring.unknown_in:
             reason = f"unknown delivery tag {ring.unknown_tag % (1 << 64)}"
@@ -228,6 +227,7 @@ class Reading:
         channel.unacked.held = None
         channel.unacked.settle_all(REQUEUE)
         self._apply(channel, now_ms)
+        self._refused = ""
         channel.slots.clear()  # they refer back to the channel, by its consumers
         for consumer in consumers:
             self._maybe_remove(consumer)
@@ -247,10 +247,11 @@ class Reading:
         if channel.starved:
             self.run_starved(channel)
 
-    @staticmethod
-    def _finish(taken: Slot, kind: int, offsets: array[int], count: int, now_ms: int) -> None:
+    def _finish(self, taken: Slot, kind: int, offsets: array[int], count: int, now_ms: int) -> None:
         queue = taken.queue
         if queue.is_deleted or (taken.consumer is not None and taken.consumer.is_stream):
+            if queue.is_stream and kind in {_DROP, _REQUEUE}:
+                self._refused = queue.name
             return
         try:
             if kind == _DROP:
@@ -269,3 +270,32 @@ class Reading:
             starved, channel.starved = channel.starved, {}
             for consumer in starved.values():
                 consumer.note_room()
+
+
+def _check_stream_consumer(channel: Channel, method: Basic.Consume, what: str) -> None:
+    """Check what a stream asks of its consumers.
+
+    Raises:
+        AmqpError: PRECONDITION_FAILED, or NOT_IMPLEMENTED, which ends the connection.
+    """
+    if PRIORITY in arguments_of(method.arguments):
+        reason = f"invalid arg '{PRIORITY}' for {what} of queue type rabbit_stream_queue"
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
+    if not channel.prefetch_count:
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"consumer prefetch count is not set for '{what}'")
+    if method.no_ack:
+        raise not_of_streams("automatic acknowledgement", what)
+
+
+def _check_can_be_read_again(queue: SharedQueue, method: Basic.Consume, what: str) -> None:
+    """Check that a queue that is consumed can be read besides.
+
+    Raises:
+        AmqpError: PRECONDITION_FAILED.
+    """
+    if queue.is_passing:
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{what} ends with its users, and cannot be read again")
+    if queue.terms.priority_max > 0:
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{what} has priorities, and cannot be read again")
+    if method.exclusive:
+        raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{STREAM_OFFSET}' for an exclusive consumer")

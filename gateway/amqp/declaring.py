@@ -13,9 +13,10 @@ from pamqp import base
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
 from core.lmq.topic_space import filter_from_binding_key
+from gateway.amqp.argument_rules import DEAD_LETTER_EXCHANGE
 from gateway.amqp.channel import Channel
 from gateway.amqp.direct_reply import REPLY_TO, is_reply_name
-from gateway.amqp.errors import AmqpError
+from gateway.amqp.errors import AmqpError, not_of_streams
 from gateway.amqp.exchange_arguments import (
     check_alternate,
     check_no_headers_behind,
@@ -41,13 +42,7 @@ from gateway.amqp.exchanges import (
 from gateway.amqp.hash_choice import parse_weight
 from gateway.amqp.header_match import HeaderMatch, parse_match
 from gateway.amqp.methods import arguments_of
-from gateway.amqp.queue_arguments import (
-    DEAD_LETTER_EXCHANGE,
-    check_arguments,
-    check_properties,
-    check_same_arguments,
-    inequivalent,
-)
+from gateway.amqp.queue_arguments import check_arguments, check_properties, check_same_arguments, inequivalent
 from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
@@ -208,7 +203,7 @@ class Declarer:
         is_durable = queue.is_durable and queue.owner is None
         if method.nowait:
             return Answer(None, is_durable=is_durable)
-        answer = QueueMethod.DeclareOk(message_count=queue.ready_count(now_ms), consumer_count=len(queue.consumers))
+        answer = QueueMethod.DeclareOk(message_count=queue.ready_count(now_ms), consumer_count=queue.reader_count())
         answer.queue = queue.name
         return Answer(answer, is_durable=is_durable)
 
@@ -254,7 +249,7 @@ class Declarer:
         if queue is not None:
             queue = self._vhost.get(name, self._owner)
             where = self._describe_queue(name)
-            if method.if_unused and queue.consumers:
+            if method.if_unused and queue.reader_count():
                 raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{where} in use")
             count = queue.ready_count(now_ms)
             if method.if_empty and count:
@@ -266,6 +261,8 @@ class Declarer:
     def purge_queue(self, channel: Channel, method: QueueMethod.Purge, now_ms: int) -> Answer:
         """Drop all messages that no consumer has."""
         queue = self.get_readable(channel, method.queue)
+        if queue.is_stream:
+            raise not_of_streams("queue.purge", self._describe_queue(queue.name))
         queue.drop_expired(now_ms)
         count = queue.pop.purge()
         return Answer(None if method.nowait else QueueMethod.PurgeOk(message_count=count), is_durable=False)

@@ -91,6 +91,11 @@ def error_from_core(error: LmqError, method_index: int = 0) -> AmqpError:
     return AmqpError(code, str(error), method_index)
 
 
+def not_of_streams(feature: str, what: str) -> AmqpError:
+    """Return the answer to a wish that queues of the type stream do not meet; `what` says which queue."""
+    return AmqpError(ReplyCode.NOT_IMPLEMENTED, f"{feature} not supported by stream queues {what}")
+
+
 def octets_text(octets: bytes) -> str:
     """Return octets as RabbitMQ writes them: `<<1,2,3>>`."""
     shown = ",".join(map(str, octets[:OCTETS_MAX]))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import AMQ_TOPIC, CONSISTENT_HASH, DELAYED, Exchange, ExchangeTable
 from gateway.amqp.field_table import Field
-from gateway.amqp.queue_arguments import check_same_argument, refuse_arguments
+from gateway.amqp.queue_arguments import check_same_argument
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.routing import reaches
 from gateway.amqp.traits import HASH_HEADER, HASH_PROPERTY, PROPERTIES, HashedBy
@@ -32,7 +32,9 @@ def find_alternate(arguments: Mapping[str, Field], what: str, kind: str) -> str 
 
 
 def _refuse_others(arguments: Mapping[str, Field], kind: str, what: str) -> None:
-    refuse_arguments([name for name in arguments if kind != DELAYED or name != DELAYED_TYPE], what)
+    for name in arguments:
+        if name.startswith("x-") and (kind != DELAYED or name != DELAYED_TYPE):
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{name}' for {what}: not supported")
 
 
 def find_delayed_type(arguments: Mapping[str, Field], kind: str, kinds: Collection[str]) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from gateway.amqp.argument_rules import TIME_MS_MAX
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.queue_arguments import TIME_MS_MAX
 from gateway.amqp.reply_codes import ReplyCode
 
 _INTEGER = re.compile(rb"[+-]?[0-9]+")

@@ -88,6 +88,24 @@ class Counted(Shared, Protocol):
         """Count what came; return False where there is more to count."""
 
 
+class Trimmed(Shared, Protocol):
+    """One whose oldest messages can be let go of."""
+
+    @property
+    def next_offset(self) -> int:
+        """The first offset that was never taken, nor let go of."""
+
+    def skip_to(self, queue_offset: int) -> None:
+        """Let go of what was never taken below an offset."""
+
+
+class CountedStream(Counted, Protocol):
+    """One that can keep so many bytes of the newest messages."""
+
+    def keep_bytes(self, most: int) -> None:
+        """Let go of the oldest messages that are not needed to have so many bytes."""
+
+
 class Dying(Protocol):
     """A queue that has dead letters."""
 

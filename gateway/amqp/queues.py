@@ -15,6 +15,7 @@ from core.lmq.expiry import is_expired
 from core.lmq.queue_name import amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
 from core.message import AWAY
+from gateway.amqp.argument_rules import EXPIRES
 from gateway.amqp.dead_letters import DeadLetters
 from gateway.amqp.definition_rows import (
     BINDING,
@@ -35,7 +36,7 @@ from gateway.amqp.exchanges import Binding, Destination, Exchange, ExchangeTable
 from gateway.amqp.host_parts import HostParts
 from gateway.amqp.host_profile import HostProfile
 from gateway.amqp.passing_names import PassingNames
-from gateway.amqp.queue_arguments import EXPIRES, KeptArguments, find_terms
+from gateway.amqp.queue_arguments import KeptArguments, find_terms
 from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.refusals import Refusals
 from gateway.amqp.reply_codes import ReplyCode
@@ -154,8 +155,8 @@ class VirtualHost:
 
     def _may_be_expired(self, queue: SharedQueue, offset: int, now_ms: int) -> bool:
         """Return whether the message there is expired, or on its way."""
-        if queue.terms.priority_max > 0:
-            return True  # it looks itself, at each level
+        if queue.terms.priority_max > 0 or queue.is_stream:
+            return True  # it looks itself: at each level, or at nothing but age
         queue_ref = self._broker.intern_queue(queue.light_name)
         if offset >= self._broker.max_offset(queue_ref):
             return False

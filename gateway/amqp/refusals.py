@@ -8,8 +8,9 @@ from __future__ import annotations
 from core.broker import Broker
 from core.lmq.queue_name import amqp_refused_name
 from core.message import StoredBatch
+from gateway.amqp.argument_rules import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH
 from gateway.amqp.field_table import Field
-from gateway.amqp.queue_arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH, KeptArguments
+from gateway.amqp.queue_arguments import KeptArguments
 from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.queue_ties import Burial, Expiries
 from gateway.amqp.shared_queue import SharedQueue

@@ -33,6 +33,8 @@ cdef class SharedQueue(Reader):
     cdef readonly bint has_dead_letters
     cdef readonly bint is_watched
     cdef readonly bint counts_deliveries
+    cdef readonly bint is_stream
+    cdef object _trim
     cdef object _pops
     cdef object _burial
     cdef object _expiries

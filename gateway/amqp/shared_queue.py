@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from typing import cast
 
 from core.broker import Broker
@@ -14,9 +15,10 @@ from core.queues.full_queues import Room
 from core.queues.levelled_queue import LevelledQueue
 from gateway.amqp.deaths import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED
 from gateway.amqp.length_limit import find_excess, find_room
-from gateway.amqp.queue_arguments import KeptArguments, find_terms, is_quorum
+from gateway.amqp.queue_arguments import KeptArguments, find_terms, is_quorum, is_stream
 from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.queue_ties import Burial, Expiries, QueueConsumer, Shared
+from gateway.amqp.stream_trim import StreamTrim
 
 TAKE_COUNT_MAX = 1_024
 TAKE_BYTES_MAX = 1 << 20
@@ -59,6 +61,7 @@ class SharedQueue(Reader):
         "_pops",
         "_rota",
         "_stored",
+        "_trim",
         "arguments",
         "consumers",
         "counts_deliveries",
@@ -69,6 +72,7 @@ class SharedQueue(Reader):
         "is_deleted",
         "is_durable",
         "is_passing",
+        "is_stream",
         "is_watched",
         "lease_ms",
         "light_name",
@@ -104,6 +108,7 @@ class SharedQueue(Reader):
         self.has_dead_letters = self.terms.dead_letter_exchange is not None
         self.is_watched = self.has_dead_letters or self.terms.has_length  # though nobody consumes
         self.counts_deliveries = is_quorum(arguments)
+        self.is_stream = is_stream(arguments)  # nobody consumes it
         self.limit_ms = self.terms.message_ttl_ms
         self.lease_ms = self.terms.unused_ms
         self.consumers: list[QueueConsumer] = []
@@ -117,6 +122,7 @@ class SharedQueue(Reader):
         self._burial = burial
         self._expiries = expiries
         self._due_ms = -1  # when it is called next because its first message outlives its time, or -1
+        self._trim = StreamTrim(broker) if self.is_stream else None
         self._stored = stored
         self._pop: Shared | None = None
         self._levels: LevelledQueue | None = None  # the same, of a queue with priorities
@@ -174,20 +180,12 @@ class SharedQueue(Reader):
         if not self._is_parked:
             self._is_parked = True
             self._note_seen()
-            self._park_all()
+            self._at_each(self._broker.park)
 
-    def _park_all(self) -> None:
-        for queue_ref in self._refs():
-            self._broker.park(queue_ref, self)
-
-    def _unpark_all(self) -> None:
-        for queue_ref in self._refs():
-            self._broker.unpark(queue_ref, self)
-
-    def _refs(self) -> list[int]:
-        """Return its light queues."""
-        queue_ref = self.pop.queue_ref
-        return [queue_ref] if self._levels is None else self._levels.refs
+    def _at_each(self, act: Callable[[int, Reader], None]) -> None:
+        """Do something at each of its light queues."""
+        for queue_ref in [self.pop.queue_ref] if self._levels is None else self._levels.refs:
+            act(queue_ref, self)
 
     def _note_seen(self) -> None:
         """Note that what is there was there in an earlier turn."""
@@ -237,7 +235,7 @@ class SharedQueue(Reader):
         """Read no more."""
         if self._is_parked or self._is_dropping:
             self._is_parked = self._is_dropping = False
-            self._unpark_all()
+            self._at_each(self._broker.unpark)
         self._broker.cancel_run(self)
 
     def note_room(self, consumer: QueueConsumer) -> None:
@@ -334,7 +332,7 @@ class SharedQueue(Reader):
 
     def reader_count(self) -> int:
         """Return how many consumers it has."""
-        return len(self.consumers)
+        return len(self.streams if self.is_stream else self.consumers)
 
     def ready_count(self, now_ms: int) -> int:
         """Return how many messages could be taken now; expired ones that come first are gone then."""
@@ -347,6 +345,9 @@ class SharedQueue(Reader):
         Of those that are dead letters, at most some hundred in one go; the others have their turns soon. What is on its
         way goes when it is here.
         """
+        if self._trim is not None:
+            self._trim.run(self.pop, self.terms, now_ms)
+            return
         stored = self._stored
         if self.terms.has_length and not self.terms.is_refusing:
             self._drop_oldest(now_ms)
@@ -358,7 +359,7 @@ class SharedQueue(Reader):
             taken = self.pop.take(stored, expired, 1 << 40, 0, now_ms) if expired else 0
             if AWAY in {found, taken}:
                 self._is_dropping = True
-                self._park_all()
+                self._at_each(self._broker.park)
                 return
             offsets = array("q", stored.queue_offset[: max(taken, 0)])
             stored.clear()
@@ -372,7 +373,7 @@ class SharedQueue(Reader):
         self._is_dropping = False
         self.drop_expired(now_ms)
         if not self._is_dropping and not self._is_parked:
-            self._unpark_all()
+            self._at_each(self._broker.unpark)
 
     def _drop_oldest(self, now_ms: int) -> None:
         """Finish messages that are more than the queue holds, some in one go; the others have their turns soon."""

@@ -7,6 +7,8 @@ Source: docs/protocols/amqp.md, "Reading without consuming".
 
 from __future__ import annotations
 
+from typing import cast
+
 from core.broker import Broker
 from core.errors import LmqError
 from core.lmq.expiry import take_expired
@@ -18,7 +20,9 @@ from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.output import ConnectionOutput
+from gateway.amqp.queue_ties import Trimmed
 from gateway.amqp.shared_queue import TAKE_BYTES_MAX, TAKE_COUNT_MAX, TURN_BYTES_MAX, SharedQueue
+from gateway.amqp.stream_filter import StreamFilter
 from gateway.amqp.stream_offset import FIRST, LAST, NEXT, Start
 
 _FOR_EVER = 1 << 62
@@ -38,6 +42,7 @@ class StreamConsumer(Consumer):
         broker: Where the queue is.
         start: Where it begins.
         stored: The door's own batch to read into.
+        wanted: Which messages it wants; None: all.
     """
 
     def __init__(
@@ -53,6 +58,7 @@ class StreamConsumer(Consumer):
         broker: Broker,
         start: Start,
         stored: StoredBatch,
+        wanted: StreamFilter | None = None,
     ) -> None:
         super().__init__(channel, tag, queue, output, encoder=encoder, metrics=metrics, no_ack=no_ack, exclusive=False)
         self.is_stream = True
@@ -61,6 +67,7 @@ class StreamConsumer(Consumer):
         self._start = start
         self._queue_ref = broker.intern_queue(queue.light_name)
         self._stored = stored
+        self._wanted = wanted
         self._reader = _StreamReader(self)
         self._offset = -1  # of the next message; negative until it is known
 
@@ -87,7 +94,8 @@ class StreamConsumer(Consumer):
     def _begin_at(self, offset: int) -> None:
         if self._is_gone():
             return
-        self._offset = max(offset, self.queue.first_offset, self._broker.min_offset(self._queue_ref))
+        first = cast("Trimmed", self.queue.pop).next_offset if self.queue.is_stream else self.queue.first_offset
+        self._offset = max(offset, first, self._broker.min_offset(self._queue_ref))
         self._broker.park(self._queue_ref, self._reader)
         self._broker.request_run(self._reader)
 
@@ -120,6 +128,8 @@ class StreamConsumer(Consumer):
             if count:
                 budget -= stored.record_end[count - 1] - stored.record_start[0]
             take_expired(stored, now_ms, NO_LIMIT, _FOR_EVER)
+            if self._wanted is not None:
+                self._wanted.apply(stored)
             if stored.count:
                 self._codec.tells_offsets = True
                 self.send(stored)

@@ -1,5 +1,6 @@
 """Have the exchanges with a RabbitMQ and print its replies: `python -m tests.conformance.record_rabbitmq HOST:PORT`.
 
+With `arguments` behind it, declare the queues of `queue_arguments.py` instead.
 Its user guest must be let in, nobody else be there, and its answers take less than `QUIET_S`.
 """
 
@@ -14,6 +15,7 @@ from pamqp import frame
 from pamqp.commands import Connection, Exchange, Queue
 
 from tests.conformance.amqp_exchanges import CAPABILITIES, EXCHANGES, Channel, Step, show, steps_of
+from tests.conformance.queue_arguments import CASES, declaration
 from tests.support import amqp
 
 QUIET_S = 0.1
@@ -75,9 +77,37 @@ def have(address, exchange):
     return lines
 
 
+def ask(peer, step):
+    """Send, and return what comes, however long that takes."""
+    lines = peer.say(step)
+    while not lines:
+        lines = peer.read()
+    return lines
+
+
+def declare_all(address):
+    """Return the first line of the reply to each declaration."""
+    replies = {}
+    peer = Peer(address)
+    for case in CASES:
+        replies[case] = ask(peer, Step(declaration(case)))[0]
+        if "channel.close" in replies[case]:
+            peer.sock.sendall(Step(Channel.CloseOk()).data)
+            ask(peer, Step(Channel.Open()))
+        elif peer.is_over or "connection.close" in replies[case]:
+            peer = Peer(address)
+        else:
+            ask(peer, Step(Queue.Delete(queue="q")))
+    return replies
+
+
 def main():
     host, _, port = sys.argv[1].partition(":")
-    replies = {name: have((host, int(port)), exchange) for name, exchange in EXCHANGES.items()}
+    address = (host, int(port))
+    if "arguments" in sys.argv[2:]:
+        replies = declare_all(address)
+    else:
+        replies = {name: have(address, exchange) for name, exchange in EXCHANGES.items()}
     json.dump(replies, sys.stdout, indent=1)
     sys.stdout.write("\n")
 

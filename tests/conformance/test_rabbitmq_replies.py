@@ -43,10 +43,6 @@ KINDER = {  # what belongs to a channel that is closing, or closed, costs nobody
     "close-ok twice": [CLOSED, "1 channel.openok"],
 }
 NOT_SUPPORTED = {  # an argument that would not do what it says is refused
-    "unknown argument": [REFUSED.format("x-odd", "not supported")],
-    "consume with an unknown argument": [
-        DECLARED, REFUSED.format("x-odd", "not supported").replace("50/10", "60/20")
-    ],
     "queue mode: gone": [DECLARED, DECLARED],  # it means nothing here
     "key that is no text": [FRAME.format("0/0", "Malformed UTF-8 in shortstr")],
 }  # fmt: skip

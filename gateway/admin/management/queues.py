@@ -14,8 +14,8 @@ from gateway.admin.management.names import NODE
 from gateway.admin.management.places import find_vhosts, get_queue, get_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
+from gateway.amqp.argument_rules import QUEUE_TYPE
 from gateway.amqp.inventory import describe_queue
-from gateway.amqp.queue_arguments import QUEUE_TYPE
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 

@@ -95,12 +95,12 @@ SOFT = [
         ),
     ),
     (
-        Queue.Declare(queue="r", arguments={"x-max-priority": 1}),
+        Queue.Declare(queue="r", arguments={"x-max-priority": 256}),
         406,
-        "PRECONDITION_FAILED - invalid arg 'x-max-priority' for queue 'r' in vhost '/': not supported",
+        "PRECONDITION_FAILED - invalid arg 'x-max-priority' for queue 'r' in vhost '/': {max_value_exceeded,256}",
     ),
     (
-        Queue.Declare(queue="r", arguments={"x-queue-type": "stream"}),
+        Queue.Declare(queue="r", arguments={"x-queue-type": "odd"}),
         406,
         "PRECONDITION_FAILED - invalid arg 'x-queue-type' for queue 'r' in vhost '/': \"unsupported queue type ",
     ),
@@ -110,9 +110,9 @@ SOFT = [
         "PRECONDITION_FAILED - invalid type 'byte' for arg 'alternate-exchange' in exchange 'r' in vhost '/'",
     ),
     (
-        Basic.Consume(queue="q", consumer_tag="t", arguments={"x-odd": 1}),
+        Basic.Consume(queue="q", consumer_tag="t", arguments={"x-priority": "high"}),
         406,
-        "PRECONDITION_FAILED - invalid arg 'x-odd' for queue 'q' in vhost '/': not supported",
+        "PRECONDITION_FAILED - invalid arg 'x-priority' for queue 'q' in vhost '/': \"expected integer, got longstr\"",
     ),
     (Queue.Declare(queue="amq.mine"), 403, "ACCESS_REFUSED - queue name 'amq.mine' contains reserved prefix 'amq.*'"),
     (
