@@ -20,6 +20,7 @@ from gateway.admin.paths import RequestsAsSent
 from gateway.admin.same_site import SameSite
 from gateway.admin.schemas import ExchangeExplanation, Explanation, Health, Readiness
 from gateway.admin.view import AdminView, View
+from gateway.amqp.definition_rows import DEFAULT_VHOST
 from gateway.version import VERSION
 
 ROUTES = APIRouter()
@@ -71,11 +72,13 @@ async def metrics(view: View) -> Response:
 async def explain(
     view: View,
     looker: Looker,
+    *,
     topic: Annotated[str | None, Query(min_length=1, max_length=65_535)] = None,
     exchange: Annotated[str | None, Query(max_length=255)] = None,
     routing_key: Annotated[str, Query(max_length=255)] = "",
+    vhost: Annotated[str, Query(max_length=255)] = DEFAULT_VHOST,
 ) -> Response:
-    """The light queues that a publish to `topic`, or to `exchange` with `routing_key`, would reach now.
+    """The light queues that a publish to `topic`, or to `exchange` in `vhost` with `routing_key`, would reach now.
 
     They are given with their filters, bindings and readers. 400: the question has no answer, and why.
     """
@@ -84,9 +87,12 @@ async def explain(
         raise HTTPException(400, "ask for a topic, or for an exchange and a routing key")
     try:
         if topic is not None:
-            found = await explain_topic(view.broker, topic)
+            found = await explain_topic(view.broker, view.vhosts.topic_host, topic)
         else:
-            found = await explain_exchange(view.broker, view.vhost, exchange or "", routing_key)
+            place = view.vhosts.find(vhost)
+            if place is None:
+                raise HTTPException(400, f"no vhost '{vhost}'")
+            found = await explain_exchange(view.broker, place, exchange or "", routing_key)
     except QuestionError as error:
         raise HTTPException(400, str(error)) from error
     return Response(found.model_dump_json(), media_type="application/json")

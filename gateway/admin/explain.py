@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from core.broker import Broker
 from core.lmq.explained import ExplainedQueue as ReachedQueue
 from core.lmq.queue_name import is_amqp
-from core.lmq.topic_space import binding_key_from_filter, topic_from_routing_key
+from core.lmq.topic_space import binding_key_from_filter, routing_key_from_topic, topic_from_routing_key
 from core.lmq.topic_trie import is_wildcard
 from core.reserved import SYS_ROOT
 from gateway.admin.schemas import ExchangeExplanation, ExplainedQueue, Explanation
@@ -24,8 +24,8 @@ class QuestionError(Exception):
     """A question that has no answer; the text is for the asker."""
 
 
-async def explain_topic(broker: Broker, topic: str) -> Explanation:
-    """Return where a publish to `topic` would go.
+async def explain_topic(broker: Broker, vhost: VirtualHost | None, topic: str) -> Explanation:
+    """Return where a publish to `topic` would go; `vhost` is the one that has the topics of MQTT, if it is there.
 
     Raises:
         QuestionError: It is a filter, and no topic.
@@ -36,7 +36,7 @@ async def explain_topic(broker: Broker, topic: str) -> Explanation:
         raise QuestionError(f"{topic} is the gateway's own: clients cannot publish to it")
     if topic.startswith(SUBSCRIBED):
         raise QuestionError(f"{topic} is what a client subscribes to: a message has the topic behind that")
-    queues = await _explain_space(broker, topic)
+    queues = await _explain_space(broker, vhost, topic)
     return Explanation(topic=topic, parent_topic=_text(broker.parent_topic), queues=queues)
 
 
@@ -52,17 +52,20 @@ async def explain_exchange(broker: Broker, vhost: VirtualHost, name: str, key: s
     if exchange.is_internal:
         raise QuestionError(f"exchange '{name}' in vhost '{vhost.name}' is internal: clients cannot publish to it")
     topic = _text(topic_from_routing_key(key.encode()))
-    if name == AMQ_TOPIC and topic:
-        queues = await _explain_space(broker, topic)
+    is_topic_space = bool(topic) and exchange is vhost.exchanges.topic_space
+    if is_topic_space:
+        queues = await _explain_space(broker, vhost, topic)
     else:
         ways = trace_way(vhost.exchanges, exchange, key)
         queues = await _explain_bindings(broker, vhost, {queue: ways[queue] for queue in ways if vhost.find(queue)})
     return ExchangeExplanation(
+        vhost=vhost.name,
         exchange=name,
         kind=exchange.kind,
         routing_key=key,
         topic=topic,
         parent_topic=_text(broker.parent_topic),
+        is_topic_space=is_topic_space,
         queues=queues,
     )
 
@@ -75,6 +78,7 @@ async def _explain_bindings(broker: Broker, vhost: VirtualHost, ways: Mapping[st
         explained.append(
             ExplainedQueue(
                 name=_text(reached.name),
+                called=_called(vhost, queue),
                 filters=[],
                 bindings=sorted(bindings),
                 subscriptions=max(len(bindings), 1),
@@ -85,12 +89,25 @@ async def _explain_bindings(broker: Broker, vhost: VirtualHost, ways: Mapping[st
     return explained
 
 
-async def _explain_space(broker: Broker, topic: str) -> list[ExplainedQueue]:
+async def _explain_space(broker: Broker, vhost: VirtualHost | None, topic: str) -> list[ExplainedQueue]:
     explained: list[ExplainedQueue] = []
+    called = {} if vhost is None else _find_called(vhost, routing_key_from_topic(topic.encode()).decode())
     for queue in broker.explain(topic.encode()):
         await _pause(len(explained))
-        explained.append(_explain_queue(queue))
+        explained.append(_explain_queue(queue, called.get(queue.name, "")))
     return explained
+
+
+def _find_called(vhost: VirtualHost, key: str) -> dict[bytes, str]:
+    """Return what the queues are called that the topic space leads to with a routing key, by their light queues."""
+    table = vhost.exchanges
+    if table.topic_space is None:
+        return {}
+    return {vhost.light_name(queue): _called(vhost, queue) for queue in trace_way(table, table.topic_space, key)}
+
+
+def _called(vhost: VirtualHost, queue: str) -> str:
+    return f"queue '{queue}' in vhost '{vhost.name}'"
 
 
 async def _pause(done_count: int) -> None:
@@ -99,10 +116,11 @@ async def _pause(done_count: int) -> None:
         await asyncio.sleep(0)
 
 
-def _explain_queue(queue: ReachedQueue) -> ExplainedQueue:
+def _explain_queue(queue: ReachedQueue, called: str) -> ExplainedQueue:
     bindings = queue.filters if is_amqp(queue.name) else ()
     return ExplainedQueue(
         name=_text(queue.name),
+        called=called,
         filters=[_text(topic_filter) for topic_filter in queue.filters],
         bindings=[f"{AMQ_TOPIC} {_text(binding_key_from_filter(topic_filter))}" for topic_filter in bindings],
         subscriptions=sum(queue.filters.values()),

@@ -38,13 +38,14 @@ class Overview(BaseModel):
 
 
 class ExplainedQueue(BaseModel):
-    """One light queue that a publish to the topic would reach.
+    """One light queue that a publish to the topic would reach; `called` is what AMQP clients call it, else empty.
 
     `filters` are those of the topic space, in MQTT's form; `bindings` are those of an AMQP queue: exchange and key.
     `subscriptions` are sessions with such a filter or bindings of the queue, connected or not; `readers` are connected.
     """
 
     name: str
+    called: str = ""
     filters: list[str]
     bindings: list[str]
     subscriptions: int
@@ -63,9 +64,11 @@ class Explanation(BaseModel):
 class ExchangeExplanation(Explanation):
     """Where a publish to an exchange would go; `topic` is its routing key in MQTT's form."""
 
+    vhost: str
     exchange: str
     kind: str
     routing_key: str
+    is_topic_space: bool  # devices that subscribe to the topic are reached too
 
 
 class Health(BaseModel):

@@ -114,6 +114,11 @@ class VirtualHosts:
         """Return a virtual host, or None."""
         return self._hosts.get(name)
 
+    @property
+    def topic_host(self) -> VirtualHost | None:
+        """The virtual host whose `amq.topic` is the one topic space, None while it is deleted."""
+        return self.find(self._topic_vhost)
+
     def __len__(self) -> int:
         """Return how many there are."""
         return len(self._hosts)

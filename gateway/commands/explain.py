@@ -30,13 +30,14 @@ def explain_exchange(
     exchange: Annotated[str, typer.Argument(help="An AMQP exchange; '' is the default one, whose keys are queues.")],
     routing_key: Annotated[str, typer.Argument(help="The routing key, such as a.b.c.")] = "",
     *,
+    vhost: Annotated[str, typer.Option(help="The virtual host that the exchange is in.")] = "/",
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show the light queues that a publish to EXCHANGE with ROUTING_KEY would reach now."""
-    question = {"exchange": exchange, "routing_key": routing_key}
+    question = {"exchange": exchange, "routing_key": routing_key, "vhost": vhost}
     _explain(AdminClient(admin, user, password), question, as_json=as_json)
 
 
@@ -54,11 +55,13 @@ def explained(found: dict[str, Any]) -> list[str]:
     what = found["topic"]
     if "exchange" in found:
         what = f"routing key {found['routing_key']!r} on {found['kind']} exchange {found['exchange']!r}"
-        if not queues and not (found["exchange"] == "amq.topic" and found["topic"]):
+        if found["vhost"] != "/":
+            what = f"{what} in vhost {found['vhost']!r}"
+        if not queues and not found["is_topic_space"]:
             return [f"{what} leads to no queue: a message is confirmed and dropped, one that is mandatory comes back"]
     lines = [f"{what} is stored once on {found['parent_topic']} and reaches {reached}"]
     for queue in queues:
-        lines.append(f"  {queue['name']}")
+        lines.append(f"  {queue['name']}" + (f" ({queue['called']})" if queue["called"] else ""))
         if queue["filters"]:
             lines.append(f"    filters: {', '.join(queue['filters'])}")
         if queue["bindings"]:

@@ -12,6 +12,7 @@ from gateway.commands.options import PLAIN
 from gateway.commands.passwords import hash_password_of
 from gateway.commands.report import report_cli
 from gateway.commands.serve import serve
+from gateway.commands.vhosts import vhost_cli
 from gateway.version import VERSION
 
 cli = typer.Typer(name="lmq", pretty_exceptions_enable=False, **PLAIN)
@@ -20,6 +21,7 @@ cli.command("hash-password")(hash_password_of)
 cli.add_typer(config_cli, name="config")
 cli.add_typer(explain_cli, name="explain")
 cli.add_typer(report_cli, name="report")
+cli.add_typer(vhost_cli, name="vhost")
 
 
 def main() -> None:

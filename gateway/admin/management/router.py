@@ -14,6 +14,8 @@ from gateway.admin.management.messages import MESSAGES
 from gateway.admin.management.overview import OVERVIEW
 from gateway.admin.management.queue_actions import QUEUE_ACTIONS
 from gateway.admin.management.queues import QUEUES
+from gateway.admin.management.vhost_limits import VHOST_LIMITS
+from gateway.admin.management.vhosts import VHOSTS
 
 MANAGEMENT = APIRouter(prefix="/api", tags=["management"])
 for routes in (
@@ -27,5 +29,7 @@ for routes in (
     QUEUE_ACTIONS,
     MESSAGES,
     BINDINGS,
+    VHOSTS,
+    VHOST_LIMITS,
 ):
     MANAGEMENT.include_router(routes)

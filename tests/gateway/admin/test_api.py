@@ -76,7 +76,9 @@ async def test_explain_wants_a_topic_or_an_exchange(tmp_path):
         assert (answer.status_code, answer.json()["detail"][:15]) == (400, "a/+ is a filter")
         answer = (await client.get("/api/explain", params={"exchange": "amq.fanout"})).json()
         assert answer == {
+            "vhost": "/",
             "exchange": "amq.fanout",
+            "is_topic_space": False,
             "kind": "fanout",
             "routing_key": "",
             "topic": "",

@@ -31,10 +31,11 @@ async def test_explain_names_filters_bindings_and_readers_of_each_door(tmp_path)
         for key in ("a.*.c", "#.c"):
             await queue.bind("amq.topic", key)
         await queue.consume(_take)
-        found = await explain_topic(gateway.broker, "a/b/c")
+        found = await explain_topic(gateway.broker, gateway.doors["amqp"].vhost, "a/b/c")
         assert [queue.model_dump() for queue in found.queues] == [
             {
                 "name": "%LMQ%amqp%|2f%work|2eshared",
+                "called": "queue 'work.shared' in vhost '/'",
                 "filters": ["#/c", "a/+/c"],
                 "bindings": ["amq.topic #.c", "amq.topic a.*.c"],
                 "subscriptions": 2,
@@ -43,6 +44,7 @@ async def test_explain_names_filters_bindings_and_readers_of_each_door(tmp_path)
             },
             {
                 "name": "%LMQ%mqtt%a%|p%c",
+                "called": "",
                 "filters": ["a/+/c"],
                 "bindings": [],
                 "subscriptions": 3,
@@ -50,8 +52,10 @@ async def test_explain_names_filters_bindings_and_readers_of_each_door(tmp_path)
                 "max_offset": 0,
             },
         ]
-        assert [queue.bindings for queue in (await explain_topic(gateway.broker, "x/c")).queues] == [["amq.topic #.c"]]
-        assert (await explain_topic(gateway.broker, "a/b")).queues == []
+        assert [
+            queue.bindings for queue in (await explain_topic(gateway.broker, gateway.doors["amqp"].vhost, "x/c")).queues
+        ] == [["amq.topic #.c"]]
+        assert (await explain_topic(gateway.broker, gateway.doors["amqp"].vhost, "a/b")).queues == []
 
 
 @asynccontextmanager
@@ -105,11 +109,11 @@ async def test_questions_without_an_answer_are_refused_with_a_reason(tmp_path):
                 await explain_exchange(gateway.broker, gateway.doors["amqp"].vhost, name, "")
         for topic in ("a/+/b", "+", "a/#"):
             with pytest.raises(QuestionError, match="is a filter"):
-                await explain_topic(gateway.broker, topic)
+                await explain_topic(gateway.broker, gateway.doors["amqp"].vhost, topic)
         for topic, text in (("$SYS/broker/x", "the gateway's own"), ("$share/g/a", "what a client subscribes to")):
             with pytest.raises(QuestionError, match=text):
-                await explain_topic(gateway.broker, topic)
-        assert (await explain_topic(gateway.broker, "a+/b")).queues == []
+                await explain_topic(gateway.broker, gateway.doors["amqp"].vhost, topic)
+        assert (await explain_topic(gateway.broker, gateway.doors["amqp"].vhost, "a+/b")).queues == []
 
 
 async def test_explaining_thousands_of_queues_leaves_turns_to_others(tmp_path):
@@ -117,10 +121,28 @@ async def test_explaining_thousands_of_queues_leaves_turns_to_others(tmp_path):
     async with running_gateway(tmp_path) as gateway:
         for number in range(count):
             gateway.broker.bind_filter(b"t", b"%%LMQ%%q%d" % number, hides_dollar=False)
-        asked = asyncio.create_task(explain_topic(gateway.broker, "t"))
+        asked = asyncio.create_task(explain_topic(gateway.broker, gateway.doors["amqp"].vhost, "t"))
         turns = 0
         while not asked.done():
             await asyncio.sleep(0)
             turns += 1
         assert len((await asked).queues) == count
         assert turns >= 4
+
+
+async def test_exchange_of_another_virtual_host_is_explained_by_itself(tmp_path):
+    async with running_gateway(tmp_path, amqp={"vhosts": ["plant"]}) as gateway, AsyncExitStack() as clients:
+        device = await clients.enter_async_context(aiomqtt.Client(*gateway.listening["mqtt"], identifier="d"))
+        await device.subscribe("#")
+        url = "amqp://guest:guest@{}:{}/plant".format(*gateway.listening["amqp"])
+        channel = await (await clients.enter_async_context(await aio_pika.connect(url))).channel()
+        queue = await channel.declare_queue("mine", exclusive=True)
+        await queue.bind("amq.topic", "a.*")
+        found = await explain_exchange(gateway.broker, gateway.doors["amqp"].vhosts.find("plant"), "amq.topic", "a.b")
+        assert (found.vhost, found.is_topic_space) == ("plant", False)
+        assert [(one.called, one.bindings) for one in found.queues] == [
+            ("queue 'mine' in vhost 'plant'", ["amq.topic a.*"])
+        ]
+        found = await explain_exchange(gateway.broker, gateway.doors["amqp"].vhost, "amq.topic", "a.b")
+        assert (found.vhost, found.is_topic_space) == ("/", True)
+        assert [one.filters for one in found.queues] == [["#"]]

@@ -21,15 +21,23 @@ def test_explain_asks_the_running_gateway(running):
 
 
 def test_explained_queues_are_listed_with_filters_and_readers():
-    queue = {"name": "%LMQ%mqtt%q", "filters": ["a/+", "a/#"], "bindings": [], "subscriptions": 3, "readers": 2}
+    queue = {
+        "name": "%LMQ%mqtt%q",
+        "filters": ["a/+", "a/#"],
+        "bindings": [],
+        "subscriptions": 3,
+        "readers": 2,
+        "called": "",
+    }
     other = {**queue, "name": "%LMQ%amqp%|2f%q", "bindings": ["amq.topic a.*", "amq.topic a.#"], "max_offset": 0}
+    other["called"] = "queue 'q' in vhost '/'"
     found = {"topic": "a/b", "parent_topic": "LMQ_PARENT", "queues": [{**queue, "max_offset": 7}, other]}
     assert explained(found) == [
         "a/b is stored once on LMQ_PARENT and reaches 2 light queues",
         "  %LMQ%mqtt%q",
         "    filters: a/+, a/#",
         "    subscriptions: 3  readers: 2  next: 7",
-        "  %LMQ%amqp%|2f%q",
+        "  %LMQ%amqp%|2f%q (queue 'q' in vhost '/')",
         "    filters: a/+, a/#",
         "    bindings: amq.topic a.*, amq.topic a.#",
         "    subscriptions: 3  readers: 2  next: 0",
@@ -39,11 +47,16 @@ def test_explained_queues_are_listed_with_filters_and_readers():
 
 def test_explained_exchange_is_named_with_its_kind_and_the_key():
     question = {"exchange": "jobs", "kind": "direct", "routing_key": "new", "topic": "new"}
+    question |= {"vhost": "plant", "is_topic_space": False}
     queue = {"name": "%LMQ%amqp%|2f%q", "filters": [], "bindings": ["jobs new"], "subscriptions": 1, "readers": 0}
+    queue["called"] = "queue 'q' in vhost 'plant'"
     found = {**question, "parent_topic": "LMQ_PARENT", "queues": [{**queue, "max_offset": 7}]}
     assert explained(found) == [
-        "routing key 'new' on direct exchange 'jobs' is stored once on LMQ_PARENT and reaches 1 light queue",
-        "  %LMQ%amqp%|2f%q",
+        (
+            "routing key 'new' on direct exchange 'jobs' in vhost 'plant' is stored once on LMQ_PARENT and reaches "
+            "1 light queue"
+        ),
+        "  %LMQ%amqp%|2f%q (queue 'q' in vhost 'plant')",
         "    bindings: jobs new",
         "    subscriptions: 1  readers: 0  next: 7",
     ]
@@ -51,6 +64,7 @@ def test_explained_exchange_is_named_with_its_kind_and_the_key():
 
 def test_what_an_exchange_leads_nowhere_is_said_to_be_dropped():
     question = {"exchange": "jobs", "kind": "direct", "routing_key": "odd", "topic": "odd"}
+    question |= {"vhost": "/", "is_topic_space": False}
     found = {**question, "parent_topic": "LMQ_PARENT", "queues": []}
     assert explained(found) == [
         (
@@ -58,7 +72,7 @@ def test_what_an_exchange_leads_nowhere_is_said_to_be_dropped():
             "one that is mandatory comes back"
         )
     ]
-    assert "is stored once" in explained({**found, "exchange": "amq.topic"})[0]
+    assert "is stored once" in explained({**found, "exchange": "amq.topic", "is_topic_space": True})[0]
 
 
 @pytest.mark.slow
@@ -78,6 +92,8 @@ def test_explain_asks_for_an_exchange(running):
         "routing key 'work' on direct exchange '' is stored once on LMQ_PARENT and reaches 1"
     )
     check_told(call_lmq("explain", "exchange", "none", "--admin", admin), "^lmq: no exchange 'none' in vhost '/'$")
+    other = call_lmq("explain", "exchange", "jobs", "new", "--vhost", "none", "--admin", admin)
+    check_told(other, "^lmq: no vhost 'none'$")
 
 
 @pytest.mark.slow

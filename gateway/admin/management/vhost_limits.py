@@ -1,0 +1,67 @@
+"""How many connections and queues AMQP's virtual hosts may have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fastapi import APIRouter
+from pydantic import BaseModel, StrictInt
+
+from gateway.admin.login import Administrator, Looker
+from gateway.admin.management.failures import bad_request
+from gateway.admin.management.keeping import keep
+from gateway.admin.management.listing import Item
+from gateway.admin.management.places import get_vhost
+from gateway.admin.paths import PathName
+from gateway.admin.steps import walk
+from gateway.admin.view import AdminView, View
+from gateway.amqp.host_profile import LIMITS, NO_LIMIT
+from gateway.amqp.queues import VirtualHost
+
+VHOST_LIMITS = APIRouter()
+
+
+class LimitBody(BaseModel):
+    """A limit; below 0: none."""
+
+    value: StrictInt
+
+
+@VHOST_LIMITS.get("/vhost-limits")
+async def list_limits(view: View, looker: Looker) -> list[Item]:
+    """The limits of all virtual hosts that have one."""
+    del looker
+    return await _tell(view.vhosts)
+
+
+@VHOST_LIMITS.get("/vhost-limits/{vhost}")
+async def list_limits_of(view: View, looker: Looker, vhost: PathName) -> list[Item]:
+    """The limits of one virtual host, where it has one."""
+    del looker
+    return await _tell([get_vhost(view, vhost)])
+
+
+@VHOST_LIMITS.put("/vhost-limits/{vhost}/{name}", status_code=204)
+async def set_limit(view: View, administrator: Administrator, vhost: PathName, name: PathName, said: LimitBody) -> None:
+    """Set `max-connections` or `max-queues`; what is there already stays."""
+    del administrator
+    await _set(view, vhost, name, said.value)
+
+
+@VHOST_LIMITS.delete("/vhost-limits/{vhost}/{name}", status_code=204)
+async def clear_limit(view: View, administrator: Administrator, vhost: PathName, name: PathName) -> None:
+    """Take a limit back, harmless where there is none."""
+    del administrator
+    await _set(view, vhost, name, NO_LIMIT)
+
+
+async def _set(view: AdminView, vhost: str, name: str, value: int) -> None:
+    found = get_vhost(view, vhost)
+    if name not in LIMITS:
+        raise bad_request(f"no limit '{name}': there are {' and '.join(LIMITS)}")
+    view.vhosts.make(vhost, found.profile.with_limit(name, value))
+    await keep(view.broker)
+
+
+async def _tell(vhosts: Iterable[VirtualHost]) -> list[Item]:
+    return [{"vhost": one.name, "value": one.profile.limits} async for one in walk(vhosts) if one.profile.limits]

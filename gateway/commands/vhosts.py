@@ -1,0 +1,83 @@
+"""Commands for AMQP's virtual hosts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from gateway.commands.client import AdminClient, quote
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+
+vhost_cli = typer.Typer(**PLAIN, help="Make, delete and list AMQP's virtual hosts.")
+NameArgument = Annotated[str, typer.Argument(help="A virtual host, such as / or billing.")]
+LIMIT_COLUMNS = {"max-connections": "connections", "max-queues": "queues"}
+
+
+@vhost_cli.command("add")
+def add(
+    name: NameArgument,
+    *,
+    description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="A word about it; again for another one.")] = None,
+    connections_max: Annotated[
+        int | None, typer.Option("--max-connections", help="Open to it at once; below 0 for no limit.")
+    ] = None,
+    queues_max: Annotated[int | None, typer.Option("--max-queues", help="In it; below 0 for no limit.")] = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Make a virtual host, or say other things of one that is there."""
+    client = AdminClient(admin, user, password)
+    said = {"description": description, "tags": tags or None}
+    client.send("PUT", f"/api/vhosts/{quote(name)}", said)
+    for limit, value in (("max-connections", connections_max), ("max-queues", queues_max)):
+        if value is not None:
+            client.send("PUT", f"/api/vhost-limits/{quote(name)}/{limit}", {"value": value})
+
+
+@vhost_cli.command("delete")
+def delete(
+    name: NameArgument,
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Delete a virtual host: its connections are closed, its exchanges, queues and messages go."""
+    AdminClient(admin, user, password).send("DELETE", f"/api/vhosts/{quote(name)}")
+
+
+@vhost_cli.command("list")
+def list_vhosts(
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the virtual hosts with how much is in them."""
+    import json
+
+    found = AdminClient(admin, user, password).get("/api/vhosts")
+    print(json.dumps(found, indent=2) if as_json else "\n".join(listed(found)))
+
+
+def listed(vhosts: list[dict[str, Any]]) -> list[str]:
+    """Return the lines that tell virtual hosts."""
+    lines: list[str] = []
+    for vhost in vhosts:
+        ours = vhost["lmq"]
+        parts = [vhost["name"]]
+        for limit, column in LIMIT_COLUMNS.items():
+            at_most = f" of {ours['limits'][limit]}" if limit in ours["limits"] else ""
+            parts.append(f"{column}: {ours[column]}{at_most}")
+        if ours["has_mqtt_topics"]:
+            parts.append("with the topics of MQTT")
+        if vhost["tags"]:
+            parts.append(f"tags: {', '.join(vhost['tags'])}")
+        if vhost["description"]:
+            parts.append(vhost["description"])
+        lines.append("  ".join(parts))
+    return lines
