@@ -387,6 +387,7 @@ class Gateway:
         self.alarm.stop()
         is_idle = await self.flusher.stop(FLUSH_STOP_S)
         if await asyncio.to_thread(self.preparer.stop, FLUSH_STOP_S) and is_idle:
+            self.engine.durability.end()
             self.store.close()
             LOGGER.info("stopped, all is on disk took_ms=%d", self.clock.now_ms() - began_ms)
         else:

@@ -91,7 +91,7 @@ class FlushThread:
         """Start the thread."""
         self._asked_fd = os.eventfd(0, os.EFD_CLOEXEC)
         self._done_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        self._loop.add_reader(self._done_fd, self._on_done)
+        self._loop.add_reader(self._done_fd, self._on_readable)
         self._thread.start()
 
     def request(self) -> None:
@@ -113,6 +113,10 @@ class FlushThread:
         if not await asyncio.to_thread(join, self._thread, timeout_s):
             return False
         if self._done_fd >= 0:
+            if self._is_running and self._is_done():
+                self._on_done(self._error)
+            elif self._is_running:  # it was asked for, and the thread ended first
+                self._store.fail_flush(is_refused=False)
             self._loop.remove_reader(self._done_fd)
             os.close(self._asked_fd)
             os.close(self._done_fd)
@@ -137,9 +141,19 @@ class FlushThread:
             work[FILES + at] = fd
         os.eventfd_write(self._asked_fd, 1)
 
-    def _on_done(self) -> None:
-        os.eventfd_read(self._done_fd)
-        error = self._error
+    def _is_done(self) -> bool:
+        """Return whether the sync that was begun ended, which is taken note of by that."""
+        try:
+            os.eventfd_read(self._done_fd)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _on_readable(self) -> None:
+        if self._is_done():
+            self._on_done(self._error)
+
+    def _on_done(self, error: LmqError | None) -> None:
         if error is None:
             self._store.end_flush()
             self._ended(self._work[TOOK_NS] / 1e9, None)

@@ -11,6 +11,8 @@ from core.store.message_store import MessageStore
 
 LOGGER = logging.getLogger(__name__)
 
+LAST_ROUNDS_MAX = 16  # at a stop: who is told may store more, whose end others wait for
+
 
 def _nothing() -> None:
     return
@@ -118,6 +120,25 @@ class Durability:
             self.request_flush()
         else:
             self._store.touch_ahead()  # the sync protected what it wrote: the next message would have to wait for that
+
+    def end(self) -> None:
+        """Flush here and now, and tell all that wait: what they do upon that is kept by the store's close.
+
+        For a stop, when no other flush is under way or follows.
+        """
+        for _ in range(LAST_ROUNDS_MAX):
+            if self.is_failed or not (self._waiting or self._covered):
+                return
+            self._is_flushing = True
+            self._covered, self._waiting = [*self._covered, *self._waiting], []
+            error: LmqError | None = None
+            try:
+                self._store.flush()
+            except LmqError as caught:
+                error = caught
+            self.is_failed = error is not None
+            self._call_covered(error)
+            self._is_flushing = False
 
     def _call_covered(self, error: LmqError | None) -> None:
         """Tell those that the flush covered; who asks meanwhile comes after them."""

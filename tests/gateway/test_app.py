@@ -218,3 +218,26 @@ async def test_disk_that_gets_low_is_said_once_at_the_start_and_the_end_and_rete
 async def test_disk_that_is_low_at_the_start_holds_the_first_publisher(tmp_path):
     async with running_gateway(tmp_path, free_bytes=lambda: 0) as gateway:
         assert gateway.broker.room.is_low
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("turns", [0, 1, 3])
+async def test_a_stop_tells_those_that_wait_for_what_they_stored(tmp_path, turns):
+    gateway = Gateway(_offers(tmp_path))
+    await gateway.start()
+    told = []
+
+    def note(error):
+        told.append(error)
+        if len(told) == 1:  # who is told may have more to keep
+            store(b"second")
+
+    def store(body):
+        batch = publish(gateway.engine, gateway.broker.route_topic(b"a"), body)
+        gateway.broker.when_stored(batch.ticket, note)
+
+    store(b"first")
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    await gateway.stop()
+    assert told == [None, None]

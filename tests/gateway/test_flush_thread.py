@@ -10,6 +10,7 @@ import pytest
 from core.errors import DiskFullError, FlushFailedError
 from core.store.flush import Flush
 from gateway.flush_thread import FlushThread
+from gateway.sync_calls import STOPS
 
 
 class Store:
@@ -173,3 +174,25 @@ async def test_stop_waits_for_the_sync_under_way_and_no_longer_than_it_is_told(t
 async def test_stop_of_a_thread_that_was_never_started():
     thread = FlushThread(Store("/dev/null"), Rounds(), asyncio.get_running_loop(), lambda took_s: None)
     assert await thread.stop(5)
+
+
+@pytest.mark.asyncio
+async def test_a_sync_that_ends_while_the_loop_waits_for_the_stop_is_told(tmp_path):
+    gate = Gate()
+    store = Store(tmp_path / "f", gate)
+    thread, rounds, _ = make(store)
+    thread.request()
+    assert await asyncio.to_thread(gate.entered.wait, 5)
+    gate.may_end.set()
+    assert await thread.stop(5)
+    assert (rounds.calls, store.ended) == (["begin", "end"], ["done"])
+
+
+@pytest.mark.asyncio
+async def test_a_sync_that_the_thread_did_not_begin_counts_as_failed(tmp_path):
+    store = Store(tmp_path / "f")
+    thread, rounds, _ = make(store)
+    thread._work[STOPS] = 1  # as a stop sets it before the thread looked
+    thread.request()
+    assert await thread.stop(5)
+    assert (rounds.calls, store.ended) == (["begin"], ["failed"])

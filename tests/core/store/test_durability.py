@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import logging
+import os
 
 import pytest
 
@@ -225,3 +227,33 @@ def test_kept_means_after_the_sync_that_covers_the_tables(store, is_sync):
     assert told == ([1] if is_sync else [1, 3])  # a message's acknowledgement waits for no table
     flush(store, durability)
     assert sorted(told) == [1, 2, 3]
+
+
+def test_at_the_end_all_who_wait_are_told_and_those_whom_they_ask_for(store):
+    durability, _ = make_durability(store)
+    told = []
+    publish(store, b"1")
+    durability.when_durable(told.append)
+    durability.begin_flush()  # and nobody ends it
+    publish(store, b"2")
+    durability.when_durable(lambda _: (publish(store, b"3"), durability.when_durable(told.append)))
+    durability.end()
+    assert told == [None, None]
+    assert not store.needs_flush()
+    durability.end()
+
+
+def refuse(_fd):
+    raise OSError(errno.EIO, "refused")
+
+
+def test_an_end_that_the_disk_refuses_is_told(store, monkeypatch):
+    durability, _ = make_durability(store)
+    told = []
+    publish(store, b"1")
+    durability.when_durable(told.append)
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fdatasync", refuse)
+        durability.end()
+    assert [type(error) for error in told] == [FlushFailedError]
+    assert durability.is_failed

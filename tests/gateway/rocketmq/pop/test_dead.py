@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
-from tests.support.rocketmq_door import records_of
+from core.store.embedded import EmbeddedEngine
+from gateway.rocketmq.pop.dead import STORING_MS
+from tests.support.late_engine import LateEngine
+from tests.support.rocketmq_door import DoorSite, records_of
 from tests.support.rocketmq_pop import ack, pop, start_pop
 
 
@@ -117,3 +121,68 @@ def test_a_letter_is_not_made_twice_while_it_is_being_stored(site, peer):
     site.turn()
     peer.take()
     assert len(records_of(peer.pull("%DLQ%g"))) == 1
+
+
+def begin_letter(site, folder) -> None:
+    """Let a message that was given once too often become a dead letter, whose outcome is not told yet."""
+    peer = site.connect()
+    limit(peer, 0)
+    peer.send(b"bad")
+    assert len(pop(peer, invisibleTime=1_000)) == 1
+    site.now_ms += 1_000
+    site.turn()
+    start_pop(peer)
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_letter_is_there_once_after_a_stop_and_at_least_once_after_a_kill(tmp_path, is_clean, turns):
+    site = DoorSite(tmp_path / "d")
+    begin_letter(site, tmp_path)
+    for _ in range(turns):
+        site.turn()
+    if is_clean:
+        site.engine.durability.end()
+        site.close()
+        folder = tmp_path / "d"
+    else:
+        folder = tmp_path / "killed"
+        shutil.copytree(tmp_path / "d", folder)
+        site.close()
+    now_ms = site.now_ms
+    site = DoorSite(folder)
+    site.now_ms = now_ms + 10 * STORING_MS
+    peer = site.connect()
+    for _ in range(3):
+        assert pop(peer) == []
+        site.turn()
+        site.now_ms += 10 * STORING_MS
+        site.turn()
+    letters = records_of(peer.pull("%DLQ%g"))
+    assert [letter.body for letter in letters] == [b"bad"] * (1 if is_clean or turns else 2)
+    site.close()
+
+
+def test_a_letter_that_is_lost_is_made_anew(tmp_path):
+    site = DoorSite(
+        tmp_path / "d", make_engine=lambda store, is_sync: LateEngine(EmbeddedEngine(store, is_sync=is_sync))
+    )
+    site.open_queues()
+    begin_letter(site, tmp_path)
+    site.engine.failures = 1.0
+    site.now_ms += STORING_MS
+    site.turn()
+    peer = site.connect()
+    assert pop(peer) == []  # it is buried again, which is told to have failed
+    site.turn()
+    failed = site.engine.failed
+    site.engine.failures = 0.0
+    site.now_ms += STORING_MS
+    site.turn()
+    assert pop(peer) == []
+    site.now_ms += STORING_MS
+    site.turn()
+    assert pop(peer) == []
+    assert {letter.body for letter in records_of(peer.pull("%DLQ%g"))} == {b"bad"}
+    assert failed <= 1
+    site.close()
