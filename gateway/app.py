@@ -100,13 +100,14 @@ class Gateway:
         self._loop = loop
         self._started_ms = self.clock.now_ms()
         self.check_threads = CheckThreads(loop)
-        self.authenticator = Authenticator(settings.auth, os.environ, self.clock, self.check_threads)
+        caches = CacheBudget(settings.cache.bytes_max)
+        self.authenticator = Authenticator(settings.auth, os.environ, self.clock, self.check_threads, caches)
         store_max = descriptor_count_max(settings.store)
         self.capacity = Capacity(find_connections_max(descriptor_limit(), store_max), loop.call_later)
         self.engine = EmbeddedEngine.open(settings.data_dir, settings.store, now_ms=self._started_ms)
         self.store = self.engine.store
         self._damaged_told = self.store.damaged_count  # recovery has said what it met
-        self.broker = self._make_broker()
+        self.broker = self._make_broker(caches)
         self.authenticator.keep_secret(self.broker.table("auth"))
         self.connections = ConnectionTable()
         self.admission = Admission(loop.call_soon)
@@ -137,13 +138,13 @@ class Gateway:
         self._admin: list[AdminServer] = []
         self._live: LiveFeed | None = None
 
-    def _make_broker(self) -> Broker:
+    def _make_broker(self, caches: CacheBudget) -> Broker:
         store = self.settings.store
         broker = Broker(
             self.engine,
             parent_topic=store.parent_topic.encode(),
             metrics=Metrics(),
-            caches=CacheBudget(self.settings.cache.bytes_max),
+            caches=caches,
         )
         self.turns = TurnRunner(self._loop, self.clock, broker)
         broker.schedule = self.turns.schedule

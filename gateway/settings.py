@@ -24,6 +24,7 @@ from gateway.address import PORT_MAX
 from gateway.bridge_settings import BridgeSettings
 from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
 from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen
+from gateway.rule_settings import RuleSettings
 from gateway.topic_rules import AutoSubscription, RewriteRule
 
 ENV_PREFIX = "LMQ_"
@@ -184,6 +185,7 @@ class UserSettings(BaseModel, frozen=True, extra="forbid"):
     may_subscribe: bool = True  # may read messages
     may_configure: bool = True  # may make and remove queues and exchanges
     tags: tuple[UserTag, ...] = ()  # what the user may do at the admin API; none: not come in there
+    groups: tuple[str, ...] = ()  # that rules may name
 
 
 class AuthSettings(BaseModel, frozen=True, extra="forbid"):
@@ -195,6 +197,8 @@ class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     admin_anonymous: bool = True  # answer questions of the admin API without a login, to this machine only
     behind_proxy: bool = False  # a proxy stands in front, so that nobody counts as being on this machine
     users: dict[str, UserSettings] = {}  # by name; in the file as `[auth.users.NAME]`
+    rules: tuple[RuleSettings, ...] = ()  # who may do what: the first rule that is for a question decides it
+    default: Literal["allow", "deny"] = "allow"  # what no rule is for
 
 
 class CacheSettings(BaseModel, frozen=True, extra="forbid"):

@@ -95,6 +95,8 @@ TAKES_EFFECT = {
     "auth.admin_anonymous": AT_ONCE,
     "auth.behind_proxy": AT_ONCE,
     "auth.users": AT_ONCE,
+    "auth.rules": AT_ONCE,
+    "auth.default": AT_ONCE,
     "bridges": AT_ONCE,
     "cache.bytes_max": AT_ONCE,
     "log.level": AT_ONCE,

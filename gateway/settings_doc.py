@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from gateway.bridge_settings import BridgeSettings, BridgeTlsSettings, BridgeTopicSettings
 from gateway.listen_settings import MqttListenSettings, TlsSettings
+from gateway.rule_settings import RuleSettings
 from gateway.settings import GatewaySettings, UserSettings
 from gateway.settings_changes import takes_effect
 from gateway.topic_rules import AutoSubscription, RewriteRule
@@ -69,6 +70,7 @@ def settings_page() -> str:
         HEAD,
         *_blocks(GatewaySettings, "", "gateway"),
         *_blocks(UserSettings, "auth.users.NAME.", "auth.users.NAME"),
+        *_blocks(RuleSettings, "auth.rules.", "auth.rules"),
         *_blocks(BridgeSettings, "bridges.NAME.", "bridges.NAME"),
         *_blocks(BridgeTopicSettings, "bridges.NAME.topics.", "bridges.NAME.topics"),
         *_blocks(BridgeTlsSettings, "bridges.NAME.tls.", "bridges.NAME.tls"),

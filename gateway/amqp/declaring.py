@@ -12,8 +12,8 @@ from functools import partial
 from pamqp import base
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
-from core.lmq.topic_space import filter_from_binding_key
-from gateway.amqp.argument_rules import DEAD_LETTER_EXCHANGE
+from gateway.amqp.access import EXCHANGE, QUEUE, Access, check_not_default
+from gateway.amqp.argument_rules import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY
 from gateway.amqp.channel import Channel
 from gateway.amqp.direct_reply import REPLY_TO, is_reply_name
 from gateway.amqp.errors import AmqpError, not_of_streams
@@ -26,9 +26,7 @@ from gateway.amqp.exchange_arguments import (
     find_hashed_by,
 )
 from gateway.amqp.exchanges import (
-    AMQ_TOPIC,
     CONSISTENT_HASH,
-    DEFAULT,
     DELAYED,
     DIRECT,
     FANOUT,
@@ -37,7 +35,6 @@ from gateway.amqp.exchanges import (
     TOPIC,
     Destination,
     Exchange,
-    exchange_right,
 )
 from gateway.amqp.hash_choice import parse_weight
 from gateway.amqp.header_match import HeaderMatch, parse_match
@@ -80,8 +77,7 @@ class Declarer:
     def __init__(self, vhost: VirtualHost, owner: object, identity: Identity) -> None:
         self._vhost = vhost
         self._owner = owner
-        self._identity = identity
-        self._may = identity.may
+        self._access = Access(vhost.name, identity)
 
     def remove_owned(self) -> Iterator[None]:
         """Delete the exclusive queues, one in each step: their connection is gone."""
@@ -95,10 +91,10 @@ class Declarer:
         answer = None if method.nowait else ExchangeMethod.DeclareOk()
         if not method.passive:
             self._check_kind(method.exchange_type)
-        _check_not_default(name)
+        check_not_default(name)
         if method.passive:
             return Answer(answer, is_durable=self._vhost.exchanges.get(name).is_durable)
-        self._check_may_configure("exchange", name)
+        self._access.check_configure(EXCHANGE, name)
         found = self._vhost.exchanges.find(name)
         if found is not None:
             self._check_same_exchange(method, found)
@@ -111,7 +107,7 @@ class Declarer:
         delayed_type = find_delayed_type(arguments, method.exchange_type, KINDS)
         alternate = find_alternate(arguments, what, method.exchange_type)
         if alternate is not None:
-            self._check_may_lead("exchange", name, alternate)
+            self._access.check_lead(EXCHANGE, name, alternate)
         made = Exchange(
             name,
             method.exchange_type,
@@ -145,11 +141,11 @@ class Declarer:
         """Remove an exchange; harmless where there is none."""
         name = method.exchange
         answer = None if method.nowait else ExchangeMethod.DeleteOk()
-        _check_not_default(name)
+        check_not_default(name)
         if name.startswith(RESERVED_PREFIX):
             reason = f"deletion of system exchange '{name}' in vhost '{self._vhost.name}' not allowed"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
-        self._check_may_configure("exchange", name)
+        self._access.check_configure(EXCHANGE, name)
         found = self._vhost.exchanges.find(name)
         if found is None:
             return Answer(answer, is_durable=False)
@@ -180,7 +176,7 @@ class Declarer:
             reason = f"queue name '{method.queue}' contains reserved prefix 'amq.*'"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
         name = method.queue or f"amq.gen-{secrets.token_urlsafe(16)}"
-        self._check_may_configure("queue", name)
+        self._access.check_configure(QUEUE, name)
         found = self._vhost.find(name)
         if found is not None:
             self._check_same_queue(method, found)
@@ -220,7 +216,8 @@ class Declarer:
         check_properties(arguments, wrong, what)
         dead_letters = arguments.get(DEAD_LETTER_EXCHANGE)
         if dead_letters is not None and dead_letters.text is not None:
-            self._check_may_lead("queue", name, dead_letters.text)
+            dead_key = arguments.get(DEAD_LETTER_KEY)
+            self._access.check_lead(QUEUE, name, dead_letters.text, None if dead_key is None else dead_key.text)
         return self._vhost.add(
             name, durable=method.durable, auto_delete=method.auto_delete, owner=owner, arguments=arguments
         )
@@ -242,7 +239,7 @@ class Declarer:
     def delete_queue(self, channel: Channel, method: QueueMethod.Delete, now_ms: int) -> Answer:
         """Remove a queue, harmless where there is none; its consumers are told."""
         name = self._expand(channel, method.queue)
-        self._check_may_configure("queue", name)
+        self._access.check_configure(QUEUE, name)
         count = 0
         tell = None
         queue = self._vhost.find(name)
@@ -293,12 +290,12 @@ class Declarer:
         """Return the names of queue and key that a binding may have."""
         name = self._expand(channel, method.queue)
         key = method.routing_key if method.queue or method.routing_key else name
-        self._check_may_bind("queue", name, method.exchange, key)
+        self._access.check_bind(QUEUE, name, method.exchange, key)
         return name, key
 
     def bind_exchange(self, method: ExchangeMethod.Bind) -> Answer:
         """Let an exchange lead to another one."""
-        self._check_may_bind("exchange", method.destination, method.source, method.routing_key)
+        self._access.check_bind(EXCHANGE, method.destination, method.source, method.routing_key)
         source = self._vhost.exchanges.get(method.source)
         destination = self._vhost.exchanges.get(method.destination)
         binding = (destination, method.routing_key, _match_of(source, method))
@@ -310,40 +307,13 @@ class Declarer:
 
     def unbind_exchange(self, method: ExchangeMethod.Unbind) -> Answer:
         """Take such a binding back; harmless where there is none."""
-        self._check_may_bind("exchange", method.destination, method.source, method.routing_key)
+        self._access.check_bind(EXCHANGE, method.destination, method.source, method.routing_key)
         source = self._vhost.exchanges.find(method.source)
         destination: Destination | None = self._vhost.exchanges.find(method.destination)
         is_durable = False
         if source is not None and destination is not None:
             is_durable = self._vhost.unbind(source, (destination, method.routing_key, _match_of(source, method)))
         return Answer(None if method.nowait else ExchangeMethod.UnbindOk(), is_durable=is_durable)
-
-    def _check_may_bind(self, what: str, name: str, source: str, key: str) -> None:
-        if what == "exchange":
-            _check_not_default(name)
-        vhost = self._vhost.name.encode()
-        if not self._may.may_bind(vhost, name.encode()):
-            raise self.refused("write", what, name)
-        _check_not_default(source)
-        if not self._may.may_read(vhost, source.encode()):
-            raise self.refused("read", "exchange", source)
-        topic_filter = filter_from_binding_key(key.encode())
-        if source == AMQ_TOPIC and topic_filter and not self._may.may_subscribe(topic_filter):
-            raise self._refused_topic(source, key)
-
-    # Rights
-
-    def _check_may_configure(self, what: str, name: str) -> None:
-        if not self._may.may_configure(self._vhost.name.encode(), name.encode()):
-            raise self.refused("configure", what, name)
-
-    def _check_may_lead(self, what: str, name: str, exchange: str) -> None:
-        """Check that what comes to a new queue or exchange may be handed on to `exchange`."""
-        vhost = self._vhost.name.encode()
-        if not self._may.may_read(vhost, name.encode()):
-            raise self.refused("read", what, name)
-        if not self._may.may_write(vhost, exchange_right(exchange).encode()):
-            raise self.refused("write", "exchange", exchange_right(exchange))
 
     def get_readable(self, channel: Channel, name: str) -> SharedQueue:
         """Return a queue by name that the user may read; the empty name is the one declared last on the channel.
@@ -352,20 +322,8 @@ class Declarer:
             AmqpError: ACCESS_REFUSED.
         """
         name = self._expand(channel, name)
-        if not self._may.may_read(self._vhost.name.encode(), name.encode()):
-            raise self.refused("read", "queue", name)
+        self._access.check_read(QUEUE, name)
         return self._vhost.get(name, self._owner)
-
-    def refused(self, right: str, what: str, name: str) -> AmqpError:
-        """Return the error of a user who may not."""
-        where = f"{what} '{name}' in vhost '{self._vhost.name}'"
-        reason = f"{right} access to {where} refused for user '{self._identity.user}'"
-        return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=f"{what} '{name}'")
-
-    def _refused_topic(self, source: str, key: str) -> AmqpError:
-        reason = f"read access to topic '{key}' in {self._describe_exchange(source)} refused"
-        denied = f"exchange '{source}' key '{key}'"
-        return AmqpError(ReplyCode.ACCESS_REFUSED, f"{reason} for user '{self._identity.user}'", denied=denied)
 
 
 def release_all(
@@ -381,11 +339,6 @@ def release_all(
 def _tell(consumers: list[QueueConsumer]) -> None:
     for consumer in consumers:
         consumer.tell_deleted()
-
-
-def _check_not_default(exchange: str) -> None:
-    if exchange == DEFAULT:
-        raise AmqpError(ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange")
 
 
 def _check_key(exchange: Exchange, key: str) -> None:

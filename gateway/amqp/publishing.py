@@ -144,7 +144,7 @@ class Publisher:
         The batch is cut where others are to have their turn before further routes are made.
         """
         version = self._vhost.exchanges.version
-        may_version = self._identity.may.version
+        may_version = self._identity.may.find_version()
         if version != self._version or may_version != self._may_version:
             self._targets.clear()
             self._version = version

@@ -11,20 +11,23 @@ from enum import Enum
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from core.cache_budget import CacheBudget
 from gateway.address import UNIX_HOST
 from gateway.auth.check_threads import SlowWork
 from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.permissions import ALL, Permissions
+from gateway.auth.rule_book import Account, RuleBook
+from gateway.auth.rules import make_rules
 from gateway.auth.scram import ROUNDS, ScramExchange, Verifier, make_fake
-from gateway.auth.users import PasswordHashError, User, hash_password, make_decoy, make_usual_decoy, parse_hash
+from gateway.auth.settings_users import make_user, make_users
+from gateway.auth.users import User, make_decoy, make_usual_decoy
 from gateway.runtime import Clock
-from gateway.settings import AuthSettings, SettingsError, UserSettings, UserTag
+from gateway.settings import AuthSettings, UserTag
 
 GUEST = "guest"
 ADMINISTRATOR: UserTag = "administrator"
 PROXY_NOTE = "with a proxy in front set auth.behind_proxy, or everybody is"
 _SCRAM_KEY = b"scram"
-SECRET_LENGTH_MIN = 6  # RocketMQ's own bound; one that is to stand against guessing has 32 random characters
 OWN_PREFIX = "$bridge/"  # of the users that are parts of the gateway
 OWN_PEER = "inside:0"  # of a connection that a part of the gateway made: no socket's peer is called so
 PASSWORD_BYTES_MAX = 8_192  # a longer one is wrong; those that wait for a check stay in memory
@@ -33,9 +36,10 @@ PASSWORD_BYTES_MAX = 8_192  # a longer one is wrong; those that wait for a check
 class Credentials(NamedTuple):
     """What a peer says of itself.
 
-    `protocol` is `mqtt`, `amqp` or `rocketmq`, `peer` where it comes from by its socket: `HOST:PORT`; `user` and
-    `password` are None where it gave none. `certified` is the user that its certificate proves, empty: none. `signed`
-    is there in place of a password where the peer signed what it sent: it says whether that was done with a secret.
+    `protocol` is `mqtt`, `amqp` or `rocketmq`, `client` an MQTT client identifier, `peer` where it comes from by its
+    socket: `HOST:PORT`; `user` and `password` are None where it gave none. `certified` is the user that its
+    certificate proves, empty: none. `signed` is there in place of a password where the peer signed what it sent: it
+    says whether that was done with a secret.
     """
 
     protocol: str
@@ -44,16 +48,18 @@ class Credentials(NamedTuple):
     peer: str
     certified: str = ""
     signed: Callable[[bytes], bool] | None = None
+    client: str = ""
 
 
 class Identity:
     """Who is on a connection, and what they may do. An anonymous one has an empty name, whatever name it gave."""
 
-    __slots__ = ("may", "user")
+    __slots__ = ("account", "may", "user")
 
-    def __init__(self, user: str, may: Permissions) -> None:
+    def __init__(self, user: str, may: Permissions, account: User | None = None) -> None:
         self.user = user
         self.may = may
+        self.account = account  # whose password or secret it was; None: nobody's
 
 
 class Refusal(Enum):
@@ -90,12 +96,20 @@ class Authenticator:
         environment: Holds the passwords that the settings name variables for.
         clock: The gateway's.
         work: Runs what is slow.
+        caches: Bounds what is remembered of answers.
 
     Raises:
         SettingsError: As `make_users`.
     """
 
-    def __init__(self, settings: AuthSettings, environment: Mapping[str, str], clock: Clock, work: SlowWork) -> None:
+    def __init__(
+        self,
+        settings: AuthSettings,
+        environment: Mapping[str, str],
+        clock: Clock,
+        work: SlowWork,
+        caches: CacheBudget | None = None,
+    ) -> None:
         self._settings = settings
         self._clock = clock
         self._users = make_users(settings, environment)
@@ -105,6 +119,18 @@ class Authenticator:
         self._checks = PasswordChecks(work, clock)
         self._scram_key = os.urandom(32)
         self._rounds = _find_rounds(self._users)
+        self._book = RuleBook(caches or CacheBudget())
+        self._change_rights()
+
+    def _change_rights(self) -> None:
+        """Go by the rules of the settings, and what the users may do at all."""
+        rules = make_rules(self._settings.rules, "auth.rules")
+        accounts = {name: user.may for name, user in self._users.items()}
+        self._book.change(rules, accounts, allows=self._settings.default == "allow")
+
+    def _make_identity(self, user: str, who: Credentials, account: User | None = None) -> Identity:
+        host = who.peer.rpartition(":")[0]
+        return Identity(user, self._book.make(user, client=who.client, host=host, door=who.protocol), account)
 
     def keep_secret(self, secrets: Secrets) -> None:
         """Go by the secret of a table, made there on first use: what unknown names are told is the same for ever."""
@@ -124,13 +150,13 @@ class Authenticator:
         if credentials.certified in self._own and credentials.peer == OWN_PEER:
             self._answer(then, Identity(credentials.certified, ALL))
         elif credentials.certified:
-            self._answer(then, self._find_certified(credentials.certified))
+            self._answer(then, self._find_certified(credentials))
         elif self._is_guest(credentials):
-            self._answer(then, Identity(GUEST, ALL))
+            self._answer(then, self._make_identity(GUEST, credentials))
         elif user in self._users:
             return self._check(credentials, self._users[user], then)
         elif self._lets_anonymous_in(credentials.protocol):
-            self._answer(then, Identity("", ALL))
+            self._answer(then, self._make_identity("", credentials))
         elif user is None:
             self._answer(then, Refusal.NAMELESS)
         else:
@@ -141,8 +167,8 @@ class Authenticator:
         """Return a proof by SCRAM-SHA-256 that is to be made; finish it with `check_scram`."""
         return ScramExchange(self._find_verifier)
 
-    def check_scram(self, exchange: ScramExchange, peer: str, then: Then) -> Attempt:
-        """Check the proof that `exchange` was given, and call `then` as `begin` does.
+    def check_scram(self, exchange: ScramExchange, who: Credentials, then: Then) -> Attempt:
+        """Check the proof that `exchange` was given, and call `then` as `begin` does; `who` says more of the peer.
 
         It is cheap; but an address that often is wrong at a name waits, as it does with passwords.
         """
@@ -150,8 +176,8 @@ class Authenticator:
         if user is None or user.verifier is None or user.verifier != exchange.verifier:  # it was changed meanwhile
             user = self._make_stranger(exchange.user)
         name = self._digest(b"name", exchange.user.encode())[:16]
-        host = peer.rpartition(":")[0]
-        return self._checks.add(host, name, b"", exchange.check, partial(self._found, user, then))
+        host = who.peer.rpartition(":")[0]
+        return self._checks.add(host, name, b"", exchange.check, partial(self._found, user, who, then))
 
     def _find_verifier(self, name: str) -> Verifier:
         """Return how the proof of a user is checked; one that fits nothing for a name that has none."""
@@ -167,14 +193,13 @@ class Authenticator:
         """Forget an attempt: its `then` is not called any more."""
         self._checks.cancel(attempt)
 
-    def find_rights(self, protocol: str, user: str) -> Permissions | None:
+    def find_rights(self, protocol: str, user: str, client: str = "", host: str = "") -> Permissions | None:
         """Return what a user may do now, None where nobody of that name comes in by `protocol`; empty: anonymous."""
-        if not user:
-            return ALL if self._lets_anonymous_in(protocol) else None
         if user in self._own:
             return ALL
-        known = self._users.get(user)
-        return None if known is None else known.may
+        if user not in self._users and (user or not self._lets_anonymous_in(protocol)):
+            return None
+        return self._book.make(user, client=client, host=host, door=protocol)
 
     def find_tags(self, user: str) -> Sequence[UserTag]:
         """Return what a user that came in is at the admin API."""
@@ -195,28 +220,30 @@ class Authenticator:
     def reload(self, settings: AuthSettings, users: dict[str, User]) -> None:
         """Go by other settings from now on, with the users that `make_users` made of them.
 
-        A connected user keeps its rights as they are now, where the user could still come in in the same way:
-        `may_stay` says which could not.
+        A connected user has the rights that the user has now: `may_stay` says who could not come in any more in the
+        same way, or may read less.
         """
         for name, user in list(users.items()):
             known = self._users.get(name)
-            if known is not None and known.comes_in_as(user) and not user.may.reads_less_than(known.may):
-                known.may.become(user.may)
+            if known is not None and known.comes_in_as(user):
+                known.may = user.may
                 users[name] = known
         self._settings = settings
         self._users = users
         self._rounds = _find_rounds(users)
         self._decoys = _make_decoys(users) or self._decoys
+        self._change_rights()
 
     def may_stay(self, protocol: str, identity: Identity) -> bool:
         """Return whether the user of `identity` could still come in so, and read what it could read."""
         if identity.user in self._own:
             return True
+        identity.may.find_version()
         known = self._users.get(identity.user)
+        if identity.may.has_lost or known is not identity.account:
+            return False
         if known is not None:
-            return known.may is identity.may
-        if identity.may is not ALL:
-            return False  # a user that is no more
+            return True
         return self._lets_guest_in() if identity.user == GUEST else self._lets_anonymous_in(protocol)
 
     def make_users(self, settings: AuthSettings, environment: Mapping[str, str]) -> dict[str, User]:
@@ -232,7 +259,7 @@ class Authenticator:
         for name, user in settings.users.items():
             known = before.get(name)
             is_same = known is not None and user.password_env != "" and known.password_env == user.password_env
-            made[name] = _make_user(name, user, environment, users[name].kept if is_same else "")
+            made[name] = make_user(name, user, environment, users[name].kept if is_same else "")
         return made
 
     def describe(self, doors: Collection[str]) -> list[str]:
@@ -255,10 +282,10 @@ class Authenticator:
 
     # Ways in
 
-    def _find_certified(self, name: str) -> LoginAnswer:
+    def _find_certified(self, who: Credentials) -> LoginAnswer:
         """Return who has a certificate with that name; the password is not asked for, nor what else was said."""
-        known = self._users.get(name)
-        return Refusal.STRANGER if known is None else Identity(known.name, known.may)
+        known = self._users.get(who.certified)
+        return Refusal.STRANGER if known is None else self._make_identity(known.name, who, known)
 
     def _is_guest(self, credentials: Credentials) -> bool:
         return (
@@ -280,11 +307,11 @@ class Authenticator:
     def _make_stranger(self, name: str) -> User:
         """Return what stands in for an unknown name: the same decoy each time, as costly as that of some user."""
         number = int.from_bytes(self._digest(b"decoy", name.encode())[:8])
-        return User(name, ALL, self._decoys[number % len(self._decoys)])
+        return User(name, Account(), self._decoys[number % len(self._decoys)])
 
     def _check(self, credentials: Credentials, user: User, then: Then) -> Attempt | None:
         host = credentials.peer.rpartition(":")[0]
-        found = partial(self._found, user, then)
+        found = partial(self._found, user, credentials, then)
         if credentials.signed is not None:  # nothing of it is remembered: no other request has the same signature
             check = partial(credentials.signed, user.secret or os.urandom(32))
             return self._checks.add(host, self._digest(b"name", user.name.encode())[:16], b"", check, found)
@@ -297,18 +324,18 @@ class Authenticator:
         name = user.name.encode()
         digest = self._digest(b"password", len(name).to_bytes(4), name, user.kept.encode(), b"\x00", password)
         if self._checks.right.knows(digest):
-            self._answer(then, Identity(user.name, user.may))
+            self._answer(then, self._make_identity(user.name, credentials, self._users.get(user.name)))
             return None
         check = partial(user.check, password)
-        found = partial(self._found, user, then)
+        found = partial(self._found, user, credentials._replace(password=None, signed=None), then)
         return self._checks.add(host, self._digest(b"name", name)[:16], digest, check, found)
 
-    def _found(self, user: User, then: Then, is_right: bool | None) -> None:  # noqa: FBT001  # called so by the checks
+    def _found(self, user: User, who: Credentials, then: Then, is_right: bool | None) -> None:  # noqa: FBT001  # called so
         known = self._users.get(user.name)  # as it is now: settings may have been read again meanwhile
         if is_right is None:
             self._answer(then, Refusal.BUSY)
         elif is_right and known is not None and known.comes_in_as(user):
-            self._answer(then, Identity(known.name, known.may))
+            self._answer(then, self._make_identity(known.name, who, known))
         else:
             self._answer(then, Refusal.WRONG)
 
@@ -335,49 +362,6 @@ def is_loopback(peer: str) -> bool:
         return False
     mapped = getattr(address, "ipv4_mapped", None)
     return (mapped or address).is_loopback
-
-
-def make_users(settings: AuthSettings, environment: Mapping[str, str]) -> dict[str, User]:
-    """Return the users of the settings, by name. A password from the environment is hashed, which takes 40 ms.
-
-    Raises:
-        SettingsError: A user without a name or password, one whose environment variable is not set, or one whose hash
-            is none.
-    """
-    return {name: _make_user(name, user, environment) for name, user in settings.users.items()}
-
-
-def _make_user(name: str, settings: UserSettings, environment: Mapping[str, str], kept: str = "") -> User:
-    """Return a user; `kept` is the hash of its password from the environment, where that was made before."""
-    secret = _find_secret(name, settings, environment)
-    if not name:
-        raise SettingsError("auth.users needs a name for each user: the empty one is that of anonymous clients")
-    may = Permissions(publish=settings.may_publish, subscribe=settings.may_subscribe, configure=settings.may_configure)
-    if settings.password_env:
-        plain = environment.get(settings.password_env)
-        if plain is None:
-            raise SettingsError(f"auth.users.{name}.password_env: {settings.password_env} is not set")
-        return User(name, may, kept or hash_password(plain), secret)
-    if not settings.password_hash:
-        if secret:
-            return User(name, may, "", secret)
-        raise SettingsError(f"auth.users.{name} needs password_hash or password_env, or a secret")
-    try:
-        parse_hash(settings.password_hash)
-    except PasswordHashError as error:
-        raise SettingsError(f"wrong setting auth.users.{name}.password_hash: {error}") from error
-    return User(name, may, settings.password_hash, secret)
-
-
-def _find_secret(name: str, settings: UserSettings, environment: Mapping[str, str]) -> bytes:
-    secret = settings.secret
-    if settings.secret_env:
-        if settings.secret_env not in environment:
-            raise SettingsError(f"auth.users.{name}.secret_env: {settings.secret_env} is not set")
-        secret = environment[settings.secret_env]
-    if (secret or settings.secret_env) and len(secret) < SECRET_LENGTH_MIN:
-        raise SettingsError(f"auth.users.{name}: a secret has {SECRET_LENGTH_MIN} characters or more")
-    return secret.encode()
 
 
 def _make_decoys(users: Mapping[str, User]) -> list[str]:

@@ -13,7 +13,7 @@ import os
 from typing import NamedTuple
 
 from gateway.auth import scram
-from gateway.auth.permissions import Permissions
+from gateway.auth.rule_book import Account
 from gateway.auth.scram import Verifier
 
 SCRYPT_N = 2**14  # with r 8 about 40 ms and 16 MiB a check
@@ -139,7 +139,7 @@ class User:
 
     __slots__ = ("kept", "may", "name", "secret", "verifier")
 
-    def __init__(self, name: str, may: Permissions, kept: str, secret: bytes = b"") -> None:
+    def __init__(self, name: str, may: Account, kept: str, secret: bytes = b"") -> None:
         self.name = name
         self.may = may
         self.kept = kept  # a password hash, empty: no password is right
@@ -147,8 +147,8 @@ class User:
         self.secret = secret  # what the user signs with, empty: nothing is
 
     def comes_in_as(self, other: User) -> bool:
-        """Return whether the same passwords and secrets are right."""
-        return (self.kept, self.secret) == (other.kept, other.secret)
+        """Return whether the same passwords and secrets are right, for a user in the same groups."""
+        return (self.kept, self.secret, self.may.groups) == (other.kept, other.secret, other.may.groups)
 
     def check(self, password: bytes) -> bool:
         """Return whether `password` is this user's; slow on purpose."""

@@ -16,7 +16,7 @@ config_cli = typer.Typer(**PLAIN, help="Look at the settings.")
 @config_cli.command("check")
 def config_check(*, config: ConfigOption = None) -> None:
     """Read the settings as `serve` would, and say what is wrong with them."""
-    from gateway.auth.authenticator import make_users
+    from gateway.auth.settings_users import make_users
     from gateway.listeners import check_certificates
     from gateway.settings import SettingsError, load_settings
 

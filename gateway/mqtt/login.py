@@ -29,8 +29,7 @@ def check_client_id(connect: Connect, bytes_max: int) -> tuple[ConnectCode, byte
     return ConnectCode.ACCEPTED, client_id
 
 
-def credentials_of(connect: Connect, peer: str, certified: str = "") -> Credentials:
+def credentials_of(connect: Connect, client_id: bytes, peer: str, certified: str = "") -> Credentials:
     """Return what a client says of itself, and what its certificate says of it."""
-    return Credentials(
-        PROTOCOL, None if connect.user is None else connect.user.decode(), connect.password, peer, certified
-    )
+    user = None if connect.user is None else connect.user.decode()
+    return Credentials(PROTOCOL, user, connect.password, peer, certified, client=client_id.decode())

@@ -5,7 +5,7 @@ Source: section 4.12 of MQTT 5. The one method is SCRAM-SHA-256.
 
 from __future__ import annotations
 
-from gateway.auth.authenticator import Authenticator, Then
+from gateway.auth.authenticator import Authenticator, Credentials, Then
 from gateway.auth.password_checks import Attempt
 from gateway.auth.scram import METHOD, ScramExchange
 from gateway.mqtt.errors import ProtocolViolationError
@@ -79,7 +79,8 @@ class Proving:
         """Have the proof checked, once it is complete."""
         assert self._exchange is not None
         self.is_checked = True
-        return self._authenticator.check_scram(self._exchange, self._peer, then)
+        who = Credentials("mqtt", None, None, self._peer, client=self.client_id.decode())
+        return self._authenticator.check_scram(self._exchange, who, then)
 
     def end(self) -> list[tuple[Property, Value]]:
         """Return what the client is told, whose proof was found right; it may begin another then."""

@@ -60,7 +60,7 @@ class Wills:
     def publish_left(self, now_ms: int) -> None:
         """Publish the wills of connections that a killed process left, as far as their users may do so now."""
         for stored in self._sessions.wills():
-            may = self._authenticator.find_rights(PROTOCOL, stored.user.decode())
+            may = self._authenticator.find_rights(PROTOCOL, stored.user.decode(), stored.client_id.decode())
             if stored.due_ms > now_ms:
                 self._delayed[stored.client_id] = Delayed(stored.due_ms, stored, may)
             else:

@@ -17,6 +17,7 @@ from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX, OFFSET_MAX, flag_field, integer_field, text_field
 from gateway.rocketmq.topic_table import TopicTable, queue_key
 from lmq.remoting.commands import Command, answer
+from lmq.remoting.message_codec import Record, decode_stored
 from lmq.remoting.response_codes import ResponseCode
 
 YOUNG_LOG_BYTES = 1 << 30  # a queue whose first message lies no further back is young: new groups begin at its start
@@ -38,6 +39,9 @@ class LaterAnswered(Protocol):
 
     def may_read(self, queue: bytes) -> bool:
         """Whether this client may read the queue or topic."""
+
+    def may_read_record(self, record: Record) -> bool:
+        """Whether this client may read a message."""
 
 
 class LateAnswer(Reader):
@@ -182,9 +186,8 @@ class ConsumerManage:
     def _show(self, request: Command, asker: LaterAnswered, place: int, record: bytes | None) -> Command:
         if record is None or not self._broker.read_record(record, self._one):
             return answer(request, ResponseCode.SYSTEM_ERROR, f"can not find message by the offset, {place}")
-        topic = bytes(self._one.buf[self._one.topic_start[0] : self._one.topic_end[0]])
         self._one.clear()
-        if not asker.may_read(topic):
+        if not asker.may_read_record(decode_stored(record)):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to read this message")
         return answer(request, ResponseCode.SUCCESS, body=record)
 

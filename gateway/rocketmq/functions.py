@@ -32,8 +32,11 @@ class Peer(Asker, AdminPeer, LaterAnswered, Protocol):
     def hold(self, held: Held) -> None:
         """Keep a request that waits."""
 
-    def may_publish(self, topic: bytes) -> bool:
-        """Whether this client may send to the topic."""
+    def may_publish(self, name: bytes) -> bool:
+        """Whether this client may send to the topic or light queue."""
+
+    def may_publish_topic(self, topic: bytes) -> bool:
+        """Whether this client may send to the topic of the topic space."""
 
     def store_one(self, request: Command, write: Callable[[bytes], None], now_ms: int) -> None:
         """Store one send; `write` gets its answer."""

@@ -23,6 +23,7 @@ from gateway.rocketmq.errors import CommandRefusedError, PeerSilentError, respon
 from gateway.rocketmq.functions import FUNCTIONS
 from gateway.rocketmq.held import Held
 from gateway.rocketmq.login import CODES, REMARKS, credentials_of, is_proven
+from gateway.rocketmq.name_rights import may_read, may_read_record, may_write
 from gateway.rocketmq.send_route import Sender
 from gateway.rocketmq.send_run import SendRun
 from gateway.rocketmq.services import RocketmqServices
@@ -30,6 +31,7 @@ from gateway.rocketmq.states import State
 from gateway.rocketmq.store_host import plain_host
 from lmq.remoting.commands import Command, answer
 from lmq.remoting.errors import FrameError
+from lmq.remoting.message_codec import Record
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
 from lmq.remoting.signature import ACCESS_KEY
@@ -274,13 +276,29 @@ class RocketmqHandler(ConnectionHandler):
 
     def may_read(self, queue: bytes) -> bool:
         """Whether this client may read the queue or topic."""
-        is_allowed = self.identity is not None and self.identity.may.may_subscribe(queue)
+        identity = self.identity
+        is_allowed = identity is not None and may_read(identity.may, self._door.broker.parent_topic, queue)
         if not is_allowed:
             self._note_denied("read", queue)
         return is_allowed
 
-    def may_publish(self, topic: bytes) -> bool:
-        """Whether this client may send to the topic."""
+    def may_read_record(self, record: Record) -> bool:
+        """Whether this client may read a message."""
+        identity = self.identity
+        is_allowed = identity is not None and may_read_record(identity.may, self._door.broker.parent_topic, record)
+        if not is_allowed:
+            self._note_denied("read", record.topic)
+        return is_allowed
+
+    def may_publish(self, name: bytes) -> bool:
+        """Whether this client may send to the topic or light queue."""
+        is_allowed = self.identity is not None and may_write(self.identity.may, name)
+        if not is_allowed:
+            self._note_denied("publish", name)
+        return is_allowed
+
+    def may_publish_topic(self, topic: bytes) -> bool:
+        """Whether this client may send to the topic of the topic space."""
         is_allowed = self.identity is not None and self.identity.may.may_publish(topic)
         if not is_allowed:
             self._note_denied("publish", topic)
@@ -325,7 +343,7 @@ class RocketmqHandler(ConnectionHandler):
 
     def _make_sender(self, write: Callable[[bytes], None]) -> Sender:
         host_hex = self._door.broker.store_host.hex().upper().encode()
-        return Sender(write, self.may_publish, host_hex, self.is_share_over)
+        return Sender(write, self.may_publish, self.may_publish_topic, host_hex, self.is_share_over)
 
     def _handle(self, request: Command, now_ms: int) -> None:
         """Answer one request; none is so wrong that it costs the connection."""

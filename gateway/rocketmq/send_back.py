@@ -126,11 +126,11 @@ class SendBack:
         one = self._one
         if record is None or not self._broker.read_record(record, one):
             raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"look message by offset failed, {failed.place}")
-        topic = bytes(one.buf[one.topic_start[0] : one.topic_end[0]])
         one.clear()
-        if not failed.peer.may_read(topic):
+        decoded = decode_stored(record)
+        if not failed.peer.may_read_record(decoded):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to read this message")
-        return decode_stored(record)
+        return decoded
 
     def _retry_route(self, group: bytes, queues: int, level: int) -> Route:
         topic = self._topics.open_retry(group, queues)

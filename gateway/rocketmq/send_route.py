@@ -54,12 +54,14 @@ class Sender:
         self,
         write: Callable[[bytes], None],
         may_publish: Callable[[bytes], bool],
+        may_publish_topic: Callable[[bytes], bool],
         host_hex: bytes,
         is_share_over: Callable[[], bool],
     ) -> None:
         self.write = write
         self.is_share_over = is_share_over  # whether others are to have their turn
-        self.may_publish = may_publish
+        self.may_publish = may_publish  # to a topic or light queue
+        self.may_publish_topic = may_publish_topic  # of the topic space
         self.host_hex = host_hex  # our own address, for message ids
 
 
@@ -158,7 +160,7 @@ class SendRoutes:
             )
         if not is_space_topic(topic):
             raise CommandRefusedError(ResponseCode.MESSAGE_ILLEGAL, "LMQ_TOPIC is no topic that can be published to")
-        if not sender.may_publish(topic):
+        if not sender.may_publish_topic(topic):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to send to this topic")
         if is_half:
             target.answer_queue = 0

@@ -48,7 +48,10 @@ class Action(IntEnum):
 class Ender(LaterAnswered, Protocol):
     """The connection of a producer that ends a transaction."""
 
-    def may_publish(self, topic: bytes) -> bool:
+    def may_publish_topic(self, topic: bytes) -> bool:
+        """Whether this client may send to the topic of the topic space."""
+
+    def may_publish(self, name: bytes) -> bool:
         """Whether this client may send to the topic."""
 
 

@@ -64,11 +64,6 @@ class Half(NamedTuple):
     immunity_ms: int  # nobody is asked before; -1 where the message does not say
     properties: bytes  # of the message, when it is committed
 
-    @property
-    def named(self) -> bytes:
-        """The topic that a producer has to be allowed to send to."""
-        return self.space_topic or self.topic
-
 
 def read_half(properties: bytes) -> Half | None:
     """Return what the properties of a half message's record say; None where they name no topic."""

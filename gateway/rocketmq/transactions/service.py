@@ -23,7 +23,7 @@ from gateway.rocketmq.fields import integer_field, text_field
 from gateway.rocketmq.producer_table import ProducerTable
 from gateway.rocketmq.transactions.checks import Checks, Times
 from gateway.rocketmq.transactions.endings import COUNT_MAX, Action, Ender, Ending, Endings, Published, Row
-from gateway.rocketmq.transactions.half import decode_done, read_half
+from gateway.rocketmq.transactions.half import Half, decode_done, read_half
 from gateway.rocketmq.transactions.pending import Pending
 from gateway.rocketmq.transactions.progress import Progress
 from lmq.remoting.commands import Command, answer
@@ -223,7 +223,7 @@ class Transactions(Reader):
             _refuse(ending, ResponseCode.SYSTEM_ERROR, "The producer group wrong")
         elif found.physical_offset[i] != ending.place:
             _refuse(ending, ResponseCode.SYSTEM_ERROR, "The commit log offset wrong")
-        elif ending.ender is not None and not ending.ender.may_publish(half.named):
+        elif ending.ender is not None and not _may_end(ending.ender, half):
             _refuse(ending, ResponseCode.NO_PERMISSION, "no permission to send to this topic")
         else:
             return Row(i, half, ending)
@@ -268,6 +268,11 @@ class Transactions(Reader):
             self._metrics.rollbacks += 1
         else:
             self._metrics.given_up += 1
+
+
+def _may_end(ender: Ender, half: Half) -> bool:
+    """Return whether a producer may send to where a half message goes."""
+    return ender.may_publish_topic(half.space_topic) if half.space_topic else ender.may_publish(half.topic)
 
 
 def _refuse(ending: Ending, code: int, remark: str) -> None:

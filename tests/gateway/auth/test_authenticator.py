@@ -380,7 +380,7 @@ def scram(site, user, password="secret", **change):
         settings = AuthSettings.model_validate(change)
         site.auth.reload(settings, site.auth.make_users(settings, {}))
     answers = []
-    site.auth.check_scram(exchange, FAR, lambda answer, _: answers.append(answer))
+    site.auth.check_scram(exchange, Credentials("mqtt", None, None, FAR), lambda answer, _: answers.append(answer))
     return answers[0], asked.split(b",")[1:]
 
 

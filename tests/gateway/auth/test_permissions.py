@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from core.cache_budget import CacheBudget
 from gateway.auth.permissions import ALL, Permissions
+from gateway.auth.rule_book import Account, RuleBook
+from gateway.auth.rules import make_rules
+from gateway.rule_settings import RuleSettings
 
 
 def test_everything_is_allowed_by_default():
@@ -20,23 +24,82 @@ def test_each_right_can_be_taken_alone():
     assert Permissions(publish=False).may_subscribe(b"a")
 
 
-def test_permissions_become_others_for_who_holds_them():
-    held = Permissions()
-    held.become(Permissions(publish=False, subscribe=True, configure=False))
-    assert not held.may_publish(b"a")
-    assert held.may_subscribe(b"a")
-    assert not held.may_configure(b"/", b"q")
-
-
-def test_less_to_read_is_told_from_more():
-    reader, mute = Permissions(), Permissions(subscribe=False)
-    assert mute.reads_less_than(reader)
-    assert not reader.reads_less_than(mute)
-    assert not mute.reads_less_than(mute)
-
-
 def test_writing_goes_with_publishing_reading_with_subscribing_and_binding_with_configuring():
     assert not Permissions(publish=False).may_write(b"/", b"e")
     assert not Permissions(subscribe=False).may_read(b"/", b"q")
     assert not Permissions(configure=False).may_bind(b"/", b"q")
     assert Permissions(publish=False, subscribe=False).may_bind(b"/", b"q")
+
+
+def make_book(*rules, allows=True, accounts=None):
+    book = RuleBook(CacheBudget())
+    change(book, *rules, allows=allows, accounts=accounts)
+    return book
+
+
+def change(book, *rules, allows=True, accounts=None):
+    said = [RuleSettings.model_validate(rule) for rule in rules]
+    book.change(make_rules(said, "auth.rules"), accounts or {}, allows=allows)
+
+
+def of(book, user="", client="", host="127.0.0.1", door="mqtt"):
+    return book.make(user, client=client, host=host, door=door)
+
+
+def test_what_is_no_topic_is_denied_with_rules_too():
+    may = of(make_book({"permit": "allow"}))
+    assert not may.may_publish(b"")
+    assert not may.may_subscribe(b"")
+
+
+def test_answers_are_remembered_and_forgotten_when_rules_change():
+    book = make_book({"permit": "deny", "topics": ["secret/#"]})
+    may = of(book)
+    version = may.find_version()
+    for _ in range(2):
+        assert not may.may_publish(b"secret/a")
+        assert may.may_publish(b"open/a")
+        assert not may.may_subscribe(b"secret/+")
+    assert book.caches.bytes_used()["rights"] > 0
+    change(book, {"permit": "deny", "topics": ["open/#"]})
+    assert may.find_version() != version
+    assert may.may_publish(b"secret/a")
+    assert not may.may_publish(b"open/a")
+
+
+def test_answers_that_are_remembered_are_bounded_in_bytes():
+    book = make_book({"permit": "deny", "topics": ["secret/#"]})
+    book.caches.limit(1 << 20)
+    may = of(book)
+    for number in range(20_000):
+        assert may.may_publish(b"%0100d" % number)
+    assert book.caches.bytes_used()["rights"] < 1 << 20
+
+
+def test_a_user_of_the_settings_may_not_do_more_than_the_settings_say_whatever_the_rules():
+    book = make_book({"permit": "allow"}, allows=False, accounts={"bob": Account(publish=False)})
+    may = of(book, "bob")
+    assert not may.may_publish(b"a")
+    assert not may.may_write(b"/", b"e")
+    assert may.may_subscribe(b"a")
+    assert may.explain("publish", b"a") == (False, "auth.users.bob.may_publish")
+
+
+def test_somebody_who_was_a_user_may_do_nothing():
+    book = make_book(accounts={"bob": Account()})
+    may = of(book, "bob")
+    assert may.may_publish(b"a")
+    change(book)
+    assert not may.may_publish(b"a")
+    assert not may.may_read(b"/", b"q")
+    assert may.has_lost
+
+
+def test_the_rule_that_decides_is_told():
+    rules = ({"permit": "deny", "topics": ["a/b"]}, {"permit": "allow", "actions": ["publish"], "topics": ["a/#"]})
+    may = of(make_book(*rules, allows=False))
+    assert may.explain("publish", b"a/b") == (False, "auth.rules[0]")
+    assert may.explain("publish", b"a/c") == (True, "auth.rules[1]")
+    assert may.explain("subscribe", b"a/c") == (False, "auth.default")
+    assert may.explain("read", b"q") == (False, "auth.default")
+    assert ALL.explain("publish", b"a") == (True, "no rules")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.auth.permissions import Permissions
-from gateway.auth.users import User
 from tests.support import mqtt
 from tests.support.logins import quick_hash
 from tests.support.mqtt import connack, puback, publish, unsubscribe
@@ -177,7 +175,8 @@ def test_nothing_in_flight_is_sent_again_to_a_user_who_may_read_nothing_any_more
     subscriber = world.client(b"c", (b"t", 1), clean=False, **ALICE)
     world.client(b"p").send(*[publish(b"t", b"%d" % i, qos=1, packet_id=1) for i in range(5)])
     assert len(subscriber.bodies()) == 5
-    world.authenticator._users["alice"] = User("alice", Permissions(subscribe=False), KEPT)
+    settings = type(world.auth).model_validate(users(alice={"may_subscribe": False}))
+    world.authenticator.reload(settings, world.authenticator.make_users(settings, {}))
     again = world.connect(b"c", clean=False, **ALICE)  # takes over
     assert again.take() == [connack(session_present=True)]
     assert list(world.door.sessions.held_positions()) == []

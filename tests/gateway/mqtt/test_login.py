@@ -21,11 +21,11 @@ def test_client_identifier_is_the_clients_own_or_ours():
 
 
 def test_credentials_are_those_of_the_packet():
-    assert credentials_of(connect(), "h:1") == Credentials("mqtt", None, None, "h:1")
-    assert credentials_of(connect(user="é".encode(), password=b"\xff"), "h:1") == Credentials(
+    assert credentials_of(connect(), b"", "h:1") == Credentials("mqtt", None, None, "h:1")
+    assert credentials_of(connect(user="é".encode(), password=b"\xff"), b"", "h:1") == Credentials(
         "mqtt", "é", b"\xff", "h:1"
     )
-    assert credentials_of(connect(user=b"bob"), "h:1", "ann").certified == "ann"
+    assert credentials_of(connect(user=b"bob"), b"c", "h:1", "ann").certified == "ann"
 
 
 def test_every_refusal_has_its_return_code():

@@ -133,7 +133,7 @@ class Stranger:
     def __init__(self) -> None:
         self.refusals: list[int] = []
 
-    def may_read(self, _queue: bytes) -> bool:
+    def may_read_record(self, _record) -> bool:
         return False
 
     def settle(self, _request, work) -> None:

@@ -30,7 +30,7 @@ def test_a_half_message_says_where_it_goes_and_what_it_is_then():
     )
     expected = {b"UNIQ_KEY": b"k", b"PGROUP": b"p", b"colour": b"red", b"TAGS": b"t"}
     assert half.properties == encode_properties(expected)
-    assert (half.named, read(LMQ_FOR=b"a/b").named) == (b"T", b"a/b")
+    assert (half.space_topic, read(LMQ_FOR=b"a/b").space_topic) == (b"", b"a/b")
 
 
 def test_a_time_to_be_left_alone_is_bounded_and_one_that_is_none_says_nothing():

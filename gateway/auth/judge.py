@@ -1,0 +1,82 @@
+"""What somebody may do, by the rules that are for them; the answers are not remembered here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gateway.auth.rule_trie import NO_RULE
+from gateway.auth.rules import SUBSCRIBE, RuleSet
+
+DEFAULT = "auth.default"
+
+
+class Verdict(NamedTuple):
+    """An answer, and what decided: a rule, or the setting for what no rule is for."""
+
+    is_allowed: bool
+    by: str
+
+
+class Judge:
+    """The rules for one subject.
+
+    Args:
+        general: Those that are for everybody.
+        own: Those that are for the subject and not for everybody.
+        allows: What is allowed that no rule is for: all or nothing.
+    """
+
+    __slots__ = ("_allows", "_general", "_own")
+
+    def __init__(self, general: RuleSet, own: RuleSet, *, allows: bool) -> None:
+        self._general = general
+        self._own = own
+        self._allows = allows
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everything is allowed, because there are no rules."""
+        return self._allows and not len(self._general) and not len(self._own)
+
+    def judge_publish(self, topic: bytes) -> Verdict:
+        """Say whether messages may be sent to a topic."""
+        return self._verdict(min(self._general.find_topic(topic), self._own.find_topic(topic)))
+
+    def judge_filter(self, action: str, topic_filter: bytes, *, wide: bool) -> Verdict:
+        """Say whether all that a filter matches may be read or sent; what a rule allows in part is not decided by it.
+
+        `wide`: its first wildcard also matches levels that begin with `$`.
+        """
+        levels = topic_filter.split(b"/")
+        general, own = self._general, self._own
+        found = general.find_overlapping(action, levels, wide=wide) | own.find_overlapping(action, levels, wide=wide)
+        for number in sorted(found):
+            rules = own if number in own else general
+            if not rules.rule(number).allows or rules.covers(number, levels, wide=wide):
+                return self._verdict(number)
+        return self._verdict(NO_RULE)
+
+    def judge_name(self, action: str, vhost: bytes, name: bytes) -> Verdict:
+        """Say whether a queue, exchange, topic or group may be read, written to or configured."""
+        where, what = vhost.decode(errors="replace"), name.decode(errors="replace")
+        general, own = self._general.find_name(action, where, what), self._own.find_name(action, where, what)
+        return self._verdict(min(general, own))
+
+    def judge_enter(self, vhost: bytes) -> Verdict:
+        """Say whether anything may be done in a virtual host."""
+        where = vhost.decode(errors="replace")
+        allowed = [rules.find_entry(where) for rules in (self._general, self._own)]
+        return self._verdict(min(allowed))
+
+    def judge_everything(self) -> Verdict:
+        """Say whether all that is stored may be read, in whatever virtual host."""
+        topics = self.judge_filter(SUBSCRIBE, b"#", wide=True)
+        if not topics.is_allowed:
+            return topics
+        return self._verdict(min(self._general.find_reading_of_all(), self._own.find_reading_of_all()))
+
+    def _verdict(self, number: int) -> Verdict:
+        if number == NO_RULE:
+            return Verdict(self._allows, DEFAULT)
+        rule = (self._own if number in self._own else self._general).rule(number)
+        return Verdict(rule.allows, rule.called)

@@ -1,0 +1,77 @@
+"""The rules and rights that are in force, and who lost something when they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from core.cache_budget import CacheBudget
+from gateway.auth.judge import Judge
+from gateway.auth.permissions import Permissions, Rights, View
+from gateway.auth.rules import Rule, Rules, Subject, find_lost
+
+NEVER = -1
+NAMELESS = ("", "guest")  # come in without being users
+GONE = View(publish=False, subscribe=False, configure=False)  # somebody who was a user
+
+
+class Account(NamedTuple):
+    """What a user may do at all, and the user's groups."""
+
+    publish: bool = True
+    subscribe: bool = True
+    configure: bool = True
+    groups: tuple[str, ...] = ()
+
+
+class RuleBook(Rights):
+    """Answers what counts for whom.
+
+    Args:
+        caches: Bounds what is remembered.
+    """
+
+    __slots__ = ("_accounts", "_allows", "_lost", "_lost_all", "_rules")
+
+    def __init__(self, caches: CacheBudget) -> None:
+        super().__init__(caches)
+        self._rules = Rules(())
+        self._accounts: Mapping[str, Account] = {}
+        self._allows = True
+        self._lost: list[Rule] = []  # with the last change
+        self._lost_all = False
+
+    def change(self, rules: Sequence[Rule], accounts: Mapping[str, Account], *, allows: bool) -> None:
+        """Go by other rules and users from the next question on."""
+        self._lost = find_lost(self._rules.all, rules)
+        self._lost_all = self._allows and not allows
+        self._rules = Rules(rules)
+        self._accounts = accounts
+        self._allows = allows
+        self.version += 1
+
+    def make(self, user: str, *, client: str, host: str, door: str) -> Permissions:
+        """Return what somebody may do who comes in; it follows each change."""
+        return Permissions(rights=self, subject=Subject(user, client, host, door))
+
+    def look(self, subject: Subject, since: int) -> View:
+        """Return what counts for a subject now."""
+        account = self._accounts.get(subject.user)
+        if account is None and subject.user not in NAMELESS:
+            return GONE
+        groups = () if account is None else account.groups
+        judge = Judge(self._rules.general, self._rules.find_own(subject, groups), allows=self._allows)
+        flags = account or Account()
+        return View(
+            None if judge.is_open else judge,
+            name="" if account is None else subject.user,
+            publish=flags.publish,
+            subscribe=flags.subscribe,
+            configure=flags.configure,
+            lost=since != NEVER and self._has_lost(subject, groups, since),
+        )
+
+    def _has_lost(self, subject: Subject, groups: tuple[str, ...], since: int) -> bool:
+        if since < self.version - 1 or self._lost_all:
+            return True
+        return any(rule.is_for(subject, groups) for rule in self._lost)

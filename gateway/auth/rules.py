@@ -1,0 +1,259 @@
+"""Rules as they are evaluated: the first one that is for a question decides it.
+
+Source: docs/decisions/0047-one-language-of-rules.md.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from gateway.auth.name_patterns import NameIndex, compile_any, fill_in, fill_in_topic, has_place, is_exact
+from gateway.auth.rule_trie import NO_RULE, RuleTrie
+from gateway.auth.topic_patterns import covers
+from gateway.rule_settings import ALL, NAME_ACTIONS, RuleSettings
+
+PUBLISH, SUBSCRIBE, READ, WRITE, CONFIGURE = "publish", "subscribe", "read", "write", "configure"
+TOPIC_VHOST = "/"  # that the topic space belongs to
+VHOSTS_MAX = 64  # with an index of their own, of one set of rules
+SETS_MAX = 4_096  # that are remembered: users with the same rules share them
+
+
+class Subject(NamedTuple):
+    """Who asks. `client` is an MQTT client identifier, `host` empty where it is not known."""
+
+    user: str
+    client: str
+    host: str
+    door: str
+
+
+class Rule:
+    """One rule, with its place among all: the lower number comes first."""
+
+    __slots__ = (
+        "_clients",
+        "_groups",
+        "_networks",
+        "_users",
+        "_vhosts",
+        "allows",
+        "called",
+        "is_own",
+        "number",
+        "said",
+    )
+
+    def __init__(self, number: int, said: RuleSettings, called: str) -> None:
+        self.number = number
+        self.said = said
+        self.called = called  # how an operator finds it
+        self.allows = said.permit == "allow"
+        self.is_own = any(map(has_place, (*said.topics, *said.names)))  # it is another one for each user or client
+        self._users = compile_any(said.users)
+        self._groups = compile_any(said.groups)
+        self._clients = compile_any(said.clients)
+        self._vhosts = compile_any(said.vhosts)
+        self._networks = [ipaddress.ip_network(network) for network in said.addresses]
+
+    @property
+    def has_condition(self) -> bool:
+        """Whether it is for some only, or another one for each."""
+        said = self.said
+        return bool(self.is_own or said.users or said.groups or said.clients or said.addresses or said.doors)
+
+    def is_for(self, subject: Subject, groups: tuple[str, ...]) -> bool:
+        """Return whether the rule is for what a subject asks."""
+        said = self.said
+        return bool(
+            (not said.users or self._users(subject.user))
+            and (not said.groups or any(map(self._groups, groups)))
+            and (not said.clients or (subject.client != "" and self._clients(subject.client)))
+            and (not said.doors or subject.door in said.doors)
+            and (not said.addresses or self._has_address(subject.host))
+        )
+
+    def _has_address(self, host: str) -> bool:
+        """Return whether an address is of the rule; one that is not known is denied what any may be."""
+        try:
+            address = ipaddress.ip_address(host.strip("[]").partition("%")[0])
+        except ValueError:
+            return not self.allows
+        address = getattr(address, "ipv4_mapped", None) or address
+        return any(address in network for network in self._networks)
+
+    def is_for_action(self, action: str) -> bool:
+        """Return whether the rule says something of an action."""
+        return ALL in self.said.actions or action in self.said.actions
+
+    def is_for_vhost(self, vhost: str) -> bool:
+        """Return whether the rule is for a virtual host."""
+        return not self.said.vhosts or self._vhosts(vhost)
+
+    def filled(self, subject: Subject) -> Rule | None:
+        """Return the rule as it is for a subject; None where none of what it is for can be."""
+        said = self.said
+        topics = [fill_in_topic(topic, subject.user, subject.client) for topic in said.topics]
+        names = [fill_in(name, subject.user, subject.client) for name in said.names]
+        there = {
+            "topics": tuple(topic for topic in topics if topic is not None),
+            "names": tuple(name for name in names if name is not None),
+        }
+        if not there["topics"] and not there["names"]:
+            return None
+        return Rule(self.number, said.model_copy(update=there), self.called)
+
+
+class RuleSet:
+    """Rules with the same conditions behind them, to be asked of topics and names."""
+
+    __slots__ = ("_by_number", "_names", "_rules", "_tries")
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self._rules = rules
+        self._by_number = {rule.number: rule for rule in rules}
+        self._tries: dict[str, tuple[RuleTrie, int]] = {}
+        self._names: dict[tuple[str, str], NameIndex] = {}
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def rule(self, number: int) -> Rule:
+        """Return the rule with a number."""
+        return self._by_number[number]
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._by_number
+
+    def find_topic(self, topic: bytes) -> int:
+        """Return the first rule for a message to a topic, `NO_RULE` where there is none."""
+        trie, always = self._trie(PUBLISH)
+        return min(trie.find_first(topic), always)
+
+    def find_overlapping(self, action: str, levels: list[bytes], *, wide: bool) -> set[int]:
+        """Return the rules that say something of topics that match a filter."""
+        trie, always = self._trie(action)
+        return trie.find_overlapping(levels, wide=wide) | ({always} - {NO_RULE})
+
+    def covers(self, number: int, levels: list[bytes], *, wide: bool) -> bool:
+        """Return whether a rule is for all topics that match a filter."""
+        topics = self._by_number[number].said.topics
+        return not topics or any(covers(topic.encode().split(b"/"), levels, wide=wide) for topic in topics)
+
+    def find_name(self, action: str, vhost: str, name: str) -> int:
+        """Return the first rule for an action on a name, `NO_RULE` where there is none."""
+        index = self._names.get((action, vhost))
+        if index is None:
+            if len(self._names) >= VHOSTS_MAX:
+                self._names.clear()
+            index = self._names[action, vhost] = self._index_names(action, vhost)
+        return index.find_first(name)
+
+    def find_entry(self, vhost: str) -> int:
+        """Return the first rule that lets in to a virtual host, or keeps out of all that is there."""
+        for rule in self._rules:
+            said = rule.said
+            is_total = not (said.topics or said.names) and (ALL in said.actions or set(said.actions) >= NAME_ACTIONS)
+            if rule.is_for_vhost(vhost) and (rule.allows or is_total):
+                return rule.number
+        return NO_RULE
+
+    def find_reading_of_all(self) -> int:
+        """Return the first rule that denies to read some name, or allows to read all of them."""
+        for rule in self._rules:
+            said = rule.said
+            is_of_topics = bool(said.topics) and not said.names
+            is_of_some = bool(said.topics or said.names or said.vhosts)
+            if rule.is_for_action(READ) and not (is_of_some if rule.allows else is_of_topics):
+                return rule.number
+        return NO_RULE
+
+    def _trie(self, action: str) -> tuple[RuleTrie, int]:
+        """Return the filters of an action's rules, and the number of the first rule that is for all topics."""
+        if action not in self._tries:
+            trie, always = RuleTrie(), NO_RULE
+            for rule in self._rules:
+                if not (rule.is_for_action(action) and rule.is_for_vhost(TOPIC_VHOST)):
+                    continue
+                for topic in rule.said.topics:
+                    trie.add(topic.encode().split(b"/"), rule.number)
+                if not rule.said.topics and not rule.said.names:
+                    always = min(always, rule.number)
+            self._tries[action] = trie, always
+        return self._tries[action]
+
+    def _index_names(self, action: str, vhost: str) -> NameIndex:
+        index = NameIndex()
+        for rule in self._rules:
+            if rule.is_for_action(action) and rule.is_for_vhost(vhost):
+                for name in rule.said.names:
+                    index.add(name, rule.number)
+                if not rule.said.topics and not rule.said.names:
+                    index.add_always(rule.number)
+        return index
+
+
+class Rules:
+    """All rules, and which of them are for whom.
+
+    Those for everybody are one set; the others are found by the user's name, or the client's, or a group's.
+    """
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.all = tuple(rules)
+        self.general = RuleSet([rule for rule in self.all if not rule.has_condition])
+        self._by_user: dict[str, list[Rule]] = {}
+        self._by_client: dict[str, list[Rule]] = {}
+        self._others: list[Rule] = []
+        for rule in self.all:
+            if rule.has_condition:
+                self._place(rule)
+        self._sets: dict[tuple[int, ...], RuleSet] = {}
+
+    def _place(self, rule: Rule) -> None:
+        for names, table in ((rule.said.users, self._by_user), (rule.said.clients, self._by_client)):
+            if names and all(map(is_exact, names)):
+                for name in set(names):
+                    table.setdefault(name, []).append(rule)
+                return
+        self._others.append(rule)
+
+    def find_own(self, subject: Subject, groups: tuple[str, ...]) -> RuleSet:
+        """Return the rules for a subject, who is in these groups, beside the general ones."""
+        candidates = [*self._by_user.get(subject.user, ()), *self._by_client.get(subject.client, ()), *self._others]
+        rules = sorted((rule for rule in candidates if rule.is_for(subject, groups)), key=lambda rule: rule.number)
+        if any(rule.is_own for rule in rules):
+            filled = [rule.filled(subject) if rule.is_own else rule for rule in rules]
+            return RuleSet([rule for rule in filled if rule is not None])
+        key = tuple(rule.number for rule in rules)
+        if key not in self._sets:
+            if len(self._sets) >= SETS_MAX:
+                self._sets.clear()
+            self._sets[key] = RuleSet(rules)
+        return self._sets[key]
+
+
+def make_rules(said: Sequence[RuleSettings], called: str, first: int = 0) -> list[Rule]:
+    """Return rules in their order, numbered from `first`; `called` says in which list an operator finds them."""
+    return [Rule(first + i, one, f"{called}[{i}]") for i, one in enumerate(said)]
+
+
+def find_lost(before: Sequence[Rule], after: Sequence[Rule]) -> list[Rule]:
+    """Return the rules by whose going or coming somebody may read less than before."""
+    old, new = [rule for rule in before if _is_of_reading(rule)], [rule for rule in after if _is_of_reading(rule)]
+    while old and new and old[-1].said == new[-1].said:
+        old.pop()
+        new.pop()
+    start = next((i for i, (one, other) in enumerate(zip(old, new, strict=False)) if one.said != other.said), None)
+    start = min(len(old), len(new)) if start is None else start
+    old, new = old[start:], new[start:]
+    both = {rule.said for rule in old} & {rule.said for rule in new}
+    if [rule.said for rule in old if rule.said in both] != [rule.said for rule in new if rule.said in both]:
+        both = set()  # in another order
+    gone = [rule for rule in old if rule.allows and rule.said not in both]
+    return gone + [rule for rule in new if not rule.allows and rule.said not in both]
+
+
+def _is_of_reading(rule: Rule) -> bool:
+    return rule.is_for_action(SUBSCRIBE) or rule.is_for_action(READ)

@@ -1,0 +1,68 @@
+"""What the names of RocketMQ's topics and queues mean for rights: light queues are other doors' filters and queues.
+
+Source: docs/security.md, "The same data by another name".
+"""
+
+from __future__ import annotations
+
+from core.lmq.queue_name import LIGHT_PREFIX, MQTT, is_amqp, is_light, parse_queue_name
+from core.properties import EXCHANGE, INNER_MULTI_DISPATCH, TOPIC
+from gateway.auth.permissions import Permissions
+from gateway.rocketmq.topic_table import DEAD_PREFIX, NOT_SENDABLE, RETRY_PREFIX
+from lmq.remoting.message_codec import Record
+
+VHOST = b"/"  # that RocketMQ's own topics and groups belong to
+_MQTT_PREFIX = LIGHT_PREFIX + MQTT + b"%"
+
+
+def may_read(may: Permissions, parent: bytes, name: bytes) -> bool:
+    """Return whether a queue or topic may be read, by its name or its key in the store."""
+    if is_light(name):
+        return _may_read_light(may, name)
+    topic = name.partition(b"/")[0]
+    if topic == parent or topic in NOT_SENDABLE:
+        return may.may_read_everything()
+    return may.may_read(VHOST, group_or_topic(topic))
+
+
+def _may_read_light(may: Permissions, name: bytes) -> bool:
+    parsed = parse_queue_name(name)
+    if parsed is None:  # of a long filter, say, which the name does not tell
+        return may.may_read_everything() if is_of_a_door(name) else may.may_read(VHOST, name)
+    kind, parts = parsed
+    return may.may_subscribe(parts[0]) if kind == MQTT else may.may_read(*parts)
+
+
+def may_write(may: Permissions, name: bytes) -> bool:
+    """Return whether messages may be sent to a topic or light queue."""
+    if not is_light(name):
+        return may.may_write(VHOST, group_or_topic(name))
+    parsed = parse_queue_name(name)
+    if parsed is None:
+        return may.may_publish_matching(b"#") if is_of_a_door(name) else may.may_write(VHOST, name)
+    kind, parts = parsed
+    return may.may_publish_matching(parts[0]) if kind == MQTT else may.may_write(*parts)
+
+
+def may_read_record(may: Permissions, parent: bytes, record: Record) -> bool:
+    """Return whether a message may be read: of the parent topic by its own topic, or a light queue that it is in."""
+    if record.topic != parent:
+        return may_read(may, parent, record.topic)
+    properties = record.properties
+    if TOPIC in properties and EXCHANGE not in properties and may.may_bind_topic(properties[TOPIC]):
+        return True
+    names = properties.get(INNER_MULTI_DISPATCH, b"").split(b",")
+    return any(is_light(name) and _may_read_light(may, name) for name in names) or may.may_read_everything()
+
+
+def is_of_a_door(name: bytes) -> bool:
+    """Return whether a light queue is one that MQTT or AMQP makes."""
+    return is_amqp(name) or name.startswith(_MQTT_PREFIX)
+
+
+def group_or_topic(topic: bytes) -> bytes:
+    """Return the name that rights know a topic by: what a group gave back is the group's."""
+    for prefix in (RETRY_PREFIX, DEAD_PREFIX):
+        if topic.startswith(prefix):
+            return topic.removeprefix(prefix)
+    return topic

@@ -1,0 +1,95 @@
+"""The setting `auth.rules`: what whom is allowed or denied, in one language for all doors."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Annotated, Literal, Protocol
+
+import re2
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+
+from gateway.topic_rules import Filter
+
+PATTERN_CHARS_MAX = 1_024
+REGEX_BYTES_MAX = 1 << 20  # of memory for one compiled expression
+EXPRESSION = "re:"
+TOPIC_ACTIONS = frozenset(("publish", "subscribe"))
+NAME_ACTIONS = frozenset(("read", "write", "configure"))
+ALL = "all"
+
+
+class Regex(Protocol):
+    """A compiled regular expression."""
+
+    def search(self, text: str) -> object:
+        """Return where it matches first, None where it does not."""
+
+
+def compile_regex(text: str) -> Regex:
+    """Return a compiled regular expression, of which the time is linear in what it is matched with.
+
+    Raises:
+        ValueError: It is none.
+    """
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = REGEX_BYTES_MAX
+    try:
+        compiled: Regex = re2.compile(text, options)
+    except re2.error as error:
+        raise ValueError(f"is no regular expression: {_said(error)}") from error
+    return compiled
+
+
+def _said(error: Exception) -> str:
+    cause = error.args[0] if error.args else ""
+    return cause.decode(errors="replace") if isinstance(cause, bytes) else str(cause)
+
+
+def _check_name(text: str) -> str:
+    if text.startswith(EXPRESSION):
+        compile_regex(text.removeprefix(EXPRESSION))
+    return text
+
+
+def _check_network(text: str) -> str:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError as error:
+        raise ValueError(f"must be an address or a network, such as 10.0.0.0/8: {error}") from error
+    return text
+
+
+NamePattern = Annotated[str, Field(max_length=PATTERN_CHARS_MAX), AfterValidator(_check_name)]
+Network = Annotated[str, AfterValidator(_check_network)]
+Action = Literal["publish", "subscribe", "read", "write", "configure", "all"]
+
+
+class RuleSettings(BaseModel, frozen=True, extra="forbid"):
+    """One rule of `auth.rules`; of those that are for a question, the first one decides."""
+
+    permit: Literal["allow", "deny"]
+    actions: Annotated[tuple[Action, ...], Field(min_length=1)] = ("all",)
+    users: tuple[NamePattern, ...] = ()  # of these; none: of all. The empty name is that of anonymous clients
+    groups: tuple[NamePattern, ...] = ()  # in one of these groups
+    clients: tuple[NamePattern, ...] = ()  # MQTT client identifiers
+    addresses: tuple[Network, ...] = ()  # that the client comes from
+    doors: tuple[Literal["mqtt", "amqp", "rocketmq"], ...] = ()
+    vhosts: tuple[NamePattern, ...] = ()  # of queues and exchanges
+    topics: tuple[Filter, ...] = ()  # MQTT filters, with %c and %u
+    names: tuple[NamePattern, ...] = ()  # of queues, exchanges, RocketMQ topics and groups, with %c and %u
+
+    @model_validator(mode="after")
+    def _check_objects(self) -> RuleSettings:
+        said = set(self.actions)
+        if self.topics and not said & {ALL, *TOPIC_ACTIONS}:
+            raise ValueError("topics are published and subscribed to: no action of the rule is for them")
+        if self.names and not said & {ALL, *NAME_ACTIONS}:
+            raise ValueError("names are read, written and configured: no action of the rule is for them")
+        return self
+
+    def __str__(self) -> str:
+        """Return the rule in one line."""
+        told = [self.permit, "+".join(self.actions)]
+        told += [f"{name}={','.join(value)}" for name, value in self if value and name not in {"permit", "actions"}]
+        return " ".join(told)

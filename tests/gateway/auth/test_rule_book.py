@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from gateway.auth.rule_book import Account
+from tests.gateway.auth.test_permissions import change, make_book, of
+
+OPS = {"permit": "allow", "groups": ["ops"], "topics": ["a/#"]}
+
+
+def test_groups_are_those_of_the_user():
+    accounts = {"ann": Account(groups=("ops",)), "bob": Account()}
+    book = make_book(OPS, allows=False, accounts=accounts)
+    assert of(book, "ann").may_publish(b"a/1")
+    assert not of(book, "bob").may_publish(b"a/1")
+
+
+def test_only_who_may_read_less_has_lost_something():
+    accounts = {"ann": Account(), "bob": Account()}
+    book = make_book(accounts=accounts)
+    ann, bob = of(book, "ann"), of(book, "bob")
+    change(book, {"permit": "deny", "users": ["bob"], "topics": ["a/#"]}, accounts=accounts)
+    ann.find_version()
+    bob.find_version()
+    assert not ann.has_lost
+    assert bob.has_lost
+
+
+def test_with_another_default_all_have_lost():
+    book = make_book()
+    may = of(book)
+    change(book, allows=False)
+    may.find_version()
+    assert may.has_lost
+
+
+def test_who_asks_after_several_changes_has_lost_in_any_case():
+    book = make_book()
+    may = of(book)
+    for _ in range(2):
+        change(book, {"permit": "allow", "topics": ["a"]})
+    may.find_version()
+    assert may.has_lost
+
+
+def test_who_comes_in_afterwards_has_lost_nothing():
+    book = make_book()
+    change(book, allows=False)
+    assert not of(book).has_lost
