@@ -77,6 +77,17 @@ class SessionEntry(NamedTuple):
     inflight: int  # messages sent and not acknowledged
 
 
+class GroupEntry(NamedTuple):
+    """How far a group is on one queue."""
+
+    group: str
+    topic: str
+    light_queue: str
+    next_offset: int  # the first message that it has not done
+    lag: int  # messages from there on
+    members: int  # clients of the group that are connected
+
+
 class QueueEntry(NamedTuple):
     """One queue."""
 
@@ -136,6 +147,10 @@ class Inventory(ABC):
     @abstractmethod
     def sessions(self) -> Iterator[SessionEntry | None]:
         """Give the sessions; none where the protocol has none beside its connections."""
+
+    def groups(self) -> Iterator[GroupEntry | None]:
+        """Give the groups, each with the queues on which it has a place."""
+        return iter(())
 
     @abstractmethod
     def queues(self) -> Iterator[QueueEntry | None]:

@@ -16,6 +16,7 @@ from gateway.admin.live import LiveFeed
 from gateway.admin.login import Looker
 from gateway.admin.management.failures import answer_failure, answer_wrong
 from gateway.admin.management.router import MANAGEMENT
+from gateway.admin.ours.router import OURS
 from gateway.admin.paths import RequestsAsSent
 from gateway.admin.same_site import SameSite
 from gateway.admin.schemas import ExchangeExplanation, Explanation, Health, Readiness
@@ -35,6 +36,7 @@ def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
     api.state.feed = feed
     api.include_router(ROUTES)
     api.include_router(MANAGEMENT)
+    api.include_router(OURS)
     api.include_router(CONSOLE)
     api.include_router(LINEAGE)
     api.add_middleware(RequestsAsSent)

@@ -17,7 +17,9 @@ from gateway.amqp.queues import VirtualHost
 from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.auth.authenticator import Authenticator
 from gateway.door import Door
+from gateway.mqtt.door import MqttDoor
 from gateway.net.descriptors import Capacity
+from gateway.rocketmq.door import RocketmqDoor
 
 
 class AdminView:
@@ -57,6 +59,20 @@ class AdminView:
         """The AMQP door."""
         door = self.doors[AmqpDoor.name]
         assert isinstance(door, AmqpDoor)
+        return door
+
+    @property
+    def mqtt(self) -> MqttDoor:
+        """The MQTT door."""
+        door = self.doors[MqttDoor.name]
+        assert isinstance(door, MqttDoor)
+        return door
+
+    @property
+    def rocketmq(self) -> RocketmqDoor:
+        """The RocketMQ door."""
+        door = self.doors[RocketmqDoor.name]
+        assert isinstance(door, RocketmqDoor)
         return door
 
     @property

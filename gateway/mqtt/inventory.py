@@ -57,6 +57,20 @@ class MqttInventory(Inventory):
         for session in list(sessions):
             yield _describe(session) if sessions.find(session.client_id) is session else None
 
+    def end_session(self, client: str, reason: str, now_ms: int) -> bool:
+        """End a session, and the connection that it has; return whether it was there."""
+        services = self._services
+        client_id = client.encode()
+        session = services.sessions.find(client_id)
+        if session is None:
+            return False
+        if session.outlet is not None:
+            self.turn_out(session.outlet.conn_id, reason, now_ms)
+        left = services.sessions.find(client_id)
+        if left is session and left.outlet is None:
+            services.subscribing.end_session(left)
+        return True
+
     def queues(self) -> Iterator[QueueEntry | None]:
         """Give the light queues of filters, those too whose subscriptions are gone and whose messages are kept."""
         broker = self._services.broker

@@ -8,6 +8,7 @@ from core.stage import Stage
 from gateway.inventory import (
     ConnectionEntry,
     FateEntry,
+    GroupEntry,
     Inventory,
     QueueEntry,
     SessionEntry,
@@ -41,6 +42,22 @@ class RocketmqInventory(Inventory):
     def sessions(self) -> Iterator[SessionEntry]:
         """Give none: groups keep offsets, and no client keeps anything."""
         return iter(())
+
+    def groups(self) -> Iterator[GroupEntry | None]:
+        """Give the groups by the places that they left."""
+        broker, clients = self._services.broker, self._services.clients
+        for group, key, offset in broker.consumer_offsets.items():
+            queue_ref = broker.find_queue(key)
+            live = clients.find_group(text_of(group))
+            end = broker.max_offset(queue_ref) if queue_ref >= 0 else offset
+            yield GroupEntry(
+                group=text_of(group),
+                topic=text_of(key),
+                light_queue=text_of(key),
+                next_offset=offset,
+                lag=max(end - max(offset, broker.min_offset(queue_ref)), 0) if queue_ref >= 0 else 0,
+                members=0 if live is None else len(live.members),
+            )
 
     def queues(self) -> Iterator[QueueEntry | None]:
         """Give the queues of the topics that were made, those that were sent to."""

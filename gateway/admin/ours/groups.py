@@ -1,0 +1,73 @@
+"""Groups of RocketMQ's consumers, how far each is, and where it goes on."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field, model_validator
+
+from gateway.admin.login import Administrator, Looker
+from gateway.admin.management.failures import not_found
+from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.ours.light_queues import get_light_queue
+from gateway.admin.ours.reading import find_offset
+from gateway.admin.paths import PathName
+from gateway.admin.view import View
+from gateway.inventory import GroupEntry
+
+GROUPS = APIRouter()
+Whole = Annotated[int | None, Field(ge=0, le=2**62)]
+
+
+class ResetBody(BaseModel):
+    """Where a group is to go on in a queue: at an offset, or at what was stored from a moment on."""
+
+    queue: Annotated[str, Field(min_length=1, max_length=1_000)]
+    offset: Whole = None
+    at_ms: Whole = None
+
+    @model_validator(mode="after")
+    def _check_one(self) -> ResetBody:
+        if (self.offset is None) == (self.at_ms is None):
+            raise ValueError("give offset or at_ms")
+        return self
+
+
+@GROUPS.get("/groups")
+async def list_groups(view: View, looker: Looker, asked: Asked) -> Response:
+    """The groups, each with the queues on which it has a place, and its lag there."""
+    del looker
+    return await answer_list(asked, GROUP, view.rocketmq.inventory().groups())
+
+
+@GROUPS.post("/groups/{group}/reset")
+async def reset_group(view: View, administrator: Administrator, group: PathName, wanted: ResetBody) -> Item:
+    """Have a group go on elsewhere in a queue; its members do so when they ask for their place again."""
+    del administrator
+    broker = view.broker
+    queue_ref = get_light_queue(broker, wanted.queue)
+    key = broker.queue_key(queue_ref)
+    if broker.consumer_offsets.get(group.encode(), key) is None:
+        raise not_found(f"group '{group}' has no place on '{wanted.queue}'")
+    offset = wanted.offset
+    if offset is None:
+        offset = await find_offset(broker, queue_ref, wanted.at_ms or 0)
+    offset = max(broker.min_offset(queue_ref), min(offset, broker.max_offset(queue_ref)))
+    broker.consumer_offsets.commit(group.encode(), key, offset)
+    view.rocketmq.claims.reset(group.encode(), key, offset)
+    return {"group": group, "queue": wanted.queue, "next_offset": offset}
+
+
+def _tell(entry: GroupEntry) -> Item:
+    return {
+        "group": entry.group,
+        "queue": entry.topic,
+        "next_offset": entry.next_offset,
+        "lag": entry.lag,
+        "members": entry.members,
+        "light_queue": entry.light_queue,
+    }
+
+
+GROUP: Kind[GroupEntry] = Kind(name=lambda entry: entry.group, describe=_tell, figures={"lag": lambda entry: entry.lag})

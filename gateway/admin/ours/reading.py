@@ -1,0 +1,54 @@
+"""Reads messages for the API without consuming them; what an engine has on its way is waited for a little."""
+
+from __future__ import annotations
+
+import asyncio
+
+from core.broker import Broker
+from core.message import AWAY, StoredBatch
+from gateway.admin.management.failures import busy
+
+TURNS_MAX = 500  # that something on its way is waited for
+WAIT_S = 0.002
+
+
+async def read_into(broker: Broker, queue_ref: int, offset: int, into: StoredBatch, bytes_max: int) -> int:
+    """Fill a batch from an offset of a queue on; return how many messages it has.
+
+    Raises:
+        HTTPException: 503: They do not come.
+    """
+    for _ in range(TURNS_MAX):
+        found = broker.read(queue_ref, offset, into, into.capacity, bytes_max)
+        if found != AWAY:
+            return found
+        await asyncio.sleep(WAIT_S)
+    raise busy("the messages are on their way")
+
+
+async def read_one(broker: Broker, queue_ref: int, offset: int) -> StoredBatch | None:
+    """Return a batch with the message at an offset; None where there is none any more.
+
+    Raises:
+        HTTPException: 503: It does not come.
+    """
+    batch = StoredBatch(1)
+    found = await read_into(broker, queue_ref, offset, batch, 1)
+    return batch if found > 0 and batch.queue_offset[0] == offset else None
+
+
+async def find_offset(broker: Broker, queue_ref: int, at_ms: int) -> int:
+    """Return the first offset of a queue that was stored at a moment or later.
+
+    Raises:
+        HTTPException: 503: It cannot be told now.
+    """
+    told: list[int] = []
+    broker.find_offset(queue_ref, at_ms, told.append)
+    for _ in range(TURNS_MAX):
+        if told:
+            break
+        await asyncio.sleep(WAIT_S)
+    if not told or told[0] < 0:
+        raise busy("the offset of that moment cannot be told now")
+    return told[0]

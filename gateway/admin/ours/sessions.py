@@ -1,0 +1,109 @@
+"""MQTT's sessions and their subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from gateway.admin.login import Administrator, Looker
+from gateway.admin.management.failures import not_found
+from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.paths import PathName
+from gateway.admin.steps import walk
+from gateway.admin.view import View
+from gateway.inventory import Inventory, SessionEntry, SubscriptionEntry
+
+SESSIONS = APIRouter()
+Placed = tuple[str, SubscriptionEntry]  # with the client
+REASON = "an operator ended the session"
+
+
+@SESSIONS.get("/sessions")
+async def list_sessions(view: View, looker: Looker, asked: Asked) -> Response:
+    """The sessions, connected or not."""
+    del looker
+    return await answer_list(asked, SESSION, view.mqtt.inventory().sessions())
+
+
+@SESSIONS.get("/sessions/{client}")
+async def show_session(view: View, looker: Looker, client: PathName) -> Item:
+    """One session, with its subscriptions and what each still waits for."""
+    del looker
+    inventory = view.mqtt.inventory()
+    async for session in walk(inventory.sessions()):
+        if session.client == client:
+            found = inventory.subscriptions(client) or ()
+            return {
+                **tell_session(session),
+                "subscription_details": [tell_subscription((client, one)) for one in found],
+            }
+    raise not_found(f"no session '{client}'")
+
+
+@SESSIONS.delete("/sessions/{client}", status_code=204)
+async def end_session(view: View, administrator: Administrator, client: PathName) -> None:
+    """End a session, with its subscriptions and its connection."""
+    del administrator
+    if not view.mqtt.inventory().end_session(client, REASON, view.begin_read(0)):
+        raise not_found(f"no session '{client}'")
+
+
+@SESSIONS.get("/subscriptions")
+async def list_subscriptions(
+    view: View, looker: Looker, asked: Asked, client: Annotated[str | None, Query(max_length=65_535)] = None
+) -> Response:
+    """The subscriptions of all sessions, or of one client's."""
+    del looker
+    return await answer_list(asked, SUBSCRIPTION, _walk(view.mqtt.inventory(), client))
+
+
+def _walk(inventory: Inventory, only: str | None) -> Iterator[Placed | None]:
+    for session in inventory.sessions():
+        if session is None or only not in {None, session.client}:
+            yield None
+            continue
+        for entry in inventory.subscriptions(session.client) or ():
+            yield session.client, entry
+
+
+def tell_session(entry: SessionEntry) -> Item:
+    """Return a session as the API tells it."""
+    return {
+        "client": entry.client,
+        "user": entry.user or "",
+        "connected": entry.conn_id > 0,
+        "connection": entry.conn_id,
+        "persistent": entry.is_persistent,
+        "subscriptions": entry.subscriptions,
+        "inflight": entry.inflight,
+    }
+
+
+def tell_subscription(placed: Placed) -> Item:
+    """Return a subscription as the API tells it."""
+    client, entry = placed
+    return {
+        "client": client,
+        "filter": entry.topic_filter,
+        "qos": entry.qos,
+        "waiting": waiting_of(entry),
+        "inflight": entry.inflight,
+        "next_offset": entry.next_offset,
+        "light_queue": entry.light_queue,
+    }
+
+
+def waiting_of(entry: SubscriptionEntry) -> int:
+    """Return how many messages a subscription is still to be sent."""
+    return max(entry.max_offset - entry.next_offset, 0)
+
+
+SUBSCRIPTION: Kind[Placed] = Kind(
+    name=lambda placed: placed[1].topic_filter,
+    describe=tell_subscription,
+    figures={"waiting": lambda placed: waiting_of(placed[1]), "client": lambda placed: placed[0]},
+)
+
+SESSION: Kind[SessionEntry] = Kind(name=lambda entry: entry.client, describe=tell_session)

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from lmq import Producer
+from tests.support.admin import managed_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_groups_tell_their_lag_and_are_sent_elsewhere(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        host, port = gateway.listening["namesrv"]
+        async with Producer(f"{host}:{port}", group="p") as producer:
+            sent = await producer.send("ORDERS", b"x")
+        key = f"ORDERS/{sent.queue_id}"
+        gateway.broker.consumer_offsets.commit(b"billing", key.encode(), 0)
+        (found,) = (await client.get("/api/lmq/groups?sort=lag")).json()
+        assert found == {
+            "group": "billing",
+            "queue": key,
+            "next_offset": 0,
+            "lag": 1,
+            "members": 0,
+            "light_queue": key,
+        }
+        path = "/api/lmq/groups/billing/reset"
+        answer = await client.post(path, json={"queue": key, "offset": 99})
+        assert answer.json() == {"group": "billing", "queue": key, "next_offset": 1}
+        assert (await client.get("/api/lmq/groups")).json()[0]["lag"] == 0
+        assert (await client.post(path, json={"queue": key, "at_ms": 0})).json()["next_offset"] == 0
+        assert (await client.post(path, json={"queue": key})).status_code == 400
+        assert (await client.post("/api/lmq/groups/other/reset", json={"queue": key, "offset": 0})).status_code == 404

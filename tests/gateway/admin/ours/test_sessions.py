@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.admin import managed_gateway
+from tests.support.admin_clients import publish, subscribe
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_sessions_tell_what_they_wait_for_and_are_ended(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        async with subscribe(gateway, "pump/1", "plant/+", "plant/2"):
+            (found,) = (await client.get("/api/lmq/sessions")).json()
+            assert (found["client"], found["connected"], found["persistent"]) == ("pump/1", True, True)
+            assert found["subscriptions"] == 2
+        await publish(client, "amq.topic", "plant.2", "x")
+        shown = (await client.get("/api/lmq/sessions/pump%2F1")).json()
+        assert (shown["connected"], shown["connection"]) == (False, 0)
+        waiting = {one["filter"]: one["waiting"] for one in shown["subscription_details"]}
+        assert waiting == {"plant/+": 1, "plant/2": 1}
+        found = (await client.get("/api/lmq/subscriptions?sort=waiting&client=pump/1")).json()
+        assert {one["filter"] for one in found} == waiting.keys()
+        assert (await client.get("/api/lmq/subscriptions?client=other")).json() == []
+        assert (await client.delete("/api/lmq/sessions/pump%2F1")).status_code == 204
+        assert (await client.get("/api/lmq/sessions/pump%2F1")).status_code == 404
+        assert (await client.delete("/api/lmq/sessions/pump%2F1")).status_code == 404
+
+
+async def test_a_session_is_ended_with_its_connection(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client), subscribe(gateway, "pump", "plant/+") as reader:
+        assert (await client.delete("/api/lmq/sessions/pump")).status_code == 204
+        assert await reader.read() == b""
+        assert (await client.get("/api/lmq/sessions")).json() == []
