@@ -138,6 +138,7 @@ class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
     body_bytes_max: Annotated[int, Field(ge=1)] | None = None  # largest message; None: `store.message_bytes_max`
     handshake_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000  # to log in and open the virtual host
     product: Annotated[str, Field(min_length=1, max_length=255)] = "LMQ Gateway"  # what clients are told that this is
+    consumer_timeout_ms: Annotated[int, Field(ge=0)] = 1_800_000  # to acknowledge a delivery; 0 for no end
     vhosts: tuple[VhostName, ...] = ()  # virtual hosts that are made at the start where they are not there
     mqtt_vhost: VhostName = "/"  # the virtual host whose `amq.topic` has the topics of MQTT
 

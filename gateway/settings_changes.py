@@ -68,6 +68,7 @@ TAKES_EFFECT = {
     "amqp.body_bytes_max": NEW_CONNECTIONS,
     "amqp.handshake_timeout_ms": NEW_CONNECTIONS,
     "amqp.product": NEW_CONNECTIONS,
+    "amqp.consumer_timeout_ms": AT_ONCE,
     "amqp.vhosts": AT_ONCE,
     "amqp.mqtt_vhost": NEXT_START,
     "rocketmq.namesrv": NEXT_START,

@@ -14,6 +14,7 @@ MAX_LENGTH = "max-length"
 MAX_LENGTH_BYTES = "max-length-bytes"
 MAX_PRIORITY = "max-priority"
 MAX_AGE = "max-age"
+CONSUMER_TIMEOUT = "consumer-timeout"
 OVERFLOW = "overflow"
 REJECT_PUBLISH = "reject-publish"
 REJECT_PUBLISH_DLX = "reject-publish-dlx"
@@ -43,6 +44,7 @@ class QueueTerms(NamedTuple):
         bytes_max: How many bytes the bodies of what nobody has have at most.
         priority_max: The highest of its levels; 0: it has one.
         age_max_ms: How long a stream keeps its messages at least.
+        consumer_timeout_ms: How long its consumers may leave a message unacknowledged; 0: for ever.
     """
 
     message_ttl_ms: int = NO_LIMIT
@@ -57,6 +59,7 @@ class QueueTerms(NamedTuple):
     bytes_max: int = NO_LIMIT
     priority_max: int = 0
     age_max_ms: int = NO_LIMIT
+    consumer_timeout_ms: int = NO_LIMIT
 
     @property
     def has_length(self) -> bool:
@@ -80,6 +83,7 @@ def resolve_terms(*told: Told) -> QueueTerms:
         _least(told, MAX_LENGTH_BYTES),
         max(_least(told, MAX_PRIORITY), 0),
         _least(told, MAX_AGE),
+        _least(told, CONSUMER_TIMEOUT),
     )
 
 

@@ -32,6 +32,7 @@ DELIVERY_LIMIT = "x-delivery-limit"
 SINGLE_ACTIVE = "x-single-active-consumer"
 QUEUE_MODE = "x-queue-mode"
 MAX_AGE = "x-max-age"
+CONSUMER_TIMEOUT = "x-consumer-timeout"
 
 OVERFLOWS = ("drop-head", REJECT_PUBLISH, REJECT_PUBLISH_DLX)
 STRATEGIES = ("at-most-once", "at-least-once")  # it is at least once either way
@@ -183,6 +184,7 @@ RULES = {
     MAX_AGE: Rule((STREAM,), _check_age),
     "x-stream-max-segment-size-bytes": Rule((STREAM,), _check_segment),
     "x-stream-filter-size-bytes": Rule((STREAM,), _number(0)),
+    CONSUMER_TIMEOUT: Rule(TYPES, _number(0)),
     QUEUE_MODE: Rule((CLASSIC,), _choice(MODES, "mode"), is_kept=False),
 }
 """By name, in the order in which they are compared."""

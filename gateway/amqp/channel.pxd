@@ -26,6 +26,7 @@ cdef class Channel:
     cdef public long long published
     cdef public long long confirmed
     cdef public UnackedRing unacked
+    cdef public list ack_marks
     cdef public long long prefetch_count
     cdef public long long prefetch_global
     cdef public str last_queue

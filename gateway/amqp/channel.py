@@ -62,6 +62,7 @@ class Channel:
     """The protocol's side of a channel. `slots`, `consumers`, `starved` and `transaction` are the handler's."""
 
     __slots__ = (
+        "ack_marks",
         "confirmed",
         "consumers",
         "content",
@@ -92,6 +93,7 @@ class Channel:
         self.published = 0  # number of the last publish, counted with confirms on
         self.confirmed = 0  # all up to this number were answered
         self.unacked = UnackedRing()
+        self.ack_marks: list[tuple[int, int]] | None = None  # moments, and the first tag that was not given by then
         self.prefetch_count = 0  # of consumers to come; 0 for no limit
         self.prefetch_global = 0  # of all consumers together
         self.last_queue = ""  # what an empty queue name stands for

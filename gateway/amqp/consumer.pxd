@@ -23,6 +23,7 @@ cdef class Consumer:
     cdef public bint exclusive
     cdef public bint is_stream
     cdef readonly object rank
+    cdef public long long timeout_ms
     cdef public int slot
     cdef ConnectionOutput _output
     cdef DeliveryEncoder _encoder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.message import StoredBatch
 from core.metrics import DoorMetrics
+from core.queues.terms import NO_LIMIT
 from gateway.amqp.channel import Channel
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.output import ConnectionOutput
@@ -52,6 +53,7 @@ class Consumer:
         "rank",
         "slot",
         "tag",
+        "timeout_ms",
     )
 
     def __init__(
@@ -73,6 +75,7 @@ class Consumer:
         self.no_ack = no_ack
         self.exclusive = exclusive
         self.is_stream = False  # reads without consuming
+        self.timeout_ms = NO_LIMIT  # that it has for an acknowledgement, where it says so
         self.rank = rank
         self.slot = take_slot(channel, Slot(queue, self))
         self._output = output

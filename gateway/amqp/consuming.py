@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import secrets
 from array import array
+from collections.abc import Mapping
+from typing import cast
 
 from pamqp.commands import Basic
 
 from core.errors import ReceiptError
 from core.message import AWAY
 from core.metrics import DoorMetrics
-from gateway.amqp.argument_rules import check_integer
+from core.queues.terms import NO_LIMIT
+from gateway.amqp.argument_rules import CONSUMER_TIMEOUT, RULES, check_integer
 from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer, Slot, release_slot, take_slot
 from gateway.amqp.declaring import Declarer
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.direct_reply import REPLY_TO, make_reply_name
 from gateway.amqp.errors import AmqpError, not_of_streams
+from gateway.amqp.field_table import Field
 from gateway.amqp.methods import arguments_of
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.queues import VirtualHost
@@ -99,6 +103,7 @@ class Reading:
             exclusive=method.exclusive,
             rank=rank,
         )
+        consumer.timeout_ms = _timeout_of(arguments, what)
         channel.consumers[tag] = consumer
         self._vhost.use(queue)
         if method.exclusive:
@@ -131,6 +136,7 @@ class Reading:
             stored=self._vhost.stored,
             wanted=wanted,
         )
+        consumer.timeout_ms = _timeout_of(arguments, what)
         channel.consumers[tag] = consumer
         return consumer
 
@@ -270,6 +276,15 @@ class Reading:
             starved, channel.starved = channel.starved, {}
             for consumer in starved.values():
                 consumer.note_room()
+
+
+def _timeout_of(arguments: Mapping[str, Field], what: str) -> int:
+    """Return how long a consumer says that it may leave a message unacknowledged."""
+    said = arguments.get(CONSUMER_TIMEOUT)
+    if said is None:
+        return NO_LIMIT
+    RULES[CONSUMER_TIMEOUT].check(said, f"invalid arg '{CONSUMER_TIMEOUT}' for {what}")
+    return cast("int", said.value)
 
 
 def _check_stream_consumer(channel: Channel, method: Basic.Consume, what: str) -> None:

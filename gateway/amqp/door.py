@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Iterator, Mapping, Set as AbstractSet
+from functools import partial
 
+from gateway.amqp.ack_timeouts import CHECK_INTERVAL_MS, Overdue, check_all
+from gateway.amqp.channel import Channel
 from gateway.amqp.handler import AmqpHandler
 from gateway.amqp.inventory import AmqpInventory
 from gateway.amqp.offer import limits_of
@@ -67,7 +70,27 @@ class AmqpDoor(AmqpServices, Door):
         return [
             Interval(LEASE_INTERVAL_MS, self.vhosts.remove_unused),
             Interval(EXPIRY_INTERVAL_MS, self.vhosts.expire_first),
+            Interval(CHECK_INTERVAL_MS, self.check_acknowledgements),
         ]
+
+    def check_acknowledgements(self, now_ms: int) -> None:
+        """Close channels whose consumers leave a delivery unacknowledged for too long."""
+        if self.checking is None:
+            self.checking = check_all(self._channels(now_ms), self.settings.consumer_timeout_ms, now_ms)
+            self.vhosts.chores.start(self._check())
+
+    def _check(self) -> Iterator[None]:
+        try:
+            yield from self.checking or ()
+        finally:
+            self.checking = None
+
+    def _channels(self, now_ms: int) -> Iterator[tuple[Channel, Overdue]]:
+        """Give all channels, each with how it is closed."""
+        for one in list(self.connections):
+            if one.output.connection is not None:
+                for channel in list(one.output.connection.channels.values()):
+                    yield channel, partial(one.close_channel, now_ms)
 
     def tend(self, now_ms: int) -> None:
         """Drop expired messages."""

@@ -205,6 +205,11 @@ class AmqpHandler(ConnectionHandler):
         """The virtual host that it is in; None before it chose one."""
         return self._vhost
 
+    def close_channel(self, now_ms: int, channel: Channel, error: AmqpError) -> None:
+        """Close a channel for what its client left undone."""
+        self._fail(error, ChannelEnded(channel), now_ms)
+        self._finish()
+
     def _force_out(self, why: str, reason: str, now_ms: int) -> None:
         self._note_end(why)
         self._again = None
@@ -335,10 +340,6 @@ class AmqpHandler(ConnectionHandler):
     def _note_end(self, why: str) -> None:
         self._transport.end_reason = self._transport.end_reason or why
 
-    def _heard_ms(self) -> int:
-        """Return when the peer was heard last."""
-        return 0 if self.output.connection is None else self.output.connection.heartbeat.received_ms
-
     def _release(self) -> None:
         """Give back what the connection has: unacknowledged messages, consumers, exclusive queues."""
         if self.output.is_released:
@@ -351,8 +352,8 @@ class AmqpHandler(ConnectionHandler):
             return
         self._vhost.connections.discard(self)
         channels = list(self.output.connection.channels.values())
-        owned = self.declarer.remove_owned()
-        self._vhost.chores.start(release_all(channels, self.reading.release, owned, self._heard_ms()))
+        owned, heard_ms = self.declarer.remove_owned(), self.output.connection.heartbeat.received_ms
+        self._vhost.chores.start(release_all(channels, self.reading.release, owned, heard_ms))
         self._publisher.end()
 
     # Methods

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 from core.broker import Broker
 from core.lmq.topic_space import routing_key_from_topic
+from gateway.amqp.channel import Channel
 from gateway.amqp.definition_rows import DEFAULT_VHOST
 from gateway.amqp.delivery_codec import DeliveryEncoder
+from gateway.amqp.errors import AmqpError
 from gateway.amqp.events import CutterPool
 from gateway.amqp.handshake import ConnectionLimits
 from gateway.amqp.offer import limits_of
@@ -45,6 +48,9 @@ class OpenConnection(Visitor, Protocol):
     def shut_down(self, now_ms: int) -> None:
         """Close because the gateway stops."""
 
+    def close_channel(self, now_ms: int, channel: Channel, error: AmqpError) -> None:
+        """Close a channel for what its client left undone."""
+
 
 class AmqpServices:
     """The parts of one door, and which connections are open.
@@ -66,6 +72,7 @@ class AmqpServices:
         self.encoder = DeliveryEncoder(routing_key_from_topic)
         self.connections: set[OpenConnection] = set()
         self.offer = limits_of(settings, broker.message_bytes_max)  # to new connections
+        self.checking: Iterator[None] | None = None  # a walk over all channels that is under way
 
     @property
     def vhost(self) -> VirtualHost:

@@ -33,6 +33,9 @@ cdef class UnackedRing:
     cdef long long _mask
     cdef dict _late
 
+    cpdef long long oldest_tag(self) except -1
+    cpdef Py_ssize_t slot_of(self, long long tag) except -1
+
     @cython.locals(size=Py_ssize_t, i=Py_ssize_t, grown="int[::1]")
     cpdef ensure_slot(self, Py_ssize_t slot)
 

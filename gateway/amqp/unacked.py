@@ -66,6 +66,14 @@ class UnackedRing:
         """How many tags the ring has room for now."""
         return self._mask + 1
 
+    def oldest_tag(self) -> int:
+        """Return the oldest tag that is unacknowledged; there is one."""
+        return next(iter(self._late), self.first_tag)
+
+    def slot_of(self, tag: int) -> int:
+        """Return the slot of an unacknowledged tag."""
+        return self._late[tag][0] if tag < self.first_tag else self._slot[tag & self._mask]
+
     def ensure_slot(self, slot: int) -> None:
         """Make `in_flight` long enough for `slot`."""
         size = len(self.in_flight)

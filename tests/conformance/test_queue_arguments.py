@@ -44,7 +44,7 @@ def test_every_declaration_was_recorded():
 def reason_to_differ(case):
     """Return why the door says something else, None where it has no reason to."""
     kind, name, label = CASES[case]
-    if name in {"x-quorum-target-group-size", "x-stream-filter-size-bytes"}:
+    if name in {"x-quorum-target-group-size", "x-stream-filter-size-bytes", "x-consumer-timeout"}:
         return "RabbitMQ 4 knows it, and says of it what is said of the like"
     if (kind, name) == ("classic", "x-queue-leader-locator"):
         return "RabbitMQ 4 takes it"

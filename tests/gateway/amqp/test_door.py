@@ -34,7 +34,7 @@ def test_other_settings_are_offered_to_new_connections(world):
 def test_queue_that_nobody_uses_goes_at_an_interval(world):
     peer = world.client()
     peer.declare("q", arguments={"x-expires": 1_000})
-    interval, _ = world.amqp.intervals()
+    interval, *_ = world.amqp.intervals()
     interval.work(world.now_ms)
     interval.work(world.now_ms + 999)
     assert world.amqp.vhost.find("q") is not None

@@ -6,7 +6,7 @@ from array import array
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from gateway.amqp.unacked import ACK, DROP, REQUEUE, UnackedRing
+from gateway.amqp.unacked import ACK, DROP, LATE_FROM, REQUEUE, UnackedRing
 from tests.support import amqp
 
 ACK_INDEX, NACK_INDEX, REJECT_INDEX = 0x3C0050, 0x3C0078, 0x3C005A
@@ -166,3 +166,15 @@ def test_the_ring_does_what_a_dict_would(steps):
                 assert [(slot, at) for slot, at, _ in settled(ring)] == [model.pop(t) for t in gone]
         assert ring.live == len(model)
     assert [ring.in_flight[i] for i in range(3)] == [sum(slot == i for slot, _ in model.values()) for i in range(3)]
+
+
+def test_the_oldest_tag_is_found_whether_in_the_ring_or_in_the_map():
+    ring = UnackedRing()
+    push(ring, 3, slot=5)
+    ring.settle(1, ACK, multiple=False)
+    assert (ring.oldest_tag(), ring.slot_of(2)) == (2, 5)
+    for _ in range(LATE_FROM):
+        push(ring, 3, slot=1)
+        for tag in range(ring.next_tag - 3, ring.next_tag):
+            ring.settle(tag, ACK, multiple=False)
+    assert (ring.oldest_tag(), ring.slot_of(2)) == (2, 5)
