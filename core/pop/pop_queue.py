@@ -126,6 +126,10 @@ class PopQueue:
         """The first offset that was never taken."""
         return self.state.window.next_offset
 
+    def is_hidden(self, queue_offset: int) -> bool:
+        """Return whether a message is hidden: a consumer has it, or it waits for the time to be shown again."""
+        return self.state.window.code(queue_offset) & 1 == 1
+
     def attempt(self, queue_offset: int) -> int:
         """Return how often a message that is not acknowledged was taken, or 0."""
         return self.state.attempt(queue_offset)

@@ -42,6 +42,7 @@ LOGGER = logging.getLogger(__name__)
 PLACES_GROUP = b"CID_RMQ_SYS_TIMER"  # its offsets in the queues are how far each is needed; no client can commit there
 BYTES_MAX = 1 << 20
 LOOK_AHEAD_MS = 20_000  # the next minute's queue is read so long before it begins
+RECALLS_MAX = 100_000  # of one minute or day: some 10 MB in the minute in which they are looked for
 AGAIN_MS = 1_000  # how long to wait where nothing can be stored
 
 Resolver = Callable[[bytes, int], Destination | None]
@@ -118,6 +119,7 @@ class Timer(Reader):
         self._touched: set[int] = set()  # queues that messages are being put into in this turn
         self._opening: set[int] = set()  # those of them that the engine was asked for
         self._is_taking = False
+        self._recalls: dict[int, int] = {}  # admitted to each queue since the start, or since it was empty
         self._slots: dict[int, NearSlot] = {}
         self._chunk: list[Entry] = []  # taken from the slot that is being served, and not handed on
         self._chunk_end: Entry = (0, 0)  # the first entry after it
@@ -167,6 +169,14 @@ class Timer(Reader):
         self._touched.add(queue_id)
         self._broker.request_run(self)
         return due_ms, queue_id
+
+    def admit_recall(self, queue_id: int) -> bool:
+        """Return whether one more message may be taken back of a queue that `admit` named."""
+        count = self._recalls.get(queue_id, 0) + 1
+        if count > RECALLS_MAX:
+            return False
+        self._recalls[queue_id] = count
+        return True
 
     def route(self, queue_id: int, prefix: bytes) -> Route:
         """Return the route into a queue that `admit` named; its messages' properties begin with `prefix`.
@@ -364,6 +374,7 @@ class Timer(Reader):
         self._broker.consumer_offsets.commit(PLACES_GROUP, queue_key(queue_id), offset)
         if offset >= self._broker.max_offset(self.queue_ref(queue_id)):
             self._places.pop(queue_id, None)
+            self._recalls.pop(queue_id, None)
         else:
             self._places[queue_id] = offset
 

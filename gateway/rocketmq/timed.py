@@ -76,6 +76,8 @@ class TimedMessages:
                 refusal = refusal or REFUSED_TIMED
             elif wanted_ms > now_ms and not refusal:
                 due_ms, queue_id = self._broker.timer.admit(wanted_ms, now_ms)
+                if CANCEL in said and not self._broker.timer.admit_recall(queue_id):
+                    refusal = REFUSED_TIMED
                 dues[i] = due_ms
                 batch.extra_start[i] = len(extra)
                 extra += own + encode_properties([(OUT_MS, b"%d" % _second_before(due_ms))]) + encode_due(due_ms)
@@ -149,6 +151,8 @@ class TimedMessages:
 
     def _put(self, topic: bytes, properties: bytes, due_ms: int, born_host: bytes, now_ms: int) -> None:
         due_ms, queue_id = self._broker.timer.admit(due_ms, now_ms)
+        if not self._broker.timer.admit_recall(queue_id):
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, "recall failed, too many of this minute or day are")
         route = self._broker.timer.route(queue_id, waiting_prefix(topic, 0, ()))
         batch = self._batch
         batch.clear()

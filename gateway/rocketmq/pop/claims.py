@@ -46,6 +46,9 @@ class Taken(Protocol):
     def peek(self, into: StoredBatch, count_max: int) -> int:
         """Fill `into` with messages that could be taken next."""
 
+    def is_hidden(self, queue_offset: int) -> bool:
+        """Whether a message is hidden."""
+
     def ack_many(self, queue_offsets: array[int], count: int) -> None:
         """Finish messages that were just taken."""
 

@@ -68,7 +68,7 @@ class DeadLetters:
         def finish(error: LmqError | None) -> None:
             if error is None:
                 spent.taken.ack_taken(array("q", [spent.queue_offset]), 1, until_ms)
-                spent.room.note_settled(spent.queue_id)
+                spent.room.tell_settled(spent.queue_id)
 
         self._broker.when_stored(ticket, finish)
         return True

@@ -103,9 +103,12 @@ class RoomKeeper(Protocol):
     broker: Broker
     waiting_count: int  # in all rooms
 
+    def note_settled(self, group: bytes, topic: bytes, queue_id: int) -> None:
+        """A message that was taken is done, or shown otherwise."""
+
 
 class Room(Reader):
-    """The waiting requests of one group on one topic."""
+    """The waiting requests of one group on one topic; those that want an order have a room of their own."""
 
     __slots__ = ("_counts", "_keeper", "_queue_count", "_ready", "_watches", "group", "is_used", "topic", "waiting")
 
@@ -196,6 +199,10 @@ class Room(Reader):
         self._unpark(watch)
         watch.is_blocked = False
         self._ready[watch.queue_id] = watch
+
+    def tell_settled(self, queue_id: int) -> None:
+        """A message that was taken is done, or shown otherwise: each of the group may have the next."""
+        self._keeper.note_settled(self.group, self.topic, queue_id)
 
     def note_settled(self, queue_id: int) -> None:
         """Look at a queue again where what was taken of it was in the way: some of it is done, or shown again."""

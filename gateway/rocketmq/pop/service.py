@@ -122,7 +122,7 @@ class PopService:
         self._topics = topics
         self._groups = groups
         self._taker = taker
-        self._rooms: dict[tuple[bytes, bytes], Room] = {}  # by group and topic
+        self._rooms: dict[tuple[bytes, bytes, bool], Room] = {}  # by group, topic, and whether they want an order
 
     def pop(self, popper: Popper, request: Command, now_ms: int) -> None:
         """Answer with messages, which are the consumer's for a time, or hold the request.
@@ -139,7 +139,7 @@ class PopService:
                 popper.write(encode_answer(nothing, request, ResponseCode.POLLING_TIMEOUT, TOO_LATE))
             return
         place = self.find_place(popper, request)
-        room = self._open_room(place)
+        room = self._open_room(place, is_ordered=wish.is_ordered)
         held = HeldPop(popper, room, place.queue_id, request, taker=self._taker, wish=wish)
         self._serve(held, poll_ms - late_ms, now_ms, is_one_way=request.is_one_way)
 
@@ -152,21 +152,24 @@ class PopService:
         late_ms = _lateness(popper.client, request, now_ms)
         poll_ms = integer_field(request, "pollTime")
         place = self.find_place(popper, request)
-        held = HeldNotice(popper, self._open_room(place), place.queue_id, request, taker=self._taker)
+        room = self._open_room(place, is_ordered=flag_field(request, "order", otherwise=False))
+        held = HeldNotice(popper, room, place.queue_id, request, taker=self._taker)
         self._serve(held, poll_ms - late_ms, now_ms, is_one_way=request.is_one_way)
 
     def count_polls(self, popper: Popper, request: Command) -> Command:
         """Answer with how many requests of a group wait for a queue, or for all."""
         place = self.find_place(popper, request)
-        room = self._rooms.get((place.group, place.topic))
-        count = room.count_waiting(place.queue_id) if room is not None else 0
+        count = sum(room.count_waiting(place.queue_id) for room in self._rooms_of(place.group, place.topic))
         return answer(request, ResponseCode.SUCCESS, ext={"pollingNum": str(count)})
 
     def note_settled(self, group: bytes, topic: bytes, queue_id: int) -> None:
         """A message that was taken is done, or shown otherwise: who waits for the queue may have the next."""
-        room = self._rooms.get((group, topic))
-        if room is not None:
+        for room in self._rooms_of(group, topic):
             room.note_settled(queue_id)
+
+    def _rooms_of(self, group: bytes, topic: bytes) -> list[Room]:
+        found = (self._rooms.get((group, topic, is_ordered)) for is_ordered in (False, True))
+        return [room for room in found if room is not None]
 
     def note_room(self) -> None:
         """Serve those again that had nothing because too much was in flight of all groups."""
@@ -214,10 +217,11 @@ class PopService:
             or len(held.peer.held) >= HELD_MAX
         )
 
-    def _open_room(self, place: Place) -> Room:
-        room = self._rooms.get((place.group, place.topic))
+    def _open_room(self, place: Place, *, is_ordered: bool) -> Room:
+        key = (place.group, place.topic, is_ordered)
+        room = self._rooms.get(key)
         if room is None:
-            room = self._rooms[place.group, place.topic] = Room(self, place.group, place.topic)
+            room = self._rooms[key] = Room(self, place.group, place.topic)
         room.open_queues(place.queue_id, place.queue_count)
         return room
 

@@ -18,6 +18,7 @@ from gateway.rocketmq.filters.matching import Filter, messages_max, pick_wanted
 from gateway.rocketmq.pop.again import attempts_of, has_property, write_again
 from gateway.rocketmq.pop.claims import Claims, Taken
 from gateway.rocketmq.pop.dead import DeadLetters, Spent
+from gateway.rocketmq.pop.orders import Orders
 from gateway.rocketmq.pop.receipts import ORDERED_REVIVE_QUEUE, Given, Receipt, describe, format_receipt
 from gateway.rocketmq.pop.room import QueueWatch, Room
 from gateway.rocketmq.topic_table import RETRY_PREFIX
@@ -95,6 +96,7 @@ class Taker:
         self._broker_name = broker_name
         self._batch = StoredBatch(COUNT_MAX)
         self._picked = array("i", bytes(4 * COUNT_MAX))
+        self._orders = Orders()
         self._asked: dict[tuple[bytes, bytes, str], list[Asked]] = {}  # ordered answers, by group, topic and asking
 
     def take(self, room: Room, queue_id: int, wish: Wish, now_ms: int) -> Answer:
@@ -127,7 +129,7 @@ class Taker:
                     start = self._broker.consumer_offsets.get(group, watch.key) or 0
                     ready = self._broker.max_offset(ref) - max(start, self._broker.min_offset(ref))
                 else:
-                    is_blocked = is_ordered and taken.unacked_count > 0
+                    is_blocked = is_ordered and self._orders.is_blocked(group, watch.key, taken)
                     ready = 0 if is_blocked else taken.ready_count
                 if ready > 0:
                     return True
@@ -141,9 +143,10 @@ class Taker:
             return
         taken = self._claims.open(wish.group, watch.key, at_end=wish.at_end)
         batch = self._batch
-        in_flight_max = 1 if wish.is_ordered else IN_FLIGHT_MAX
-        if self._claims.is_full:
+        in_flight_max = 0 if self._claims.is_full else IN_FLIGHT_MAX
+        if wish.is_ordered and self._orders.is_blocked(wish.group, watch.key, taken):
             in_flight_max = 0
+        self._orders.open(wish.group, watch.key, taken)
         while not answer.is_full and taken.unacked_count < in_flight_max:
             count_max = min(wish.count_max - answer.count, answer.scan_max)
             until_ms = answer.receipt.until_ms
@@ -154,6 +157,10 @@ class Taker:
             answer.scanned += found
             self._claims.note_taken(wish.group, watch.key, taken, found)
             is_given = self._sort_out(watch, taken, answer, now_ms)
+            if wish.is_ordered:  # what goes to the dead letters is in the way until it is there
+                held = [offset for offset in batch.queue_offset[:found] if taken.is_hidden(offset)]
+                self._orders.note_taken(wish.group, watch.key, held)
+                is_given = is_given or bool(held)
             batch.clear()
             if is_given:
                 break
@@ -166,7 +173,7 @@ class Taker:
         for asked in self._asked.pop((room.group, room.topic, wish.attempt_id), ()):
             for offset in asked.offsets:
                 asked.taken.change_invisible(offset, asked.until_ms, 0)
-            room.note_settled(asked.queue_id)
+            room.tell_settled(asked.queue_id)
 
     def _note_asked(self, room: Room, answer: Answer) -> None:
         if len(self._asked) >= ASKED_MAX:

@@ -37,6 +37,15 @@ def test_redelivery_stops_at_the_bytes_allowed(service, store):
     assert batch.queue_offset[0] == 3
 
 
+def test_hidden_is_what_was_taken_and_neither_done_nor_shown(service, store):
+    queue = service.open(b"%LMQ%q", b"g")
+    store.grow(queue.queue_ref, 4)
+    queue.take(StoredBatch(8), 3, NO_LIMIT, 0, 0)
+    queue.ack(0)
+    queue.nack(1)
+    assert [queue.is_hidden(offset) for offset in range(5)] == [False, False, True, False, False]
+
+
 def test_a_peek_shows_what_a_take_gives_and_takes_nothing(service, store):
     queue = service.open(b"%LMQ%q", b"g")
     store.grow(queue.queue_ref, 6)

@@ -6,6 +6,7 @@ import contextlib
 import pytest
 from hypothesis import given, strategies as st
 
+from core.schedule import timer
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.timed import _decode_handle
 from lmq.remoting.message_codec import BatchItem, encode_batch
@@ -163,6 +164,24 @@ def test_a_handle_that_is_none_is_refused(peer, handle, code):
     peer.send(b"first")
     answer = recall(peer, handle)
     assert (answer.code, bool(answer.remark)) == (code, True)
+
+
+def test_so_many_of_a_minute_can_be_recalled_and_no_more(site, peer, monkeypatch):
+    monkeypatch.setattr(timer, "RECALLS_MAX", 2)
+    handles = [
+        peer.send(b"%d" % number, properties=timed(f"k{number}", TIMER_DELAY_SEC="5")).ext["recallHandle"]
+        for number in range(4)
+    ]
+    assert [recall(peer, handle).code for handle in handles[:3]] == [0, 0, 2]
+    taken_back = timed("k9", TIMER_DELAY_SEC="5", TIMER_DEL_UNIQKEY="T+k3")
+    assert peer.send(b"0", properties=taken_back).code == 13
+    far = peer.send(b"far", properties=timed("f", TIMER_DELAY_SEC="600")).ext["recallHandle"]
+    assert recall(peer, far).code == 0  # of another minute
+    wait(site, 5_000)
+    wait(site, 60_000)
+    assert sorted(bodies_of(peer.pull("T"))) == [b"2", b"3"]
+    handle = peer.send(b"next", properties=timed("n", TIMER_DELAY_SEC="5")).ext["recallHandle"]
+    assert recall(peer, handle).code == 0  # in the next minute there is room again
 
 
 def test_a_recall_on_a_topic_that_is_not_there_is_refused(peer):

@@ -9,6 +9,7 @@ from gateway.auth.permissions import Permissions
 from gateway.rocketmq.pop import room as rooms, service
 from lmq.remoting.commands import HEADER_BINARY
 from tests.support.rocketmq import request_frame
+from tests.support.rocketmq_door import DoorSite
 from tests.support.rocketmq_pop import ack, ask_pop, change_invisible, pop, pop_fields, read_popped, start_pop
 
 
@@ -213,7 +214,7 @@ def test_rooms_are_forgotten_when_nobody_used_them_for_a_while(site, peer):
     waiting_pop(peer, consumerGroup="h", queueId=2)
     for _ in range(2):
         site.door.pops.tend()
-    assert [group for group, _topic in site.door.pops._rooms] == [b"h"]
+    assert [group for group, *_ in site.door.pops._rooms] == [b"h"]
     site.connect().send(b"late", e="2")
     (answer,) = peer.take()
     assert answer.code == 0
@@ -291,6 +292,37 @@ def test_in_order_one_queue_does_not_hinder_another(peer):
     second = pop(peer, order="true", maxMsgNums=1)
     assert {first[0].queue_id, second[0].queue_id} == {0, 1}
     assert pop(peer, order="true") == []
+
+
+def test_in_order_nobody_waits_for_what_was_taken_without_order(site, peer):
+    fill(peer, 6)
+    beside = pop(peer, maxMsgNums=2)
+    first = pop(peer, order="true", maxMsgNums=2)
+    assert bodies(first) == [b"m2", b"m3"]
+    assert pop(peer, order="true") == []
+    assert bodies(pop(peer, maxMsgNums=1)) == [b"m4"]
+    assert pop(peer, order="true") == []
+    for message in first:
+        ack(peer, message)
+    assert bodies(pop(peer, order="true")) == [b"m5"]
+    ack(peer, beside[0])
+
+
+def test_in_order_all_that_was_in_flight_at_a_start_is_waited_for(tmp_path):
+    site = DoorSite(tmp_path / "d")
+    peer = site.connect()
+    fill(peer, 4)
+    (held,) = pop(peer, maxMsgNums=1)
+    site.turn()
+    site.close()
+    now_ms = site.now_ms
+    site = DoorSite(tmp_path / "d")
+    site.now_ms = now_ms
+    peer = site.connect()
+    assert pop(peer, order="true") == []
+    ack(peer, held)
+    assert bodies(pop(peer, order="true", maxMsgNums=2)) == [b"m1", b"m2"]
+    site.close()
 
 
 def test_in_order_an_acknowledgement_wakes_who_waits(site, peer):
