@@ -8,6 +8,7 @@ cdef class FlushThread:
     cdef object _on_synced
     cdef bint _is_asked
     cdef bint _is_running
+    cdef bint _is_telling
     cdef bint _is_stopping
     cdef object _work
     cdef object _flush

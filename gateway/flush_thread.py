@@ -9,6 +9,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from core.errors import FlushFailedError, LmqError
@@ -19,6 +20,8 @@ from gateway.sync_calls import COUNT, ERROR, FILES, FILES_MAX, HAS_STEPS, STOPS,
 LOGGER = logging.getLogger(__name__)
 
 GIVE_WAY_S = 50e-6  # what a thread that waits takes to wake
+TELL_NS = 1_000_000  # of one turn of the loop, for those that waited for a sync
+TOLD_AT_ONCE = 16  # of them, some 0.2 ms: each is mostly a write to a socket
 
 
 class Flush(Protocol):
@@ -55,8 +58,11 @@ class FlushRound(Protocol):
     def begin_flush(self) -> bool:
         """Fix what the sync that is about to start covers: everything (true), or the log alone."""
 
-    def end_flush(self, error: LmqError | None) -> None:
-        """The sync ended."""
+    def end_flush(self, error: LmqError | None, count_max: int) -> bool:
+        """The sync ended: tell so many of those that wait, and whether there are more."""
+
+    def tell_more(self, count_max: int) -> bool:
+        """Go on to tell them; True while there are more."""
 
 
 class FlushThread:
@@ -79,6 +85,7 @@ class FlushThread:
         self._on_synced = on_synced
         self._is_asked = False
         self._is_running = False
+        self._is_telling = False  # those that waited for the sync before
         self._is_stopping = False
         self._work = array("q", bytes(8 * WORK_SLOTS))
         self._flush: Flush | None = None
@@ -96,7 +103,7 @@ class FlushThread:
 
     def request(self) -> None:
         """Ask for a sync of everything written so far."""
-        if self._is_running:
+        if self._is_running or self._is_telling:
             self._is_asked = True
         elif not self._is_stopping:
             self._begin()
@@ -117,6 +124,8 @@ class FlushThread:
                 self._on_done(self._error)
             elif self._is_running:  # it was asked for, and the thread ended first
                 self._store.fail_flush(is_refused=False)
+            while self._is_telling:
+                self._is_telling = self._rounds.tell_more(TOLD_AT_ONCE)
             self._loop.remove_reader(self._done_fd)
             os.close(self._asked_fd)
             os.close(self._done_fd)
@@ -164,8 +173,19 @@ class FlushThread:
 
     def _ended(self, took_s: float | None, error: LmqError | None) -> None:
         self._is_running = False
+        self._is_telling = True
         self._on_synced(took_s)
-        self._rounds.end_flush(error)
+        self._tell(partial(self._rounds.end_flush, error))
+
+    def _tell(self, tell: Callable[[int], bool]) -> None:
+        """Tell those that waited, some in each turn: a long sync may have thousands."""
+        until_ns = time.monotonic_ns() + TELL_NS
+        while self._is_telling and tell(TOLD_AT_ONCE):
+            tell = self._rounds.tell_more
+            if time.monotonic_ns() >= until_ns:
+                self._loop.call_soon(self._tell, tell)
+                return
+        self._is_telling = False
         if self._is_asked and not self._is_running and not self._is_stopping:
             self._begin()
 

@@ -11,6 +11,7 @@ cdef class Durability:
     cdef list _waiting
     cdef list _covered
     cdef bint _is_flushing
+    cdef bint _nobody_waits
     cdef bint _wants_all
 
     cpdef when_stored(self, long long until, then)
@@ -27,7 +28,9 @@ cdef class Durability:
     @cython.locals(wants_all=bint)
     cpdef begin_flush(self)
 
-    @cython.locals(nobody_waits=bint)
-    cpdef end_flush(self, error)
+    cpdef bint end_flush(self, error, long long count_max=*) except -1
 
-    cdef _call_covered(self, error)
+    cpdef bint tell_more(self, long long count_max=*) except -1
+
+    @cython.locals(covered=list, count="long long", i="long long")
+    cdef _call_covered(self, error, long long count_max)

@@ -12,6 +12,7 @@ from core.store.message_store import MessageStore
 LOGGER = logging.getLogger(__name__)
 
 LAST_ROUNDS_MAX = 16  # at a stop: who is told may store more, whose end others wait for
+ALL = 2**62  # more than there are
 
 
 def _nothing() -> None:
@@ -22,7 +23,7 @@ class Durability:
     """Calls back when what was written is safe.
 
     The runtime sets `request_flush`, called when somebody waits. Upon that it calls `begin_flush`, carries out a flush
-    of the store, in part on a thread of its own, and calls `end_flush`.
+    of the store, in part on a thread of its own, and calls `end_flush`, then `tell_more` until all were told.
 
     Args:
         store: What is flushed.
@@ -37,6 +38,7 @@ class Durability:
         self._waiting: list[Outcome] = []
         self._covered: list[Outcome] = []
         self._is_flushing = False
+        self._nobody_waits = False  # as the flush ended
         self._wants_all = False
 
     def when_stored(self, until: int, then: Outcome) -> None:
@@ -101,25 +103,38 @@ class Durability:
         self._covered, self._waiting = self._waiting, []
         return wants_all
 
-    def end_flush(self, error: LmqError | None) -> None:
-        """Tell all that waited that the flush is done; an error goes to all that wait, and publishing ends."""
+    def end_flush(self, error: LmqError | None, count_max: int = ALL) -> bool:
+        """Tell those that waited that the flush is done; an error goes to all that wait, and publishing ends.
+
+        Returns:
+            Whether there are more than `count_max`, and `tell_more` is to be called.
+        """
         if error is not None:
             self._is_flushing = False
             self.is_failed = True
             self._covered += self._waiting
             self._waiting = []
-            self._call_covered(error)
-            return
-        nobody_waits = not self._waiting
-        self._call_covered(None)
-        while nobody_waits and self._waiting and not self._is_at_risk():  # asked by those who were just told
-            self._covered, self._waiting = self._waiting, []
-            self._call_covered(None)
+            self._call_covered(error, ALL)
+            return False
+        self._nobody_waits = not self._waiting
+        return self.tell_more(count_max)
+
+    def tell_more(self, count_max: int = ALL) -> bool:
+        """Go on with what `end_flush` began; the next flush begins when all were told."""
+        if self.is_failed:
+            return False
+        self._call_covered(None, count_max)
+        while not self._covered and self._nobody_waits and self._waiting and not self._is_at_risk():
+            self._covered, self._waiting = self._waiting, []  # asked by those who were told
+            self._call_covered(None, count_max)
+        if self._covered:
+            return True
         self._is_flushing = False
         if self._waiting:
             self.request_flush()
         else:
             self._store.touch_ahead()  # the sync protected what it wrote: the next message would have to wait for that
+        return False
 
     def end(self) -> None:
         """Flush here and now, and tell all that wait: what they do upon that is kept by the store's close.
@@ -137,14 +152,16 @@ class Durability:
             except LmqError as caught:
                 error = caught
             self.is_failed = error is not None
-            self._call_covered(error)
+            self._call_covered(error, ALL)
             self._is_flushing = False
 
-    def _call_covered(self, error: LmqError | None) -> None:
-        """Tell those that the flush covered; who asks meanwhile comes after them."""
-        for then in self._covered:
+    def _call_covered(self, error: LmqError | None, count_max: int) -> None:
+        """Tell the first of those that the flush covered; who asks meanwhile comes after them."""
+        covered = self._covered
+        count = min(count_max, len(covered))
+        for i in range(count):
             try:
-                then(error)
+                covered[i](error)
             except Exception:
                 LOGGER.exception("a callback of a flush failed")
-        self._covered = []
+        self._covered = covered[count:]

@@ -9,7 +9,6 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 
 from core.errors import DataFolderUnusableError, DiskFullError, FlushFailedError, StoreError
@@ -29,11 +28,11 @@ Changes = dict[tuple[str, bytes], bytes | None]  # the newest value of each chan
 
 
 class Snapshot:
-    """Changes on their way to disk."""
+    """Changes on their way to disk, in slices: a later one may change the same key again."""
 
-    def __init__(self, changes: Changes) -> None:
-        self.changes = changes
-        self.is_done = not changes
+    def __init__(self, slices: list[Changes]) -> None:
+        self.slices = slices
+        self.is_done = not slices
 
 
 class Table:
@@ -77,8 +76,8 @@ class Definitions:
         self.path = path
         self._connection = connection
         self._tables: dict[str, Table] = {}
-        self._changes: Changes = {}
-        self._snapshot = Snapshot({})
+        self._slices: list[Changes] = []  # one dict of a hundred thousand takes 10 ms to grow
+        self._snapshot = Snapshot([])
         self._versions: dict[str, int] = {}  # of the rows of each table
         self._covered_until = self._kept_until = int.from_bytes(self._load(_LOG_TABLE).get(_COVERED_KEY, b""), "big")
 
@@ -125,11 +124,13 @@ class Definitions:
     @property
     def dirty(self) -> bool:
         """Whether a change was not committed yet."""
-        return bool(self._changes) or not self._snapshot.is_done
+        return bool(self._slices) or not self._snapshot.is_done
 
     def note_change(self, name: str, key: bytes, value: bytes | None) -> None:
         """Queue a change for the next commit; called by the tables."""
-        self._changes[name, key] = value
+        if not self._slices or len(self._slices[-1]) >= SLICE_MAX:
+            self._slices.append({})
+        self._slices[-1][name, key] = value
 
     @property
     def covered_until(self) -> int:
@@ -149,14 +150,14 @@ class Definitions:
         May run on the thread that commits: a change goes into this snapshot or the next.
         """
         until = self._covered_until  # before the changes are taken, so that they are all there
-        changes = self._changes
-        self._changes = {}
-        if until != self._kept_until and (changes or not 0 < until - self._kept_until < COVER_STEP_BYTES):
-            changes[_LOG_TABLE, _COVERED_KEY] = until.to_bytes(8, "big")
+        slices = self._slices
+        self._slices = []
+        if until != self._kept_until and (slices or not 0 < until - self._kept_until < COVER_STEP_BYTES):
+            slices.append({(_LOG_TABLE, _COVERED_KEY): until.to_bytes(8, "big")})
             self._kept_until = until
         if not self._snapshot.is_done:
-            changes = {**self._snapshot.changes, **changes}
-        self._snapshot = Snapshot(changes)
+            slices = self._snapshot.slices + slices
+        self._snapshot = Snapshot(slices)
         return self._snapshot
 
     def commit(self, snapshot: Snapshot) -> None:
@@ -173,19 +174,18 @@ class Definitions:
             pass
 
     def commit_in_slices(self, snapshot: Snapshot) -> Iterator[None]:
-        """Make a snapshot durable as `commit` does, some changes a step; it is when all steps were taken.
+        """Make a snapshot durable as `commit` does, a slice a step; it is when all steps were taken.
 
         Between two steps the thread can let others go on: also to forget a million changes takes long.
         """
         if snapshot.is_done:
             return
-        changes = snapshot.changes
+        slices = snapshot.slices
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                left = iter(changes.items())
-                while some := list(islice(left, SLICE_MAX)):
-                    for name, found in _by_table(some).items():
+                for changes in slices:
+                    for name, found in _by_table(changes.items()).items():
                         self._apply(name, found)
                     yield
                 self._connection.execute("COMMIT")
@@ -196,9 +196,8 @@ class Definitions:
         except sqlite3.Error as error:
             raise _translate(error, self.path) from error
         snapshot.is_done = True
-        while changes:
-            for _ in range(min(SLICE_MAX, len(changes))):
-                changes.popitem()
+        while slices:
+            slices.pop()
             yield
 
     def let_go(self) -> None:

@@ -4,12 +4,13 @@ import asyncio
 import logging
 import os
 import threading
+import time
 
 import pytest
 
 from core.errors import DiskFullError, FlushFailedError
 from core.store.flush import Flush
-from gateway.flush_thread import FlushThread
+from gateway.flush_thread import TELL_NS, TOLD_AT_ONCE, FlushThread
 from gateway.sync_calls import STOPS
 
 
@@ -42,15 +43,36 @@ class Rounds:
     def __init__(self):
         self.calls = []
         self.wants_all = True
+        self.waiting = 0
+        self.told = []
+        self.turns = []  # of the loop, in which they were told
+        self.turn = 0
+        self.on_tell = lambda: None
         self.ended = asyncio.Event()
 
     def begin_flush(self):
         self.calls.append("begin")
         return self.wants_all
 
-    def end_flush(self, error):
+    def end_flush(self, error, count_max):
         self.calls.append(error or "end")
         self.ended.set()
+        return self.tell_more(count_max) if self.waiting else False
+
+    def tell_more(self, count_max):
+        self.told.append(min(self.waiting, count_max))
+        self.turns.append(self.turn)
+        self.waiting -= self.told[-1]
+        self.on_tell()
+        until_ns = time.monotonic_ns() + TELL_NS
+        while time.monotonic_ns() < until_ns:
+            pass
+        return self.waiting > 0
+
+    async def until_told(self):
+        while self.waiting:
+            self.turn += 1
+            await asyncio.sleep(0)
 
     async def until_ended(self, count=1):
         while len(self.calls) < 2 * count:
@@ -196,3 +218,32 @@ async def test_a_sync_that_the_thread_did_not_begin_counts_as_failed(tmp_path):
     thread.request()
     assert await thread.stop(5)
     assert (rounds.calls, store.ended) == (["begin"], ["failed"])
+
+
+@pytest.mark.asyncio
+async def test_many_that_waited_are_told_in_several_turns_and_the_next_sync_comes_after_them(tmp_path):
+    thread, rounds, _ = make(Store(tmp_path / "f"))
+    rounds.waiting = 3 * TOLD_AT_ONCE
+    rounds.on_tell = thread.request
+    await_told = asyncio.create_task(rounds.until_told())
+    thread.request()
+    await asyncio.wait_for(await_told, 5)
+    assert rounds.told == [TOLD_AT_ONCE] * 3
+    assert len(set(rounds.turns)) == 3  # each is as much work as a turn may have
+    assert rounds.calls[:2] == ["begin", "end"]
+    await rounds.until_ended(2)
+    assert rounds.calls == ["begin", "end", "begin", "end"]
+    await thread.stop(5)
+
+
+@pytest.mark.asyncio
+async def test_a_stop_tells_the_rest_of_those_that_waited(tmp_path):
+    store = Store(tmp_path / "f")
+    thread, rounds, _ = make(store)
+    rounds.waiting = 5 * TOLD_AT_ONCE
+    thread.request()
+    await rounds.until_ended()
+    assert rounds.waiting
+    assert await thread.stop(5)
+    assert not rounds.waiting
+    assert store.ended == ["done"]

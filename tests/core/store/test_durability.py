@@ -80,6 +80,45 @@ def test_who_asks_while_others_are_told_is_told_after_them(store):
     assert told == [1, 2, 3, 4]
 
 
+def test_many_are_told_some_at_a_time_in_order_and_the_next_flush_waits_for_that(store):
+    durability, requests = make_durability(store)
+    told = []
+    publish(store, b"1")
+    for number in range(7):
+        durability.when_durable(lambda _, number=number: told.append(number))
+    durability.begin_flush()
+    store.flush()
+    asked = requests.flushes
+    assert durability.end_flush(None, 3)
+    assert told == [0, 1, 2]
+    publish(store, b"2")
+    durability.when_durable(lambda _: told.append(9))
+    durability.when_stored(0, lambda _: told.append(10))  # is safe, and comes in order all the same
+    assert durability.tell_more(3)
+    assert told == [*range(6)]
+    assert requests.flushes == asked
+    assert not durability.tell_more(3)
+    assert told == [*range(7)]
+    assert requests.flushes == asked + 1
+    durability.begin_flush()
+    store.flush()
+    assert not durability.end_flush(None, 3)
+    assert told == [*range(7), 9, 10]
+
+
+def test_a_failure_is_told_to_all_at_once(store):
+    durability, _ = make_durability(store)
+    told = []
+    publish(store, b"1")
+    for _ in range(7):
+        durability.when_durable(told.append)
+    durability.begin_flush()
+    error = FlushFailedError("EIO")
+    assert not durability.end_flush(error, 3)
+    assert told == [error] * 7
+    assert not durability.tell_more(3)
+
+
 def test_who_fails_when_told_keeps_nobody_else_waiting(store, caplog):
     caplog.set_level(logging.CRITICAL, "core.store.durability")
     durability, _ = make_durability(store)
