@@ -6,18 +6,33 @@ from typing import Annotated
 
 import typer
 
+from gateway.commands.clients import connection_cli, session_cli
 from gateway.commands.config import config_cli
 from gateway.commands.explain import explain_cli
+from gateway.commands.groups import group_cli
+from gateway.commands.lists import add_lists
+from gateway.commands.messages import message, publish
 from gateway.commands.options import PLAIN
 from gateway.commands.passwords import hash_password_of
+from gateway.commands.queues import queue_cli
 from gateway.commands.report import report_cli
 from gateway.commands.serve import serve
+from gateway.commands.status import status, top
 from gateway.commands.vhosts import vhost_cli
 from gateway.version import VERSION
 
 cli = typer.Typer(name="lmq", pretty_exceptions_enable=False, **PLAIN)
 cli.command()(serve)
 cli.command("hash-password")(hash_password_of)
+cli.command()(status)
+cli.command()(top)
+cli.command()(publish)
+cli.command()(message)
+add_lists(cli)
+cli.add_typer(queue_cli, name="queue")
+cli.add_typer(connection_cli, name="connection")
+cli.add_typer(session_cli, name="session")
+cli.add_typer(group_cli, name="group")
 cli.add_typer(config_cli, name="config")
 cli.add_typer(explain_cli, name="explain")
 cli.add_typer(report_cli, name="report")

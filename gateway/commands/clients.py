@@ -1,0 +1,37 @@
+"""Commands that part with clients."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gateway.commands.client import AdminClient, quote
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, PasswordOption, UserOption
+
+connection_cli = typer.Typer(**PLAIN, help="Close a connection.")
+session_cli = typer.Typer(**PLAIN, help="End a session.")
+
+
+@connection_cli.command("close")
+def close(
+    name: Annotated[str, typer.Argument(help="A connection's number or name.")],
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Close a connection of any door."""
+    AdminClient(admin, user, password).send("DELETE", f"/api/connections/{quote(name)}")
+
+
+@session_cli.command("end")
+def end(
+    client_id: Annotated[str, typer.Argument(help="The client's identifier.")],
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """End an MQTT session with its subscriptions, and its connection."""
+    AdminClient(admin, user, password).send("DELETE", f"/api/lmq/sessions/{quote(client_id)}")

@@ -1,0 +1,188 @@
+"""Commands that list what there is, and show one of it: queues, connections, sessions, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from gateway.commands.client import AdminClient, quote
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import Column, print_facts, print_json, print_table, repeat
+
+PAGE_SIZE = 500
+NameOption = Annotated[str, typer.Option("--name", help="Only those with this in their name.")]
+SortOption = Annotated[str | None, typer.Option("--sort", help="The API's field to sort by, such as messages.")]
+ReverseOption = Annotated[bool, typer.Option("--reverse", help="The highest first.")]
+LimitOption = Annotated[int, typer.Option("--limit", min=1, max=PAGE_SIZE, help="So many at most.")]
+WatchOption = Annotated[float | None, typer.Option("--watch", min=0.1, help="Again each so many seconds.")]
+
+
+class Kind(NamedTuple):
+    """A kind of thing that is listed."""
+
+    name: str
+    text: str
+    path: str
+    columns: tuple[Column, ...]
+    show: str  # the path of one, with its name in it; empty where none is shown by itself
+
+
+def _columns(**keys: str) -> tuple[Column, ...]:
+    return tuple(Column(title.replace("_", " "), key) for title, key in keys.items())
+
+
+KINDS = (
+    Kind(
+        "queues",
+        "Light queues of every door.",
+        "/api/lmq/queues",
+        _columns(
+            name="name", vhost="vhost", door="door", kept="kept", ready="messages_ready",
+            unacked="messages_unacknowledged", readers="readers", next="next_offset", light_queue="light_queue",
+        ),
+        "/api/lmq/queues/{}",
+    ),
+    Kind(
+        "connections",
+        "Connections of every door.",
+        "/api/connections",
+        _columns(
+            number="lmq.number", name="name", protocol="protocol", user="user", client="lmq.client", vhost="vhost",
+            channels="channels", bytes_in="recv_oct", bytes_out="send_oct", since="connected_at",
+        ),
+        "/api/connections/{}",
+    ),
+    Kind(
+        "channels",
+        "Channels of AMQP connections.",
+        "/api/channels",
+        _columns(
+            name="name", vhost="vhost", user="user", consumers="consumer_count", unacked="messages_unacknowledged",
+            unconfirmed="messages_unconfirmed", prefetch="prefetch_count",
+        ),
+        "/api/channels/{}",
+    ),
+    Kind(
+        "consumers",
+        "Consumers of AMQP queues.",
+        "/api/consumers",
+        _columns(
+            tag="consumer_tag", queue="queue.name", vhost="queue.vhost", prefetch="prefetch_count", active="active",
+            channel="channel_details.name",
+        ),
+        "",
+    ),
+    Kind(
+        "sessions",
+        "MQTT sessions, connected or not.",
+        "/api/lmq/sessions",
+        _columns(
+            client="client", user="user", connected="connected", persistent="persistent",
+            subscriptions="subscriptions", inflight="inflight",
+        ),
+        "/api/lmq/sessions/{}",
+    ),
+    Kind(
+        "subscriptions",
+        "Subscriptions of MQTT sessions, and what each waits for.",
+        "/api/lmq/subscriptions",
+        _columns(
+            client="client", filter="filter", qos="qos", waiting="waiting", inflight="inflight", next="next_offset",
+            light_queue="light_queue",
+        ),
+        "",
+    ),
+    Kind(
+        "groups",
+        "Groups of RocketMQ consumers, with their lag.",
+        "/api/lmq/groups",
+        _columns(group="group", queue="queue", lag="lag", next="next_offset", members="members"),
+        "",
+    ),
+    Kind(
+        "exchanges",
+        "AMQP exchanges.",
+        "/api/exchanges",
+        _columns(name="name", vhost="vhost", type="type", durable="durable", arguments="arguments"),
+        "",
+    ),
+    Kind(
+        "bindings",
+        "AMQP bindings.",
+        "/api/bindings",
+        _columns(
+            source="source", destination="destination", type="destination_type", key="routing_key", vhost="vhost",
+            arguments="arguments",
+        ),
+        "",
+    ),
+    Kind(
+        "retained",
+        "Topics with a retained message.",
+        "/api/lmq/retained",
+        _columns(topic="topic", bytes="payload_bytes", stored="stored_at_ms"),
+        "/api/lmq/retained/{}",
+    ),
+)  # fmt: skip
+
+
+def make_list(kind: Kind) -> Callable[..., None]:
+    """Return the command that lists things of a kind."""
+
+    def list_things(
+        *,
+        name: NameOption = "",
+        sort: SortOption = None,
+        reverse: ReverseOption = False,
+        limit: LimitOption = 100,
+        watch: WatchOption = None,
+        admin: AdminOption = ADMIN,
+        user: UserOption = None,
+        password: PasswordOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        client = AdminClient(admin, user, password)
+        question = {"page": 1, "page_size": limit, "name": name or None, "sort": sort, "sort_reverse": reverse or None}
+        repeat(lambda: _show(kind, client.get(kind.path, question), as_json=as_json), watch)
+
+    list_things.__doc__ = f"List: {kind.text}"
+    return list_things
+
+
+def _show(kind: Kind, found: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(found["items"])
+        return
+    print_table(kind.columns, found["items"])
+    if found["filtered_count"] > found["item_count"]:
+        print(f"{found['item_count']} of {found['filtered_count']}")
+
+
+def make_show(kind: Kind) -> Callable[..., None]:
+    """Return the command that shows one thing of a kind."""
+
+    def show_thing(
+        name: Annotated[str, typer.Argument(help="What the list calls it; of a queue its light queue.")],
+        *,
+        admin: AdminOption = ADMIN,
+        user: UserOption = None,
+        password: PasswordOption = None,
+        as_json: JsonOption = False,
+    ) -> None:
+        found = AdminClient(admin, user, password).get(kind.show.format(quote(name)))
+        (print_json if as_json else print_facts)(found)
+
+    show_thing.__doc__ = f"Show one of: {kind.text}"
+    return show_thing
+
+
+def add_lists(cli: typer.Typer) -> None:
+    """Add a group of commands for each kind of thing."""
+    for kind in KINDS:
+        group = typer.Typer(**PLAIN, help=kind.text)
+        group.command("list")(make_list(kind))
+        if kind.show:
+            group.command("show")(make_show(kind))
+        cli.add_typer(group, name=kind.name)

@@ -1,0 +1,95 @@
+"""How answers are shown: tables for people, JSON for programs, once or again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+MOMENT = "at_ms"  # what the names of moments end with
+EMPTY = "-"
+
+
+class Column(NamedTuple):
+    """One column of a table: what stands above it, and where in an answer it is found, a dot leads into an object."""
+
+    title: str
+    key: str
+
+
+def print_json(answer: object) -> None:
+    """Print an answer as it is."""
+    import json
+
+    print(json.dumps(answer, indent=2, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> None:
+    """Print rows as a table, numbers to the right; where nobody looks at a terminal its lines are not cut."""
+    import sys
+
+    from rich.console import Console
+
+    console = Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
+    console.print(make_table(columns, rows))
+
+
+def make_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> Any:  # noqa: ANN401 - rich is not loaded yet
+    """Return rows as rich's table."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    cells = [[find(row, column.key) for column in columns] for row in rows]
+    for number, column in enumerate(columns):
+        is_number = any(isinstance(line[number], int | float) for line in cells) and not column.key.endswith(MOMENT)
+        table.add_column(column.title, justify="right" if is_number else "left", overflow="fold")
+    for line in cells:
+        table.add_row(*(Text(tell(value, column.key)) for value, column in zip(line, columns, strict=True)))
+    return table
+
+
+def find(row: object, key: str) -> object:
+    """Return what is at a path in an answer, None where there is nothing."""
+    for name in key.split("."):
+        if not isinstance(row, dict):
+            return None
+        row = row.get(name)
+    return row
+
+
+def tell(value: object, key: str = "") -> str:
+    """Return a value as people read it."""
+    if value is None or value == "":
+        return EMPTY
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) and (key.endswith((MOMENT, "connected_at"))):
+        return datetime.fromtimestamp(value / 1_000, UTC).isoformat(" ", "seconds").removesuffix("+00:00")
+    if isinstance(value, dict):
+        return " ".join(f"{name}={tell(inner)}" for name, inner in value.items()) or EMPTY
+    if isinstance(value, list):
+        return " ".join(tell(inner) for inner in value) or EMPTY
+    return str(value)
+
+
+def print_facts(answer: dict[str, Any]) -> None:
+    """Print the fields of one thing, one a line."""
+    width = max((len(name) for name in answer), default=0)
+    for name, value in answer.items():
+        print(f"{name:<{width}}  {tell(value, name)}")
+
+
+def repeat(show: Callable[[], None], every_s: float | None) -> None:
+    """Show something once, or at an interval until somebody stops it."""
+    from threading import Event
+
+    show()
+    while every_s is not None:
+        try:
+            Event().wait(every_s)
+        except KeyboardInterrupt:
+            return
+        print("\x1b[2J\x1b[H", end="")
+        show()

@@ -1,0 +1,113 @@
+"""Commands for one queue."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gateway.commands.client import AdminClient, quote
+from gateway.commands.moments import read_moment
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import Column, print_json, print_table
+from gateway.commands.refusing import refuse
+
+queue_cli = typer.Typer(**PLAIN, help="Purge, delete, move and look into one queue.")
+
+LIGHT = "%LMQ%"
+QueueArgument = Annotated[str, typer.Argument(help="An AMQP queue.")]
+VhostOption = Annotated[str, typer.Option("--vhost", help="Its virtual host.")]
+MESSAGES = (
+    Column("offset", "offset"),
+    Column("id", "id"),
+    Column("stored", "stored_at_ms"),
+    Column("topic", "topic"),
+    Column("client", "client"),
+    Column("bytes", "body_bytes"),
+    Column("body", "body"),
+)
+
+
+@queue_cli.command("purge")
+def purge(
+    name: QueueArgument,
+    *,
+    vhost: VhostOption = "/",
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Drop all messages of an AMQP queue that no consumer has."""
+    AdminClient(admin, user, password).send("DELETE", f"/api/queues/{quote(vhost)}/{quote(name)}/contents")
+
+
+@queue_cli.command("delete")
+def delete(
+    name: QueueArgument,
+    *,
+    vhost: VhostOption = "/",
+    if_empty: Annotated[bool, typer.Option("--if-empty", help="Not where it has messages.")] = False,
+    if_unused: Annotated[bool, typer.Option("--if-unused", help="Not where it has consumers.")] = False,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Delete an AMQP queue."""
+    asked = f"if-empty={str(if_empty).lower()}&if-unused={str(if_unused).lower()}"
+    AdminClient(admin, user, password).send("DELETE", f"/api/queues/{quote(vhost)}/{quote(name)}?{asked}")
+
+
+@queue_cli.command("move")
+def move(
+    name: QueueArgument,
+    to: Annotated[str | None, typer.Argument(help="Another one; without it each goes back where it died.")] = None,
+    *,
+    vhost: VhostOption = "/",
+    count: Annotated[int, typer.Option(min=1, help="So many at most.")] = 1_000,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Move messages to another AMQP queue, or dead letters back to the queues that they come from."""
+    client = AdminClient(admin, user, password)
+    wanted = {"vhost": vhost, "source": name, "destination": to, "count": count}
+    print(f"moved {client.send('POST', '/api/lmq/move', wanted)['moved']}")
+
+
+@queue_cli.command("peek")
+def peek(
+    name: Annotated[str, typer.Argument(help="A queue as its clients call it, or its light queue.")],
+    *,
+    door: Annotated[str | None, typer.Option(help="amqp, mqtt or rocketmq, where several have such a queue.")] = None,
+    vhost: Annotated[str | None, typer.Option("--vhost", help="As that.")] = None,
+    offset: Annotated[int | None, typer.Option(min=0, help="From here on; without it the newest.")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="From this moment on: 2026-01-31T12:00, UTC where it does not say.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, max=200, help="So many at most.")] = 20,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at messages of any light queue; none is consumed."""
+    client = AdminClient(admin, user, password)
+    queue = name if name.startswith(LIGHT) else find_light_queue(client, name, door, vhost)
+    question = {"queue": queue, "offset": offset, "at_ms": None if at is None else read_moment(at), "count": count}
+    found = client.get("/api/lmq/messages", question, as_member=True)["items"]
+    if as_json:
+        print_json(found)
+    else:
+        print_table(MESSAGES, found)
+
+
+def find_light_queue(client: AdminClient, name: str, door: str | None, vhost: str | None) -> str:
+    """Return the light queue of the queue that people call `name`."""
+    found = client.get("/api/lmq/queues", {"name": name, "door": door, "page": 1, "page_size": 500})["items"]
+    exact = [one for one in found if one["name"] == name and vhost in {None, one["vhost"]}]
+    if not exact:
+        refuse(f"no queue is called '{name}'")
+    if len(exact) > 1:
+        places = ", ".join(f"{one['door']} {one['vhost']}".strip() for one in exact)
+        refuse(f"several queues are called '{name}': say --door or --vhost ({places})")
+    return str(exact[0]["light_queue"])

@@ -1,0 +1,109 @@
+"""Commands that show the whole gateway: once, or live."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from gateway.commands.client import AdminClient
+from gateway.commands.lists import KINDS, WatchOption
+from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import Column, make_table, print_facts, print_json, print_table, repeat
+
+DEEPEST = 15  # queues that `lmq top` shows
+DOORS = (
+    Column("door", "door"),
+    Column("connections", "connections"),
+    Column("sessions", "sessions"),
+    Column("messages in", "messages_in"),
+    Column("messages out", "messages_out"),
+    Column("in/s", "in_rate"),
+    Column("out/s", "out_rate"),
+)
+
+
+def status(
+    *,
+    watch: WatchOption = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the gateway: what it stores, who is connected, by door."""
+    client = AdminClient(admin, user, password)
+
+    def show() -> None:
+        found = client.get("/api/overview")
+        if as_json:
+            print_json(found)
+            return
+        print_facts(facts_of(found))
+        print_table(DOORS[:-2], rows_of(found["lmq"]["doors"]))
+
+    repeat(show, watch)
+
+
+def facts_of(found: dict[str, Any]) -> dict[str, object]:
+    """Return what is told of the gateway as a whole."""
+    ours, totals = found["lmq"], found["queue_totals"]
+    return {
+        "version": ours["version"],
+        "state": "ready" if ours["is_ready"] else "not ready",
+        "uptime": f"{ours['uptime_ms'] // 1_000} s",
+        "disk": f"{ours['disk']}, {ours['disk_free_bytes'] >> 20} MiB free, the log has {ours['log_bytes'] >> 20} MiB",
+        "messages stored": ours["messages_stored"],
+        "light queues": ours["light_queues"],
+        "AMQP queues": found["object_totals"]["queues"],
+        "ready": totals["messages_ready"],
+        "unacknowledged": totals["messages_unacknowledged"],
+    }
+
+
+def rows_of(doors: dict[str, Any], before: dict[str, Any] | None = None, passed_s: float = 1.0) -> list[dict[str, Any]]:
+    """Return a row for each door, with rates where it is known what was before."""
+    rows = []
+    for name, door in doors.items():
+        row = {"door": name, **door}
+        if before is not None and name in before:
+            row["in_rate"] = round((door["messages_in"] - before[name]["messages_in"]) / passed_s)
+            row["out_rate"] = round((door["messages_out"] - before[name]["messages_out"]) / passed_s)
+        rows.append(row)
+    return rows
+
+
+def top(
+    *,
+    every: float = typer.Option(1.0, min=0.2, help="Seconds from one look to the next."),
+    count: int = typer.Option(0, min=0, help="So many looks, 0 for no end."),
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Show rates by door and the deepest queues, live, until Ctrl-C."""
+    from threading import Event
+    from time import monotonic
+
+    from rich.console import Group
+    from rich.live import Live
+
+    client = AdminClient(admin, user, password)
+    columns = next(kind.columns for kind in KINDS if kind.name == "queues")
+    before, before_s, looks = None, 0.0, 0
+    with Live(auto_refresh=False) as live:
+        while True:
+            found, now_s = client.get("/api/overview"), monotonic()
+            deepest = client.get(
+                "/api/lmq/queues",
+                {"door": "amqp", "sort": "messages_ready", "sort_reverse": True, "page": 1, "page_size": DEEPEST},
+            )
+            rows = rows_of(found["lmq"]["doors"], before, max(now_s - before_s, 0.001))
+            live.update(Group(make_table(DOORS, rows), make_table(columns, deepest["items"])), refresh=True)
+            before, before_s, looks = found["lmq"]["doors"], now_s, looks + 1
+            if looks == count:
+                return
+            try:
+                Event().wait(every)
+            except KeyboardInterrupt:
+                return

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gateway.commands.lists import KINDS
+from tests.support.commands import call_lmq
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
+def test_everything_is_listed_as_a_table_and_as_json(running, kind):
+    admin = f"127.0.0.1:{running.port('admin')}"
+    result = call_lmq(kind, "list", "--admin", admin)
+    assert result.exit_code == 0, result.output
+    columns = next(one.columns for one in KINDS if one.name == kind)
+    assert result.stdout.split()[0] == columns[0].title
+    found = json.loads(call_lmq(kind, "list", "--admin", admin, "--json", "--limit", "3").stdout)
+    assert isinstance(found, list)
+
+
+def test_things_are_searched_sorted_and_shown(running):
+    admin = f"127.0.0.1:{running.port('admin')}"
+    table = call_lmq("exchanges", "list", "--admin", admin, "--name", "amq.", "--reverse", "--limit", "2").stdout
+    assert "amq.topic" in table
+    assert table.rstrip().endswith("2 of 5")
+    result = call_lmq("sessions", "show", "nobody", "--admin", admin)
+    assert (result.exit_code, result.stderr) == (2, "lmq: no session 'nobody'\n")

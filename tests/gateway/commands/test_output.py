@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.commands import output
+from gateway.commands.output import Column, find, print_facts, print_table, repeat, tell
+
+
+@pytest.mark.parametrize(
+    ("value", "key", "told"),
+    [
+        (None, "", "-"),
+        ("", "", "-"),
+        (True, "", "yes"),
+        (0, "", "0"),
+        (0, "stored_at_ms", "1970-01-01 00:00:00"),
+        ({"a": 1, "b": {}}, "", "a=1 b=-"),
+        (["x", None], "", "x -"),
+    ],
+)
+def test_values_are_told_as_people_read_them(value, key, told):
+    assert tell(value, key) == told
+
+
+def test_rows_are_a_table_whose_lines_are_not_cut(capsys):
+    rows = [{"name": "a" * 300, "of": {"count": 7}}, {"name": "[b]", "of": None}]
+    print_table((Column("name", "name"), Column("count", "of.count")), rows)
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert lines[0].split() == ["name", "count"]
+    assert lines[2].split() == ["a" * 300, "7"]
+    assert lines[3].split() == ["[b]", "-"]
+    assert find({"a": 1}, "a.b") is None
+
+
+def test_facts_are_a_line_each(capsys):
+    print_facts({"name": "q", "messages": 3})
+    assert capsys.readouterr().out == "name      q\nmessages  3\n"
+
+
+def test_what_is_watched_is_shown_until_somebody_stops_it(monkeypatch, capsys):
+    shown = []
+
+    def show():
+        shown.append(1)
+        if len(shown) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        repeat(show, 0.001)
+    repeat(lambda: shown.append(2), None)
+    assert shown == [1, 1, 1, 2]
+    assert output.EMPTY == "-"

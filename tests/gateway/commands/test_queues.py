@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gateway.commands.client import AdminClient
+from tests.support.commands import call_lmq, check_told
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def lmq(running):
+    admin = f"127.0.0.1:{running.port('admin')}"
+    return lambda *arguments, **options: call_lmq(*arguments, "--admin", admin, **options)
+
+
+def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
+
+    client = AdminClient(f"127.0.0.1:{running.port('admin')}")
+    for name in ("from", "to"):
+        client.send("PUT", f"/api/queues/%2F/{name}", {"durable": True})
+    assert lmq("publish", "from", "hello", "--exchange", "", "--count", "3", "--header", "kind=a").exit_code == 0
+    assert "hello" in lmq("queue", "peek", "from", "--count", "1").stdout
+    found = json.loads(lmq("queue", "peek", "from", "--offset", "1", "--json").stdout)
+    assert [one["offset"] for one in found] == [1, 2]
+    assert "hello" in lmq("message", found[0]["id"]).stdout
+    assert len(json.loads(lmq("queue", "peek", "from", "--at", "2020-01-01", "--json").stdout)) == 3
+    assert lmq("queue", "move", "from", "to", "--count", "2").stdout == "moved 2\n"
+    check_told(lmq("queue", "delete", "to", "--if-empty"), "queue 'to' in vhost '/' not empty")
+    assert lmq("queue", "purge", "to").exit_code == 0
+    assert lmq("queue", "delete", "to", "--if-empty").exit_code == 0
+    assert lmq("queue", "delete", "from").exit_code == 0
+    check_told(lmq("queue", "peek", "none"), "no queue is called 'none'")
+    result = lmq("publish", "nobody", "hello", "--exchange", "")
+    assert (result.exit_code, result.stderr) == (3, "lmq: the message reaches no queue\n")

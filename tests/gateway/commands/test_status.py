@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gateway.commands.status import rows_of
+from tests.support.commands import call_lmq
+
+
+def test_rates_are_of_what_came_since_the_last_look():
+    doors = {"mqtt": {"messages_in": 30, "messages_out": 5}}
+    assert "in_rate" not in rows_of(doors)[0]
+    (row,) = rows_of(doors, {"mqtt": {"messages_in": 10, "messages_out": 5}}, 2.0)
+    assert (row["door"], row["in_rate"], row["out_rate"]) == ("mqtt", 10, 0)
+
+
+@pytest.mark.slow
+def test_the_whole_gateway_is_shown_once_or_live(running):
+    admin = f"127.0.0.1:{running.port('admin')}"
+    result = call_lmq("status", "--admin", admin)
+    assert "state            ready" in result.stdout
+    assert "rocketmq" in result.stdout
+    assert json.loads(call_lmq("status", "--json", "--admin", admin).stdout)["lmq"]["is_ready"]
+    result = call_lmq("top", "--count", "2", "--every", "0.2", "--admin", admin)
+    assert result.exit_code == 0, result.output
+    assert "in/s" in result.stdout
