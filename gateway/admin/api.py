@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, FastAPI, HTTPException, Query, Response
+from fastapi import APIRouter, FastAPI, HTTPException, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from gateway.admin.console import CONSOLE
-from gateway.admin.explain import QuestionError, explain_exchange, explain_topic
+from gateway.admin.explanations import EXPLANATIONS
 from gateway.admin.lineage import LINEAGE
 from gateway.admin.live import LiveFeed
-from gateway.admin.login import Looker
 from gateway.admin.management.failures import answer_failure, answer_wrong
 from gateway.admin.management.router import MANAGEMENT
 from gateway.admin.ours.router import OURS
 from gateway.admin.paths import RequestsAsSent
 from gateway.admin.same_site import SameSite
-from gateway.admin.schemas import ExchangeExplanation, Explanation, Health, Readiness
+from gateway.admin.schemas import Health, Readiness
 from gateway.admin.view import AdminView, View
-from gateway.amqp.definition_rows import DEFAULT_VHOST
 from gateway.version import VERSION
 
 ROUTES = APIRouter()
@@ -35,6 +31,7 @@ def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
     api.state.view = view
     api.state.feed = feed
     api.include_router(ROUTES)
+    api.include_router(EXPLANATIONS)
     api.include_router(MANAGEMENT)
     api.include_router(OURS)
     api.include_router(CONSOLE)
@@ -68,33 +65,3 @@ async def readyz(view: View, response: Response) -> Readiness:
 async def metrics(view: View) -> Response:
     """All counters in Prometheus's text form."""
     return Response(generate_latest(view.registry), media_type=CONTENT_TYPE_LATEST)
-
-
-@ROUTES.get("/api/explain", response_model=Explanation | ExchangeExplanation)
-async def explain(
-    view: View,
-    looker: Looker,
-    *,
-    topic: Annotated[str | None, Query(min_length=1, max_length=65_535)] = None,
-    exchange: Annotated[str | None, Query(max_length=255)] = None,
-    routing_key: Annotated[str, Query(max_length=255)] = "",
-    vhost: Annotated[str, Query(max_length=255)] = DEFAULT_VHOST,
-) -> Response:
-    """The light queues that a publish to `topic`, or to `exchange` in `vhost` with `routing_key`, would reach now.
-
-    They are given with their filters, bindings and readers. 400: the question has no answer, and why.
-    """
-    del looker
-    if (topic is None) == (exchange is None):
-        raise HTTPException(400, "ask for a topic, or for an exchange and a routing key")
-    try:
-        if topic is not None:
-            found = await explain_topic(view.broker, view.vhosts.topic_host, topic)
-        else:
-            place = view.vhosts.find(vhost)
-            if place is None:
-                raise HTTPException(400, f"no vhost '{vhost}'")
-            found = await explain_exchange(view.broker, place, exchange or "", routing_key)
-    except QuestionError as error:
-        raise HTTPException(400, str(error)) from error
-    return Response(found.model_dump_json(), media_type="application/json")

@@ -12,9 +12,9 @@ from core.lmq.topic_space import binding_key_from_filter, routing_key_from_topic
 from core.lmq.topic_trie import is_wildcard
 from core.reserved import SYS_ROOT
 from gateway.admin.schemas import ExchangeExplanation, ExplainedQueue, Explanation
-from gateway.amqp.exchanges import AMQ_TOPIC
+from gateway.amqp.exchanges import AMQ_TOPIC, Exchange
 from gateway.amqp.queues import VirtualHost
-from gateway.amqp.routing import trace_way
+from gateway.amqp.tracing import trace_way
 
 SUBSCRIBED = ("$share/", "$queue/", "$exclusive/", "$replay/")
 QUEUES_AT_ONCE = 128  # about a millisecond
@@ -30,14 +30,23 @@ async def explain_topic(broker: Broker, vhost: VirtualHost | None, topic: str) -
     Raises:
         QuestionError: It is a filter, and no topic.
     """
+    check_topic(topic)
+    queues = await explain_space(broker, vhost, topic)
+    return Explanation(topic=topic, parent_topic=_text(broker.parent_topic), queues=queues)
+
+
+def check_topic(topic: str) -> None:
+    """Return where clients can publish to `topic`.
+
+    Raises:
+        QuestionError: They cannot.
+    """
     if is_wildcard(topic.encode()):
         raise QuestionError(f"{topic} is a filter, with + or #: a message has a topic without them, such as a/b/c")
     if topic.encode().startswith(SYS_ROOT):
         raise QuestionError(f"{topic} is the gateway's own: clients cannot publish to it")
     if topic.startswith(SUBSCRIBED):
         raise QuestionError(f"{topic} is what a client subscribes to: a message has the topic behind that")
-    queues = await _explain_space(broker, vhost, topic)
-    return Explanation(topic=topic, parent_topic=_text(broker.parent_topic), queues=queues)
 
 
 async def explain_exchange(broker: Broker, vhost: VirtualHost, name: str, key: str) -> ExchangeExplanation:
@@ -46,18 +55,14 @@ async def explain_exchange(broker: Broker, vhost: VirtualHost, name: str, key: s
     Raises:
         QuestionError: There is no such exchange, or clients may not publish to it.
     """
-    exchange = vhost.exchanges.find(name)
-    if exchange is None:
-        raise QuestionError(f"no exchange '{name}' in vhost '{vhost.name}'")
-    if exchange.is_internal:
-        raise QuestionError(f"exchange '{name}' in vhost '{vhost.name}' is internal: clients cannot publish to it")
+    exchange = get_exchange(vhost, name)
     topic = _text(topic_from_routing_key(key.encode()))
     is_topic_space = bool(topic) and exchange is vhost.exchanges.topic_space
     if is_topic_space:
-        queues = await _explain_space(broker, vhost, topic)
+        queues = await explain_space(broker, vhost, topic)
     else:
-        ways = trace_way(vhost.exchanges, exchange, key)
-        queues = await _explain_bindings(broker, vhost, {queue: ways[queue] for queue in ways if vhost.find(queue)})
+        ways = trace_way(vhost.exchanges, exchange, key).queues
+        queues = await explain_bindings(broker, vhost, {queue: ways[queue] for queue in ways if vhost.find(queue)})
     return ExchangeExplanation(
         vhost=vhost.name,
         exchange=name,
@@ -70,7 +75,22 @@ async def explain_exchange(broker: Broker, vhost: VirtualHost, name: str, key: s
     )
 
 
-async def _explain_bindings(broker: Broker, vhost: VirtualHost, ways: Mapping[str, list[str]]) -> list[ExplainedQueue]:
+def get_exchange(vhost: VirtualHost, name: str) -> Exchange:
+    """Return an exchange that clients publish to.
+
+    Raises:
+        QuestionError: There is none.
+    """
+    exchange = vhost.exchanges.find(name)
+    if exchange is None:
+        raise QuestionError(f"no exchange '{name}' in vhost '{vhost.name}'")
+    if exchange.is_internal:
+        raise QuestionError(f"exchange '{name}' in vhost '{vhost.name}' is internal: clients cannot publish to it")
+    return exchange
+
+
+async def explain_bindings(broker: Broker, vhost: VirtualHost, ways: Mapping[str, list[str]]) -> list[ExplainedQueue]:
+    """Return AMQP queues with the bindings that lead there, sorted by name."""
     explained: list[ExplainedQueue] = []
     for queue, bindings in sorted(ways.items()):
         await _pause(len(explained))
@@ -89,7 +109,8 @@ async def _explain_bindings(broker: Broker, vhost: VirtualHost, ways: Mapping[st
     return explained
 
 
-async def _explain_space(broker: Broker, vhost: VirtualHost | None, topic: str) -> list[ExplainedQueue]:
+async def explain_space(broker: Broker, vhost: VirtualHost | None, topic: str) -> list[ExplainedQueue]:
+    """Return the light queues that a topic leads to, sorted by name."""
     explained: list[ExplainedQueue] = []
     called = {} if vhost is None else _find_called(vhost, routing_key_from_topic(topic.encode()).decode())
     for queue in broker.explain(topic.encode()):
@@ -103,7 +124,7 @@ def _find_called(vhost: VirtualHost, key: str) -> dict[bytes, str]:
     table = vhost.exchanges
     if table.topic_space is None:
         return {}
-    return {vhost.light_name(queue): _called(vhost, queue) for queue in trace_way(table, table.topic_space, key)}
+    return {vhost.light_name(queue): _called(vhost, queue) for queue in trace_way(table, table.topic_space, key).queues}
 
 
 def _called(vhost: VirtualHost, queue: str) -> str:

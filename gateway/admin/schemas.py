@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -69,6 +69,54 @@ class ExchangeExplanation(Explanation):
     kind: str
     routing_key: str
     is_topic_space: bool  # devices that subscribe to the topic are reached too
+
+
+class PassedExchange(BaseModel):
+    """An exchange on a message's way; `by` are the bindings that lead there, empty for the first."""
+
+    name: str
+    kind: str
+    by: str
+
+
+class PublishExplanation(ExchangeExplanation):
+    """Where a publish by a door would go, and why.
+
+    `is_allowed` and `verdict` are what the user may, None and empty where no user was named. `waits_ms` is how long
+    the message waits before it has its way. `shown` is what each door tells of it: names, and headers. `why_not` says
+    why `queue` does not get it, for each of its bindings; it is empty where it does.
+    """
+
+    door: str
+    user: str | None
+    is_allowed: bool | None
+    verdict: str
+    waits_ms: int
+    exchanges: list[PassedExchange]
+    shown: dict[str, dict[str, str]]
+    queue: str | None
+    why_not: list[str]
+
+
+class QueueExplanation(BaseModel):
+    """What leads to an AMQP queue, and what it holds.
+
+    `bindings` are the ways there: exchange and key, one exchange after another. `filters` are what leads there from the
+    topic space, in MQTT's form.
+    """
+
+    name: str
+    vhost: str
+    light_queue: str
+    arguments: dict[str, Any]
+    bindings: list[str]
+    filters: list[str]
+    dead_letters: str | None
+    readers: int
+    ready: int
+    unacked: int
+    first_offset: int
+    next_offset: int
 
 
 class Health(BaseModel):

@@ -42,35 +42,13 @@ def find_way(table: ExchangeTable, start: Exchange, key: str, traits: Traits) ->
         way.asks_headers = way.asks_headers or exchange.asks_headers
         way.asks_each = way.asks_each or exchange.asks_each
         found: list[Destination] = [key] if exchange.name == DEFAULT else exchange.destinations(key, traits)
-        for destination in found or _alternate(table, exchange):
+        for destination in found or alternate_of(table, exchange):
             if isinstance(destination, str):
                 way.queues[destination] = None
             elif destination not in passed:
                 passed[destination] = None
                 todo.append(destination)
     return way
-
-
-def trace_way(table: ExchangeTable, start: Exchange, key: str) -> dict[str, list[str]]:
-    """Return the queues that a message without headers goes to, each with the bindings that lead there, as texts."""
-    found: dict[str, list[str]] = {}
-    traits = Traits(key)
-    passed = {start: None}
-    todo: list[tuple[Exchange, str]] = [(start, "")]
-    for exchange, before in todo:
-        if exchange.name == DEFAULT:
-            found.setdefault(key, [])
-            continue
-        bound = exchange.reaching(key, traits)
-        further = bound or [(alternate, "(alternate)") for alternate in _alternate(table, exchange)]
-        for destination, bound_key in further:
-            step = f"{before}{exchange.name} {bound_key}".strip()
-            if isinstance(destination, str):
-                found.setdefault(destination, []).append(step)
-            elif destination not in passed:
-                passed[destination] = None
-                todo.append((destination, f"{step} > "))
-    return found
 
 
 def reaches(table: ExchangeTable, start: Exchange, is_it: Callable[[Exchange], bool]) -> bool:
@@ -81,14 +59,15 @@ def reaches(table: ExchangeTable, start: Exchange, is_it: Callable[[Exchange], b
         if is_it(exchange):
             return True
         bound = [destination for destination, _, _ in exchange.bindings]
-        for further in [*bound, *_alternate(table, exchange)]:
+        for further in [*bound, *alternate_of(table, exchange)]:
             if isinstance(further, Exchange) and further not in passed:
                 passed[further] = None
                 todo.append(further)
     return False
 
 
-def _alternate(table: ExchangeTable, exchange: Exchange) -> list[Destination]:
+def alternate_of(table: ExchangeTable, exchange: Exchange) -> list[Destination]:
+    """Return the exchange that takes what no binding takes, if there is one."""
     found = None if exchange.alternate is None else table.find(exchange.alternate)
     return [] if found is None else [found]
 

@@ -30,7 +30,7 @@ class AdminClient:
         self._password = password or ""
 
     def get(self, path: str, question: Mapping[str, object] | None = None, *, as_member: bool = False) -> Any:  # noqa: ANN401 - JSON
-        """Return the answer to a question; what is None in it is not asked.
+        """Return the answer to a question; what is None in it is not asked, a list asks for each of its values.
 
         `as_member`: it is one that shows messages, for which one has to log in.
         """
@@ -38,7 +38,7 @@ class AdminClient:
 
         asked = {name: value for name, value in (question or {}).items() if value is not None}
         user = GUEST if as_member and self._user is None else self._user
-        return self._send("GET", f"{path}?{urlencode(asked)}" if asked else path, None, user)
+        return self._send("GET", f"{path}?{urlencode(asked, doseq=True)}" if asked else path, None, user)
 
     def send(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
         """Have something changed, and return the answer; None where there is none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -41,11 +42,55 @@ def explain_exchange(
     _explain(AdminClient(admin, user, password), question, as_json=as_json)
 
 
+@explain_cli.command("publish")
+def explain_publish(
+    *,
+    door: Annotated[str, typer.Option("--door", help="amqp, mqtt or rocketmq.")] = "amqp",
+    vhost: Annotated[str, typer.Option("--vhost", help="Of AMQP.")] = "/",
+    exchange: Annotated[str, typer.Option("--exchange", help="Of AMQP; '' is the default one.")] = "",
+    key: Annotated[str, typer.Option("--key", help="The routing key, of AMQP.")] = "",
+    topic: Annotated[str | None, typer.Option("--topic", help="Of MQTT; of RocketMQ the property LMQ_TOPIC.")] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option("--header", help="NAME=VALUE, once for each; a number is one, quoted it is text."),
+    ] = None,
+    publisher: Annotated[str | None, typer.Option("--as", help="The user that publishes: may it?")] = None,
+    queue: Annotated[str | None, typer.Option("--queue", help="Why does this queue not get the message?")] = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where a publish would go now, by which exchanges and bindings, who may, and what each door shows of it."""
+    question = {"door": door, "vhost": vhost, "exchange": exchange, "routing_key": key, "topic": topic}
+    more = {"header": header, "user": publisher, "queue": queue}
+    found = AdminClient(admin, user, password).get("/api/explain/publish", {**question, **more})
+    _print(found, publish_lines, as_json=as_json)
+
+
+@explain_cli.command("queue")
+def explain_queue(
+    name: Annotated[str, typer.Argument(help="An AMQP queue.")],
+    *,
+    vhost: Annotated[str, typer.Option("--vhost", help="Its virtual host.")] = "/",
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what leads to an AMQP queue, its light queue, and what it holds."""
+    found = AdminClient(admin, user, password).get("/api/explain/queue", {"name": name, "vhost": vhost})
+    _print(found, queue_lines, as_json=as_json)
+
+
 def _explain(client: AdminClient, question: dict[str, str], *, as_json: bool) -> None:
+    _print(client.get("/api/explain", question), explained, as_json=as_json)
+
+
+def _print(found: dict[str, Any], lines: Callable[[dict[str, Any]], list[str]], *, as_json: bool) -> None:
     import json
 
-    found = client.get("/api/explain", question)
-    print(json.dumps(found, indent=2) if as_json else "\n".join(explained(found)))
+    print(json.dumps(found, indent=2) if as_json else "\n".join(lines(found)))
 
 
 def explained(found: dict[str, Any]) -> list[str]:
@@ -69,4 +114,46 @@ def explained(found: dict[str, Any]) -> list[str]:
         lines.append(
             f"    subscriptions: {queue['subscriptions']}  readers: {queue['readers']}  next: {queue['max_offset']}"
         )
+    return lines
+
+
+def publish_lines(found: dict[str, Any]) -> list[str]:
+    """Return the lines that tell where a publish goes."""
+    lines = explained(found)
+    lines += [f"  {line}" for line in _waits(found) + _passed(found)]
+    if found["verdict"]:
+        lines.append(f"  {'allowed' if found['is_allowed'] else 'refused'}: {found['verdict']}")
+    for door, names in found["shown"].items():
+        lines.append(f"  as {door} shows it")
+        lines += [f"    {name}: {value}" for name, value in names.items()]
+    if found["queue"] is not None:
+        lines.append(f"  queue {found['queue']!r} {'does not get it' if found['why_not'] else 'gets it'}")
+        lines += [f"    {reason}" for reason in found["why_not"]]
+    return lines
+
+
+def _waits(found: dict[str, Any]) -> list[str]:
+    return [f"it waits {found['waits_ms']} ms first"] if found["waits_ms"] else []
+
+
+def _passed(found: dict[str, Any]) -> list[str]:
+    return [
+        f"passes {one['kind']} exchange {one['name']!r}{' by ' + one['by'] if one['by'] else ''}"
+        for one in found["exchanges"]
+    ]
+
+
+def queue_lines(found: dict[str, Any]) -> list[str]:
+    """Return the lines that tell of a queue."""
+    lines = [f"queue {found['name']!r} of vhost {found['vhost']!r} is the light queue {found['light_queue']}"]
+    lines += [f"  {name}: {value}" for name, value in found["arguments"].items()]
+    lines += [f"  from: {way}" for way in found["bindings"]]
+    if found["filters"]:
+        lines.append(f"  filters: {', '.join(found['filters'])}")
+    if found["dead_letters"] is not None:
+        lines.append(f"  dead letters to: {found['dead_letters']}")
+    lines.append(
+        f"  ready: {found['ready']}  unacknowledged: {found['unacked']}  readers: {found['readers']}"
+        f"  offsets: {found['first_offset']} to {found['next_offset']}"
+    )
     return lines

@@ -5,7 +5,8 @@ from hypothesis import given, strategies as st
 from pamqp.commands import Basic, Exchange as Method, Queue, Tx
 
 from gateway.amqp.exchanges import Exchange, ExchangeTable
-from gateway.amqp.routing import find_way, trace_way
+from gateway.amqp.routing import find_way
+from gateway.amqp.tracing import trace_way
 from gateway.amqp.traits import Traits
 from tests.support import amqp
 
@@ -48,7 +49,7 @@ def test_a_way_through_exchanges_is_what_is_bound_and_circles_end(links):
         reached |= {to for source, to in links if source in reached and to < 5}
     expected = {f"q{to}" for source, to in links if source in reached and to >= 5}
     assert set(find_way(table, nodes[0], "k", Traits("k")).queues) == expected
-    assert set(trace_way(table, nodes[0], "k")) == expected
+    assert set(trace_way(table, nodes[0], "k").queues) == expected
 
 
 def test_messages_go_through_exchanges_by_their_routing_key(world):
@@ -349,7 +350,7 @@ def test_a_trace_says_what_decides():
     table.bind(by_header, ("c", "1", None))
     table.bind(chance, ("d", "", None))
     table.bind(chance, ("e", "", None))
-    assert trace_way(table, fan, "k") == {
+    assert trace_way(table, fan, "k").queues == {
         "a": ["fan > by_key weight 3"],
         "b": ["fan > by_header weight 2 (one of 2 by header h)"],
         "c": ["fan > by_header weight 1 (one of 2 by header h)"],

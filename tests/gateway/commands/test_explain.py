@@ -7,7 +7,7 @@ import socket
 import pika
 import pytest
 
-from gateway.commands.explain import explained
+from gateway.commands.explain import explained, publish_lines, queue_lines
 from tests.support.commands import call_lmq, check_told
 
 
@@ -111,3 +111,78 @@ def test_explain_without_a_gateway_says_so():
         check_told(call_lmq("explain", "topic", "a", "--admin", admin), "cannot ask the gateway")
     check_told(call_lmq("explain", "topic", "a", "--admin", "ftp://nowhere"), "not an http address")
     check_told(call_lmq("explain", "topic", "a", "--admin", "nowhere:port"), "cannot ask the gateway")
+
+
+PUBLISH = {
+    "vhost": "/",
+    "is_topic_space": False,
+    "exchange": "in",
+    "kind": "topic",
+    "routing_key": "a.b",
+    "topic": "a/b",
+    "parent_topic": "LMQ_PARENT",
+    "queues": [],
+    "waits_ms": 0,
+    "exchanges": [{"name": "in", "kind": "topic", "by": ""}, {"name": "out", "kind": "direct", "by": "in a.#"}],
+    "is_allowed": None,
+    "verdict": "",
+    "shown": {"amqp": {"exchange": "in", "routing_key": "a.b", "header h": "1"}},
+    "queue": None,
+    "why_not": [],
+}
+
+
+def test_a_publish_is_told_with_its_exchanges_and_what_doors_show():
+    assert publish_lines(PUBLISH)[1:] == [
+        "  passes topic exchange 'in'",
+        "  passes direct exchange 'out' by in a.#",
+        "  as amqp shows it",
+        "    exchange: in",
+        "    routing_key: a.b",
+        "    header h: 1",
+    ]
+
+
+def test_a_publish_is_told_with_the_verdict_the_wait_and_why_a_queue_does_not_get_it():
+    more = {"is_allowed": False, "verdict": "user 'u' may not", "queue": "q", "why_not": ["it is not bound"]}
+    lines = publish_lines({**PUBLISH, **more, "waits_ms": 5, "shown": {}})
+    assert lines[1] == "  it waits 5 ms first"
+    assert lines[4:] == ["  refused: user 'u' may not", "  queue 'q' does not get it", "    it is not bound"]
+    assert publish_lines({**PUBLISH, "queue": "q"})[-1] == "  queue 'q' gets it"
+
+
+def test_a_queue_is_told_with_the_ways_there():
+    found = {
+        "name": "q",
+        "vhost": "/",
+        "light_queue": "%LMQ%amqp%|2f%q",
+        "arguments": {"x-max-length": 5},
+        "bindings": ["(default) q", "in a.# > out a.b"],
+        "filters": ["a/#"],
+        "dead_letters": "dead",
+        "readers": 1,
+        "ready": 2,
+        "unacked": 3,
+        "first_offset": 4,
+        "next_offset": 9,
+    }
+    assert queue_lines(found) == [
+        "queue 'q' of vhost '/' is the light queue %LMQ%amqp%|2f%q",
+        "  x-max-length: 5",
+        "  from: (default) q",
+        "  from: in a.# > out a.b",
+        "  filters: a/#",
+        "  dead letters to: dead",
+        "  ready: 2  unacknowledged: 3  readers: 1  offsets: 4 to 9",
+    ]
+
+
+@pytest.mark.slow
+def test_explain_asks_of_publishes_and_queues(running):
+    admin = f"127.0.0.1:{running.port('admin')}"
+    asked = ("--exchange", "amq.headers", "--header", "a=1", "--header", "b=x", "--queue", "none", "--as", "guest")
+    said = call_lmq("explain", "publish", *asked, "--admin", admin).stdout
+    assert "no queue 'none' in vhost '/'" in said
+    assert "header b: x" in said
+    said = call_lmq("explain", "queue", "none", "--admin", admin)
+    assert "no queue 'none' in vhost '/'" in said.stdout + said.stderr

@@ -1,0 +1,68 @@
+"""What leads to an AMQP queue, and what it holds."""
+
+from __future__ import annotations
+
+from core.lmq.topic_space import filter_from_binding_key
+from gateway.admin.explain import QuestionError
+from gateway.admin.management.argument_values import told_arguments
+from gateway.admin.schemas import QueueExplanation
+from gateway.admin.view import AdminView
+from gateway.amqp.exchanges import Destination, Exchange, ExchangeTable
+from gateway.amqp.inventory import describe_queue
+
+WAYS_MAX = 1_000  # that are told: a queue may have a hundred thousand bindings
+DEAD_EXCHANGE = "x-dead-letter-exchange"
+DEAD_KEY = "x-dead-letter-routing-key"
+
+
+def explain_queue(view: AdminView, vhost_name: str, name: str) -> QueueExplanation:
+    """Return what there is to say of a queue.
+
+    Raises:
+        QuestionError: There is none.
+    """
+    vhost = view.vhosts.find(vhost_name)
+    if vhost is None:
+        raise QuestionError(f"no vhost '{vhost_name}'")
+    queue = vhost.find(name)
+    if queue is None:
+        raise QuestionError(f"no queue '{name}' in vhost '{vhost_name}'")
+    entry = describe_queue(view.broker, vhost_name, queue)
+    arguments = told_arguments(queue.arguments)
+    ways, keys = _find_ways(vhost.exchanges, name)
+    dead = arguments.get(DEAD_EXCHANGE)
+    return QueueExplanation(
+        name=name,
+        vhost=vhost_name,
+        light_queue=entry.light_queue,
+        arguments=arguments,
+        bindings=ways,
+        filters=[filter_from_binding_key(key.encode()).decode() for key in keys],
+        dead_letters=None if dead is None else f"{dead or '(default)'} {arguments.get(DEAD_KEY, '')}".strip(),
+        readers=queue.reader_count(),
+        ready=entry.ready or 0,
+        unacked=entry.unacked or 0,
+        first_offset=max(entry.min_offset, queue.first_offset),
+        next_offset=entry.max_offset,
+    )
+
+
+def _find_ways(table: ExchangeTable, queue: str) -> tuple[list[str], list[str]]:
+    """Return the ways to a queue, each from an exchange on, and the keys of those from the topic space."""
+    ways = [f"(default) {queue}"]
+    keys: list[str] = []
+    passed: dict[Exchange, None] = {}
+    todo: list[tuple[Destination, str]] = [(queue, "")]
+    for destination, after in todo:
+        for exchange, (_, key, match) in table.bindings_to(destination):
+            if len(ways) == WAYS_MAX:
+                return ways, keys
+            asked = "" if match is None else f" ({match.kind}: {', '.join(sorted({pair[0] for pair in match.pairs}))})"
+            way = f"{exchange.name} {key}".strip() + asked + after
+            ways.append(way)
+            if exchange is table.topic_space:
+                keys.append(key)
+            if exchange not in passed:
+                passed[exchange] = None
+                todo.append((exchange, f" > {way}"))
+    return ways, list(dict.fromkeys(keys))

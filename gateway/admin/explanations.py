@@ -1,0 +1,90 @@
+"""The routes that say where a publish would go, and what leads to a queue."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, HTTPException, Query, Response
+
+from gateway.admin.explain import QuestionError, explain_exchange, explain_topic
+from gateway.admin.explain_publish import Publish, explain_publish
+from gateway.admin.explain_queue import explain_queue
+from gateway.admin.login import Looker
+from gateway.admin.schemas import ExchangeExplanation, Explanation, PublishExplanation, QueueExplanation
+from gateway.admin.view import View
+from gateway.amqp.definition_rows import DEFAULT_VHOST
+
+EXPLANATIONS = APIRouter(prefix="/api/explain")
+HEADERS_MAX = 64
+Topic = Annotated[str | None, Query(min_length=1, max_length=65_535)]
+Short = Annotated[str, Query(max_length=255)]
+Named = Annotated[str | None, Query(max_length=255)]
+Headers = Annotated[list[str] | None, Query(max_length=HEADERS_MAX)]
+
+
+@EXPLANATIONS.get("", response_model=Explanation | ExchangeExplanation)
+async def explain(
+    view: View,
+    looker: Looker,
+    *,
+    topic: Topic = None,
+    exchange: Named = None,
+    routing_key: Short = "",
+    vhost: Short = DEFAULT_VHOST,
+) -> Response:
+    """The light queues that a publish to `topic`, or to `exchange` in `vhost` with `routing_key`, would reach now.
+
+    They are given with their filters, bindings and readers. 400: the question has no answer, and why.
+    """
+    del looker
+    if (topic is None) == (exchange is None):
+        raise HTTPException(400, "ask for a topic, or for an exchange and a routing key")
+    try:
+        if topic is not None:
+            found = await explain_topic(view.broker, view.vhosts.topic_host, topic)
+        else:
+            place = view.vhosts.find(vhost)
+            if place is None:
+                raise HTTPException(400, f"no vhost '{vhost}'")
+            found = await explain_exchange(view.broker, place, exchange or "", routing_key)
+    except QuestionError as error:
+        raise HTTPException(400, str(error)) from error
+    return Response(found.model_dump_json(), media_type="application/json")
+
+
+@EXPLANATIONS.get("/publish", response_model=PublishExplanation)
+async def explain_a_publish(
+    view: View,
+    looker: Looker,
+    *,
+    door: Literal["amqp", "mqtt", "rocketmq"] = "amqp",
+    vhost: Short = DEFAULT_VHOST,
+    exchange: Short = "",
+    routing_key: Short = "",
+    topic: Topic = None,
+    header: Headers = None,
+    user: Named = None,
+    queue: Named = None,
+) -> Response:
+    """Where a publish would go, by which exchanges, whether `user` may, what each door shows of it, why `queue` not.
+
+    A header is NAME=VALUE, and a value in JSON where it is no text. 400: the question has no answer, and why.
+    """
+    del looker
+    asked = Publish(door, vhost, exchange, routing_key, topic, header or [], user, queue)
+    try:
+        found = await explain_publish(view, asked)
+    except QuestionError as error:
+        raise HTTPException(400, str(error)) from error
+    return Response(found.model_dump_json(), media_type="application/json")
+
+
+@EXPLANATIONS.get("/queue", response_model=QueueExplanation)
+async def explain_a_queue(view: View, looker: Looker, name: Short, vhost: Short = DEFAULT_VHOST) -> Response:
+    """What leads to an AMQP queue, and what it holds. 400: there is none."""
+    del looker
+    try:
+        found = explain_queue(view, vhost, name)
+    except QuestionError as error:
+        raise HTTPException(400, str(error)) from error
+    return Response(found.model_dump_json(), media_type="application/json")

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import aio_pika
+import pytest
+
+from gateway.admin.explain import QuestionError
+from gateway.admin.explain_queue import explain_queue
+from tests.support.admin import make_view
+from tests.support.gateway import running_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_all_ways_to_a_queue_are_told_with_what_it_holds(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        url = "amqp://guest:guest@{}:{}/".format(*gateway.listening["amqp"])
+        async with await aio_pika.connect(url) as connection:
+            channel = await connection.channel()
+            arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+            queue = await channel.declare_queue("q", durable=True, arguments=arguments)
+            jobs = await channel.declare_exchange("jobs", "headers")
+            await queue.bind("amq.topic", "a.*")
+            await queue.bind(jobs, "", arguments={"x-match": "any", "kind": "new"})
+            await jobs.bind("amq.fanout", "")
+            await channel.default_exchange.publish(aio_pika.Message(b"1"), "q")
+            found = explain_queue(make_view(gateway), "/", "q")
+        assert found.light_queue == "%LMQ%amqp%|2f%q"
+        assert found.bindings == ["(default) q", "amq.topic a.*", "jobs (any: kind)", "amq.fanout > jobs (any: kind)"]
+        assert found.filters == ["a/+"]
+        assert found.dead_letters == "(default) dead"
+        assert (found.ready, found.unacked, found.first_offset, found.next_offset) == (1, 0, 0, 1)
+        for vhost, name in (("/", "none"), ("none", "q")):
+            with pytest.raises(QuestionError, match=r"no queue 'none' in vhost '/'|no vhost 'none'"):
+                explain_queue(make_view(gateway), vhost, name)
