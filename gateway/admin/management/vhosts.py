@@ -30,13 +30,14 @@ def _split(value: object) -> object:
     return [tag.strip() for tag in value.split(",") if tag.strip()] if isinstance(value, str) else value
 
 
+Tags = Annotated[list[Annotated[str, Field(max_length=255)]], Field(max_length=TAGS_MAX)]
+
+
 class VhostBody(BaseModel):
     """What is said of a virtual host; where a part is not, it stays what it was."""
 
     description: Annotated[str | None, Field(max_length=TEXT_MAX)] = None
-    tags: Annotated[
-        list[Annotated[str, Field(max_length=255)]] | None, BeforeValidator(_split), Field(max_length=TAGS_MAX)
-    ] = None
+    tags: Annotated[Tags | None, BeforeValidator(_split)] = None
     default_queue_type: Literal["", "classic", "undefined"] | None = None  # there is no other default
     tracing: Literal[False] | None = None
 

@@ -28,7 +28,8 @@ async def test_virtual_host_is_made_told_and_deleted(tmp_path):
 async def test_what_is_not_said_stays_and_what_cannot_be_is_refused(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
         await client.put("/api/vhosts/v", json={"description": "d", "tags": ["a"]})
-        await client.put("/api/vhosts/v", json={"tags": []})
+        await client.put("/api/vhosts/v", json={"tags": [], "description": None})
+        assert (await client.put("/api/vhosts/v", json={"tags": None})).status_code == 204
         assert gateway.doors["amqp"].vhosts.find("v").profile == ("d", (), -1, -1)
         for said in ({"default_queue_type": "quorum"}, {"tracing": True}, {"tags": 7}):
             assert 400 <= (await client.put("/api/vhosts/v", json=said)).status_code < 500
