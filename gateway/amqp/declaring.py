@@ -28,11 +28,8 @@ from gateway.amqp.exchange_arguments import (
 from gateway.amqp.exchanges import (
     CONSISTENT_HASH,
     DELAYED,
-    DIRECT,
-    FANOUT,
     HEADERS,
-    RANDOM,
-    TOPIC,
+    KINDS,
     Destination,
     Exchange,
 )
@@ -46,8 +43,6 @@ from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.auth.authenticator import Identity
 
-KINDS = (DIRECT, FANOUT, TOPIC, HEADERS, CONSISTENT_HASH, RANDOM)
-"""The types of exchanges; of those that delay, the types that they may route like."""
 RESERVED_PREFIX = "amq."
 
 

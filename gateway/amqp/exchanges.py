@@ -27,6 +27,8 @@ HEADERS = "headers"
 CONSISTENT_HASH = "x-consistent-hash"
 RANDOM = "x-random"
 DELAYED = "x-delayed-message"
+KINDS = (DIRECT, FANOUT, TOPIC, HEADERS, CONSISTENT_HASH, RANDOM)
+"""The types of exchanges; of those that delay, the types that they may route like."""
 PREDECLARED = {
     DEFAULT: DIRECT,
     "amq.direct": DIRECT,

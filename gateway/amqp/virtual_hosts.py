@@ -32,7 +32,7 @@ class VirtualHosts:
 
     def __init__(self, broker: Broker, topic_vhost: str) -> None:
         self._broker = broker
-        self._topic_vhost = topic_vhost
+        self.topic_vhost = topic_vhost
         self._table = broker.table(TABLE)
         self._hosts: dict[str, VirtualHost] = {}
         self._going: dict[str, list[Callable[[], object]]] = {}  # those being deleted, and who waits for it
@@ -104,8 +104,12 @@ class VirtualHosts:
         else:
             then()
 
+    def is_going(self, name: str) -> bool:
+        """Return whether a virtual host of that name is being deleted."""
+        return name in self._going
+
     def _new(self, name: str) -> VirtualHost:
-        return VirtualHost(name, self._parts, has_topic_space=name == self._topic_vhost)
+        return VirtualHost(name, self._parts, has_topic_space=name == self.topic_vhost)
 
     def _write(self, vhost: VirtualHost, *, is_going: bool = False) -> None:
         self._table.put(vhost.name.encode(), dump_profile(vhost.profile, is_going=is_going))
@@ -117,7 +121,7 @@ class VirtualHosts:
     @property
     def topic_host(self) -> VirtualHost | None:
         """The virtual host whose `amq.topic` is the one topic space, None while it is deleted."""
-        return self.find(self._topic_vhost)
+        return self.find(self.topic_vhost)
 
     def __len__(self) -> int:
         """Return how many there are."""

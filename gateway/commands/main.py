@@ -8,6 +8,7 @@ import typer
 
 from gateway.commands.clients import connection_cli, session_cli
 from gateway.commands.config import config_cli
+from gateway.commands.definitions import definitions_cli
 from gateway.commands.explain import explain_cli
 from gateway.commands.groups import group_cli
 from gateway.commands.lists import add_lists
@@ -34,6 +35,7 @@ cli.add_typer(connection_cli, name="connection")
 cli.add_typer(session_cli, name="session")
 cli.add_typer(group_cli, name="group")
 cli.add_typer(config_cli, name="config")
+cli.add_typer(definitions_cli, name="definitions")
 cli.add_typer(explain_cli, name="explain")
 cli.add_typer(report_cli, name="report")
 cli.add_typer(vhost_cli, name="vhost")

@@ -16,8 +16,7 @@ from gateway.admin.management.names import CLUSTER, LIKE, NODE
 from gateway.admin.paths import PathName
 from gateway.admin.schemas import DoorOverview, Overview
 from gateway.admin.view import AdminView, View
-from gateway.amqp.declaring import KINDS
-from gateway.amqp.exchanges import DELAYED
+from gateway.amqp.exchanges import DELAYED, KINDS
 from gateway.net.descriptors import descriptor_limit, open_descriptors
 from gateway.version import VERSION
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from gateway.admin.management.bindings import BINDINGS
 from gateway.admin.management.channels import CHANNELS
 from gateway.admin.management.connections import CONNECTIONS
+from gateway.admin.management.definitions import DEFINITIONS
 from gateway.admin.management.exchange_actions import EXCHANGE_ACTIONS
 from gateway.admin.management.exchanges import EXCHANGES
 from gateway.admin.management.health import HEALTH
@@ -31,5 +32,6 @@ for routes in (
     BINDINGS,
     VHOSTS,
     VHOST_LIMITS,
+    DEFINITIONS,
 ):
     MANAGEMENT.include_router(routes)

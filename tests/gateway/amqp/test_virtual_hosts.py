@@ -159,19 +159,19 @@ def test_first_virtual_host_can_be_deleted_where_settings_do_not_name_it(tmp_pat
     world.close()
 
 
-def test_thousands_are_tended_and_listed(world):
-    for i in range(1_000):
+def test_hundreds_are_tended_and_listed(world):
+    for i in range(300):
         world.amqp.vhosts.make(f"v{i}")
-    peer = world.client(vhost="v999")
+    peer = world.client(vhost="v299")
     peer.declare("q", arguments={"x-expires": 1_000, "x-message-ttl": 10})
     peer.publish(b"old", key="q")
     world.now_ms += 100
     for work in (world.amqp.vhosts.drop_expired, world.amqp.vhosts.remove_unused, world.amqp.vhosts.expire_first):
         work(world.now_ms)
     world.turn()
-    assert list(world.amqp.vhosts.floors()) == [(world.amqp.vhosts.find("v999").find("q").pop.queue_ref, 1)]
+    assert list(world.amqp.vhosts.floors()) == [(world.amqp.vhosts.find("v299").find("q").pop.queue_ref, 1)]
     assert [entry.name for entry in world.amqp.inventory().queues() if entry is not None] == ["q"]
     world.close()
     world.open()
-    assert len(world.amqp.vhosts) == 1_001
-    assert len(world.amqp.vhosts.find("v999")) == 0
+    assert len(world.amqp.vhosts) == 301
+    assert len(world.amqp.vhosts.find("v299")) == 0

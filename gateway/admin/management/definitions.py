@@ -1,0 +1,91 @@
+"""Files of definitions, as RabbitMQ exports and imports them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from fastapi import APIRouter, Request, Response
+
+from core.errors import LmqError
+from gateway.admin.login import Administrator
+from gateway.admin.management.definitions_export import HOST_SECTIONS, SECTIONS, tell_definitions
+from gateway.admin.management.definitions_plan import DefinitionsError, Plan
+from gateway.admin.management.definitions_text import DefinitionsTextError, split_definitions, write_section
+from gateway.admin.management.failures import bad_request, busy
+from gateway.admin.management.keeping import keep
+from gateway.admin.management.listing import JSON, Item
+from gateway.admin.management.names import LIKE
+from gateway.admin.management.places import get_vhost
+from gateway.admin.paths import PathName
+from gateway.admin.steps import Steps, walk
+from gateway.admin.view import AdminView, View
+from gateway.amqp.queues import VirtualHost
+from gateway.version import VERSION
+
+DEFINITIONS = APIRouter()
+
+
+@DEFINITIONS.get("/definitions")
+async def export(view: View, administrator: Administrator) -> Response:
+    """Everything durable of AMQP, as a file that RabbitMQ imports."""
+    del administrator
+    return await _export(view.vhosts, SECTIONS)
+
+
+@DEFINITIONS.get("/definitions/{vhost}")
+async def export_of(view: View, administrator: Administrator, vhost: PathName) -> Response:
+    """What is durable in one virtual host, which the file does not name."""
+    del administrator
+    return await _export([get_vhost(view, vhost)], HOST_SECTIONS)
+
+
+@DEFINITIONS.post("/definitions")
+async def import_all(view: View, administrator: Administrator, request: Request) -> Item:
+    """Make what a file asks for that is not there; nothing at all where something in it is wrong."""
+    del administrator
+    return await _import(view, request, None)
+
+
+@DEFINITIONS.post("/definitions/{vhost}")
+async def import_into(view: View, administrator: Administrator, request: Request, vhost: PathName) -> Item:
+    """Make in one virtual host what a file asks for that is not there."""
+    del administrator
+    return await _import(view, request, get_vhost(view, vhost).name)
+
+
+async def _export(vhosts: Iterable[VirtualHost], sections: Sequence[str]) -> Response:
+    found: dict[str, list[str]] = {section: [] for section in sections}
+    async for section, item in walk(tell_definitions(vhosts)):
+        if section in found:
+            if sections is HOST_SECTIONS:
+                del item["vhost"]
+            found[section].append(json.dumps(item))
+    head = {"rabbit_version": LIKE, "rabbitmq_version": LIKE, "product_name": "LMQ Gateway", "product_version": VERSION}
+    parts = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in head.items()]
+    parts += [write_section(section, items) for section, items in found.items()]
+    return Response("{\n" + ",\n".join(parts) + "\n}\n", media_type=JSON)
+
+
+async def _import(view: AdminView, request: Request, only: str | None) -> Item:
+    """Import a file; the answer says how much, and what was left out."""
+    plan = Plan(view.vhosts, only)
+    try:
+        sections: dict[str, list[object]] = {}
+        async for section, item in walk(split_definitions((await request.body()).decode())):
+            sections.setdefault(section, []).append(item)
+        await _do(plan.check(sections))
+    except (DefinitionsTextError, DefinitionsError, UnicodeDecodeError) as error:
+        raise bad_request(str(error)) from error
+    try:
+        await _do(plan.carry_out())
+        await keep(view.broker)
+    except LmqError as error:
+        raise busy(f"not all was made: {error}") from error
+    return {"imported": plan.counts, "not_imported": plan.left_out}
+
+
+async def _do(work: Iterable[None]) -> None:
+    steps = Steps()
+    for _ in work:
+        await steps.rest()

@@ -1,0 +1,267 @@
+"""What a virtual host is to have besides what it has: looked at item by item, and made when all of it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+from pamqp import encode
+
+from gateway.amqp.direct_reply import is_reply_name
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.exchange_arguments import (
+    check_alternate,
+    check_no_headers_behind,
+    check_not_delaying,
+    find_alternate,
+    find_delayed_type,
+    find_hashed_by,
+)
+from gateway.amqp.exchanges import CONSISTENT_HASH, DEFAULT, HEADERS, KINDS, Exchange, ExchangeTable
+from gateway.amqp.field_table import Field
+from gateway.amqp.hash_choice import parse_weight
+from gateway.amqp.header_match import HeaderMatch, parse_match
+from gateway.amqp.queue_arguments import (
+    KeptArguments,
+    check_arguments,
+    check_properties,
+    check_same_arguments,
+    inequivalent,
+)
+from gateway.amqp.queues import VirtualHost
+from gateway.amqp.reply_codes import ReplyCode
+
+LONGEST = 1 << 63
+_PLAIN = {type(None): "void", bool: "bool", float: "double"}
+
+
+class DraftQueue(NamedTuple):
+    """A queue that is to be there."""
+
+    durable: bool
+    auto_delete: bool
+    arguments: KeptArguments
+
+
+class DraftBinding(NamedTuple):
+    """A binding that is to be there; it leads to the exchange or the queue `destination`."""
+
+    source: str
+    destination: str
+    key: str
+    match: HeaderMatch | None
+    leads_to_exchange: bool
+
+
+class HostDraft:
+    """What is to be in one virtual host; exchanges and queues are added before bindings.
+
+    Args:
+        name: Of the virtual host.
+        vhost: It, None where it is still to be made.
+        has_topic_space: Whether its `amq.topic` is, or will be, the one topic space.
+    """
+
+    def __init__(self, name: str, vhost: VirtualHost | None, *, has_topic_space: bool) -> None:
+        self._name = name
+        self._vhost = vhost
+        self._table = _copy(name, vhost, has_topic_space=has_topic_space)
+        self._exchanges: dict[str, Exchange] = {}
+        self._queues: dict[str, DraftQueue] = {}
+        self._bindings: list[DraftBinding] = []
+
+    def add_exchange(
+        self, name: str, kind: str, arguments: Mapping[str, Any], *, durable: bool, auto_delete: bool, internal: bool
+    ) -> bool:
+        """Ask for an exchange.
+
+        Raises:
+            AmqpError: It cannot be, or is there with something that is not the same.
+        """
+        what = f"exchange '{name}' in vhost '{self._name}'"
+        fields = read_arguments(arguments)
+        found = self._table.find(name)
+        if found is not None:
+            for part, received, current in (
+                ("type", kind, found.kind),
+                ("durable", durable, found.is_durable),
+                ("auto_delete", auto_delete, found.is_auto_delete),
+                ("internal", internal, found.is_internal),
+            ):
+                _check_same(part, received, current, what)
+            check_alternate(fields, found, what)
+            return True
+        delayed_type = find_delayed_type(fields, kind, KINDS)
+        made = Exchange(
+            name,
+            kind,
+            durable=durable,
+            auto_delete=auto_delete,
+            internal=internal,
+            alternate=find_alternate(fields, what, kind),
+            hashed_by=find_hashed_by(fields, delayed_type or kind, what),
+            delayed_type=delayed_type,
+        )
+        self._exchanges[name] = made
+        self._table.add(_copy_exchange(made))
+        return True
+
+    def add_queue(self, name: str, arguments: Mapping[str, Any], *, durable: bool, auto_delete: bool) -> bool:
+        """Ask for a queue.
+
+        Raises:
+            AmqpError: It cannot be, or is there with something that is not the same.
+        """
+        what = f"queue '{name}' in vhost '{self._name}'"
+        if not name or is_reply_name(name):
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, "no queue has such a name")
+        fields = read_arguments(arguments)
+        found = None if self._vhost is None else self._vhost.find(name)
+        if found is not None:
+            _check_same("durable", durable, found.is_durable and found.owner is None, what)
+            _check_same("auto_delete", auto_delete, found.is_auto_delete, what)
+            check_same_arguments(fields, found.arguments, what)
+            return True
+        kept = check_arguments(fields, what)
+        check_properties(kept, {"auto-delete": auto_delete, "non-durable": not durable}, what)
+        self._queues[name] = DraftQueue(durable, auto_delete, kept)
+        return True
+
+    def bind_queue(self, source: str, destination: str, key: str, arguments: Mapping[str, Any]) -> bool:
+        """Ask for a binding to a queue; return whether its ends are there, or will be.
+
+        Raises:
+            AmqpError: It cannot be.
+        """
+        exchange = self._find_source(source)
+        is_there = self._vhost is not None and self._vhost.find(destination) is not None
+        if exchange is None or not (is_there or destination in self._queues):
+            return False
+        match = _find_match(exchange, key, arguments)
+        self._bindings.append(DraftBinding(source, destination, key, match, leads_to_exchange=False))
+        return True
+
+    def bind_exchange(self, source: str, destination: str, key: str, arguments: Mapping[str, Any]) -> bool:
+        """Ask for a binding to an exchange; return whether its ends are there, or will be.
+
+        Raises:
+            AmqpError: It cannot be.
+        """
+        exchange, to = self._find_source(source), self._find_source(destination)
+        if exchange is None or to is None:
+            return False
+        match = _find_match(exchange, key, arguments)
+        check_not_delaying(to)
+        check_no_headers_behind(self._table, exchange, to)
+        self._table.bind(exchange, (to, key, match))
+        self._bindings.append(DraftBinding(source, destination, key, match, leads_to_exchange=True))
+        return True
+
+    def _find_source(self, name: str) -> Exchange | None:
+        if name == DEFAULT:
+            raise AmqpError(ReplyCode.ACCESS_REFUSED, "operation not permitted on the default exchange")
+        return self._table.find(name)
+
+    def carry_out(self, vhost: VirtualHost) -> Iterator[None]:
+        """Make in a virtual host what is not there yet, in steps."""
+        for name, exchange in self._exchanges.items():
+            if vhost.exchanges.find(name) is None:
+                vhost.add_exchange(exchange)
+            yield
+        for name, queue in self._queues.items():
+            if vhost.find(name) is None:
+                vhost.add(
+                    name,
+                    durable=queue.durable,
+                    auto_delete=queue.auto_delete,
+                    owner=None,
+                    arguments=queue.arguments,
+                )
+            yield
+        for binding in self._bindings:
+            _bind(vhost, binding)
+            yield
+
+
+def _bind(vhost: VirtualHost, binding: DraftBinding) -> None:
+    """Make a binding, where its ends were not deleted meanwhile."""
+    source = vhost.exchanges.find(binding.source)
+    if source is None:
+        return
+    if binding.leads_to_exchange:
+        destination = vhost.exchanges.find(binding.destination)
+        if destination is not None:
+            vhost.bind(source, (destination, binding.key, binding.match))
+    elif vhost.find(binding.destination) is not None:
+        vhost.bind(source, (binding.destination, binding.key, binding.match))
+
+
+def read_arguments(table: Mapping[str, Any]) -> dict[str, Field]:
+    """Return arguments that came as JSON, with the types that RabbitMQ gives them.
+
+    Raises:
+        AmqpError: A number is too large.
+    """
+    return {name: _read_value(name, value) for name, value in table.items()}
+
+
+def _read_value(name: str, value: object) -> Field:
+    if value is None or isinstance(value, bool | float):
+        return Field(_PLAIN[type(value)], value)
+    if isinstance(value, int):
+        if not -LONGEST <= value < LONGEST:
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{name}': {value} is too large")
+        return Field("long", value)
+    if isinstance(value, str):
+        return Field("longstr", value.encode(errors="surrogateescape"))
+    if isinstance(value, list):
+        return Field("array", encode.field_array(value)[4:])
+    return Field("table", encode.field_table(cast("dict[str, Any]", value))[4:])
+
+
+def _find_match(exchange: Exchange, key: str, arguments: Mapping[str, Any]) -> HeaderMatch | None:
+    if exchange.rule == CONSISTENT_HASH:
+        parse_weight(key)
+    return parse_match(read_arguments(arguments)) if exchange.rule == HEADERS else None
+
+
+def _check_same(name: str, received: object, current: object, what: str) -> None:
+    if received != current:
+        raise inequivalent(name, f"'{str(received).lower()}'", f"'{str(current).lower()}'", what)
+
+
+def _copy(name: str, vhost: VirtualHost | None, *, has_topic_space: bool) -> ExchangeTable:
+    """Return a table with the exchanges of a virtual host, and their bindings to one another."""
+    table = ExchangeTable(name, _say_nothing, _say_nothing, _nothing_changed, has_topic_space=has_topic_space)
+    if vhost is None:
+        return table
+    for exchange in vhost.exchanges:
+        if table.find(exchange.name) is None:
+            table.add(_copy_exchange(exchange))
+    for exchange in vhost.exchanges:
+        for destination, key, match in exchange.bindings:
+            if isinstance(destination, Exchange):
+                table.bind(table.get(exchange.name), (table.get(destination.name), key, match))
+    return table
+
+
+def _copy_exchange(exchange: Exchange) -> Exchange:
+    """Return an exchange as another one is, without its bindings."""
+    return Exchange(
+        exchange.name,
+        exchange.kind,
+        durable=exchange.is_durable,
+        auto_delete=exchange.is_auto_delete,
+        internal=exchange.is_internal,
+        alternate=exchange.alternate,
+        hashed_by=exchange.hashed_by,
+        delayed_type=exchange.rule if exchange.is_delaying else None,
+    )
+
+
+def _say_nothing(key: str, destination: object) -> None:
+    """A copy leads nowhere."""
+
+
+def _nothing_changed() -> None:
+    """A copy leads nowhere."""

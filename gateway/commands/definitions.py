@@ -1,0 +1,78 @@
+"""Commands for files of definitions in RabbitMQ's form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gateway.commands.client import AdminClient, quote
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, PasswordOption, UserOption
+from gateway.commands.refusing import refuse
+
+definitions_cli = typer.Typer(**PLAIN, help="Export and import virtual hosts, exchanges, queues and bindings.")
+VhostOption = Annotated[
+    str | None, typer.Option("--vhost", help="One virtual host, which the file does not name; else all.")
+]
+STDIO = "-"
+
+
+@definitions_cli.command("export")
+def export(
+    file: Annotated[str, typer.Argument(help="The file that is written; - for the standard output.")],
+    *,
+    vhost: VhostOption = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Write what is durable to FILE, as RabbitMQ's `rabbitmqctl import_definitions` and its API read it."""
+    import json
+
+    text = json.dumps(AdminClient(admin, user, password).send("GET", _path(vhost)), indent=1)
+    if file == STDIO:
+        print(text)
+        return
+    try:
+        Path(file).write_text(f"{text}\n")
+    except OSError as error:
+        refuse(f"cannot write {file}: {error.strerror}", error)
+
+
+@definitions_cli.command("import")
+def import_definitions(
+    file: Annotated[
+        str, typer.Argument(help="A file that RabbitMQ or `lmq definitions export` wrote; - for the input.")
+    ],
+    *,
+    vhost: VhostOption = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Make what FILE asks for that is not there. Nothing is changed where something in it is wrong."""
+    import json
+    import sys
+
+    try:
+        text = sys.stdin.read() if file == STDIO else Path(file).read_text()
+        document = json.loads(text)
+    except OSError as error:
+        refuse(f"cannot read {file}: {error.strerror}", error)
+    except ValueError as error:
+        refuse(f"{file} is not JSON: {error}", error)
+    answer = AdminClient(admin, user, password).send("POST", _path(vhost), document)
+    print("\n".join(told(answer)))
+
+
+def told(answer: dict[str, Any]) -> list[str]:
+    """Return the lines that tell what an import made, and left out."""
+    counts = [f"{count} {section}" for section, count in answer["imported"].items()]
+    lines = [f"imported: {', '.join(counts) or 'nothing'}"]
+    lines += [f"not imported: {what}" for what in answer["not_imported"]]
+    return lines
+
+
+def _path(vhost: str | None) -> str:
+    return "/api/definitions" if vhost is None else f"/api/definitions/{quote(vhost)}"

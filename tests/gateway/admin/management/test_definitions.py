@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.admin import declare, managed_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_export_of_one_gateway_is_imported_by_another(tmp_path):
+    async with managed_gateway(tmp_path / "one", amqp={"vhosts": ["v"]}) as (gateway, client):
+        declare(gateway, "q")
+        vhost = gateway.doors["amqp"].vhost
+        vhost.bind(vhost.exchanges.get("amq.topic"), ("q", "a.#", None))
+        text = (await client.get("/api/definitions")).text
+        part = (await client.get("/api/definitions/%2F")).json()
+    async with managed_gateway(tmp_path / "two") as (gateway, client):
+        for _ in range(2):
+            answer = await client.post("/api/definitions", content=text)
+            assert (answer.status_code, answer.json()["not_imported"]) == (200, [])
+            assert answer.json()["imported"] == {"vhosts": 2, "queues": 1, "bindings": 1}
+        assert json.loads((await client.get("/api/definitions")).text) == json.loads(text)
+        assert part["queues"] == [{"name": "q", "durable": True, "auto_delete": False, "arguments": {}}]
+        assert (await client.post("/api/definitions/v", json=part)).json()["imported"] == {"queues": 1, "bindings": 1}
+        assert gateway.doors["amqp"].vhosts.find("v").find("q") is not None
+
+
+async def test_file_that_is_wrong_is_refused_whole(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        wrong = {"vhosts": [{"name": "v"}], "queues": [{"name": "q", "vhost": "none"}]}
+        answer = await client.post("/api/definitions", json=wrong)
+        assert (answer.status_code, answer.json()["reason"]) == (400, "queue 'q': no vhost 'none'")
+        for content in (b"{", b"[]", b'{"a": "\xff"}'):
+            assert (await client.post("/api/definitions", content=content)).status_code == 400
+        assert (await client.post("/api/definitions/none", json={})).status_code == 404
+        assert [vhost.name for vhost in gateway.doors["amqp"].vhosts] == ["/"]
+
+
+async def test_only_administrators_may(tmp_path):
+    async with managed_gateway(tmp_path, auth=None) as (_, client):
+        for ask in (client.get, client.post):
+            assert (await ask("/api/definitions")).status_code == 401
+            assert (await ask("/api/definitions/%2F")).status_code == 401

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.admin.management.definitions_export import tell_definitions
+from gateway.admin.management.definitions_plan import DefinitionsError, Plan
+from gateway.amqp.host_profile import HostProfile
+
+QUEUE = {"name": "q", "vhost": "v", "durable": True, "auto_delete": False, "arguments": {}}
+EXCHANGE = {"name": "x", "vhost": "v", "type": "topic", "durable": True, "arguments": {}}
+BINDING = {"source": "x", "vhost": "v", "destination": "q", "destination_type": "queue", "routing_key": "a.#"}
+FILE = {
+    "vhosts": [{"name": "v"}],
+    "exchanges": [EXCHANGE],
+    "queues": [QUEUE],
+    "bindings": [{**BINDING, "arguments": {}}],
+}
+
+
+def run(world, sections, only=None):
+    plan = Plan(world.amqp.vhosts, only)
+    for _ in plan.check(sections):
+        pass
+    for _ in plan.carry_out():
+        pass
+    return plan
+
+
+def told(world):
+    return [one for one in tell_definitions(world.amqp.vhosts) if one is not None]
+
+
+def test_file_is_imported_twice_as_once(world):
+    for _ in range(2):
+        plan = run(world, FILE)
+        assert plan.counts == {"vhosts": 1, "exchanges": 1, "queues": 1, "bindings": 1}
+        assert plan.left_out == []
+    assert {section: item for section, item in told(world) if section != "vhosts"} == {
+        "queues": QUEUE,
+        "exchanges": {**EXCHANGE, "auto_delete": False, "internal": False},
+        "bindings": {**BINDING, "arguments": {}},
+    }
+    world.close()
+    world.open()
+    peer = world.client(vhost="v")
+    peer.publish(b"x", exchange="x", key="a.b")
+    assert peer.consume("q").bodies() == [b"x"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"vhosts": [{"name": ""}]}, 'vhost {"name": ""}: name: String should have at least 1 character'),
+        ({"vhosts": ["v"]}, "vhost: Input should be a valid dictionary"),
+        ({"queues": [{**QUEUE, "vhost": "none"}]}, "queue 'q': no vhost 'none'"),
+        ({"queues": [{**QUEUE, "name": 7}]}, "name: Input should be a valid string"),
+        ({"queues": [{"name": "q"}]}, "vhost: Field required"),
+        (
+            {"bindings": [{**BINDING, "destination_type": "odd"}]},
+            "destination_type: Input should be 'queue' or 'exchange'",
+        ),
+        ({"exchanges": [{**EXCHANGE, "name": "amq.fanout"}]}, "is there, and differs: inequivalent arg 'type'"),
+    ],
+)
+def test_nothing_is_changed_where_something_is_wrong(world, wrong, said):
+    before = told(world)
+    with pytest.raises(DefinitionsError) as raised:
+        run(world, {**FILE, **{name: [*FILE[name], *items] for name, items in wrong.items()}})
+    assert said in str(raised.value)
+    assert told(world) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "item", "reason"),
+    [
+        ("queues", {"arguments": {"x-max-length": 5}}, "inequivalent arg 'x-max-length'"),
+        ("queues", {"auto_delete": True}, "inequivalent arg 'auto_delete'"),
+        ("exchanges", {"type": "fanout"}, "inequivalent arg 'type'"),
+        ("exchanges", {"arguments": {"alternate-exchange": "y"}}, "inequivalent arg 'alternate-exchange'"),
+    ],
+)
+def test_what_is_there_and_differs_is_told_and_nothing_changed(world, name, item, reason):
+    run(world, FILE)
+    other = {**FILE, "vhosts": [{"name": "w"}], name: [{**FILE[name][0], **item}]}
+    with pytest.raises(DefinitionsError, match=reason):
+        run(world, other)
+    assert world.amqp.vhosts.find("w") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "item", "said"),
+    [
+        ("users", {"name": "bob", "password_hash": "x"}, "user 'bob': users are in the settings (auth.users)"),
+        ("permissions", {"user": "bob", "vhost": "v"}, "permissions of user 'bob' in vhost 'v': permissions are in"),
+        ("policies", {"name": "p", "vhost": "v"}, "policy 'p' in vhost 'v': there are no policies here"),
+        (
+            "global_parameters",
+            {"name": "cluster_name", "value": "x"},
+            "global parameter 'cluster_name': it has no meaning",
+        ),
+        (
+            "parameters",
+            {"component": "shovel", "name": "s", "vhost": "v"},
+            "parameter 's' of shovel in vhost 'v': it has no",
+        ),
+        (
+            "exchanges",
+            {**EXCHANGE, "name": "y", "type": "x-odd"},
+            "exchange 'y' in vhost 'v': there is no type 'x-odd' here",
+        ),
+        ("queues", {**QUEUE, "name": "r", "arguments": {"x-max-priority": 300}}, "queue 'r' in vhost 'v': invalid arg"),
+        ("bindings", {**BINDING, "source": "none"}, "to queue 'q' in vhost 'v': one of its ends is not there"),
+        ("bindings", {**BINDING, "source": ""}, "operation not permitted on the default exchange"),
+        (
+            "vhosts",
+            {"name": "v", "default_queue_type": "quorum"},
+            "default queue type quorum of vhost 'v': here it is classic",
+        ),
+        (
+            "parameters",
+            {"component": "vhost-limits", "name": "l", "vhost": "v", "value": {"odd": 1}},
+            "limit 'odd' of vhost",
+        ),
+    ],
+)
+def test_what_has_no_home_here_is_listed(world, name, item, said):
+    plan = run(world, {**FILE, name: [*FILE.get(name, ()), item]})
+    assert len(plan.left_out) == 1
+    assert said in plan.left_out[0]
+    assert world.amqp.vhosts.find("v").find("q") is not None
+
+
+def test_virtual_hosts_keep_what_the_file_does_not_say_and_get_their_limits(world):
+    world.amqp.vhosts.make("v", HostProfile("as before", ("a",)))
+    metadata = {"description": "other", "tags": ["b", "c"]}
+    limits = {
+        "component": "vhost-limits",
+        "name": "limits",
+        "vhost": "w",
+        "value": {"max-queues": 3, "max-connections": 4},
+    }
+    run(world, {"vhosts": [{"name": "v"}, {"name": "w", "metadata": metadata}], "parameters": [limits]})
+    assert world.amqp.vhosts.find("v").profile == ("as before", ("a",), -1, -1)
+    assert world.amqp.vhosts.find("w").profile == ("other", ("b", "c"), 4, 3)
+
+
+def test_file_of_one_virtual_host_goes_into_the_one_that_is_named(world):
+    items = {
+        name: [{key: value for key, value in item.items() if key != "vhost"} for item in FILE[name]] for name in FILE
+    }
+    plan = run(world, items, "/")
+    assert plan.left_out == ["vhost 'v': the file is imported into vhost '/'"]
+    assert world.amqp.vhost.find("q") is not None
+    assert [vhost.name for vhost in world.amqp.vhosts] == ["/"]
+
+
+def test_nothing_goes_into_one_that_is_being_deleted(world):
+    vhost = world.amqp.vhosts.make("v")
+    for i in range(300):
+        vhost.add(f"q{i}", durable=False, auto_delete=False, owner=None, arguments={})
+    world.amqp.vhosts.delete(vhost, world.now_ms)
+    with pytest.raises(DefinitionsError, match="vhost 'v' is being deleted"):
+        run(world, FILE)

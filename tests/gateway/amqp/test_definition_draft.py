@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.amqp.definition_draft import HostDraft, read_arguments
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.exchanges import Exchange
+
+
+def test_arguments_of_json_have_the_types_that_rabbitmq_gives_them():
+    said = {"t": "text", "n": 1, "b": True, "f": 1.5, "v": None, "a": [1, "x"], "o": {"k": "v"}}
+    found = read_arguments(said)
+    assert {name: field.kind for name, field in found.items()} == {
+        "t": "longstr", "n": "long", "b": "bool", "f": "double", "v": "void", "a": "array", "o": "table",
+    }  # fmt: skip
+    assert (found["t"].value, found["n"].value, found["b"].value) == (b"text", 1, True)
+    assert found["o"].value == b"\x01kS\x00\x00\x00\x01v"
+    with pytest.raises(AmqpError, match="is too large"):
+        read_arguments({"n": 1 << 63})
+
+
+def test_draft_changes_nothing_until_it_is_carried_out(world):
+    vhost = world.amqp.vhost
+    vhost.add_exchange(Exchange("y", "fanout", durable=True, auto_delete=False, internal=False))
+    draft = HostDraft("/", vhost, has_topic_space=True)
+    draft.add_exchange("x", "direct", {"alternate-exchange": "y"}, durable=True, auto_delete=False, internal=False)
+    draft.add_queue("q", {"x-message-ttl": 7}, durable=True, auto_delete=False)
+    assert draft.bind_queue("x", "q", "k", {})
+    assert draft.bind_exchange("x", "y", "k", {})
+    assert not draft.bind_queue("x", "none", "k", {})
+    assert not draft.bind_exchange("none", "y", "k", {})
+    assert (vhost.exchanges.find("x"), vhost.find("q")) == (None, None)
+    for _ in draft.carry_out(vhost):
+        pass
+    assert vhost.find("q").limit_ms == 7
+    assert [key for _, key, _ in vhost.exchanges.get("x").bindings] == ["k", "k"]
+    assert vhost.exchanges.get("x").alternate == "y"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_devices_find_no_headers_behind_amq_topic(world, is_there):
+    """Also where half of the way was there before."""
+    vhost = world.amqp.vhost
+    if is_there:
+        made = Exchange("x", "fanout", durable=True, auto_delete=False, internal=False)
+        vhost.add_exchange(made)
+        vhost.bind(vhost.exchanges.get("amq.topic"), (made, "#", None))
+    draft = HostDraft("/", vhost, has_topic_space=True)
+    if not is_there:
+        draft.add_exchange("x", "fanout", {}, durable=True, auto_delete=False, internal=False)
+        draft.bind_exchange("amq.topic", "x", "#", {})
+    with pytest.raises(AmqpError, match="looks at more than the routing key"):
+        draft.bind_exchange("x", "amq.headers", "", {})
+    assert HostDraft("v", None, has_topic_space=False).bind_exchange("amq.topic", "amq.headers", "", {})
+
+
+def test_what_goes_meanwhile_is_passed_over(world):
+    vhost = world.amqp.vhost
+    draft = HostDraft("/", vhost, has_topic_space=True)
+    draft.add_exchange("x", "fanout", {}, durable=True, auto_delete=False, internal=False)
+    draft.add_queue("q", {}, durable=True, auto_delete=False)
+    draft.bind_queue("x", "q", "", {})
+    draft.bind_exchange("x", "amq.fanout", "", {})
+    steps = draft.carry_out(vhost)
+    next(steps)
+    next(steps)
+    vhost.remove(vhost.find("q"))
+    vhost.remove_exchange(vhost.exchanges.get("x"))
+    for _ in steps:
+        pass
+    assert vhost.exchanges.find("x") is None
