@@ -30,6 +30,7 @@ cdef class MqttConnection:
     cdef long long _last_data_ms
     cdef bint _is_bridge
     cdef bint _is_held
+    cdef long long _reassure_at_ms
     cdef bint _was_let_in
     cdef Py_ssize_t _told_bytes_max
     cdef bytes _late

@@ -47,6 +47,7 @@ TOPIC_ALIAS_MAX = 32  # that a client may use: topics of 16 KiB are half a megab
 REASON_BYTES_MAX = 256  # of the text that a DISCONNECT gives
 AUTH_BYTES_MAX = 8_192  # of a packet while who it is is being proved
 DISCONNECT_BYTES = 4  # of one that gives no text
+REASSURE_MS = 5_000  # half of the shortest time that a usual client waits for a PINGRESP
 _STEPS = {CONNECT: Step.CONNECT, DISCONNECT: Step.DISCONNECT, AUTH: Step.AUTH}  # by packet type; any other is a PACKET
 _ANY_STEP = Step.PACKET
 _ACCEPT_STEP = Step.ACCEPT
@@ -79,6 +80,7 @@ class MqttConnection:
         self._last_data_ms = 0
         self._is_bridge = False
         self._is_held = False
+        self._reassure_at_ms = 0  # when the peer gets its next PINGRESP unasked, 0 for never
         self._was_let_in = False
         self._told_bytes_max = 0  # largest packet that the peer takes, 0 for any
         self._late = b""  # came while the login was waited for
@@ -117,6 +119,10 @@ class MqttConnection:
             return
         if deadline_ms == 0:
             self._deadline_ms = now_ms + self._connect_timeout_ms
+            return
+        if self._reassure_at_ms:
+            self._out += PINGRESP_BYTES
+            self.reassure(now_ms)
             return
         if self.state == _OPEN:
             raise KeepAliveTimeoutError("MQTT-3.1.2-24", f"nothing heard for {now_ms - self._last_data_ms} ms")
@@ -173,6 +179,8 @@ class MqttConnection:
 
     def next_deadline_ms(self) -> int | None:
         """Return when `handle_timer` is due."""
+        if self._reassure_at_ms:
+            return self._reassure_at_ms
         if self._patience_ms and not self._is_held:
             return self._last_data_ms + self._patience_ms
         return None if self._deadline_ms == _NEVER else self._deadline_ms
@@ -281,6 +289,7 @@ class MqttConnection:
         self.state = follow(self.state, _STOP_STEP)
         self._deadline_ms = _NEVER
         self._patience_ms = 0
+        self._reassure_at_ms = 0
 
     def note_heard(self, now_ms: int) -> None:
         """What the peer sent before waited here until now: it is not silent."""
@@ -290,7 +299,16 @@ class MqttConnection:
         """Nothing is read from the peer from now on: its silence is no fault of its."""
         self._is_held = True
 
+    def reassure(self, now_ms: int) -> None:
+        """Not even the pings of a peer that is held are read: it gets a PINGRESP at intervals until it is released.
+
+        So its own keep-alive does not fail because of us. Clients take one that they did not ask for.
+        """
+        if self._patience_ms:
+            self._reassure_at_ms = now_ms + min(self._keep_alive_s * 500, REASSURE_MS)
+
     def release(self, now_ms: int) -> None:
         """The peer is heard again: its keep-alive starts anew."""
         self._is_held = False
+        self._reassure_at_ms = 0
         self._last_data_ms = now_ms

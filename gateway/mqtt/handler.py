@@ -41,7 +41,7 @@ class MqttHandler(Arriving):
         if self._is_paused():
             self.transport.hold_reading()
         if self._aside is not None:
-            data = self._set_aside(self._aside, data)
+            data = self._set_aside(self._aside, data, now_ms)
             if not data:
                 return False
         if self._connection.state == _LOGIN or self._awaited is not None:  # this much is kept, and no more is read
@@ -159,6 +159,9 @@ class MqttHandler(Arriving):
             self._connection.handle_timer(now_ms)
         except MqttError as error:
             self._close_for(error.kind, str(error), error.code, now_ms)
+        out = self._connection.data_to_send()
+        if out:
+            self.transport.write(out)
 
     def next_deadline_ms(self) -> int | None:
         """Return when the peer is overdue, or a pause is over."""

@@ -56,7 +56,7 @@ class Holding(Conversation):
         else:
             self._aside = None
 
-    def _set_aside(self, aside: SetAside, data: bytes) -> bytes:
+    def _set_aside(self, aside: SetAside, data: bytes, now_ms: int) -> bytes:
         """Set aside what came; return what is to be handled now."""
         dropped_count = aside.dropped_count
         data = aside.take(self._connection.take_tail() + data)
@@ -64,6 +64,8 @@ class Holding(Conversation):
             self._door.metrics.refuse("quota_exceeded", aside.dropped_count - dropped_count)
         if aside.is_full:
             self.transport.hold_reading()
+            self._connection.reassure(now_ms)
+            self.transport.deadline_changed()
         self._forget_empty(aside)
         return data
 

@@ -97,6 +97,48 @@ def test_no_more_is_read_where_too_much_waits_that_must_not_be_lost(world):
     assert len(subscriber.bodies()) == sent + 1
 
 
+def hold_unread(world, **options):
+    """Return a client of which so much waits that nothing more is read."""
+    peer = world.client(b"p", **options)
+    world.set_free(LOW)
+    peer.send(publish(b"a", b"0"))
+    sent = 0
+    while not peer.transport.is_held:
+        sent += 1
+        peer.send(publish(b"a", b"x" * 1_000, qos=1, packet_id=sent))
+    return peer, sent
+
+
+def pass_time(world, peer, secs):
+    for _ in range(4 * secs):
+        world.now_ms += 250
+        deadline_ms = peer.handler.next_deadline_ms()
+        if deadline_ms is not None and world.now_ms >= deadline_ms:
+            peer.handler.on_timer(world.now_ms)
+
+
+@pytest.mark.parametrize(("keep_alive_s", "count"), [(60, 6), (4, 15), (1, 60), (0, 0)])
+def test_client_whose_pings_are_not_read_gets_its_answers_all_the_same(world, keep_alive_s, count):
+    peer, sent = hold_unread(world, keep_alive_s=keep_alive_s)
+    pass_time(world, peer, 30)
+    assert peer.take() == [mqtt.PINGRESP] * count
+    assert not peer.is_closed
+    world.set_free(ENOUGH)
+    assert peer.take() == [mqtt.puback(i) for i in range(1, sent + 1)]
+    pass_time(world, peer, 1)
+    assert peer.take() == []
+    pass_time(world, peer, 90)
+    assert peer.is_closed == (keep_alive_s > 0)  # it is heard again, and said nothing
+
+
+def test_client_that_leaves_while_it_is_not_read_is_sent_nothing_more(world):
+    peer, _ = hold_unread(world)
+    peer.end()
+    peer.take()
+    pass_time(world, peer, 30)
+    assert peer.take() == []
+
+
 @pytest.mark.parametrize("last", [b"", mqtt.DISCONNECT])
 def test_what_a_held_client_sent_before_it_left_is_stored(world, last):
     watcher = world.client(b"s", (b"#", 0))
