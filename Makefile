@@ -11,7 +11,7 @@ PURE := build/pure
 COPY_SOURCES = git ls-files -co --exclude-standard | while read -r file; do [ -f "$$file" ] && echo "$$file"; done \
 		| tar -cf - -T - | tar -xf - -C
 
-.PHONY: help run test test-pure check torture fuzz clients clients-rocketmq demo bench bench-peers bench-scale wheels test-wheel clean lock setup setup-test setup-check
+.PHONY: help run test test-pure check torture fuzz conformance clients clients-rocketmq demo bench bench-peers bench-scale wheels test-wheel clean lock setup setup-test setup-check
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ torture: setup-test ## histories of a store and of shared queues, with kills and
 fuzz: setup-test ## any bytes at the MQTT and AMQP decoders, beside CI; by atheris where it is installed (CASES= SEED= DOOR=mqtt or amqp)
 	@for door in $(or $(DOOR),mqtt amqp); do \
 		$(PY) -m tests.fault.fuzz_$$door --cases $(or $(CASES),10000000) --seed $(or $(SEED),$(shell date +%s)) || exit 1; done
+
+conformance: setup-test ## the clauses of MQTT over TCP, WebSocket and TLS, beside CI, which holds to some of them over the last two
+	@for transport in tcp ws tls; do $(PY) -m pytest -q tests/conformance/mqtt --transport=$$transport $(ARGS) || exit 1; done
 
 clients: setup-test ## MQTT clients in JavaScript, Go and Java, with connections that break, beside CI; what is not there is skipped
 	@LMQ_TEST_CLIENTS=1 $(PY) -m pytest -q -s -m clients tests/integration/test_mqtt_clients_elsewhere.py $(ARGS)

@@ -12,6 +12,7 @@ import uvloop
 from hypothesis import HealthCheck, settings
 
 from tests.support.build import IS_COMPILED
+from tests.support.carried import TRANSPORTS
 from tests.support.files import memory_folder
 
 TEST_S_MAX = 120
@@ -35,6 +36,11 @@ IN_MEMORY = {TESTS / "core/store/test_losses.py"}  # opens copies of a folder fo
 # How long an example takes says how busy the machine is, not whether the code is right.
 settings.register_profile("lmq", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("lmq")
+
+
+def pytest_addoption(parser):
+    """Let the clauses of MQTT be held over another transport than TCP."""
+    parser.addoption("--transport", choices=TRANSPORTS, default="tcp", help="of clients in tests/conformance/mqtt")
 
 
 def pytest_configure(config):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gateway.mqtt.properties import NO_PROPERTIES, Properties, Property, decode_properties, encode_properties
 from tests.support import mqtt
+from tests.support.carried import dial_by
 from tests.support.mqtt_door import World
 
 P = Property
@@ -112,8 +113,9 @@ def _parse_publish(kind, flags, body, is_5):
 class Side:
     """A door with clients of one version; `open` opens it with settings, at first use it is opened without."""
 
-    def __init__(self, level, data_dir):
+    def __init__(self, level, data_dir, transport="tcp"):
         self.level = level
+        self.transport = transport
         self.is_5 = level == 5
         self._data_dir = data_dir
         self._world = None
@@ -202,7 +204,7 @@ class Side:
     # Clients
 
     def dial(self):
-        return self.world.dial()
+        return dial_by(self.transport, self.world)
 
     def enter(self, client_id=b"c", *filters, items=(), **options):
         """Return a client that is let in, and subscribed, its answers taken, and what it was sent at once."""
