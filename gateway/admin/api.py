@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, FastAPI, HTTPException, Response
+from typing import Annotated
+
+from fastapi import APIRouter, FastAPI, HTTPException, Query, Response
 from fastapi.exceptions import RequestValidationError
-from prometheus_client import generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from gateway.admin.console import CONSOLE
 from gateway.admin.explanations import EXPLANATIONS
 from gateway.admin.lineage import LINEAGE
 from gateway.admin.live import LiveFeed
+from gateway.admin.login import Looker
 from gateway.admin.management.failures import answer_failure, answer_wrong
 from gateway.admin.management.router import MANAGEMENT
 from gateway.admin.ours.router import OURS
 from gateway.admin.paths import RequestsAsSent
+from gateway.admin.queue_metrics import QueuesCollector
 from gateway.admin.same_site import SameSite
 from gateway.admin.schemas import Health, Readiness
 from gateway.admin.view import AdminView, View
+from gateway.amqp.definition_rows import DEFAULT_VHOST
+from gateway.amqp.inventory import describe_queue
 from gateway.version import VERSION
 
 ROUTES = APIRouter()
+QUEUES_MAX = 100  # whose metrics are asked for at once
 
 
 def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
@@ -43,12 +50,14 @@ def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
     return api
 
 
+@ROUTES.head("/healthz", include_in_schema=False)
 @ROUTES.get("/healthz")
 async def healthz() -> Health:
     """The process lives and its loop turns."""
     return Health(status="ok")
 
 
+@ROUTES.head("/readyz", include_in_schema=False)
 @ROUTES.get("/readyz")
 async def readyz(view: View, response: Response) -> Readiness:
     """All doors are open and work is taken; 503 before, while stopping and after a failed sync.
@@ -61,7 +70,25 @@ async def readyz(view: View, response: Response) -> Readiness:
     return Readiness(status="ready" if is_ready else "not ready", disk=view.disk)
 
 
+@ROUTES.head("/metrics", include_in_schema=False)
 @ROUTES.get("/metrics")
 async def metrics(view: View) -> Response:
-    """All counters in Prometheus's text form."""
+    """All counters in Prometheus's text form, and the deepest queues by name."""
+    await view.totals.find()
     return Response(generate_latest(view.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+@ROUTES.get("/metrics/detailed")
+async def detailed_metrics(
+    view: View,
+    looker: Looker,
+    queues: Annotated[list[str], Query(alias="queue", min_length=1, max_length=QUEUES_MAX)],
+    vhost: Annotated[str, Query(max_length=255)] = DEFAULT_VHOST,
+) -> Response:
+    """Metrics of the AMQP queues that are named, in Prometheus's text form; one that is not there has none."""
+    del looker
+    place = view.vhosts.find(vhost)
+    found = [place.find(name) for name in queues] if place is not None else []
+    registry = CollectorRegistry()
+    registry.register(QueuesCollector([describe_queue(view.broker, vhost, one) for one in found if one is not None]))
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

@@ -92,6 +92,7 @@ class LiveFeed:
 
     def take(self, late_s: float) -> None:
         """Take a sample; the loop came back `late_s` seconds late at most since the last one."""
+        self._view.loop_delay_s = max(late_s, 0.0)
         self._samples.append(self._measure(late_s))
         self._wake()
 

@@ -19,6 +19,9 @@ from core.metrics import (
     TransactionMetrics,
 )
 from core.room import Room
+from gateway.admin.process_metrics import process_families
+from gateway.admin.queue_metrics import total_families
+from gateway.admin.totals import Totals
 from gateway.net.descriptors import Capacity, descriptor_limit, open_descriptors
 
 
@@ -30,10 +33,15 @@ class GatewayCollector(Collector):
         broker: Broker,
         capacity: Capacity,
         certificates: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
+        *,
+        totals: Callable[[], Totals] = Totals,
+        loop_delay_s: Callable[[], float] = float,
     ) -> None:
         self._broker = broker
         self._capacity = capacity
         self._certificates = certificates
+        self._totals = totals
+        self._loop_delay_s = loop_delay_s
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing: names are fixed and need no check against values at the start."""
@@ -60,6 +68,13 @@ class GatewayCollector(Collector):
         )
         yield GaugeMetricFamily("lmq_light_queues", "Queues that have an index.", figures.queues)
         yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", figures.log_bytes)
+        yield from total_families(self._totals())
+        yield GaugeMetricFamily("lmq_retained", "Topics with a retained message.", len(self._broker.retained))
+        yield GaugeMetricFamily("lmq_delayed", "Messages that wait for their moment.", self._broker.timer.pending_count)
+        yield from process_families()
+        yield GaugeMetricFamily(
+            "lmq_loop_delay_seconds", "How late the loop was at most, in the last second.", self._loop_delay_s()
+        )
         yield from cache_families(self._broker.caches)
         yield from room_families(self._broker.room)
         yield from descriptor_families(self._capacity)

@@ -46,10 +46,24 @@ class AdminView:
         self.uptime_ms = uptime_ms
         self.listening = listening
         self.begin_read = begin_read
-        self.totals = TotalsKeeper(doors[AmqpDoor.name].inventory().queues, self._count_channels)
+        self.totals = TotalsKeeper(
+            doors[AmqpDoor.name].inventory().queues, self._count_channels, self._count_subscriptions
+        )
         self.certificates = certificates
         self.registry = CollectorRegistry()
-        self.registry.register(GatewayCollector(broker, capacity, certificates))
+        self.loop_delay_s = 0.0  # in the last second
+        self.registry.register(
+            GatewayCollector(
+                broker,
+                capacity,
+                certificates,
+                totals=lambda: self.totals.latest,
+                loop_delay_s=lambda: self.loop_delay_s,
+            )
+        )
+
+    def _count_subscriptions(self) -> Iterator[int]:
+        return (len(session.subscriptions) for session in self.mqtt.sessions)
 
     def _count_channels(self) -> Iterator[int]:
         return (len(channels_of(connection)) for connection in list(self.amqp.connections))

@@ -9,6 +9,7 @@ from gateway.admin.totals import TotalsKeeper
 from gateway.inventory import QueueEntry
 
 pytestmark = pytest.mark.asyncio
+A = QueueEntry("a", "%LMQ%a", 0, 5, 2, ready=3, unacked=1)
 
 
 async def test_those_that_ask_together_wait_for_one_walk(monkeypatch):
@@ -16,13 +17,25 @@ async def test_those_that_ask_together_wait_for_one_walk(monkeypatch):
 
     def queues():
         walks.append(1)
-        yield QueueEntry("a", "%LMQ%a", 0, 5, 2, ready=3, unacked=1)
+        yield A
         yield None
         yield QueueEntry("b", "%LMQ%b", 0, 5, 1)
 
-    keeper = TotalsKeeper(queues, lambda: iter([2, 3]))
-    assert set(await asyncio.gather(keeper.find(), keeper.find())) == {(2, 3, 1, 3, 5)}
+    keeper = TotalsKeeper(queues, lambda: iter([2, 3]), lambda: iter([7]))
+    assert set(await asyncio.gather(keeper.find(), keeper.find())) == {(2, 3, 1, 3, 5, 7, (A,))}
     assert len(walks) == 1
     monkeypatch.setattr(totals, "FRESH_S", 0.0)
     await keeper.find()
     assert len(walks) == 2
+
+
+async def test_the_deepest_queues_are_known_by_name(monkeypatch):
+    monkeypatch.setattr(totals, "DEEPEST_COUNT", 3)
+    depths = [0, 5, 1, 9, 5, 2, 7]
+
+    def queues():
+        for number, depth in enumerate(depths):
+            yield QueueEntry(f"q{number}", "", 0, 0, 0, ready=depth, unacked=0)
+
+    found = await TotalsKeeper(queues, lambda: iter(()), lambda: iter(())).find()
+    assert [(entry.name, entry.ready) for entry in found.deepest] == [("q3", 9), ("q6", 7), ("q1", 5)]

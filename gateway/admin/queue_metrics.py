@@ -1,0 +1,62 @@
+"""Metrics of AMQP's queues: all together, the deepest by name, and those that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from gateway.admin.totals import Totals, depth_of
+from gateway.inventory import QueueEntry
+
+LABELS = ("vhost", "queue")
+
+
+def total_families(totals: Totals) -> Iterator[Metric]:
+    """Yield what there is of all doors together."""
+    for name, text, value in (
+        ("lmq_queues", "AMQP queues.", totals.queues),
+        ("lmq_queue_messages_ready", "Messages in AMQP queues that could be taken now.", totals.ready),
+        ("lmq_queue_messages_unacknowledged", "Messages that consumers have.", totals.unacked),
+        ("lmq_consumers", "Consumers of AMQP queues.", totals.readers),
+        ("lmq_channels", "Open channels of AMQP connections.", totals.channels),
+        ("lmq_subscriptions", "Subscriptions of MQTT sessions, connected or not.", totals.subscriptions),
+    ):
+        yield GaugeMetricFamily(name, text, value)
+    deepest = GaugeMetricFamily("lmq_deepest_queue_messages", "Messages of the deepest AMQP queues.", labels=LABELS)
+    for entry in totals.deepest:
+        deepest.add_metric([entry.vhost, entry.name], depth_of(entry))
+    yield deepest
+
+
+class QueuesCollector(Collector):
+    """Metrics of some queues.
+
+    Args:
+        entries: The queues.
+    """
+
+    def __init__(self, entries: Iterable[QueueEntry]) -> None:
+        self._entries = list(entries)
+
+    def describe(self) -> Iterable[Metric]:
+        """Return nothing: names are fixed."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield each metric with a sample for each queue."""
+        for name, text in (
+            ("ready", "Messages that could be taken now."),
+            ("unacked", "Messages that consumers have."),
+            ("readers", "Consumers."),
+        ):
+            gauge = GaugeMetricFamily(f"lmq_detailed_queue_{name}", text, labels=LABELS)
+            for entry in self._entries:
+                gauge.add_metric([entry.vhost, entry.name], getattr(entry, name) or 0)
+            yield gauge
+        given = CounterMetricFamily("lmq_detailed_queue_messages", "Messages that ever came into it.", labels=LABELS)
+        for entry in self._entries:
+            given.add_metric([entry.vhost, entry.name], entry.max_offset)
+        yield given

@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+import os
+
+from gateway.admin.process_metrics import process_families
+
+
+def test_memory_and_time_are_those_of_this_process():
+    found = {family.name: family.samples[0].value for family in process_families()}
+    assert 1 << 20 < found["process_resident_memory_bytes"] < found["process_virtual_memory_bytes"]
+    assert 0 < found["process_cpu_seconds"] <= sum(os.times()[:2]) + 1

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.support.admin import ELSEWHERE, declare, make_client, make_view, managed_gateway
+from tests.support.admin_clients import publish, subscribe
+
+pytestmark = pytest.mark.asyncio
+
+
+def _samples(text):
+    return {
+        (sample.name, *(sample.labels[name] for name in sorted(sample.labels))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+async def test_queues_are_counted_and_the_deepest_are_named(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client), subscribe(gateway, "device", "a/+", "b"):
+        declare(gateway, "deep", "empty")
+        await publish(client, "amq.default", "deep", "x")
+        found = _samples((await client.get("/metrics")).text)
+        assert (found["lmq_queues",], found["lmq_queue_messages_ready",], found["lmq_subscriptions",]) == (2, 1, 2)
+        assert found["lmq_deepest_queue_messages", "deep", "/"] == 1
+        assert ("lmq_deepest_queue_messages", "empty", "/") not in found
+        assert (found["lmq_retained",], found["lmq_delayed",]) == (0, 0)
+        found = _samples((await client.get("/metrics/detailed?queue=deep&queue=none")).text)
+        assert (
+            found["lmq_detailed_queue_ready", "deep", "/"]
+            == found["lmq_detailed_queue_messages_total", "deep", "/"]
+            == 1
+        )
+        assert not [key for key in found if "none" in key]
+        assert (await client.get("/metrics/detailed")).status_code == 400
+        for path in ("/metrics", "/healthz", "/readyz"):
+            answer = await client.head(path)
+            assert (answer.status_code, answer.content) == (200, b"")
+        async with make_client(make_view(gateway), auth=None, peer=ELSEWHERE) as stranger:
+            assert (await stranger.get("/metrics/detailed?queue=deep")).status_code == 401
