@@ -109,6 +109,8 @@ class Gateway:
         self._damaged_told = self.store.damaged_count  # recovery has said what it met
         self.broker = self._make_broker(caches)
         self.authenticator.keep_secret(self.broker.table("auth"))
+        self.authenticator.keep_users(self.broker.table("auth_users"))
+        self.authenticator.on_changed = self._recheck
         self.connections = ConnectionTable()
         self.admission = Admission(loop.call_soon)
         self.shares = Shares(loop.call_soon, self.broker.metrics.loop)
@@ -286,6 +288,11 @@ class Gateway:
             door.reload(settings)
             self._limits[door.name].reload(door.limits.connections_max, door.limits.host_connections_max)
         self.authenticator.reload(settings.auth, users)
+        self._recheck()
+
+    def _recheck(self) -> None:
+        """Turn out, in steps, who could not come in any more, or may read less than before."""
+        now_ms = self.clock.now_ms()
         checks = [recheck(self.authenticator, name, list(door.handlers), now_ms) for name, door in self.doors.items()]
         self._step(chain.from_iterable(checks))
 

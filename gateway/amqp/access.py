@@ -32,9 +32,10 @@ class Access:
     `what` is EXCHANGE or QUEUE.
     """
 
-    def __init__(self, vhost: str, identity: Identity) -> None:
+    def __init__(self, vhost: str, identity: Identity, *, has_topic_space: bool = True) -> None:
         self._vhost = vhost
         self._vhost_name = vhost.encode()
+        self._has_topic_space = has_topic_space  # `amq.topic` is the one topic space here
         self._user = identity.user
         self._may = identity.may
 
@@ -56,8 +57,8 @@ class Access:
             raise self._refused("write", EXCHANGE, right)
         self._check_reach_topics(exchange, key)
 
-    def check_bind(self, what: str, name: str, source: str, key: str) -> None:
-        """Check that a binding from the exchange `source` may be made or removed."""
+    def check_bind(self, what: str, name: str, source: str, key: str, *, is_keyed: bool) -> None:
+        """Check that a binding from the exchange `source` may be made or removed; `is_keyed`: of the type topic."""
         if what == EXCHANGE:
             check_not_default(name)
         if not self._may.may_bind(self._vhost_name, name.encode()):
@@ -65,14 +66,18 @@ class Access:
         check_not_default(source)
         self.check_read(EXCHANGE, source)
         topic_filter = filter_from_binding_key(key.encode())
-        if source == AMQ_TOPIC and topic_filter and not self._may.may_bind_topic(topic_filter):
+        if source == AMQ_TOPIC and self._has_topic_space:
+            is_allowed = not topic_filter or self._may.may_bind_topic(topic_filter)
+        else:
+            is_allowed = not is_keyed or self._may.may_read_key(self._vhost_name, source.encode(), key.encode())
+        if not is_allowed:
             raise self._refused_topic("read", source, key)
         if what == EXCHANGE:
             self._check_reach_topics(name, None)
 
     def _check_reach_topics(self, exchange: str, key: str | None) -> None:
         """Check that messages may go on to an exchange, where that is the topic space; `key` None: with any key."""
-        if exchange != AMQ_TOPIC:
+        if exchange != AMQ_TOPIC or not self._has_topic_space:
             return
         if key is None:
             is_allowed = self._may.may_publish_matching(ANY_LEVELS)

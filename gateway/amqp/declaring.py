@@ -30,6 +30,7 @@ from gateway.amqp.exchanges import (
     DELAYED,
     HEADERS,
     KINDS,
+    TOPIC,
     Destination,
     Exchange,
 )
@@ -72,7 +73,7 @@ class Declarer:
     def __init__(self, vhost: VirtualHost, owner: object, identity: Identity) -> None:
         self._vhost = vhost
         self._owner = owner
-        self._access = Access(vhost.name, identity)
+        self._access = Access(vhost.name, identity, has_topic_space=vhost.exchanges.topic_space is not None)
 
     def remove_owned(self) -> Iterator[None]:
         """Delete the exclusive queues, one in each step: their connection is gone."""
@@ -285,12 +286,20 @@ class Declarer:
         """Return the names of queue and key that a binding may have."""
         name = self._expand(channel, method.queue)
         key = method.routing_key if method.queue or method.routing_key else name
-        self._access.check_bind(QUEUE, name, method.exchange, key)
+        self._access.check_bind(QUEUE, name, method.exchange, key, is_keyed=self._is_keyed(method.exchange))
         return name, key
+
+    def _check_exchange_binding(self, method: ExchangeMethod.Bind | ExchangeMethod.Unbind) -> None:
+        is_keyed = self._is_keyed(method.source)
+        self._access.check_bind(EXCHANGE, method.destination, method.source, method.routing_key, is_keyed=is_keyed)
+
+    def _is_keyed(self, exchange: str) -> bool:
+        found = self._vhost.exchanges.find(exchange)
+        return found is not None and found.rule == TOPIC
 
     def bind_exchange(self, method: ExchangeMethod.Bind) -> Answer:
         """Let an exchange lead to another one."""
-        self._access.check_bind(EXCHANGE, method.destination, method.source, method.routing_key)
+        self._check_exchange_binding(method)
         source = self._vhost.exchanges.get(method.source)
         destination = self._vhost.exchanges.get(method.destination)
         binding = (destination, method.routing_key, _match_of(source, method))
@@ -302,7 +311,7 @@ class Declarer:
 
     def unbind_exchange(self, method: ExchangeMethod.Unbind) -> Answer:
         """Take such a binding back; harmless where there is none."""
-        self._access.check_bind(EXCHANGE, method.destination, method.source, method.routing_key)
+        self._check_exchange_binding(method)
         source = self._vhost.exchanges.find(method.source)
         destination: Destination | None = self._vhost.exchanges.find(method.destination)
         is_durable = False

@@ -20,7 +20,7 @@ from core.schedule.slots import TIMER_TOPIC
 from gateway.amqp.codec import MANDATORY, PUBLISH
 from gateway.amqp.errors import AmqpError, bad_text, error_from_core
 from gateway.amqp.events import PublishRun
-from gateway.amqp.exchanges import AMQ_TOPIC, exchange_right
+from gateway.amqp.exchanges import AMQ_TOPIC, TOPIC as KEYED, Exchange, exchange_right
 from gateway.amqp.header_match import find_headers
 from gateway.amqp.methods import encode_content, encode_method
 from gateway.amqp.queues import VirtualHost
@@ -241,12 +241,12 @@ class Publisher:
         if exchange.is_internal:
             reason = f"cannot publish to internal exchange '{name}' in vhost '{vhost.name}'"
             raise AmqpError(ReplyCode.ACCESS_REFUSED, reason)
-        topic = self._check_key(name, key)
+        topic = self._check_key(exchange, key)
         is_topic_space = self._is_topic_space(name, topic)
         if is_topic_space and not further:
             return Target(topic=topic)
         for each in further:
-            self._check_key(name, each)
+            self._check_key(exchange, each)
         names: dict[bytes, None] = {}
         traits = Traits(key, NO_BLOCK if block is None else block)
         asks_each = False
@@ -268,15 +268,20 @@ class Publisher:
         prefix = encode_properties([(TOPIC, topic)]) if is_topic_space else _prefix(topic, name.encode(), key.encode())
         return Target(route=self._broker.route_queues(prefix, list(names)), asks_headers=asks_each)
 
-    def _check_key(self, name: str, key: str) -> bytes:
+    def _check_key(self, exchange: Exchange, key: str) -> bytes:
         """Return the topic of a routing key that the user may publish to."""
+        name, may = exchange.name, self._identity.may
         topic = topic_from_routing_key(key.encode())
         if any(separator in topic or separator in name.encode() for separator in (b"\x00", b"\x01", b"\x02")):
             reason = "exchange or routing key has a character that cannot be stored (U+0000, U+0001 or U+0002)"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
-        if self._is_topic_space(name, topic) and (
-            topic.startswith(SYS_ROOT) or not self._identity.may.may_publish(topic)
-        ):
+        if self._is_topic_space(name, topic):
+            is_allowed = not topic.startswith(SYS_ROOT) and may.may_publish(topic)
+        else:
+            is_allowed = exchange.rule != KEYED or may.may_write_key(
+                self._vhost.name.encode(), name.encode(), key.encode()
+            )
+        if not is_allowed:
             raise self._refused(f"topic '{key}' in exchange '{name}'", name, key)
         return topic
 

@@ -20,6 +20,7 @@ from gateway.auth.rule_book import Account, RuleBook
 from gateway.auth.rules import make_rules
 from gateway.auth.scram import ROUNDS, ScramExchange, Verifier, make_fake
 from gateway.auth.settings_users import make_user, make_users
+from gateway.auth.stored_users import StoredUsers, Table
 from gateway.auth.users import User, make_decoy, make_usual_decoy
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings, UserTag
@@ -112,7 +113,11 @@ class Authenticator:
     ) -> None:
         self._settings = settings
         self._clock = clock
-        self._users = make_users(settings, environment)
+        self.stored = StoredUsers()
+        self.on_changed: Callable[[], None] = _nothing  # users or permissions of the data folder
+        self._of_settings = make_users(settings, environment)
+        self._users = self._of_settings
+        self._rules = make_rules(settings.rules, "auth.rules")
         self._decoys = _make_decoys(self._users) or [make_usual_decoy()]
         self._own: set[str] = set()  # users that are parts of the gateway
         self._key = os.urandom(32)
@@ -122,11 +127,27 @@ class Authenticator:
         self._book = RuleBook(caches or CacheBudget())
         self._change_rights()
 
+    def keep_users(self, table: Table) -> None:
+        """Let users of a table in, too; one that the settings have is as the settings say."""
+        self.stored = StoredUsers(table)
+        self.stored.on_changed = self._note_stored
+        self._change_users()
+
+    def _note_stored(self) -> None:
+        self._change_users()
+        self.on_changed()
+
+    def _change_users(self) -> None:
+        """Go by the users of the settings and of the data folder."""
+        self._users = {**self.stored.users, **self._of_settings}
+        self._rounds = _find_rounds(self._users)
+        self._decoys = _make_decoys(self._users) or self._decoys
+        self._change_rights()
+
     def _change_rights(self) -> None:
-        """Go by the rules of the settings, and what the users may do at all."""
-        rules = make_rules(self._settings.rules, "auth.rules")
+        """Go by the rules of the settings, what the users may do at all, and their permissions."""
         accounts = {name: user.may for name, user in self._users.items()}
-        self._book.change(rules, accounts, allows=self._settings.default == "allow")
+        self._book.change(self._rules, accounts, self.stored.rows, allows=self._settings.default == "allow")
 
     def _make_identity(self, user: str, who: Credentials, account: User | None = None) -> Identity:
         host = who.peer.rpartition(":")[0]
@@ -201,9 +222,17 @@ class Authenticator:
             return None
         return self._book.make(user, client=client, host=host, door=protocol)
 
-    def find_tags(self, user: str) -> Sequence[UserTag]:
+    def users(self) -> list[User]:
+        """Return all users, also those of the data folder."""
+        return list(self._users.values())
+
+    def is_of_settings(self, user: str) -> bool:
+        """Return whether a user is the settings' to change."""
+        return user in self._of_settings
+
+    def find_tags(self, user: str) -> Sequence[str]:
         """Return what a user that came in is at the admin API."""
-        known = self._settings.users.get(user)
+        known = self._users.get(user)
         if known is not None:
             return known.tags
         return (ADMINISTRATOR,) if user == GUEST and self._lets_guest_in() else ()
@@ -224,15 +253,15 @@ class Authenticator:
         same way, or may read less.
         """
         for name, user in list(users.items()):
-            known = self._users.get(name)
+            known = self._of_settings.get(name)
             if known is not None and known.comes_in_as(user):
-                known.may = user.may
+                known.may, known.tags = user.may, user.tags
                 users[name] = known
+        if settings.rules != self._settings.rules:
+            self._rules = make_rules(settings.rules, "auth.rules")
         self._settings = settings
-        self._users = users
-        self._rounds = _find_rounds(users)
-        self._decoys = _make_decoys(users) or self._decoys
-        self._change_rights()
+        self._of_settings = users
+        self._change_users()
 
     def may_stay(self, protocol: str, identity: Identity) -> bool:
         """Return whether the user of `identity` could still come in so, and read what it could read."""
@@ -254,7 +283,7 @@ class Authenticator:
         Raises:
             SettingsError: As the function `make_users`.
         """
-        before, users = self._settings.users, self._users
+        before, users = self._settings.users, self._of_settings
         made = {}
         for name, user in settings.users.items():
             known = before.get(name)
@@ -344,6 +373,10 @@ class Authenticator:
 
     def _digest(self, *parts: bytes) -> bytes:
         return hmac.new(self._key, b"".join(parts), hashlib.sha256).digest()
+
+
+def _nothing() -> None:
+    pass
 
 
 def _find_rounds(users: Mapping[str, User]) -> list[int]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gateway.auth.rule_trie import NO_RULE
-from gateway.auth.rules import SUBSCRIBE, RuleSet
+from gateway.auth.rules import READ, SUBSCRIBE, WRITE, RuleSet
+from gateway.auth.user_rows import UserRows
 
 DEFAULT = "auth.default"
+PERMISSIONS = "permissions of the user"
 
 
 class Verdict(NamedTuple):
@@ -26,21 +28,31 @@ class Judge:
         allows: What is allowed that no rule is for: all or nothing.
     """
 
-    __slots__ = ("_allows", "_general", "_own")
+    __slots__ = ("_allows", "_client", "_general", "_own", "_rows")
 
     def __init__(self, general: RuleSet, own: RuleSet, *, allows: bool) -> None:
         self._general = general
         self._own = own
         self._allows = allows
+        self._rows: UserRows | None = None
+        self._client = ""
+
+    def use_rows(self, rows: UserRows, client: str) -> None:
+        """Let permissions decide what no rule does."""
+        self._rows = rows
+        self._client = client
 
     @property
     def is_open(self) -> bool:
         """Whether everything is allowed, because there are no rules."""
-        return self._allows and not len(self._general) and not len(self._own)
+        return self._allows and self._rows is None and not len(self._general) and not len(self._own)
 
     def judge_publish(self, topic: bytes) -> Verdict:
         """Say whether messages may be sent to a topic."""
-        return self._verdict(min(self._general.find_topic(topic), self._own.find_topic(topic)))
+        number = min(self._general.find_topic(topic), self._own.find_topic(topic))
+        if number == NO_RULE and self._rows is not None:
+            return Verdict(self._rows.may_publish(topic, self._client), PERMISSIONS)
+        return self._verdict(number)
 
     def judge_filter(self, action: str, topic_filter: bytes, *, wide: bool) -> Verdict:
         """Say whether all that a filter matches may be read or sent; what a rule allows in part is not decided by it.
@@ -54,18 +66,32 @@ class Judge:
             rules = own if number in own else general
             if not rules.rule(number).allows or rules.covers(number, levels, wide=wide):
                 return self._verdict(number)
+        if self._rows is not None:
+            right = READ if action == SUBSCRIBE else WRITE
+            return Verdict(self._rows.may_filter(right, topic_filter, self._client), PERMISSIONS)
         return self._verdict(NO_RULE)
 
     def judge_name(self, action: str, vhost: bytes, name: bytes) -> Verdict:
         """Say whether a queue, exchange, topic or group may be read, written to or configured."""
         where, what = vhost.decode(errors="replace"), name.decode(errors="replace")
         general, own = self._general.find_name(action, where, what), self._own.find_name(action, where, what)
+        if min(general, own) == NO_RULE and self._rows is not None:
+            return Verdict(self._rows.may(action, where, what), PERMISSIONS)
         return self._verdict(min(general, own))
+
+    def judge_key(self, action: str, vhost: bytes, exchange: bytes, key: bytes) -> Verdict:
+        """Say whether a routing key of a topic exchange may be used, by one who may use the exchange."""
+        if self._rows is None:
+            return Verdict(is_allowed=True, by=DEFAULT)
+        where, source, what = (part.decode(errors="replace") for part in (vhost, exchange, key))
+        return Verdict(self._rows.may_key(action, where, source, what, self._client), PERMISSIONS)
 
     def judge_enter(self, vhost: bytes) -> Verdict:
         """Say whether anything may be done in a virtual host."""
         where = vhost.decode(errors="replace")
         allowed = [rules.find_entry(where) for rules in (self._general, self._own)]
+        if min(allowed) == NO_RULE and self._rows is not None:
+            return Verdict(self._rows.may_enter(where), PERMISSIONS)
         return self._verdict(min(allowed))
 
     def judge_everything(self) -> Verdict:
@@ -73,7 +99,10 @@ class Judge:
         topics = self.judge_filter(SUBSCRIBE, b"#", wide=True)
         if not topics.is_allowed:
             return topics
-        return self._verdict(min(self._general.find_reading_of_all(), self._own.find_reading_of_all()))
+        number = min(self._general.find_reading_of_all(), self._own.find_reading_of_all())
+        if number == NO_RULE and self._rows is not None:
+            return Verdict(is_allowed=False, by=PERMISSIONS)
+        return self._verdict(number)
 
     def _verdict(self, number: int) -> Verdict:
         if number == NO_RULE:

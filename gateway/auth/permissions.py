@@ -169,6 +169,16 @@ class Permissions:
         self.find_version()
         return self._subscribe and (self._judge is None or self._find(READ, vhost, name))
 
+    def may_write_key(self, vhost: bytes, exchange: bytes, key: bytes) -> bool:
+        """Return whether a routing key may be sent to a topic exchange, by one who may write to that."""
+        self.find_version()
+        return self._judge is None or self._judge.judge_key(WRITE, vhost, exchange, key).is_allowed
+
+    def may_read_key(self, vhost: bytes, exchange: bytes, key: bytes) -> bool:
+        """Return whether a topic exchange may be bound from with a routing key, by one who may read it."""
+        self.find_version()
+        return self._judge is None or self._judge.judge_key(READ, vhost, exchange, key).is_allowed
+
     def explain(self, action: str, name: bytes, vhost: bytes = b"/") -> Verdict:
         """Say what decides a question, and how: a rule, a setting of the user, or the one for all that no rule is for.
 

@@ -9,6 +9,7 @@ from core.cache_budget import CacheBudget
 from gateway.auth.judge import Judge
 from gateway.auth.permissions import Permissions, Rights, View
 from gateway.auth.rules import Rule, Rules, Subject, find_lost
+from gateway.auth.user_rows import UserRows
 
 NEVER = -1
 NAMELESS = ("", "guest")  # come in without being users
@@ -31,7 +32,7 @@ class RuleBook(Rights):
         caches: Bounds what is remembered.
     """
 
-    __slots__ = ("_accounts", "_allows", "_lost", "_lost_all", "_rules")
+    __slots__ = ("_accounts", "_allows", "_lost", "_lost_all", "_lost_users", "_rows", "_rules")
 
     def __init__(self, caches: CacheBudget) -> None:
         super().__init__(caches)
@@ -40,12 +41,30 @@ class RuleBook(Rights):
         self._allows = True
         self._lost: list[Rule] = []  # with the last change
         self._lost_all = False
+        self._lost_users: set[str] = set()
+        self._rows: Mapping[str, UserRows] = {}
 
-    def change(self, rules: Sequence[Rule], accounts: Mapping[str, Account], *, allows: bool) -> None:
-        """Go by other rules and users from the next question on."""
-        self._lost = find_lost(self._rules.all, rules)
+    def change(
+        self,
+        rules: Sequence[Rule],
+        accounts: Mapping[str, Account],
+        rows: Mapping[str, UserRows] | None = None,
+        *,
+        allows: bool,
+    ) -> None:
+        """Go by other rules, users and permissions from the next question on."""
+        before, self._rows = self._rows, rows or {}
+        nothing = UserRows("", {}, {})
+        changed = [user for user in {**before, **self._rows} if before.get(user) is not self._rows.get(user)]
+        self._lost_users = {
+            user
+            for user in changed
+            if user not in before or self._rows.get(user, nothing).reads_less_than(before[user])
+        }
+        self._lost = [] if rules is self._rules.all else find_lost(self._rules.all, rules)
         self._lost_all = self._allows and not allows
-        self._rules = Rules(rules)
+        if rules is not self._rules.all:
+            self._rules = Rules(rules)
         self._accounts = accounts
         self._allows = allows
         self.version += 1
@@ -61,6 +80,9 @@ class RuleBook(Rights):
             return GONE
         groups = () if account is None else account.groups
         judge = Judge(self._rules.general, self._rules.find_own(subject, groups), allows=self._allows)
+        rows = self._rows.get(subject.user)
+        if rows is not None:
+            judge.use_rows(rows, subject.client)
         flags = account or Account()
         return View(
             None if judge.is_open else judge,
@@ -72,6 +94,6 @@ class RuleBook(Rights):
         )
 
     def _has_lost(self, subject: Subject, groups: tuple[str, ...], since: int) -> bool:
-        if since < self.version - 1 or self._lost_all:
+        if since < self.version - 1 or self._lost_all or subject.user in self._lost_users:
             return True
         return any(rule.is_for(subject, groups) for rule in self._lost)

@@ -6,7 +6,7 @@ Source: docs/decisions/0047-one-language-of-rules.md.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gateway.auth.name_patterns import NameIndex, compile_any, fill_in, fill_in_topic, has_place, is_exact
@@ -200,8 +200,8 @@ class Rules:
     Those for everybody are one set; the others are found by the user's name, or the client's, or a group's.
     """
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        self.all = tuple(rules)
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.all = rules
         self.general = RuleSet([rule for rule in self.all if not rule.has_condition])
         self._by_user: dict[str, list[Rule]] = {}
         self._by_client: dict[str, list[Rule]] = {}

@@ -35,16 +35,16 @@ def make_user(name: str, settings: UserSettings, environment: Mapping[str, str],
         plain = environment.get(settings.password_env)
         if plain is None:
             raise SettingsError(f"auth.users.{name}.password_env: {settings.password_env} is not set")
-        return User(name, may, kept or hash_password(plain), secret)
+        return User(name, may, kept or hash_password(plain), secret, settings.tags)
     if not settings.password_hash:
         if secret:
-            return User(name, may, "", secret)
+            return User(name, may, "", secret, settings.tags)
         raise SettingsError(f"auth.users.{name} needs password_hash or password_env, or a secret")
     try:
         parse_hash(settings.password_hash)
     except PasswordHashError as error:
         raise SettingsError(f"wrong setting auth.users.{name}.password_hash: {error}") from error
-    return User(name, may, settings.password_hash, secret)
+    return User(name, may, settings.password_hash, secret, settings.tags)
 
 
 def _find_secret(name: str, settings: UserSettings, environment: Mapping[str, str]) -> bytes:

@@ -1,6 +1,7 @@
 """Users by name, and passwords as they are kept.
 
 `scrypt$n$r$p$salt$hash`; pbkdf2 with SHA-256 or SHA-512; or `scram-sha-256$rounds$salt$keys`, which serves SCRAM too.
+Hashes of others are read as they are: mosquitto's (`$7$…`, `$6$…`), and RabbitMQ's as `rabbitmq-sha256$salt$hash`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ _SCRYPT = "scrypt"
 _SALT_BYTES = 16
 _KEY_BYTES = 32
 _SCRAM = "scram-sha-256"
-_NUMBERS = {_SCRYPT: 3, "pbkdf2-sha256": 1, "pbkdf2-sha512": 1, _SCRAM: 1}  # how many stand before the salt
+_SALTED = ("rabbitmq-sha256", "rabbitmq-sha512", "mosquitto-sha512")  # quick ones of other brokers
+_NUMBERS = {_SCRYPT: 3, "pbkdf2-sha256": 1, "pbkdf2-sha512": 1, _SCRAM: 1, **dict.fromkeys(_SALTED, 0)}
+"""How many numbers stand before the salt."""
+_OWN_FORMS = {"$7$": "pbkdf2-sha512$", "$6$": "mosquitto-sha512$"}
+_RABBITMQ_SALT_BYTES = 4
+_RABBITMQ_SIZES = {
+    "rabbit_password_hashing_sha256": ("rabbitmq-sha256", 32),
+    "rabbit_password_hashing_sha512": ("rabbitmq-sha512", 64),
+}
 
 
 class PasswordHashError(ValueError):
@@ -64,7 +73,8 @@ def parse_hash(kept: str) -> PasswordHash:
     Raises:
         PasswordHashError: `kept` is in no known form, or checking it would take too much.
     """
-    kind, *parts = kept.split("$")
+    start = kept[:3]
+    kind, *parts = (_OWN_FORMS.get(start, start) + kept[3:]).split("$")
     count = _NUMBERS.get(kind)
     if count is None:
         # What it is stays unsaid: it may well be the password itself.
@@ -76,6 +86,8 @@ def parse_hash(kept: str) -> PasswordHash:
         raise PasswordHashError(f"not a password hash: {error}") from error
     if kind == _SCRAM and (numbers[0] < scram.ROUNDS_MIN or len(key) != scram.KEY_BYTES):
         raise PasswordHashError(f"no keys for SCRAM with at least {scram.ROUNDS_MIN} rounds")
+    if kind in _SALTED:
+        return PasswordHash(kind, (), salt, key)
     if min(numbers) < 1 or not (_is_scrypt(*numbers) if kind == _SCRYPT else numbers[0] <= PBKDF2_ROUNDS_MAX):
         raise PasswordHashError(f"not a password hash: impossible numbers {'$'.join(parts[:count])}")
     return PasswordHash(kind, numbers, salt, key)
@@ -95,11 +107,40 @@ def check_password(password: bytes, kept: str) -> bool:
     if kind == _SCRYPT:
         n, r, p = numbers
         made = hashlib.scrypt(password, salt=salt, n=n, r=r, p=p, dklen=len(key), maxmem=SCRYPT_BYTES_MAX)
+    elif kind in _SALTED:
+        whole = password + salt if kind.startswith("mosquitto") else salt + password
+        made = hashlib.new(kind.partition("-")[2], whole).digest()
     elif kind == _SCRAM:
         made = scram.derive_key(password, salt, numbers[0])
     else:
         made = hashlib.pbkdf2_hmac(kind.removeprefix("pbkdf2-"), password, salt, numbers[0], len(key))
     return hmac.compare_digest(made, key)
+
+
+def read_rabbitmq_hash(text: str, algorithm: str) -> str:
+    """Return a hash of RabbitMQ's (base64 of salt and digest) in the form that is kept here.
+
+    Raises:
+        PasswordHashError: It is none, or of another algorithm.
+    """
+    if algorithm not in _RABBITMQ_SIZES:
+        raise PasswordHashError(f"of an algorithm that is not known: {algorithm}")
+    kind, size = _RABBITMQ_SIZES[algorithm]
+    try:
+        raw = _decode(text)
+    except ValueError as error:
+        raise PasswordHashError(f"not a password hash: {error}") from error
+    if len(raw) != _RABBITMQ_SALT_BYTES + size:
+        raise PasswordHashError(f"not a password hash: {len(raw)} bytes")
+    return f"{kind}${_encode(raw[:_RABBITMQ_SALT_BYTES])}${_encode(raw[_RABBITMQ_SALT_BYTES:])}"
+
+
+def write_rabbitmq_hash(kept: str) -> tuple[str, str]:
+    """Return a hash as RabbitMQ's API tells it, with its algorithm; one that is no hash of RabbitMQ's as it is kept."""
+    if kept.startswith("rabbitmq-"):
+        kind, _, salt, key = parse_hash(kept)
+        return _encode(salt + key), f"rabbit_password_hashing_{kind.partition('-')[2]}"
+    return kept, f"lmq_{kept.partition('$')[0]}" if kept else ""
 
 
 def _encode(raw: bytes) -> str:
@@ -137,13 +178,14 @@ def find_verifier(kept: str) -> Verifier | None:
 class User:
     """One user: how the password is kept, and what the user may do."""
 
-    __slots__ = ("kept", "may", "name", "secret", "verifier")
+    __slots__ = ("kept", "may", "name", "secret", "tags", "verifier")
 
-    def __init__(self, name: str, may: Account, kept: str, secret: bytes = b"") -> None:
+    def __init__(self, name: str, may: Account, kept: str, secret: bytes = b"", tags: tuple[str, ...] = ()) -> None:
         self.name = name
         self.may = may
         self.kept = kept  # a password hash, empty: no password is right
         self.verifier = find_verifier(kept) if kept else None
+        self.tags = tags  # what the user may do at the admin API
         self.secret = secret  # what the user signs with, empty: nothing is
 
     def comes_in_as(self, other: User) -> bool:

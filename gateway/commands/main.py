@@ -19,6 +19,7 @@ from gateway.commands.queues import queue_cli
 from gateway.commands.report import report_cli
 from gateway.commands.serve import serve
 from gateway.commands.status import status, top
+from gateway.commands.users import grant, revoke, user_cli
 from gateway.commands.vhosts import vhost_cli
 from gateway.version import VERSION
 
@@ -34,10 +35,13 @@ cli.add_typer(queue_cli, name="queue")
 cli.add_typer(connection_cli, name="connection")
 cli.add_typer(session_cli, name="session")
 cli.add_typer(group_cli, name="group")
+cli.command()(grant)
+cli.command()(revoke)
 cli.add_typer(config_cli, name="config")
 cli.add_typer(definitions_cli, name="definitions")
 cli.add_typer(explain_cli, name="explain")
 cli.add_typer(report_cli, name="report")
+cli.add_typer(user_cli, name="user")
 cli.add_typer(vhost_cli, name="vhost")
 
 

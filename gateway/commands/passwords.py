@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from gateway.commands.refusing import refuse
+from gateway.commands.asking import ask_password
 
 
 def hash_password_of(
@@ -26,23 +25,5 @@ def hash_password_of(
     """
     from gateway.auth.users import hash_for_scram, hash_password
 
-    plain = _ask_password() if password is None else password
+    plain = ask_password() if password is None else password
     print(hash_for_scram(plain, rounds) if scram else hash_password(plain))
-
-
-def _ask_password() -> str:
-    """Return a password from the terminal, asked twice, or from the pipe that stands in its place.
-
-    All that is said goes to stderr: stdout is the hash alone.
-    """
-    if not sys.stdin.isatty():
-        password = sys.stdin.readline().rstrip("\r\n")
-    else:
-        from getpass import getpass
-
-        password = getpass("Password: ", sys.stderr)
-        if password != getpass("Again: ", sys.stderr):
-            refuse("the two passwords differ")
-    if not password:
-        refuse("the password is empty")
-    return password

@@ -13,8 +13,10 @@ from gateway.admin.management.exchanges import EXCHANGES
 from gateway.admin.management.health import HEALTH
 from gateway.admin.management.messages import MESSAGES
 from gateway.admin.management.overview import OVERVIEW
+from gateway.admin.management.permissions import PERMISSIONS
 from gateway.admin.management.queue_actions import QUEUE_ACTIONS
 from gateway.admin.management.queues import QUEUES
+from gateway.admin.management.users import USERS
 from gateway.admin.management.vhost_limits import VHOST_LIMITS
 from gateway.admin.management.vhosts import VHOSTS
 
@@ -30,6 +32,8 @@ for routes in (
     QUEUE_ACTIONS,
     MESSAGES,
     BINDINGS,
+    PERMISSIONS,
+    USERS,
     VHOSTS,
     VHOST_LIMITS,
     DEFINITIONS,

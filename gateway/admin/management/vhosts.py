@@ -81,6 +81,7 @@ async def delete_vhost(view: View, administrator: Administrator, name: PathName)
     """Delete a virtual host with all in it; 202: that goes on, and outlives a kill."""
     del administrator
     view.vhosts.delete(get_vhost(view, name), view.begin_read(0))
+    view.authenticator.stored.drop_vhost(name)
     await keep(view.broker)
     try:
         async with asyncio.timeout(WAIT_S):

@@ -25,7 +25,7 @@ def test_refusals_are_in_rabbitmqs_words():
     assert (
         text_of(lambda: nobody.check_read(QUEUE, "q")) == "read access to queue 'q' in vhost 'v' refused for user 'bob'"
     )
-    assert text_of(lambda: nobody.check_bind(EXCHANGE, "e", "s", "k")) == (
+    assert text_of(lambda: nobody.check_bind(EXCHANGE, "e", "s", "k", is_keyed=False)) == (
         "write access to exchange 'e' in vhost 'v' refused for user 'bob'"
     )
 
@@ -33,15 +33,18 @@ def test_refusals_are_in_rabbitmqs_words():
 def test_topics_are_named_where_they_are_refused():
     access = Access("/", Identity("bob", of(make_book({"permit": "deny", "topics": ["secret/#"]}))))
     where = "in exchange 'amq.topic' in vhost '/' refused for user 'bob'"
-    assert text_of(lambda: access.check_bind(QUEUE, "q", "amq.topic", "#")) == f"read access to topic '#' {where}"
+    assert (
+        text_of(lambda: access.check_bind(QUEUE, "q", "amq.topic", "#", is_keyed=False))
+        == f"read access to topic '#' {where}"
+    )
     lead = text_of(lambda: access.check_lead(QUEUE, "q", "amq.topic", "secret.a"))
     assert lead == f"write access to topic 'secret.a' {where}"
     access.check_lead(QUEUE, "q", "amq.topic", "open.a")
-    access.check_bind(QUEUE, "q", "amq.topic", "open.#")
-    access.check_bind(QUEUE, "q", "amq.direct", "secret.a")
+    access.check_bind(QUEUE, "q", "amq.topic", "open.#", is_keyed=False)
+    access.check_bind(QUEUE, "q", "amq.direct", "secret.a", is_keyed=False)
 
 
 def test_who_may_do_all_is_asked_nothing_more():
     access = Access("/", Identity("", ALL))
-    access.check_bind(EXCHANGE, "amq.topic", "e", "")
+    access.check_bind(EXCHANGE, "amq.topic", "e", "", is_keyed=False)
     access.check_lead(EXCHANGE, "e", "amq.topic")

@@ -14,6 +14,8 @@ from gateway.auth.users import (
     make_decoy,
     make_usual_decoy,
     parse_hash,
+    read_rabbitmq_hash,
+    write_rabbitmq_hash,
 )
 
 
@@ -86,3 +88,41 @@ def test_usual_decoy_is_as_dear_as_a_hash_that_is_made_here():
     assert (decoy.kind, decoy.numbers) == (made.kind, made.numbers)
     assert (len(decoy.salt), len(decoy.key)) == (len(made.salt), len(made.key))
     assert make_usual_decoy() != make_usual_decoy()
+
+
+def b64(raw):
+    return base64.b64encode(raw).decode()
+
+
+def test_hashes_of_mosquitto_are_taken():
+    salt = b"saltsalt"
+    slow = f"$7$101${b64(salt)}${b64(hashlib.pbkdf2_hmac('sha512', b'secret', salt, 101, 64))}"
+    quick = f"$6${b64(salt)}${b64(hashlib.sha512(b'secret' + salt).digest())}"
+    for kept in (slow, quick):
+        assert check_password(b"secret", kept)
+        assert not check_password(b"Secret", kept)
+        assert not check_password(b"secret", make_decoy(kept))
+
+
+@pytest.mark.parametrize("name", ["sha256", "sha512"])
+def test_hashes_of_rabbitmq_are_taken_and_told_as_they_came(name):
+    text, algorithm = b64(b"salt" + hashlib.new(name, b"saltsecret").digest()), f"rabbit_password_hashing_{name}"
+    kept = read_rabbitmq_hash(text, algorithm)
+    assert check_password(b"secret", kept)
+    assert not check_password(b"Secret", kept)
+    assert not check_password(b"secret", make_decoy(kept))
+    assert write_rabbitmq_hash(kept) == (text, algorithm)
+
+
+@pytest.mark.parametrize(
+    ("text", "algorithm"),
+    [("", "rabbit_password_hashing_sha256"), ("c2FsdA==", "rabbit_password_hashing_sha512"), ("c2FsdA==", "md5")],
+)
+def test_what_is_no_hash_of_rabbitmq_is_refused(text, algorithm):
+    with pytest.raises(PasswordHashError):
+        read_rabbitmq_hash(text, algorithm)
+
+
+def test_other_hashes_are_told_as_they_are_kept():
+    assert write_rabbitmq_hash("scrypt$2$1$1$a$b") == ("scrypt$2$1$1$a$b", "lmq_scrypt")
+    assert write_rabbitmq_hash("") == ("", "")

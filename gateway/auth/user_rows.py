@@ -1,0 +1,102 @@
+"""RabbitMQ's permissions of one user: expressions for names in each virtual host, and for routing keys of exchanges.
+
+An expression is looked for anywhere in a name; the empty one matches the empty name alone, as with RabbitMQ. In those
+for keys `{username}`, `{vhost}` and `{client_id}` stand for the texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from core.lmq.topic_space import binding_key_from_filter, routing_key_from_topic
+from gateway.auth.name_patterns import escape
+from gateway.auth.rules import TOPIC_VHOST, WRITE
+from gateway.rule_settings import Regex, compile_regex
+
+AMQ_TOPIC = "amq.topic"
+PLACES = ("{username}", "{vhost}", "{client_id}")
+COMPILED_MAX = 1_024  # expressions with texts in them that are remembered of one user
+
+
+class NameRow(NamedTuple):
+    """What may be done with names in a virtual host, as three expressions."""
+
+    configure: str
+    write: str
+    read: str
+
+
+class KeyRow(NamedTuple):
+    """Which routing keys may be sent to an exchange, and bound from it, as two expressions."""
+
+    write: str
+    read: str
+
+
+class UserRows:
+    """All permissions of one user.
+
+    Args:
+        user: The user's name.
+        names: By virtual host.
+        keys: By virtual host and exchange; where there is none, all keys may be used.
+    """
+
+    __slots__ = ("_compiled", "_keys", "_names", "_user")
+
+    def __init__(self, user: str, names: Mapping[str, NameRow], keys: Mapping[tuple[str, str], KeyRow]) -> None:
+        self._user = user
+        self._names = dict(names)
+        self._keys = dict(keys)
+        self._compiled: dict[str, Regex] = {}
+
+    def reads_less_than(self, other: UserRows) -> bool:
+        """Return whether something that `other` may read may not be read by these; yes where that is not known."""
+        for vhost, row in other._names.items():
+            if vhost not in self._names or self._names[vhost].read != row.read:
+                return True
+        read = {key: row.read for key, row in other._keys.items()}
+        return any(read.get(key) != row.read for key, row in self._keys.items()) or any(
+            key in self._keys and self._keys[key].read != expression for key, expression in read.items()
+        )
+
+    def may_enter(self, vhost: str) -> bool:
+        """Return whether there are permissions in a virtual host."""
+        return vhost in self._names
+
+    def may(self, action: str, vhost: str, name: str) -> bool:
+        """Return whether an action on a name is allowed: `configure`, `write` or `read`."""
+        row = self._names.get(vhost)
+        return row is not None and self._matches(getattr(row, action), name)
+
+    def may_key(self, action: str, vhost: str, exchange: str, key: str, client: str) -> bool:
+        """Return whether a routing key may be sent (`write`) or bound (`read`)."""
+        row = self._keys.get((vhost, exchange))
+        if row is None:
+            return True
+        expression: str = getattr(row, action)
+        for place, text in zip(PLACES, (self._user, vhost, client), strict=True):
+            expression = expression.replace(place, escape(text))
+        return self._matches(expression, key)
+
+    def may_publish(self, topic: bytes, client: str) -> bool:
+        """Return whether a topic of the topic space may be sent to: `amq.topic`, by its routing key."""
+        return self.may(WRITE, TOPIC_VHOST, AMQ_TOPIC) and self.may_key(
+            WRITE, TOPIC_VHOST, AMQ_TOPIC, routing_key_from_topic(topic).decode(errors="replace"), client
+        )
+
+    def may_filter(self, action: str, topic_filter: bytes, client: str) -> bool:
+        """Return whether a filter may be read or sent to: as a binding key, which the expression is looked for in."""
+        key = binding_key_from_filter(topic_filter).decode(errors="replace")
+        return self.may(action, TOPIC_VHOST, AMQ_TOPIC) and self.may_key(action, TOPIC_VHOST, AMQ_TOPIC, key, client)
+
+    def _matches(self, expression: str, name: str) -> bool:
+        if not expression:
+            return not name
+        compiled = self._compiled.get(expression)
+        if compiled is None:
+            if len(self._compiled) >= COMPILED_MAX:
+                self._compiled.clear()
+            compiled = self._compiled[expression] = compile_regex(expression)
+        return compiled.search(name) is not None

@@ -1,0 +1,130 @@
+"""Commands for the users of the data folder, and what they may do."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from gateway.commands.asking import ask_password
+from gateway.commands.client import AdminClient, quote
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+
+user_cli = typer.Typer(**PLAIN, help="Make, change, delete and list the users of the data folder.")
+NameArgument = Annotated[str, typer.Argument(help="A user.")]
+NewPasswordOption = Annotated[
+    str | None, typer.Option("--new-password", help="Ask for none; other users of the machine can see it.")
+]
+VhostOption = Annotated[str, typer.Option("--vhost", help="The virtual host; MQTT and RocketMQ are in /.")]
+EVERYTHING, NOTHING = ".*", "^$"
+
+
+@user_cli.command("add")
+def add(
+    name: NameArgument,
+    *,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="administrator, monitoring or management.")] = None,
+    secret: Annotated[str, typer.Option(help="What the user's RocketMQ clients sign with.")] = "",
+    new_password: NewPasswordOption = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Make a user, who may do nothing yet: see `lmq grant`."""
+    plain = ask_password() if new_password is None else new_password
+    said = {"password": plain, "tags": tags or [], "secret": secret}
+    AdminClient(admin, user, password).send("PUT", f"/api/users/{quote(name)}", said)
+
+
+@user_cli.command("passwd")
+def change_password(
+    name: NameArgument,
+    *,
+    new_password: NewPasswordOption = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Give a user another password; who came in by the old one is turned out."""
+    plain = ask_password() if new_password is None else new_password
+    AdminClient(admin, user, password).send("PUT", f"/api/lmq/users/{quote(name)}/password", {"password": plain})
+
+
+@user_cli.command("tags")
+def set_tags(
+    name: NameArgument,
+    tags: Annotated[list[str] | None, typer.Argument(help="What the user may do at the admin API.")] = None,
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Set the tags of a user, none to take them all back."""
+    AdminClient(admin, user, password).send("PUT", f"/api/lmq/users/{quote(name)}/tags", {"tags": tags or []})
+
+
+@user_cli.command("delete")
+def delete(
+    name: NameArgument, *, admin: AdminOption = ADMIN, user: UserOption = None, password: PasswordOption = None
+) -> None:
+    """Delete a user with the permissions; the user's connections are closed."""
+    AdminClient(admin, user, password).send("DELETE", f"/api/users/{quote(name)}")
+
+
+@user_cli.command("list")
+def list_users(
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the users and what they may do in each virtual host."""
+    import json
+
+    client = AdminClient(admin, user, password)
+    found = client.ask("/api/users"), client.ask("/api/permissions")
+    print(json.dumps({"users": found[0], "permissions": found[1]}, indent=2) if as_json else "\n".join(listed(*found)))
+
+
+def listed(users: list[dict[str, Any]], permissions: list[dict[str, Any]]) -> list[str]:
+    """Return the lines that tell users and their permissions."""
+    lines: list[str] = []
+    for one in users:
+        tags = f"  tags: {', '.join(one['tags'])}" if one["tags"] else ""
+        lines.append(f"{one['name']}{tags}{'  of the settings' if one['lmq']['of_settings'] else ''}")
+        for row in permissions:
+            if row["user"] == one["name"]:
+                told = "  ".join(f"{name}: {row[name]}" for name in ("configure", "write", "read"))
+                lines.append(f"  in {row['vhost']}  {told}")
+    return lines
+
+
+def grant(
+    name: NameArgument,
+    *,
+    configure: Annotated[str, typer.Option(help="Names that may be made and removed: an expression.")] = NOTHING,
+    write: Annotated[str, typer.Option(help="Names that may be written to.")] = NOTHING,
+    read: Annotated[str, typer.Option(help="Names that may be read.")] = NOTHING,
+    everything: Annotated[bool, typer.Option("--all", help="All names, for all of that.")] = False,
+    vhost: VhostOption = "/",
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Set what a user may do in a virtual host, in place of what was set before; amq.topic are MQTT's topics."""
+    rights = (EVERYTHING,) * 3 if everything else (configure, write, read)
+    said = dict(zip(("configure", "write", "read"), rights, strict=True))
+    AdminClient(admin, user, password).send("PUT", f"/api/permissions/{quote(vhost)}/{quote(name)}", said)
+
+
+def revoke(
+    name: NameArgument,
+    *,
+    vhost: VhostOption = "/",
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Take back what a user may do in a virtual host."""
+    AdminClient(admin, user, password).send("DELETE", f"/api/permissions/{quote(vhost)}/{quote(name)}")

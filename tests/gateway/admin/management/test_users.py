@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+
+import aio_pika
+import aiomqtt
+import aiormq
+import pytest
+
+from tests.support.admin import managed_gateway
+from tests.support.logins import quick_hash
+
+pytestmark = pytest.mark.asyncio
+QUICK = quick_hash("secret")
+BOB = {"password_hash": QUICK, "tags": "monitoring, ops"}
+ALL = {"configure": ".*", "write": ".*", "read": ".*"}
+
+
+async def test_user_is_made_told_changed_and_deleted(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        assert (await client.put("/api/users/bob%2F1", json=BOB)).status_code == 201
+        assert (await client.put("/api/users/bob%2F1", json=BOB)).status_code == 204
+        found = (await client.get("/api/users/bob%2F1")).json()
+        assert found == {
+            "name": "bob/1",
+            "password_hash": QUICK,
+            "hashing_algorithm": "lmq_scrypt",
+            "tags": ["monitoring", "ops"],
+            "limits": {},
+            "lmq": {"of_settings": False, "has_secret": False},
+        }
+        assert [one["name"] for one in (await client.get("/api/users")).json()] == ["bob/1"]
+        assert [one["name"] for one in (await client.get("/api/users/without-permissions")).json()] == ["bob/1"]
+        assert (await client.put("/api/lmq/users/bob%2F1/tags", json={"tags": []})).status_code == 204
+        assert gateway.authenticator.stored.users["bob/1"].kept == QUICK
+        assert (await client.delete("/api/users/bob%2F1")).status_code == 204
+        assert (await client.delete("/api/users/bob%2F1")).status_code == 404
+        assert (await client.get("/api/users/bob%2F1")).status_code == 404
+
+
+async def test_users_and_permissions_outlive_the_process(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        await client.put("/api/users/bob", json=BOB)
+        await client.put("/api/permissions/%2F/bob", json=ALL)
+        said = {"exchange": "amq.topic", "write": "^a", "read": "^b"}
+        await client.put("/api/topic-permissions/%2F/bob", json=said)
+    async with managed_gateway(tmp_path) as (_, client):
+        assert (await client.get("/api/permissions/%2F/bob")).json() == {"user": "bob", "vhost": "/", **ALL}
+        assert (await client.get("/api/topic-permissions/%2F/bob")).json() == [{"user": "bob", "vhost": "/", **said}]
+
+
+async def test_a_hash_of_rabbitmq_is_taken_and_told_as_it_was(tmp_path):
+    raw = b"salt" + hashlib.sha256(b"salt" + b"secret").digest()
+    said = {"password_hash": base64.b64encode(raw).decode(), "hashing_algorithm": "rabbit_password_hashing_sha256"}
+    async with managed_gateway(tmp_path) as (gateway, client):
+        assert (await client.put("/api/users/bob", json={**said, "tags": "administrator"})).status_code == 201
+        found = (await client.get("/api/users/bob")).json()
+        assert {name: found[name] for name in said} == said
+        assert (await client.get("/api/whoami", auth=("bob", "secret"))).json()["name"] == "bob"
+        assert (await client.get("/api/whoami", auth=("bob", "wrong"))).status_code == 401
+        del gateway
+
+
+async def test_a_new_user_may_nothing_and_then_what_the_permissions_say(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        await client.put("/api/users/bob", json=BOB)
+        url = "amqp://bob:secret@{}:{}/".format(*gateway.listening["amqp"])
+        with pytest.raises(aiormq.exceptions.InvalidFrameError, match=r"Connection\.Close"):
+            await aio_pika.connect(url)
+        rows = {"configure": "^bob-", "write": "^(bob-|amq.default)", "read": "^bob-"}
+        await client.put("/api/permissions/%2F/bob", json=rows)
+        async with await aio_pika.connect(url) as connection:
+            channel = await connection.channel()
+            await channel.declare_queue("bob-1")
+            with pytest.raises(aiormq.exceptions.ChannelAccessRefused, match="configure access to queue 'other'"):
+                await channel.declare_queue("other")
+            await client.delete("/api/users/bob")
+            async with asyncio.timeout(10):
+                while not connection.transport.connection.is_closed:
+                    await asyncio.sleep(0)
+
+
+async def test_permissions_of_amq_topic_are_those_of_mqtt(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        await client.put("/api/users/bob", json=BOB)
+        await client.put("/api/permissions/%2F/bob", json={"configure": "", "write": "amq.topic", "read": "amq.topic"})
+        keys = {"exchange": "amq.topic", "write": "^dev\\.{username}\\.", "read": "^dev\\."}
+        await client.put("/api/topic-permissions/%2F/bob", json=keys)
+        host, port = gateway.listening["mqtt"]
+        async with aiomqtt.Client(
+            host, port, username="bob", password="secret", protocol=aiomqtt.ProtocolVersion.V5
+        ) as device:
+            assert [code.value for code in await device.subscribe([("dev/#", 0), ("#", 0)])] == [0, 0x87]
+            await device.publish("dev/ann/a", b"forged", qos=1)
+            await device.publish("dev/bob/a", b"mine", qos=1)
+            message = await asyncio.wait_for(anext(device.messages), 10)
+            assert message.payload == b"mine"
+
+
+async def test_users_of_the_settings_are_told_and_not_changed(tmp_path):
+    rights = {"users": {"ann": {"password_hash": QUICK, "tags": ["administrator"]}}}
+    async with managed_gateway(tmp_path, rights=rights) as (_, client):
+        found = (await client.get("/api/users/ann")).json()
+        assert (found["password_hash"], found["lmq"]["of_settings"]) == ("", True)
+        for answer in (
+            await client.put("/api/users/ann", json=BOB),
+            await client.delete("/api/users/ann"),
+            await client.post("/api/users/bulk-delete", json={"users": ["ann"]}),
+            await client.put("/api/lmq/users/ann/tags", json={"tags": []}),
+        ):
+            assert answer.status_code == 400
+            assert "is one of the settings" in answer.json()["reason"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"tags": ""},
+        {"password": "", "tags": ""},
+        {"password_hash": "AAAA", "tags": ""},
+        {"password_hash": "!", "tags": ""},
+        {"password_hash": "AAAA", "hashing_algorithm": "rabbit_password_hashing_md5", "tags": ""},
+        {"password_hash": "scrypt$1$2", "tags": ""},
+        {"password": "x"},
+        {"password": "x", "tags": "", "secret": "short"},
+    ],
+)
+async def test_what_is_no_user_is_refused(tmp_path, said):
+    async with managed_gateway(tmp_path) as (_, client):
+        assert (await client.put("/api/users/bob", json=said)).status_code == 400
+        assert (await client.get("/api/users")).json() == []
+
+
+async def test_only_administrators_see_and_change_users(tmp_path):
+    rights = {"users": {"ann": {"password_hash": QUICK, "tags": ["monitoring"]}}}
+    async with managed_gateway(tmp_path, rights=rights, auth=("ann", "secret")) as (_, client):
+        for path in ("/api/users", "/api/permissions", "/api/topic-permissions"):
+            assert (await client.get(path)).status_code == 401
+        assert (await client.put("/api/users/bob", json=BOB)).status_code == 401
+        assert (await client.delete("/api/users/ann")).status_code == 401

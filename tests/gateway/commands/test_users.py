@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.commands.users import listed
+from tests.support.commands import call_lmq, check_told
+
+
+def test_listed_users_are_lines_with_their_permissions():
+    ours, theirs = {"of_settings": False}, {"of_settings": True}
+    users = [{"name": "bob", "tags": [], "lmq": ours}, {"name": "ann", "tags": ["a", "b"], "lmq": theirs}]
+    permissions = [{"user": "bob", "vhost": "/", "configure": "^$", "write": "^a", "read": ".*"}]
+    assert listed(users, permissions) == [
+        "bob",
+        "  in /  configure: ^$  write: ^a  read: .*",
+        "ann  tags: a, b  of the settings",
+    ]
+
+
+@pytest.mark.slow
+def test_users_are_made_granted_listed_and_deleted(running):
+    admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
+    new = ("--new-password", "secret")
+    assert call_lmq("user", "add", "bob/1", *new, "--tag", "monitoring", *admin).exit_code == 0
+    assert call_lmq("grant", "bob/1", "--write", "^a", "--read", ".*", *admin).exit_code == 0
+    told = call_lmq("user", "list", *admin).stdout.splitlines()
+    assert told == ["bob/1  tags: monitoring", "  in /  configure: ^$  write: ^a  read: .*"]
+    assert call_lmq("grant", "bob/1", "--all", *admin).exit_code == 0
+    assert call_lmq("user", "passwd", "bob/1", "--new-password", "other", *admin).exit_code == 0
+    assert call_lmq("user", "tags", "bob/1", "administrator", *admin).exit_code == 0
+    asked_by = (*admin, "--user", "bob/1", "--password", "other")
+    assert call_lmq("user", "list", *asked_by).stdout.splitlines()[0] == "bob/1  tags: administrator"
+    assert call_lmq("revoke", "bob/1", *admin).exit_code == 0
+    assert call_lmq("user", "list", *admin).stdout.splitlines() == ["bob/1  tags: administrator"]
+    assert call_lmq("user", "delete", "bob/1", *admin).exit_code == 0
+    check_told(call_lmq("user", "delete", "bob/1", *admin), "^lmq: no user 'bob/1'$")
+    check_told(call_lmq("grant", "bob/1", "--all", *admin), "^lmq: ")
