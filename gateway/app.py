@@ -228,6 +228,7 @@ class Gateway:
             certificates=self.listeners.certificates,
             listening=self.listeners.first,
             begin_read=self.turns.begin_read,
+            settings=lambda: self.settings,
         )
         self._live = LiveFeed(view)
         api = make_api(view, self._live)

@@ -12,6 +12,7 @@ import logging
 import re
 import sys
 import time
+from collections import deque
 from contextlib import suppress
 from functools import lru_cache
 from typing import Protocol, TextIO
@@ -22,6 +23,7 @@ CHATTY = ("asyncio", "uvicorn.error", "uvicorn.access")  # loggers of others, of
 _FIELD = re.compile(r"\s*(\w+)=(%[sdrx]|%\.\d+f)")
 _PLACE = re.compile(r"%(?=[sdrx.])")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+RECENT_MAX = 1_000  # lines that are kept for operators: some hundred kilobytes
 _LINES_MAX = 64  # that wait for the end of a turn
 _FORMATS_MAX = 512  # of which it is remembered what fields they have
 
@@ -46,6 +48,15 @@ def set_up_logs(level: str, style: str) -> None:
     root.setLevel(level.upper())
     for chatty in CHATTY:
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))
+
+
+def recent_lines() -> tuple[list[str], int]:
+    """Return the last lines that were written, and how many were in all."""
+    for handler in logging.root.handlers:
+        if isinstance(handler, LineHandler):
+            handler.flush()
+            return list(handler.recent), handler.written
+    return [], 0
 
 
 def tell(logger: logging.Logger, text: str, *args: object) -> None:
@@ -73,13 +84,15 @@ def said(text: bytes | str) -> str:
 class LineHandler(logging.Handler):
     """Writes lines: those of one turn of the loop together at its end; a warning, and what stands before it, at once.
 
-    Without a loop a line is written at once, too.
+    Without a loop a line is written at once, too. The last ones are kept: `recent`, of `written` in all.
     """
 
     def __init__(self, stream: TextIO, maker: LineMaker) -> None:
         super().__init__()
         self._stream = stream
         self._maker = maker
+        self.recent: deque[str] = deque(maxlen=RECENT_MAX)
+        self.written = 0
         self._lines: list[str] = []
         self._is_called = False  # a loop will call `_write_turn`
         assert self.lock is not None
@@ -124,6 +137,8 @@ class LineHandler(logging.Handler):
     def _write(self) -> None:
         if self._lines:
             lines, self._lines = self._lines, []
+            self.recent.extend(lines)
+            self.written += len(lines)
             with suppress(OSError, ValueError):  # nobody reads
                 self._stream.write("\n".join([*lines, ""]))
                 self._stream.flush()

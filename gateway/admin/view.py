@@ -20,6 +20,7 @@ from gateway.door import Door
 from gateway.mqtt.door import MqttDoor
 from gateway.net.descriptors import Capacity
 from gateway.rocketmq.door import RocketmqDoor
+from gateway.settings import GatewaySettings
 
 
 class AdminView:
@@ -36,6 +37,7 @@ class AdminView:
         uptime_ms: Callable[[], int],
         listening: Callable[[], Mapping[str, tuple[str, int]]],
         begin_read: Callable[[int], int],
+        settings: Callable[[], GatewaySettings],
         certificates: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
     ) -> None:
         self.broker = broker
@@ -46,6 +48,7 @@ class AdminView:
         self.uptime_ms = uptime_ms
         self.listening = listening
         self.begin_read = begin_read
+        self.settings = settings  # in force
         self.totals = TotalsKeeper(
             doors[AmqpDoor.name].inventory().queues, self._count_channels, self._count_subscriptions
         )

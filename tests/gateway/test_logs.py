@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from gateway.logs import JsonFormatter, TextFormatter, said, set_up_logs, tell
+from gateway.logs import RECENT_MAX, JsonFormatter, TextFormatter, recent_lines, said, set_up_logs, tell
 
 
 def _record(text, *args, exc_info=None):
@@ -116,3 +116,20 @@ def test_lines_of_a_turn_are_written_at_its_end_and_a_warning_at_once(capsys):
         assert written()[-1] == "f"
 
     asyncio.run(work())
+
+
+@pytest.mark.usefixtures("kept_logs", "capsys")
+def test_the_last_lines_are_kept_for_operators():
+    set_up_logs("info", "text")
+    logger = logging.getLogger("gateway.x")
+    for number in range(RECENT_MAX + 5):
+        tell(logger, "line n=%d", number)
+    lines, written = recent_lines()
+    assert (len(lines), written) == (RECENT_MAX, RECENT_MAX + 5)
+    assert lines[-1].endswith(f"line n={RECENT_MAX + 4}")
+
+
+@pytest.mark.usefixtures("kept_logs")
+def test_where_something_else_takes_the_log_no_lines_are_kept():
+    logging.root.handlers[:] = [logging.NullHandler()]
+    assert recent_lines() == ([], 0)

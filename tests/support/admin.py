@@ -27,6 +27,7 @@ def make_view(gateway):
         uptime_ms=lambda: 7,
         listening=gateway.listeners.first,
         begin_read=gateway.turns.begin_read,
+        settings=lambda: gateway.settings,
     )
 
 

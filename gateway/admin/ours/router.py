@@ -5,11 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from gateway.admin.ours.groups import GROUPS
+from gateway.admin.ours.itself import ITSELF
 from gateway.admin.ours.light_queues import LIGHT_QUEUES
 from gateway.admin.ours.moving import MOVING
 from gateway.admin.ours.retained import RETAINED
 from gateway.admin.ours.sessions import SESSIONS
 
 OURS = APIRouter(prefix="/api/lmq", tags=["lmq"])
-for routes in (LIGHT_QUEUES, SESSIONS, GROUPS, RETAINED, MOVING):
+for routes in (LIGHT_QUEUES, SESSIONS, GROUPS, RETAINED, MOVING, ITSELF):
     OURS.include_router(routes)

@@ -86,7 +86,7 @@ export class List {
         h(
           "tr",
           {},
-          this.columns.map((column, i) => h("td", { className: column.isNumber ? "number" : i === 0 ? "name" : "" }, column.read(item, this))),
+          this.columns.map((column, i) => h("td", { className: column.isNumber ? "number" : column.isBrief ? "brief" : i === 0 ? "name" : "" }, column.read(item, this))),
         ),
       ),
     );

@@ -1,13 +1,25 @@
 // Which pages there are, and in what order they are named.
 
+import { connections } from "./pages/connections.js";
 import { exchanges } from "./pages/exchanges.js";
+import { logs, settings } from "./pages/gateway.js";
+import { consumers, groups, retained, subscriptions, vhosts } from "./pages/lists.js";
+import { log } from "./pages/log.js";
+import { message } from "./pages/message.js";
 import { overview } from "./pages/overview.js";
 import { queues } from "./pages/queues.js";
 import { route } from "./pages/route.js";
+import { sessions } from "./pages/sessions.js";
 
-export const PAGES = { overview, queues, exchanges, route };
+export const PAGES = {
+  overview, route, log, message, connections, sessions, subscriptions, retained,
+  queues, exchanges, consumers, vhosts, groups, logs, settings,
+};
 
 export const NAVIGATION = [
-  ["", [["overview", "Overview"], ["route", "Where does it go?"]]],
-  ["AMQP", [["queues", "Queues"], ["exchanges", "Exchanges"]]],
+  ["", [["overview", "Overview"], ["connections", "Connections"], ["route", "Where does it go?"], ["message", "Where did it go?"], ["log", "The log's queues"]]],
+  ["MQTT", [["sessions", "Sessions"], ["subscriptions", "Subscriptions"], ["retained", "Retained"]]],
+  ["AMQP", [["queues", "Queues"], ["exchanges", "Exchanges"], ["consumers", "Consumers"], ["vhosts", "Virtual hosts"]]],
+  ["RocketMQ", [["groups", "Groups"]]],
+  ["Gateway", [["settings", "Settings"], ["logs", "Log lines"]]],
 ];

@@ -5,6 +5,7 @@ import { card, confirmed, facts, h, told } from "../dom.js";
 import { count, yes } from "../format.js";
 import { List, table } from "../list.js";
 import { plot, tall } from "../plot.js";
+import { logLink } from "./log.js";
 
 const SHOWN = 60; // depths that a sparkline has
 const depths = new Map();
@@ -75,7 +76,7 @@ function makeBrowser(where, box) {
   };
   return [
     h("h2", {}, "Messages"),
-    h("p", { className: "faint" }, "Takes messages from the head and puts them back; consumers see them as redelivered."),
+    h("p", { className: "faint" }, "Takes messages from the head and puts them back, and consumers see them as redelivered. The log's page looks without taking."),
     h("div", { className: "bar" }, h("label", {}, "How many", number), h("button", { className: "act", type: "button", onclick: () => act(box, look, "Put back.") }, "Look")),
     messages,
   ];
@@ -131,7 +132,7 @@ async function showQueue(main, signal, vhost, name) {
         ["Durable", yes(queue.durable)],
         ["Arguments", Object.keys(queue.arguments).length ? h("code", { className: "mono" }, JSON.stringify(queue.arguments)) : ""],
         ["Policy", queue.policy],
-        ["Light queue", h("code", { className: "mono" }, queue.lmq?.light_queue)],
+        ["In the log", queue.lmq && logLink(queue.lmq.light_queue, undefined, "its messages, from any offset or moment")],
         ["Kept offsets", queue.lmq && `${count(queue.lmq.first_offset)} to ${count(queue.lmq.next_offset)}`],
       ]),
     );

@@ -1,0 +1,75 @@
+// Pages that are one list each.
+
+import { path } from "../api.js";
+import { h } from "../dom.js";
+import { bytes, count, moment, yes } from "../format.js";
+import { List } from "../list.js";
+import { logLink } from "./log.js";
+import { queueLink } from "./queues.js";
+
+function listPage(title, said, settings) {
+  return {
+    title: () => title,
+    show(main, { signal }) {
+      if (said) main.append(h("p", { className: "faint" }, said));
+      new List(main, signal, settings);
+    },
+  };
+}
+
+export const subscriptions = listPage("Subscriptions", "", {
+  from: "api/lmq/subscriptions",
+  searched: "filter",
+  columns: [
+    { title: "Filter", sort: "name", read: (one) => one.filter },
+    { title: "Client", sort: "client", read: (one) => h("a", { href: `#/sessions/${path(one.client)}` }, one.client) },
+    { title: "QoS", isNumber: true, sort: "qos", read: (one) => count(one.qos) },
+    { title: "Waiting", isNumber: true, sort: "waiting", read: (one) => count(one.waiting) },
+    { title: "Next", read: (one) => logLink(one.light_queue, one.next_offset, `offset ${count(one.next_offset)}`) },
+  ],
+});
+
+export const groups = listPage("Consumer groups", "How far each group of RocketMQ's consumers is on each queue.", {
+  from: "api/lmq/groups",
+  columns: [
+    { title: "Group", sort: "name", read: (one) => one.group },
+    { title: "Queue", sort: "queue", read: (one) => logLink(one.light_queue, one.next_offset, one.queue) },
+    { title: "Lag", isNumber: true, sort: "lag", read: (one) => count(one.lag) },
+    { title: "Next offset", isNumber: true, read: (one) => count(one.next_offset) },
+    { title: "Members", isNumber: true, sort: "members", read: (one) => count(one.members) },
+  ],
+});
+
+export const retained = listPage("Retained messages", "", {
+  from: "api/lmq/retained",
+  searched: "topic",
+  isLive: false,
+  columns: [
+    { title: "Topic", sort: "name", read: (one) => h("a", { href: `#/route?topic=${encodeURIComponent(one.topic)}` }, one.topic) },
+    { title: "Bytes", isNumber: true, read: (one) => bytes(one.payload_bytes) },
+    { title: "Stored", read: (one) => moment(one.stored_at_ms) },
+  ],
+});
+
+export const consumers = listPage("Consumers", "", {
+  from: "api/consumers",
+  searched: "tag",
+  columns: [
+    { title: "Tag", read: (one) => one.consumer_tag },
+    { title: "Queue", read: (one) => queueLink(one.queue.vhost, one.queue.name) },
+    { title: "Channel", read: (one) => one.channel_details.name },
+    { title: "Prefetch", isNumber: true, read: (one) => count(one.prefetch_count) },
+    { title: "Acknowledges", read: (one) => yes(one.ack_required) },
+    { title: "Active", read: (one) => yes(one.active) },
+  ],
+});
+
+export const vhosts = listPage("Virtual hosts", "", {
+  from: "api/vhosts",
+  isLive: false,
+  columns: [
+    { title: "Virtual host", sort: "name", read: (one) => one.name },
+    { title: "Description", read: (one) => one.description ?? "" },
+    { title: "Messages", isNumber: true, read: (one) => count(one.messages) },
+  ],
+});

@@ -1,0 +1,64 @@
+// One message: what it carries, and where it went.
+
+import { get, path } from "../api.js";
+import { facts, h } from "../dom.js";
+import { count, lightName, moment, yes } from "../format.js";
+import { table } from "../list.js";
+import { logLink } from "./log.js";
+
+const READERS = [
+  { title: "Reader", read: (one) => (one.kind === "session" ? h("a", { href: `#/sessions/${path(one.reader)}` }, one.reader) : one.reader) },
+  { title: "Kind", read: (one) => one.kind },
+  { title: "How far", read: (one) => h("span", { className: one.stage === "done" ? "" : "warn" }, one.stage) },
+  { title: "", read: (one) => one.note },
+];
+
+function showQueue(queue) {
+  const stages = Object.entries(queue.stages).map(([stage, number]) => `${count(number)} ${stage}`).join(", ");
+  const name = queue.offset === null ? lightName(queue.light_queue) : logLink(queue.light_queue, queue.offset, lightName(queue.light_queue));
+  return h(
+    "section",
+    {},
+    h("h3", {}, name, h("span", { className: "faint" }, queue.offset === null ? " (not found there)" : ` at offset ${count(queue.offset)}`)),
+    queue.readers.length ? table(stages, READERS, queue.readers) : h("p", { className: "faint" }, queue.is_kept ? "No reader is known." : "The queue no longer has it."),
+  );
+}
+
+async function showMessage(main, signal, id) {
+  const found = await get(`api/lmq/messages/${path(id)}`, {}, signal);
+  const properties = Object.entries(found.properties);
+  main.append(
+    facts([
+      ["Topic", h("a", { href: `#/route?topic=${encodeURIComponent(found.topic)}` }, found.topic)],
+      ["Stored", moment(found.stored_at_ms)],
+      ["Published", moment(found.published_at_ms)],
+      ["Expires", moment(found.expires_at_ms)],
+      ["Door", found.door],
+      ["Publisher", [found.client, found.user && `user ${found.user}`].filter(Boolean).join(", ")],
+      ["QoS", found.qos],
+      ["Retained", found.retain ? yes(true) : ""],
+      ["Body", `${count(found.body_bytes)} bytes${found.encoding === "base64" ? ", in base64" : ""}${found.is_cut ? ", the first of them" : ""}`],
+    ]),
+    h("pre", { tabIndex: 0 }, found.body),
+  );
+  if (properties.length) {
+    const columns = [{ title: "Property", read: ([name]) => name }, { title: "Value", read: ([, value]) => h("span", { className: "mono" }, value) }];
+    main.append(h("h2", {}, "Properties"), table("", columns, properties));
+  }
+  main.append(
+    h("h2", {}, `Where it went: ${count(found.queue_count)} ${found.queue_count === 1 ? "queue" : "queues"}`),
+    h("p", { className: "faint" }, "Done is acknowledged, dropped, expired or made a dead letter: which of these is not kept. A session that subscribed later counts as done."),
+    ...found.queues.map(showQueue),
+  );
+  if (found.queue_count > found.queues.length) main.append(h("p", {}, `The first ${count(found.queues.length)} are shown.`));
+}
+
+export const message = {
+  title: ([id]) => (id === undefined ? "A message" : `Message ${id}`),
+  show(main, { parts: [id], signal }) {
+    const wanted = h("input", { value: id ?? "", placeholder: "as the log's pages show it, or an offset message id of RocketMQ", required: true, spellcheck: false });
+    const submit = (event) => (event.preventDefault(), (location.hash = `#/message/${path(wanted.value.trim())}`));
+    main.append(h("form", { className: "bar", onsubmit: submit }, h("label", { className: "grow" }, "Identifier", wanted), h("button", { className: "act" }, "Show")));
+    return id === undefined ? undefined : showMessage(main, signal, id);
+  },
+};

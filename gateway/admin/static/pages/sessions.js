@@ -1,0 +1,59 @@
+// MQTT's sessions, and what each was meant to get and has not.
+
+import { get, path, remove } from "../api.js";
+import { card, confirmed, h, told } from "../dom.js";
+import { count, yes } from "../format.js";
+import { List, table } from "../list.js";
+import { logLink } from "./log.js";
+
+const COLUMNS = [
+  { title: "Client", sort: "name", read: (one) => h("a", { href: `#/sessions/${path(one.client)}` }, one.client) },
+  { title: "User", sort: "user", read: (one) => one.user || "(anonymous)" },
+  { title: "Connected", sort: "connected", read: (one) => yes(one.connected) },
+  { title: "Persistent", sort: "persistent", read: (one) => yes(one.persistent) },
+  { title: "Subscriptions", isNumber: true, sort: "subscriptions", read: (one) => count(one.subscriptions) },
+  { title: "In flight", isNumber: true, sort: "inflight", read: (one) => count(one.inflight) },
+];
+
+const OWED = [
+  { title: "Filter", read: (one) => one.topic_filter },
+  { title: "QoS", isNumber: true, read: (one) => count(one.qos) },
+  { title: "Waiting", isNumber: true, read: (one) => count(one.waiting) },
+  { title: "In flight", isNumber: true, read: (one) => count(one.inflight) },
+  { title: "Next", read: (one) => logLink(one.light_queue, one.next_offset, `offset ${count(one.next_offset)}`) },
+];
+
+async function showSession(main, signal, client) {
+  const figures = h("div");
+  const box = h("div");
+  const end = async () => {
+    if (!(await confirmed(`End the session of ${client}? Its subscriptions and what waits for it are gone.`, "End"))) return;
+    try {
+      await remove(`api/lmq/sessions/${path(client)}`);
+      location.hash = "#/sessions";
+    } catch (error) {
+      box.replaceChildren(told(error.message, true));
+    }
+  };
+  main.append(figures, box, h("div", { className: "bar" }, h("button", { className: "act danger", type: "button", onclick: end }, "End the session")));
+  const load = async () => {
+    const owed = await get(`api/lmq/devices/${path(client)}`, {}, signal);
+    const inflight = owed.subscriptions.reduce((total, one) => total + one.inflight, 0);
+    figures.replaceChildren(
+      h("div", { className: "cards" }, card("Waiting for it", count(owed.waiting)), card("Sent, not acknowledged", count(inflight))),
+      h("h2", {}, "Subscriptions"),
+      table(`${count(owed.subscriptions.length)} in all`, OWED, owed.subscriptions.slice(0, 1_000)),
+    );
+  };
+  await load();
+  const timer = setInterval(() => document.hidden || load().catch((error) => signal.aborted || box.replaceChildren(told(error.message, true))), 3_000);
+  signal.addEventListener("abort", () => clearInterval(timer));
+}
+
+export const sessions = {
+  title: ([client]) => (client === undefined ? "Sessions" : `Session ${client}`),
+  show(main, { parts: [client], signal }) {
+    if (client !== undefined) return showSession(main, signal, client);
+    return void new List(main, signal, { from: "api/lmq/sessions", columns: COLUMNS, searched: "client" });
+  },
+};

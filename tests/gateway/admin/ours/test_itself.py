@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import logging
+import tomllib
+
+import pytest
+
+from gateway.logs import set_up_logs, tell
+from tests.support.admin import managed_gateway
+from tests.support.logins import quick_hash
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest.mark.usefixtures("kept_logs", "capsys")
+async def test_log_lines_are_told_once_each(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        set_up_logs("info", "text")
+        logger = logging.getLogger("gateway.x")
+
+        async def look(since):
+            """Return our own lines, without their moments, and how many there were in all."""
+            found = (await client.get("/api/lmq/logs", params={"since": since})).json()
+            return [line.split(" ")[-1] for line in found["lines"] if "gateway.x" in line], found["written"]
+
+        tell(logger, "one")
+        told, written = await look(0)
+        assert told == ["one"]
+        tell(logger, "two")
+        told, written = await look(written)
+        assert told == ["two"]
+        assert (await look(written))[0] == []
+        assert (await look(9_999))[0] == ["one", "two"]  # the gateway was started again
+
+
+async def test_settings_are_told_without_secrets(tmp_path):
+    secret = quick_hash("pw")
+    rights = {"users": {"ann": {"password_hash": secret}}}
+    async with managed_gateway(tmp_path, rights=rights) as (_, client):
+        text = (await client.get("/api/lmq/settings")).json()["text"]
+        assert tomllib.loads(text)["mqtt"]["listen"].endswith(":0")
+        assert secret not in text
+
+
+async def test_both_are_for_administrators(tmp_path):
+    async with managed_gateway(tmp_path, auth=None) as (_, client):
+        assert (await client.get("/api/lmq/logs")).status_code == 401
+        assert (await client.get("/api/lmq/settings")).status_code == 401

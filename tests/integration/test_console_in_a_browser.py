@@ -1,0 +1,59 @@
+"""The console in Chromium, every page and a walk through them: `make browser` runs these."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+
+import aio_pika
+import aiomqtt
+import pytest
+
+from tests.support.elsewhere import beside_ci, build
+from tests.support.gateway import GatewayProcess
+
+pytestmark = [pytest.mark.slow, pytest.mark.clients, beside_ci]
+
+MARKUP = "<img src=x onerror=alert(1)>"
+WALK_S = 180
+
+
+async def fill(gateway):
+    """Make something of each kind."""
+    host, port = gateway.address("amqp")
+    connection = await aio_pika.connect(f"amqp://guest:guest@{host}:{port}/")
+    channel = await connection.channel()
+    readings = await channel.declare_queue("readings", durable=True)
+    await readings.bind("amq.topic", "plant.#")
+    host, port = gateway.address("mqtt")
+    async with aiomqtt.Client(host, port, identifier="away", clean_session=False) as away:
+        await away.subscribe("plant/#", qos=1)
+    async with aiomqtt.Client(host, port, identifier=MARKUP, clean_session=False) as hostile:
+        await hostile.subscribe(MARKUP)
+    async with aiomqtt.Client(host, port, identifier="dev-7") as device:
+        for _ in range(5):
+            await device.publish("plant/1/temp", b"21.5", qos=1, retain=True)
+    await connection.close()
+
+
+def find_chromium():
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip("there is no chromium: apt-get install chromium")
+    return found
+
+
+def test_every_page_shows_and_what_an_operator_does_works(tmp_path):
+    chromium = find_chromium()
+    folder = build("npm", "console", "npm", "install", "--no-package-lock", "--no-audit", "--no-fund")
+    with GatewayProcess(tmp_path, doors=("mqtt", "amqp", "admin")) as gateway:
+        asyncio.run(fill(gateway))
+        host, port = gateway.address("admin")
+        command = ["node", "walk.mjs", f"http://{host}:{port}", chromium]
+        walk = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=WALK_S, check=False)
+        lines = walk.stdout.splitlines()
+        assert walk.returncode == 0, walk.stderr
+        wrong = [line for line in lines if line.startswith("wrong")]
+        assert not wrong, "\n".join(wrong)
+        assert int(lines[-1].removeprefix("ok ")) >= 2 * 10
