@@ -205,11 +205,12 @@ def find_rocketmq() -> str | None:
 
 
 def launch_rocketmq(folder: Path, ports: dict[str, int]) -> Server:
-    """Start the official broker, alone: clients are given its address."""
+    """Start the official broker, and a name server, which is not measured."""
     settings = {
         "brokerName": "bench",
         "brokerIP1": "127.0.0.1",
         "listenPort": ports["rocketmq"],
+        "namesrvAddr": f"127.0.0.1:{ports['namesrv']}",
         "haListenPort": ports["ha"],
         "storePathRootDir": folder / "store",
         "autoCreateTopicEnable": "true",
@@ -219,13 +220,19 @@ def launch_rocketmq(folder: Path, ports: dict[str, int]) -> Server:
         "maxLmqConsumeQueueNum": 2_000_000,
     }
     (folder / "conf").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    (folder / "names").write_text(f"listenPort={ports['namesrv']}\n")
     classes = f"{FETCHED / 'rocketmq' / 'lib'}/*"
+    names = ["java", "-Xmx256m", *JAVA_OPTIONS[2:], f"-Duser.home={folder}", "-cp", classes]
+    names += ["org.apache.rocketmq.namesrv.NamesrvStartup", "-c", "names"]
+    env = {"ROCKETMQ_HOME": str(folder)}
+    name_server = spawn(names, folder, env)
+    wait_until_up(Server(name_server, folder, {"namesrv": ports["namesrv"]}))  # a broker registers when it starts
     command = ["java", *JAVA_OPTIONS, f"-Duser.home={folder}", "-cp", classes]
     command += ["org.apache.rocketmq.broker.BrokerStartup", "-c", "conf"]
-    return Server(spawn(command, folder, {"ROCKETMQ_HOME": str(folder)}), folder, {})
+    return Server(spawn(command, folder, env), folder, {}, [name_server])
 
 
-ALL_DOORS = frozenset({"mqtt", "amqp", "rocketmq"})
+ALL_DOORS = frozenset({"mqtt", "amqp", "rocketmq", "namesrv"})
 MQTT = frozenset({"mqtt"})
 PEERS = {
     peer.name: peer
@@ -245,6 +252,6 @@ PEERS = {
             launch_rabbitmq,
             extra_ports=("epmd", "distribution"),
         ),
-        Peer("rocketmq", frozenset({"rocketmq"}), find_rocketmq, launch_rocketmq, extra_ports=("ha",)),
+        Peer("rocketmq", frozenset({"rocketmq", "namesrv"}), find_rocketmq, launch_rocketmq, extra_ports=("ha",)),
     )
 }

@@ -19,6 +19,8 @@ from tests.benchmarks.scenarios import (
     mqtt_session_load,
     rocketmq_load,
     rocketmq_pop_load,
+    rocketmq_push_load,
+    rocketmq_timed_load,
     rocketmq_transaction_load,
 )
 from tests.benchmarks.scenarios.load import Count, Result, measure
@@ -37,6 +39,7 @@ Load = Callable[[Server, float, int], Awaitable[Result]]
 RATE = Figure("rate", "rate", "/s", is_more_better=True)
 SERVER_CPU = Figure("server_us", "CPU", "µs")
 P50, P99 = Figure("p50_us", "p50", "µs"), Figure("p99_us", "p99", "µs")
+LATE_P99 = Figure("late_p99_ms", "lateness p99", "ms")
 MEMORY = Figure("private_mb", "private memory", "MB")
 MEMORY_OF_ONE = Figure("bytes_each", "memory of one", "B")
 DISK = Figure("disk_kb_each", "disk", "KB")
@@ -161,6 +164,14 @@ def rocketmq(run: Callable[..., Awaitable[Result]], **parameters: Any) -> Load:
     )
 
 
+def rocketmq_push(stored: int) -> Load:
+    """Return the load of push consumers."""
+    return lambda server, secs, payload: rocketmq_push_load.run_push(
+        HOST, server.ports["rocketmq"], namesrv_port=server.ports["namesrv"], secs=secs, payload_bytes=payload,
+        probe=server.cpu_s, stored=stored,
+    )  # fmt: skip
+
+
 def light_queues(queues: int) -> Load:
     """Return the making of light queues."""
     return lambda server, secs, payload: light_queue_load.run(
@@ -259,6 +270,11 @@ SCENARIOS = (
         rocketmq(rocketmq_load.run_pull), floors=(Floor(RATE, 1),), payload_bytes=1_024,
     ),
     Scenario(
+        "rocketmq-push", "RocketMQ, push consumers of the SDK, 1 KB, 32 at a time, 4 groups", ROCKETMQ | {"namesrv"},
+        rocketmq_push(50_000), floors=(Floor(RATE, 1),), payload_bytes=1_024, is_fresh=True,
+        small=rocketmq_push(2_000),
+    ),
+    Scenario(
         "rocketmq-pop", "RocketMQ, POP 1 KB, 32 at a time, and acknowledge each, 8 connections", ROCKETMQ,
         rocketmq(rocketmq_pop_load.run_pop), floors=(Floor(RATE, 2),), payload_bytes=1_024,
     ),
@@ -266,6 +282,11 @@ SCENARIOS = (
         "rocketmq-transactions", "RocketMQ, half messages of 1 KB, each committed, 8 connections with 64 in flight",
         ROCKETMQ, rocketmq(rocketmq_transaction_load.run_transactions), floors=(Floor(RATE, 2),),
         payload_bytes=1_024, measures_disk=True,
+    ),
+    Scenario(
+        "rocketmq-timed", "RocketMQ, messages due in 2 s beside a million that wait, 8 connections with 64 in flight",
+        ROCKETMQ, rocketmq(rocketmq_timed_load.run_timed), floors=(Floor(RATE, 2), Floor(LATE_P99, 1)),
+        payload_bytes=128, is_fresh=True, small=rocketmq(rocketmq_timed_load.run_timed, pending=1_000),
     ),
     Scenario(
         "rocketmq-1000", "RocketMQ, 1 KB to 1,000 light queues", ROCKETMQ, TO_1000_LIGHT_QUEUES,
