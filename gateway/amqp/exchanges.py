@@ -216,6 +216,10 @@ def _unique_name(destination: Destination) -> bytes:
     return b"q" + destination.encode() if isinstance(destination, str) else b"x" + destination.name.encode()
 
 
+def _no_alternate(_exchange: str) -> None:
+    return
+
+
 class ExchangeTable:
     """The exchanges of one virtual host.
 
@@ -236,6 +240,7 @@ class ExchangeTable:
         *,
         has_topic_space: bool = True,
     ) -> None:
+        self.ruled_alternate: Callable[[str], object] = _no_alternate  # what policies say of an exchange
         self.version = 0  # changes with every binding: what was computed of an older one is stale
         self._vhost = vhost
         self._on_topic_bound = on_topic_bound

@@ -11,6 +11,7 @@ from gateway.amqp.definition_rows import ROWS
 from gateway.amqp.delays import Delays, Surroundings
 from gateway.amqp.head_expiries import HeadExpiries
 from gateway.amqp.leases import Leases
+from gateway.amqp.policies import Policies
 from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.shared_queue import TAKE_COUNT_MAX
 from gateway.chores import Chores
@@ -36,3 +37,4 @@ class HostParts:
         self.expiries = HeadExpiries()
         self.leases = Leases()
         self.pops = QueuePops(broker)
+        self.policies = Policies(broker)

@@ -25,6 +25,8 @@ class Leases:
         """Begin the lease of a queue, where it has one: at its end `remove` is called."""
         if queue.lease_ms >= 0:
             self._since[queue] = (IN_USE, remove)
+        else:  # it may have had one
+            self._since.pop(queue, None)
 
     def end(self, queue: SharedQueue) -> None:
         """Forget a queue that is gone."""

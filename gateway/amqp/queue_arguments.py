@@ -31,8 +31,8 @@ PREFIX = "x-"
 KeptArguments = dict[str, Field]
 
 
-def find_terms(arguments: KeptArguments) -> QueueTerms:
-    """Return what holds for a queue with these arguments, as they are kept."""
+def find_terms(arguments: KeptArguments, policy: Mapping[str, object] | None = None) -> QueueTerms:
+    """Return what holds for a queue with these arguments, as they are kept, and of what policies say together."""
     told: dict[str, int | str] = {}
     for name, field in arguments.items():
         value = field.value if field.text is None else field.text
@@ -40,9 +40,16 @@ def find_terms(arguments: KeptArguments) -> QueueTerms:
             told[name.removeprefix(PREFIX)] = value
     if MAX_AGE in arguments:
         told[MAX_AGE.removeprefix(PREFIX)] = parse_age(arguments[MAX_AGE].text or "")
-    if is_quorum(arguments):
-        told.setdefault(DELIVERY_LIMIT.removeprefix(PREFIX), DELIVERIES_OF_QUORUM)
-    return resolve_terms(told)
+    kind = type_of(arguments)
+    ruled: dict[str, int | str] = {}
+    for key, said in (policy or {}).items():
+        rule = RULES.get(PREFIX + key)
+        if rule is not None and kind in rule.types and isinstance(said, int | str):
+            ruled[key] = parse_age(str(said)) if PREFIX + key == MAX_AGE else said
+    limit = DELIVERY_LIMIT.removeprefix(PREFIX)
+    if kind == QUORUM and limit not in ruled:
+        told.setdefault(limit, DELIVERIES_OF_QUORUM)
+    return resolve_terms(told, ruled)
 
 
 def type_of(arguments: Mapping[str, Field]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from pamqp import base
@@ -36,11 +37,13 @@ from gateway.amqp.exchanges import Binding, Destination, Exchange, ExchangeTable
 from gateway.amqp.host_parts import HostParts
 from gateway.amqp.host_profile import HostProfile
 from gateway.amqp.passing_names import PassingNames
-from gateway.amqp.queue_arguments import KeptArguments, find_terms
+from gateway.amqp.policies import Ruling
+from gateway.amqp.queue_arguments import KeptArguments, find_terms, type_of
 from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.refusals import Refusals
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.routing import TopicRelay, Way
+from gateway.amqp.ruled_queues import hold_queue_to
 from gateway.amqp.shared_queue import SharedQueue
 
 Bindings = list[tuple[Exchange, Binding]]
@@ -88,6 +91,8 @@ class VirtualHost:
         self._pops = parts.pops
         self._refusals = Refusals(broker, self.stored, self._pops, self._dead_letters, self._expiries)
         self._leases = parts.leases
+        self._policies = parts.policies
+        self.exchanges.ruled_alternate = partial(parts.policies.find_alternate, name)
 
     @property
     def broker(self) -> Broker:
@@ -164,6 +169,18 @@ class VirtualHost:
         is_due = found == AWAY or (found > 0 and is_expired(self.stored, 0, now_ms, queue.limit_ms))
         self.stored.clear()
         return is_due
+
+    def rule(self) -> Iterator[None]:
+        """Have all queues and exchanges hold to the policies as they are now, a queue in each step."""
+        self.exchanges.note_change()
+        for queue in self:
+            ruling = self._rule_queue(queue.name, queue.arguments)
+            if not queue.is_deleted and hold_queue_to(queue, ruling, self._refusals):
+                self.use(queue)
+            yield
+
+    def _rule_queue(self, name: str, arguments: KeptArguments) -> Ruling:
+        return self._policies.rule_queue(self.name, name, type_of(arguments))
 
     def use(self, queue: SharedQueue) -> None:
         """Begin the lease of a queue that has one again: somebody declares, reads or consumes it."""
@@ -268,6 +285,7 @@ class VirtualHost:
             pops=self._pops,
             burial=self._dead_letters,
             expiries=self._expiries,
+            ruling=self._rule_queue(name, arguments),
         )
 
     def check_room(self, queue: str) -> None:

@@ -57,6 +57,19 @@ class Refusals:
         if beside is not None:
             beside.watch()
 
+    def renew(self, queue: SharedQueue) -> None:
+        """Ask a queue by the terms that it has now; dead letters that wait beside it go on."""
+        queue_ref = self._asked.pop(queue.light_name, None)
+        if queue_ref is not None:
+            self._broker.detours.full.drop(queue_ref)
+        if _is_refusing(queue) and queue.terms.buries_refused:
+            before = self._beside.pop(queue.light_name, None)
+            if before is not None:
+                before.stop()
+            else:
+                self._make(queue).start_empty()
+        self.start(queue)
+
     def stop(self, queue: SharedQueue) -> None:
         """Ask a queue no more, and forget what it refused: it is deleted, or could not begin."""
         queue_ref = self._asked.pop(queue.light_name, None)
@@ -73,9 +86,10 @@ class Refusals:
     def _make(self, queue: SharedQueue) -> SharedQueue:
         """Return the queue beside another, of the same name and without room: all that comes is too much."""
         if queue.light_name not in self._beside:
-            kept = (DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY)
-            arguments: KeptArguments = {name: queue.arguments[name] for name in kept if name in queue.arguments}
-            arguments[MAX_LENGTH] = Field("long", 0)
+            terms = queue.terms
+            said = {DEAD_LETTER_EXCHANGE: terms.dead_letter_exchange, DEAD_LETTER_KEY: terms.dead_letter_key}
+            arguments: KeptArguments = {MAX_LENGTH: Field("long", 0)}
+            arguments |= {name: Field("longstr", text.encode()) for name, text in said.items() if text is not None}
             self._beside[queue.light_name] = SharedQueue(
                 self._broker,
                 queue.name,

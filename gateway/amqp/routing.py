@@ -68,7 +68,8 @@ def reaches(table: ExchangeTable, start: Exchange, is_it: Callable[[Exchange], b
 
 def alternate_of(table: ExchangeTable, exchange: Exchange) -> list[Destination]:
     """Return the exchange that takes what no binding takes, if there is one."""
-    found = None if exchange.alternate is None else table.find(exchange.alternate)
+    name = table.ruled_alternate(exchange.name) if exchange.alternate is None else exchange.alternate
+    found = table.find(name) if isinstance(name, str) else None
     return [] if found is None else [found]
 
 

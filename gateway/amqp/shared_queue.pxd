@@ -30,6 +30,7 @@ cdef class SharedQueue(Reader):
     cdef readonly object _pop
     cdef object _levels
     cdef readonly object terms
+    cdef readonly object ruling
     cdef readonly bint has_dead_letters
     cdef readonly bint is_watched
     cdef readonly bint counts_deliveries

@@ -15,6 +15,7 @@ from core.queues.full_queues import Room
 from core.queues.levelled_queue import LevelledQueue
 from gateway.amqp.deaths import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED
 from gateway.amqp.length_limit import find_excess, find_room
+from gateway.amqp.policies import NOTHING, Ruling
 from gateway.amqp.queue_arguments import KeptArguments, find_terms, is_quorum, is_stream
 from gateway.amqp.queue_pops import QueuePops
 from gateway.amqp.queue_ties import Burial, Expiries, QueueConsumer, Shared
@@ -45,43 +46,15 @@ class SharedQueue(Reader):
         pops: Opens what is taken and done in it.
         burial: Takes its dead letters.
         expiries: Says when the first of them is due.
+        ruling: What policies say of it.
     """
 
     __slots__ = (
-        "_broker",
-        "_burial",
-        "_due_ms",
-        "_expiries",
-        "_fresh_from",
-        "_is_away",
-        "_is_dropping",
-        "_is_parked",
-        "_levels",
-        "_pop",
-        "_pops",
-        "_rota",
-        "_stored",
-        "_trim",
-        "arguments",
-        "consumers",
-        "counts_deliveries",
-        "first_offset",
-        "has_dead_letters",
-        "has_exclusive",
-        "is_auto_delete",
-        "is_deleted",
-        "is_durable",
-        "is_passing",
-        "is_stream",
-        "is_watched",
-        "lease_ms",
-        "light_name",
-        "limit_ms",
-        "name",
-        "owner",
-        "streams",
-        "terms",
-    )
+        "_broker", "_burial", "_due_ms", "_expiries", "_fresh_from", "_is_away", "_is_dropping", "_is_parked",
+        "_levels", "_pop", "_pops", "_rota", "_stored", "_trim", "arguments", "consumers", "counts_deliveries",
+        "first_offset", "has_dead_letters", "has_exclusive", "is_auto_delete", "is_deleted", "is_durable", "is_passing",
+        "is_stream", "is_watched", "lease_ms", "light_name", "limit_ms", "name", "owner", "ruling", "streams", "terms",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -97,6 +70,7 @@ class SharedQueue(Reader):
         pops: QueuePops,
         burial: Burial,
         expiries: Expiries,
+        ruling: Ruling = NOTHING,
     ) -> None:
         self.name = name
         self.light_name = light_name
@@ -104,13 +78,9 @@ class SharedQueue(Reader):
         self.is_auto_delete = auto_delete
         self.owner = owner
         self.arguments = arguments
-        self.terms = find_terms(arguments)
-        self.has_dead_letters = self.terms.dead_letter_exchange is not None
-        self.is_watched = self.has_dead_letters or self.terms.has_length  # though nobody consumes
+        self.hold_to(ruling)
         self.counts_deliveries = is_quorum(arguments)
         self.is_stream = is_stream(arguments)  # nobody consumes it
-        self.limit_ms = self.terms.message_ttl_ms
-        self.lease_ms = self.terms.unused_ms
         self.consumers: list[QueueConsumer] = []
         self.streams: list[QueueConsumer] = []  # that read it without consuming
         self.first_offset = 0  # what lies before in the light queue was another's of this name
@@ -131,6 +101,19 @@ class SharedQueue(Reader):
         self._is_dropping = False  # expired messages are to be dropped when they are here
         self._fresh_from = 0  # what lies before was there in an earlier turn
         self._rota: Rota[QueueConsumer] = Rota()
+
+    def hold_to(self, ruling: Ruling) -> None:
+        """Hold to what its arguments and policies say together; what is open stays as it was until `reopen`."""
+        self.ruling = ruling
+        self.terms = terms = find_terms(self.arguments, ruling.definition)
+        self.has_dead_letters = terms.dead_letter_exchange is not None
+        self.is_watched = self.has_dead_letters or terms.has_length  # though nobody consumes
+        self.limit_ms = terms.message_ttl_ms
+        self.lease_ms = terms.unused_ms
+
+    def reopen(self) -> None:
+        """Open what is taken and done in it anew on next use, as its terms are now."""
+        self._pop = self._levels = None
 
     @property
     def pop(self) -> Shared:
@@ -321,7 +304,7 @@ class SharedQueue(Reader):
                 fresh_from = self._levels.fresh_from(stored.queue_offset[0])
             expired = take_expired(stored, now_ms, self.limit_ms, fresh_from)
             if expired:
-                self._finish_expired(array("q", expired), len(expired), now_ms)
+                self._let_go(array("q", expired), len(expired), EXPIRED, now_ms)
             if not stored.count:
                 continue
             touched[id(consumer)] = consumer
@@ -363,7 +346,8 @@ class SharedQueue(Reader):
                 return
             offsets = array("q", stored.queue_offset[: max(taken, 0)])
             stored.clear()
-            self._finish_expired(offsets, len(offsets), now_ms)
+            if offsets:
+                self._let_go(offsets, len(offsets), EXPIRED, now_ms)
             left -= len(offsets)
             if not offsets or expired < found:
                 return
@@ -405,10 +389,6 @@ class SharedQueue(Reader):
                 self._let_go(spent, len(spent), DELIVERY_LIMIT, now_ms)
                 offsets, count = array("q", rest), len(rest)
         self.pop.nack_many(offsets, count)
-
-    def _finish_expired(self, offsets: array[int], count: int, now_ms: int) -> None:
-        if count:
-            self._let_go(offsets, count, EXPIRED, now_ms)
 
     def _let_go(self, offsets: array[int], count: int, reason: bytes, now_ms: int) -> None:
         """Finish messages that no consumer will have, or let them go on as dead letters."""

@@ -15,6 +15,7 @@ from gateway.amqp.definition_rows import DEFAULT_VHOST, split_key
 from gateway.amqp.dismantling import dismantle
 from gateway.amqp.host_parts import HostParts
 from gateway.amqp.host_profile import HostProfile, dump_profile, load_profile
+from gateway.amqp.policies import Policies, Policy
 from gateway.amqp.queue_pops import GROUP
 from gateway.amqp.queues import VirtualHost
 from gateway.chores import Chores
@@ -93,6 +94,7 @@ class VirtualHosts:
 
     def _finish(self, vhost: VirtualHost, now_ms: int) -> Iterator[None]:
         yield from dismantle(vhost, now_ms)
+        self._parts.policies.forget(vhost.name)
         self._table.delete(vhost.name.encode())
         for then in self._going.pop(vhost.name):
             then()
@@ -130,6 +132,33 @@ class VirtualHosts:
     def __iter__(self) -> Iterator[VirtualHost]:
         """Give all of them."""
         return iter(list(self._hosts.values()))
+
+    # Policies
+
+    @property
+    def policies(self) -> Policies:
+        """The policies of all of them."""
+        return self._parts.policies
+
+    def put_policy(self, policy: Policy) -> bool:
+        """Keep a policy, and have all that it is for hold to it, in steps; return whether it is a new one.
+
+        Raises:
+            InvalidPolicyError: It says what may not be.
+        """
+        is_new = self.policies.put(policy)
+        self._rule(policy.vhost)
+        return is_new
+
+    def delete_policy(self, policy: Policy) -> None:
+        """Forget a policy, and have all that it was for hold to what is left."""
+        self.policies.delete(policy)
+        self._rule(policy.vhost)
+
+    def _rule(self, name: str) -> None:
+        vhost = self.find(name)
+        if vhost is not None:
+            self.chores.start(vhost.rule())
 
     # Of all of them
 

@@ -90,4 +90,4 @@ def _refusal(body: bytes) -> str:
         detail = told["reason"] if "reason" in told else told["detail"]
     except (ValueError, LookupError, TypeError):
         return ""
-    return detail if isinstance(detail, str) else ""
+    return " ".join(detail.split()) if isinstance(detail, str) else ""  # RabbitMQ's words come in several lines

@@ -15,6 +15,7 @@ from gateway.commands.lists import add_lists
 from gateway.commands.messages import message, publish
 from gateway.commands.options import PLAIN
 from gateway.commands.passwords import hash_password_of
+from gateway.commands.policies import policy_cli
 from gateway.commands.queues import queue_cli
 from gateway.commands.report import report_cli
 from gateway.commands.serve import serve
@@ -40,6 +41,7 @@ cli.command()(revoke)
 cli.add_typer(config_cli, name="config")
 cli.add_typer(definitions_cli, name="definitions")
 cli.add_typer(explain_cli, name="explain")
+cli.add_typer(policy_cli, name="policy")
 cli.add_typer(report_cli, name="report")
 cli.add_typer(user_cli, name="user")
 cli.add_typer(vhost_cli, name="vhost")

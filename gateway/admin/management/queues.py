@@ -16,6 +16,7 @@ from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import QUEUE_TYPE
 from gateway.amqp.inventory import describe_queue
+from gateway.amqp.policies import Policy
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 
@@ -93,9 +94,9 @@ def tell_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Item:
         "messages_persistent": ready + unacked,
         "messages_ram": 0,
         "consumers": queue.reader_count(),
-        "policy": None,
-        "operator_policy": None,
-        "effective_policy_definition": {},
+        "policy": _name_of(queue.ruling.policy),
+        "operator_policy": _name_of(queue.ruling.operator),
+        "effective_policy_definition": queue.ruling.definition,
         "exclusive_consumer_tag": None,
         "single_active_consumer_tag": None,
         "lmq": {
@@ -104,3 +105,7 @@ def tell_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Item:
             "next_offset": entry.max_offset,
         },
     }
+
+
+def _name_of(policy: Policy | None) -> str | None:
+    return None if policy is None else policy.name

@@ -14,6 +14,7 @@ from gateway.admin.management.health import HEALTH
 from gateway.admin.management.messages import MESSAGES
 from gateway.admin.management.overview import OVERVIEW
 from gateway.admin.management.permissions import PERMISSIONS
+from gateway.admin.management.policies import OPERATOR_POLICIES, POLICIES
 from gateway.admin.management.queue_actions import QUEUE_ACTIONS
 from gateway.admin.management.queues import QUEUES
 from gateway.admin.management.users import USERS
@@ -36,6 +37,8 @@ for routes in (
     USERS,
     VHOSTS,
     VHOST_LIMITS,
+    POLICIES,
+    OPERATOR_POLICIES,
     DEFINITIONS,
 ):
     MANAGEMENT.include_router(routes)

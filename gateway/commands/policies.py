@@ -1,0 +1,95 @@
+"""Commands for policies of AMQP's virtual hosts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from gateway.commands.client import AdminClient, quote
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.refusing import refuse
+
+policy_cli = typer.Typer(**PLAIN, help="Tell many queues and exchanges something at once, by patterns of their names.")
+NameArgument = Annotated[str, typer.Argument(help="The policy's name.")]
+VhostOption = Annotated[str, typer.Option("--vhost", help="The virtual host that it is of.")]
+OperatorOption = Annotated[bool, typer.Option("--operator", help="Operator policies: limits that nobody can loosen.")]
+
+
+@policy_cli.command("set")
+def set_policy(
+    name: NameArgument,
+    pattern: Annotated[str, typer.Argument(help="A regular expression, looked for anywhere in names.")],
+    definition: Annotated[str, typer.Argument(help='What holds, in JSON, such as {"max-length": 1000}.')],
+    *,
+    priority: Annotated[int, typer.Option(help="Of the policies for a name, that with the highest holds.")] = 0,
+    apply_to: Annotated[
+        str, typer.Option(help="queues, exchanges, classic_queues, quorum_queues, streams or all.")
+    ] = "all",
+    vhost: VhostOption = "/",
+    operator: OperatorOption = False,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Set a policy; what is there already holds to it from then on."""
+    import json
+
+    try:
+        said = json.loads(definition)
+    except ValueError as error:
+        refuse(f"the definition is no JSON: {error}")
+    body = {"pattern": pattern, "definition": said, "priority": priority, "apply-to": apply_to}
+    AdminClient(admin, user, password).send("PUT", _path(vhost, name, is_operator=operator), body)
+
+
+@policy_cli.command("delete")
+def delete(
+    name: NameArgument,
+    *,
+    vhost: VhostOption = "/",
+    operator: OperatorOption = False,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Delete a policy."""
+    AdminClient(admin, user, password).send("DELETE", _path(vhost, name, is_operator=operator))
+
+
+@policy_cli.command("list")
+def list_policies(
+    *,
+    vhost: Annotated[str | None, typer.Option("--vhost", help="Of one virtual host only.")] = None,
+    operator: OperatorOption = False,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List policies, with what in them has no effect here."""
+    import json
+
+    path = _path(vhost, is_operator=operator)
+    found = AdminClient(admin, user, password).get(path)
+    print(json.dumps(found, indent=2) if as_json else "\n".join(listed(found)))
+
+
+def _path(*parts: str | None, is_operator: bool) -> str:
+    sort = "operator-policies" if is_operator else "policies"
+    return "/".join(["/api", sort, *(quote(part) for part in parts if part is not None)])
+
+
+def listed(policies: list[dict[str, Any]]) -> list[str]:
+    """Return the lines that tell policies."""
+    import json
+
+    lines: list[str] = []
+    for policy in policies:
+        said = json.dumps(policy["definition"])
+        parts = [policy["vhost"], policy["name"], policy["pattern"], f"for {policy['apply-to']}", said]
+        parts.append(f"priority {policy['priority']}")
+        if policy["lmq"]["without_effect"]:
+            parts.append(f"without effect: {', '.join(policy['lmq']['without_effect'])}")
+        lines.append("  ".join(parts))
+    return lines
