@@ -10,7 +10,7 @@ cdef class FlushThread:
     cdef bint _is_running
     cdef bint _is_telling
     cdef bint _is_stopping
-    cdef object _work
+    cdef readonly object _work
     cdef object _flush
     cdef object _error
     cdef object _thread
