@@ -258,6 +258,68 @@ async def test_amqtt_client_publishes_and_subscribes(gateway):
     await client.disconnect()
 
 
+# gmqtt
+
+
+class GmqttClient:
+    """gmqtt, which calls back; what it is told is put into queues."""
+
+    def __init__(self, gateway, client_id, version, **options):
+        gmqtt = pytest.importorskip("gmqtt")
+        self.client = gmqtt.Client(client_id, **options)
+        self.messages, self.acks = asyncio.Queue(), asyncio.Queue()
+        self.client.on_message = lambda _client, topic, body, qos, items: self._note(topic, body, qos, items)
+        self.client.on_subscribe = lambda _client, _id, codes, _properties: self.acks.put_nowait(codes)
+        self._where = (*gateway.address("mqtt"), False, 60, version)
+
+    def _note(self, *message):
+        self.messages.put_nowait(message)
+        return 0
+
+    async def __aenter__(self):
+        host, port, ssl, keep_alive_s, version = self._where
+        await self.client.connect(host, port, ssl, keep_alive_s, version)
+        return self
+
+    async def __aexit__(self, *exc_info):
+        await self.client.disconnect()
+
+    async def subscribe(self, topic_filter, qos):
+        self.client.subscribe(topic_filter, qos=qos)
+        return await asyncio.wait_for(self.acks.get(), WAIT_S)
+
+    async def take(self, count):
+        return [await asyncio.wait_for(self.messages.get(), WAIT_S) for _ in range(count)]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("version", [4, 5])
+async def test_gmqtt_publishes_subscribes_and_resumes(gateway, version):
+    name = f"gmqtt-{version}"
+    lasts = {"clean_session": False} | ({"session_expiry_interval": 60} if version == 5 else {})
+    items = {"user_property": [("k", "v"), ("k", "w")], "content_type": "a/b"} if version == 5 else {}
+    async with GmqttClient(gateway, name, version, **lasts) as one:
+        assert list(await one.subscribe(f"{name}/#", 2)) == [2]
+        for i in range(30):
+            one.client.publish(f"{name}/t", b"%d" % i, qos=i % 3, **items)
+        got = await one.take(30)
+        assert sorted(int(body) for _, body, _, _ in got) == list(range(30))
+        assert all(qos == int(body) % 3 for _, body, qos, _ in got)
+        if items:
+            assert all(found["user_property"] == items["user_property"] for *_, found in got)
+            assert all(found["content_type"] == ["a/b"] for *_, found in got)
+    async with GmqttClient(gateway, "p" + name, version, clean_session=True) as other:
+        other.client.publish(f"{name}/later", b"later", qos=1, retain=True)
+    async with GmqttClient(gateway, name, version, **lasts) as again:
+        while (found := (await again.take(1))[0])[0] == f"{name}/t":
+            assert found[2]  # it had not acknowledged that when it left
+        assert found[:3] == (f"{name}/later", b"later", 1)
+    async with GmqttClient(gateway, "r" + name, version, clean_session=True) as reader:
+        await reader.subscribe(f"{name}/later", 0)
+        (found,) = await reader.take(1)
+        assert (found[1], found[3]["retain"]) == (b"later", 1)
+
+
 # mosquitto's tools
 
 
