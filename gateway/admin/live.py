@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from core.metrics import SyncMetrics
+from core.metrics import BridgeMetrics, SyncMetrics
 from gateway.admin.management.overview import describe_gateway
 from gateway.admin.view import AdminView
 
@@ -101,6 +101,7 @@ class LiveFeed:
         passed_s = max(now_s - self._at_s, 1e-3)
         sample = {
             **describe_gateway(self._view).model_dump(),
+            "bridges": {name: _tell_bridge(bridge) for name, bridge in self._view.broker.metrics.bridges.items()},
             "at_ms": int(time.time() * 1_000),
             "cpu_share": round((cpu_s - self._cpu_s) / passed_s, 4),
             "memory_bytes": int(_STATM.read_text().split()[1]) * _PAGE_BYTES,
@@ -119,6 +120,11 @@ class LiveFeed:
         for turn in following:
             if not turn.done():
                 turn.set_result(None)
+
+
+def _tell_bridge(bridge: BridgeMetrics) -> Sample:
+    names = ("is_connected", "connects", "failures", "messages_in", "messages_out", "dropped")
+    return {name: getattr(bridge, name) for name in names}
 
 
 def _event(name: str, data: object) -> str:

@@ -10,7 +10,8 @@ from gateway.admin.ours.light_queues import LIGHT_QUEUES
 from gateway.admin.ours.moving import MOVING
 from gateway.admin.ours.retained import RETAINED
 from gateway.admin.ours.sessions import SESSIONS
+from gateway.admin.ours.topics import TOPICS
 
 OURS = APIRouter(prefix="/api/lmq", tags=["lmq"])
-for routes in (LIGHT_QUEUES, SESSIONS, GROUPS, RETAINED, MOVING, ITSELF):
+for routes in (LIGHT_QUEUES, SESSIONS, GROUPS, RETAINED, MOVING, TOPICS, ITSELF):
     OURS.include_router(routes)

@@ -73,3 +73,13 @@ export const vhosts = listPage("Virtual hosts", "", {
     { title: "Messages", isNumber: true, read: (one) => count(one.messages) },
   ],
 });
+
+export const users = listPage("Users", "", {
+  from: "api/users",
+  isLive: false,
+  columns: [
+    { title: "User", sort: "name", read: (one) => one.name },
+    { title: "Tags", read: (one) => (Array.isArray(one.tags) ? one.tags.join(", ") : one.tags) },
+    { title: "Kept in", read: (one) => (one.lmq?.of_settings ? "the settings" : "the data folder") },
+  ],
+});

@@ -37,13 +37,41 @@ function showDoors(sample) {
   );
 }
 
+function showBridges(sample) {
+  const bridges = Object.entries(sample.bridges);
+  if (!bridges.length) return [];
+  const columns = [
+    { title: "Bridge", read: ([name]) => name },
+    { title: "Connected", read: ([, bridge]) => (bridge.is_connected ? "yes" : h("span", { className: "bad" }, "no")) },
+    { title: "In", isNumber: true, read: ([, bridge]) => count(bridge.messages_in) },
+    { title: "Out", isNumber: true, read: ([, bridge]) => count(bridge.messages_out) },
+    { title: "Failures", isNumber: true, read: ([, bridge]) => count(bridge.failures) },
+    { title: "Dropped", isNumber: true, read: ([, bridge]) => count(Object.values(bridge.dropped).reduce((total, one) => total + one, 0)) },
+  ];
+  return [table("Bridges", columns, bridges)];
+}
+
+// What a copy in each queue would have cost: the index entries of what was stored since the start, at its mean size.
+function showFanOut(sample) {
+  const [messages, entries] = [sample.messages_stored, sample.dispatches];
+  return facts([
+    ["Messages stored, once each", count(messages)],
+    ["Entries in light queues", count(entries)],
+    ["Entries a message", messages ? (entries / messages).toFixed(2) : ""],
+    ["Bytes of bodies that came in", bytes(sum(sample, "bytes_in"))],
+    ["The same with a copy in each queue", messages ? `about ${bytes((sum(sample, "bytes_in") * entries) / messages)}` : ""],
+  ]);
+}
+
 export const overview = {
   title: () => "Overview",
   show(main, { signal }) {
     const cards = h("div", { className: "cards" });
     const doors = h("div");
     const about = h("div");
-    main.append(cards, h("h2", {}, "Doors"), doors, h("h2", {}, "Gateway"), about);
+    const bridges = h("div");
+    const fanOut = h("div");
+    main.append(cards, h("h2", {}, "Doors"), doors, bridges, h("h2", {}, "Fan-out since the start"), fanOut, h("h2", {}, "Gateway"), about);
     const draw = () => {
       const sample = live.last;
       if (!sample) return;
@@ -58,12 +86,13 @@ export const overview = {
         standing("Free on disk", (one) => one.disk_free_bytes, bytes),
       );
       doors.replaceChildren(showDoors(sample));
+      bridges.replaceChildren(...showBridges(sample));
+      fanOut.replaceChildren(showFanOut(sample));
       about.replaceChildren(
         facts([
           ["Version", sample.version],
           ["Up for", duration(sample.uptime_ms)],
           ["Light queues", count(sample.light_queues)],
-          ["Messages stored", count(sample.messages_stored)],
           ["Log", bytes(sample.log_bytes)],
           ["Processor", `${(sample.cpu_share * 100).toFixed(0)} % of one core`],
         ]),

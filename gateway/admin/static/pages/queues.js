@@ -41,8 +41,8 @@ function listQueues(main, signal) {
 
 async function act(box, doing, done) {
   try {
-    await doing();
-    box.replaceChildren(told(done));
+    const said = await doing();
+    box.replaceChildren(done === undefined ? said : told(done));
   } catch (error) {
     box.replaceChildren(told(error.message, true));
   }
@@ -91,6 +91,11 @@ function makeActions(vhost, name, where, box) {
       await act(box, async () => (await remove(where), (location.hash = "#/queues")), "Deleted.");
     }
   };
+  const destination = h("input", { placeholder: "empty: where they died", spellcheck: false });
+  const move = () => {
+    const wanted = { vhost, source: name, destination: destination.value || undefined };
+    return act(box, async () => told(`Moved ${count((await post("api/lmq/move", wanted)).moved)}.`));
+  };
   const body = h("textarea", { rows: 2, placeholder: "a message" });
   const send = () => {
     const sent = { properties: {}, routing_key: name, payload: body.value, payload_encoding: "string" };
@@ -101,6 +106,8 @@ function makeActions(vhost, name, where, box) {
     { className: "bar" },
     h("label", { className: "grow" }, "Publish to this queue", body),
     h("button", { className: "act", type: "button", onclick: send }, "Publish"),
+    h("label", {}, "Move its messages to", destination),
+    h("button", { className: "act", type: "button", onclick: move }, "Move"),
     h("button", { className: "act danger", type: "button", onclick: purge }, "Purge"),
     h("button", { className: "act danger", type: "button", onclick: drop }, "Delete"),
   );

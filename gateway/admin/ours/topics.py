@@ -1,0 +1,83 @@
+"""Topics that were published to lately, found in the newest messages: nothing is counted while they are published."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from core.message import StoredBatch
+from gateway.admin.login import Looker
+from gateway.admin.management.listing import Item
+from gateway.admin.ours.reading import read_into
+from gateway.admin.steps import Steps
+from gateway.admin.view import View
+from gateway.inventory import text_of
+from gateway.rocketmq.topic_table import queue_key
+
+TOPICS = APIRouter()
+MESSAGES_MAX = 50_000
+BATCH_COUNT = 512
+BYTES_MAX = 1 << 20  # of records that are read in one go
+TOPICS_MAX = 2_000  # told; those with fewer messages are only counted
+
+
+class _Seen:
+    """What was seen of one topic."""
+
+    __slots__ = ("body_bytes", "count", "last_at_ms")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.body_bytes = 0
+        self.last_at_ms = 0
+
+
+@TOPICS.get("/topics")
+async def list_topics(
+    view: View, looker: Looker, messages: Annotated[int, Query(ge=1, le=MESSAGES_MAX)] = 5_000
+) -> Item:
+    """Topics of the newest messages that came by MQTT and AMQP, the busiest first, and the time that these span."""
+    del looker
+    broker = view.broker
+    queue_ref = broker.find_queue(queue_key(broker.parent_topic, 0))
+    seen: dict[bytes, _Seen] = {}
+    count = first_at_ms = last_at_ms = 0
+    if queue_ref >= 0:
+        end = broker.max_offset(queue_ref)
+        offset = max(broker.min_offset(queue_ref), end - messages)
+        batch, steps = StoredBatch(BATCH_COUNT), Steps()
+        while offset < end and await read_into(broker, queue_ref, offset, batch, BYTES_MAX) > 0:
+            first_at_ms = first_at_ms or batch.store_ms[0]
+            last_at_ms = batch.store_ms[batch.count - 1]
+            count += batch.count
+            _note(batch, seen)
+            offset = batch.next_offset
+            await steps.rest()
+    busiest = sorted(seen.items(), key=lambda item: item[1].count, reverse=True)[:TOPICS_MAX]
+    return {
+        "messages": count,
+        "span_ms": last_at_ms - first_at_ms,
+        "topic_count": len(seen),
+        "topics": [_tell(*item) for item in busiest],
+    }
+
+
+def _note(batch: StoredBatch, seen: dict[bytes, _Seen]) -> None:
+    for i in range(batch.count):
+        topic = bytes(batch.buf[batch.topic_start[i] : batch.topic_end[i]])
+        known = seen.get(topic)
+        if known is None:
+            known = seen[topic] = _Seen()
+        known.count += 1
+        known.body_bytes += batch.body_end[i] - batch.body_start[i]
+        known.last_at_ms = batch.store_ms[i]
+
+
+def _tell(topic: bytes, seen: _Seen) -> Item:
+    return {
+        "topic": text_of(topic),
+        "count": seen.count,
+        "body_bytes": seen.body_bytes,
+        "last_at_ms": seen.last_at_ms,
+    }

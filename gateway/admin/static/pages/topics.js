@@ -1,0 +1,54 @@
+// The tree of topics that were published to lately, with rates.
+
+import { get } from "../api.js";
+import { h, told } from "../dom.js";
+import { bytes, count, duration, moment, rate } from "../format.js";
+
+const AGAIN_MS = 5_000;
+
+// Put a topic into the tree, and add to what is known of each level above it.
+function plant(root, topic) {
+  let node = root;
+  for (const level of topic.topic.split("/")) {
+    node = node.below.get(level) ?? node.below.set(level, { below: new Map(), count: 0, bytes: 0 }).get(level);
+    node.count += topic.count;
+    node.bytes += topic.body_bytes;
+  }
+  node.topic = topic;
+}
+
+function draw(node, level, path, span, open) {
+  const said = ` ${rate((node.count / span) * 1_000)}/s, ${count(node.count)} messages, ${bytes(node.bytes)}`;
+  const name = node.topic ? h("a", { href: `#/route?topic=${encodeURIComponent(node.topic.topic)}` }, level || "(empty)") : level || "(empty)";
+  const last = node.topic ? `, last ${moment(node.topic.last_at_ms)}` : "";
+  const label = [name, h("span", { className: "faint" }, said + last)];
+  if (!node.below.size) return h("li", {}, label);
+  const below = h("ul", {}, [...node.below].map(([next, inner]) => draw(inner, next, `${path}/${next}`, span, open)));
+  const details = h("details", { open: open.has(path) ? open.get(path) : node.below.size < 40 }, h("summary", {}, label), below);
+  details.addEventListener("toggle", () => open.set(path, details.open));
+  return h("li", {}, details);
+}
+
+export const topics = {
+  title: () => "Topics",
+  show(main, { signal }) {
+    const said = h("p", { className: "faint" });
+    const box = h("div");
+    const tree = h("div", { className: "tree card" });
+    const open = new Map();
+    main.append(said, box, tree);
+    const load = async () => {
+      const found = await get("api/lmq/topics", { messages: 5_000 }, signal);
+      const root = { below: new Map() };
+      found.topics.forEach((topic) => plant(root, topic));
+      const span = Math.max(found.span_ms, 1_000);
+      said.textContent = `Topics of the newest ${count(found.messages)} messages by MQTT and AMQP, which came within ${duration(found.span_ms)}: ${count(found.topic_count)} in all.`;
+      tree.replaceChildren(h("ul", {}, [...root.below].map(([level, node]) => draw(node, level, level, span, open))));
+      box.replaceChildren();
+    };
+    const tryLoad = () => load().catch((error) => error.name === "AbortError" || box.replaceChildren(told(error.message, true)));
+    const timer = setInterval(() => document.hidden || tryLoad(), AGAIN_MS);
+    signal.addEventListener("abort", () => clearInterval(timer));
+    return tryLoad();
+  },
+};

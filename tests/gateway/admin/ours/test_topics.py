@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import aiomqtt
+import pytest
+
+from tests.support.admin import managed_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_topics_of_the_newest_messages_are_told_the_busiest_first(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        assert (await client.get("/api/lmq/topics")).json()["topics"] == []
+        host, port = gateway.listening["mqtt"]
+        async with aiomqtt.Client(host, port) as device:
+            for topic in ("old", "a/1", "a/2", "a/2"):
+                await device.publish(topic, b"12345", qos=1)
+        told = (await client.get("/api/lmq/topics", params={"messages": 3})).json()
+        assert [(one["topic"], one["count"], one["body_bytes"]) for one in told["topics"]] == [
+            ("a/2", 2, 10),
+            ("a/1", 1, 5),
+        ]
+        assert (told["messages"], told["topic_count"]) == (3, 2)
+        assert told["topics"][0]["last_at_ms"] > 0
+        assert (await client.get("/api/lmq/topics", params={"messages": 0})).status_code in {400, 422}
