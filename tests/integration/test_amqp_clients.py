@@ -278,6 +278,30 @@ async def test_aiormq_is_refused_another_virtual_host(gateway):
         await aiormq.connect(f"amqp://guest:guest@{host}:{port}/other")
 
 
+@pytest.mark.parametrize("path", ["plant", "of%2Fplant"])
+async def test_clients_open_a_virtual_host_by_its_url(tmp_path, path):
+    async with running_gateway(tmp_path, amqp={"vhosts": ["plant", "of/plant"]}) as gateway:
+        async with await aio_pika.connect(url(gateway)) as connection:
+            await (await connection.channel()).declare_queue("tasks", durable=True)
+        async with await aio_pika.connect(url(gateway) + path) as connection:
+            channel = await connection.channel()
+            queue = await channel.declare_queue("tasks", durable=True)
+            await channel.default_exchange.publish(aio_pika.Message(b"there"), "tasks")
+            assert await take(queue, 1) == [b"there"]
+        assert await in_thread(pika_gets_and_deletes, url(gateway) + path) is None
+        async with await aio_pika.connect(url(gateway)) as connection:
+            queue = await (await connection.channel()).declare_queue("tasks", durable=True, passive=True)
+            assert queue.declaration_result.message_count == 0
+
+
+def pika_gets_and_deletes(address):
+    with pika.BlockingConnection(pika.URLParameters(address)) as connection:
+        channel = connection.channel()
+        found = channel.basic_get("tasks")[2]
+        channel.queue_delete("tasks")
+        return found
+
+
 # pika
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, Field as Bounded, ValidationError
 
 from gateway.admin.management.declared import Table
+from gateway.amqp.argument_rules import CLASSIC, QUEUE_TYPE
 from gateway.amqp.definition_draft import HostDraft
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import DELAYED, KINDS
@@ -75,6 +76,7 @@ class SaidQueue(BaseModel):
     vhost: Name
     durable: bool = True
     auto_delete: bool = False
+    type: str = CLASSIC
     arguments: Table = {}
 
 
@@ -216,9 +218,10 @@ class Plan:
         if said is None or not self._knows(said.vhost, f"queue '{said.name}'"):
             return
         draft = self._draft(said.vhost)
+        arguments = said.arguments if said.type == CLASSIC else {QUEUE_TYPE: said.type, **said.arguments}
         properties = {"durable": said.durable, "auto_delete": said.auto_delete}
         what = f"queue '{said.name}' in vhost '{said.vhost}'"
-        self._try(what, "queues", lambda: draft.add_queue(said.name, said.arguments, **properties))
+        self._try(what, "queues", lambda: draft.add_queue(said.name, arguments, **properties))
 
     def _take_binding(self, item: object) -> None:
         said = self._read(SaidBinding, "binding", item)

@@ -144,6 +144,12 @@ def test_virtual_hosts_keep_what_the_file_does_not_say_and_get_their_limits(worl
     assert world.amqp.vhosts.find("w").profile == ("other", ("b", "c"), 4, 3)
 
 
+def test_type_of_a_queue_may_stand_beside_its_arguments(world):
+    run(world, {**FILE, "queues": [{**QUEUE, "type": "quorum"}]})
+    assert world.amqp.vhosts.find("v").find("q").arguments["x-queue-type"].text == "quorum"
+    run(world, {**FILE, "queues": [{**QUEUE, "type": "quorum", "arguments": {"x-queue-type": "quorum"}}]})
+
+
 def test_file_of_one_virtual_host_goes_into_the_one_that_is_named(world):
     items = {
         name: [{key: value for key, value in item.items() if key != "vhost"} for item in FILE[name]] for name in FILE
