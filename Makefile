@@ -11,7 +11,7 @@ PURE := build/pure
 COPY_SOURCES = git ls-files -co --exclude-standard | while read -r file; do [ -f "$$file" ] && echo "$$file"; done \
 		| tar -cf - -T - | tar -xf - -C
 
-.PHONY: help run test test-pure check torture fuzz conformance clients clients-rocketmq demo bench bench-peers bench-scale wheels test-wheel clean lock setup setup-test setup-check browser
+.PHONY: help run test test-pure check torture fuzz conformance clients clients-amqp clients-rocketmq demo bench bench-peers bench-scale wheels test-wheel clean lock setup setup-test setup-check browser
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ conformance: setup-test ## the clauses of MQTT over TCP, WebSocket and TLS, besi
 
 clients: setup-test ## MQTT clients in JavaScript, Go and Java, with connections that break, beside CI; what is not there is skipped
 	@LMQ_TEST_CLIENTS=1 $(PY) -m pytest -q -s -m clients tests/integration/test_mqtt_clients_elsewhere.py $(ARGS)
+
+clients-amqp: setup-test ## RabbitMQ's clients in JavaScript, Java and Go, and clients' own test suites, counted, beside CI; what is not there is skipped
+	@LMQ_TEST_CLIENTS=1 $(PY) -m pytest -q -s -m clients tests/integration/test_amqp_clients_elsewhere.py $(ARGS)
 
 clients-rocketmq: setup-test ## RocketMQ's Java (4.9 and 5), Go and Node.js clients, each scenario counted, beside CI; what is not there is skipped
 	@LMQ_TEST_CLIENTS=1 $(PY) -m pytest -q -s -m clients tests/integration/test_rocketmq_clients_elsewhere.py $(ARGS)
