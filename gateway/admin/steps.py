@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
+from itertools import islice
 from time import perf_counter
 from typing import TypeVar
 
 STEP_S = 0.001
 LOOKS = 16  # things between two looks at the clock
+CHUNK = 64  # things of which each costs some microseconds
 Thing = TypeVar("Thing")
 
 
@@ -23,6 +25,15 @@ class Steps:
         if perf_counter() >= self._until:
             await asyncio.sleep(0)
             self._until = perf_counter() + STEP_S
+
+
+async def walk_chunks(things: Iterable[Thing]) -> AsyncIterator[list[Thing]]:
+    """Give the things of an iterator that works when it is asked, some at a time, in steps."""
+    steps = Steps()
+    each = iter(things)
+    while chunk := list(islice(each, CHUNK)):
+        yield chunk
+        await steps.rest()
 
 
 async def walk(things: Iterable[Thing | None]) -> AsyncIterator[Thing]:

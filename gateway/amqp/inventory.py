@@ -140,19 +140,30 @@ def _describe_consumer(channel: ChannelEntry, consumer: Consumer) -> ConsumerEnt
     )
 
 
+def count_messages(broker: Broker, queue: SharedQueue) -> tuple[int, int]:
+    """Return how many messages are ready, and how many consumers have.
+
+    A queue that nobody has used is not opened for its figures.
+    """
+    queue_ref = broker.find_queue(queue.light_name)
+    is_used = queue.terms.priority_max > 0 or (
+        queue_ref >= 0 and broker.max_offset(queue_ref) > broker.min_offset(queue_ref)
+    )
+    return (queue.pop.ready_count, queue.pop.unacked_count) if is_used else (0, 0)
+
+
 def describe_queue(broker: Broker, vhost: str, queue: SharedQueue) -> QueueEntry:
     """Return the entry of a queue; expired messages that nobody has asked for are counted for up to 10 s."""
     queue_ref = broker.find_queue(queue.light_name)
     min_offset, max_offset = (broker.min_offset(queue_ref), broker.max_offset(queue_ref)) if queue_ref >= 0 else (0, 0)
-    # One that nobody has used is not opened for its figures.
-    is_used = max_offset > min_offset or queue.terms.priority_max > 0
+    ready, unacked = count_messages(broker, queue)
     return QueueEntry(
         name=queue.name,
         light_queue=text_of(queue.light_name),
         min_offset=min_offset,
         max_offset=max_offset,
         readers=queue.reader_count(),
-        ready=queue.pop.ready_count if is_used else 0,
-        unacked=queue.pop.unacked_count if is_used else 0,
+        ready=ready,
+        unacked=unacked,
         vhost=vhost,
     )

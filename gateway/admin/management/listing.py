@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import merge
+from itertools import islice
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 from fastapi import Query, Response
 from pydantic import BaseModel, Field
 
 from gateway.admin.management.failures import bad_request
-from gateway.admin.steps import LOOKS, Steps, walk
+from gateway.admin.steps import walk, walk_chunks
+from gateway.rule_settings import compile_regex
 
 PAGE_SIZE = 100
 PAGE_SIZE_MAX = 500
-RUN_LENGTH = 2_048  # sorted in one go, about a millisecond
+SHORT = 2_000  # items up to the end of a page that are kept while the rest goes by
 JSON = "application/json"
 Thing = TypeVar("Thing")
 Item = dict[str, Any]
@@ -45,26 +47,26 @@ class Kind(NamedTuple, Generic[Thing]):
 
     name: Callable[[Thing], str]  # what they are sorted by and searched for
     describe: Callable[[Thing], Item]
-    figures: Mapping[str, Callable[[Thing], Any]] = {}  # columns that are sorted by without telling all of a thing
+    figures: Mapping[str, Callable[[Thing], Any]] = {}  # columns that are told without telling all of a thing
 
 
 async def answer_list(asked: Question, kind: Kind[Thing], things: Iterable[Thing | None]) -> Response:
     """Return what is asked for of `things`, which are walked in steps.
 
     Raises:
-        HTTPException: 400: A regular expression is asked for, whose time nothing would bound.
+        HTTPException: 400: `name` is no regular expression.
     """
     matches = _matcher(asked)
     total = 0
     found: list[Thing] = []
-    async for thing in walk(things):
-        total += 1
-        if matches is None or matches(kind.name(thing)):
-            found.append(thing)
+    async for chunk in walk_chunks(things):
+        there = [thing for thing in chunk if thing is not None]
+        total += len(there)
+        found += there if matches is None else [thing for thing in there if matches(kind.name(thing))]
     if asked.page is None:
         return Response(await _write(asked, kind, await _sort(asked, kind, found, len(found))), media_type=JSON)
     end = asked.page * asked.page_size
-    shown = (await _sort(asked, kind, found, end))[end - asked.page_size : end]
+    shown = (await _sort(asked, kind, found, end))[end - asked.page_size :]
     head = {
         "total_count": total,
         "filtered_count": len(found),
@@ -77,43 +79,55 @@ async def answer_list(asked: Question, kind: Kind[Thing], things: Iterable[Thing
     return Response(json.dumps(head)[:-1] + f', "items": {items}}}', media_type=JSON)
 
 
-def _matcher(asked: Question) -> Callable[[str], bool] | None:
+def _matcher(asked: Question) -> Callable[[str], object] | None:
     if not asked.name:
         return None
     if asked.use_regex:
-        raise bad_request("names are searched for by a part of them: use_regex is not supported")
+        try:
+            return compile_regex(asked.name).search
+        except ValueError as error:
+            raise bad_request(f"name {error}") from error
     lowered = asked.name.lower()
     return lambda name: lowered in name.lower()
 
 
 async def _sort(asked: Question, kind: Kind[Thing], found: list[Thing], end: int) -> list[Thing]:
-    """Return the first `end` of what was found, in the order that is asked for: by runs, which are merged."""
+    """Return the first `end` of what was found, in the order that is asked for.
+
+    A first page is kept while the rest goes by; what is more than that is sorted by runs, which are merged.
+    """
     key = _key_of(asked.sort, kind)
-    steps = Steps()
-    runs: list[list[tuple[Any, int]]] = [[]]
-    for number, thing in enumerate(found):
-        run = runs[-1]
-        run.append((key(thing), number))
-        if number % LOOKS == 0:
-            await steps.rest()
-        if len(run) == RUN_LENGTH:
-            run.sort(reverse=asked.sort_reverse)
-            runs.append([])
-    runs[-1].sort(reverse=asked.sort_reverse)
+    reverse = asked.sort_reverse
+    first: list[tuple[Any, int]] = []  # sorted
+    runs: list[list[tuple[Any, int]]] = []
+    is_short = end <= SHORT and end < len(found)
+    number = 0
+    async for chunk in walk_chunks(found):
+        run = list(zip(map(key, chunk), range(number, number + len(chunk)), strict=True))
+        number += len(chunk)
+        if not is_short:
+            run.sort(reverse=reverse)
+            runs.append(run)
+            continue
+        if len(first) == end:
+            bound = first[-1]
+            run = [one for one in run if one > bound] if reverse else [one for one in run if one < bound]
+        if run:
+            first = sorted(first + run, reverse=reverse)[:end]
+    if is_short:
+        return [found[number] for _, number in first]
     if len(runs) == 1:
         return [found[number] for _, number in runs[0][:end]]
     ordered: list[Thing] = []
-    async for _, number in walk(merge(*runs, reverse=asked.sort_reverse)):
-        ordered.append(found[number])
-        if len(ordered) >= end:
-            break
+    async for part in walk_chunks(islice(merge(*runs, reverse=reverse), end)):
+        ordered += [found[number] for _, number in part]
     return ordered
 
 
-def _key_of(column: str, kind: Kind[Thing]) -> Callable[[Thing], tuple[int, Any]]:
+def _key_of(column: str, kind: Kind[Thing]) -> Callable[[Thing], Any]:
     """Return what a thing is sorted by: nothing before numbers, and those before words."""
     if column in {"", "name"}:
-        return lambda thing: (2, kind.name(thing))
+        return kind.name
     figure = kind.figures.get(column)
     if figure is not None:
         return lambda thing: _rank(figure(thing))
@@ -122,9 +136,9 @@ def _key_of(column: str, kind: Kind[Thing]) -> Callable[[Thing], tuple[int, Any]
 
 
 def _rank(value: object) -> tuple[int, Any]:
-    if value is None or isinstance(value, dict | list):
-        return (0, 0)
-    return (1, value) if isinstance(value, int | float) else (2, str(value))
+    if isinstance(value, int | float):
+        return (1, value)
+    return (0, 0) if value is None or isinstance(value, dict | list) else (2, str(value))
 
 
 def dig(item: object, path: Sequence[str]) -> object:
@@ -151,5 +165,11 @@ def pick(item: Item, columns: Iterable[str]) -> Item:
 
 
 async def _write(asked: Question, kind: Kind[Thing], things: Iterable[Thing]) -> str:
-    texts = [json.dumps(asked.pick(kind.describe(thing))) async for thing in walk(things)]
+    columns = asked.columns.split(",") if asked.columns else []
+    figures = [(column, kind.name if column == "name" else kind.figures.get(column)) for column in columns]
+    quick = [(column, figure) for column, figure in figures if figure is not None]
+    if not columns or len(quick) < len(columns):
+        texts = [json.dumps(asked.pick(kind.describe(thing))) async for thing in walk(things)]
+    else:  # nothing else of a thing is to be found out
+        texts = [json.dumps({column: figure(thing) for column, figure in quick}) async for thing in walk(things)]
     return f"[{', '.join(texts)}]"

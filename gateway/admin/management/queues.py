@@ -15,7 +15,7 @@ from gateway.admin.management.places import find_vhosts, get_queue, get_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import QUEUE_TYPE
-from gateway.amqp.inventory import describe_queue
+from gateway.amqp.inventory import count_messages, describe_queue
 from gateway.amqp.policies import Policy
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
@@ -52,9 +52,10 @@ async def _list(view: AdminView, vhost: str | None, asked: Question) -> Response
         name=lambda placed: placed[1].name,
         describe=lambda placed: tell_queue(broker, *placed),
         figures={
-            "messages": lambda placed: sum(counts(broker, *placed)),
-            "messages_ready": lambda placed: counts(broker, *placed)[0],
-            "messages_unacknowledged": lambda placed: counts(broker, *placed)[1],
+            "vhost": lambda placed: placed[0].name,
+            "messages": lambda placed: sum(count_messages(broker, placed[1])),
+            "messages_ready": lambda placed: count_messages(broker, placed[1])[0],
+            "messages_unacknowledged": lambda placed: count_messages(broker, placed[1])[1],
             "consumers": lambda placed: placed[1].reader_count(),
         },
     )
@@ -65,12 +66,6 @@ def _walk(view: AdminView, vhost: str | None) -> Iterator[Placed | None]:
     for place in find_vhosts(view, vhost):
         for queue in place:
             yield None if queue.is_deleted else (place, queue)
-
-
-def counts(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> tuple[int, int]:
-    """Return how many messages are ready, and how many consumers have."""
-    entry = describe_queue(broker, vhost.name, queue)
-    return entry.ready or 0, entry.unacked or 0
 
 
 def tell_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Item:

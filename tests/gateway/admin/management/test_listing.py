@@ -6,6 +6,7 @@ import random
 import pytest
 from fastapi import HTTPException
 
+from gateway.admin import steps
 from gateway.admin.management import listing
 from gateway.admin.management.listing import Kind, Question, answer_list, pick
 
@@ -31,7 +32,8 @@ async def test_a_list_without_a_page_is_all_of_it_by_name():
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("sort", ["", "name", "tens", "rest.of", "none", "missing"])
 async def test_pages_are_parts_of_one_order(monkeypatch, sort, reverse):
-    monkeypatch.setattr(listing, "RUN_LENGTH", 16)
+    monkeypatch.setattr(listing, "SHORT", 50)
+    monkeypatch.setattr(steps, "CHUNK", 16)
     numbers = list(range(103))
     random.Random(1).shuffle(numbers)
     pages = [await _ask(numbers, page=page, page_size=10, sort=sort, sort_reverse=reverse) for page in range(1, 13)]
@@ -54,11 +56,14 @@ async def test_pages_are_parts_of_one_order(monkeypatch, sort, reverse):
 async def test_a_list_is_searched_by_a_part_of_the_name():
     found = await _ask(range(100), page=1, name="N0001")
     assert (found["total_count"], found["filtered_count"]) == (100, 10)
-    with pytest.raises(HTTPException, match="use_regex"):
-        await _ask(range(100), name=".", use_regex=True)
+    found = await _ask(range(100), page=1, name="^n000[12]3$", use_regex=True)
+    assert [item["name"] for item in found["items"]] == ["n00013", "n00023"]
+    with pytest.raises(HTTPException, match="is no regular expression"):
+        await _ask(range(100), name="(", use_regex=True)
 
 
 @pytest.mark.asyncio
 async def test_columns_are_picked():
+    assert await _ask([8], columns="tens,name") == [{"tens": 0, "name": "n00008"}]
     assert await _ask([8], columns="rest.of,name,lost,rest.lost") == [{"name": "n00008", "rest": {"of": 1}}]
     assert pick({"a": 1, "b": {"c": 2}}, ["b", "a.c"]) == {"b": {"c": 2}}
