@@ -92,6 +92,10 @@ class Policies:
         """Give all of them."""
         return iter(list(self._policies.values()))
 
+    def of_vhost(self, vhost: str) -> list[Policy]:
+        """Return those of one virtual host."""
+        return [one for one in self._policies.values() if one.vhost == vhost]
+
     def find(self, vhost: str, name: str, *, is_operator: bool = False) -> Policy | None:
         """Return a policy, or None."""
         return self._policies.get((is_operator, vhost, name))
@@ -123,9 +127,8 @@ class Policies:
 
     def forget(self, vhost: str) -> None:
         """Forget those of a virtual host that goes."""
-        for policy in self:
-            if policy.vhost == vhost:
-                self.delete(policy)
+        for policy in self.of_vhost(vhost):
+            self.delete(policy)
 
     def _rank(self, vhost: str, *, is_operator: bool) -> None:
         found = [one for one in self._policies.values() if one.vhost == vhost and one.is_operator == is_operator]

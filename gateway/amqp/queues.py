@@ -91,7 +91,7 @@ class VirtualHost:
         self._pops = parts.pops
         self._refusals = Refusals(broker, self.stored, self._pops, self._dead_letters, self._expiries)
         self._leases = parts.leases
-        self._policies = parts.policies
+        self.policies = parts.policies
         self.exchanges.ruled_alternate = partial(parts.policies.find_alternate, name)
 
     @property
@@ -180,7 +180,7 @@ class VirtualHost:
             yield
 
     def _rule_queue(self, name: str, arguments: KeptArguments) -> Ruling:
-        return self._policies.rule_queue(self.name, name, type_of(arguments))
+        return self.policies.rule_queue(self.name, name, type_of(arguments))
 
     def use(self, queue: SharedQueue) -> None:
         """Begin the lease of a queue that has one again: somebody declares, reads or consumes it."""

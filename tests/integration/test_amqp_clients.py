@@ -15,6 +15,7 @@ import pytest
 import pytest_asyncio
 from pamqp.commands import Channel, Connection
 
+from gateway.amqp.policies import Policy
 from tests.support import amqp
 from tests.support.gateway import running_gateway
 
@@ -175,6 +176,50 @@ async def test_aio_pika_reads_a_queue_again(gateway):
                 assert (message.body, message.headers["x-stream-offset"]) == (b"%d" % i, i)
                 await message.ack()
         await queue.cancel(tag)
+
+
+async def test_aio_pika_uses_priorities_lengths_and_policies(gateway):
+    async with await aio_pika.connect(url(gateway)) as connection:
+        channel = await connection.channel()
+        arguments = {"x-max-priority": 9, "x-max-length-bytes": 40, "x-overflow": "reject-publish"}
+        queue = await channel.declare_queue("jobs", durable=True, arguments=arguments)
+        for i in range(10):
+            await channel.default_exchange.publish(aio_pika.Message(b"%04d" % i, priority=i % 3), "jobs")
+        with pytest.raises(aio_pika.exceptions.DeliveryError):
+            await channel.default_exchange.publish(aio_pika.Message(b"more"), "jobs")
+        assert await take(queue, 10) == [b"%04d" % i for k in (2, 1, 0) for i in range(k, 10, 3)]
+        short = await channel.declare_queue("short", durable=True)
+        gateway.doors["amqp"].vhosts.put_policy(Policy("/", "p", "^short$", {"max-length": 2}))
+        for i in range(5):
+            await channel.default_exchange.publish(aio_pika.Message(b"%d" % i), "short")
+        assert await take(short, 2) == [b"3", b"4"]
+
+
+async def test_pika_reads_a_stream_with_a_filter(gateway):
+    await in_thread(read_filtered_stream, gateway)
+
+
+def read_filtered_stream(gateway):
+    host, port = gateway.listening["amqp"]
+    with pika.BlockingConnection(pika.ConnectionParameters(host, port)) as connection:
+        channel = connection.channel()
+        arguments = {"x-queue-type": "stream", "x-max-age": "1D"}
+        channel.queue_declare("events", durable=True, arguments=arguments)
+        channel.confirm_delivery()
+        for i in range(10):
+            said = pika.BasicProperties(headers={"x-stream-filter-value": "even" if i % 2 == 0 else "odd"})
+            channel.basic_publish("", "events", b"%d" % i, said)
+        channel.basic_qos(prefetch_count=3)
+        wanted = {"x-stream-offset": "first", "x-stream-filter": "odd"}
+        for _ in range(2):  # it takes nothing
+            found = []
+            for method, _, body in channel.consume("events", arguments=wanted, inactivity_timeout=WAIT_S):
+                channel.basic_ack(method.delivery_tag)
+                found.append(body)
+                if len(found) == 5:
+                    break
+            channel.cancel()
+            assert found == [b"1", b"3", b"5", b"7", b"9"]
 
 
 async def test_aio_pika_commits_and_rolls_back(gateway):

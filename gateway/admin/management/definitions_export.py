@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from gateway.admin.management.argument_values import binding_arguments, exchange_arguments, told_arguments
 from gateway.admin.management.listing import Item
+from gateway.admin.management.names import OPERATOR_POLICY
 from gateway.amqp.exchanges import PREDECLARED, Exchange
+from gateway.amqp.policies import Policy
 from gateway.amqp.queues import VirtualHost
 
 HOST_SECTIONS = ("policies", "parameters", "queues", "exchanges", "bindings")
@@ -30,8 +32,23 @@ def tell_definitions(vhosts: Iterable[VirtualHost]) -> Iterator[Told | None]:
         if profile.limits:
             limits = {"component": "vhost-limits", "name": "limits", "value": profile.limits}
             yield "parameters", {**limits, "vhost": vhost.name}
+        yield from map(tell_policy_definition, vhost.policies.of_vhost(vhost.name))
         yield from _tell_queues(vhost)
         yield from _tell_exchanges(vhost)
+
+
+def tell_policy_definition(policy: Policy) -> Told:
+    """Return a policy; one of an operator is a parameter in such files."""
+    said = {
+        "pattern": policy.pattern,
+        "apply-to": policy.apply_to,
+        "definition": policy.definition,
+        "priority": policy.priority,
+    }
+    named = {"name": policy.name, "vhost": policy.vhost}
+    if policy.is_operator:
+        return "parameters", {"component": OPERATOR_POLICY, **named, "value": said}
+    return "policies", {**named, **said}
 
 
 def _tell_queues(vhost: VirtualHost) -> Iterator[Told | None]:

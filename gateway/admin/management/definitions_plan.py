@@ -12,11 +12,13 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, Field as Bounded, ValidationError
 
 from gateway.admin.management.declared import Table
+from gateway.admin.management.names import OPERATOR_POLICY
 from gateway.amqp.argument_rules import CLASSIC, QUEUE_TYPE
 from gateway.amqp.definition_draft import HostDraft
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import DELAYED, KINDS
 from gateway.amqp.host_profile import LIMITS, HostProfile
+from gateway.amqp.policies import ALL, InvalidPolicyError, Policy, check_policy
 from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.settings import VHOST_BYTES_MAX
 
@@ -25,7 +27,6 @@ NO_HOME = {
     "users": "users are in the settings (auth.users)",
     "permissions": "permissions are in the settings",
     "topic_permissions": "permissions are in the settings",
-    "policies": "there are no policies here",
     "global_parameters": "it has no meaning here",
 }
 """Sections of which nothing is imported, and why."""
@@ -33,7 +34,6 @@ KINDS_OF = {
     "users": "user",
     "permissions": "permissions of user",
     "topic_permissions": "topic permissions of user",
-    "policies": "policy",
     "parameters": "parameter",
     "global_parameters": "global parameter",
 }
@@ -103,6 +103,17 @@ class SaidBinding(BaseModel):
     arguments: Table = {}
 
 
+class SaidPolicy(BaseModel):
+    """A policy."""
+
+    name: Name
+    vhost: Name
+    pattern: str
+    definition: dict[str, Any]
+    priority: int = 0
+    apply_to: Annotated[str, Bounded(alias="apply-to")] = ALL
+
+
 class DefinitionsError(Exception):
     """A file that cannot be imported; nothing was changed."""
 
@@ -126,6 +137,7 @@ class Plan:
         self._only = only
         self._profiles: dict[str, HostProfile] = {}
         self._drafts: dict[str, HostDraft] = {}
+        self._policies: list[Policy] = []
         self._problems: list[str] = []
 
     def check(self, sections: Mapping[str, list[object]]) -> Iterator[None]:
@@ -137,6 +149,7 @@ class Plan:
         takers: dict[str, Callable[[object], None]] = {
             "vhosts": self._take_vhost,
             "parameters": self._take_parameter,
+            "policies": self._take_policy,
             "exchanges": self._take_exchange,
             "queues": self._take_queue,
             "bindings": self._take_binding,
@@ -158,6 +171,9 @@ class Plan:
         """Make what is not there yet, in steps."""
         for name, profile in self._profiles.items():
             self._vhosts.make(name, profile)
+            yield
+        for policy in self._policies:
+            self._vhosts.put_policy(policy)
             yield
         for name, draft in self._drafts.items():
             yield from draft.carry_out(self._vhosts.make(name))
@@ -186,6 +202,9 @@ class Plan:
         said = self._read(SaidParameter, "parameter", item)
         if said is None:
             return
+        if said.component == OPERATOR_POLICY and isinstance(said.value, dict):
+            self._take_policy({**said.value, "name": said.name, "vhost": said.vhost}, is_operator=True)
+            return
         if said.component != "vhost-limits":
             self._leave_out("parameters", item)
             return
@@ -200,6 +219,20 @@ class Plan:
                 self.left_out.append(f"limit '{name}' of vhost '{said.vhost}': there is none of that name here")
         self._profiles[said.vhost] = profile
         self._count("parameters")
+
+    def _take_policy(self, item: object, *, is_operator: bool = False) -> None:
+        said = self._read(SaidPolicy, "policy", item)
+        if said is None or not self._knows(said.vhost, f"policy '{said.name}'"):
+            return
+        policy = Policy(said.vhost, said.name, said.pattern, said.definition, said.priority, said.apply_to, is_operator)
+        try:
+            check_policy(policy)
+        except InvalidPolicyError as error:
+            sort = "operator policy" if is_operator else "policy"
+            self.left_out.append(f"{sort} '{said.name}' in vhost '{said.vhost}': {error}")
+            return
+        self._policies.append(policy)
+        self._count("parameters" if is_operator else "policies")
 
     def _take_exchange(self, item: object) -> None:
         said = self._read(SaidExchange, "exchange", item)

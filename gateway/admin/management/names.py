@@ -7,3 +7,4 @@ import socket
 CLUSTER = "lmq"
 NODE = f"lmq@{socket.gethostname().partition('.')[0]}"
 LIKE = "3.13.7"  # the version of RabbitMQ's API that this is, for tools that ask for one
+OPERATOR_POLICY = "operator_policy"  # what files of definitions call the parameters that are such

@@ -9,6 +9,8 @@ from gateway.amqp.host_profile import HostProfile
 QUEUE = {"name": "q", "vhost": "v", "durable": True, "auto_delete": False, "arguments": {}}
 EXCHANGE = {"name": "x", "vhost": "v", "type": "topic", "durable": True, "arguments": {}}
 BINDING = {"source": "x", "vhost": "v", "destination": "q", "destination_type": "queue", "routing_key": "a.#"}
+RULES = {"pattern": "q", "apply-to": "queues", "definition": {"max-length": 7}, "priority": 2}
+POLICY = {"name": "p", "vhost": "v", **RULES}
 FILE = {
     "vhosts": [{"name": "v"}],
     "exchanges": [EXCHANGE],
@@ -92,7 +94,16 @@ def test_what_is_there_and_differs_is_told_and_nothing_changed(world, name, item
     [
         ("users", {"name": "bob", "password_hash": "x"}, "user 'bob': users are in the settings (auth.users)"),
         ("permissions", {"user": "bob", "vhost": "v"}, "permissions of user 'bob' in vhost 'v': permissions are in"),
-        ("policies", {"name": "p", "vhost": "v"}, "policy 'p' in vhost 'v': there are no policies here"),
+        (
+            "policies",
+            {**POLICY, "definition": {"federation-upstream-set": "all"}},
+            """policy 'p' in vhost 'v': [{<<"federation-upstream-set">>,<<"all">>}] are not recognised""",
+        ),
+        (
+            "parameters",
+            {"component": "operator_policy", "name": "o", "vhost": "v", "value": {"pattern": "(", "definition": {}}},
+            "operator policy 'o' in vhost 'v': pattern should be regular expression but is invalid",
+        ),
         (
             "global_parameters",
             {"name": "cluster_name", "value": "x"},
@@ -167,3 +178,14 @@ def test_nothing_goes_into_one_that_is_being_deleted(world):
     world.amqp.vhosts.delete(vhost, world.now_ms)
     with pytest.raises(DefinitionsError, match="vhost 'v' is being deleted"):
         run(world, FILE)
+
+
+def test_policies_are_imported_with_those_of_operators_and_told_again(world):
+    value = {**RULES, "definition": {"max-length": 3}}
+    operators = {"component": "operator_policy", "name": "o", "vhost": "v", "value": value}
+    run(world, FILE)
+    plan = run(world, {"policies": [POLICY], "parameters": [operators]})
+    assert (plan.counts, plan.left_out) == ({"policies": 1, "parameters": 1}, [])
+    world.turn()
+    assert world.amqp.vhosts.find("v").find("q").terms.length_max == 3
+    assert [item for section, item in told(world) if section in {"policies", "parameters"}] == [operators, POLICY]
