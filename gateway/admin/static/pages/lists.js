@@ -83,3 +83,16 @@ export const users = listPage("Users", "", {
     { title: "Kept in", read: (one) => (one.lmq?.of_settings ? "the settings" : "the data folder") },
   ],
 });
+
+export const policies = listPage("Policies", "", {
+  from: "api/policies",
+  isLive: false,
+  columns: [
+    { title: "Policy", sort: "name", read: (one) => one.name },
+    { title: "Virtual host", sort: "vhost", read: (one) => one.vhost },
+    { title: "Pattern", read: (one) => h("code", { className: "mono" }, one.pattern) },
+    { title: "For", read: (one) => one["apply-to"] },
+    { title: "Priority", isNumber: true, sort: "priority", read: (one) => count(one.priority) },
+    { title: "Says", read: (one) => h("code", { className: "mono" }, JSON.stringify(one.definition)) },
+  ],
+});
