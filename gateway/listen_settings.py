@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -120,6 +120,28 @@ class MqttListenSettings(ListenSettings, frozen=True, extra="forbid"):
 
 def _shown(value: object) -> str:
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def find_beyond(listen: str | Sequence[str | ListenSettings]) -> str | None:
+    """Return the first address that others than this machine reach, and that asks clients for no certificate."""
+    for one in [listen] if isinstance(listen, str) else listen:
+        text, tls = (one, None) if isinstance(one, str) else (one.address, one.tls)
+        found = find_address(text)
+        asks = (
+            tls is not None and tls.client_ca is not None and tls.client_certificate == "required" and not tls.optional
+        )
+        if found is not None and not asks and not _is_of_this_machine(found[0]):
+            return text
+    return None
+
+
+def _is_of_this_machine(host: str) -> bool:
+    if host.startswith(UNIX) or host == "localhost":
+        return True
+    try:
+        return ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
 
 
 LISTED = [*MqttListenSettings.model_fields, *(f"tls.{name}" for name in TlsSettings.model_fields)]

@@ -23,12 +23,14 @@ from core.settings import MIB, StoreSettings
 from gateway.address import PORT_MAX
 from gateway.bridge_settings import BridgeSettings
 from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
-from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen
+from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen, find_beyond
 from gateway.rule_settings import RuleSettings
 from gateway.topic_rules import AutoSubscription, RewriteRule
 
 ENV_PREFIX = "LMQ_"
 _IN_LIST = re.compile(r".*?\.\d+\.")
+_OF_USER = re.compile(r"auth\.users\.[^.]*\.")
+_OF_RULE = re.compile(r"auth\.rules\.\d+\.")
 # Variables with the prefix that are no settings: the build's, the way to the file, and those of tests and tools.
 NOT_SETTINGS = (
     "LMQ_COMPILE",
@@ -200,6 +202,7 @@ class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     users: dict[str, UserSettings] = {}  # by name; in the file as `[auth.users.NAME]`
     rules: tuple[RuleSettings, ...] = ()  # who may do what: the first rule that is for a question decides it
     default: Literal["allow", "deny"] = "allow"  # what no rule is for
+    open: bool = False  # clients without a login are meant to come in also from other machines, and may do all
 
 
 class CacheSettings(BaseModel, frozen=True, extra="forbid"):
@@ -237,6 +240,25 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
         limit, stored = self.amqp.body_bytes_max, self.store.message_bytes_max
         if limit is not None and limit > stored:
             raise ValueError(f"amqp.body_bytes_max ({limit}) is more than store.message_bytes_max ({stored})")
+        return self
+
+    @model_validator(mode="after")
+    def _check_open(self) -> GatewaySettings:
+        """Refuse to let everybody in whom the network lets through, where nobody said that this is meant."""
+        auth = self.auth
+        if auth.open or auth.default == "deny":
+            return self
+        for let, listen, name in (
+            (auth.mqtt_anonymous, self.mqtt.listen, "mqtt"),
+            (auth.rocketmq_anonymous, self.rocketmq.namesrv, "rocketmq"),
+            (auth.rocketmq_anonymous, self.rocketmq.broker, "rocketmq"),
+        ):
+            address = find_beyond(listen) if let else None
+            if address is not None:
+                raise ValueError(
+                    f"auth.{name}_anonymous lets everybody in who reaches {address}: make it false and give users, "
+                    "or say with auth.open = true that this is meant"
+                )
         return self
 
 
@@ -358,17 +380,27 @@ def _holds(layer: Mapping[str, Any], loc: tuple[int | str, ...]) -> bool:
 
 
 def _hint(path: str, *, as_variable: bool = False) -> str:
-    of_listed = _IN_LIST.match(path)
-    known = (
-        [f"{of_listed[0]}{name}" for name in LISTED]
-        if of_listed
-        else [name for name, _ in walk_settings(GatewaySettings)]
-    )
+    if path.startswith("auth.users.") and path.endswith(".password"):
+        return "; passwords are not kept: give password_hash, as lmq hash-password prints it, or password_env"
+    known = _find_known(path)
     close = difflib.get_close_matches(path, known, n=1, cutoff=0.5)
     if not close:
         return ""
     name = ENV_PREFIX + close[0].replace(".", "__").upper() if as_variable else close[0]
     return f"; did you mean {name}?"
+
+
+def _find_known(path: str) -> list[str]:
+    """Return the names of settings that there are beside an unknown one."""
+    models: tuple[tuple[re.Pattern[str], type[BaseModel]], ...] = ((_OF_USER, UserSettings), (_OF_RULE, RuleSettings))
+    for pattern, model in models:
+        found = pattern.match(path)
+        if found is not None:
+            return [found[0] + name for name in model.model_fields]
+    of_listed = _IN_LIST.match(path)
+    if of_listed:
+        return [f"{of_listed[0]}{name}" for name in LISTED]
+    return [name for name, _ in walk_settings(GatewaySettings)]
 
 
 def walk_settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, type[BaseModel]]]:

@@ -98,6 +98,7 @@ TAKES_EFFECT = {
     "auth.users": AT_ONCE,
     "auth.rules": AT_ONCE,
     "auth.default": AT_ONCE,
+    "auth.open": AT_ONCE,
     "bridges": AT_ONCE,
     "cache.bytes_max": AT_ONCE,
     "log.level": AT_ONCE,

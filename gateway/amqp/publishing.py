@@ -287,7 +287,12 @@ class Publisher:
 
     def _refused(self, what: str, name: str, key: str) -> AmqpError:
         reason = f"write access to {what} in vhost '{self._vhost.name}' refused for user '{self._identity.user}'"
-        return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=f"exchange '{name}' key '{key}'")
+        may, topic = self._identity.may, topic_from_routing_key(key.encode())
+        of_topic = what.startswith("topic") and self._is_topic_space(name, topic)
+        by = may.find_decider("publish", topic) if of_topic else ""
+        by = by or may.find_decider("write", exchange_right(name).encode(), self._vhost.name.encode())
+        denied = f"exchange '{name}' key '{key}'" + (f" by={by}" if by else "")
+        return AmqpError(ReplyCode.ACCESS_REFUSED, reason, denied=denied)
 
     def _is_topic_space(self, exchange: str, topic: bytes) -> bool:
         return exchange == AMQ_TOPIC and bool(topic) and self._vhost.exchanges.topic_space is not None

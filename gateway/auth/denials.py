@@ -22,9 +22,9 @@ class Denials:
         self._told: set[tuple[str, str]] = set()
         self._unsaid = 0
 
-    def note(self, action: str, name: bytes | str) -> None:
-        """Note that an action on `name` was denied."""
-        key = (action, said(name))
+    def note(self, action: str, name: bytes | str, by: str = "") -> None:
+        """Note that an action on `name` was denied; `by` is the rule that says so, empty where there is none."""
+        key = (action, f"{said(name)} by={by}" if by else said(name))
         if key not in self._told and len(self._told) < SAID_MAX:
             self._told.add(key)
             LOGGER.warning("denied %s conn=%d user=%s name=%s", action, self._conn_id, said(self._user), key[1])

@@ -14,6 +14,7 @@ _WIDE = "bind topic"
 _MATCHING = "publish to matching"
 _EVERYTHING = "everything"
 _ENTER = "enter"
+_FLAGS = ("may_publish", "may_subscribe", "may_configure")
 
 
 class View:
@@ -197,6 +198,11 @@ class Permissions:
             if not is_let:
                 return Verdict(is_let, f"auth.users.{self._name}.{flag}" if self._name else flag)
         return Verdict(is_allowed=True, by="no rules") if self._judge is None else self._decide(action, vhost, name)
+
+    def find_decider(self, action: str, name: bytes, vhost: bytes = b"/") -> str:
+        """Return which rule decides a question, for the log; empty where it is a setting of the user that does."""
+        verdict = self.explain(action, name, vhost)
+        return "" if self._judge is None or verdict.by.endswith(_FLAGS) else verdict.by
 
     def _subscribe_as(self, action: str, topic_filter: bytes) -> bool:
         self.find_version()

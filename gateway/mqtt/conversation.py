@@ -29,6 +29,7 @@ from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import StoredWill
+from gateway.mqtt.sieve import find_decider
 from gateway.mqtt.subscribing import Answer, Granted, Steps
 from gateway.mqtt.terms import RECEIVE_MAX
 from gateway.mqtt.topics import plain_filter
@@ -302,8 +303,7 @@ class Conversation(ConnectionHandler):
         failed = [one.topic_filter for one in granted if one.code >= SUBSCRIBE_FAILURE]
         if failed:
             self._door.metrics.refuse("subscription", len(failed))
-            denied = [name for name in failed if not self._may.may_subscribe(plain_filter(name))]
-            self._note_denied("subscription", denied)
+            self._note_denied("subscription", [n for n in failed if not self._may.may_subscribe(plain_filter(n))])
         codes = [one.code if level == LEVEL_5 else min(one.code, SUBSCRIBE_FAILURE) for one in granted]
         data = encode_suback(packet_id, codes, level, self._reason_of(granted) if failed else "")
         if not self._connection.takes(len(data)):  # MQTT-3.9.2-1: not for the reason's sake
@@ -386,10 +386,10 @@ class Conversation(ConnectionHandler):
         self._end(reason or TURNED_OUT, code, now_ms)
 
     def _note_denied(self, action: str, names: list[bytes]) -> None:
-        if self._denials is None:
-            self._denials = Denials(self.transport.conn_id, self.identity.user if self.identity is not None else "")
+        user = "" if self.identity is None else self.identity.user
+        self._denials = denials = self._denials or Denials(self.transport.conn_id, user)
         for name in names:
-            self._denials.note(action, name)
+            denials.note(action, name, find_decider(self._may, action, name))
 
     def _close_for(self, kind: str, text: str, code: ReasonCode, now_ms: int) -> None:
         conn_id, peer = self.transport.conn_id, self.transport.peer

@@ -80,6 +80,15 @@ def _filter_of(session: Session, window: InflightWindow, number: int) -> bytes:
     return b"" if catch_up is None else catch_up.topic_filter
 
 
+def find_decider(may: Permissions | None, action: str, name: bytes) -> str:
+    """Return which rule denies to publish to a topic, or a subscription to a filter, for the log; empty: none."""
+    if may is None:
+        return ""
+    return (
+        may.find_decider("publish", name) if action == "publish" else may.find_decider("subscribe", plain_filter(name))
+    )
+
+
 def fits(batch: StoredBatch, i: int, subscription: Subscription) -> bool:
     """Return whether the client takes a packet as large as message `i` needs, MQTT-3.1.2-24."""
     session = subscription.session

@@ -23,7 +23,7 @@ from gateway.rocketmq.errors import CommandRefusedError, PeerSilentError, respon
 from gateway.rocketmq.functions import FUNCTIONS
 from gateway.rocketmq.held import Held
 from gateway.rocketmq.login import CODES, REMARKS, credentials_of, is_proven
-from gateway.rocketmq.name_rights import may_read, may_read_record, may_write
+from gateway.rocketmq.name_rights import find_decider, may_read, may_read_record, may_write
 from gateway.rocketmq.send_route import Sender
 from gateway.rocketmq.send_run import SendRun
 from gateway.rocketmq.services import RocketmqServices
@@ -279,7 +279,7 @@ class RocketmqHandler(ConnectionHandler):
         identity = self.identity
         is_allowed = identity is not None and may_read(identity.may, self._door.broker.parent_topic, queue)
         if not is_allowed:
-            self._note_denied("read", queue)
+            self._note_denied("read", queue, "" if identity is None else find_decider(identity.may, "read", queue))
         return is_allowed
 
     def may_read_record(self, record: Record) -> bool:
@@ -294,20 +294,22 @@ class RocketmqHandler(ConnectionHandler):
         """Whether this client may send to the topic or light queue."""
         is_allowed = self.identity is not None and may_write(self.identity.may, name)
         if not is_allowed:
-            self._note_denied("publish", name)
+            by = "" if self.identity is None else find_decider(self.identity.may, "write", name)
+            self._note_denied("publish", name, by)
         return is_allowed
 
     def may_publish_topic(self, topic: bytes) -> bool:
         """Whether this client may send to the topic of the topic space."""
         is_allowed = self.identity is not None and self.identity.may.may_publish(topic)
         if not is_allowed:
-            self._note_denied("publish", topic)
+            by = "" if self.identity is None else self.identity.may.find_decider("publish", topic)
+            self._note_denied("publish", topic, by)
         return is_allowed
 
-    def _note_denied(self, action: str, name: bytes) -> None:
+    def _note_denied(self, action: str, name: bytes, by: str = "") -> None:
         if self._denials is None:
             self._denials = Denials(self.transport.conn_id, self.identity.user if self.identity is not None else "")
-        self._denials.note(action, name)
+        self._denials.note(action, name, by)
 
     def may_configure(self, name: bytes) -> bool:
         """Whether this client may make, change and remove the topic or group."""

@@ -55,6 +55,17 @@ def may_read_record(may: Permissions, parent: bytes, record: Record) -> bool:
     return any(is_light(name) and _may_read_light(may, name) for name in names) or may.may_read_everything()
 
 
+def find_decider(may: Permissions, right: str, name: bytes) -> str:
+    """Return which rule decides whether a name may be read (`read`) or sent to (`write`), for the log; empty: none."""
+    parsed = parse_queue_name(name) if is_light(name) else None
+    if parsed is None:
+        return may.find_decider(right, group_or_topic(name if is_light(name) else name.partition(b"/")[0]), VHOST)
+    kind, parts = parsed
+    if kind == MQTT:
+        return may.find_decider("subscribe" if right == "read" else "publish to matching", parts[0])
+    return may.find_decider(right, parts[1], parts[0])
+
+
 def is_of_a_door(name: bytes) -> bool:
     """Return whether a light queue is one that MQTT or AMQP makes."""
     return is_amqp(name) or name.startswith(_MQTT_PREFIX)

@@ -293,7 +293,11 @@ def test_denials_are_logged_with_user_and_name(world, caplog):
     said = [record.getMessage() for record in caplog.records if "denied" in record.getMessage()]
     assert len(said) == 3
     assert all("user=bob" in line for line in said)
-    assert [line.partition("name=")[2] for line in said] == ["secret/#", "queue 'hidden'", "HIDDEN/0"]
+    assert [line.partition("name=")[2] for line in said] == [
+        "secret/# by=auth.rules[0]",
+        "queue 'hidden' by=auth.rules[1]",
+        "HIDDEN/0 by=auth.rules[1]",
+    ]
 
 
 def test_answer_of_a_refused_pull_says_what(world):

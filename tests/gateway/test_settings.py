@@ -172,6 +172,7 @@ def test_every_setting_has_a_dotted_name():
 
 
 def test_a_list_of_addresses_comes_from_the_environment_as_json(monkeypatch):
+    monkeypatch.setenv("LMQ_AUTH__OPEN", "true")
     monkeypatch.setenv("LMQ_MQTT__LISTEN", '["[::1]:1", {"address": "h:2", "tls": {"certificate": "a.pem"}}]')
     plain, secure = load_settings(None, {}).mqtt.listen
     assert (plain.address, plain.tls) == ("[::1]:1", None)
@@ -183,3 +184,43 @@ def test_prefix_of_answers_is_a_topic(prefix):
     with pytest.raises(ValidationError):
         MqttSettings(response_prefix=prefix)
     assert MqttSettings(response_prefix="a/b").response_prefix == "a/b"
+
+
+@pytest.mark.parametrize(
+    ("text", "setting"),
+    [
+        ('[mqtt]\nlisten = "0.0.0.0:1883"\n', "auth.mqtt_anonymous"),
+        ('[mqtt]\nlisten = ["127.0.0.1:1883", "[::]:1884"]\n', "auth.mqtt_anonymous"),
+        ('[mqtt]\nlisten = "gateway.example:1883"\n', "auth.mqtt_anonymous"),
+        ('[mqtt]\nlisten = [{ address = "10.0.0.1:8883", tls = { certificate = "a.pem" } }]\n', "auth.mqtt_anonymous"),
+        ('[rocketmq]\nbroker = "0.0.0.0:10911"\n', "auth.rocketmq_anonymous"),
+    ],
+)
+def test_nobody_lets_everybody_in_from_elsewhere_by_mistake(config, text, setting):
+    with pytest.raises(SettingsError, match=setting) as caught:
+        load_settings(config(text), {})
+    assert "auth.open = true" in str(caught.value)
+    for meant in ("open = true", 'default = "deny"', f"{setting.removeprefix('auth.')} = false"):
+        assert load_settings(config(f"{text}[auth]\n{meant}\n"), {})
+
+
+@pytest.mark.parametrize(
+    "listen",
+    [
+        '"localhost:1883"',
+        '"127.0.0.2:1883"',
+        '"[::1]:1883"',
+        '"unix:/run/lmq.sock"',
+        '"off"',
+        '[{ address = "0.0.0.0:8883", tls = { certificate = "a.pem", client_ca = "b.pem" } }]',
+    ],
+)
+def test_who_is_here_or_has_a_certificate_may_come_in(config, listen):
+    assert load_settings(config(f"[mqtt]\nlisten = {listen}\n"), {})
+
+
+def test_a_password_in_the_settings_is_told_what_to_do_instead(config):
+    with pytest.raises(SettingsError, match="give password_hash, as lmq hash-password prints it, or password_env"):
+        load_settings(config('[auth.users.bob]\npassword = "x"\n'), {})
+    with pytest.raises(SettingsError, match=r"did you mean auth\.users\.bob\.may_publish\?"):
+        load_settings(config("[auth.users.bob]\nmay_pub = true\n"), {})

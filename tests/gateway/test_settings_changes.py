@@ -46,8 +46,10 @@ def test_each_value_that_differs_is_a_change_of_its_own():
 
 def test_lists_of_addresses_are_shown_in_one_line():
     tls = {"certificate": "a.pem"}
-    after = GatewaySettings(mqtt=MqttSettings(listen=["h:1", {"address": "h:2", "tls": tls}]))
-    (change,) = find_changes(GatewaySettings(), after)
+    listen = ["h:1", {"address": "h:2", "tls": tls}]
+    before = GatewaySettings(auth=AuthSettings(open=True))
+    after = before.model_copy(update={"mqtt": MqttSettings(listen=listen)})
+    (change,) = find_changes(before, after)
     assert change == Change("mqtt.listen", "127.0.0.1:1883", "h:1, h:2 (tls certificate=a.pem)", NEXT_START)
     assert settings_in_force(after, after) == after
 
