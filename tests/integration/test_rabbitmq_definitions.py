@@ -15,11 +15,19 @@ from tests.support.elsewhere import beside_ci
 from tests.support.gateway import GatewayProcess
 
 WAIT_S = 30
-LISTS = ("vhosts", "parameters", "exchanges", "queues", "bindings")
+LISTS = ("vhosts", "parameters", "policies", "exchanges", "queues", "bindings")
 NOT_OURS = ("user ", "permissions ", "global parameter ")
 DOCUMENT = {
     "vhosts": [{"name": "/"}, {"name": "of/plant", "description": "of the plant", "tags": ["a", "b"]}],
-    "parameters": [{"component": "vhost-limits", "name": "limits", "vhost": "of/plant", "value": {"max-queues": 50}}],
+    "parameters": [
+        {"component": "vhost-limits", "name": "limits", "vhost": "of/plant", "value": {"max-queues": 50}},
+        {"component": "operator_policy", "name": "no-more", "vhost": "of/plant"}
+        | {"value": {"pattern": ".", "apply-to": "queues", "priority": 0, "definition": {"max-length": 1_000}}},
+    ],
+    "policies": [
+        {"name": "short", "vhost": "of/plant", "pattern": "^c", "apply-to": "queues", "priority": 3}
+        | {"definition": {"max-length": 7, "dead-letter-exchange": "all"}}
+    ],
     "exchanges": [
         {"name": name, "vhost": "of/plant", "type": kind, "durable": True, "auto_delete": False, "internal": False}
         | {"arguments": {"alternate-exchange": "topics"} if kind == "headers" else {}}
@@ -109,7 +117,7 @@ def test_what_rabbitmq_exports_is_imported_and_the_other_way_round(rabbit, gatew
     rabbitmqctl(rabbit, "import_definitions", str(first))
     wait_for(lambda: export(rabbit, of_rabbit)["bindings"])
     lines = lmq(gateway, "definitions", "import", str(of_rabbit)).splitlines()
-    assert lines[0] == "imported: 2 vhosts, 1 parameters, 3 exchanges, 4 queues, 3 bindings"
+    assert lines[0] == "imported: 2 vhosts, 2 parameters, 1 policies, 3 exchanges, 4 queues, 3 bindings"
     assert all(line.removeprefix("not imported: ").startswith(NOT_OURS) for line in lines[1:])
     lmq(gateway, "definitions", "export", str(ours))
     assert told(ours) == told(of_rabbit) == told(first)

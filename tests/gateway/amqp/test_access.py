@@ -53,6 +53,6 @@ def test_who_may_do_all_is_asked_nothing_more():
 def test_topics_are_not_asked_for_where_amq_topic_has_none():
     bob = Identity("bob", of(make_book({"permit": "deny", "topics": ["#"]})))
     access = Access("v", bob, has_topic_space=False)
-    access.check_bind(QUEUE, "q", "amq.topic", "#")
-    access.check_bind(EXCHANGE, "amq.topic", "e", "")
+    access.check_bind(QUEUE, "q", "amq.topic", "#", is_keyed=True)
+    access.check_bind(EXCHANGE, "amq.topic", "e", "", is_keyed=False)
     access.check_lead(QUEUE, "q", "amq.topic", "secret.a")
