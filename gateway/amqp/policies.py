@@ -80,12 +80,13 @@ class Policies:
     def __init__(self, broker: Broker) -> None:
         self._table = broker.table(TABLE)
         self._policies: dict[Key, Policy] = {}
+        self._patterns: dict[Key, Regex] = {}
         self._ranked: dict[tuple[bool, str], list[tuple[Policy, Regex]]] = {}  # the highest priority first
         for key, value in list(self._table.items()):
             is_operator, vhost, name = json.loads(key)
             said = json.loads(value)
-            self._policies[is_operator, vhost, name] = Policy(vhost, name, **said, is_operator=is_operator)
-        for is_operator, vhost, _ in self._policies:
+            self._keep(Policy(vhost, name, **said, is_operator=is_operator))
+        for is_operator, vhost in {key[:2] for key in self._policies}:
             self._rank(vhost, is_operator=is_operator)
 
     def __iter__(self) -> Iterator[Policy]:
@@ -108,7 +109,7 @@ class Policies:
         """
         check_policy(policy)
         is_new = policy.key not in self._policies
-        self._policies[policy.key] = policy
+        self._keep(policy)
         said = {
             "pattern": policy.pattern,
             "definition": policy.definition,
@@ -121,7 +122,7 @@ class Policies:
 
     def delete(self, policy: Policy) -> None:
         """Forget a policy."""
-        del self._policies[policy.key]
+        del self._policies[policy.key], self._patterns[policy.key]
         self._table.delete(json.dumps(policy.key).encode())
         self._rank(policy.vhost, is_operator=policy.is_operator)
 
@@ -130,10 +131,14 @@ class Policies:
         for policy in self.of_vhost(vhost):
             self.delete(policy)
 
+    def _keep(self, policy: Policy) -> None:
+        self._policies[policy.key] = policy
+        self._patterns[policy.key] = compile_regex(policy.pattern)
+
     def _rank(self, vhost: str, *, is_operator: bool) -> None:
         found = [one for one in self._policies.values() if one.vhost == vhost and one.is_operator == is_operator]
         found.sort(key=lambda one: (-one.priority, one.name))
-        self._ranked[is_operator, vhost] = [(one, compile_regex(one.pattern)) for one in found]
+        self._ranked[is_operator, vhost] = [(one, self._patterns[one.key]) for one in found]
 
     def rule_queue(self, vhost: str, name: str, kind: str) -> Ruling:
         """Return what holds for a queue of a type."""
