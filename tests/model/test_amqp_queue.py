@@ -125,6 +125,7 @@ class History:
         self.settle()
 
 
+@pytest.mark.slow
 def test_a_queue_gives_what_it_holds_in_order_whatever_happens(tmp_path):
     for seed in range(FIRST, FIRST + HISTORIES):
         folder = tmp_path / str(seed)

@@ -66,7 +66,7 @@ def test_one_old_delivery_among_many_is_enough(world):
     peer.publish(b"left", key="q")
     peer.messages()
     for _ in range(4):
-        peer.publish(*[b"x"] * 1_000, key="q")
+        peer.publish(*[b"x"] * 400, key="q")
         for message in peer.messages():
             peer.send(Basic.Ack(message.tag))
         wait(world, LIMIT_MS // 4)
