@@ -1,13 +1,12 @@
 import cython
 
 from core.message cimport PublishBatch
-from gateway.auth.permissions cimport Permissions
 from gateway.mqtt.columns cimport RunColumns, encode_id_packets
-from gateway.mqtt.connection cimport MqttConnection
 from gateway.mqtt.events cimport AckRun, PublishRun
+from gateway.mqtt.leaving cimport Leaving
 from gateway.mqtt.services cimport MqttServices
 from gateway.mqtt.session cimport Session
-from gateway.net.protocol cimport ConnectionHandler, Transport
+from gateway.net.protocol cimport Transport
 
 cdef int _LEVEL_5
 cdef int _PUBREC
@@ -18,23 +17,11 @@ cdef int _QOS_MASK
 cdef Py_ssize_t _RECEIVE_MAX
 
 
-cdef class Conversation(ConnectionHandler):
-    cdef public Transport transport
-    cdef public Session session
-    cdef MqttServices _door
-    cdef readonly MqttConnection _connection
-    cdef Permissions _may
-    cdef object _attempt
-    cdef object _denials
+cdef class Conversation(Leaving):
     cdef bytes _origin
-    cdef readonly object identity
-    cdef object _will
-    cdef object _entering
-    cdef object _steps
     cdef list _answers
     cdef public bint _tells_why
     cdef object _pacing
-    cdef Py_ssize_t _unkept
     cdef Py_ssize_t _pending
     cdef set _recs_due
 

@@ -1,26 +1,20 @@
-"""What one connection of the MQTT door says and is told once its client was let in, and how it ends."""
+"""What one connection of the MQTT door says and is told once its client was let in."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from functools import partial
 
 from core.errors import LmqError
 from core.message import FLAG_QOS_MASK
 from core.properties import encode_origin
-from gateway.auth.authenticator import Identity
-from gateway.auth.denials import Denials
-from gateway.auth.password_checks import Attempt
-from gateway.auth.permissions import Permissions
-from gateway.auth.recheck import TURNED_OUT
 from gateway.logs import said
 from gateway.mqtt.answers import encode_suback, encode_unsuback
 from gateway.mqtt.columns import RunColumns, encode_id_packets, encode_told_acks
 from gateway.mqtt.connection import MqttConnection
-from gateway.mqtt.entering import Entering
 from gateway.mqtt.errors import PacketTooLargeError, ReceiveMaximumError
 from gateway.mqtt.events import AckRun, PublishRun
+from gateway.mqtt.leaving import Leaving
 from gateway.mqtt.pacing import Pacing
 from gateway.mqtt.packets import LEVEL_5, PUBREC, PUBREL
 from gateway.mqtt.properties import Property, encode_properties
@@ -28,12 +22,10 @@ from gateway.mqtt.publishing import PROTOCOL
 from gateway.mqtt.reason_codes import SUBSCRIBE_FAILURE, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
-from gateway.mqtt.session_table import StoredWill
-from gateway.mqtt.sieve import find_decider
-from gateway.mqtt.subscribing import Answer, Granted, Steps
+from gateway.mqtt.subscribing import Answer, Granted
 from gateway.mqtt.terms import RECEIVE_MAX
 from gateway.mqtt.topics import plain_filter
-from gateway.net.protocol import ConnectionHandler, Transport
+from gateway.net.protocol import Transport
 
 LOGGER = logging.getLogger(__name__)
 
@@ -57,46 +49,23 @@ _LOW_WORDS = {
 }
 
 
-class Conversation(ConnectionHandler):
+class Conversation(Leaving):
     """One connection of the door, without how its packets get here."""
 
     __slots__ = (
         "_answers",
-        "_attempt",
-        "_connection",
-        "_denials",
-        "_door",
-        "_entering",
-        "_may",
         "_origin",
         "_pacing",
         "_pending",
         "_recs_due",
-        "_steps",
         "_tells_why",
-        "_unkept",
-        "_will",
-        "identity",
-        "session",
-        "transport",
     )
 
     def __init__(self, door: MqttServices, transport: Transport, connection: MqttConnection) -> None:
-        self.transport = transport
-        self.session: Session | None = None
-        self._door = door
-        self._connection = connection
-        self._may: Permissions | None = None  # of who is connected
-        self.identity: Identity | None = None
-        self._attempt: Attempt | None = None  # a login under way
-        self._denials: Denials | None = None  # made when something is denied
+        super().__init__(door, transport, connection)
         self._origin = b""  # until something is published
-        self._will: StoredWill | None = None
-        self._entering: Entering | None = None  # a client that waits until its last session is let go of
-        self._steps: Steps | Iterator[None] | None = None  # what is left of a packet that goes on in further turns
         self._answers: list[Answer] = []  # to what was done in this turn
         self._tells_why = False  # reasons in words are wanted also where the connection goes on
-        self._unkept = 0  # calls that wait until a change is written down
         self._pacing: Pacing | None = None  # where there is a limit to what the client may publish
         self._pending = 0  # acknowledgements that are due and not sent
         self._recs_due: set[int] = set()  # packet identifiers of the PUBRECs among them
@@ -229,26 +198,6 @@ class Conversation(ConnectionHandler):
             self._pending = max(self._pending - count, 0)
             self._send(acks)
 
-    def _give_up(self, error: LmqError) -> None:
-        """End the connection: something that the client is to be answered for is lost."""
-        LOGGER.warning("closing connection: not stored conn=%d cause=%s", self.transport.conn_id, error)
-        self._door.metrics.refuse("not_stored")
-        self._connection.say_why(ReasonCode.UNSPECIFIED_ERROR, "not stored")
-        self._connection.stop()
-        self.transport.write(self._connection.data_to_send())
-        self._hang_up("not stored")
-
-    def _close_later(self) -> None:
-        """Close when all that came is answered."""
-        if self._unkept:
-            self._door.broker.when_kept(self._close_answered)
-        else:
-            self._door.broker.when_durable(self._close_answered)
-
-    def _close_answered(self, error: LmqError | None) -> None:
-        del error  # the peer is told of each by what it is not answered
-        self.transport.close()
-
     def _check_receive_max(self, run: PublishRun, session: Session) -> None:
         """See to it that the client has no more on its way than it was told that it may.
 
@@ -357,64 +306,3 @@ class Conversation(ConnectionHandler):
             granted = [each for answer in answers for each in answer.granted]
             if granted:
                 self._door.subscribing.start(session, granted)
-
-    # The end
-
-    def take_over(self, now_ms: int) -> None:
-        """Give way to a newer connection of the same client."""
-        self._end("taken over by a new connection", ReasonCode.SESSION_TAKEN_OVER, now_ms)
-
-    def shut_down(self, now_ms: int) -> None:
-        """Close because the gateway stops."""
-        self._end("the gateway stops", ReasonCode.SERVER_SHUTTING_DOWN, now_ms)
-
-    def _end(self, why: str, code: ReasonCode, now_ms: int) -> None:
-        self._connection.say_why(code)
-        self._connection.stop()
-        self.transport.write(self._connection.data_to_send())
-        self._leave(now_ms)
-        self._hang_up(why)
-
-    def _hang_up(self, why: str) -> None:
-        self.transport.end_reason = self.transport.end_reason or why
-        self.transport.close()
-
-    def turn_out(self, now_ms: int, reason: str = "") -> None:
-        """Close because the user may not come in any more, or for the reason that an operator gives."""
-        self._door.metrics.refuse("turned_out")
-        code = ReasonCode.ADMINISTRATIVE_ACTION if reason else ReasonCode.NOT_AUTHORIZED
-        self._end(reason or TURNED_OUT, code, now_ms)
-
-    def _note_denied(self, action: str, names: list[bytes]) -> None:
-        user = "" if self.identity is None else self.identity.user
-        self._denials = denials = self._denials or Denials(self.transport.conn_id, user)
-        for name in names:
-            denials.note(action, name, find_decider(self._may, action, name))
-
-    def _close_for(self, kind: str, text: str, code: ReasonCode, now_ms: int) -> None:
-        conn_id, peer = self.transport.conn_id, self.transport.peer
-        LOGGER.warning("closing connection: %s conn=%d peer=%s reason=%s", text, conn_id, peer, kind)
-        self._door.metrics.refuse(kind)
-        self._connection.say_why(code, text)
-        self._connection.stop()
-        self.transport.write(self._connection.data_to_send())
-        self._leave(now_ms)
-        self._hang_up(kind)
-
-    def _leave(self, now_ms: int) -> None:
-        """Publish the will, if it is still wanted, and let go of the session; harmless when done before."""
-        attempt, self._attempt = self._attempt, None
-        if attempt is not None:
-            self._door.authenticator.cancel(attempt)
-        self._entering = self._steps = None
-        session, self.session = self.session, None
-        will, self._will = self._will, None
-        if session is not None:
-            self._door.attachments.detach(session, now_ms)
-        if will is not None:
-            self._door.wills.leave(will, self._may, session.expiry_s if session is not None else 0, now_ms)
-
-    def _forget_will(self) -> None:
-        if self._will is not None:
-            self._door.wills.forget(self._will)
-            self._will = None

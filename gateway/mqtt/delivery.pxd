@@ -2,20 +2,16 @@ import cython
 
 from core.message cimport StoredBatch
 from gateway.mqtt.columns cimport RunColumns
-from gateway.mqtt.feeds cimport Desk, FilterFeed, enter
+from gateway.mqtt.feeds cimport FilterFeed, enter
 from gateway.mqtt.inflight cimport InflightWindow
 from gateway.mqtt.publish_encoder cimport Form, PublishEncoder
+from gateway.mqtt.redelivery cimport Redelivery
 from gateway.mqtt.session cimport Session, Subscription
 
 
-cdef class Delivery(Desk):
+cdef class Delivery(Redelivery):
     cdef public object on_replay_over
-    cdef public object catch_ups
-    cdef public long long now_ms
-    cdef StoredBatch _one
     cdef readonly dict _feeds
-    cdef object _waiting
-    cdef dict _backlogs
 
     @cython.locals(feed=FilterFeed)
     cpdef long long position_of(self, Subscription subscription) except? -1
@@ -43,8 +39,3 @@ cdef class Delivery(Desk):
         session=Session, encoder=PublishEncoder, batch=StoredBatch, window=InflightWindow, data=bytes, form=Form
     )
     cdef Py_ssize_t _send_batch(self, Subscription subscription) except -1
-
-    @cython.locals(level=int, keeps_retain=bint)
-    cpdef Form _form_of(self, Subscription subscription)
-
-    cpdef Py_ssize_t _write(self, Session session, bytes data, StoredBatch batch) except -1

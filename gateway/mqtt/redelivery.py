@@ -1,0 +1,201 @@
+"""What a session is sent beside its subscriptions: unacknowledged messages again, and retained ones, in turns."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from itertools import takewhile
+
+from core.broker import Broker
+from core.message import AWAY, FLAG_QOS_MASK, StoredBatch
+from gateway.mqtt.backlog import Backlog, CatchUpWalk, RetainedWalk, enter_retained, make_walk
+from gateway.mqtt.catch_up import CatchUp, CatchUps
+from gateway.mqtt.exact import ExactJournal
+from gateway.mqtt.feeds import Desk, Limits, PlacesLike
+from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ID_COUNT, ONCE_SENT, InflightWindow
+from gateway.mqtt.packets import LEVEL_5, RETAIN_AS_PUBLISHED
+from gateway.mqtt.publish_encoder import OLD_FORM, Form
+from gateway.mqtt.session import Session, Subscription
+from gateway.mqtt.sieve import fits, make_form
+
+TURN_BYTES_MAX = 8 * 1024 * 1024  # what those behind are sent in one turn: 32 times a read of a busy publisher
+RETAINED_RUN_MAX = 64  # retained messages that one session is sent before others have their turn
+LOOKS_MAX = 256  # for retained messages in one turn, some 3 ms
+OWED_LOOKS_MAX = 128  # of which each that is found is written down
+_ALL = 2**62  # above any queue offset
+_EXACT = 2
+
+
+class Redelivery(Desk):
+    """The backlogs of all sessions of a door."""
+
+    def __init__(
+        self, broker: Broker, limits: Limits, places: PlacesLike, catch_ups: CatchUps, exact: ExactJournal
+    ) -> None:
+        super().__init__(broker, limits, places, exact, broker.metrics.door("mqtt"))
+        self.catch_ups = catch_ups
+        self.now_ms = 0  # when the turn under way is
+        self._one = StoredBatch(1)
+        self._waiting: deque[Subscription | Backlog] = deque()
+        self._backlogs: dict[Session, Backlog] = {}
+
+    def let_go(self, session: Session, window: InflightWindow, number: int) -> None:
+        """Take a message of a session's window as acknowledged, which may let others leave it."""
+        raise NotImplementedError
+
+    def _start_all(self, session: Session) -> None:
+        """Begin with all subscriptions: nothing is left to be sent again."""
+        raise NotImplementedError
+
+    def send_retained(self, subscription: Subscription, qos: int) -> None:
+        """Send the retained messages that match, as the window and the outlet allow."""
+        walk = make_walk(self.broker.retained, subscription, qos)
+        if walk is None:
+            return  # there is none, or was none at the SUBSCRIBE: what came since comes by the queue
+        backlog = self._backlog_of(subscription.session)
+        backlog.retained.append(walk)
+        self._want_backlog(backlog)
+
+    def _backlog_of(self, session: Session) -> Backlog:
+        backlog = self._backlogs.get(session)
+        if backlog is None:
+            backlog = self._backlogs[session] = Backlog(self.broker, session, self._want_backlog)
+        return backlog
+
+    def _want_backlog(self, backlog: Backlog) -> None:
+        if not backlog.is_queued:
+            backlog.is_queued = True
+            self._waiting.append(backlog)
+            self.broker.request_run(self)
+
+    def _run_backlog(self, backlog: Backlog) -> int:
+        """Send some of a backlog; return how many bytes."""
+        session = backlog.session
+        if self._backlogs.get(session) is not backlog or session.outlet is None or not session.outlet.is_writable:
+            return 0
+        if backlog.is_resending:
+            assert session.window is not None
+            sent = self._resend(backlog, session.window)
+            if backlog.resend_from >= backlog.resend_until:
+                self._start_all(session)
+        else:
+            sent = self._send_some_retained(backlog)
+        if backlog.is_done:
+            del self._backlogs[session]
+        elif sent or (not backlog.is_resending and self._may_send_retained(backlog)):
+            self._want_backlog(backlog)
+        return sent
+
+    def _may_send_retained(self, backlog: Backlog) -> bool:
+        """Return whether outlet and window take the next retained message."""
+        session = backlog.session
+        if not backlog.retained or session.outlet is None or not session.outlet.is_writable:
+            return False
+        return not backlog.retained[0].qos or session.room(self.inflight_max) > 0
+
+    def _resend(self, backlog: Backlog, window: InflightWindow) -> int:
+        """Send a run of unacknowledged messages again, with their own packet identifiers."""
+        session = backlog.session
+        while True:
+            number = window.next_unacked(backlog.resend_from)
+            if number >= backlog.resend_until:
+                backlog.resend_from = backlog.resend_until
+                return 0
+            if session.receive_max and window.unacked_before(number) >= session.receive_max:
+                return 0  # an acknowledgement wakes it
+            if window.state_of(number) == EXACT_RECEIVED:
+                backlog.resend_from = number + 1
+                return self._send_release(session, number)
+            count = backlog.read_again(window, number, self.batch, self._one)
+            if count > 0:
+                break
+            if count == AWAY:
+                return 0  # it is woken
+            self.metrics.drop("expired")
+            self.let_go(session, window, number)
+        backlog.resend_from = number + count
+        subscription = session.sources[window.source_of(number)]
+        batch = self.batch if subscription is not None else self._one
+        retain = int(batch is self._one)
+        qos = _EXACT if window.state_of(number) == EXACT_SENT else 1
+        form = Form(session.level, self.now_ms) if subscription is None else self._form_of(subscription)
+        data = self.encoder.encode(batch, qos, number % ID_COUNT + 1, _ALL, retain, form)
+        return self._write(session, data, batch)
+
+    def _send_release(self, session: Session, number: int) -> int:
+        """Send the PUBREL of a message at QoS 2 that the client has; return how many bytes."""
+        assert session.outlet is not None
+        session.outlet.write(b"\x62\x02" + (number % ID_COUNT + 1).to_bytes(2, "big"))
+        return 4
+
+    def _send_some_retained(self, backlog: Backlog) -> int:
+        sent = 0
+        for _ in range(RETAINED_RUN_MAX):
+            if not self._may_send_retained(backlog):
+                break
+            walk = backlog.retained[0]
+            sent += TURN_BYTES_MAX // (LOOKS_MAX if walk.catch_up is None else OWED_LOOKS_MAX)  # to look costs, too
+            record = walk.take()
+            if record is not None and self.broker.read_record(record, self._one):
+                sent += self._send_one_retained(walk, record)
+            if walk.is_over:
+                backlog.retained.popleft()
+                if walk.catch_up is not None:
+                    self._maybe_end(backlog.session, walk.catch_up)
+        return sent
+
+    def _send_one_retained(self, walk: RetainedWalk | CatchUpWalk, record: bytes) -> int:
+        session = walk.subscription.session
+        version = self.broker.retained.version_of(record)
+        self.drop_expired(self._one, self.now_ms)
+        if not self._one.count or (session.packet_bytes_max and not fits(self._one, 0, walk.subscription)):
+            return 0
+        first_id = session.open_window(self.inflight_max).next_id() if walk.qos else 1
+        form = Form(session.level, self.now_ms, walk.subscription.identifier)  # no aliases: it may not be sent yet
+        data = self.encoder.encode(self._one, walk.qos, first_id, -1, 1, form)
+        is_numbered = self.encoder.id_count > 0
+        catch_up = walk.catch_up
+        if catch_up is not None and not self.catch_ups.note_sent(catch_up, version, is_in_flight=is_numbered):
+            walk.is_over = True  # it goes on when the session comes back
+            return 0
+        if is_numbered:
+            is_exact = walk.qos == _EXACT and self._one.flag[0] & FLAG_QOS_MASK == _EXACT
+            number = enter_retained(
+                session, self.inflight_max, catch_up, version, EXACT_SENT if is_exact else ONCE_SENT
+            )
+            if is_exact and catch_up is not None:
+                self.exact.note_sent(session, catch_up.slot, [(number, version)])
+        return self._write(session, data, self._one)
+
+    def _forget_retained(self, session: Session, window: InflightWindow) -> None:
+        kept = session.retained_inflight or {}
+        done = Counter(kept.pop(number) for number in list(takewhile(window.tail.__gt__, kept)))
+        for catch_up, count in done.items():
+            self.catch_ups.note_done(catch_up, count)
+            self._maybe_end(session, catch_up)
+
+    def _maybe_end(self, session: Session, catch_up: CatchUp) -> None:
+        """Let go of a catch-up of which everything was sent and acknowledged."""
+        if catch_up.is_over and not catch_up.is_ended:
+            self.catch_ups.end(catch_up)
+            self.exact.forget_slot(session, catch_up.slot)
+            session.drop_catch_up(catch_up)
+
+    def _form_of(self, subscription: Subscription) -> Form:
+        """Return how a subscription is written to now."""
+        session = subscription.session
+        level = session.level
+        keeps_retain = subscription.options & RETAIN_AS_PUBLISHED > 0
+        if keeps_retain or subscription.identifier or session.aliases is not None:
+            return make_form(subscription, self.now_ms)
+        if level != LEVEL_5:
+            return OLD_FORM
+        self.form_5.now_ms = self.now_ms
+        return self.form_5
+
+    def _write(self, session: Session, data: bytes, batch: StoredBatch) -> int:
+        assert session.outlet is not None
+        session.outlet.write(data)
+        self.metrics.messages_out += batch.count
+        self.metrics.bytes_out += self.encoder.body_bytes
+        batch.clear()
+        return len(data)

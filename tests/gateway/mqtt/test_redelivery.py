@@ -1,0 +1,71 @@
+"""Messages that are sent again, and retained ones: nobody is held up, and nothing is lost."""
+
+from __future__ import annotations
+
+from tests.support import mqtt
+
+
+def test_what_is_sent_again_waits_for_the_outlet(world):
+    peer = world.client(b"s", (b"t", 1), clean=False)
+    world.client(b"p").send(*[mqtt.publish(b"t", b"%d" % i, qos=1, packet_id=1) for i in range(5)])
+    peer.vanish()
+    again = world.dial()
+    again.stall()
+    again.send(mqtt.connect(b"s", clean=False))
+    assert again.take() == [mqtt.connack(session_present=True)]
+    again.drain()
+    got = again.take_deliveries()
+    assert [(d.body, d.dup) for d in got] == [(b"%d" % i, True) for i in range(5)]
+
+
+def test_subscriptions_wait_until_all_is_sent_again(world):  # MQTT-4.6.0-1
+    peer = world.client(b"s", (b"a", 1), (b"b", 1), clean=False)
+    publisher = world.client(b"p")
+    publisher.send(*[mqtt.publish(b"ab"[i % 2 :][:1], b"%d" % i, qos=1, packet_id=1) for i in range(6)])
+    before = peer.take_deliveries()
+    peer.vanish()
+    publisher.send(mqtt.publish(b"a", b"new", qos=1, packet_id=1))
+    got = world.connect(b"s", clean=False).take_deliveries()
+    assert [(d.body, d.packet_id) for d in got[:6]] == [(d.body, d.packet_id) for d in before]
+    assert [d.body for d in got[6:]] == [b"new"]
+
+
+def test_reconnecting_again_and_again_loses_nothing(make_world):
+    world = make_world(inflight_max=4)
+    world.client(b"s", (b"t", 1), clean=False).vanish()
+    world.client(b"p").send(*[mqtt.publish(b"t", b"%d" % i, qos=1, packet_id=1) for i in range(30)])
+    acked = []
+    for _ in range(40):
+        peer = world.connect(b"s", clean=False)
+        got = peer.take_deliveries()
+        if got:
+            acked.append(got[0].body)
+            peer.send(mqtt.puback(got[0].packet_id))
+        peer.vanish()
+    assert acked == [b"%d" % i for i in range(30)]
+
+
+def test_retained_messages_of_many_topics_hold_nobody_up(world):
+    publisher = world.client(b"p")
+    for start in range(0, 300, 100):
+        publisher.send(*[mqtt.publish(b"r/%d" % i, b"x", retain=True) for i in range(start, start + 100)])
+    world.client(b"first", (b"r/#", 0))  # which opens the queue
+    peers = [world.client(b"s%d" % i) for i in range(2)]
+    for peer in peers:
+        peer.handler.on_data(mqtt.subscribe(1, (b"r/#", 0)), 0)
+    order = []
+    for peer in peers:
+        peer.transport.write = lambda data, peer=peer: data[0] >> 4 == 3 and order.append(peer)
+    world.turn()
+    assert [order.count(peer) for peer in peers] == [300, 300]
+    assert order.index(peers[1]) < 100
+
+
+def test_retained_messages_stop_while_the_outlet_is_full(world):
+    world.client(b"p").send(*[mqtt.publish(b"r/%d" % i, b"x", retain=True) for i in range(9)])
+    peer = world.client(b"s")
+    peer.stall()
+    peer.send(mqtt.subscribe(1, (b"r/#", 0)))
+    assert peer.take() == [mqtt.suback(1, 0)]
+    peer.drain()
+    assert len(peer.take_deliveries()) == 9
