@@ -21,6 +21,7 @@ from lmq import (
     Producer,
     PullConsumer,
     PushConsumer,
+    ResponseError,
     SimpleConsumer,
     TransactionProducer,
     TransactionState,
@@ -263,6 +264,29 @@ async def test_messages_are_filtered_by_tags_and_sql(cluster, name):
             chosen.subscribe(name, sql="weight > 5")
             assert await by_tag.until(2) == [b"Aa", b"c"]
             assert await by_sql.until(2) == [b"BB", b"c"]
+
+
+async def test_large_bodies_go_compressed_and_a_consumer_pauses(cluster, name):
+    heard, text = Heard(), b"text " * 2_000
+    async with Producer(cluster.namesrv, compress_over=4_096) as producer:
+        await producer.send(name, text)
+        async with PushConsumer(cluster.namesrv, name, heard, consume_from="first") as consumer:
+            consumer.subscribe(name)
+            assert await heard.until(1) == [text]
+            consumer.pause()
+            await producer.send(name, b"later")
+            await asyncio.sleep(0.5)
+            assert len(heard.messages) == 1
+            consumer.resume()
+            assert await heard.until(2) == [b"later", text]
+
+
+async def test_an_expression_that_is_refused_after_the_start_is_told(cluster, name):
+    async with Producer(cluster.namesrv) as producer, PushConsumer(cluster.namesrv, name, Heard()) as consumer:
+        await producer.send(name, b"x")
+        with pytest.raises(ResponseError):
+            await consumer.subscribe(name, sql="a > ")
+        await consumer.subscribe(name, sql="a > 1")
 
 
 async def test_a_request_gets_its_reply(cluster, name):
