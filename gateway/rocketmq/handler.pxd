@@ -14,7 +14,7 @@ cdef class RocketmqHandler(ConnectionHandler):
     cdef public object client
     cdef Connection _connection
     cdef object _sender
-    cdef readonly object identity
+    cdef public object identity
     cdef object _denials
     cdef object _attempt
     cdef bint _has_ended
