@@ -349,13 +349,19 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
+_WORDS = {
+    **dict.fromkeys(("model_type", "dict_type"), "must be a table of settings"),
+    "tuple_type": "must be HOST:PORT (port 0 picks one), off, or a list of addresses",
+    "path_type": "must name a folder or a file, as text",
+    **dict.fromkeys(("int_type", "int_parsing"), "must be a whole number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    "missing": "is missing",
+}
+
+
 def _describe_type(kind: str, text: str) -> str:
     """Return what is wrong in an operator's words where pydantic has a programmer's."""
-    if kind in {"model_type", "dict_type"}:
-        return "must be a table of settings"
-    if kind == "tuple_type":
-        return "must be HOST:PORT (port 0 picks one), off, or a list of addresses"
-    return "is missing" if kind == "missing" else text.removeprefix("Value error, ")
+    return _WORDS.get(kind) or text.removeprefix("Value error, ")
 
 
 def _describe(loc: tuple[int | str, ...], kind: str, text: str, layers: list[tuple[str, Mapping[str, Any]]]) -> str:

@@ -32,9 +32,7 @@ QUEUES_MAX = 100  # whose metrics are asked for at once
 
 def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
     """Return the application that serves `view`, and `feed` to pages that stay open."""
-    api = FastAPI(
-        title="LMQ Gateway", version=VERSION, docs_url="/api/docs", openapi_url="/api/openapi.json", redoc_url=None
-    )
+    api = FastAPI(title="LMQ Gateway", version=VERSION, docs_url=None, openapi_url="/api/openapi.json", redoc_url=None)
     api.state.view = view
     api.state.feed = feed
     api.include_router(ROUTES)

@@ -67,6 +67,12 @@ async def index(if_none_match: Annotated[str, Header()] = "") -> Response:
     return _give("index.html", if_none_match)
 
 
+@CONSOLE.get("/api/docs", include_in_schema=False)
+async def docs(if_none_match: Annotated[str, Header()] = "") -> Response:
+    """What the API answers, for people."""
+    return _give("docs.html", if_none_match)
+
+
 @CONSOLE.get("/console/{path:path}", include_in_schema=False)
 async def asset(path: str, if_none_match: Annotated[str, Header()] = "") -> Response:
     """A file of the console."""

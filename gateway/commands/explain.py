@@ -9,6 +9,7 @@ import typer
 
 from gateway.commands.client import AdminClient
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.refusing import refuse
 
 explain_cli = typer.Typer(**PLAIN, help="Say where things go, and why.")
 
@@ -23,6 +24,8 @@ def explain_topic(
     as_json: JsonOption = False,
 ) -> None:
     """Show the light queues that a publish to TOPIC would reach now, with filters, bindings and readers."""
+    if not topic:
+        refuse("the topic is empty: a message has a topic such as a/b/c")
     _explain(AdminClient(admin, user, password), {"topic": topic}, as_json=as_json)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -27,6 +28,8 @@ def report_fan_out(
     """Count for each device what was stored once and what a copy in each queue would have cost."""
     if find_spec("pyspark") is None:
         refuse(f"reports need Spark; add it with: {ADD_SPARK}")
+    if data_dir and not Path(data_dir).is_dir():
+        refuse(f"--data-dir: there is no folder {data_dir}")
     # A process of its own: the JVM's, and the analytics stand beside the gateway, not under it.
     arguments = ["fan-out", "--data-dir", data_dir, "--out", out]
     arguments += ["--skip-bad-records"] if skip_bad_records else []

@@ -52,3 +52,14 @@ async def test_each_script_finds_what_it_imports_and_nothing_comes_from_elsewher
 async def test_the_stream_asks_for_a_login_where_the_rest_does(tmp_path):
     async with managed_gateway(tmp_path, auth=None, peer=ELSEWHERE) as (_, client):
         assert (await client.get("/api/lmq/live")).status_code == 401
+
+
+@pytest.mark.asyncio
+async def test_the_api_is_described_for_people_without_another_host(tmp_path):
+    async with managed_gateway(tmp_path, auth=None) as (_, client):
+        page = await client.get("/api/docs")
+        assert page.headers["content-security-policy"].startswith("default-src 'none'")
+        assert "http" not in page.text.replace("http-equiv", "").replace("HTTP", "")
+        assert (await client.get("/console/docs.js")).status_code == 200
+        paths = (await client.get("/api/openapi.json")).json()["paths"]
+        assert {"/api/queues/{vhost}/{name}", "/api/lmq/queues"} <= paths.keys()

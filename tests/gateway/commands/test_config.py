@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import tomllib
 
+import pytest
+
 from gateway.auth.users import hash_password
 from gateway.settings import load_settings
 from tests.support.commands import call_lmq, check_told
@@ -42,3 +44,17 @@ def test_shown_config_without_secrets_loads_back(tmp_path):
     shown = tmp_path / "shown.toml"
     shown.write_text(call_lmq("config", "show").stdout)
     assert call_lmq("config", "check", "--config", str(shown)).stdout == "settings are fine\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("data_dir = 3", "data_dir in .*: must name a folder"),
+        ("[mqtt]\nconnections_max = 'x'", "mqtt.connections_max in .*: must be a whole number$"),
+        ("[auth]\namqp_guest = 'maybe'", "auth.amqp_guest in .*: must be true or false$"),
+    ],
+)
+def test_a_setting_of_another_type_is_told_in_an_operators_words(tmp_path, line, told):
+    config = tmp_path / "lmq.toml"
+    config.write_text(line)
+    check_told(call_lmq("config", "check", "--config", str(config)), told)

@@ -186,3 +186,7 @@ def test_explain_asks_of_publishes_and_queues(running):
     assert "header b: x" in said
     said = call_lmq("explain", "queue", "none", "--admin", admin)
     assert "no queue 'none' in vhost '/'" in said.stdout + said.stderr
+
+
+def test_an_empty_topic_is_refused_in_words():
+    check_told(call_lmq("explain", "topic", ""), "^lmq: the topic is empty")

@@ -28,3 +28,10 @@ def test_report_is_made_beside_the_running_gateway(running, tmp_path):
     result = run_lmq("report", "fan-out", "--data-dir", str(running.data_dir), "--out", str(tmp_path / "report"))
     assert result.returncode == 0, result.stderr
     assert "<html" in (tmp_path / "report" / "index.html").read_text()
+
+
+def test_report_over_a_folder_that_is_not_there_says_so(monkeypatch):
+    monkeypatch.setattr("gateway.commands.report.find_spec", lambda name: name)
+    check_told(
+        call_lmq("report", "fan-out", "--data-dir", "/nonexist", "--out", "out"), "there is no folder /nonexist$"
+    )
