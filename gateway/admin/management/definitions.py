@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from fastapi import APIRouter, Request, Response
 
 from core.errors import LmqError
 from gateway.admin.login import Administrator
-from gateway.admin.management.definitions_export import HOST_SECTIONS, SECTIONS, tell_definitions
+from gateway.admin.management.definitions_export import HOST_SECTIONS, SECTIONS, Told, tell_definitions
 from gateway.admin.management.definitions_plan import DefinitionsError, Plan
 from gateway.admin.management.definitions_text import DefinitionsTextError, split_definitions, write_section
+from gateway.admin.management.definitions_users import USER_SECTIONS, UserPlan, tell_users
 from gateway.admin.management.failures import bad_request, busy
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import JSON, Item
@@ -20,7 +22,6 @@ from gateway.admin.management.places import get_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.steps import Steps, walk
 from gateway.admin.view import AdminView, View
-from gateway.amqp.queues import VirtualHost
 from gateway.version import VERSION
 
 DEFINITIONS = APIRouter()
@@ -30,14 +31,14 @@ DEFINITIONS = APIRouter()
 async def export(view: View, administrator: Administrator) -> Response:
     """Everything durable of AMQP, as a file that RabbitMQ imports."""
     del administrator
-    return await _export(view.vhosts, SECTIONS)
+    return await _export(chain(tell_users(view.authenticator.stored), tell_definitions(view.vhosts)), SECTIONS)
 
 
 @DEFINITIONS.get("/definitions/{vhost}")
 async def export_of(view: View, administrator: Administrator, vhost: PathName) -> Response:
     """What is durable in one virtual host, which the file does not name."""
     del administrator
-    return await _export([get_vhost(view, vhost)], HOST_SECTIONS)
+    return await _export(tell_definitions([get_vhost(view, vhost)]), HOST_SECTIONS)
 
 
 @DEFINITIONS.post("/definitions")
@@ -54,9 +55,9 @@ async def import_into(view: View, administrator: Administrator, request: Request
     return await _import(view, request, get_vhost(view, vhost).name)
 
 
-async def _export(vhosts: Iterable[VirtualHost], sections: Sequence[str]) -> Response:
+async def _export(items: Iterable[Told | None], sections: Sequence[str]) -> Response:
     found: dict[str, list[str]] = {section: [] for section in sections}
-    async for section, item in walk(tell_definitions(vhosts)):
+    async for section, item in walk(items):
         if section in found:
             if sections is HOST_SECTIONS:
                 del item["vhost"]
@@ -70,19 +71,23 @@ async def _export(vhosts: Iterable[VirtualHost], sections: Sequence[str]) -> Res
 async def _import(view: AdminView, request: Request, only: str | None) -> Item:
     """Import a file; the answer says how much, and what was left out."""
     plan = Plan(view.vhosts, only)
+    users = UserPlan(view.authenticator.stored, view.authenticator.is_of_settings)
     try:
         sections: dict[str, list[object]] = {}
         async for section, item in walk(split_definitions((await request.body()).decode())):
             sections.setdefault(section, []).append(item)
+        said = {name: sections.pop(name, []) for name in USER_SECTIONS} if only is None else {}
         await _do(plan.check(sections))
+        await _do(users.check(said, plan.knows_vhost))
     except (DefinitionsTextError, DefinitionsError, UnicodeDecodeError) as error:
         raise bad_request(str(error)) from error
     try:
         await _do(plan.carry_out())
+        await _do(users.carry_out())
         await keep(view.broker)
     except LmqError as error:
         raise busy(f"not all was made: {error}") from error
-    return {"imported": plan.counts, "not_imported": plan.left_out}
+    return {"imported": {**users.counts, **plan.counts}, "not_imported": [*users.left_out, *plan.left_out]}
 
 
 async def _do(work: Iterable[None]) -> None:

@@ -23,10 +23,11 @@ from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.settings import VHOST_BYTES_MAX
 
 PROBLEMS_MAX = 100
+OF_ALL = "a file of one virtual host has none"
 NO_HOME = {
-    "users": "users are in the settings (auth.users)",
-    "permissions": "permissions are in the settings",
-    "topic_permissions": "permissions are in the settings",
+    "users": OF_ALL,
+    "permissions": OF_ALL,
+    "topic_permissions": OF_ALL,
     "global_parameters": "it has no meaning here",
 }
 """Sections of which nothing is imported, and why."""
@@ -167,6 +168,10 @@ class Plan:
         if self._problems:
             raise DefinitionsError(self._problems)
 
+    def knows_vhost(self, name: str) -> bool:
+        """Return whether a virtual host is there, or will be, after `check`."""
+        return name in self._profiles or self._vhosts.find(name) is not None
+
     def carry_out(self) -> Iterator[None]:
         """Make what is not there yet, in steps."""
         for name, profile in self._profiles.items():
@@ -279,7 +284,7 @@ class Plan:
             return None
 
     def _knows(self, vhost: str, what: str) -> bool:
-        if vhost in self._profiles or self._vhosts.find(vhost) is not None:
+        if self.knows_vhost(vhost):
             return True
         self._problem(f"{what}: no vhost '{vhost}'")
         return False

@@ -92,8 +92,8 @@ def test_what_is_there_and_differs_is_told_and_nothing_changed(world, name, item
 @pytest.mark.parametrize(
     ("name", "item", "said"),
     [
-        ("users", {"name": "bob", "password_hash": "x"}, "user 'bob': users are in the settings (auth.users)"),
-        ("permissions", {"user": "bob", "vhost": "v"}, "permissions of user 'bob' in vhost 'v': permissions are in"),
+        ("users", {"name": "bob", "password_hash": "x"}, "user 'bob': a file of one virtual host has none"),
+        ("permissions", {"user": "bob", "vhost": "v"}, "permissions of user 'bob' in vhost 'v': a file of one"),
         (
             "policies",
             {**POLICY, "definition": {"federation-upstream-set": "all"}},

@@ -1,0 +1,197 @@
+"""Users and permissions in files of definitions: what is told of them, and what is made of what a file says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from gateway.admin.management.definitions_export import Told
+from gateway.admin.management.definitions_plan import DefinitionsError
+from gateway.admin.management.users import RABBITMQ, Tags
+from gateway.auth.authenticator import GUEST, OWN_PREFIX
+from gateway.auth.stored_users import NAME_BYTES_MAX, StoredUsers
+from gateway.auth.user_rows import PLACES, KeyRow, NameRow
+from gateway.auth.users import PasswordHashError, parse_hash, read_rabbitmq_hash, write_rabbitmq_hash
+from gateway.rule_settings import compile_regex
+
+USER_SECTIONS = ("users", "permissions", "topic_permissions")
+OURS = "rabbitmq-"  # what hashes that RabbitMQ reads begin with
+NOT_GUEST = "here guest comes in from this machine only, and may do all (auth.amqp_guest)"
+Text = Annotated[str, Field(max_length=4_096)]
+Said = TypeVar("Said", bound=BaseModel)
+
+
+class SaidUser(BaseModel):
+    """A user; `lmq_password_hash` is one that RabbitMQ does not read."""
+
+    name: Annotated[str, Field(min_length=1, max_length=NAME_BYTES_MAX)]
+    password_hash: Text = ""
+    hashing_algorithm: str | None = None
+    lmq_password_hash: Text = ""
+    tags: Tags = []
+
+
+class SaidNames(BaseModel):
+    """What a user may do in a virtual host."""
+
+    user: Text
+    vhost: Text
+    configure: Text
+    write: Text
+    read: Text
+
+
+class SaidKeys(BaseModel):
+    """Which routing keys of an exchange a user may use."""
+
+    user: Text
+    vhost: Text
+    exchange: Text
+    write: Text
+    read: Text
+
+
+def tell_users(stored: StoredUsers) -> Iterator[Told | None]:
+    """Give the users of the data folder with their permissions; what they sign with is not told."""
+    for user in list(stored.users.values()):
+        said: dict[str, object] = {"name": user.name, "password_hash": "", "hashing_algorithm": RABBITMQ}
+        if user.kept.startswith(OURS):
+            said["password_hash"], said["hashing_algorithm"] = write_rabbitmq_hash(user.kept)
+        elif user.kept:
+            said["lmq_password_hash"] = user.kept
+        yield "users", {**said, "tags": list(user.tags), "limits": {}}
+        for vhost, names in list(stored.names.get(user.name, {}).items()):
+            yield "permissions", {"user": user.name, "vhost": vhost, **names._asdict()}
+        for (vhost, exchange), keys in list(stored.keys.get(user.name, {}).items()):
+            yield "topic_permissions", {"user": user.name, "vhost": vhost, "exchange": exchange, **keys._asdict()}
+
+
+class UserPlan:
+    """The users and permissions that are to be imported.
+
+    Args:
+        stored: Where they go.
+        is_of_settings: Whether a user is the settings' to change.
+    """
+
+    def __init__(self, stored: StoredUsers, is_of_settings: Callable[[str], bool]) -> None:
+        self.left_out: list[str] = []
+        self.counts: dict[str, int] = {}
+        self._stored = stored
+        self._is_of_settings = is_of_settings
+        self._work: list[Callable[[], None]] = []
+        self._names: set[str] = set()
+
+    def check(self, sections: Mapping[str, list[object]], knows_vhost: Callable[[str], bool]) -> Iterator[None]:
+        """Look at all that a file says of users, in steps; `knows_vhost`: whether a virtual host is or will be there.
+
+        Raises:
+            DefinitionsError: Something is not well formed, or for a virtual host that is not there.
+        """
+        for item in sections.get("users", []):
+            self._take_user(_read(SaidUser, "user", item))
+            yield
+        for item in sections.get("permissions", []):
+            names = _read(SaidNames, "permission", item)
+            _check_vhost(names.vhost, names.user, knows_vhost)
+            self._take_names(names)
+            yield
+        for item in sections.get("topic_permissions", []):
+            keys = _read(SaidKeys, "topic permission", item)
+            _check_vhost(keys.vhost, keys.user, knows_vhost)
+            self._take_keys(keys)
+            yield
+
+    def carry_out(self) -> Iterator[None]:
+        """Make what is not as the file says, in steps."""
+        for work in self._work:
+            work()
+            yield
+
+    def _take_user(self, said: SaidUser) -> None:
+        what = f"user '{said.name}'"
+        if said.name == GUEST:
+            self.left_out.append(f"{what}: {NOT_GUEST}")
+            return
+        if self._is_of_settings(said.name) or said.name.startswith(OWN_PREFIX):
+            self.left_out.append(f"{what}: there is one of this name in the settings (auth.users)")
+            return
+        try:
+            kept = _find_hash(said)
+        except PasswordHashError as error:
+            self.left_out.append(f"{what}: the password's hash is {error}")
+            return
+        found = self._stored.users.get(said.name)
+        secret = "" if found is None else found.secret.decode()
+        tags = tuple(said.tags)
+        self._names.add(said.name)
+        self._count("users")
+        if found is None or (found.kept, found.tags) != (kept, tags):
+            self._work.append(lambda: self._stored.put_user(said.name, kept, tags, secret))
+
+    def _take_names(self, said: SaidNames) -> None:
+        what = f"permissions of user '{said.user}' in vhost '{said.vhost}'"
+        row = NameRow(said.configure, said.write, said.read)
+        if self._may_have(said.user, what) and self._are_sound(row, what):
+            self._count("permissions")
+            if self._stored.names.get(said.user, {}).get(said.vhost) != row:
+                self._work.append(lambda: self._stored.set_names(said.vhost, said.user, row))
+
+    def _take_keys(self, said: SaidKeys) -> None:
+        what = f"topic permissions of user '{said.user}' at exchange '{said.exchange}' in vhost '{said.vhost}'"
+        row = KeyRow(said.write, said.read)
+        if self._may_have(said.user, what) and self._are_sound(row, what):
+            self._count("topic_permissions")
+            if self._stored.keys.get(said.user, {}).get((said.vhost, said.exchange)) != row:
+                self._work.append(lambda: self._stored.set_keys(said.vhost, said.user, said.exchange, row))
+
+    def _may_have(self, user: str, what: str) -> bool:
+        if user == GUEST:
+            self.left_out.append(f"{what}: {NOT_GUEST}")
+            return False
+        if user in self._names or user in self._stored.users or self._is_of_settings(user):
+            return True
+        self.left_out.append(f"{what}: there is no such user")
+        return False
+
+    def _are_sound(self, expressions: tuple[str, ...], what: str) -> bool:
+        for expression in expressions:
+            for place in PLACES:
+                expression = expression.replace(place, "x")  # noqa: PLW2901 - texts stand there later
+            try:
+                compile_regex(expression)
+            except ValueError as error:
+                self.left_out.append(f"{what}: {error}")
+                return False
+        return True
+
+    def _count(self, section: str) -> None:
+        self.counts[section] = self.counts.get(section, 0) + 1
+
+
+def _find_hash(said: SaidUser) -> str:
+    """Return the hash of a user's password as it is kept, empty where no password is right.
+
+    Raises:
+        PasswordHashError: It is of no known kind.
+    """
+    if said.lmq_password_hash:
+        parse_hash(said.lmq_password_hash)
+        return said.lmq_password_hash
+    return read_rabbitmq_hash(said.password_hash, said.hashing_algorithm or RABBITMQ) if said.password_hash else ""
+
+
+def _check_vhost(vhost: str, user: str, knows_vhost: Callable[[str], bool]) -> None:
+    if not knows_vhost(vhost):
+        raise DefinitionsError([f"permissions of user '{user}': no vhost '{vhost}'"])
+
+
+def _read(form: type[Said], kind: str, item: object) -> Said:
+    try:
+        return form.model_validate(item)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        where = ".".join(map(str, wrong["loc"]))
+        raise DefinitionsError([f"{kind}: {where}: {wrong['msg']}"]) from error

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+
+import pytest
+
+from gateway.admin.management.definitions_plan import DefinitionsError
+from gateway.admin.management.definitions_users import UserPlan, tell_users
+from gateway.auth.stored_users import StoredUsers
+from gateway.auth.users import check_password, hash_password
+
+SALT = b"salt"
+HASH = base64.b64encode(SALT + hashlib.sha256(SALT + b"secret").digest()).decode()
+BOB = {"name": "bob", "password_hash": HASH, "hashing_algorithm": "rabbit_password_hashing_sha256", "limits": {}}
+NAMES = {"user": "bob", "vhost": "/", "configure": "", "write": "^w", "read": ".*"}
+KEYS = {"user": "bob", "vhost": "/", "exchange": "amq.topic", "write": "^{username}", "read": ".*"}
+FILE = {"users": [{**BOB, "tags": ["monitoring"]}], "permissions": [NAMES], "topic_permissions": [KEYS]}
+
+
+def run(stored, sections):
+    plan = UserPlan(stored, lambda user: user == "of-settings")
+    for _ in plan.check(sections, lambda vhost: vhost == "/"):
+        pass
+    for _ in plan.carry_out():
+        pass
+    return plan
+
+
+def told(stored):
+    found = {}
+    for section, item in tell_users(stored):
+        found.setdefault(section, []).append(item)
+    return found
+
+
+def test_users_of_rabbitmq_come_in_with_their_passwords_and_go_out_as_they_came():
+    stored = StoredUsers()
+    changes = []
+    stored.on_changed = lambda: changes.append(1)
+    for _ in range(2):
+        plan = run(stored, FILE)
+        assert (plan.counts, plan.left_out) == ({"users": 1, "permissions": 1, "topic_permissions": 1}, [])
+    assert len(changes) == 3
+    assert check_password(b"secret", stored.users["bob"].kept)
+    assert told(stored) == FILE
+
+
+def test_hash_that_rabbitmq_does_not_read_is_told_beside_an_empty_one():
+    stored = StoredUsers()
+    kept = hash_password("secret")
+    stored.put_user("ann", kept, ())
+    stored.put_user("certified", "", ())
+    assert [(user["password_hash"], user.get("lmq_password_hash")) for user in told(stored)["users"]] == [
+        ("", kept),
+        ("", None),
+    ]
+    other = StoredUsers()
+    assert run(other, told(stored)).left_out == []
+    assert {name: user.kept for name, user in other.users.items()} == {"ann": kept, "certified": ""}
+
+
+def test_what_a_user_signs_with_stays():
+    stored = StoredUsers()
+    stored.put_user("bob", "", (), "a secret")
+    run(stored, FILE)
+    assert stored.users["bob"].secret == b"a secret"
+    assert "a secret" not in str(told(stored))
+
+
+@pytest.mark.parametrize(
+    ("section", "item", "said"),
+    [
+        ("users", {**BOB, "name": "guest"}, "user 'guest': here guest comes in from this machine only"),
+        ("users", {**BOB, "name": "of-settings"}, "user 'of-settings': there is one of this name in the settings"),
+        ("users", {**BOB, "hashing_algorithm": "rabbit_password_hashing_md5"}, "an algorithm that is not known"),
+        ("users", {**BOB, "password_hash": "x"}, "user 'bob': the password's hash is not a password hash"),
+        ("permissions", {**NAMES, "user": "guest"}, "permissions of user 'guest' in vhost '/': here guest"),
+        (
+            "permissions",
+            {**NAMES, "user": "nobody"},
+            "permissions of user 'nobody' in vhost '/': there is no such user",
+        ),
+        ("permissions", {**NAMES, "user": "of-settings", "read": "("}, "of user 'of-settings' in vhost '/': "),
+        (
+            "topic_permissions",
+            {**KEYS, "user": "nobody"},
+            "at exchange 'amq.topic' in vhost '/': there is no such user",
+        ),
+    ],
+)
+def test_what_has_no_home_here_is_listed(section, item, said):
+    stored = StoredUsers()
+    plan = run(stored, {section: [item]})
+    assert len(plan.left_out) == 1
+    assert said in plan.left_out[0]
+    assert told(stored) == {}
+
+
+@pytest.mark.parametrize(
+    ("section", "item", "said"),
+    [
+        ("users", {"name": ""}, "user: name: String should have at least 1 character"),
+        ("users", "bob", "user: : Input should be a valid dictionary"),
+        ("permissions", {**NAMES, "vhost": "none"}, "permissions of user 'bob': no vhost 'none'"),
+        ("topic_permissions", {"user": "bob"}, "topic permission: vhost: Field required"),
+    ],
+)
+def test_nothing_is_changed_where_something_is_wrong(section, item, said):
+    stored = StoredUsers()
+    with pytest.raises(DefinitionsError) as raised:
+        run(stored, {**FILE, section: [*FILE[section], item]})
+    assert said in str(raised.value)
+    assert told(stored) == {}
