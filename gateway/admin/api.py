@@ -86,7 +86,8 @@ async def detailed_metrics(
     """Metrics of the AMQP queues that are named, in Prometheus's text form; one that is not there has none."""
     del looker
     place = view.vhosts.find(vhost)
-    found = [place.find(name) for name in queues] if place is not None else []
+    found = [(place, place.find(name)) for name in queues] if place is not None else []
+    entries = [describe_queue(view.broker, where, one) for where, one in found if one is not None]
     registry = CollectorRegistry()
-    registry.register(QueuesCollector([describe_queue(view.broker, vhost, one) for one in found if one is not None]))
+    registry.register(QueuesCollector(entries))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

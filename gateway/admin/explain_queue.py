@@ -27,7 +27,7 @@ def explain_queue(view: AdminView, vhost_name: str, name: str) -> QueueExplanati
     queue = vhost.find(name)
     if queue is None:
         raise QuestionError(f"no queue '{name}' in vhost '{vhost_name}'")
-    entry = describe_queue(view.broker, vhost_name, queue)
+    entry = describe_queue(view.broker, vhost, queue)
     arguments = told_arguments(queue.arguments)
     ways, keys = _find_ways(vhost.exchanges, name)
     dead = arguments.get(DEAD_EXCHANGE)

@@ -73,13 +73,15 @@ class Reading:
         else:
             channel.prefetch_count = method.prefetch_count
 
-    def consume(self, channel: Channel, method: Basic.Consume, now_ms: int) -> Consumer:
-        """Make a consumer; it is handed nothing until it is added to its queue."""
+    def consume(self, channel: Channel, method: Basic.Consume, now_ms: int) -> Consumer | None:
+        """Make a consumer; it is handed nothing until it is added to its queue. None: its queue is being opened."""
         tag = method.consumer_tag or f"amq.ctag-{secrets.token_urlsafe(16)}"
         if tag in channel.consumers:
             raise AmqpError(ReplyCode.NOT_ALLOWED, f"attempt to reuse consumer tag '{tag}'")
         if method.queue == REPLY_TO:
             queue = self._open_replies(channel, method)
+            if not queue.is_open:
+                return None
         else:
             queue = self._declarer.get_readable(channel, method.queue)
         arguments = arguments_of(method.arguments)
@@ -142,6 +144,9 @@ class Reading:
 
     def _open_replies(self, channel: Channel, method: Basic.Consume) -> SharedQueue:
         """Make the queue of a channel's direct replies, which goes when its consumer does."""
+        queue = self._vhost.find(channel.reply_name)
+        if queue is not None and not any(one.queue is queue for one in channel.consumers.values()):
+            return queue  # it was being opened
         if channel.reply_name:
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, "reply consumer already set")
         if not method.no_ack:

@@ -50,15 +50,23 @@ RESERVED_PREFIX = "amq."
 class Answer:
     """What a method is answered with; `is_durable`: not before it is safe on disk; `method` None: with nothing.
 
-    `then` is called once it was sent.
+    `then` is called once it was sent. `again`: the method is not done yet, and this one is to be tried next.
     """
 
-    __slots__ = ("is_durable", "method", "then")
+    __slots__ = ("again", "is_durable", "method", "then")
 
-    def __init__(self, method: base.Frame | None, *, is_durable: bool, then: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        method: base.Frame | None,
+        *,
+        is_durable: bool,
+        then: Callable[[], None] | None = None,
+        again: base.Frame | None = None,
+    ) -> None:
         self.method = method
         self.is_durable = is_durable
         self.then = then
+        self.again = again
 
 
 class Declarer:
@@ -180,6 +188,9 @@ class Declarer:
         else:
             found = self._add_queue(name, method)
         channel.last_queue = name
+        if not found.is_open:
+            again = QueueMethod.Declare(queue=name, passive=True, nowait=method.nowait)
+            return Answer(None, is_durable=False, again=again)
         return self._declared(method, found, now_ms)
 
     def _find_replies(self, method: QueueMethod.Declare) -> Answer:

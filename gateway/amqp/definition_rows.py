@@ -30,6 +30,18 @@ class Rows(Protocol):
         """Remove a key, where it is there."""
 
 
+class KeptQueue(Protocol):
+    """What is written down of a queue."""
+
+    is_durable: bool
+    is_auto_delete: bool
+    is_passing: bool
+    owner: object | None
+    arguments: dict[str, Field]
+    first_offset: int
+    light_name: bytes
+
+
 class HostRows:
     """The rows of one virtual host in the table of all: those of `/` have the keys of `row_key`, others name the host.
 
@@ -97,6 +109,19 @@ def exchange_row(exchange: Exchange) -> bytes:
         row["hashed_by"] = exchange.hashed_by
     if exchange.is_delaying:
         row["delayed_type"] = exchange.rule
+    return json.dumps(row).encode()
+
+
+def queue_row(queue: KeptQueue) -> bytes:
+    """Return the row of a queue; the light queue of one that ends with its users is not told by its name."""
+    row: dict[str, object] = {
+        "durable": queue.is_durable and queue.owner is None,
+        "auto_delete": queue.is_auto_delete,
+        "arguments": dump_arguments(queue.arguments),
+        "first": queue.first_offset,
+    }
+    if queue.is_passing:
+        row["light"] = queue.light_name.decode()
     return json.dumps(row).encode()
 
 

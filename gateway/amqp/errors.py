@@ -140,3 +140,13 @@ def bad_text() -> AmqpError:
 def syntax_error(reason: str, method_index: int = 0) -> AmqpError:
     """Return the answer to contents that cannot be read."""
     return AmqpError(ReplyCode.SYNTAX_ERROR, reason, method_index)
+
+
+def locked_queue(name: str, vhost: str) -> AmqpError:
+    """Return the error of a queue that another connection has to itself."""
+    reason = (
+        f"cannot obtain exclusive access to locked queue '{name}' in vhost '{vhost}'. It could be originally "
+        "declared on another connection or the exclusive property value does not match that of the original "
+        "declaration."
+    )
+    return AmqpError(ReplyCode.RESOURCE_LOCKED, reason)

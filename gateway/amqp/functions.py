@@ -12,7 +12,7 @@ from gateway.amqp.answers import Answers
 from gateway.amqp.channel import Channel
 from gateway.amqp.consuming import Reading
 from gateway.amqp.declaring import Answer, Declarer
-from gateway.amqp.errors import AmqpError
+from gateway.amqp.errors import AmqpError, unimplemented
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.transaction import Transaction
 
@@ -31,8 +31,25 @@ class Peer(Protocol):
         """Commit what a transactional channel did."""
 
 
-def _declared(peer: Peer, channel: Channel, answer: Answer) -> None:
+Function = Callable[[Peer, Channel, Any, int], base.Frame | None]
+"""Does a method; returns what is to be tried in the next turn where it is not done yet."""
+
+
+def find_function(method: base.Frame) -> Function:
+    """Return what does a method.
+
+    Raises:
+        AmqpError: NOT_IMPLEMENTED.
+    """
+    function = FUNCTIONS.get(type(method))
+    if function is None:
+        raise unimplemented(method.index)
+    return function
+
+
+def _declared(peer: Peer, channel: Channel, answer: Answer) -> base.Frame | None:
     peer.answers.give(channel, answer.method, is_durable=answer.is_durable, then=answer.then)
+    return answer.again
 
 
 def _qos(peer: Peer, channel: Channel, method: Basic.Qos) -> None:
@@ -40,11 +57,14 @@ def _qos(peer: Peer, channel: Channel, method: Basic.Qos) -> None:
     peer.answers.give(channel, Basic.QosOk())
 
 
-def _consume(peer: Peer, channel: Channel, method: Basic.Consume, now_ms: int) -> None:
+def _consume(peer: Peer, channel: Channel, method: Basic.Consume, now_ms: int) -> base.Frame | None:
     """Make a consumer; deliveries start after the answer."""
     consumer = peer.reading.consume(channel, method, now_ms)
+    if consumer is None:
+        return method
     answer = None if method.nowait else Basic.ConsumeOk(consumer.tag)
     peer.answers.give(channel, answer, then=consumer.start)
+    return None
 
 
 def _cancel(peer: Peer, channel: Channel, method: Basic.Cancel) -> None:
@@ -96,7 +116,7 @@ def _check_transactional(channel: Channel) -> None:
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, "channel is not transactional")
 
 
-FUNCTIONS: dict[type[base.Frame], Callable[[Peer, Channel, Any, int], None]] = {
+FUNCTIONS: dict[type[base.Frame], Function] = {
     Exchange.Declare: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.declare_exchange(m)),
     Exchange.Delete: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.delete_exchange(m)),
     Exchange.Bind: lambda peer, channel, m, _: _declared(peer, channel, peer.declarer.bind_exchange(m)),

@@ -18,7 +18,7 @@ from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
 from gateway.amqp.declaring import Declarer, release_all
 from gateway.amqp.entering import enter
-from gateway.amqp.errors import AmqpError, PeerSilentError, error_from_core, unimplemented
+from gateway.amqp.errors import AmqpError, PeerSilentError, error_from_core
 from gateway.amqp.events import (
     ChannelEnded,
     ConnectionEnded,
@@ -29,7 +29,7 @@ from gateway.amqp.events import (
     PublishRun,
     SettleRun,
 )
-from gateway.amqp.functions import FUNCTIONS
+from gateway.amqp.functions import find_function
 from gateway.amqp.handshake import EXTERNAL, login_refused
 from gateway.amqp.late_get import LateGet
 from gateway.amqp.output import ConnectionOutput
@@ -360,13 +360,12 @@ class AmqpHandler(ConnectionHandler):
 
     def _do_method(self, channel: Channel, method: base.Frame, now_ms: int) -> None:
         is_committing = channel.transaction is not None and channel.transaction.is_committing
-        if is_committing or (self._vhost is not None and self._vhost.is_going(method)):
+        if is_committing or (self._vhost is not None and self._vhost.must_wait(method, channel.last_queue)):
             self._again = MethodCame(channel, method)
             return
-        function = FUNCTIONS.get(type(method))
-        if function is None:
-            raise unimplemented(method.index)
-        function(self, channel, method, now_ms)
+        again = find_function(method)(self, channel, method, now_ms)
+        if again is not None:
+            self._again = MethodCame(channel, again)
 
     def do_get(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
         """Give one message."""

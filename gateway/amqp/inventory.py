@@ -9,6 +9,7 @@ from core.lmq.queue_name import amqp_level_name, level_of
 from core.queues.levelled_queue import LEVEL_SHIFT
 from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer
+from gateway.amqp.queues import VirtualHost
 from gateway.amqp.services import AmqpServices, OpenConnection
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.inventory import (
@@ -76,7 +77,7 @@ class AmqpInventory(Inventory):
         services = self._services
         for vhost in services.vhosts:
             for queue in vhost:
-                yield None if queue.is_deleted else describe_queue(services.broker, vhost.name, queue)
+                yield None if queue.is_deleted else describe_queue(services.broker, vhost, queue)
             yield None
 
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
@@ -140,23 +141,25 @@ def _describe_consumer(channel: ChannelEntry, consumer: Consumer) -> ConsumerEnt
     )
 
 
-def count_messages(broker: Broker, queue: SharedQueue) -> tuple[int, int]:
+def count_messages(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> tuple[int, int]:
     """Return how many messages are ready, and how many consumers have.
 
-    A queue that nobody has used is not opened for its figures.
+    A queue that nobody has used is not opened for its figures; one that is being opened has none yet.
     """
     queue_ref = broker.find_queue(queue.light_name)
     is_used = queue.terms.priority_max > 0 or (
         queue_ref >= 0 and broker.max_offset(queue_ref) > broker.min_offset(queue_ref)
     )
-    return (queue.pop.ready_count, queue.pop.unacked_count) if is_used else (0, 0)
+    if is_used:
+        vhost.open(queue)
+    return (queue.pop.ready_count, queue.pop.unacked_count) if is_used and queue.is_open else (0, 0)
 
 
-def describe_queue(broker: Broker, vhost: str, queue: SharedQueue) -> QueueEntry:
+def describe_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> QueueEntry:
     """Return the entry of a queue; expired messages that nobody has asked for are counted for up to 10 s."""
     queue_ref = broker.find_queue(queue.light_name)
     min_offset, max_offset = (broker.min_offset(queue_ref), broker.max_offset(queue_ref)) if queue_ref >= 0 else (0, 0)
-    ready, unacked = count_messages(broker, queue)
+    ready, unacked = count_messages(broker, vhost, queue)
     return QueueEntry(
         name=queue.name,
         light_queue=text_of(queue.light_name),
@@ -165,5 +168,5 @@ def describe_queue(broker: Broker, vhost: str, queue: SharedQueue) -> QueueEntry
         readers=queue.reader_count(),
         ready=ready,
         unacked=unacked,
-        vhost=vhost,
+        vhost=vhost.name,
     )

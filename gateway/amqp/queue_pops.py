@@ -7,6 +7,7 @@ from functools import partial
 from typing import cast
 
 from core.broker import Broker
+from core.errors import LmqError
 from core.lmq.queue_name import amqp_level_name
 from core.message import StoredBatch
 from core.queues.levelled_queue import CountedLevel, LevelledQueue
@@ -38,6 +39,14 @@ class QueuePops:
             self._counting = StoredBatch(COUNTED_AT_ONCE)
         return self._broker.pop.open_counted(light_name, GROUP, start_offset, self._counting, self._bytes)
 
+    def light_names(self, light_name: bytes, terms: QueueTerms) -> list[bytes]:
+        """Return the light queue of a queue, and those of its levels that are in use."""
+        return [light_name, *(_name_level(light_name, level) for level in self._used(light_name, terms))]
+
+    def _used(self, light_name: bytes, terms: QueueTerms) -> list[int]:
+        levels = range(1, terms.priority_max + 1)
+        return [level for level in levels if self._broker.find_queue(amqp_level_name(light_name, level)) >= 0]
+
     def open_levels(
         self, light_name: bytes, terms: QueueTerms, on_opened: Callable[[int], None], *, is_new: bool = False
     ) -> LevelledQueue:
@@ -46,25 +55,25 @@ class QueuePops:
         `on_opened` is told the number of a light queue that a level has from now on.
         """
         broker = self._broker
-        used = [
-            level
-            for level in range(1, terms.priority_max + 1)
-            if broker.find_queue(amqp_level_name(light_name, level)) >= 0
-        ]
+        used = self._used(light_name, terms)
         if is_new:
             for name in (light_name, *(amqp_level_name(light_name, level) for level in used)):
                 self.open(name, terms, broker.max_offset(broker.intern_queue(name)))
         return LevelledQueue(
             terms.priority_max,
-            partial(self._open_level, light_name, terms),
+            partial(self._open_level, light_name, terms, on_opened),
             partial(_name_level, light_name),
             used=used,
             max_offset=broker.max_offset,
             on_opened=on_opened,
         )
 
-    def _open_level(self, light_name: bytes, terms: QueueTerms, level: int) -> CountedLevel:
-        return cast("CountedLevel", self.open(_name_level(light_name, level), terms))
+    def _open_level(
+        self, light_name: bytes, terms: QueueTerms, on_opened: Callable[[int], None], level: int
+    ) -> CountedLevel:
+        found = cast("CountedLevel", self.open(_name_level(light_name, level), terms))
+        self._broker.open_queue(found.queue_ref, partial(_tell_opened, on_opened, found.queue_ref))
+        return found
 
     def drop(self, light_name: bytes, priority_max: int = 0) -> None:
         """Forget it, with all its levels; harmless where there is nothing."""
@@ -72,6 +81,11 @@ class QueuePops:
             name = _name_level(light_name, level)
             self._broker.pop.drop(name, GROUP)
             self._bytes.delete(name)
+
+
+def _tell_opened(on_opened: Callable[[int], None], queue_ref: int, error: LmqError | None) -> None:
+    if error is None:
+        on_opened(queue_ref)
 
 
 def _name_level(light_name: bytes, level: int) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -11,11 +10,9 @@ from pamqp import base
 from pamqp.commands import Exchange as ExchangeMethod, Queue as QueueMethod
 
 from core.broker import Broker
-from core.errors import QueueLimitError
-from core.lmq.expiry import is_expired
+from core.errors import LmqError
 from core.lmq.queue_name import amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
-from core.message import AWAY
 from gateway.amqp.argument_rules import EXPIRES
 from gateway.amqp.dead_letters import DeadLetters
 from gateway.amqp.definition_rows import (
@@ -25,20 +22,21 @@ from gateway.amqp.definition_rows import (
     QUEUE,
     HostRows,
     binding_key,
-    dump_arguments,
     exchange_row,
     load_arguments,
     load_exchange,
     load_match,
+    queue_row,
     row_key,
 )
-from gateway.amqp.errors import AmqpError
+from gateway.amqp.errors import AmqpError, locked_queue
 from gateway.amqp.exchanges import Binding, Destination, Exchange, ExchangeTable
 from gateway.amqp.host_parts import HostParts
 from gateway.amqp.host_profile import HostProfile
 from gateway.amqp.passing_names import PassingNames
 from gateway.amqp.policies import Ruling
 from gateway.amqp.queue_arguments import KeptArguments, find_terms, type_of
+from gateway.amqp.queue_opening import OF_A_QUEUE, QueueOpening
 from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.refusals import Refusals
 from gateway.amqp.reply_codes import ReplyCode
@@ -90,6 +88,7 @@ class VirtualHost:
         self._expiries = parts.expiries
         self._pops = parts.pops
         self._refusals = Refusals(broker, self.stored, self._pops, self._dead_letters, self._expiries)
+        self._opening = QueueOpening(broker, name, self._pops, self._refusals)
         self._leases = parts.leases
         self.policies = parts.policies
         self.exchanges.ruled_alternate = partial(parts.policies.find_alternate, name)
@@ -115,8 +114,8 @@ class VirtualHost:
                 )
                 self._queues[key[1]].first_offset = row.get("first", 0)
                 self.use(self._queues[key[1]])
-                self._queues[key[1]].watch()
-                self._refusals.start(self._queues[key[1]])
+                if self._queues[key[1]].is_watched or self._queues[key[1]].terms.priority_max > 0:
+                    self.open(self._queues[key[1]])
             elif key[0] == QUEUE:
                 light_name = row["light"].encode() if "light" in row else self.light_name(key[1])
                 self._pops.drop(light_name, find_terms(load_arguments(row["arguments"])).priority_max)
@@ -144,7 +143,8 @@ class VirtualHost:
         for queue in self:
             offset = None if queue.is_deleted else floors.get(queue.light_name)
             if offset is not None:
-                if self._may_be_expired(queue, offset, now_ms):
+                self.open(queue)
+                if queue.is_open and queue.may_be_expired(offset, now_ms):
                     queue.drop_expired(now_ms)
                 yield
 
@@ -158,18 +158,6 @@ class VirtualHost:
     def _light_names(self, queues: Iterable[str]) -> list[bytes]:
         return [self._queues[queue].light_name for queue in queues if queue in self._queues]
 
-    def _may_be_expired(self, queue: SharedQueue, offset: int, now_ms: int) -> bool:
-        """Return whether the message there is expired, or on its way."""
-        if queue.terms.priority_max > 0 or queue.is_stream:
-            return True  # it looks itself: at each level, or at nothing but age
-        queue_ref = self._broker.intern_queue(queue.light_name)
-        if offset >= self._broker.max_offset(queue_ref):
-            return False
-        found = self._broker.read(queue_ref, offset, self.stored, 1, 1)
-        is_due = found == AWAY or (found > 0 and is_expired(self.stored, 0, now_ms, queue.limit_ms))
-        self.stored.clear()
-        return is_due
-
     def rule(self) -> Iterator[None]:
         """Have all queues and exchanges hold to the policies as they are now, a queue in each step."""
         self.exchanges.note_change()
@@ -177,6 +165,8 @@ class VirtualHost:
             ruling = self._rule_queue(queue.name, queue.arguments)
             if not queue.is_deleted and hold_queue_to(queue, ruling, self._refusals):
                 self.use(queue)
+            if queue.is_watched and not queue.is_deleted:
+                self.open(queue)
             yield
 
     def _rule_queue(self, name: str, arguments: KeptArguments) -> Ruling:
@@ -222,12 +212,7 @@ class VirtualHost:
 
     def locked(self, name: str) -> AmqpError:
         """Return the error of a queue that another connection has to itself."""
-        reason = (
-            f"cannot obtain exclusive access to locked queue '{name}' in vhost '{self.name}'. It could be originally "
-            "declared on another connection or the exclusive property value does not match that of the original "
-            "declaration."
-        )
-        return AmqpError(ReplyCode.RESOURCE_LOCKED, reason)
+        return locked_queue(name, self.name)
 
     def add(
         self, name: str, *, durable: bool, auto_delete: bool, owner: object | None, arguments: KeptArguments
@@ -237,31 +222,34 @@ class VirtualHost:
         light_name = self._passing_names.take() if is_passing else self.light_name(name)
         queue = self._make(name, light_name, durable=durable, auto_delete=auto_delete, owner=owner, arguments=arguments)
         queue.is_passing = is_passing
-        try:
-            self._refusals.start_empty(queue)
-            queue.start_empty()
-        except QueueLimitError:
-            self._refusals.stop(queue)
-            if is_passing:
-                self._passing_names.give_back(light_name)
-            raise
         self._queues[name] = queue
-        queue.watch()
-        self._refusals.start(queue)
         if owner is not None:
             self._owned.setdefault(owner, {})[name] = queue
         self.use(queue)
         self.exchanges.note_change()
-        row: dict[str, object] = {
-            "durable": durable and owner is None,
-            "auto_delete": auto_delete,
-            "arguments": dump_arguments(arguments),
-            "first": queue.first_offset,
-        }
-        if is_passing:
-            row["light"] = light_name.decode()
-        self._table.put(row_key(QUEUE, name), json.dumps(row).encode())
+        self._opening.open(queue, partial(self._begin_new, queue))
+        self._opening.check(name)
         return queue
+
+    def _begin_new(self, queue: SharedQueue, error: LmqError | None) -> None:
+        """Begin with nothing in a queue, and write it down; one that cannot begin is none."""
+        if error is not None:
+            self.remove(queue)
+            return
+        self._refusals.start_empty(queue)
+        queue.start_empty()
+        self._begin(queue, None)
+        self._table.put(row_key(QUEUE, queue.name), queue_row(queue))
+
+    def open(self, queue: SharedQueue) -> None:
+        """Have what is taken and done in a queue, and its ends, known: at once or later, `is_open` says it."""
+        if not queue.is_open:
+            self._opening.open(queue, partial(self._begin, queue))
+
+    def _begin(self, queue: SharedQueue, error: LmqError | None) -> None:
+        if error is None:
+            queue.watch()
+            self._refusals.start(queue)
 
     def _make(
         self,
@@ -316,6 +304,7 @@ class VirtualHost:
         if queue.owner is not None:
             self._owned[queue.owner].pop(queue.name)
         self._refusals.stop(queue)
+        self._opening.close(queue)
         told_later = queue.delete(by)
         self.exchanges.note_change()
         bindings = self.exchanges.bindings_to(queue.name)
@@ -336,11 +325,20 @@ class VirtualHost:
             self.unbind(exchange, binding)
             yield
 
-    def is_going(self, method: base.Frame) -> bool:
-        """Return whether a method declares something while bindings of what had its name are still to be forgotten."""
-        if isinstance(method, QueueMethod.Declare):
-            return (QUEUE, method.queue) in self._going
-        return isinstance(method, ExchangeMethod.Declare) and (EXCHANGE, method.exchange) in self._going
+    def must_wait(self, method: base.Frame, last_queue: str) -> bool:
+        """Return whether a method is to come again: its queue is being opened, or what had the name is not yet gone."""
+        if isinstance(method, ExchangeMethod.Declare):
+            return (EXCHANGE, method.exchange) in self._going
+        if isinstance(method, QueueMethod.Declare) and (QUEUE, method.queue) in self._going:
+            return True
+        return isinstance(method, OF_A_QUEUE) and self._must_open(method.queue or last_queue)
+
+    def _must_open(self, name: str) -> bool:
+        self._opening.check(name)
+        queue = self._queues.get(name)
+        if queue is not None:
+            self.open(queue)
+        return queue is not None and not queue.is_open
 
     def remove_owned(self, owner: object) -> Iterator[None]:
         """Delete the exclusive queues of a connection that is gone, one in each step."""

@@ -5,7 +5,10 @@ Those lie in a light queue beside the queue's own until they went on, so a kill 
 
 from __future__ import annotations
 
+from functools import partial
+
 from core.broker import Broker
+from core.errors import LmqError
 from core.lmq.queue_name import amqp_refused_name
 from core.message import StoredBatch
 from gateway.amqp.argument_rules import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, MAX_LENGTH
@@ -38,12 +41,13 @@ class Refusals:
         self._asked: dict[bytes, int] = {}  # light queue and its number
         self._beside: dict[bytes, SharedQueue] = {}  # by the light queue that refused
 
-    def start_empty(self, queue: SharedQueue) -> None:
-        """Begin with no dead letters to be, for a new queue; before it begins itself.
+    def light_names(self, queue: SharedQueue) -> list[bytes]:
+        """Return the light queue beside a queue that its dead letters to be lie in, where it has one."""
+        is_beside = _is_refusing(queue) and queue.terms.buries_refused
+        return [amqp_refused_name(queue.light_name)] if is_beside else []
 
-        Raises:
-            QueueLimitError: There is no room for another light queue.
-        """
+    def start_empty(self, queue: SharedQueue) -> None:
+        """Begin with no dead letters to be, for a new queue; before it begins itself."""
         if _is_refusing(queue) and queue.terms.buries_refused:
             self._make(queue).start_empty()
 
@@ -67,8 +71,13 @@ class Refusals:
             if before is not None:
                 before.stop()
             else:
-                self._make(queue).start_empty()
+                self._open(self._make(queue))
         self.start(queue)
+
+    def _open(self, beside: SharedQueue) -> None:
+        """Begin with a queue beside one that is open already; it runs when its ends are known."""
+        beside.start_empty()
+        self._broker.open_queue(beside.pop.queue_ref, partial(_run, beside))
 
     def stop(self, queue: SharedQueue) -> None:
         """Ask a queue no more, and forget what it refused: it is deleted, or could not begin."""
@@ -104,6 +113,11 @@ class Refusals:
                 expiries=self._expiries,
             )
         return self._beside[queue.light_name]
+
+
+def _run(beside: SharedQueue, error: LmqError | None) -> None:
+    if error is None:
+        beside.run_soon()
 
 
 def _is_refusing(queue: SharedQueue) -> bool:

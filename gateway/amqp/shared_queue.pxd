@@ -24,6 +24,7 @@ cdef class SharedQueue(Reader):
     cdef public long long first_offset
     cdef public bint has_exclusive
     cdef public bint is_deleted
+    cdef public bint is_open
     cdef public bint is_passing
     cdef Broker _broker
     cdef StoredBatch _stored

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import cast
 
 from core.broker import Broker
-from core.lmq.expiry import count_expired, expires_at, take_expired
+from core.lmq.expiry import count_expired, expires_at, is_expired, take_expired
 from core.lmq.rota import Rota
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
@@ -52,8 +52,9 @@ class SharedQueue(Reader):
     __slots__ = (
         "_broker", "_burial", "_due_ms", "_expiries", "_fresh_from", "_is_away", "_is_dropping", "_is_parked",
         "_levels", "_pop", "_pops", "_rota", "_stored", "_trim", "arguments", "consumers", "counts_deliveries",
-        "first_offset", "has_dead_letters", "has_exclusive", "is_auto_delete", "is_deleted", "is_durable", "is_passing",
-        "is_stream", "is_watched", "lease_ms", "light_name", "limit_ms", "name", "owner", "ruling", "streams", "terms",
+        "first_offset", "has_dead_letters", "has_exclusive", "is_auto_delete", "is_deleted", "is_durable", "is_open",
+        "is_passing", "is_stream", "is_watched", "lease_ms", "light_name", "limit_ms", "name", "owner", "ruling",
+        "streams", "terms",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +87,7 @@ class SharedQueue(Reader):
         self.first_offset = 0  # what lies before in the light queue was another's of this name
         self.has_exclusive = False  # one consumer has it to itself
         self.is_deleted = False
+        self.is_open = False  # it is this gateway's, and its ends are known: before, nothing is asked of `pop`
         self.is_passing = False  # its light queue is another's when it is gone
         self._broker = broker
         self._pops = pops
@@ -134,11 +136,11 @@ class SharedQueue(Reader):
         """Read a level that is in use from now on."""
         if self._is_parked or self._is_dropping:
             self._broker.park(queue_ref, self)
+            self._broker.request_run(self)
 
     def start_empty(self) -> None:
         """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
-        queue_ref = self._broker.intern_queue(self.light_name)
-        self.first_offset = self._broker.max_offset(queue_ref)
+        self.first_offset = self._broker.max_offset(self._broker.intern_queue(self.light_name))
         self._pop = self._open(is_new=True)
 
     def watch(self) -> None:
@@ -321,6 +323,18 @@ class SharedQueue(Reader):
         """Return how many messages could be taken now; expired ones that come first are gone then."""
         self.drop_expired(now_ms)
         return self.pop.ready_count
+
+    def may_be_expired(self, offset: int, now_ms: int) -> bool:
+        """Return whether the message there is expired, or on its way."""
+        if self.terms.priority_max > 0 or self.is_stream:
+            return True  # it looks itself: at each level, or at nothing but age
+        queue_ref = self._broker.intern_queue(self.light_name)
+        if offset >= self._broker.max_offset(queue_ref):
+            return False
+        found = self._broker.read(queue_ref, offset, self._stored, 1, 1)
+        is_due = found == AWAY or (found > 0 and is_expired(self._stored, 0, now_ms, self.limit_ms))
+        self._stored.clear()
+        return is_due
 
     def drop_expired(self, now_ms: int) -> None:
         """Finish messages that are more than the queue holds, and expired ones that come before the first that is not.

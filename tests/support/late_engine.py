@@ -209,7 +209,7 @@ class LateEngine(Engine):
         key = self.inner.queue_key(queue_ref)
         if not self.opens_late or key.startswith(b"RMQ_SYS_TRANS"):
             return True
-        return queue_ref in self._opened or key == self._followed or key.startswith(b"%LMQ%amqp%")
+        return queue_ref in self._opened or key == self._followed
 
     # What is asked of the engine without waiting
 

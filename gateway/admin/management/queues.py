@@ -53,9 +53,9 @@ async def _list(view: AdminView, vhost: str | None, asked: Question) -> Response
         describe=lambda placed: tell_queue(broker, *placed),
         figures={
             "vhost": lambda placed: placed[0].name,
-            "messages": lambda placed: sum(count_messages(broker, placed[1])),
-            "messages_ready": lambda placed: count_messages(broker, placed[1])[0],
-            "messages_unacknowledged": lambda placed: count_messages(broker, placed[1])[1],
+            "messages": lambda placed: sum(count_messages(broker, *placed)),
+            "messages_ready": lambda placed: count_messages(broker, *placed)[0],
+            "messages_unacknowledged": lambda placed: count_messages(broker, *placed)[1],
             "consumers": lambda placed: placed[1].reader_count(),
         },
     )
@@ -70,7 +70,7 @@ def _walk(view: AdminView, vhost: str | None) -> Iterator[Placed | None]:
 
 def tell_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Item:
     """Return a queue as the API tells it."""
-    entry = describe_queue(broker, vhost.name, queue)
+    entry = describe_queue(broker, vhost, queue)
     ready, unacked = entry.ready or 0, entry.unacked or 0
     arguments = told_arguments(queue.arguments)
     return {

@@ -279,6 +279,7 @@ def test_every_message_is_done_once_or_still_there_whatever_happens(tmp_path_fac
     world.close()
 
 
+@pytest.mark.here(reason="looks at the turn in which the message came")
 def test_a_lone_message_goes_out_in_the_turn_in_which_it_came(world):
     peer = world.client()
     peer.declare("q")

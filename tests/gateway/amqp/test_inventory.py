@@ -46,6 +46,8 @@ def test_queue_that_nobody_has_used_since_the_start_is_not_opened_for_its_figure
     peer.publish(b"x", key="backlog", delivery_mode=2)
     world.close()
     world.open()
+    all_of(world.amqp.inventory().queues())
+    world.turn()  # in which the one with messages is opened
     found = {entry.name: entry.ready for entry in all_of(world.amqp.inventory().queues())}
     assert found == {"unused": 0, "backlog": 1}
     assert world.amqp.vhost.find("unused")._pop is None

@@ -11,8 +11,11 @@ from gateway.amqp.field_table import Field
 from gateway.amqp.queues import VirtualHost
 
 
-def add(vhost, name, owner=None, **options):
-    return vhost.add(name, **{"durable": True, "auto_delete": False, "owner": owner, "arguments": {}, **options})
+def add(world, name, owner=None, **options):
+    how = {"durable": True, "auto_delete": False, "owner": owner, "arguments": {}, **options}
+    queue = world.amqp.vhost.add(name, **how)
+    world.turn()  # in which it is opened
+    return queue
 
 
 def reopen(world):
@@ -26,7 +29,7 @@ def test_what_is_durable_is_there_after_a_restart(world):
     exchange = Exchange("x", "topic", durable=True, auto_delete=False, internal=True)
     vhost.add_exchange(exchange)
     for name, options in (("kept", {}), ("gone", {"durable": False}), ("mine", {"owner": object()})):
-        add(vhost, name, **options)
+        add(world, name, **options)
         vhost.bind(exchange, (name, "a.#", None))
     vhost.bind(vhost.exchanges.get("amq.topic"), ("kept", "t.*", None))
     vhost = reopen(world)
@@ -40,7 +43,7 @@ def test_what_was_removed_is_not_there_after_a_restart(world):
     vhost = world.amqp.vhost
     exchange = Exchange("x", "direct", durable=True, auto_delete=False, internal=False)
     vhost.add_exchange(exchange)
-    kept, gone = add(vhost, "kept"), add(vhost, "gone")
+    kept, gone = add(world, "kept"), add(world, "gone")
     for queue in (kept, gone):
         vhost.bind(exchange, (queue.name, "k", None))
     vhost.unbind(exchange, ("kept", "k", None))
@@ -54,8 +57,8 @@ def test_what_was_removed_is_not_there_after_a_restart(world):
 
 def test_arguments_are_kept_with_their_types_and_read_as_an_older_gateway_kept_them(world):
     arguments = {"x-message-ttl": Field("byte", 10), "x-expires": Field("long", 100_000)}
-    add(world.amqp.vhost, "q", arguments=arguments)
-    add(world.amqp.vhost, "old")
+    add(world, "q", arguments=arguments)
+    add(world, "old")
     row = {"durable": True, "auto_delete": False, "arguments": {"x-message-ttl": 7}}
     world.broker.table("amqp").put(json.dumps(["q", "old"]).encode(), json.dumps(row).encode())
     vhost = reopen(world)
@@ -69,7 +72,7 @@ def test_an_exchange_that_deletes_itself_goes_with_its_last_binding(world):
     vhost = world.amqp.vhost
     exchange = Exchange("x", "fanout", durable=True, auto_delete=True, internal=False)
     vhost.add_exchange(exchange)
-    one, two = add(vhost, "one"), add(vhost, "two")
+    one, two = add(world, "one"), add(world, "two")
     vhost.bind(exchange, (one.name, "", None))
     vhost.bind(exchange, (two.name, "", None))
     vhost.unbind(exchange, (one.name, "", None))
@@ -80,7 +83,7 @@ def test_an_exchange_that_deletes_itself_goes_with_its_last_binding(world):
 
 def test_a_queue_of_another_connection_is_locked(world):
     vhost, owner = world.amqp.vhost, object()
-    queue = add(vhost, "mine", owner)
+    queue = add(world, "mine", owner)
     assert vhost.get("mine", owner) is queue
     with pytest.raises(AmqpError, match="RESOURCE_LOCKED - cannot obtain exclusive access to locked queue 'mine'"):
         vhost.get("mine", object())
@@ -101,7 +104,7 @@ def test_retention_is_told_what_is_still_needed(world):
 def test_queues_are_opened_when_they_are_used(world):
     vhost = world.amqp.vhost
     for i in range(20):
-        add(vhost, f"q{i}")
+        add(world, f"q{i}")
     vhost = reopen(world)
     assert len(vhost) == 20
     assert all(queue._pop is None for queue in vhost)
@@ -122,7 +125,7 @@ def test_queues_that_end_with_their_users_share_a_light_queue_one_after_the_othe
     vhost = world.amqp.vhost
     names = set()
     for i in range(20):
-        queue = add(vhost, f"q{i}", **options)
+        queue = add(world, f"q{i}", **options)
         vhost.bind(vhost.exchanges.get("amq.topic"), (queue.name, f"t.{i}", None))
         names.add(queue.light_name)
         assert [one.name for one in world.broker.explain(b"t/%d" % i)] == [queue.light_name]
@@ -134,7 +137,7 @@ def test_queues_that_end_with_their_users_share_a_light_queue_one_after_the_othe
 
 @pytest.mark.parametrize("options", STAYING)
 def test_queues_that_stay_have_a_light_queue_of_their_own_name(world, options):
-    assert add(world.amqp.vhost, "work", **options).light_name == b"%LMQ%amqp%|2f%work"
+    assert add(world, "work", **options).light_name == b"%LMQ%amqp%|2f%work"
 
 
 def test_a_light_queue_by_number_begins_empty_for_each_queue_also_after_a_crash(world):
