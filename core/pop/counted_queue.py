@@ -42,8 +42,9 @@ class CountedQueue:
         self._counted_until, self._total = sums.last  # of all messages
         self._used = self._total  # of those taken, once it is known
         self._is_used_known = False
-        self._shown = 0  # bytes of what was given back, below `_shown_until`
+        self._shown = 0  # bytes of what was given back, but for [_shown_until, _shown_end): that is looked for still
         self._shown_until = 0
+        self._shown_end = inner.next_offset
         self._given_back: Iterator[int] | None = inner.state.window.offsets()
         self._unread: list[int] = []  # given back, and not read yet
 
@@ -146,9 +147,9 @@ class CountedQueue:
             left -= max(len(offsets), 1)
             if scanned is None:
                 del self._unread[: len(offsets)]
+            self._shown_until = max(upto, self._shown_until)
             if not self._add_shown(offsets):
                 return 0
-            self._shown_until = max(upto, self._shown_until)
         return left
 
     def _add_shown(self, offsets: list[int]) -> bool:
@@ -181,7 +182,7 @@ class CountedQueue:
         count = self._inner.take(into, count_max, bytes_max, until_ms, now_ms)
         if count > 0:
             if into.queue_offset[0] < first_new:
-                self._shown = max(self._shown - _sum_bodies(into, self._shown_until), 0)
+                self._shown = max(self._shown - _sum_bodies(into, self._shown_until, self._shown_end), 0)
             elif self._is_used_known:
                 self._used += _sum_bodies(into, _ALL)
         return count
@@ -199,7 +200,7 @@ class CountedQueue:
         window = self._inner.state.window
         hidden = [offset for offset in queue_offsets[:count] if window.code(offset) & 1]
         self._inner.nack_many(queue_offsets, count, visible_at_ms)
-        self._unread += [offset for offset in hidden if offset < self._shown_until]
+        self._unread += [offset for offset in hidden if not self._shown_until <= offset < self._shown_end]
         self.count_on()
 
     def read_offsets(self, offsets: array[int], count: int, into: StoredBatch) -> int:
@@ -233,10 +234,10 @@ class CountedQueue:
         return self._inner.attempt(queue_offset)
 
 
-def _sum_bodies(stored: StoredBatch, end: int) -> int:
-    """Return how many bytes the bodies of those messages have whose offset lies below `end`."""
+def _sum_bodies(stored: StoredBatch, end: int, again_from: int = _ALL) -> int:
+    """Return how many bytes the bodies of those messages have whose offset lies below `end`, or from another one on."""
     size = 0
     for i in range(stored.count):
-        if stored.queue_offset[i] < end:
+        if stored.queue_offset[i] < end or stored.queue_offset[i] >= again_from:
             size += stored.body_end[i] - stored.body_start[i]
     return size

@@ -133,3 +133,13 @@ def test_many_messages_are_counted_in_steps(monkeypatch):
     queue = open_counted(store, MemoryJournal(), Rows(), 0)
     assert [queue.count_on() for _ in range(4)] == [False, False, True, True]
     assert queue.ready_bytes == 10
+
+
+def test_what_is_taken_and_given_back_before_anything_was_counted_counts():
+    store, journal, rows = Sized(), MemoryJournal(), Rows()
+    open_counted(store, journal, rows, 0)
+    store.sizes += [3, 4]
+    queue = open_counted(store, journal, rows)
+    queue.take(StoredBatch(8), 1, 1, 0, 0)
+    queue.nack_many(array("q", (0,)), 1)
+    assert (queue.count_on(), queue.ready_bytes) == (True, 7)
