@@ -9,6 +9,7 @@ from typing import Any
 from tests.benchmarks.figure import Figure
 from tests.benchmarks.scenarios import (
     amqp_load,
+    amqp_work_load,
     bridge_load,
     light_queue_load,
     mqtt5_load,
@@ -44,6 +45,7 @@ MEMORY = Figure("private_mb", "private memory", "MB")
 MEMORY_OF_ONE = Figure("bytes_each", "memory of one", "B")
 DISK = Figure("disk_kb_each", "disk", "KB")
 SHARE = Figure("share", "share", "x", is_more_better=True)
+BESIDE_ONE = Figure("beside_one", "confirm beside that of one queue", "x")
 BESIDE_311 = Figure("beside_311", "CPU beside 3.1.1", "x")
 
 
@@ -149,6 +151,20 @@ def amqp(**parameters: Any) -> Load:
     )
 
 
+def amqp_work(run: Callable[..., Awaitable[Result]], **parameters: Any) -> Load:
+    """Return one of the loads of services."""
+    return lambda server, secs, payload: run(
+        HOST, server.ports["amqp"], secs=secs, payload_bytes=payload, probe=server.cpu_s, **parameters
+    )
+
+
+def amqp_many(run: Callable[..., Awaitable[Result]], **parameters: Any) -> Load:
+    """Return the making of many things, whose memory counts."""
+    return lambda server, secs, payload: run(
+        HOST, server.ports["amqp"], memory=server.private_bytes, probe=server.cpu_s, **parameters
+    )
+
+
 def bridge(**parameters: Any) -> Load:
     """Return the load from door to door."""
     return lambda server, secs, payload: bridge_load.run(
@@ -188,6 +204,7 @@ NOT_SHARED = NULL | {"nats", "amqtt", "rabbitmq"}
 THREE_USER_PROPERTIES = user_properties({"site": "hall-4", "trace": "4bf92f3577b34da6", "type": "measurement"})
 TO_1000_LIGHT_QUEUES = rocketmq(rocketmq_load.run_send, light_queues=1_000, window=8)
 WITHIN_NOISE = 1.05  # what two runs of the same load differ by
+TWICE = (Floor(RATE, 2),)
 FLOORS_OF_1000_QUEUES = (Floor(RATE, 2), Floor(DISK, 8, is_ratio=False))
 SCENARIOS = (
     Scenario("mqtt-qos0", "MQTT QoS 0, one to one", MQTT, mqtt(), floors=(Floor(RATE, 1.2),)),
@@ -257,6 +274,43 @@ SCENARIOS = (
         "amqp-1000", "AMQP, 1 KB to 1,000 durable queues; the official RocketMQ at its own door", AMQP,
         amqp(queues=1_000, consumers=0, window=20), floors=FLOORS_OF_1000_QUEUES,
         payload_bytes=1_024, measures_disk=True, is_fresh=True, instead={"rocketmq": TO_1000_LIGHT_QUEUES},
+    ),
+    Scenario(
+        "amqp-work", "AMQP, 8 publishers and 8 consumers on one durable queue", AMQP,
+        amqp_work(amqp_work_load.run_shared), floors=TWICE,
+    ),
+    Scenario(
+        "amqp-priorities", "AMQP, 8 publishers and 8 consumers on one durable queue of 4 priorities", AMQP,
+        amqp_work(amqp_work_load.run_shared, priorities=4), floors=TWICE,
+    ),
+    Scenario(
+        "amqp-dead-letters", "AMQP, all is rejected, and consumed as dead letters", AMQP,
+        amqp_work(amqp_work_load.run_shared, publishers=2, consumers=2, is_rejecting=True), floors=TWICE,
+    ),
+    Scenario(
+        "amqp-get", "AMQP, get, acknowledge and publish again, 8 connections", AMQP,
+        amqp_work(amqp_work_load.run_gets), floors=TWICE,
+    ),
+    Scenario(
+        "amqp-call", "AMQP, round trips by direct reply-to, 16 at a time", AMQP,
+        amqp_work(amqp_work_load.run_calls), floors=TWICE,
+    ),
+    Scenario(
+        "amqp-queues", "AMQP, 10,000 durable queues are declared, each with a consumer: memory of a queue", AMQP,
+        amqp_many(amqp_work_load.run_queues, queues=10_000), figure=MEMORY_OF_ONE,
+        floors=(Floor(RATE, 2), Floor(MEMORY_OF_ONE, 1_024, is_ratio=False)), is_fresh=True,
+        small=amqp_many(amqp_work_load.run_queues, queues=500),
+    ),
+    Scenario(
+        "amqp-confirm", "AMQP, the confirm of a message to 10,000 durable queues, and to one, in turns", AMQP,
+        amqp_work(amqp_work_load.run_confirms, queues=10_000), figure=P99,
+        floors=(Floor(BESIDE_ONE, 2, is_ratio=False),), is_fresh=True, without=frozenset({"rabbitmq"}),
+        small=amqp_work(amqp_work_load.run_confirms, queues=100),
+    ),
+    Scenario(
+        "amqp-channels", "AMQP, 1,000 connections with 10 channels each: memory of a connection", AMQP,
+        amqp_many(amqp_work_load.run_channels, connections=1_000), figure=MEMORY_OF_ONE,
+        floors=(Floor(MEMORY_OF_ONE, 2),), is_fresh=True, small=amqp_many(amqp_work_load.run_channels, connections=50),
     ),
     Scenario(
         "mqtt-to-amqp", "MQTT QoS 1 in, durable AMQP queue out", MQTT | AMQP, bridge(), floors=(Floor(RATE, 5),)
