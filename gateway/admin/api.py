@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, HTTPException, Query, Response
 from fastapi.exceptions import RequestValidationError
@@ -27,12 +27,27 @@ from gateway.amqp.inventory import describe_queue
 from gateway.version import VERSION
 
 ROUTES = APIRouter()
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"description": "The request is not well formed, or what it asks for cannot be done."},
+    401: {"description": "Who asks has to log in, or may not do that."},
+    403: {"description": "A page of another site asked for a change."},
+    404: {"description": "There is no such thing."},
+    413: {"description": "The request is too long."},
+    503: {"description": "It cannot be done now, or a check has failed."},
+}
 QUEUES_MAX = 100  # whose metrics are asked for at once
 
 
 def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
     """Return the application that serves `view`, and `feed` to pages that stay open."""
-    api = FastAPI(title="LMQ Gateway", version=VERSION, docs_url=None, openapi_url="/api/openapi.json", redoc_url=None)
+    api = FastAPI(
+        title="LMQ Gateway",
+        version=VERSION,
+        docs_url=None,
+        responses=REFUSALS,
+        openapi_url="/api/openapi.json",
+        redoc_url=None,
+    )
     api.state.view = view
     api.state.feed = feed
     api.include_router(ROUTES)

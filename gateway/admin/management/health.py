@@ -36,12 +36,18 @@ async def aliveness_test(view: View, looker: Looker, vhost: PathName, response: 
 
 
 @HEALTH.get("/healthchecks/node")
-@HEALTH.get("/healthchecks/node/{name}")
 @HEALTH.get("/health/checks/virtual-hosts")
 async def takes_work(view: View, looker: Looker, response: Response) -> Item:
     """All doors are open, and work is taken."""
     del looker
     return _say(response, "" if view.is_ready() else "the gateway takes no work")
+
+
+@HEALTH.get("/healthchecks/node/{name}")
+async def node_takes_work(view: View, looker: Looker, name: PathName, response: Response) -> Item:
+    """As `/healthchecks/node`: there is one node, whatever its name."""
+    del name
+    return await takes_work(view, looker, response)
 
 
 @HEALTH.get("/health/checks/alarms")

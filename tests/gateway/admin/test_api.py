@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 import weakref
 
 import httpx
@@ -105,3 +106,14 @@ async def test_a_gateway_that_has_stopped_is_let_go_of(tmp_path):
         while stopped() is not None:
             await asyncio.sleep(0.01)  # what the loop still holds
             gc.collect()
+
+
+async def test_the_description_names_what_stands_in_paths_and_how_requests_are_refused(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        view = make_view(gateway)
+        described = make_api(view, LiveFeed(view)).openapi()
+        for path, methods in described["paths"].items():
+            for about in methods.values():
+                named = {one["name"] for one in about.get("parameters", ()) if one["in"] == "path"}
+                assert named == set(re.findall(r"{(.*?)}", path)), path
+                assert {"400", "401", "404", "503"} <= about["responses"].keys(), path
