@@ -126,6 +126,7 @@ class Gateway:
         self._low_since_ms = 0
         self._holds_before = 0  # of all doors, when the disk got low
         mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
+        self.authenticator.stored.on_deleted = mqtt.end_sessions_of
         self.bridges = Bridges(
             settings.bridges, mqtt, self.authenticator, self.broker.metrics, begin_read=self.turns.begin_read
         )

@@ -156,9 +156,11 @@ def _judge(view: AdminView, publish: Publish, vhost: VirtualHost, name: str, top
     if publish.door == AMQP_DOOR and not may.may_enter(place):
         return False, f"access to vhost '{vhost.name}' refused for user '{user}'"
     if publish.door == AMQP_DOOR and not may.may_write(place, right.encode()):
-        return False, f"write access to exchange '{right}' in vhost '{vhost.name}' refused for user '{user}'"
+        by = may.explain("write", right.encode(), place).by
+        return False, f"write access to exchange '{right}' in vhost '{vhost.name}' refused for user '{user}' by {by}"
     if _is_topic_space(vhost, name, topic) and not may.may_publish(topic.encode()):
-        return False, f"user '{user}' may not publish to topic '{topic}'"
+        by = may.explain("publish", topic.encode()).by
+        return False, f"user '{user}' may not publish to topic '{topic}' by {by}"
     return True, f"user '{user}' may publish this"
 
 

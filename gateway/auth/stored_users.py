@@ -43,6 +43,7 @@ class StoredUsers:
         self.keys: dict[str, dict[tuple[str, str], KeyRow]] = {}  # by user, virtual host and exchange
         self.rows: dict[str, UserRows] = {}  # of users that are here, or were given permissions
         self.on_changed: Callable[[], None] = _nothing
+        self.on_deleted: Callable[[str], None] = _nobody  # the user of that name
         self._table = table
         for key, value in () if table is None else list(table.items()):
             kind, user, *parts = json.loads(key)
@@ -79,6 +80,7 @@ class StoredUsers:
         for key in list(self.keys.get(name, ())):
             self._drop_keys(name, key)
         self._tell(name)
+        self.on_deleted(name)
         return True
 
     def set_names(self, vhost: str, user: str, row: NameRow) -> None:
@@ -150,3 +152,7 @@ def _make_user(name: str, said: dict[str, Any]) -> User:
 
 def _nothing() -> None:
     pass
+
+
+def _nobody(name: str) -> None:
+    del name

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
+from gateway.auth.recheck import LOOKS_A_STEP
 from gateway.door import Address, ClientLimits, Door, Interval, Listen, find_listening
 from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.connection import MqttConnection
@@ -132,6 +133,20 @@ class MqttDoor(MqttServices, Door):
             self._is_sweeping = True
             self.subscribing.chores.start(self._sweep(now_ms))
         self.delivery.queued.look(self.sessions)
+
+    def end_sessions_of(self, user: str) -> None:
+        """End the sessions of a user that is no more; those with a connection, when that is closed."""
+        self.subscribing.chores.start(self._end_sessions_of(user.encode()))
+
+    def _end_sessions_of(self, owner: bytes) -> Iterator[None]:
+        for number, session in enumerate(list(self.sessions)):
+            if session.owner == owner and session.outlet is None:
+                self.subscribing.end_session(session)
+                yield
+            elif session.owner == owner:
+                session.expiry_s = 0
+            if number % LOOKS_A_STEP == LOOKS_A_STEP - 1:
+                yield
 
     def _sweep(self, now_ms: int) -> Iterator[None]:
         """Look at one session a step: there may be a hundred thousand."""

@@ -7,6 +7,7 @@ import pytest
 
 from gateway.admin.explain import QuestionError
 from gateway.admin.explain_publish import Publish, explain_publish, read_headers
+from gateway.settings import AuthSettings
 from tests.support.admin import make_view
 from tests.support.gateway import running_gateway
 
@@ -115,6 +116,11 @@ async def test_what_a_user_may_is_told(tmp_path):
         assert (await _ask(gateway, "amq.direct", "k")).is_allowed is None
         found = await _ask(gateway, "amq.direct", "k", user="nobody")
         assert (found.is_allowed, found.verdict) == (False, "user 'nobody' does not come in by this door")
+        rights = AuthSettings.model_validate({"rules": [{"permit": "deny", "topics": ["secret/#"]}]})
+        gateway.authenticator.reload(rights, {})
+        found = await _ask(gateway, door="mqtt", topic="secret/a", user="")
+        text = "user '' may not publish to topic 'secret/a' by auth.rules[0]"
+        assert (found.is_allowed, found.verdict) == (False, text)
         assert (await _ask(gateway, door="mqtt", topic="a", user="")).is_allowed
         assert (await _ask(gateway, "amq.direct", "k", user="guest")).is_allowed
 

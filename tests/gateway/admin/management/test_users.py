@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 
 import aio_pika
@@ -140,3 +141,23 @@ async def test_only_administrators_see_and_change_users(tmp_path):
             assert (await client.get(path)).status_code == 401
         assert (await client.put("/api/users/bob", json=BOB)).status_code == 401
         assert (await client.delete("/api/users/ann")).status_code == 401
+
+
+async def test_sessions_of_a_deleted_user_end(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        for name in ("ann", "bob"):
+            await client.put(f"/api/users/{name}", json=BOB)
+            await client.put(f"/api/permissions/%2F/{name}", json=ALL)
+            for number in range(2):
+                login = {"username": name, "password": "secret", "identifier": f"{name}-{number}"}
+                async with aiomqtt.Client(*gateway.listening["mqtt"], **login, clean_session=False) as device:
+                    await device.subscribe("a/#", qos=1)
+        sessions = gateway.doors["mqtt"].sessions
+        login = {"username": "bob", "password": "secret", "identifier": "bob-1"}
+        with contextlib.suppress(aiomqtt.MqttError):
+            async with aiomqtt.Client(*gateway.listening["mqtt"], **login, clean_session=False):
+                await client.delete("/api/users/bob")
+                async with asyncio.timeout(10):
+                    while any(session.owner == b"bob" for session in sessions):
+                        await asyncio.sleep(0)
+        assert {session.client_id for session in sessions} == {b"ann-0", b"ann-1"}
