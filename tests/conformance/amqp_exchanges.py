@@ -96,6 +96,7 @@ def content_header(size, class_id=60, weight=0):
 
 DECLARE = Queue.Declare(queue="q", exclusive=True)
 CONSUME = Basic.Consume(queue="q", consumer_tag="c")
+OTHER_CONSUMER = Basic.Consume(queue="q", consumer_tag="d")
 MESSAGE = amqp.publish(1, b"1", key="q")
 PUBLISH = amqp.method(1, Basic.Publish(routing_key="q"))
 CLOSE = Channel.Close(200, "", 0, 0)
@@ -291,6 +292,21 @@ EXCHANGES = {
     "recover to the same": [Basic.Recover(requeue=False)],
     "recover unanswered": [raw(RECOVER_ASYNC, b"\1"), Basic.Qos()],
     "recover unanswered to the same": [raw(RECOVER_ASYNC, b"\0")],
+    "prefetch of each consumer": [DECLARE, Basic.Qos(prefetch_count=1), CONSUME, OTHER_CONSUMER, *3 * [MESSAGE]],
+    "prefetch of the channel": [
+        DECLARE, Basic.Qos(prefetch_count=1, global_=True), CONSUME, OTHER_CONSUMER, *3 * [MESSAGE], Basic.Ack(1)
+    ],
+    "prefetch of the channel and of a consumer": [
+        DECLARE, Basic.Qos(prefetch_count=3, global_=True), Basic.Qos(prefetch_count=2), CONSUME, *4 * [MESSAGE],
+        OTHER_CONSUMER,
+    ],
+    "prefetch that is set after its consumer": [
+        DECLARE, CONSUME, Basic.Qos(prefetch_count=1), *3 * [MESSAGE], Basic.Ack(3, multiple=True)
+    ],
+    "recover what was got": [
+        DECLARE, MESSAGE, Basic.Get(queue="q"), Basic.Recover(requeue=True), Basic.Get(queue="q"), Basic.Ack(2)
+    ],
+    "recover what was delivered": [DECLARE, CONSUME, MESSAGE, Basic.Recover(requeue=True), Basic.Ack(2), Basic.Ack(1)],
     "publish to no exchange": [amqp.publish(1, b"1", exchange="none")],
     "publish to an internal exchange": [
         Exchange.Declare(exchange="x", exchange_type="direct", internal=True), amqp.publish(1, b"1", exchange="x")
@@ -301,6 +317,11 @@ EXCHANGES = {
     "expiration that is negative": [amqp.publish(1, b"1", expiration="-1")],
     "expiration that is too long": [amqp.publish(1, b"1", expiration="315360000001")],
     "publish as another user": [amqp.publish(1, b"1", user_id="me")],
+    "publish as oneself": [DECLARE, amqp.publish(1, b"1", user_id="guest"), Basic.Get(queue="q")],
+    "return before the confirm": [
+        Confirm.Select(), amqp.publish(1, b"1", exchange="amq.direct", key="none", mandatory=True)
+    ],
+    "publish at once to a queue that is there": [DECLARE, CONSUME, amqp.publish(1, b"1", immediate=True)],
     "copies that are no array": [amqp.publish(1, b"1", headers={"CC": "a"})],
     "confirms": [Confirm.Select()],
     "confirms unanswered": [Confirm.Select(nowait=True), Basic.Qos()],
