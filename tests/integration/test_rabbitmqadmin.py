@@ -64,3 +64,12 @@ def test_messages_are_published_got_and_purged(admin):
 
 def test_another_password_is_refused(admin):
     assert "Access refused" in admin("-p", "wrong", "list", "queues", code=1)
+
+
+def test_definitions_are_exported_and_imported(admin, tmp_path):
+    admin("declare", "queue", "name=kept")
+    saved = tmp_path / "definitions.json"
+    admin("export", str(saved))
+    admin("delete", "queue", "name=kept")
+    admin("import", str(saved))
+    assert {"name": "kept"} in _rows(admin, "list", "queues", "name")
