@@ -297,8 +297,7 @@ EXCHANGES = {
         DECLARE, Basic.Qos(prefetch_count=1, global_=True), CONSUME, OTHER_CONSUMER, *3 * [MESSAGE], Basic.Ack(1)
     ],
     "prefetch of the channel and of a consumer": [
-        DECLARE, Basic.Qos(prefetch_count=3, global_=True), Basic.Qos(prefetch_count=2), CONSUME, *4 * [MESSAGE],
-        OTHER_CONSUMER,
+        DECLARE, Basic.Qos(prefetch_count=3, global_=True), Basic.Qos(prefetch_count=2), CONSUME, *3 * [MESSAGE]
     ],
     "prefetch that is set after its consumer": [
         DECLARE, CONSUME, Basic.Qos(prefetch_count=1), *3 * [MESSAGE], Basic.Ack(3, multiple=True)
