@@ -78,7 +78,7 @@ def mosquitto(tmp_path):
 def bridged(tmp_path, mosquitto, version="5"):
     path = tmp_path / "bridge.toml"
     path.write_text(SETTINGS.format(port=mosquitto.port, version=version))
-    return GatewayProcess(tmp_path / "data", "--config", str(path), doors=("mqtt", "admin"))
+    return GatewayProcess(tmp_path / "data", "--config", str(path))
 
 
 def wait_until_it_stands(gateway):
