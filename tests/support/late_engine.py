@@ -154,6 +154,10 @@ class LateEngine(Engine):
         self.inner.find_record(place, lambda record: self._others.append((self._late(), then, record)))
         self.request_turn()
 
+    def find_dispatch(self, record, then):
+        self.inner.find_dispatch(record, lambda found: self._others.append((self._late(), then, found)))
+        self.request_turn()
+
     def find_version(self, version, then):
         self.inner.find_version(version, lambda record: self._others.append((self._late(), then, record)))
         self.request_turn()
