@@ -75,8 +75,11 @@ class AdminClient:
 
 
 def quote(name: str) -> str:
-    """Return a name as a part of a path: one of a queue or virtual host may have slashes in it."""
+    """Return a name as a part of a path: one of a queue or virtual host may have slashes in it; none may be empty."""
     from urllib.parse import quote as quote_part
+
+    if not name:
+        refuse("a name is empty")
 
     return quote_part(name, safe="")
 

@@ -27,6 +27,7 @@ class Kind(NamedTuple):
     path: str
     columns: tuple[Column, ...]
     show: str  # the path of one, with its name in it; empty where none is shown by itself
+    shows_message: bool = False  # for which one has to log in
 
 
 def _columns(**keys: str) -> tuple[Column, ...]:
@@ -124,6 +125,7 @@ KINDS = (
         "/api/lmq/retained",
         _columns(topic="topic", bytes="payload_bytes", stored="stored_at_ms"),
         "/api/lmq/retained/{}",
+        shows_message=True,
     ),
 )  # fmt: skip
 
@@ -171,7 +173,7 @@ def make_show(kind: Kind) -> Callable[..., None]:
         password: PasswordOption = None,
         as_json: JsonOption = False,
     ) -> None:
-        found = AdminClient(admin, user, password).get(kind.show.format(quote(name)))
+        found = AdminClient(admin, user, password).get(kind.show.format(quote(name)), as_member=kind.shows_message)
         (print_json if as_json else print_facts)(found)
 
     show_thing.__doc__ = f"Show one of: {kind.text}"

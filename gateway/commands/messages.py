@@ -9,6 +9,7 @@ import typer
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import print_facts, print_json
+from gateway.commands.refusing import refuse
 
 VhostOption = Annotated[str, typer.Option("--vhost", help="Its virtual host.")]
 
@@ -31,6 +32,9 @@ def publish(
 
     content = sys.stdin.buffer.read() if body is None else body.encode()
     pairs = [header.partition("=") for header in headers or []]
+    for name, equals, _ in pairs:
+        if not (name and equals):
+            refuse(f"--header {name}{equals}: it has to be NAME=VALUE")
     properties: dict[str, Any] = {"delivery_mode": 2}
     if pairs:
         properties["headers"] = {name: value for name, _, value in pairs}

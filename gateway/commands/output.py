@@ -24,6 +24,15 @@ def print_json(answer: object) -> None:
     print(json.dumps(answer, indent=2, ensure_ascii=False))
 
 
+def print_listed(answer: object, lines: Sequence[str], *, as_json: bool) -> None:
+    """Print an answer as JSON, or the lines that tell it, of which there may be none."""
+    if as_json:
+        print_json(answer)
+    else:
+        for line in lines:
+            print(line)
+
+
 def print_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> None:
     """Print rows as a table, numbers to the right; where nobody looks at a terminal its lines are not cut."""
     import sys

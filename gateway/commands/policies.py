@@ -8,6 +8,7 @@ import typer
 
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import print_listed
 from gateway.commands.refusing import refuse
 
 policy_cli = typer.Typer(**PLAIN, help="Tell many queues and exchanges something at once, by patterns of their names.")
@@ -68,11 +69,9 @@ def list_policies(
     as_json: JsonOption = False,
 ) -> None:
     """List policies, with what in them has no effect here."""
-    import json
-
     path = _path(vhost, is_operator=operator)
     found = AdminClient(admin, user, password).get(path)
-    print(json.dumps(found, indent=2) if as_json else "\n".join(listed(found)))
+    print_listed(found, listed(found), as_json=as_json)
 
 
 def _path(*parts: str | None, is_operator: bool) -> str:

@@ -9,6 +9,8 @@ import typer
 from gateway.commands.asking import ask_password
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import print_listed
+from gateway.commands.refusing import refuse
 
 user_cli = typer.Typer(**PLAIN, help="Make, change, delete and list the users of the data folder.")
 NameArgument = Annotated[str, typer.Argument(help="A user.")]
@@ -33,7 +35,10 @@ def add(
     """Make a user, who may do nothing yet: see `lmq grant`."""
     plain = ask_password() if new_password is None else new_password
     said = {"password": plain, "tags": tags or [], "secret": secret}
-    AdminClient(admin, user, password).send("PUT", f"/api/users/{quote(name)}", said)
+    client = AdminClient(admin, user, password)
+    if any(one["name"] == name for one in client.ask("/api/users")):
+        refuse(f"user {name!r} is there already: see `lmq user passwd` and `lmq user tags`")
+    client.send("PUT", f"/api/users/{quote(name)}", said)
 
 
 @user_cli.command("passwd")
@@ -80,11 +85,9 @@ def list_users(
     as_json: JsonOption = False,
 ) -> None:
     """List the users and what they may do in each virtual host."""
-    import json
-
     client = AdminClient(admin, user, password)
     found = client.ask("/api/users"), client.ask("/api/permissions")
-    print(json.dumps({"users": found[0], "permissions": found[1]}, indent=2) if as_json else "\n".join(listed(*found)))
+    print_listed({"users": found[0], "permissions": found[1]}, listed(*found), as_json=as_json)
 
 
 def listed(users: list[dict[str, Any]], permissions: list[dict[str, Any]]) -> list[str]:

@@ -8,6 +8,7 @@ import typer
 
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import print_listed
 
 vhost_cli = typer.Typer(**PLAIN, help="Make, delete and list AMQP's virtual hosts.")
 NameArgument = Annotated[str, typer.Argument(help="A virtual host, such as / or billing.")]
@@ -58,10 +59,8 @@ def list_vhosts(
     as_json: JsonOption = False,
 ) -> None:
     """List the virtual hosts with how much is in them."""
-    import json
-
     found = AdminClient(admin, user, password).get("/api/vhosts")
-    print(json.dumps(found, indent=2) if as_json else "\n".join(listed(found)))
+    print_listed(found, listed(found), as_json=as_json)
 
 
 def listed(vhosts: list[dict[str, Any]]) -> list[str]:

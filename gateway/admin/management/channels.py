@@ -34,7 +34,7 @@ async def show_channel(view: View, looker: Looker, name: PathName) -> Item:
     async for entry in walk(view.amqp.inventory().channels()):
         if entry.name == name:
             return tell_channel(entry)
-    raise not_found()
+    raise not_found(f"no channel '{name}'")
 
 
 @CHANNELS.get("/connections/{name}/channels")

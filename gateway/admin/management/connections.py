@@ -56,7 +56,7 @@ async def close_connection(
     del administrator
     door, entry = await _find(view, name)
     if not view.doors[door].inventory().turn_out(entry.conn_id, x_reason, view.begin_read(0)):
-        raise not_found()
+        raise not_found(f"no connection '{name}'")
 
 
 def _walk(view: AdminView) -> Iterator[Placed | None]:
@@ -69,7 +69,7 @@ async def _find(view: AdminView, name: str) -> Placed:
     async for placed in walk(_walk(view)):
         if name in {placed[1].name, str(placed[1].conn_id)}:
             return placed
-    raise not_found()
+    raise not_found(f"no connection '{name}'")
 
 
 def tell_connection(placed: Placed) -> Item:

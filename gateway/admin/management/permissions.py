@@ -70,7 +70,7 @@ async def show_permissions(view: View, administrator: Administrator, vhost: Path
     del administrator
     row = view.authenticator.stored.names.get(user, {}).get(vhost)
     if row is None:
-        raise not_found()
+        raise not_found(_has_none(user, vhost))
     return {"user": user, "vhost": vhost, **row._asdict()}
 
 
@@ -95,7 +95,7 @@ async def clear_permissions(view: View, administrator: Administrator, vhost: Pat
     """Take a user's permissions in a virtual host back."""
     del administrator
     if not view.authenticator.stored.clear_names(vhost, user):
-        raise not_found()
+        raise not_found(_has_none(user, vhost))
     await keep(view.broker)
 
 
@@ -132,7 +132,7 @@ async def show_topic_permissions(
     del administrator
     found = [one for one in _keys(view) if (one["vhost"], one["user"]) == (vhost, user)]
     if not found:
-        raise not_found()
+        raise not_found(_has_none(user, vhost))
     return found
 
 
@@ -171,7 +171,7 @@ async def _clear_keys(
 ) -> None:
     del administrator
     if not view.authenticator.stored.clear_keys(vhost, user, exchange):
-        raise not_found()
+        raise not_found(_has_none(user, vhost))
     await keep(view.broker)
 
 
@@ -185,6 +185,10 @@ def _keys(view: AdminView) -> Iterator[Item]:
     for user, rows in view.authenticator.stored.keys.items():
         for (vhost, exchange), row in rows.items():
             yield {"user": user, "vhost": vhost, "exchange": exchange, **row._asdict()}
+
+
+def _has_none(user: str, vhost: str) -> str:
+    return f"user '{user}' has no such permissions in vhost '{vhost}'"
 
 
 def _check_user(view: AdminView, user: str) -> None:

@@ -92,7 +92,7 @@ def _get(view: AdminView, vhost: str, name: str, *, is_operator: bool) -> Policy
     get_vhost(view, vhost)
     found = view.vhosts.policies.find(vhost, name, is_operator=is_operator)
     if found is None:
-        raise not_found()
+        raise not_found(f"no policy '{name}' in vhost '{vhost}'")
     return found
 
 

@@ -188,7 +188,7 @@ def get_user(view: AdminView, name: str) -> User:
     """
     found = next((user for user in all_users(view) if user.name == name), None)
     if found is None:
-        raise not_found()
+        raise not_found(f"no user '{name}'")
     return found
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import paho.mqtt.publish
 import pytest
 
 from gateway.commands.lists import KINDS
@@ -28,3 +29,10 @@ def test_things_are_searched_sorted_and_shown(running):
     assert table.rstrip().endswith("2 of 5")
     result = call_lmq("sessions", "show", "nobody", "--admin", admin)
     assert (result.exit_code, result.stderr) == (2, "lmq: no session 'nobody'\n")
+
+
+def test_a_retained_message_is_shown_without_a_login_of_ones_own(running):
+    paho.mqtt.publish.single("shown/here", "kept", qos=1, retain=True, port=running.port("mqtt"))
+    result = call_lmq("retained", "show", "shown/here", "--admin", f"127.0.0.1:{running.port('admin')}")
+    assert result.exit_code == 0, result.stderr
+    assert "shown/here" in result.stdout

@@ -31,4 +31,5 @@ def test_policies_are_set_listed_and_deleted(running):
     check_told(call_lmq("policy", "set", "q", "a", "{", *admin), "^lmq: the definition is no JSON")
     for sort in ([], ["--operator"]):
         assert call_lmq("policy", "delete", "p", *sort, *admin).exit_code == 0
-    assert call_lmq("policy", "list", *admin).stdout.strip() == ""
+    assert call_lmq("policy", "list", *admin).stdout == ""
+    check_told(call_lmq("policy", "delete", "p", *admin), "^lmq: no policy 'p' in vhost '/'$")

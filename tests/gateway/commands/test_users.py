@@ -22,6 +22,7 @@ def test_users_are_made_granted_listed_and_deleted(running):
     admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
     new = ("--new-password", "secret")
     assert call_lmq("user", "add", "bob/1", *new, "--tag", "monitoring", *admin).exit_code == 0
+    check_told(call_lmq("user", "add", "bob/1", "--new-password", "x", *admin), "^lmq: user 'bob/1' is there already")
     assert call_lmq("grant", "bob/1", "--write", "^a", "--read", ".*", *admin).exit_code == 0
     told = call_lmq("user", "list", *admin).stdout.splitlines()
     assert told == ["bob/1  tags: monitoring", "  in /  configure: ^$  write: ^a  read: .*"]
@@ -34,4 +35,6 @@ def test_users_are_made_granted_listed_and_deleted(running):
     assert call_lmq("user", "list", *admin).stdout.splitlines() == ["bob/1  tags: administrator"]
     assert call_lmq("user", "delete", "bob/1", *admin).exit_code == 0
     check_told(call_lmq("user", "delete", "bob/1", *admin), "^lmq: no user 'bob/1'$")
-    check_told(call_lmq("grant", "bob/1", "--all", *admin), "^lmq: ")
+    check_told(call_lmq("grant", "bob/1", "--all", *admin), "^lmq: no user 'bob/1'$")
+    check_told(call_lmq("revoke", "bob/1", *admin), "^lmq: user 'bob/1' has no such permissions in vhost '/'$")
+    check_told(call_lmq("user", "add", "", *new, *admin), "^lmq: a name is empty$")
