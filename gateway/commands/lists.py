@@ -9,11 +9,12 @@ import typer
 
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, print_facts, print_json, print_table, repeat
+from gateway.commands.output import Column, has, print_facts, print_json, print_table, repeat
+from gateway.commands.refusing import refuse
 
 PAGE_SIZE = 500
 NameOption = Annotated[str, typer.Option("--name", help="Only those with this in their name.")]
-SortOption = Annotated[str | None, typer.Option("--sort", help="The API's field to sort by, such as messages.")]
+SortOption = Annotated[str | None, typer.Option("--sort", help="A column, or another field of --json, to sort by.")]
 ReverseOption = Annotated[bool, typer.Option("--reverse", help="The highest first.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, max=PAGE_SIZE, help="So many at most.")]
 WatchOption = Annotated[float | None, typer.Option("--watch", min=0.1, help="Again each so many seconds.")]
@@ -146,11 +147,25 @@ def make_list(kind: Kind) -> Callable[..., None]:
         as_json: JsonOption = False,
     ) -> None:
         client = AdminClient(admin, user, password)
-        question = {"page": 1, "page_size": limit, "name": name or None, "sort": sort, "sort_reverse": reverse or None}
-        repeat(lambda: _show(kind, client.get(kind.path, question), as_json=as_json), watch)
+        key = _find_key(kind, sort)
+        question = {"page": 1, "page_size": limit, "name": name or None, "sort": key, "sort_reverse": reverse or None}
+
+        def show() -> None:
+            found = client.get(kind.path, question)
+            if key is not None and found["items"] and not any(has(row, key) for row in found["items"]):
+                refuse(f"--sort {sort}: {kind.name} have no such field")
+            _show(kind, found, as_json=as_json)
+
+        repeat(show, watch)
 
     list_things.__doc__ = f"List: {kind.text}"
     return list_things
+
+
+def _find_key(kind: Kind, sort: str | None) -> str | None:
+    """Return the API's field for what is sorted by: what stands above a column is one, too."""
+    titles = {column.title: column.key for column in kind.columns}
+    return None if sort is None else titles.get(sort.replace("_", " "), sort)
 
 
 def _show(kind: Kind, found: dict[str, Any], *, as_json: bool) -> None:

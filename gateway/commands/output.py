@@ -68,6 +68,13 @@ def find(row: object, key: str) -> object:
     return row
 
 
+def has(row: object, key: str) -> bool:
+    """Return whether there is something at a path in an answer, be it None."""
+    *inside, last = key.split(".")
+    place = find(row, ".".join(inside)) if inside else row
+    return isinstance(place, dict) and last in place
+
+
 def tell(value: object, key: str = "") -> str:
     """Return a value as people read it."""
     if value is None or value == "":

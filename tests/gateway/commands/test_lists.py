@@ -6,7 +6,7 @@ import paho.mqtt.publish
 import pytest
 
 from gateway.commands.lists import KINDS
-from tests.support.commands import call_lmq
+from tests.support.commands import call_lmq, check_told
 
 pytestmark = pytest.mark.slow
 
@@ -29,6 +29,17 @@ def test_things_are_searched_sorted_and_shown(running):
     assert table.rstrip().endswith("2 of 5")
     result = call_lmq("sessions", "show", "nobody", "--admin", admin)
     assert (result.exit_code, result.stderr) == (2, "lmq: no session 'nobody'\n")
+
+
+def test_a_list_is_sorted_by_what_stands_above_a_column_and_by_nothing_unknown(running):
+    admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
+    for topic, size in (("sorted/a", 3), ("sorted/b", 1), ("sorted/c", 2)):
+        paho.mqtt.publish.single(topic, "x" * size, qos=1, retain=True, port=running.port("mqtt"))
+    found = call_lmq("retained", "list", *admin, "--name", "sorted/", "--sort", "bytes", "--json").stdout
+    assert [row["topic"] for row in json.loads(found)] == ["sorted/b", "sorted/c", "sorted/a"]
+    check_told(
+        call_lmq("exchanges", "list", *admin, "--sort", "bogus"), "^lmq: --sort bogus: exchanges have no such field$"
+    )
 
 
 def test_a_retained_message_is_shown_without_a_login_of_ones_own(running):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.commands import output
-from gateway.commands.output import Column, find, print_facts, print_table, repeat, tell
+from gateway.commands.output import Column, find, has, print_facts, print_listed, print_table, repeat, tell
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,21 @@ def test_what_is_watched_is_shown_until_somebody_stops_it(monkeypatch, capsys):
     repeat(lambda: shown.append(2), None)
     assert shown == [1, 1, 1, 2]
     assert output.EMPTY == "-"
+
+
+def test_what_is_null_is_there_and_what_is_not_named_is_not():
+    row = {"user": None, "lmq": {"number": 7}}
+    assert [has(row, key) for key in ("user", "lmq.number", "lmq.x", "x", "user.x")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+def test_nothing_to_list_is_no_line(capsys):
+    print_listed([], [], as_json=False)
+    print_listed(["a"], ["first", "second"], as_json=False)
+    print_listed([], [], as_json=True)
+    assert capsys.readouterr().out == "first\nsecond\n[]\n"
