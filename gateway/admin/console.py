@@ -61,6 +61,7 @@ def _read_folder(folder: Traversable, prefix: str, assets: dict[str, Asset]) -> 
                 assets[prefix + entry.name] = Asset(body, kind, f'"{hashlib.sha256(body).hexdigest()[:32]}"')
 
 
+@CONSOLE.head("/", include_in_schema=False)
 @CONSOLE.get("/", include_in_schema=False)
 async def index(if_none_match: Annotated[str, Header()] = "") -> Response:
     """The console's one page."""

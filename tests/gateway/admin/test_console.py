@@ -63,3 +63,11 @@ async def test_the_api_is_described_for_people_without_another_host(tmp_path):
         assert (await client.get("/console/docs.js")).status_code == 200
         paths = (await client.get("/api/openapi.json")).json()["paths"]
         assert {"/api/queues/{vhost}/{name}", "/api/lmq/queues"} <= paths.keys()
+
+
+@pytest.mark.asyncio
+async def test_the_page_is_asked_for_by_head_too(tmp_path):
+    async with managed_gateway(tmp_path, auth=None) as (_, client):
+        page, head = await client.get("/"), await client.head("/")
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["etag"] == page.headers["etag"]
