@@ -12,7 +12,7 @@ from gateway.commands.definitions import definitions_cli
 from gateway.commands.explain import explain_cli
 from gateway.commands.groups import group_cli
 from gateway.commands.lists import add_lists
-from gateway.commands.messages import message, publish
+from gateway.commands.messages import device, message, publish, trace
 from gateway.commands.options import PLAIN
 from gateway.commands.passwords import hash_password_of
 from gateway.commands.policies import policy_cli
@@ -31,6 +31,8 @@ cli.command()(status)
 cli.command()(top)
 cli.command()(publish)
 cli.command()(message)
+cli.command()(device)
+cli.command()(trace)
 add_lists(cli)
 cli.add_typer(queue_cli, name="queue")
 cli.add_typer(connection_cli, name="connection")

@@ -8,9 +8,19 @@ import typer
 
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_facts, print_json
+from gateway.commands.output import MOMENT, Column, print_facts, print_json, print_table, tell
 from gateway.commands.refusing import refuse
 
+TRACE_S = 0.5  # between two questions
+READERS = (Column("kind", "kind"), Column("reader", "reader"), Column("how far", "stage"), Column("", "note"))
+OWED = (
+    Column("filter", "topic_filter"),
+    Column("qos", "qos"),
+    Column("waiting", "waiting"),
+    Column("in flight", "inflight"),
+    Column("next", "next_offset"),
+    Column("light queue", "light_queue"),
+)
 VhostOption = Annotated[str, typer.Option("--vhost", help="Its virtual host.")]
 
 
@@ -68,4 +78,68 @@ def message(
     print_facts({name: value for name, value in found.items() if name != "queues"})
     for queue in found["queues"]:
         print()
-        print_facts(queue)
+        print_facts({name: value for name, value in queue.items() if name != "readers"})
+        if queue["readers"]:
+            print_table(READERS, queue["readers"])
+
+
+def device(
+    client: Annotated[str, typer.Argument(help="An MQTT client identifier.")],
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what an MQTT client was meant to get and has not yet, by subscription."""
+    found = AdminClient(admin, user, password).get(f"/api/lmq/devices/{quote(client)}")
+    if as_json:
+        print_json(found)
+        return
+    print_facts({name: value for name, value in found.items() if name != "subscriptions"})
+    print_table(OWED, found["subscriptions"])
+
+
+def trace(
+    topic_filter: Annotated[str, typer.Argument(metavar="FILTER", help="Topics, by an MQTT filter.")] = "#",
+    *,
+    count: Annotated[int | None, typer.Option(min=1, help="End after so many messages.")] = None,
+    offset: Annotated[int | None, typer.Option(min=0, help="Begin there in the parent topic, not now.")] = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show each message that MQTT and AMQP clients publish from now on, and the queues that it goes to."""
+    import json
+    import sys
+    from threading import Event
+
+    client = AdminClient(admin, user, password)
+    left = sys.maxsize if count is None else count
+    try:
+        while left > 0:
+            told = client.get("/api/lmq/trace", {"filter": topic_filter, "offset": offset}, as_member=True)
+            if told["skipped"]:
+                print(f"lmq: {told['skipped']} messages were too many to be looked at", file=sys.stderr)
+            for item in told["items"][:left]:
+                print(json.dumps(item, ensure_ascii=False) if as_json else _trace_line(item), flush=True)
+            left -= len(told["items"])
+            if offset is None or told["next_offset"] == offset:
+                Event().wait(TRACE_S)
+            offset = told["next_offset"]
+    except KeyboardInterrupt:
+        return
+
+
+def _trace_line(item: dict[str, Any]) -> str:
+    names = [f"{queue['door']} {queue['name']}" + _of(queue["vhost"]) for queue in item["queues"]]
+    more = item["queue_count"] - len(names)
+    reached = ", ".join([*names, *([f"{more} more"] if more else [])]) or "no queue"
+    by = item["client"] or item["user"] or item["door"]
+    what = f"{item['topic']} by {by}, {item['body_bytes']} bytes, id {item['id']}"
+    return f"{tell(item['stored_at_ms'], MOMENT)} {what} -> {reached}"
+
+
+def _of(vhost: str) -> str:
+    return f" in {vhost}" if vhost else ""

@@ -11,7 +11,8 @@ from gateway.admin.ours.moving import MOVING
 from gateway.admin.ours.retained import RETAINED
 from gateway.admin.ours.sessions import SESSIONS
 from gateway.admin.ours.topics import TOPICS
+from gateway.admin.ours.tracing import TRACING
 
 OURS = APIRouter(prefix="/api/lmq", tags=["lmq"])
-for routes in (LIGHT_QUEUES, SESSIONS, GROUPS, RETAINED, MOVING, TOPICS, ITSELF):
+for routes in (LIGHT_QUEUES, SESSIONS, GROUPS, RETAINED, MOVING, TOPICS, TRACING, ITSELF):
     OURS.include_router(routes)

@@ -1,0 +1,85 @@
+"""Messages as they come, with the queues that each went to: read from the log behind their publishing."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+
+from core.broker import Broker
+from core.message import StoredBatch
+from gateway.admin.login import Administrator
+from gateway.admin.management.listing import Item
+from gateway.admin.ours.light_queues import name_of
+from gateway.admin.ours.reading import read_into
+from gateway.admin.steps import Steps
+from gateway.admin.stored import StoredRecord
+from gateway.admin.view import View
+from gateway.auth.topic_patterns import covers
+from gateway.rocketmq.topic_table import queue_key
+
+TRACING = APIRouter()
+TOLD_MAX = 200  # messages in one answer, after which it is ended
+BATCH_COUNT = 100
+LOOKED_AT_MAX = 5_000  # for one answer
+BEHIND_MAX = 50_000  # messages; who asks more seldom misses some
+QUEUES_MAX = 20  # told of one message, the others by their number
+BYTES_MAX = 1 << 20
+
+
+class TraceQuestion(BaseModel, frozen=True):
+    """What is traced: topics that match a filter, from an offset on; without one only the end is told."""
+
+    filter: Annotated[str, Field(min_length=1, max_length=4_096)] = "#"
+    offset: Annotated[int | None, Field(ge=0, le=2**62)] = None
+
+
+@TRACING.get("/trace")
+async def trace(view: View, administrator: Administrator, asked: Annotated[TraceQuestion, Query()]) -> Item:
+    """What was published by MQTT and AMQP since the last answer, which says the offset to ask with next.
+
+    `skipped` are messages that were not looked at, since there were too many.
+    """
+    del administrator
+    broker = view.broker
+    queue_ref = broker.find_queue(queue_key(broker.parent_topic, 0))
+    end = broker.max_offset(queue_ref) if queue_ref >= 0 else 0
+    if asked.offset is None or queue_ref < 0:
+        return {"next_offset": end, "skipped": 0, "items": []}
+    offset = max(asked.offset, broker.min_offset(queue_ref), end - BEHIND_MAX)
+    skipped, until = offset - min(asked.offset, offset), offset + LOOKED_AT_MAX
+    levels = asked.filter.encode().split(b"/")
+    found: list[tuple[bytes, Item]] = []
+    batch, steps = StoredBatch(BATCH_COUNT), Steps()
+    while offset < min(end, until) and len(found) < TOLD_MAX:
+        if await read_into(broker, queue_ref, offset, batch, BYTES_MAX) <= 0:
+            break
+        offset = batch.next_offset
+        found += _pick(batch, levels)
+        await steps.rest()
+    items = [{**told, **_tell_queues(await _find_queues(broker, record))} for record, told in found]
+    return {"next_offset": offset, "skipped": skipped, "items": items}
+
+
+def _pick(batch: StoredBatch, levels: list[bytes]) -> list[tuple[bytes, Item]]:
+    """Return the record of each message whose topic matches, and what is told of it."""
+    picked: list[tuple[bytes, Item]] = []
+    for i in range(batch.count):
+        topic = bytes(batch.buf[batch.topic_start[i] : batch.topic_end[i]])
+        if covers(levels, topic.split(b"/"), wide=False):
+            record = bytes(batch.buf[batch.record_start[i] : batch.record_end[i]])
+            picked.append((record, StoredRecord(record, batch, i).tell()))
+    return picked
+
+
+async def _find_queues(broker: Broker, record: bytes) -> list[tuple[bytes, int]]:
+    found: asyncio.Future[list[tuple[bytes, int]]] = asyncio.get_running_loop().create_future()
+    broker.engine.find_dispatch(record, found.set_result)
+    return await found
+
+
+def _tell_queues(queues: list[tuple[bytes, int]]) -> Item:
+    names = [dict(zip(("door", "name", "vhost"), name_of(queue), strict=True)) for queue, _ in queues[:QUEUES_MAX]]
+    return {"queue_count": len(queues), "queues": names}

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import aiomqtt
+import pytest
+
+from gateway.admin.ours import tracing
+from tests.support.admin import managed_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_what_is_published_is_told_with_the_queues_that_it_went_to(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        host, port = gateway.listening["mqtt"]
+        start = (await client.get("/api/lmq/trace")).json()
+        assert start == {"next_offset": 0, "skipped": 0, "items": []}
+        async with aiomqtt.Client(host, port, identifier="dev-7") as device:
+            await device.subscribe("plant/#")
+            for topic in ("plant/1", "other", "plant/2"):
+                await device.publish(topic, b"21.5", qos=1)
+        told = (await client.get("/api/lmq/trace", params={"filter": "plant/+", "offset": 0})).json()
+        assert [(one["topic"], one["client"], one["queues"]) for one in told["items"]] == [
+            (topic, "dev-7", [{"door": "mqtt", "name": "plant/#", "vhost": ""}]) for topic in ("plant/1", "plant/2")
+        ]
+        again = (await client.get("/api/lmq/trace", params={"offset": told["next_offset"]})).json()
+        assert (again["items"], again["next_offset"]) == ([], 3)
+
+
+async def test_an_answer_has_a_bound_and_what_lies_too_far_back_is_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(tracing, "TOLD_MAX", 2)
+    monkeypatch.setattr(tracing, "BATCH_COUNT", 2)
+    monkeypatch.setattr(tracing, "BEHIND_MAX", 3)
+    async with managed_gateway(tmp_path) as (gateway, client):
+        host, port = gateway.listening["mqtt"]
+        async with aiomqtt.Client(host, port) as device:
+            for value in range(5):
+                await device.publish("a", str(value).encode(), qos=1)
+        first = (await client.get("/api/lmq/trace", params={"offset": 0})).json()
+        assert (first["skipped"], [one["body"] for one in first["items"]]) == (2, ["2", "3"])
+        last = (await client.get("/api/lmq/trace", params={"offset": first["next_offset"]})).json()
+        assert (last["skipped"], [one["body"] for one in last["items"]]) == (0, ["4"])
+
+
+async def test_a_trace_is_for_administrators(tmp_path):
+    async with managed_gateway(tmp_path, auth=None) as (_, client):
+        assert (await client.get("/api/lmq/trace")).status_code == 401
