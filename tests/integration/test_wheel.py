@@ -46,7 +46,11 @@ pytestmark = [
 def test_the_wheel_holds_what_runs_and_nothing_that_it_was_made_of():
     names = [name for name in zipfile.ZipFile(WHEEL).namelist() if not name.endswith("/")]
     endings = {PurePath(name).suffix for name in names if PurePath(name).parts[0] in PACKAGES}
-    assert endings == {".py", ".so", ".typed", ".j2"}
+    assert endings == {".py", ".so", ".typed", ".j2", ".css", ".html", ".js", ".svg"}
+    console = ROOT / "gateway" / "admin" / "static"
+    pages = {str(path.relative_to(ROOT)) for path in console.rglob("*") if path.is_file()}
+    assert len(pages) > 10
+    assert pages <= set(names)
     compiled = {name.partition(".")[0] + ".py" for name in names if name.endswith(".so")}
     assert compiled == {*compiled_list(), "core/_cython_shared.py"}
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
