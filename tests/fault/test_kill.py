@@ -32,6 +32,7 @@ def run_and_kill(data_dir, seed, after_lines):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # fifty starts of Python, beside other tests on a few cores
 def test_killed_writer_loses_nothing_that_it_acknowledged(tmp_path):
     rng = random.Random(11)
     checked = 0
