@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import struct
 
@@ -39,3 +40,16 @@ def pack_host(host: str, port: int) -> bytes:
         return socket.inet_pton(family, host.partition("%")[0]) + struct.pack(">I", port)
     except OSError:
         return UNKNOWN_HOST
+
+
+def is_loopback(peer: str) -> bool:
+    """Return whether `peer` (`HOST:PORT`, or `unix:0` by a Unix socket) is on this machine."""
+    host = peer.rpartition(":")[0].strip("[]").partition("%")[0]
+    if host == UNIX_HOST:
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback

@@ -199,6 +199,7 @@ class Gateway:
             door.start(now_ms)
         self.room_watch.look_first()
         self.preparer.start()
+        self.authenticator.tokens.timer = self.timer
         self.timer.start(self._loop)
         self.alarm.set(now_ms)  # what came due while we were down
         self._watch_intervals(now_ms)
@@ -263,6 +264,7 @@ class Gateway:
         settings = settings_in_force(self.settings, wanted)
         self.bridges.check(settings.bridges)
         users = await asyncio.to_thread(self.authenticator.make_users, settings.auth, os.environ)  # hashes passwords
+        keys = await asyncio.to_thread(self.authenticator.tokens.read, settings.auth.jwt, os.environ)
         certificates = await asyncio.to_thread(self.listeners.read_certificates)
         changes = find_changes(self.settings, wanted)
         for change in changes:
@@ -274,6 +276,7 @@ class Gateway:
                 LOGGER.info(text, change.name, change.before, change.after, change.takes_effect)
         LOGGER.info("settings were read again changes=%d", len(changes))
         self.listeners.use_certificates(certificates)
+        self.authenticator.tokens.use(keys)
         self._apply(settings, users, self.clock.now_ms())
         await self.bridges.reload(settings.bridges)
 

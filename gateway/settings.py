@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, create_model, model_validator
-from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 from pydantic_settings.sources import EnvSettingsSource
 
@@ -23,8 +22,10 @@ from core.settings import MIB, StoreSettings
 from gateway.address import PORT_MAX
 from gateway.bridge_settings import BridgeSettings
 from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
+from gateway.jwt_settings import JwtSettings
 from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen, find_beyond
 from gateway.rule_settings import RuleSettings
+from gateway.secret_settings import Secret
 from gateway.topic_rules import AutoSubscription, RewriteRule
 
 ENV_PREFIX = "LMQ_"
@@ -66,22 +67,7 @@ def _check_topic_prefix(prefix: str) -> str:
 TopicPrefix = Annotated[str, Field(max_length=1_024), AfterValidator(_check_topic_prefix)]
 
 
-def _check_shown(text: str) -> str:
-    if text == HIDDEN:
-        raise ValueError("is hidden, as lmq config show prints it; put it in, or use lmq config show --secrets")
-    return text
-
-
-HIDDEN = "(hidden)"  # what stands for a secret where settings are shown
 VHOST_BYTES_MAX = 255  # a short string of AMQP
-
-Secret = Annotated[str, Field(json_schema_extra={"secret": True}), AfterValidator(_check_shown)]
-
-
-def is_secret(field: FieldInfo) -> bool:
-    """Return whether a setting's value is for nobody's eyes."""
-    extra = field.json_schema_extra
-    return isinstance(extra, dict) and bool(extra.get("secret"))
 
 
 class MqttSettings(BaseModel, frozen=True, extra="forbid"):
@@ -203,6 +189,7 @@ class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     rules: tuple[RuleSettings, ...] = ()  # who may do what: the first rule that is for a question decides it
     default: Literal["allow", "deny"] = "allow"  # what no rule is for
     open: bool = False  # clients without a login are meant to come in also from other machines, and may do all
+    jwt: JwtSettings = JwtSettings()
 
 
 class CacheSettings(BaseModel, frozen=True, extra="forbid"):

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from gateway.settings import HIDDEN, GatewaySettings, check_settings, is_secret
+from gateway.secret_settings import HIDDEN, is_secret
+from gateway.settings import GatewaySettings, check_settings
 
 AT_ONCE = "at once"
 NEW_CONNECTIONS = "new connections"
@@ -99,6 +100,18 @@ TAKES_EFFECT = {
     "auth.rules": AT_ONCE,
     "auth.default": AT_ONCE,
     "auth.open": AT_ONCE,
+    "auth.jwt.algorithms": AT_ONCE,
+    "auth.jwt.secret": AT_ONCE,
+    "auth.jwt.secret_env": AT_ONCE,
+    "auth.jwt.public_key": AT_ONCE,
+    "auth.jwt.jwks": AT_ONCE,
+    "auth.jwt.audience": AT_ONCE,
+    "auth.jwt.issuer": AT_ONCE,
+    "auth.jwt.user_claim": AT_ONCE,
+    "auth.jwt.groups_claim": AT_ONCE,
+    "auth.jwt.tags_claim": AT_ONCE,
+    "auth.jwt.leeway_s": AT_ONCE,
+    "auth.jwt.endless": AT_ONCE,
     "bridges": AT_ONCE,
     "cache.bytes_max": AT_ONCE,
     "log.level": AT_ONCE,

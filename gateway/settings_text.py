@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gateway.settings import HIDDEN, GatewaySettings, is_secret
+from gateway.secret_settings import HIDDEN, is_secret
+from gateway.settings import GatewaySettings
 
 HIDDEN_HEAD = f"# Secrets are {HIDDEN}: lmq config show --secrets prints them.\n\n"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")

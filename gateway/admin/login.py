@@ -1,4 +1,4 @@
-"""Who asks the admin API: a login by HTTP Basic, as RabbitMQ's tools do, or nobody in particular on this machine."""
+"""Who asks the admin API: a login by HTTP Basic, as RabbitMQ's tools do, a token, or nobody in particular here."""
 
 from __future__ import annotations
 
@@ -92,17 +92,23 @@ async def _find_caller(request: Request, view: View) -> Caller:
 
 async def _log_in(view: AdminView, peer: str, said: str) -> Caller:
     scheme, _, rest = said.partition(" ")
+    if scheme.lower() == "bearer":
+        return await _let_in(view, peer, "", rest.strip())
     try:
         user, colon, password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError) as error:
         raise not_in("the login is not well formed") from error
     if scheme.lower() != "basic" or not colon:
         raise not_in("the login is not of the scheme Basic")
+    return await _let_in(view, peer, user, password)
+
+
+async def _let_in(view: AdminView, peer: str, user: str, password: str) -> Caller:
     answer = await _ask(view.authenticator, Credentials(PROTOCOL, user, password.encode(), peer))
     if isinstance(answer, Refusal):
         view.broker.metrics.door("admin").refuse("login")
         raise not_in(answer.value)
-    tags = tuple(view.authenticator.find_tags(answer.user))
+    tags = tuple(view.authenticator.find_tags(answer.user, answer.token))
     if not tags:
         raise not_in("the user has no tag that lets it in here")
     return Caller(peer, answer.user, answer.may, tags, password=password)

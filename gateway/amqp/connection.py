@@ -320,7 +320,7 @@ class AmqpConnection:
         elif isinstance(method, Method.Open):
             return OpenAsked(method.virtual_host)
         elif isinstance(method, Method.UpdateSecret):
-            self.send_method(0, Method.UpdateSecretOk())  # a password does not run out: nothing hangs on it
+            self.send_method(0, Method.UpdateSecretOk())  # a password does not run out, and the end of a token stays
         elif isinstance(method, Method.Close):
             self.send_method(0, Method.CloseOk())
             return ConnectionEnded("")

@@ -44,7 +44,7 @@ from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions
-from gateway.auth.recheck import TURNED_OUT
+from gateway.auth.recheck import find_reason
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.version import VERSION
 
@@ -198,7 +198,7 @@ class AmqpHandler(ConnectionHandler):
         """Close because the user may not come in any more, or for the reason that an operator gives."""
         self._door.metrics.refuse("turned_out")
         told = reason or f"user '{self._identity.user}' may not come in any more"
-        self._force_out(reason or TURNED_OUT, told, now_ms)
+        self._force_out(reason or find_reason(self._identity, now_ms), told, now_ms)
 
     @property
     def vhost(self) -> VirtualHost | None:

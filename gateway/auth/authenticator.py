@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
@@ -12,16 +11,18 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from core.cache_budget import CacheBudget
-from gateway.address import UNIX_HOST
+from gateway.address import is_loopback
 from gateway.auth.check_threads import SlowWork
 from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.permissions import ALL, Permissions
-from gateway.auth.rule_book import Account, RuleBook
+from gateway.auth.rule_book import NAMELESS, Account, RuleBook
 from gateway.auth.rules import make_rules
-from gateway.auth.scram import ROUNDS, ScramExchange, Verifier, make_fake
+from gateway.auth.scram import ScramExchange, Verifier, make_fake
 from gateway.auth.settings_users import make_user, make_users
 from gateway.auth.stored_users import StoredUsers, Table
-from gateway.auth.users import User, make_decoy, make_usual_decoy
+from gateway.auth.token_logins import TokenLogins, read_keys
+from gateway.auth.tokens import Token
+from gateway.auth.users import User, find_rounds, make_decoys, make_usual_decoy
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings, UserTag
 
@@ -55,10 +56,11 @@ class Credentials(NamedTuple):
 class Identity:
     """Who is on a connection, and what they may do. An anonymous one has an empty name, whatever name it gave."""
 
-    __slots__ = ("account", "may", "user")
+    __slots__ = ("account", "may", "token", "user")
 
-    def __init__(self, user: str, may: Permissions, account: User | None = None) -> None:
+    def __init__(self, user: str, may: Permissions, account: User | None = None, token: Token | None = None) -> None:
         self.user = user
+        self.token = token  # that it came in by
         self.may = may
         self.account = account  # whose password or secret it was; None: nobody's
 
@@ -100,7 +102,7 @@ class Authenticator:
         caches: Bounds what is remembered of answers.
 
     Raises:
-        SettingsError: As `make_users`.
+        SettingsError: As `make_users` and `read_keys`.
     """
 
     def __init__(
@@ -118,12 +120,14 @@ class Authenticator:
         self._of_settings = make_users(settings, environment)
         self._users = self._of_settings
         self._rules = make_rules(settings.rules, "auth.rules")
-        self._decoys = _make_decoys(self._users) or [make_usual_decoy()]
+        self._decoys = make_decoys(self._users) or [make_usual_decoy()]
         self._own: set[str] = set()  # users that are parts of the gateway
         self._key = os.urandom(32)
         self._checks = PasswordChecks(work, clock)
+        self.tokens = TokenLogins(self._checks, clock, read_keys(settings.jwt, environment))
+        self.tokens.on_ended = self._note_ended
         self._scram_key = os.urandom(32)
-        self._rounds = _find_rounds(self._users)
+        self._rounds = find_rounds(self._users)
         self._book = RuleBook(caches or CacheBudget())
         self._change_rights()
 
@@ -137,11 +141,14 @@ class Authenticator:
         self._change_users()
         self.on_changed()
 
+    def _note_ended(self) -> None:
+        self.on_changed()
+
     def _change_users(self) -> None:
         """Go by the users of the settings and of the data folder."""
         self._users = {**self.stored.users, **self._of_settings}
-        self._rounds = _find_rounds(self._users)
-        self._decoys = _make_decoys(self._users) or self._decoys
+        self._rounds = find_rounds(self._users)
+        self._decoys = make_decoys(self._users) or self._decoys
         self._change_rights()
 
     def _change_rights(self) -> None:
@@ -172,6 +179,9 @@ class Authenticator:
             self._answer(then, Identity(credentials.certified, ALL))
         elif credentials.certified:
             self._answer(then, self._find_certified(credentials))
+        elif credentials.password is not None and self.tokens.takes(credentials.password):
+            found = partial(self._found_token, credentials._replace(password=None, signed=None), then)
+            return self.tokens.begin(credentials.password, credentials.peer.rpartition(":")[0], found)
         elif self._is_guest(credentials):
             self._answer(then, self._make_identity(GUEST, credentials))
         elif user in self._users:
@@ -183,6 +193,22 @@ class Authenticator:
         else:
             return self._check(credentials, self._make_stranger(user), then)
         return None
+
+    def _found_token(self, who: Credentials, then: Then, is_right: bool | None, token: Token | None) -> None:  # noqa: FBT001  # called so
+        if is_right is None:
+            self._answer(then, Refusal.BUSY)
+        elif token is None or not self._may_be_token(token.user):
+            self._answer(then, Refusal.WRONG)
+        else:
+            self.tokens.note_use(token)
+            host = who.peer.rpartition(":")[0]
+            may = self._book.make(token.user, client=who.client, host=host, door=who.protocol, groups=token.groups)
+            self._answer(then, Identity(token.user, may, token=token))
+
+    def _may_be_token(self, user: str) -> bool:
+        """Return whether a token may be for a user of that name: none that has a password, or comes in without."""
+        is_known = user in self._users or user in NAMELESS or user.startswith(OWN_PREFIX)
+        return self.tokens.is_on and not is_known
 
     def begin_scram(self) -> ScramExchange:
         """Return a proof by SCRAM-SHA-256 that is to be made; finish it with `check_scram`."""
@@ -222,6 +248,10 @@ class Authenticator:
             return None
         return self._book.make(user, client=client, host=host, door=protocol)
 
+    def may_come(self, protocol: str, user: str) -> bool:
+        """Return whether somebody of that name can come in by `protocol` now, perhaps by a token."""
+        return self._may_be_token(user) or self.find_rights(protocol, user) is not None
+
     def users(self) -> list[User]:
         """Return all users, also those of the data folder."""
         return list(self._users.values())
@@ -230,8 +260,10 @@ class Authenticator:
         """Return whether a user is the settings' to change."""
         return user in self._of_settings
 
-    def find_tags(self, user: str) -> Sequence[str]:
-        """Return what a user that came in is at the admin API."""
+    def find_tags(self, user: str, token: Token | None = None) -> Sequence[str]:
+        """Return what a user that came in, perhaps by a token, is at the admin API."""
+        if token is not None:
+            return token.tags
         known = self._users.get(user)
         if known is not None:
             return known.tags
@@ -268,6 +300,12 @@ class Authenticator:
         if identity.user in self._own:
             return True
         identity.may.find_version()
+        token = identity.token
+        if token is not None:
+            if identity.may.has_lost or not (self.tokens.is_right(token) and self._may_be_token(token.user)):
+                return False
+            self.tokens.note_use(token)
+            return True
         known = self._users.get(identity.user)
         if identity.may.has_lost or known is not identity.account:
             return False
@@ -377,25 +415,3 @@ class Authenticator:
 
 def _nothing() -> None:
     pass
-
-
-def _find_rounds(users: Mapping[str, User]) -> list[int]:
-    """Return how many rounds keys for SCRAM have here."""
-    return sorted({user.verifier.rounds for user in users.values() if user.verifier is not None}) or [ROUNDS]
-
-
-def is_loopback(peer: str) -> bool:
-    """Return whether `peer` (`HOST:PORT`, or `unix:0` by a Unix socket) is on this machine."""
-    host = peer.rpartition(":")[0].strip("[]").partition("%")[0]
-    if host == UNIX_HOST:
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_loopback
-
-
-def _make_decoys(users: Mapping[str, User]) -> list[str]:
-    return [make_decoy(user.kept) for user in users.values() if user.kept]

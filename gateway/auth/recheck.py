@@ -8,6 +8,7 @@ from typing import Protocol
 from gateway.auth.authenticator import Authenticator, Identity
 
 TURNED_OUT = "settings were read again: its user may not come in as it did"  # why a connection ends
+EXPIRED = "its token has ended"
 LOOKS_A_STEP = 256  # about 0.3 us each
 
 
@@ -20,6 +21,12 @@ class Visitor(Protocol):
 
     def turn_out(self, now_ms: int, reason: str = "") -> None:
         """Close the connection: its user may not come in any more, or an operator says so, for a reason."""
+
+
+def find_reason(identity: Identity | None, now_ms: int) -> str:
+    """Return why a connection ends whose user may not stay."""
+    token = None if identity is None else identity.token
+    return EXPIRED if token is not None and token.ends_at_ms <= now_ms else TURNED_OUT
 
 
 def recheck(authenticator: Authenticator, protocol: str, visitors: Sequence[Visitor], now_ms: int) -> Iterator[None]:

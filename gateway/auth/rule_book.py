@@ -69,24 +69,27 @@ class RuleBook(Rights):
         self._allows = allows
         self.version += 1
 
-    def make(self, user: str, *, client: str, host: str, door: str) -> Permissions:
-        """Return what somebody may do who comes in; it follows each change."""
-        return Permissions(rights=self, subject=Subject(user, client, host, door))
+    def make(
+        self, user: str, *, client: str, host: str, door: str, groups: tuple[str, ...] | None = None
+    ) -> Permissions:
+        """Return what somebody may do who comes in, with `groups` by a token; it follows each change."""
+        return Permissions(rights=self, subject=Subject(user, client, host, door, groups))
 
     def look(self, subject: Subject, since: int) -> View:
         """Return what counts for a subject now."""
-        account = self._accounts.get(subject.user)
+        of_token = subject.groups is not None
+        account = Account(groups=subject.groups) if subject.groups is not None else self._accounts.get(subject.user)
         if account is None and subject.user not in NAMELESS:
             return GONE
         groups = () if account is None else account.groups
         judge = Judge(self._rules.general, self._rules.find_own(subject, groups), allows=self._allows)
-        rows = self._rows.get(subject.user)
+        rows = None if of_token else self._rows.get(subject.user)
         if rows is not None:
             judge.use_rows(rows, subject.client)
         flags = account or Account()
         return View(
             None if judge.is_open else judge,
-            name="" if account is None else subject.user,
+            name="" if account is None or of_token else subject.user,
             publish=flags.publish,
             subscribe=flags.subscribe,
             configure=flags.configure,
@@ -94,6 +97,6 @@ class RuleBook(Rights):
         )
 
     def _has_lost(self, subject: Subject, groups: tuple[str, ...], since: int) -> bool:
-        if since < self.version - 1 or self._lost_all or subject.user in self._lost_users:
+        if since < self.version - 1 or self._lost_all or (subject.groups is None and subject.user in self._lost_users):
             return True
         return any(rule.is_for(subject, groups) for rule in self._lost)

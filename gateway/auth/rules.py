@@ -21,12 +21,16 @@ SETS_MAX = 4_096  # that are remembered: users with the same rules share them
 
 
 class Subject(NamedTuple):
-    """Who asks. `client` is an MQTT client identifier, `host` empty where it is not known."""
+    """Who asks. `client` is an MQTT client identifier, `host` empty where it is not known.
+
+    `groups` are those of a token that the user came in by; None: those of the user.
+    """
 
     user: str
     client: str
     host: str
     door: str
+    groups: tuple[str, ...] | None = None
 
 
 class Rule:

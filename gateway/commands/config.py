@@ -17,12 +17,14 @@ config_cli = typer.Typer(**PLAIN, help="Look at the settings.")
 def config_check(*, config: ConfigOption = None) -> None:
     """Read the settings as `serve` would, and say what is wrong with them."""
     from gateway.auth.settings_users import make_users
+    from gateway.auth.token_logins import read_keys
     from gateway.listeners import check_certificates
     from gateway.settings import SettingsError, load_settings
 
     with plain_errors(SettingsError):
         settings = load_settings(config, {})
         make_users(settings.auth, os.environ)
+        read_keys(settings.auth.jwt, os.environ)
         check_certificates(settings)
     print("settings are fine")
 

@@ -15,7 +15,7 @@ from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.entering import Entering
 from gateway.mqtt.errors import ProtocolViolationError
 from gateway.mqtt.holding import Holding
-from gateway.mqtt.login import CODES, check_client_id, credentials_of
+from gateway.mqtt.login import CODES, PROTOCOL, check_client_id, credentials_of
 from gateway.mqtt.pacing import make_pacing
 from gateway.mqtt.packets import Auth, Connect, Subscribe, Will
 from gateway.mqtt.properties import Property
@@ -228,6 +228,9 @@ class Arriving(Holding):
         if door.attachments.is_foreign(client_id, entering.identity):
             why = f"the session belongs to another user: {said(door.sessions.owner_of(client_id))}"
             return ConnectCode.NOT_AUTHORIZED, why
+        identity = entering.identity
+        if identity.token is not None and not door.authenticator.may_stay(PROTOCOL, identity):
+            return ConnectCode.NOT_AUTHORIZED, "its token has ended meanwhile"
         if not entering.is_asked:
             entering.is_asked = True
             self._claimed = client_id

@@ -109,7 +109,7 @@ class Attachments:
         owner = session.owner
         if owner is None or owner == user:
             return False
-        return self._authenticator.find_rights(PROTOCOL, owner.decode()) is not None
+        return self._authenticator.may_come(PROTOCOL, owner.decode())
 
     def detach(self, session: Session, now_ms: int) -> None:
         """Take a session from its connection: a clean one ends, a durable one waits."""

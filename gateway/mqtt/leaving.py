@@ -10,7 +10,7 @@ from gateway.auth.authenticator import Identity
 from gateway.auth.denials import Denials
 from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions
-from gateway.auth.recheck import TURNED_OUT
+from gateway.auth.recheck import find_reason
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.entering import Entering
 from gateway.mqtt.reason_codes import ReasonCode
@@ -68,7 +68,7 @@ class Leaving(ConnectionHandler):
         """Close because the user may not come in any more, or for the reason that an operator gives."""
         self._door.metrics.refuse("turned_out")
         code = ReasonCode.ADMINISTRATIVE_ACTION if reason else ReasonCode.NOT_AUTHORIZED
-        self._end(reason or TURNED_OUT, code, now_ms)
+        self._end(reason or find_reason(self.identity, now_ms), code, now_ms)
 
     def _end(self, why: str, code: ReasonCode, now_ms: int) -> None:
         self._connection.say_why(code)

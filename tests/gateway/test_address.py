@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.address import UNKNOWN_HOST, format_address, pack_host, parse_address
+from gateway.address import UNKNOWN_HOST, format_address, is_loopback, pack_host, parse_address
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,22 @@ def test_ipv6_hosts_are_written_in_brackets():
 )
 def test_hosts_are_packed_as_a_record_stores_them(host, packed):
     assert pack_host(host, 1883) == packed
+
+
+@pytest.mark.parametrize(
+    ("peer", "is_here"),
+    [
+        ("127.0.0.1:1", True),
+        ("127.8.8.8:1", True),
+        ("[::1]:1", True),
+        ("[::ffff:127.0.0.1]:1", True),
+        ("10.0.0.1:1", False),
+        ("", False),
+        ("host:1", False),
+        ("unix:0", True),
+        ("via 127.0.0.1:1", False),  # a proxy that does not say for whom
+        ("?:0", False),
+    ],
+)
+def test_loopback_peers_are_known(peer, is_here):
+    assert is_loopback(peer) is is_here

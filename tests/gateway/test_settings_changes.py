@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from core.settings import FlushSettings, RetentionSettings, StoreSettings
+from gateway.secret_settings import HIDDEN
 from gateway.settings import (
-    HIDDEN,
     AmqpSettings,
     AuthSettings,
     GatewaySettings,

@@ -6,7 +6,8 @@ import re
 
 from gateway.bridge_settings import BridgeSettings, BridgeTlsSettings, BridgeTopicSettings
 from gateway.listen_settings import MqttListenSettings, TlsSettings
-from gateway.settings import GatewaySettings, UserSettings, is_secret, walk_settings
+from gateway.secret_settings import is_secret
+from gateway.settings import GatewaySettings, UserSettings, walk_settings
 from tests.support.sources import PRODUCT_SOURCES, ROOT
 
 ABOUT = (
@@ -14,6 +15,7 @@ ABOUT = (
     "/listen_settings.py",
     "/settings_changes.py",
     "/bridge_settings.py",
+    "/jwt_settings.py",
 )  # they name each setting, and use none
 NAMES = [
     name

@@ -10,7 +10,6 @@ from gateway.auth.authenticator import (
     Credentials,
     Identity,
     Refusal,
-    is_loopback,
 )
 from gateway.auth.password_checks import REST_MS_MAX
 from gateway.auth.permissions import ALL
@@ -306,25 +305,6 @@ def test_open_ways_in_are_said():
 def test_nothing_is_said_of_doors_that_are_off():
     (said,) = Site().auth.describe(["rocketmq"])
     assert said.startswith("RocketMQ")
-
-
-@pytest.mark.parametrize(
-    ("peer", "is_here"),
-    [
-        ("127.0.0.1:1", True),
-        ("127.8.8.8:1", True),
-        ("[::1]:1", True),
-        ("[::ffff:127.0.0.1]:1", True),
-        ("10.0.0.1:1", False),
-        ("", False),
-        ("host:1", False),
-        ("unix:0", True),
-        ("via 127.0.0.1:1", False),  # a proxy that does not say for whom
-        ("?:0", False),
-    ],
-)
-def test_loopback_peers_are_known(peer, is_here):
-    assert is_loopback(peer) is is_here
 
 
 @pytest.mark.parametrize(

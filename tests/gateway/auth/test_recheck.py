@@ -2,7 +2,8 @@ from __future__ import annotations
 
 from gateway.auth.authenticator import Authenticator, Identity
 from gateway.auth.permissions import ALL
-from gateway.auth.recheck import LOOKS_A_STEP, recheck
+from gateway.auth.recheck import EXPIRED, LOOKS_A_STEP, TURNED_OUT, find_reason, recheck
+from gateway.auth.tokens import Token
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings
 from tests.support.logins import HandWork
@@ -34,3 +35,10 @@ def test_a_step_looks_at_some_of_many():
     visitors = [Visitor(Identity("", ALL)) for _ in range(3 * LOOKS_A_STEP)]
     assert len(list(recheck(auth, "mqtt", visitors, 7))) == 3
     assert all(visitor.left_at_ms is None for visitor in visitors)
+
+
+def test_reason_is_the_end_of_the_token_where_it_has_ended():
+    identity = Identity("ann", ALL, token=Token("ann", (), (), 1_000, b""))
+    assert find_reason(identity, 1_000) == EXPIRED
+    assert find_reason(identity, 999) == TURNED_OUT
+    assert find_reason(Identity("ann", ALL), 1_000) == find_reason(None, 1_000) == TURNED_OUT

@@ -13,6 +13,14 @@ def test_groups_are_those_of_the_user():
     assert not of(book, "bob").may_publish(b"a/1")
 
 
+def test_groups_of_a_token_stand_for_those_of_a_user():
+    book = make_book(OPS, allows=False)
+    for groups, is_let in ((("ops",), True), ((), False), (("other",), False)):
+        may = book.make("cy", client="", host="", door="mqtt", groups=groups)
+        assert may.may_publish(b"a/1") is is_let
+        assert not may.may_publish(b"b")
+
+
 def test_only_who_may_read_less_has_lost_something():
     accounts = {"ann": Account(), "bob": Account()}
     book = make_book(accounts=accounts)

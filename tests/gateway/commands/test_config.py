@@ -24,6 +24,14 @@ def test_config_is_shown_as_it_would_be_used(tmp_path):
     )
 
 
+def test_keys_of_tokens_are_read_when_the_config_is_checked(tmp_path):
+    config = tmp_path / "lmq.toml"
+    config.write_text(f"[auth.jwt]\nalgorithms = ['RS256']\npublic_key = '{tmp_path}/none.pem'\n")
+    check_told(
+        call_lmq("config", "check", "--config", str(config)), r"auth\.jwt\.public_key: .*none\.pem cannot be read"
+    )
+
+
 def test_shown_config_is_a_config_and_its_secrets_are_shown_only_where_they_are_asked_for(tmp_path):
     kept = hash_password("secret")
     config, shown = tmp_path / "lmq.toml", tmp_path / "shown.toml"

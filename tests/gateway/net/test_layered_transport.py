@@ -14,7 +14,7 @@ import ssl
 import pytest
 
 from core.metrics import LoopMetrics
-from gateway.auth.authenticator import is_loopback
+from gateway.address import is_loopback
 from gateway.net.layered_transport import OPEN_MS
 from gateway.net.limits import ConnectionLimits
 from gateway.net.shares import READS_NS, Shares

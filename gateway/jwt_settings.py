@@ -1,0 +1,43 @@
+"""Settings of JSON Web Tokens that clients may give in place of a password."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from gateway.secret_settings import Secret
+
+Algorithm = Literal[
+    "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
+]
+Claim = Annotated[str, Field(min_length=1)]
+
+
+class JwtSettings(BaseModel, frozen=True, extra="forbid"):
+    """JSON Web Tokens in place of a password; more in security.md."""
+
+    algorithms: tuple[Algorithm, ...] = ()  # that tokens may be signed with; none: a token is a password like others
+    secret: Secret = ""  # that tokens are signed with by HS256, HS384 and HS512; the file has it in plain text
+    secret_env: str = ""  # the environment variable that holds the secret
+    public_key: Path | None = None  # a PEM file: the public key of all other algorithms
+    jwks: Path | None = None  # a file with a JSON Web Key Set; each key is for the tokens that name it
+    audience: str = ""  # a token has to be for it; empty: no token may name one
+    issuer: str = ""  # a token has to be from it; empty: from any that has the key
+    user_claim: Claim = "sub"  # the claim that names the user
+    groups_claim: str = ""  # the claim that names the groups of `auth.rules`: a list, or text with spaces between
+    tags_claim: str = ""  # the claim that names what the user may do at the admin API, as `auth.users.NAME.tags`
+    leeway_s: Annotated[int, Field(ge=0, le=300)] = 0  # that the clocks of the issuer and of this machine may differ
+    endless: bool = False  # take tokens that say no end (`exp`), too
+
+    @model_validator(mode="after")
+    def _check_keys(self) -> JwtSettings:
+        has_key = bool(self.secret or self.secret_env or self.public_key or self.jwks)
+        if self.secret and self.secret_env:
+            raise ValueError("secret and secret_env are two ways to say one thing: give one")
+        if self.algorithms and not has_key:
+            raise ValueError("needs a key beside algorithms: secret, secret_env, public_key or jwks")
+        if has_key and not self.algorithms:
+            raise ValueError("needs algorithms beside the key, such as RS256")
+        return self
