@@ -60,4 +60,5 @@ class Entering:
         """Take note that what is durable is written down, or cannot be."""
         self.kept_error = error
         self.is_over = True
-        self.on_over()
+        on_over, self.on_over = self.on_over, _nothing  # which refers back here: the collector is not to be waited for
+        on_over()

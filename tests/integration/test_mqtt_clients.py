@@ -262,7 +262,10 @@ async def test_amqtt_client_publishes_and_subscribes(gateway):
 
 
 class GmqttClient:
-    """gmqtt, which calls back; what it is told is put into queues."""
+    """gmqtt, which calls back; what it is told is put into queues.
+
+    It is no part of the set-up, for it brings a package `tests` that would stand in place of ours.
+    """
 
     def __init__(self, gateway, client_id, version, **options):
         gmqtt = pytest.importorskip("gmqtt")
