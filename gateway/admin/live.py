@@ -18,6 +18,8 @@ from gateway.admin.view import AdminView
 INTERVAL_S = 1.0
 LOOK_S = 0.05  # how often the loop's delay is measured
 SAMPLES_MAX = 300  # what a page shows: five minutes
+FOLLOWED_MAX = 900  # samples of one stream, then a page asks again: its login may have ended
+RETRY_MS = 500  # after which a page asks again whose stream ended
 FOLLOWERS_MAX = 32  # a stream each; more than half of the door's connections stay for questions
 _STATM = Path("/proc/self/statm")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -71,8 +73,10 @@ class LiveFeed:
     async def _tell(self) -> AsyncIterator[str]:
         self._followers += 1
         try:
-            yield _event("history", list(self._samples))
-            while self._is_open:
+            yield f"retry: {RETRY_MS}\n{_event('history', list(self._samples))}"
+            for _ in range(FOLLOWED_MAX):
+                if not self._is_open:
+                    return
                 turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                 self._following.add(turn)
                 await turn

@@ -1,20 +1,24 @@
 // What the gateway sends by itself, each second, and what it was before.
 
 const KEPT = 300;
+const LATE_MS = 4_000; // without a word from the gateway, then it is said to be away
 
 class Live extends EventTarget {
   samples = [];
   isConnected = false;
   #source = null;
+  #missing;
 
   start() {
     this.#source = new EventSource("api/lmq/live");
     this.#source.addEventListener("history", (event) => this.#take(JSON.parse(event.data), true));
     this.#source.addEventListener("sample", (event) => this.#take([JSON.parse(event.data)], false));
-    this.#source.onerror = () => this.#tell(false);
+    this.#source.onerror = () => (this.#missing ??= setTimeout(() => this.#tell(false), LATE_MS)); // it mostly comes again
   }
 
   #take(samples, isAll) {
+    clearTimeout(this.#missing);
+    this.#missing = undefined;
     this.samples = (isAll ? samples : [...this.samples, ...samples]).slice(-KEPT);
     this.#tell(true);
   }

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.asyncio
 
 
 def _read(event):
-    name, data = event.strip().split("\n")
+    name, data = event.removeprefix(f"retry: {live.RETRY_MS}\n").strip().split("\n")
     return name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
 
 
@@ -67,6 +67,18 @@ async def test_a_stream_ends_when_the_gateway_stops(feed):
     await asyncio.sleep(0)
     feed.stop()
     assert await coming is None
+
+
+async def test_a_stream_ends_after_a_while_so_that_its_login_is_looked_at_again(feed, monkeypatch):
+    monkeypatch.setattr(live, "FOLLOWED_MAX", 2)
+    events = feed.follow()
+    await anext(events)
+    for _ in range(2):
+        coming = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+        feed.take(0.0)
+        assert _read(await coming)[0] == "sample"
+    assert await anext(events, None) is None
 
 
 async def test_streams_have_a_bound_and_one_that_ends_gives_its_place_back(feed):
