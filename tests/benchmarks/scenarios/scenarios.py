@@ -326,7 +326,7 @@ SCENARIOS = (
     Scenario(
         "rocketmq-push", "RocketMQ, push consumers of the SDK, 1 KB, 32 at a time, 4 groups", ROCKETMQ | {"namesrv"},
         rocketmq_push(50_000), floors=(Floor(SERVER_CPU, 1),), payload_bytes=1_024, is_fresh=True,
-        small=rocketmq_push(2_000),
+        small=rocketmq_push(50_000),
     ),
     Scenario(
         "rocketmq-pop", "RocketMQ, POP 1 KB, 32 at a time, and acknowledge each, 8 connections", ROCKETMQ,
