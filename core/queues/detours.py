@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from core.message import PublishBatch
-from core.queues.full_queues import FullQueues, MakeRoute
+from core.queues.diversion import MakeRoute
+from core.queues.full_queues import FullQueues
 from core.queues.levels import Levels
 
 

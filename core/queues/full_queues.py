@@ -6,14 +6,11 @@ What is refused by one queue goes to the others all the same, whatever protocol 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
-from weakref import WeakKeyDictionary
 
-from core.message import DispatchSet, PublishBatch, Route
-
-MakeRoute = Callable[[bytes, int, bytes, Sequence[bytes]], Route]
-
+from core.message import PublishBatch, Route
+from core.queues.diversion import Diversion, MakeRoute, Members
 
 NO_END = 1 << 62
 
@@ -57,29 +54,28 @@ class FullQueues:
         make_route: Makes the route of a topic, its queue and prefix to light queues.
     """
 
-    __slots__ = ("_instead", "_make_route", "_moved", "_route_count", "_sets", "limited", "refused")
+    __slots__ = ("_diversion", "_instead", "_make_route", "_members", "limited", "refused")
 
     def __init__(self, make_route: MakeRoute) -> None:
         self.refused: list[int] = []  # of the batch that was looked at last, what some queue refused, in order
         self._make_route = make_route
         self.limited: dict[int, Limited] = {}  # by number; while there are none, nothing need be asked of this
         self._instead: dict[int, bytes] = {}
-        self._moved: list[tuple[int, int]] = []  # messages with other routes, and the index of the one they had
-        self._route_count = 0  # before others were added
-        self._sets: WeakKeyDictionary[DispatchSet, dict[int, bytes]] = WeakKeyDictionary()
+        self._members = Members(self.limited)
+        self._diversion = Diversion()
 
     def add(self, queue_ref: int, queue: Limited, instead: bytes = b"") -> None:
         """Ask a queue from now on; what it refuses goes to the light queue `instead`, where that is said."""
         self.limited[queue_ref] = queue
         if instead:
             self._instead[queue_ref] = instead
-        self._sets.clear()
+        self._members.clear()
 
     def drop(self, queue_ref: int) -> None:
         """Ask it no more; harmless where it was not."""
         if self.limited.pop(queue_ref, None) is not None:
             self._instead.pop(queue_ref, None)
-            self._sets.clear()
+            self._members.clear()
             self.refused = []
 
     def divert(self, batch: PublishBatch) -> None:
@@ -87,13 +83,12 @@ class FullQueues:
         if not self.limited:
             return
         self.refused = []
-        asked = [self._find(route) for route in batch.routes]
+        asked = [self._members.find(route) for route in batch.routes]
         if not any(asked):
             return
-        self._route_count = len(batch.routes)
+        self._diversion.begin(batch)
         rooms: dict[int, Room] = {}
         past: Counter[int] = Counter()
-        routes: dict[tuple[int, ...], int] = {}
         for i in range(batch.count):
             index = batch.route_index[i]
             full: list[int] = []
@@ -105,40 +100,18 @@ class FullQueues:
             if full:
                 past.update(full)
                 self.refused.append(i)
-                key = (index, *full)
-                if key not in routes:
-                    routes[key] = len(batch.routes)
-                    batch.routes.append(self._without(batch.routes[index], full))
-                self._moved.append((i, index))
-                batch.route_index[i] = routes[key]
+                self._diversion.move(batch, i, tuple(full), partial(self._without, batch.routes[index], full))
         for queue_ref, count in past.items():
             self.limited[queue_ref].refuse(count)
 
     def restore(self, batch: PublishBatch) -> None:
         """Give a batch that was appended the routes back that its front knows."""
-        if not self._moved:
-            return
-        for i, index in self._moved:
-            batch.route_index[i] = index
-        self._moved = []
-        del batch.routes[self._route_count :]
-
-    def _find(self, route: Route | None) -> dict[int, bytes]:
-        """Return the queues of a route that may refuse, with their names."""
-        if route is None:
-            return {}
-        dispatch = route.dispatch
-        found = self._sets.get(dispatch)
-        if found is None:
-            refs = dispatch.queue_refs
-            found = {refs[k]: dispatch.names[k] for k in range(dispatch.count) if refs[k] in self.limited}
-            self._sets[dispatch] = found
-        return found
+        self._diversion.restore(batch)
 
     def _without(self, route: Route | None, full: list[int]) -> Route | None:
         if route is None:
             return None
-        left = {self._find(route)[queue_ref] for queue_ref in full}
+        left = {self._members.find(route)[queue_ref] for queue_ref in full}
         names = {name for name in route.dispatch.names if name not in left}
         names |= {self._instead[queue_ref] for queue_ref in full if queue_ref in self._instead}
         return self._make_route(route.topic, route.queue_id, route.prefix, sorted(names))

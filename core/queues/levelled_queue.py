@@ -1,6 +1,6 @@
 """A shared queue with priorities: pop queues by level, the highest that has messages first.
 
-Messages are told apart by their queue offset with the level in its upper bits, so whoever has them need not know.
+A queue offset has the level in its upper bits, so that consumers and what they acknowledge need not know of levels.
 """
 
 from __future__ import annotations

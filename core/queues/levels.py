@@ -5,12 +5,12 @@ A message's level is its property `x-amqp-priority`, whatever protocol it came b
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Protocol
-from weakref import WeakKeyDictionary
 
 from core.errors import LmqError
-from core.message import DispatchSet, PublishBatch, Route
-from core.queues.full_queues import MakeRoute
+from core.message import PublishBatch, Route
+from core.queues.diversion import Diversion, MakeRoute, Members
 
 PRIORITY_NAME = b"x-amqp-priority"
 DIGITS_MAX = 3  # of a priority: it is an octet
@@ -36,76 +36,51 @@ class Levels:
         make_route: Makes the route of a topic, its queue and prefix to light queues.
     """
 
-    __slots__ = ("_make_route", "_moved", "_route_count", "_sets", "levelled")
+    __slots__ = ("_diversion", "_make_route", "_members", "levelled")
 
     def __init__(self, make_route: MakeRoute) -> None:
         self.levelled: dict[int, Levelled] = {}  # while there are none, nothing need be asked of this
         self._make_route = make_route
-        self._moved: list[tuple[int, int]] = []  # messages with other routes, and the index of the one they had
-        self._route_count = 0  # before others were added
-        self._sets: WeakKeyDictionary[DispatchSet, dict[int, bytes]] = WeakKeyDictionary()
+        self._members = Members(self.levelled)
+        self._diversion = Diversion()
 
     def add(self, queue_ref: int, queue: Levelled) -> None:
         """Ask a queue for its levels from now on."""
         self.levelled[queue_ref] = queue
-        self._sets.clear()
+        self._members.clear()
 
     def drop(self, queue_ref: int) -> None:
         """Ask it no more; harmless where it was not."""
         if self.levelled.pop(queue_ref, None) is not None:
-            self._sets.clear()
+            self._members.clear()
 
     def divert(self, batch: PublishBatch) -> None:
         """Give messages above the lowest level routes to the light queues of theirs, until `restore`."""
         if not self.levelled:
             return
-        asked = [self._find(route) for route in batch.routes]
+        asked = [self._members.find(route) for route in batch.routes]
         if not any(asked):
             return
-        self._route_count = len(batch.routes)
-        routes: dict[tuple[int, int], int] = {}
+        self._diversion.begin(batch)
         extra = bytes(batch.extra)
         for i in range(batch.count):
             index = batch.route_index[i]
             if not asked[index]:
                 continue
             level = find_priority(extra, batch.extra_start[i], batch.extra_end[i])
-            if not level:
-                continue
-            key = (index, level)
-            if key not in routes:
-                routes[key] = len(batch.routes)
-                batch.routes.append(self._at_level(batch.routes[index], level))
-            self._moved.append((i, index))
-            batch.route_index[i] = routes[key]
+            if level:
+                self._diversion.move(batch, i, (level,), partial(self._at_level, batch.routes[index], level))
 
     def restore(self, batch: PublishBatch) -> None:
         """Give a batch that was appended the routes back that it had."""
-        if not self._moved:
-            return
-        for i, index in self._moved:
-            batch.route_index[i] = index
-        self._moved = []
-        del batch.routes[self._route_count :]
-
-    def _find(self, route: Route | None) -> dict[int, bytes]:
-        """Return the queues of a route that have levels, with the names of their lowest."""
-        if route is None:
-            return {}
-        dispatch = route.dispatch
-        found = self._sets.get(dispatch)
-        if found is None:
-            refs = dispatch.queue_refs
-            found = {refs[k]: dispatch.names[k] for k in range(dispatch.count) if refs[k] in self.levelled}
-            self._sets[dispatch] = found
-        return found
+        self._diversion.restore(batch)
 
     def _at_level(self, route: Route | None, level: int) -> Route | None:
         """Return a route with the light queues of a level; where there is no room for one, with the lowest."""
         if route is None:
             return None
         names = set(route.dispatch.names)
-        for queue_ref, lowest in self._find(route).items():
+        for queue_ref, lowest in self._members.find(route).items():
             try:
                 at_level = self.levelled[queue_ref].use_level(level)
             except LmqError:

@@ -11,7 +11,7 @@ from core.store.message_store import MessageStore
 
 LOGGER = logging.getLogger(__name__)
 
-LAST_ROUNDS_MAX = 16  # at a stop: who is told may store more, whose end others wait for
+LAST_ROUNDS_MAX = 16  # at a stop: a callback that is told may store more, which has to be told of, too
 ALL = 2**62  # more than there are
 
 
