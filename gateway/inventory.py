@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from core.stage import Stage
 from gateway.address import format_address
-from gateway.auth.authenticator import Identity
+from gateway.auth.credentials import Identity
 from gateway.net.protocol import Transport
 
 Entry = TypeVar("Entry")

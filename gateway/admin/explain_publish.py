@@ -20,7 +20,7 @@ from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.tracing import Trace, say_why_not, trace_way
 from gateway.amqp.traits import Traits
-from gateway.auth.authenticator import GUEST
+from gateway.auth.credentials import GUEST
 from gateway.auth.permissions import ALL
 
 AMQP_DOOR = "amqp"

@@ -12,7 +12,8 @@ from fastapi import Depends, HTTPException, Request
 from gateway.address import format_address
 from gateway.admin.same_site import is_this_machine
 from gateway.admin.view import AdminView, View
-from gateway.auth.authenticator import ADMINISTRATOR, Authenticator, Credentials, LoginAnswer, Refusal
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.credentials import ADMINISTRATOR, Credentials, LoginAnswer, Refusal
 from gateway.auth.permissions import Permissions
 
 PROTOCOL = "amqp"  # as RabbitMQ's, which has the same users for both

@@ -9,7 +9,7 @@ from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import AMQ_TOPIC, DEFAULT, exchange_right
 from gateway.amqp.reply_codes import ReplyCode
-from gateway.auth.authenticator import Identity
+from gateway.auth.credentials import Identity
 from gateway.auth.rule_trie import ANY_LEVELS
 
 EXCHANGE = "exchange"

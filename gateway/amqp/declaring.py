@@ -42,7 +42,7 @@ from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import SharedQueue
-from gateway.auth.authenticator import Identity
+from gateway.auth.credentials import Identity
 
 RESERVED_PREFIX = "amq."
 

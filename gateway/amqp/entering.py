@@ -8,7 +8,7 @@ from gateway.amqp.errors import AmqpError
 from gateway.amqp.queues import Resident, VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.virtual_hosts import VirtualHosts
-from gateway.auth.authenticator import Identity
+from gateway.auth.credentials import Identity
 
 
 def enter(vhosts: VirtualHosts, name: str, connection: Resident, identity: Identity) -> VirtualHost:

@@ -39,7 +39,7 @@ from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.services import AmqpServices
 from gateway.amqp.states import State
 from gateway.amqp.transaction import Transaction
-from gateway.auth.authenticator import Credentials, Identity, LoginAnswer, Refusal
+from gateway.auth.credentials import Credentials, Identity, LoginAnswer, Refusal
 from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.password_checks import Attempt

@@ -27,7 +27,7 @@ from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.routing import find_way
 from gateway.amqp.traits import NO_BLOCK, Traits
-from gateway.auth.authenticator import Identity
+from gateway.auth.credentials import Identity
 from gateway.net.protocol import Transport
 
 TARGET_BYTES = 120  # of a target, besides what it holds

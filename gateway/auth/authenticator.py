@@ -6,13 +6,24 @@ import hashlib
 import hmac
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from enum import Enum
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from core.cache_budget import CacheBudget
-from gateway.address import is_loopback
 from gateway.auth.check_threads import SlowWork
+from gateway.auth.credentials import (
+    ADMINISTRATOR,
+    GUEST,
+    OWN_PEER,
+    OWN_PREFIX,
+    PASSWORD_BYTES_MAX,
+    Credentials,
+    Identity,
+    LoginAnswer,
+    Refusal,
+    Then,
+)
+from gateway.auth.open_ways import OpenWays
 from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.permissions import ALL, Permissions
 from gateway.auth.rule_book import NAMELESS, Account, RuleBook
@@ -24,58 +35,9 @@ from gateway.auth.token_logins import TokenLogins, read_keys
 from gateway.auth.tokens import Token
 from gateway.auth.users import User, find_rounds, make_decoys, make_usual_decoy
 from gateway.runtime import Clock
-from gateway.settings import AuthSettings, UserTag
+from gateway.settings import AuthSettings
 
-GUEST = "guest"
-ADMINISTRATOR: UserTag = "administrator"
-PROXY_NOTE = "with a proxy in front set auth.behind_proxy, or everybody is"
 _SCRAM_KEY = b"scram"
-OWN_PREFIX = "$bridge/"  # of the users that are parts of the gateway
-OWN_PEER = "inside:0"  # of a connection that a part of the gateway made: no socket's peer is called so
-PASSWORD_BYTES_MAX = 8_192  # a longer one is wrong; those that wait for a check stay in memory
-
-
-class Credentials(NamedTuple):
-    """What a peer says of itself.
-
-    `protocol` is `mqtt`, `amqp` or `rocketmq`, `client` an MQTT client identifier, `peer` where it comes from by its
-    socket: `HOST:PORT`; `user` and `password` are None where it gave none. `certified` is the user that its
-    certificate proves, empty: none. `signed` is there in place of a password where the peer signed what it sent: it
-    says whether that was done with a secret.
-    """
-
-    protocol: str
-    user: str | None
-    password: bytes | None
-    peer: str
-    certified: str = ""
-    signed: Callable[[bytes], bool] | None = None
-    client: str = ""
-
-
-class Identity:
-    """Who is on a connection, and what they may do. An anonymous one has an empty name, whatever name it gave."""
-
-    __slots__ = ("account", "may", "token", "user")
-
-    def __init__(self, user: str, may: Permissions, account: User | None = None, token: Token | None = None) -> None:
-        self.user = user
-        self.token = token  # that it came in by
-        self.may = may
-        self.account = account  # whose password or secret it was; None: nobody's
-
-
-class Refusal(Enum):
-    """Why somebody does not come in; the text is for the log."""
-
-    NAMELESS = "anonymous clients are not let in"
-    WRONG = "wrong user name or password"
-    BUSY = "too many logins wait"
-    STRANGER = "the name in the certificate is none of the users"
-
-
-LoginAnswer = Identity | Refusal
-Then = Callable[[LoginAnswer, int], None]  # with the moment, in ms
 
 
 class Secrets(Protocol):
@@ -114,6 +76,7 @@ class Authenticator:
         caches: CacheBudget | None = None,
     ) -> None:
         self._settings = settings
+        self._open = OpenWays(settings)
         self._clock = clock
         self.stored = StoredUsers()
         self.on_changed: Callable[[], None] = _nothing  # users or permissions of the data folder
@@ -157,8 +120,7 @@ class Authenticator:
         self._book.change(self._rules, accounts, self.stored.rows, allows=self._settings.default == "allow")
 
     def _make_identity(self, user: str, who: Credentials, account: User | None = None) -> Identity:
-        host = who.peer.rpartition(":")[0]
-        return Identity(user, self._book.make(user, client=who.client, host=host, door=who.protocol), account)
+        return Identity(user, self._book.make(user, client=who.client, host=who.host, door=who.protocol), account)
 
     def keep_secret(self, secrets: Secrets) -> None:
         """Go by the secret of a table, made there on first use: what unknown names are told is the same for ever."""
@@ -181,12 +143,12 @@ class Authenticator:
             self._answer(then, self._find_certified(credentials))
         elif credentials.password is not None and self.tokens.takes(credentials.password):
             found = partial(self._found_token, credentials._replace(password=None, signed=None), then)
-            return self.tokens.begin(credentials.password, credentials.peer.rpartition(":")[0], found)
-        elif self._is_guest(credentials):
+            return self.tokens.begin(credentials.password, credentials.host, found)
+        elif GUEST not in self._users and self._open.is_guest(credentials):
             self._answer(then, self._make_identity(GUEST, credentials))
         elif user in self._users:
             return self._check(credentials, self._users[user], then)
-        elif self._lets_anonymous_in(credentials.protocol):
+        elif self._open.lets_anonymous_in(credentials.protocol):
             self._answer(then, self._make_identity("", credentials))
         elif user is None:
             self._answer(then, Refusal.NAMELESS)
@@ -201,7 +163,7 @@ class Authenticator:
             self._answer(then, Refusal.WRONG)
         else:
             self.tokens.note_use(token)
-            host = who.peer.rpartition(":")[0]
+            host = who.host
             may = self._book.make(token.user, client=who.client, host=host, door=who.protocol, groups=token.groups)
             self._answer(then, Identity(token.user, may, token=token))
 
@@ -223,8 +185,7 @@ class Authenticator:
         if user is None or user.verifier is None or user.verifier != exchange.verifier:  # it was changed meanwhile
             user = self._make_stranger(exchange.user)
         name = self._digest(b"name", exchange.user.encode())[:16]
-        host = who.peer.rpartition(":")[0]
-        return self._checks.add(host, name, b"", exchange.check, partial(self._found, user, who, then))
+        return self._checks.add(who.host, name, b"", exchange.check, partial(self._found, user, who, then))
 
     def _find_verifier(self, name: str) -> Verifier:
         """Return how the proof of a user is checked; one that fits nothing for a name that has none."""
@@ -244,7 +205,7 @@ class Authenticator:
         """Return what a user may do now, None where nobody of that name comes in by `protocol`; empty: anonymous."""
         if user in self._own:
             return ALL
-        if user not in self._users and (user or not self._lets_anonymous_in(protocol)):
+        if user not in self._users and (user or not self._open.lets_anonymous_in(protocol)):
             return None
         return self._book.make(user, client=client, host=host, door=protocol)
 
@@ -271,7 +232,7 @@ class Authenticator:
 
     def lets_look(self, peer: str) -> bool:
         """Return whether the admin API answers questions of a peer that does not say who it is."""
-        return self._settings.admin_anonymous and not self._settings.behind_proxy and is_loopback(peer)
+        return self._open.lets_look(peer)
 
     def find_secret(self, user: str) -> bytes:
         """Return what a user signs with, empty where there is no such user or secret."""
@@ -291,7 +252,7 @@ class Authenticator:
                 users[name] = known
         if settings.rules != self._settings.rules:
             self._rules = make_rules(settings.rules, "auth.rules")
-        self._settings = settings
+        self._settings = self._open.settings = settings
         self._of_settings = users
         self._change_users()
 
@@ -311,7 +272,7 @@ class Authenticator:
             return False
         if known is not None:
             return True
-        return self._lets_guest_in() if identity.user == GUEST else self._lets_anonymous_in(protocol)
+        return self._lets_guest_in() if identity.user == GUEST else self._open.lets_anonymous_in(protocol)
 
     def make_users(self, settings: AuthSettings, environment: Mapping[str, str]) -> dict[str, User]:
         """Return the users of other settings, to be given to `reload`; slow where one has a password to be hashed.
@@ -331,21 +292,7 @@ class Authenticator:
 
     def describe(self, doors: Collection[str]) -> list[str]:
         """Return one line for each way in at these doors that asks for no secret; logged at the start."""
-        settings = self._settings
-        ways = (
-            ("mqtt", settings.mqtt_anonymous, "MQTT clients are let in without a login setting=auth.mqtt_anonymous"),
-            (
-                "rocketmq",
-                settings.rocketmq_anonymous,
-                "RocketMQ clients are let in unasked setting=auth.rocketmq_anonymous",
-            ),
-            (
-                "amqp",
-                settings.amqp_guest and not settings.behind_proxy,
-                f"AMQP user guest is let in from this machine; {PROXY_NOTE} setting=auth.amqp_guest",
-            ),
-        )
-        return [text for door, is_open, text in ways if is_open and door in doors]
+        return self._open.describe(doors)
 
     # Ways in
 
@@ -354,22 +301,8 @@ class Authenticator:
         known = self._users.get(who.certified)
         return Refusal.STRANGER if known is None else self._make_identity(known.name, who, known)
 
-    def _is_guest(self, credentials: Credentials) -> bool:
-        return (
-            credentials.protocol == "amqp"
-            and credentials.user == GUEST
-            and credentials.password == b"guest"
-            and is_loopback(credentials.peer)
-            and self._lets_guest_in()
-        )
-
     def _lets_guest_in(self) -> bool:
-        return self._settings.amqp_guest and not self._settings.behind_proxy and GUEST not in self._users
-
-    def _lets_anonymous_in(self, protocol: str) -> bool:
-        if protocol == "mqtt":
-            return self._settings.mqtt_anonymous
-        return protocol == "rocketmq" and self._settings.rocketmq_anonymous
+        return GUEST not in self._users and self._open.lets_guest_in()
 
     def _make_stranger(self, name: str) -> User:
         """Return what stands in for an unknown name: the same decoy each time, as costly as that of some user."""
@@ -377,7 +310,7 @@ class Authenticator:
         return User(name, Account(), self._decoys[number % len(self._decoys)])
 
     def _check(self, credentials: Credentials, user: User, then: Then) -> Attempt | None:
-        host = credentials.peer.rpartition(":")[0]
+        host = credentials.host
         found = partial(self._found, user, credentials, then)
         if credentials.signed is not None:  # nothing of it is remembered: no other request has the same signature
             check = partial(credentials.signed, user.secret or os.urandom(32))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from gateway.auth.authenticator import Authenticator, Identity
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.credentials import Identity
 
 TURNED_OUT = "settings were read again: its user may not come in as it did"  # why a connection ends
 EXPIRED = "its token has ended"

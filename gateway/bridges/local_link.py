@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from gateway.auth.authenticator import OWN_PEER
+from gateway.auth.credentials import OWN_PEER
 from gateway.bridges import packets
 from gateway.bridges.packets import FAILURE, Delivery
 from gateway.bridges.rules import Rules

@@ -11,7 +11,8 @@ from functools import partial
 from typing import Protocol, cast
 
 from core.metrics import BridgeMetrics, Metrics
-from gateway.auth.authenticator import OWN_PREFIX, Authenticator
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.credentials import OWN_PREFIX
 from gateway.bridge_settings import BridgeSettings
 from gateway.bridges.local_link import Now
 from gateway.bridges.remote_filters import RemoteFilters

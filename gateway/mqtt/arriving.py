@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from gateway.auth.authenticator import OWN_PEER, Identity, LoginAnswer, Refusal
+from gateway.auth.credentials import OWN_PEER, Identity, LoginAnswer, Refusal
 from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.scram import ScramError
 from gateway.door import ClientLimits

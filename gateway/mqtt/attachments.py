@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from core.metrics import DoorMetrics
-from gateway.auth.authenticator import Authenticator, Identity
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.credentials import Identity
 from gateway.auth.recheck import Visitor
 from gateway.mqtt.login import PROTOCOL
 from gateway.mqtt.session import NEVER, Session

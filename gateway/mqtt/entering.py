@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.errors import LmqError
-from gateway.auth.authenticator import Identity
+from gateway.auth.credentials import Identity
 from gateway.mqtt.attachments import Attachment
 from gateway.mqtt.packets import Connect
 from gateway.mqtt.terms import Terms

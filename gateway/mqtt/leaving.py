@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 
 from core.errors import LmqError
-from gateway.auth.authenticator import Identity
+from gateway.auth.credentials import Identity
 from gateway.auth.denials import Denials
 from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions

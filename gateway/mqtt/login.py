@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 
-from gateway.auth.authenticator import Credentials, Refusal
+from gateway.auth.credentials import Credentials, Refusal
 from gateway.mqtt.packets import LEVEL_5, OLD_LEVEL, Connect
 from gateway.mqtt.reason_codes import ConnectCode
 

@@ -5,7 +5,8 @@ Source: section 4.12 of MQTT 5. The one method is SCRAM-SHA-256.
 
 from __future__ import annotations
 
-from gateway.auth.authenticator import Authenticator, Credentials, Then
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.credentials import Credentials, Then
 from gateway.auth.password_checks import Attempt
 from gateway.auth.scram import METHOD, ScramExchange
 from gateway.mqtt.errors import ProtocolViolationError

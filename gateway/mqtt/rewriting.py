@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from core.cache_budget import Cache, CacheBudget
 from core.lmq.retained import filter_matches
-from gateway.auth.authenticator import OWN_PREFIX
+from gateway.auth.credentials import OWN_PREFIX
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.packets import Will
 from gateway.mqtt.topics import check_topic, check_topic_filter, plain_filter, split_delayed

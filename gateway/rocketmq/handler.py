@@ -11,7 +11,7 @@ from functools import partial
 
 from core.errors import LmqError
 from core.properties import encode_origin
-from gateway.auth.authenticator import Identity, LoginAnswer, Refusal
+from gateway.auth.credentials import Identity, LoginAnswer, Refusal
 from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_login, log_refusal
 from gateway.auth.password_checks import Attempt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from gateway.auth.authenticator import Credentials, Identity, Refusal
+from gateway.auth.credentials import Credentials, Identity, Refusal
 from lmq.remoting.commands import Command
 from lmq.remoting.response_codes import ResponseCode
 from lmq.remoting.signature import ACCESS_KEY, is_signed_with

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 from gateway.admin.management.definitions_export import Told
 from gateway.admin.management.definitions_plan import DefinitionsError
 from gateway.admin.management.users import RABBITMQ, Tags
-from gateway.auth.authenticator import GUEST, OWN_PREFIX
+from gateway.auth.credentials import GUEST, OWN_PREFIX
 from gateway.auth.stored_users import NAME_BYTES_MAX, StoredUsers
 from gateway.auth.user_rows import PLACES, KeyRow, NameRow
 from gateway.auth.users import PasswordHashError, parse_hash, read_rabbitmq_hash, write_rabbitmq_hash

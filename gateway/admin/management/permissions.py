@@ -16,7 +16,7 @@ from gateway.admin.management.places import get_vhost
 from gateway.admin.management.users import get_user
 from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
-from gateway.auth.authenticator import GUEST
+from gateway.auth.credentials import GUEST
 from gateway.auth.stored_users import NAME_BYTES_MAX
 from gateway.auth.user_rows import PLACES, KeyRow, NameRow
 from gateway.rule_settings import PATTERN_CHARS_MAX, compile_regex

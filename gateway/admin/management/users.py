@@ -15,7 +15,7 @@ from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
-from gateway.auth.authenticator import OWN_PREFIX
+from gateway.auth.credentials import OWN_PREFIX
 from gateway.auth.settings_users import SECRET_LENGTH_MIN
 from gateway.auth.stored_users import NAME_BYTES_MAX
 from gateway.auth.users import PasswordHashError, User, hash_password, read_rabbitmq_hash, write_rabbitmq_hash

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.amqp.access import EXCHANGE, QUEUE, Access
 from gateway.amqp.errors import AmqpError
-from gateway.auth.authenticator import Identity
+from gateway.auth.credentials import Identity
 from gateway.auth.permissions import ALL, Permissions
 from tests.gateway.auth.test_permissions import make_book, of
 

@@ -9,7 +9,7 @@ from gateway.amqp.errors import AmqpError
 from gateway.amqp.events import make_publish_run
 from gateway.amqp.property_block import BlockReader
 from gateway.amqp.publishing import Publisher
-from gateway.auth.authenticator import Identity
+from gateway.auth.credentials import Identity
 from gateway.auth.permissions import Permissions
 from tests.support import amqp
 from tests.support.mqtt_door import MemoryTransport

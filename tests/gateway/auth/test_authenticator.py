@@ -3,14 +3,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.auth import users
-from gateway.auth.authenticator import (
-    OWN_PEER,
-    PASSWORD_BYTES_MAX,
-    Authenticator,
-    Credentials,
-    Identity,
-    Refusal,
-)
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.credentials import OWN_PEER, PASSWORD_BYTES_MAX, Credentials, Identity, Refusal
 from gateway.auth.password_checks import REST_MS_MAX
 from gateway.auth.permissions import ALL
 from gateway.auth.users import hash_for_scram
@@ -289,22 +283,6 @@ def test_rights_are_known_of_those_who_may_come_in_now(kept):
     assert site.auth.find_rights("mqtt", "bob") is None
     assert site.auth.find_rights("amqp", "") is None
     assert Site(mqtt_anonymous=False).auth.find_rights("mqtt", "") is None
-
-
-DOORS = ("mqtt", "amqp", "rocketmq")
-
-
-def test_open_ways_in_are_said():
-    said = Site().auth.describe(DOORS)
-    assert len(said) == 3
-    assert "behind_proxy" in said[2]
-    assert len(Site(behind_proxy=True).auth.describe(DOORS)) == 2
-    assert Site(mqtt_anonymous=False, rocketmq_anonymous=False, amqp_guest=False).auth.describe(DOORS) == []
-
-
-def test_nothing_is_said_of_doors_that_are_off():
-    (said,) = Site().auth.describe(["rocketmq"])
-    assert said.startswith("RocketMQ")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from gateway.auth.authenticator import Authenticator, Identity
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.credentials import Identity
 from gateway.auth.permissions import ALL
 from gateway.auth.recheck import EXPIRED, LOOKS_A_STEP, TURNED_OUT, find_reason, recheck
 from gateway.auth.tokens import Token

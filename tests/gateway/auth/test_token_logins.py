@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from gateway.auth.authenticator import Authenticator, Credentials, Identity, Refusal
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.credentials import Credentials, Identity, Refusal
 from gateway.auth.token_logins import ENTRY_BYTES, TokenMemory, read_keys
 from gateway.auth.tokens import TOKEN_BYTES_MAX, Token
 from gateway.jwt_settings import JwtSettings

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gateway.auth.authenticator import Credentials, Refusal
+from gateway.auth.credentials import Credentials, Refusal
 from gateway.mqtt.login import CODES, check_client_id, credentials_of
 from gateway.mqtt.packets import OLD_LEVEL, Connect
 from gateway.mqtt.reason_codes import ConnectCode

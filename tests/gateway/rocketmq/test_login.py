@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.auth.authenticator import Refusal
+from gateway.auth.credentials import Refusal
 from gateway.rocketmq.login import CODES, REMARKS
 from gateway.settings import UserSettings
 from lmq.remoting.signature import AccessKeys

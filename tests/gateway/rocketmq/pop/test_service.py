@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.auth.authenticator import Identity
+from gateway.auth.credentials import Identity
 from gateway.auth.permissions import Permissions
 from gateway.rocketmq.pop import room as rooms, service
 from lmq.remoting.commands import HEADER_BINARY

@@ -8,7 +8,7 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from gateway.auth.authenticator import Identity
+from gateway.auth.credentials import Identity
 from gateway.auth.permissions import Permissions
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.pop.settling import read_run

@@ -1,0 +1,66 @@
+"""What a peer says of itself at a door, and what it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from gateway.auth.permissions import Permissions
+from gateway.auth.tokens import Token
+from gateway.auth.users import User
+from gateway.settings import UserTag
+
+GUEST = "guest"
+ADMINISTRATOR: UserTag = "administrator"
+OWN_PREFIX = "$bridge/"  # of the users that are parts of the gateway
+OWN_PEER = "inside:0"  # of a connection that a part of the gateway made: no socket's peer is called so
+PASSWORD_BYTES_MAX = 8_192  # a longer one is wrong; those that wait for a check stay in memory
+
+
+class Credentials(NamedTuple):
+    """What a peer says of itself.
+
+    `protocol` is `mqtt`, `amqp` or `rocketmq`, `client` an MQTT client identifier, `peer` where it comes from by its
+    socket: `HOST:PORT`; `user` and `password` are None where it gave none. `certified` is the user that its
+    certificate proves, empty: none. `signed` is there in place of a password where the peer signed what it sent: it
+    says whether that was done with a secret.
+    """
+
+    protocol: str
+    user: str | None
+    password: bytes | None
+    peer: str
+    certified: str = ""
+    signed: Callable[[bytes], bool] | None = None
+    client: str = ""
+
+    @property
+    def host(self) -> str:
+        """The address that the peer comes from."""
+        return self.peer.rpartition(":")[0]
+
+
+class Identity:
+    """Who is on a connection, and what they may do. An anonymous one has an empty name, whatever name it gave."""
+
+    __slots__ = ("account", "may", "token", "user")
+
+    def __init__(self, user: str, may: Permissions, account: User | None = None, token: Token | None = None) -> None:
+        self.user = user
+        self.token = token  # that it came in by
+        self.may = may
+        self.account = account  # whose password or secret it was; None: nobody's
+
+
+class Refusal(Enum):
+    """Why somebody does not come in; the text is for the log."""
+
+    NAMELESS = "anonymous clients are not let in"
+    WRONG = "wrong user name or password"
+    BUSY = "too many logins wait"
+    STRANGER = "the name in the certificate is none of the users"
+
+
+LoginAnswer = Identity | Refusal
+Then = Callable[[LoginAnswer, int], None]  # with the moment, in ms

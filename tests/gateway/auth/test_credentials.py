@@ -1,0 +1,10 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.auth.credentials import Credentials
+
+
+@pytest.mark.parametrize(("peer", "host"), [("192.0.2.7:5", "192.0.2.7"), ("[::1]:1883", "[::1]"), ("unix:", "unix")])
+def test_host_is_the_peer_without_its_port(peer, host):
+    assert Credentials("mqtt", None, None, peer).host == host
