@@ -109,7 +109,7 @@ class Declarer:
         arguments = arguments_of(method.arguments)
         what = self._describe_exchange(name)
         delayed_type = find_delayed_type(arguments, method.exchange_type, KINDS)
-        alternate = find_alternate(arguments, what, method.exchange_type)
+        alternate = find_alternate(arguments, what)
         if alternate is not None:
             self._access.check_lead(EXCHANGE, name, alternate)
         made = Exchange(

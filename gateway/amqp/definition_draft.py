@@ -98,7 +98,7 @@ class HostDraft:
             durable=durable,
             auto_delete=auto_delete,
             internal=internal,
-            alternate=find_alternate(fields, what, kind),
+            alternate=find_alternate(fields, what),
             hashed_by=find_hashed_by(fields, delayed_type or kind, what),
             delayed_type=delayed_type,
         )

@@ -1,4 +1,7 @@
-"""The arguments of an exchange, and what may lead to what."""
+"""The arguments of an exchange, and what may lead to what.
+
+What RabbitMQ does not know is passed over, as it does.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +19,18 @@ ALTERNATE = "alternate-exchange"
 DELAYED_TYPE = "x-delayed-type"
 
 
-def find_alternate(arguments: Mapping[str, Field], what: str, kind: str) -> str | None:
-    """Return the alternate that a new exchange of type `kind` is to have; `what` says in texts which exchange.
+def find_alternate(arguments: Mapping[str, Field], what: str) -> str | None:
+    """Return the alternate that a new exchange is to have; `what` says in texts which exchange.
 
     Raises:
-        AmqpError: PRECONDITION_FAILED: it is no text; an argument is not supported.
+        AmqpError: PRECONDITION_FAILED: it is no text.
     """
-    _refuse_others(arguments, kind, what)
     said = arguments.get(ALTERNATE)
     if said is None:
         return None
     if said.text is None:
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid type '{said.kind}' for arg '{ALTERNATE}' in {what}")
     return said.text
-
-
-def _refuse_others(arguments: Mapping[str, Field], kind: str, what: str) -> None:
-    for name in arguments:
-        if name.startswith("x-") and (kind != DELAYED or name != DELAYED_TYPE):
-            raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"invalid arg '{name}' for {what}: not supported")
 
 
 def find_delayed_type(arguments: Mapping[str, Field], kind: str, kinds: Collection[str]) -> str | None:
@@ -94,7 +90,6 @@ def check_alternate(arguments: Mapping[str, Field], found: Exchange, what: str) 
     """
     current = None if found.alternate is None else Field("longstr", found.alternate.encode())
     check_same_argument(ALTERNATE, arguments.get(ALTERNATE), current, what)
-    _refuse_others(arguments, found.kind, what)
 
 
 def check_no_headers_behind(table: ExchangeTable, source: Exchange, destination: Exchange) -> None:

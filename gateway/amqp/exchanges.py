@@ -20,6 +20,7 @@ from gateway.amqp.traits import HASH_HEADER, HashedBy, Traits
 DEFAULT = ""
 DEFAULT_RIGHT = "amq.default"
 AMQ_TOPIC = "amq.topic"
+AMQ_TRACE = "amq.rabbitmq.trace"  # that nothing is published to: there is no firehose
 DIRECT = "direct"
 FANOUT = "fanout"
 TOPIC = "topic"
@@ -36,6 +37,7 @@ PREDECLARED = {
     "amq.headers": HEADERS,
     "amq.match": HEADERS,
     AMQ_TOPIC: TOPIC,
+    AMQ_TRACE: TOPIC,
 }
 
 
@@ -248,7 +250,7 @@ class ExchangeTable:
         self._on_changed = on_changed
         self._by_destination: dict[Destination, dict[tuple[Exchange, str, HeaderMatch | None], None]] = {}
         self._exchanges = {
-            name: Exchange(name, kind, durable=True, auto_delete=False, internal=False)
+            name: Exchange(name, kind, durable=True, auto_delete=False, internal=name == AMQ_TRACE)
             for name, kind in PREDECLARED.items()
         }
         self.topic_space = self._exchanges[AMQ_TOPIC] if has_topic_space else None

@@ -107,6 +107,9 @@ UNKNOWN_TAG = Basic.Ack(5)
 LINK = Exchange.Bind(destination="amq.fanout", source="x", routing_key="k")
 UNLINK = Exchange.Unbind(destination="amq.fanout", source="x", routing_key="k")
 QUORUM = {"x-queue-type": "quorum"}
+QUORUM_QUEUE = Queue.Declare(queue="q", durable=True, arguments=QUORUM)
+STREAM_QUEUE = Queue.Declare(queue="q", durable=True, arguments={"x-queue-type": "stream"})
+DELETE = Queue.Delete(queue="q")
 FORWARD = amqp.publish(1, b"1", exchange="x", key="k", mandatory=True)
 
 EXCHANGES = {
@@ -478,5 +481,51 @@ EXCHANGES = {
     "consumers of two priorities": [
         DECLARE, CONSUME, Basic.Consume(queue="q", consumer_tag="high", arguments={"x-priority": 5}), MESSAGE, MESSAGE,
         Basic.Cancel("high"), MESSAGE,
+    ],
+    # What exchanges are told, and those that are there
+    "exchange with an unknown argument": [
+        Exchange.Declare(exchange="x", arguments={"x-odd": 1}), Exchange.Declare(exchange="x"),
+        Exchange.Declare(exchange="x", arguments={"x-odd": "other", "odd": True}),
+    ],
+    "exchange with an argument of another type": [
+        Exchange.Declare(exchange="x", arguments={"x-delayed-type": "direct", "hash-header": 1}),
+        Exchange.Declare(exchange="x", exchange_type="direct"),
+    ],
+    "tracing exchange": [Exchange.Declare(exchange="amq.rabbitmq.trace", passive=True)],
+    "tracing exchange declared": [
+        Exchange.Declare(exchange="amq.rabbitmq.trace", exchange_type="topic", durable=True, internal=True)
+    ],
+    "tracing exchange declared otherwise": [
+        Exchange.Declare(exchange="amq.rabbitmq.trace", exchange_type="topic", durable=True)
+    ],
+    "tracing exchange bound": [
+        DECLARE, Queue.Bind(queue="q", exchange="amq.rabbitmq.trace", routing_key="#"), MESSAGE,
+        Queue.Unbind(queue="q", exchange="amq.rabbitmq.trace", routing_key="#"),
+    ],
+    "publish to the tracing exchange": [amqp.publish(1, b"1", exchange="amq.rabbitmq.trace", key="k")],
+    "delete of the tracing exchange": [Exchange.Delete(exchange="amq.rabbitmq.trace")],
+    "log exchange": [Exchange.Declare(exchange="amq.rabbitmq.log", passive=True)],
+    "event exchange": [Exchange.Declare(exchange="amq.rabbitmq.event", passive=True)],
+    # The prefetch of a channel, on queues that have none
+    "quorum queue and the prefetch of the channel": [
+        QUORUM_QUEUE, Basic.Qos(prefetch_count=1, global_=True), CONSUME, DELETE
+    ],
+    "quorum queue and the prefetch of the channel set later": [
+        QUORUM_QUEUE, CONSUME, Basic.Qos(prefetch_count=1, global_=True), DELETE
+    ],
+    "quorum queue and no prefetch of the channel": [
+        QUORUM_QUEUE, Basic.Qos(prefetch_count=0, global_=True), CONSUME, DELETE
+    ],
+    "quorum queue and the prefetch of the channel, got": [
+        QUORUM_QUEUE, MESSAGE, Basic.Qos(prefetch_count=1, global_=True), Basic.Get(queue="q", no_ack=True), DELETE
+    ],
+    "stream and the prefetch of the channel": [
+        STREAM_QUEUE, Basic.Qos(prefetch_count=1, global_=True), CONSUME, DELETE
+    ],
+    "stream and both prefetches": [
+        STREAM_QUEUE, Basic.Qos(prefetch_count=1, global_=True), Basic.Qos(prefetch_count=1), CONSUME, DELETE
+    ],
+    "stream and the prefetch of the channel set later": [
+        STREAM_QUEUE, Basic.Qos(prefetch_count=1), CONSUME, Basic.Qos(prefetch_count=1, global_=True), DELETE
     ],
 }  # fmt: skip

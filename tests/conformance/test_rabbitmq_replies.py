@@ -64,7 +64,7 @@ OTHER_ORDER = {  # deliveries are made at the end of the turn; RabbitMQ's race t
         DECLARED, "1 tx.selectok", CONSUMING, "1 tx.commitok", "1 basic.deliver c 1 False  q", "1 header 1", "1 body"
     ],
 }  # fmt: skip
-MORE = {  # RabbitMQ reads only queues of the type stream so
+MORE = {  # RabbitMQ reads only queues of the type stream so, and quorum queues by the prefetch of a consumer
     "consume from an offset": [
         DECLARED,
         (
@@ -72,6 +72,7 @@ MORE = {  # RabbitMQ reads only queues of the type stream so
             "and cannot be read again"
         ),
     ],
+    "quorum queue and the prefetch of the channel": RECORDED["quorum queue and no prefetch of the channel"],
 }
 DIFFERENT = {**AS_RABBITMQ_4, **KINDER, **NOT_SUPPORTED, **BOUNDED, **TOLD, **OTHER_ORDER, **MORE}
 

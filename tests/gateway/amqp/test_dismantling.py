@@ -78,7 +78,7 @@ def test_next_one_of_that_name_is_empty(world):
     world.amqp.vhosts.make("v1")
     peer = world.client(vhost="v1")
     assert {exchange.name for exchange in world.amqp.vhosts.find("v1").exchanges} == {
-        "", "amq.direct", "amq.fanout", "amq.headers", "amq.match", "amq.topic",
+        "", "amq.direct", "amq.fanout", "amq.headers", "amq.match", "amq.rabbitmq.trace", "amq.topic",
     }  # fmt: skip
     assert peer.declare("q1", durable=True).message_count == 0
     assert world.amqp.vhosts.find("v1").find("q1").light_name == amqp_queue_name(b"v1", b"q1")

@@ -104,7 +104,7 @@ def test_every_change_makes_a_new_version():
 def test_a_missing_exchange_is_not_found():
     table, _ = make_table()
     assert {exchange.name for exchange in table} == {
-        "", "amq.direct", "amq.fanout", "amq.headers", "amq.match", "amq.topic",
+        "", "amq.direct", "amq.fanout", "amq.headers", "amq.match", "amq.rabbitmq.trace", "amq.topic",
     }  # fmt: skip
     assert table.find("none") is None
     with pytest.raises(AmqpError, match="NOT_FOUND - no exchange 'none' in vhost '/'"):

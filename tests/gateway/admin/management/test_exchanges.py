@@ -16,6 +16,7 @@ async def test_exchanges_are_told_with_rabbitmqs_names(tmp_path):
             ("amq.fanout", "fanout"),
             ("amq.headers", "headers"),
             ("amq.match", "headers"),
+            ("amq.rabbitmq.trace", "topic"),
             ("amq.topic", "topic"),
         ]
         assert (await client.get("/api/exchanges/%2F")).json() == found
