@@ -27,7 +27,6 @@ from gateway.auth.recheck import recheck
 from gateway.auth.users import User
 from gateway.bridges.manager import Bridges
 from gateway.compiled import find_warnings
-from gateway.delete_hours import is_hour_of
 from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.door import Door, find_listening
 from gateway.flush_thread import FlushThread
@@ -44,38 +43,13 @@ from gateway.rocketmq.door import RocketmqDoor
 from gateway.runtime import Alarm, BrokerTimer, Clock, CoarseTimer, TurnRunner
 from gateway.settings import GatewaySettings
 from gateway.settings_changes import NEXT_START, find_changes, settings_in_force
+from gateway.upkeep import DEPARTED_INTERVAL_MS, TEND_INTERVAL_MS, Every, Upkeep
 
 LOGGER = logging.getLogger(__name__)
 
-TEND_INTERVAL_MS = 10_000
-DEPARTED_INTERVAL_MS = 2_000
 ADMIN = "admin"
 DRAIN_S = 1.5  # what open connections get to take their last bytes when we stop
 FLUSH_STOP_S = 2.0  # what a sync under way gets then
-
-
-class Every:
-    """Calls `work(now_ms)` at an interval, on the coarse timer."""
-
-    def __init__(self, interval_ms: int, work: Callable[[int], None], now_ms: int) -> None:
-        self._interval_ms = interval_ms
-        self._work = work
-        self._at_ms = now_ms + interval_ms
-        self.timer_slot = -1
-
-    def next_deadline_ms(self) -> int | None:
-        """Return when the work is due again."""
-        return self._at_ms
-
-    def change_interval(self, interval_ms: int, now_ms: int) -> None:
-        """Work at another interval, counted from now on; the timer is to watch anew."""
-        self._interval_ms = interval_ms
-        self._at_ms = now_ms + interval_ms
-
-    def on_deadline(self, now_ms: int) -> None:
-        """Work, and wait for the next time."""
-        self._at_ms = now_ms + self._interval_ms
-        self._work(now_ms)
 
 
 class Gateway:
@@ -106,7 +80,6 @@ class Gateway:
         self.capacity = Capacity(find_connections_max(descriptor_limit(), store_max), loop.call_later)
         self.engine = EmbeddedEngine.open(settings.data_dir, settings.store, now_ms=self._started_ms)
         self.store = self.engine.store
-        self._damaged_told = self.store.damaged_count  # recovery has said what it met
         self.broker = self._make_broker(caches)
         self.authenticator.keep_secret(self.broker.table("auth"))
         self.authenticator.keep_users(self.broker.table("auth_users"))
@@ -118,23 +91,17 @@ class Gateway:
         self._broker_timer = BrokerTimer(self.broker, self.timer)
         self.flusher = FlushThread(self.store, self.engine.durability, loop, self._on_synced)
         self.engine.durability.request_flush = self.flusher.request
+        self.doors: dict[str, Door] = {}
+        self.upkeep = Upkeep(self.broker, self.store, self.doors, settings.store.retention, settings.data_dir)
         self.room_watch = RoomWatch(self.broker.room, free_bytes or self.store.free_bytes, loop, self._note_room)
         self.preparer = PrepareThread(
             self.store, loop, self.flusher.fail, self.room_watch, is_busy=lambda: self.store.retention.is_giving_back
         )
         self.turns.wake_preparer = self.preparer.wake
-        self._low_since_ms = 0
-        self._holds_before = 0  # of all doors, when the disk got low
-        mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
-        self.authenticator.stored.on_deleted = mqtt.end_sessions_of
+        mqtt = self._make_doors()
         self.bridges = Bridges(
             settings.bridges, mqtt, self.authenticator, self.broker.metrics, begin_read=self.turns.begin_read
         )
-        self.doors: dict[str, Door] = {
-            MqttDoor.name: mqtt,
-            AmqpDoor.name: AmqpDoor(self.broker, settings.amqp, self.authenticator),
-            RocketmqDoor.name: RocketmqDoor(self.broker, settings.rocketmq, self.authenticator),
-        }
         self._limits = {name: self._make_limits(door) for name, door in self.doors.items()}
         self._quiet_flush = Every(settings.store.flush.interval_ms, self._flush_quietly, self._started_ms)
         self.listeners = Listeners(self.capacity)
@@ -157,6 +124,18 @@ class Gateway:
         self.turns.touch_pages = self.store.touch_pages
         broker.on_reader_error = _log_reader_error
         return broker
+
+    def _make_doors(self) -> MqttDoor:
+        """Make the doors; return MQTT's, which bridges go through."""
+        settings = self.settings
+        mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
+        self.authenticator.stored.on_deleted = mqtt.end_sessions_of
+        self.doors[MqttDoor.name] = mqtt
+        self.doors[AmqpDoor.name] = AmqpDoor(self.broker, settings.amqp, self.authenticator)
+        self.doors[RocketmqDoor.name] = RocketmqDoor(
+            self.broker, settings.rocketmq, self.authenticator, self.upkeep.retention
+        )
+        return mqtt
 
     def _make_limits(self, door: Door) -> ConnectionLimits:
         return ConnectionLimits(door.limits.connections_max, door.limits.host_connections_max, self.capacity)
@@ -212,8 +191,8 @@ class Gateway:
 
     def _watch_intervals(self, now_ms: int) -> None:
         self.timer.watch(self._quiet_flush)
-        self.timer.watch(Every(TEND_INTERVAL_MS, self._tend, now_ms))
-        self.timer.watch(Every(DEPARTED_INTERVAL_MS, self._read_departed, now_ms))
+        self.timer.watch(Every(TEND_INTERVAL_MS, self.upkeep.tend, now_ms))
+        self.timer.watch(Every(DEPARTED_INTERVAL_MS, self.upkeep.read_departed, now_ms))
         self.timer.watch(Every(LOOK_INTERVAL_MS, self.capacity.look, now_ms))
         for door in self.doors.values():
             for interval_ms, work in door.intervals():
@@ -286,7 +265,7 @@ class Gateway:
         self.settings = settings
         self._quiet_flush.change_interval(settings.store.flush.interval_ms, now_ms)
         self.timer.watch(self._quiet_flush)
-        self.store.retention.reload(settings.store.retention)
+        self.upkeep.retention.use(settings.store.retention)
         self.broker.room.free_bytes_min = settings.store.disk_free_bytes_min
         self.broker.caches.limit(settings.cache.bytes_max)
         for door in self.doors.values():
@@ -313,53 +292,8 @@ class Gateway:
         del now_ms
         self.engine.durability.keep_all()
 
-    def _tend(self, now_ms: int) -> None:
-        for door in self.doors.values():
-            door.tend(now_ms)
-        self._tell_damage()
-        hours = self.settings.store.retention.delete_hours
-        self.store.retention.is_by_age = self.broker.room.is_low or is_hour_of(hours, now_ms)
-        count = self.broker.retire(now_ms)
-        if count:
-            LOGGER.info("retired segments count=%d", count)
-
     def _note_room(self, free_bytes: int, is_full: bool) -> None:  # noqa: FBT001  # called by the loop
-        """Hold publishers back where the disk is low on room, let them go on where it is not, and say so."""
-        now_ms = self.clock.now_ms()
-        room = self.broker.room
-        holds = self.broker.metrics.holds()
-        if not room.note(free_bytes, is_full=is_full, now_ms=now_ms):
-            return
-        if not room.is_low:
-            LOGGER.info(
-                "the disk has room again: publishers go on free_bytes=%d low_ms=%d publishers_held=%d",
-                free_bytes,
-                now_ms - self._low_since_ms,
-                holds - self._holds_before,
-            )
-            return
-        self._low_since_ms = now_ms
-        self._holds_before = holds
-        LOGGER.warning(
-            "%s: publishers are held back free_bytes=%d disk_free_bytes_min=%d data_dir=%s",
-            "the disk is full" if is_full else "the disk is low on room",
-            free_bytes,
-            room.free_bytes_min,
-            self.settings.data_dir,
-        )
-        self._tend(now_ms)
-
-    def _read_departed(self, now_ms: int) -> None:
-        del now_ms
-        if self.broker.room.is_low:
-            for door in self.doors.values():
-                door.read_departed()
-
-    def _tell_damage(self) -> None:
-        count = self.store.damaged_count - self._damaged_told
-        if count:
-            self._damaged_told += count
-            LOGGER.warning("readers met damaged records, which are not served count=%d", count)
+        self.upkeep.note_room(free_bytes, self.clock.now_ms(), is_full=is_full)
 
     def _on_synced(self, took_s: float | None) -> None:
         sync = self.broker.metrics.sync

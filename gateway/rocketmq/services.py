@@ -14,6 +14,7 @@ from gateway.auth.authenticator import Authenticator
 from gateway.auth.recheck import Visitor
 from gateway.delay_levels import parse_delay_levels
 from gateway.net.protocol import Transport
+from gateway.retention import Retention
 from gateway.rocketmq.admin.kv_config import ORDERED_TOPICS
 from gateway.rocketmq.admin.tools import AdminTools
 from gateway.rocketmq.assignment import Assignment
@@ -64,9 +65,12 @@ class RocketmqServices:
         broker: The one door of the core.
         settings: The door's settings.
         authenticator: Who may come in.
+        retention: The log's, which operators see and change here too.
     """
 
-    def __init__(self, broker: Broker, settings: RocketmqSettings, authenticator: Authenticator) -> None:
+    def __init__(
+        self, broker: Broker, settings: RocketmqSettings, authenticator: Authenticator, retention: Retention
+    ) -> None:
         self.broker = broker
         self.settings = settings
         self.authenticator = authenticator
@@ -115,6 +119,7 @@ class RocketmqServices:
             self.calls,
             settings=lambda: self.settings,
             apply=self.apply,
+            retention=retention,
             connected=lambda: [connection.client for connection in self.connections],
             seek=self.claims.reset,
         )

@@ -10,9 +10,9 @@ import pytest
 from core.errors import DataFolderInUseError, DataFolderUnusableError
 from core.lmq.waiters import Reader
 from core.message import StoredBatch
-from core.settings import RetentionSettings, StoreSettings
+from core.settings import StoreSettings
 from gateway.admin.metrics import GatewayCollector
-from gateway.app import Every, Gateway
+from gateway.app import Gateway
 from gateway.net.listener import ListenError
 from gateway.settings import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
@@ -145,7 +145,7 @@ async def test_damage_that_readers_meet_is_counted_and_told(tmp_path, caplog):
     families = {family.name: family for family in GatewayCollector(gateway.broker, gateway.capacity).collect()}
     assert families["lmq_records_damaged"].samples[0].value == gateway.store.damaged_count == before + 1
     for _ in range(2):
-        gateway._tend(gateway.clock.now_ms())
+        gateway.upkeep.tend(gateway.clock.now_ms())
     assert caplog.text.count("readers met damaged records, which are not served count=1") == 1
     await gateway.stop()
 
@@ -179,39 +179,6 @@ async def test_who_waits_gets_messages_again_whose_invisible_time_is_over(tmp_pa
     await asyncio.wait_for(taker.is_done.wait(), 10)
     assert taker.given == [1, 2, 3]
     await gateway.stop()
-
-
-def test_interval_work_is_due_again_after_each_time():
-    calls = []
-    every = Every(500, calls.append, 1_000)
-    assert every.next_deadline_ms() == 1_500
-    every.on_deadline(1_700)
-    assert calls == [1_700]
-    assert every.next_deadline_ms() == 2_200
-
-
-@pytest.mark.asyncio
-async def test_disk_that_gets_low_is_said_once_at_the_start_and_the_end_and_retention_runs(tmp_path, caplog):
-    caplog.set_level(logging.INFO)
-    small = StoreSettings(segment_bytes=64 * 1024, retention=RetentionSettings(bytes_max=1 << 20))
-    free = 1 << 40
-    async with running_gateway(tmp_path, free_bytes=lambda: free, store=small) as gateway:
-        route = gateway.broker.route_topic(b"a")
-        for _ in range(50):
-            publish(gateway.store, route, b"x" * 60_000, now_ms=gateway.clock.now_ms())
-        segments = len(list((tmp_path / "commitlog").iterdir()))
-        async with asyncio.timeout(5):
-            while len(list((tmp_path / "index").glob("0*"))) < segments - 1:
-                await asyncio.sleep(0.01)
-        for free in (1_000, 1 << 40):  # read by the gateway
-            async with asyncio.timeout(5):
-                while gateway.broker.room.is_low == (free > 1_000):
-                    await asyncio.sleep(0.01)
-        assert len(list((tmp_path / "commitlog").iterdir())) < segments / 2
-    told = [record for record in caplog.records if "publishers" in record.getMessage()]
-    assert [record.levelname for record in told] == ["WARNING", "INFO"]
-    assert f"free_bytes=1000 disk_free_bytes_min={256 << 20} data_dir={tmp_path}" in told[0].getMessage()
-    assert "publishers_held=0" in told[1].getMessage()
 
 
 @pytest.mark.asyncio

@@ -110,7 +110,7 @@ async def test_retention_goes_by_the_size_that_was_read_again(tmp_path):
         await _until(lambda: len(list((tmp_path / "index").glob("0*"))) >= count - 1)
         smaller = small.model_copy(update={"retention": RetentionSettings(bytes_max=1 << 20)})
         await gateway.reload(make_settings(tmp_path, store=smaller))
-        gateway._tend(gateway.clock.now_ms())
+        gateway.upkeep.tend(gateway.clock.now_ms())
         await _until(lambda: len(list(folder.iterdir())) < count / 2)
 
 
@@ -120,12 +120,12 @@ async def test_what_is_old_goes_in_its_hours_and_always_while_the_disk_is_low(tm
         other = (time.localtime(now_ms / 1000).tm_hour + 12) % 24
         retention = RetentionSettings(delete_hours=(other,))
         await gateway.reload(make_settings(tmp_path, store=StoreSettings(retention=retention)))
-        gateway._tend(now_ms)
+        gateway.upkeep.tend(now_ms)
         assert not gateway.store.retention.is_by_age
-        gateway._tend(now_ms + 12 * 3_600_000)
+        gateway.upkeep.tend(now_ms + 12 * 3_600_000)
         assert gateway.store.retention.is_by_age
         gateway.broker.room.note(0, is_full=True, now_ms=now_ms)
-        gateway._tend(now_ms)
+        gateway.upkeep.tend(now_ms)
         assert gateway.store.retention.is_by_age
 
 

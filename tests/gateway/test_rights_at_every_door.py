@@ -8,15 +8,13 @@ import pytest
 from pamqp.commands import Basic, Channel, Exchange, Queue
 
 from core.lmq.queue_name import amqp_queue_name, mqtt_queue_name
-from gateway.rocketmq.door import RocketmqDoor
-from gateway.settings import RocketmqSettings
 from lmq.remoting.signature import AccessKeys
 from tests.support import mqtt
 from tests.support.amqp_door import AmqpWorld
 from tests.support.logins import quick_hash
 from tests.support.mqtt_door import World
 from tests.support.rocketmq import request_frame, send_frame, signed
-from tests.support.rocketmq_door import Peer as RocketmqPeer
+from tests.support.rocketmq_door import Peer as RocketmqPeer, make_door as make_rocketmq_door
 
 BOB = AccessKeys("bob", "bob's own secret")
 AUTH = {
@@ -33,7 +31,7 @@ class EveryDoor(AmqpWorld):
 
     def open(self):
         super().open()
-        self.rocketmq = RocketmqDoor(self.broker, RocketmqSettings(), self.authenticator)
+        self.rocketmq = make_rocketmq_door(self)
         self.site = SimpleNamespace(door=self.rocketmq, turn=self.turn, now_ms=self.now_ms, engine=self.engine)
 
     def fill(self):

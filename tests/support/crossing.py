@@ -14,15 +14,13 @@ from pamqp import commands
 from pamqp.commands import Basic, Queue
 
 from gateway.mqtt.properties import Property
-from gateway.rocketmq.door import RocketmqDoor
-from gateway.settings import RocketmqSettings
 from tests.support import amqp, mqtt
 from tests.support.amqp_blocks import AMQP_ONLY, decode_block, encode_block
 from tests.support.amqp_door import AmqpWorld
 from tests.support.mqtt_5 import encoded, enter, got
 from tests.support.mqtt_door import NOW_MS, World
 from tests.support.rocketmq import send_frame
-from tests.support.rocketmq_door import Peer as RocketmqPeer, records_of
+from tests.support.rocketmq_door import Peer as RocketmqPeer, make_door as make_rocketmq_door, records_of
 
 DOORS = ("MQTT 3.1.1", "MQTT 5", "AMQP", "RocketMQ")
 AGE_MS = 10_000  # how long a message waits before it is read
@@ -33,7 +31,7 @@ class CrossingWorld(AmqpWorld):
 
     def open(self):
         super().open()
-        self.rocketmq = RocketmqDoor(self.broker, RocketmqSettings(), self.authenticator)
+        self.rocketmq = make_rocketmq_door(self)
         site = SimpleNamespace(door=self.rocketmq, turn=self.turn, now_ms=self.now_ms)
         self.producer = RocketmqPeer(site, 900, b"\x7f\0\0\1\0\0\x2a\x9f")
 

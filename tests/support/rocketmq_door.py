@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 from core.broker import Broker
 from core.metrics import Metrics
-from core.settings import StoreSettings
+from core.settings import RetentionSettings, StoreSettings
 from core.store.embedded import EmbeddedEngine
 from core.store.message_store import MessageStore
 from gateway.auth.authenticator import Authenticator
 from gateway.net.protocol import Transport
+from gateway.retention import Retention
 from gateway.rocketmq.door import RocketmqDoor
 from gateway.rocketmq.handler import RocketmqHandler
 from gateway.runtime import Clock
@@ -26,6 +28,20 @@ NOW_MS = 1_790_000_000_000
 ADDRESS = ("127.0.0.1", 10911)
 SUBSCRIBED = 0x4
 SUSPENDED = 0x2
+
+
+class Parts(Protocol):
+    """What a door is made of."""
+
+    broker: Broker
+    store: MessageStore
+    authenticator: Authenticator
+
+
+def make_door(parts: Parts, settings: RocketmqSettings | None = None) -> RocketmqDoor:
+    """Return a door."""
+    retention = Retention(parts.store.retention, RetentionSettings())
+    return RocketmqDoor(parts.broker, settings or RocketmqSettings(), parts.authenticator, retention)
 
 
 class MemoryTransport(Transport):
@@ -193,8 +209,8 @@ class DoorSite:
         self.broker = Broker(self.engine, parent_topic=b"LMQ_PARENT", metrics=Metrics())
         self.checks = HandWork()
         auth = AuthSettings(rocketmq_anonymous=anonymous, users=users or {})
-        authenticator = Authenticator(auth, {}, Clock(), self.checks)
-        self.door = RocketmqDoor(self.broker, settings or RocketmqSettings(), authenticator)
+        self.authenticator = Authenticator(auth, {}, Clock(), self.checks)
+        self.door = make_door(self, settings)
         self._count = 0
 
     def connect(self, peer_host: bytes = LOCALHOST) -> Peer:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from core.settings import RetentionSettings
+from gateway.retention import Retention
 from gateway.rocketmq.admin.works import AdminPeer
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.settings import RocketmqSettings
@@ -24,6 +26,9 @@ CHANGEABLE = {
 }
 """Settings that hold for what is open, by RocketMQ's names."""
 
+OF_RETENTION = {"deleteWhen": "delete_hours", "fileReservedTime": "age_hours"}
+"""Those of the log, by RocketMQ's names."""
+
 TEXT_BYTES_MAX = 65_536
 
 
@@ -33,16 +38,24 @@ class BrokerSettings:
     Args:
         current: Gives the door's settings as they are now.
         apply: Lets others hold from now on, until the settings are loaded again.
+        retention: The log's.
     """
 
-    def __init__(self, current: Callable[[], RocketmqSettings], apply: Callable[[RocketmqSettings], None]) -> None:
+    def __init__(
+        self,
+        current: Callable[[], RocketmqSettings],
+        apply: Callable[[RocketmqSettings], None],
+        retention: Retention,
+    ) -> None:
         self._current = current
         self._apply = apply
+        self._retention = retention
 
     def show(self, request: Command, peer: AdminPeer, address: str) -> Command:
         """Answer with the settings, a line each."""
         _check_right(peer, "see")
         settings = self._current()
+        retention = self._retention.settings
         host, _, port = address.rpartition(":")
         shown = {
             "autoCreateTopicEnable": str(settings.auto_create_topics).lower(),
@@ -51,10 +64,12 @@ class BrokerSettings:
             "brokerId": "0",
             "brokerName": settings.broker_name,
             "brokerRole": "ASYNC_MASTER",
+            "deleteWhen": ";".join(f"{hour:02}" for hour in retention.delete_hours),
             "defaultTopicQueueNums": str(settings.auto_topic_queues),
             "enableLmq": "true",
             "enableMultiDispatch": "true",
             "enablePropertyFilter": "true",
+            "fileReservedTime": str(retention.age_hours),
             "listenPort": port,
             "maxMessageSize": str(settings.body_bytes_max),
             "messageDelayLevel": settings.delay_levels,
@@ -69,17 +84,26 @@ class BrokerSettings:
         """Change settings, all that the request names or none."""
         _check_right(peer, "change")
         wanted = _read_lines(request)
-        unknown = sorted(wanted.keys() - CHANGEABLE.keys())
+        changeable = sorted([*CHANGEABLE, *OF_RETENTION])
+        unknown = sorted(wanted.keys() - set(changeable))
         if unknown:
-            remark = f"{unknown[0][:64]} cannot be changed while the broker runs: {', '.join(CHANGEABLE)} can"
+            remark = f"{unknown[0][:64]} cannot be changed while the broker runs: {', '.join(changeable)} can"
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, remark)
-        changes = {CHANGEABLE[name]: value for name, value in wanted.items()}
+        changes = {CHANGEABLE[name]: value for name, value in wanted.items() if name in CHANGEABLE}
+        kept: dict[str, str | list[str]] = {
+            OF_RETENTION[name]: value for name, value in wanted.items() if name in OF_RETENTION
+        }
+        if "deleteWhen" in wanted:
+            kept["delete_hours"] = [hour.strip() for hour in wanted["deleteWhen"].split(";") if hour.strip()]
         try:
             changed = RocketmqSettings.model_validate(self._current().model_dump() | changes)
+            retention = RetentionSettings.model_validate(self._retention.settings.model_dump() | kept)
         except ValueError as error:
             remark = " ".join(line.strip() for line in str(error).splitlines()[1:3])  # the first setting that is wrong
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark) from error
         self._apply(changed)
+        if kept:
+            self._retention.use(retention)
         return answer(request, ResponseCode.SUCCESS)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from core.broker import Broker
+from gateway.retention import Retention
 from gateway.rocketmq.admin.all_progress import AllProgress
 from gateway.rocketmq.admin.broker_figures import BrokerFigures
 from gateway.rocketmq.admin.broker_settings import BrokerSettings
@@ -40,6 +41,7 @@ class AdminTools:
         calls: Asks them.
         settings: Gives the door's settings.
         apply: Lets others hold.
+        retention: The log's.
         connected: Gives all clients, also those without a group.
         seek: Lets a group that takes by POP go on from an offset.
     """
@@ -53,6 +55,7 @@ class AdminTools:
         *,
         settings: Callable[[], RocketmqSettings],
         apply: Callable[[RocketmqSettings], None],
+        retention: Retention,
         connected: Callable[[], Collection[Client]],
         seek: Seek,
     ) -> None:
@@ -68,7 +71,7 @@ class AdminTools:
         self.queues = ConsumeQueues(broker, topics, clients)
         self.resets = Resets(broker, topics, clients, name, seek)
         self.asking = ClientCalls(broker, clients, calls, name)
-        self.settings = BrokerSettings(settings, apply)
+        self.settings = BrokerSettings(settings, apply, retention)
 
     def ask(self, request: Command, peer: AdminPeer, address: str, now_ms: int) -> Command | None:
         """Answer a request, or see to it that it is answered later and return None.

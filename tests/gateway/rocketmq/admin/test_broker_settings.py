@@ -4,7 +4,7 @@ import pytest
 
 from gateway.rocketmq.errors import CommandRefusedError
 from lmq.remoting.commands import Command
-from tests.support.rocketmq_door import bodies_of
+from tests.support.rocketmq_door import DoorSite, bodies_of
 from tests.support.rocketmq_tools import Stranger, ask_tool
 
 
@@ -35,11 +35,39 @@ def test_delay_levels_and_the_times_of_checks_can_change_too(site, peer):
     assert bodies_of(peer.pull("T")) == [b"later"]
 
 
+def test_how_long_messages_are_kept_can_change_too(tmp_path):
+    site = DoorSite(tmp_path / "small", segment_bytes=1 << 16)
+    peer = site.connect()
+    for _ in range(200):
+        peer.send(b"x" * 1000)
+        site.store.flush()  # a segment's index is written when it is on disk
+        site.store.prepare()
+    old_ms = site.now_ms + 3 * 3_600_000
+    assert _retire(site, old_ms) == 0
+    assert ask_tool(peer, 25, b"fileReservedTime=2\ndeleteWhen=04;16\n").code == 0
+    assert {b"fileReservedTime=2", b"deleteWhen=04;16"} <= set(bytes(ask_tool(peer, 26).body).splitlines())
+    assert _retire(site, old_ms) > 1
+    assert ask_tool(peer, 25, b"deleteWhen=\n").code == 0
+    assert b"deleteWhen=" in bytes(ask_tool(peer, 26).body).splitlines()
+    site.close()
+
+
+def _retire(site, now_ms):
+    count = 0
+    for _ in range(2):
+        count += site.broker.retire(now_ms)
+        while site.engine.step(now_ms):
+            pass
+    return count
+
+
 @pytest.mark.parametrize(
     ("body", "code", "remark"),
     [
         (b"brokerName=other", 16, "brokerName cannot be changed while the broker runs"),
-        (b"maxMessageSize=8\nfileReservedTime=1", 16, "fileReservedTime cannot be changed"),
+        (b"maxMessageSize=8\nstorePathRootDir=x", 16, "storePathRootDir cannot be changed"),
+        (b"maxMessageSize=8\nfileReservedTime=0", 29, "age_hours Input should be greater than or equal to 1"),
+        (b"deleteWhen=04;24", 29, "delete_hours.1 Input should be less than or equal to 23"),
         (b"maxMessageSize=none", 29, "body_bytes_max Input should be a valid integer"),
         (b"messageDelayLevel=1x", 29, "delay_levels Value error, '1x' is no time of 1s to 400d"),
         (b"defaultTopicQueueNums=0", 29, "auto_topic_queues Input should be greater than or equal to 1"),

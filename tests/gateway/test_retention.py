@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from gateway.delete_hours import is_hour_of
+from gateway.retention import is_hour_of
 
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000
 
