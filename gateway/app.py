@@ -153,6 +153,7 @@ class Gateway:
             admission=self.admission,
             shares=self.shares,
             turn_away=door.refuser(),
+            events=self.authenticator.events,
         )
 
     # Start

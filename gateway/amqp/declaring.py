@@ -43,6 +43,7 @@ from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.auth.credentials import Identity
+from gateway.events import Actor, Kind
 
 RESERVED_PREFIX = "amq."
 
@@ -76,16 +77,24 @@ class Declarer:
         vhost: What is changed.
         owner: The connection, as owner of exclusive queues.
         identity: May it?
+        actor: Tells what it did.
     """
 
-    def __init__(self, vhost: VirtualHost, owner: object, identity: Identity) -> None:
+    def __init__(self, vhost: VirtualHost, owner: object, identity: Identity, actor: Actor) -> None:
         self._vhost = vhost
         self._owner = owner
+        self._actor = actor
         self._access = Access(vhost.name, identity, has_topic_space=vhost.exchanges.topic_space is not None)
 
     def remove_owned(self) -> Iterator[None]:
         """Delete the exclusive queues, one in each step: their connection is gone."""
         return self._vhost.remove_owned(self._owner)
+
+    def _tell(self, kind: Kind, **fields: object) -> None:
+        self._actor.tell(kind, vhost=self._vhost.name, **fields)
+
+    def _tell_binding(self, kind: Kind, source: str, what: str, name: str, key: str) -> None:
+        self._tell(kind, source=source, destination_type=what, destination=name, routing_key=key)
 
     # Exchanges
 
@@ -123,6 +132,7 @@ class Declarer:
             delayed_type=delayed_type,
         )
         self._vhost.add_exchange(made)
+        self._tell(Kind.EXCHANGE_CREATED, name=name, type=made.kind)
         return Answer(answer, is_durable=made.is_durable)
 
     @staticmethod
@@ -157,6 +167,7 @@ class Declarer:
             reason = f"exchange '{name}' in vhost '{self._vhost.name}' in use"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
         self._vhost.remove_exchange(found)
+        self._tell(Kind.EXCHANGE_DELETED, name=name)
         return Answer(answer, is_durable=found.is_durable)
 
     # Queues
@@ -187,6 +198,7 @@ class Declarer:
             self._vhost.use(found)
         else:
             found = self._add_queue(name, method)
+            self._tell(Kind.QUEUE_CREATED, name=name, durable=found.is_durable, exclusive=found.owner is not None)
         channel.last_queue = name
         if not found.is_open:
             again = QueueMethod.Declare(queue=name, passive=True, nowait=method.nowait)
@@ -259,6 +271,7 @@ class Declarer:
             if method.if_empty and count:
                 raise AmqpError(ReplyCode.PRECONDITION_FAILED, f"{where} not empty")
             tell = partial(_tell, self._vhost.remove(queue, channel))
+            self._tell(Kind.QUEUE_DELETED, name=name)
         answer = None if method.nowait else QueueMethod.DeleteOk(message_count=count)
         return Answer(answer, is_durable=queue is not None and queue.is_durable, then=tell)
 
@@ -269,6 +282,7 @@ class Declarer:
             raise not_of_streams("queue.purge", self._describe_queue(queue.name))
         queue.drop_expired(now_ms)
         count = queue.pop.purge()
+        self._tell(Kind.QUEUE_PURGED, name=queue.name, messages=count)
         return Answer(None if method.nowait else QueueMethod.PurgeOk(message_count=count), is_durable=False)
 
     # Bindings
@@ -280,6 +294,7 @@ class Declarer:
         queue = self._vhost.get(name, self._owner)
         _check_key(exchange, key)
         is_durable = self._vhost.bind(exchange, (queue.name, key, _match_of(exchange, method)))
+        self._tell_binding(Kind.BINDING_CREATED, exchange.name, QUEUE, queue.name, key)
         return Answer(None if method.nowait else QueueMethod.BindOk(), is_durable=is_durable)
 
     def unbind_queue(self, channel: Channel, method: QueueMethod.Unbind) -> Answer:
@@ -291,6 +306,7 @@ class Declarer:
         binding = (name, key, _match_of(exchange, method))
         if binding in exchange.bindings:
             self._vhost.get(name, self._owner)
+            self._tell_binding(Kind.BINDING_DELETED, exchange.name, QUEUE, name, key)
         return Answer(QueueMethod.UnbindOk(), is_durable=self._vhost.unbind(exchange, binding))
 
     def _check_binding(self, channel: Channel, method: QueueMethod.Bind | QueueMethod.Unbind) -> tuple[str, str]:
@@ -318,6 +334,7 @@ class Declarer:
         check_not_delaying(destination)
         check_no_headers_behind(self._vhost.exchanges, source, destination)
         is_durable = self._vhost.bind(source, binding)
+        self._tell_binding(Kind.BINDING_CREATED, source.name, EXCHANGE, destination.name, method.routing_key)
         return Answer(None if method.nowait else ExchangeMethod.BindOk(), is_durable=is_durable)
 
     def unbind_exchange(self, method: ExchangeMethod.Unbind) -> Answer:
@@ -328,6 +345,7 @@ class Declarer:
         is_durable = False
         if source is not None and destination is not None:
             is_durable = self._vhost.unbind(source, (destination, method.routing_key, _match_of(source, method)))
+            self._tell_binding(Kind.BINDING_DELETED, source.name, EXCHANGE, method.destination, method.routing_key)
         return Answer(None if method.nowait else ExchangeMethod.UnbindOk(), is_durable=is_durable)
 
     def get_readable(self, channel: Channel, name: str) -> SharedQueue:

@@ -79,7 +79,8 @@ class AmqpHandler(ConnectionHandler):
     def _enter(self, vhost: VirtualHost) -> None:
         door = self._door
         self._vhost = vhost
-        self.declarer = Declarer(vhost, self.output, self._identity)
+        actor = door.actor(self._transport, self._identity.user)
+        self.declarer = Declarer(vhost, self.output, self._identity, actor)
         self.reading = Reading(vhost, self.declarer, self.output, door.encoder, door.metrics)
         self._publisher = Publisher(door.broker, vhost, self._identity, door.metrics)
 
@@ -262,7 +263,7 @@ class AmqpHandler(ConnectionHandler):
             self._end(event)
 
     def _note_denied(self, event: Event, name: str) -> None:
-        self._denials = self._denials or Denials(self._transport.conn_id, self._identity.user)
+        self._denials = self._denials or Denials(self._door.actor(self._transport, self._identity.user))
         self._denials.note("publish" if isinstance(event, PublishRun) else "operation", name)
 
     def _do_login(self, event: LoginAsked, connection: AmqpConnection) -> None:
@@ -288,13 +289,13 @@ class AmqpHandler(ConnectionHandler):
 
     def _accept(self, event: LoginAsked, identity: Identity, now_ms: int) -> None:
         transport = self._transport
-        log_login(transport.conn_id, transport.peer, event.client, identity.user, is_known=True)
+        log_login(self._door.actor(transport, identity.user), event.client, identity.user, is_known=True)
         self._login(event.client, identity)
         self._begin(now_ms).accept_login(identity.user.encode())
 
     def _refuse(self, event: LoginAsked, refusal: Refusal, now_ms: int) -> None:
         transport = self._transport
-        log_refusal(transport.conn_id, transport.peer, event.client, event.user, refusal.value)
+        log_refusal(self._door.actor(transport, ""), event.client, event.user, refusal.value)
         self._door.metrics.refuse("login")
         self._note_end(f"refused: {refusal.value}")
         self._begin(now_ms).refuse_login(login_refused(event.mechanism, is_busy=refusal is Refusal.BUSY))

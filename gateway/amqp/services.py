@@ -19,6 +19,7 @@ from gateway.amqp.queues import VirtualHost
 from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.recheck import Visitor
+from gateway.events import Actor
 from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import Transport
 from gateway.settings import AmqpSettings
@@ -84,6 +85,10 @@ class AmqpServices:
     def certified_offer(self) -> ConnectionLimits:
         """Return what is offered to a new connection whose certificate says who it is."""
         return limits_of(self.settings, self.broker.message_bytes_max, is_certified=True)
+
+    def actor(self, transport: Transport, user: str) -> Actor:
+        """Return by whose doing things happen on a connection."""
+        return Actor(self.authenticator.events, "amqp", transport.conn_id, transport.peer, user)
 
     def note_open(self, connection: OpenConnection) -> None:
         """Count a new connection."""

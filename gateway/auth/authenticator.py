@@ -34,6 +34,7 @@ from gateway.auth.stored_users import StoredUsers, Table
 from gateway.auth.token_logins import TokenLogins, read_keys
 from gateway.auth.tokens import Token
 from gateway.auth.users import User, find_rounds, make_decoys, make_usual_decoy
+from gateway.events import Events
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings
 
@@ -78,6 +79,7 @@ class Authenticator:
         self._settings = settings
         self._open = OpenWays(settings)
         self._clock = clock
+        self.events = Events()  # that operators are told of
         self.stored = StoredUsers()
         self.on_changed: Callable[[], None] = _nothing  # users or permissions of the data folder
         self._of_settings = make_users(settings, environment)

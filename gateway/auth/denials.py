@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from gateway.events import Actor, Kind
 from gateway.logs import said
 
 LOGGER = logging.getLogger(__name__)
@@ -14,11 +15,10 @@ SAID_MAX = 16  # lines of one connection; what is denied after them is counted
 class Denials:
     """What one connection was denied: a line for each action and name, SAID_MAX at most, and a count at the end."""
 
-    __slots__ = ("_conn_id", "_told", "_unsaid", "_user")
+    __slots__ = ("_actor", "_told", "_unsaid")
 
-    def __init__(self, conn_id: int, user: str) -> None:
-        self._conn_id = conn_id
-        self._user = user
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
         self._told: set[tuple[str, str]] = set()
         self._unsaid = 0
 
@@ -27,12 +27,15 @@ class Denials:
         key = (action, f"{said(name)} by={by}" if by else said(name))
         if key not in self._told and len(self._told) < SAID_MAX:
             self._told.add(key)
-            LOGGER.warning("denied %s conn=%d user=%s name=%s", action, self._conn_id, said(self._user), key[1])
+            actor = self._actor
+            LOGGER.warning("denied %s conn=%d user=%s name=%s", action, actor.conn_id, said(actor.user), key[1])
+            actor.tell(Kind.DENIED, action=action, name=said(name), by=by)
         else:
             self._unsaid += 1
 
     def end(self) -> None:
         """Say how often something was denied beside the lines; harmless when done before."""
         if self._unsaid:
-            LOGGER.warning("denied more conn=%d user=%s count=%d", self._conn_id, said(self._user), self._unsaid)
+            actor = self._actor
+            LOGGER.warning("denied more conn=%d user=%s count=%d", actor.conn_id, said(actor.user), self._unsaid)
             self._unsaid = 0

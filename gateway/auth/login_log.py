@@ -1,22 +1,30 @@
-"""What the log says of logins, the same at every door."""
+"""What the log and whoever listens are told of logins, the same at every door."""
 
 from __future__ import annotations
 
 import logging
 
+from gateway.events import Actor, Kind
 from gateway.logs import said, tell
 
 LOGGER = logging.getLogger(__name__)
 
 
-def log_login(conn_id: int, peer: str, client: bytes | str, user: bytes | str, *, is_known: bool) -> None:
+def log_login(actor: Actor, client: bytes | str, user: bytes | str, *, is_known: bool) -> None:
     """Say that a client is let in, with the name that it gave; `is_known`: it proved to be that user."""
     how = "logged in" if is_known else "let in without a login"
-    tell(LOGGER, "%s conn=%d peer=%s client=%s user=%s", how, conn_id, peer, said(client), said(user))
+    tell(LOGGER, "%s conn=%d peer=%s client=%s user=%s", how, actor.conn_id, actor.peer, said(client), said(user))
+    actor.tell(Kind.LOGIN, client=said(client), proven=is_known)
 
 
-def log_refusal(conn_id: int, peer: str, client: bytes | str, user: bytes | str, why: str) -> None:
+def log_refusal(actor: Actor, client: bytes | str, user: bytes | str, why: str) -> None:
     """Say that a client is not let in, and why."""
     LOGGER.warning(
-        "login refused conn=%d peer=%s client=%s user=%s reason=%s", conn_id, peer, said(client), said(user), why
+        "login refused conn=%d peer=%s client=%s user=%s reason=%s",
+        actor.conn_id,
+        actor.peer,
+        said(client),
+        said(user),
+        why,
     )
+    actor.tell(Kind.LOGIN_REFUSED, client=said(client), name=said(user), reason=why)

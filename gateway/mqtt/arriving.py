@@ -202,7 +202,7 @@ class Arriving(Holding):
         transport = self.transport
         is_known = bool(identity.user)
         named = user or connect.user or b""
-        log_login(transport.conn_id, transport.peer, client_id, named, is_known=is_known)
+        log_login(door.actor(transport, identity.user), client_id, named, is_known=is_known)
         if found.denied:
             self._note_denied("subscription", found.denied)
             door.metrics.refuse("subscription", len(found.denied))
@@ -257,7 +257,7 @@ class Arriving(Holding):
         self, connect: Connect, code: ConnectCode, why: str, now_ms: int, reason: ReasonCode | None = None
     ) -> None:
         transport = self.transport
-        log_refusal(transport.conn_id, transport.peer, connect.client_id, connect.user or b"", why)
+        log_refusal(self._door.actor(transport, ""), connect.client_id, connect.user or b"", why)
         self._door.metrics.refuse(code.name.lower())
         if connect.properties.number(Property.PACKET_BYTES_MAX, REFUSAL_BYTES) >= REFUSAL_BYTES:
             self._connection.say_no(code, reason)

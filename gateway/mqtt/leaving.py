@@ -131,6 +131,6 @@ class Leaving(ConnectionHandler):
 
     def _note_denied(self, action: str, names: list[bytes]) -> None:
         user = "" if self.identity is None else self.identity.user
-        self._denials = denials = self._denials or Denials(self.transport.conn_id, user)
+        self._denials = denials = self._denials or Denials(self._door.actor(self.transport, user))
         for name in names:
             denials.note(action, name, find_decider(self._may, action, name))

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from core.broker import Broker
 from gateway.auth.authenticator import Authenticator
+from gateway.events import Actor
 from gateway.mqtt.attachments import Attached, Attachments
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.claims import SessionClaims
@@ -22,6 +23,7 @@ from gateway.mqtt.sys_counts import SysCounts
 from gateway.mqtt.sys_tree import SysTree
 from gateway.mqtt.wills import Wills
 from gateway.net.held_publishers import HeldConnection, HeldPublishers
+from gateway.net.protocol import Transport
 from gateway.net.rates import Rate
 from gateway.settings import MqttSettings
 from gateway.version import VERSION
@@ -99,6 +101,10 @@ class MqttServices:
     def limit_expiry(self, expiry_s: int) -> int:
         """Return the session expiry that is granted for one that is asked for."""
         return min(expiry_s, self.attachments.expiry_max_s)
+
+    def actor(self, transport: Transport, user: str) -> Actor:
+        """Return by whose doing things happen on a connection."""
+        return Actor(self.authenticator.events, "mqtt", transport.conn_id, transport.peer, user)
 
     def note_open(self, connection: OpenConnection) -> None:
         """Count a new connection."""

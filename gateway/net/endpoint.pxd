@@ -17,3 +17,4 @@ cdef class Endpoint:
     cdef public object admission
     cdef public Shares shares
     cdef public object turn_away
+    cdef public object events

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from gateway.events import Events
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits, ListenerLimits
@@ -21,6 +22,7 @@ class Endpoint:
         "admission",
         "clock",
         "connect",
+        "events",
         "limits",
         "name",
         "refused",
@@ -45,6 +47,7 @@ class Endpoint:
         admission: Admission,
         shares: Shares,
         turn_away: HandlerFactory | None = None,
+        events: Events | None = None,
     ) -> None:
         self.name = name
         self.connect = connect
@@ -56,6 +59,7 @@ class Endpoint:
         self.turns = turns
         self.admission = admission
         self.shares = shares
+        self.events = events or Events()
         self.turn_away = turn_away  # gives connections their handlers that are refused and to be told so
 
     def at(self, connect: HandlerFactory, connections_max: int) -> Endpoint:
@@ -72,6 +76,7 @@ class Endpoint:
             admission=self.admission,
             shares=self.shares,
             turn_away=self.turn_away,
+            events=self.events,
         )
 
     def find_refusal(self, host: str) -> str:

@@ -7,6 +7,7 @@ import logging
 from typing import cast
 
 from gateway.address import UNIX_HOST, UNKNOWN_HOST, format_address, pack_host
+from gateway.events import Actor, Kind
 from gateway.logs import tell
 from gateway.net.endpoint import Endpoint
 from gateway.net.protocol import ConnectionHandler, Transport
@@ -116,6 +117,8 @@ class SocketTransport(Transport):
             connect = endpoint.turn_away
         else:
             tell(LOGGER, "connected conn=%d door=%s peer=%s", self.conn_id, self.door, self.peer)
+            if endpoint.events.is_heard:
+                endpoint.events.tell(Kind.CONNECTION_CREATED, self._actor())
         try:
             self._handler = connect(self)
         except Exception as error:
@@ -260,6 +263,12 @@ class SocketTransport(Transport):
         if self.refusal:  # which was said
             return
         tell(LOGGER, "disconnected conn=%d door=%s peer=%s reason=%s", self.conn_id, self.door, self.peer, reason)
+        events = self._endpoint.events
+        if events.is_heard:
+            events.tell(Kind.CONNECTION_CLOSED, self._actor(), reason=reason)
+
+    def _actor(self) -> Actor:
+        return Actor(self._endpoint.events, self.door, self.conn_id, self.peer)
 
     def pause_writing(self) -> None:
         """The output passed the high water mark."""

@@ -167,7 +167,8 @@ class RocketmqHandler(ConnectionHandler):
         if is_proven(identity, request, self.transport.peer_name):
             secret = self._door.authenticator.find_secret(identity.user)
         if secret and (self.identity is None or self.identity.user != identity.user):
-            log_login(self.transport.conn_id, self.transport.peer, self.client.client_id, identity.user, is_known=True)
+            actor = self._door.actor(self.transport, identity.user)
+            log_login(actor, self.client.client_id, identity.user, is_known=True)
         self.identity = identity
         self._connection.accept(secret)
         self._name_origin()
@@ -176,7 +177,7 @@ class RocketmqHandler(ConnectionHandler):
         user = request.ext.get(ACCESS_KEY, "")
         if user != self._refused_user:  # else a client that asks again and again fills the log
             self._refused_user = user
-            log_refusal(self.transport.conn_id, self.transport.peer, self.client.client_id, user, why.value)
+            log_refusal(self._door.actor(self.transport, ""), self.client.client_id, user, why.value)
         self.identity = None
         self._connection.refuse()
         self._name_origin()
@@ -308,7 +309,8 @@ class RocketmqHandler(ConnectionHandler):
 
     def _note_denied(self, action: str, name: bytes, by: str = "") -> None:
         if self._denials is None:
-            self._denials = Denials(self.transport.conn_id, self.identity.user if self.identity is not None else "")
+            user = "" if self.identity is None else self.identity.user
+            self._denials = Denials(self._door.actor(self.transport, user))
         self._denials.note(action, name, by)
 
     def may_configure(self, name: bytes) -> bool:

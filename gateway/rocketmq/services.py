@@ -13,6 +13,7 @@ from gateway.address import format_address
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.recheck import Visitor
 from gateway.delay_levels import parse_delay_levels
+from gateway.events import Actor
 from gateway.net.protocol import Transport
 from gateway.retention import Retention
 from gateway.rocketmq.admin.kv_config import ORDERED_TOPICS
@@ -142,6 +143,10 @@ class RocketmqServices:
             makes_topics=settings.auto_create_topics,
             queues=settings.auto_topic_queues,
         )
+
+    def actor(self, transport: Transport, user: str) -> Actor:
+        """Return by whose doing things happen on a connection."""
+        return Actor(self.authenticator.events, "rocketmq", transport.conn_id, transport.peer, user)
 
     def note_open(self, connection: OpenConnection) -> None:
         """Count a new connection."""

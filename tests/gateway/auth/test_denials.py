@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from gateway.auth.denials import SAID_MAX, Denials
+from gateway.events import Actor, Events
 
 
 def test_each_action_and_name_is_said_once_and_the_rest_is_counted_at_the_end(caplog):
-    denials = Denials(7, "joe")
+    denials = Denials(Actor(Events(), "mqtt", 7, "192.0.2.7:5", "joe"))
     for _ in range(3):
         denials.note("publish", b"a/b")
     denials.note("read", "a/b")
@@ -18,7 +19,7 @@ def test_each_action_and_name_is_said_once_and_the_rest_is_counted_at_the_end(ca
 
 
 def test_flood_of_denied_names_is_a_few_lines(caplog):
-    denials = Denials(7, "joe")
+    denials = Denials(Actor(Events(), "mqtt", 7, "192.0.2.7:5", "joe"))
     for number in range(10_000):
         denials.note("publish", b"x" * 60_000 + b"%d" % number if number % 2 else b"%d" % number)
     denials.end()

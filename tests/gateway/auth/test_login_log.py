@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 from gateway.auth.login_log import log_login, log_refusal
+from gateway.events import Actor, Events, Kind
 
 
 def test_logins_and_refusals_bear_connection_and_name(caplog):
     caplog.set_level("INFO")
-    log_login(3, "192.0.2.7:5", b"dev", b"alice", is_known=True)
-    log_login(4, "192.0.2.7:6", b"dev", "bob", is_known=False)
-    log_refusal(5, "192.0.2.7:7", "dev", b"x" * 1_000, "wrong user name or password")
+    events, told = Events(), []
+    events.listen(told.append)
+    log_login(Actor(events, "mqtt", 3, "192.0.2.7:5", "alice"), b"dev", b"alice", is_known=True)
+    log_login(Actor(events, "mqtt", 4, "192.0.2.7:6"), b"dev", "bob", is_known=False)
+    log_refusal(Actor(events, "mqtt", 5, "192.0.2.7:7"), "dev", b"x" * 1_000, "wrong user name or password")
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("INFO", "logged in conn=3 peer=192.0.2.7:5 client=dev user=alice"),
         ("INFO", "let in without a login conn=4 peer=192.0.2.7:6 client=dev user=bob"),
@@ -15,4 +18,9 @@ def test_logins_and_refusals_bear_connection_and_name(caplog):
             "WARNING",
             f"login refused conn=5 peer=192.0.2.7:7 client=dev user={'x' * 128}... reason=wrong user name or password",
         ),
+    ]
+    assert [(event.kind, event.actor.conn_id) for event in told] == [
+        (Kind.LOGIN, 3),
+        (Kind.LOGIN, 4),
+        (Kind.LOGIN_REFUSED, 5),
     ]

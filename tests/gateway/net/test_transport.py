@@ -34,6 +34,26 @@ async def test_bytes_go_to_the_handler_and_back():
         assert handler.calls == ["data", "eof", "closed"]
 
 
+async def test_operators_who_listen_are_told_of_a_connection_when_it_comes_and_when_it_goes():
+    async with open_site() as site:
+        told = []
+        site.endpoint.events.listen(told.append)
+        _, writer = await site.connect()
+        writer.write(b"x")
+        while not site.handlers:
+            await asyncio.sleep(0)
+        (handler,) = site.handlers
+        handler.transport.end_reason = "enough"
+        handler.transport.close()
+        writer.close()
+        await handler.until("closed")
+        await run_turns()
+        assert [(event.kind, event.actor.conn_id, event.fields) for event in told] == [
+            ("connection.created", 1, {}),
+            ("connection.closed", 1, {"reason": "enough"}),
+        ]
+
+
 class ClosedDoor:
     """Lets nobody in until it is told to."""
 

@@ -1,0 +1,92 @@
+"""What operators want to know of: who came in, and who made, changed or removed what. One place for all doors.
+
+Whoever wants to know of it listens; as long as nobody does, telling costs a look at an empty tuple. Nothing of the
+data path is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    """What happened; by RabbitMQ's names (`rabbitmq_event_exchange`) where it has the event."""
+
+    LOGIN = "user.authentication.success"
+    LOGIN_REFUSED = "user.authentication.failure"
+    DENIED = "access.denied"
+    CONNECTION_CREATED = "connection.created"
+    CONNECTION_CLOSED = "connection.closed"
+    QUEUE_CREATED = "queue.created"
+    QUEUE_DELETED = "queue.deleted"
+    QUEUE_PURGED = "queue.purged"
+    EXCHANGE_CREATED = "exchange.created"
+    EXCHANGE_DELETED = "exchange.deleted"
+    BINDING_CREATED = "binding.created"
+    BINDING_DELETED = "binding.deleted"
+
+
+class Event(NamedTuple):
+    """One of them: what happened, by whose doing, and what it was done to."""
+
+    kind: Kind
+    actor: Actor
+    fields: Mapping[str, object]
+
+
+Listener = Callable[[Event], None]
+"""Called on the loop, at once; it returns quickly, and raises nothing."""
+
+
+class Events:
+    """Hands on what is told to all that listen."""
+
+    __slots__ = ("_listeners",)
+
+    def __init__(self) -> None:
+        self._listeners: tuple[Listener, ...] = ()
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether somebody listens; what is dear to be told may be left out else."""
+        return bool(self._listeners)
+
+    def listen(self, listener: Listener) -> None:
+        """Tell `listener`, too, from now on."""
+        self._listeners = (*self._listeners, listener)
+
+    def ignore(self, listener: Listener) -> None:
+        """Tell `listener` no more; harmless where it was told nothing."""
+        self._listeners = tuple(one for one in self._listeners if one != listener)
+
+    def tell(self, kind: Kind, actor: Actor, **fields: object) -> None:
+        """Tell all that listen."""
+        for listener in self._listeners:
+            listener(Event(kind, actor, fields))
+
+
+class Actor:
+    """By whose doing things happen: a connection with its user, or somebody that asks the admin API.
+
+    Args:
+        events: Where it is told.
+        door: The name of the door.
+        conn_id: The connection as the log numbers it, 0: of the admin API.
+        peer: HOST:PORT.
+        user: Empty where nobody logged in.
+    """
+
+    __slots__ = ("_events", "conn_id", "door", "peer", "user")
+
+    def __init__(self, events: Events, door: str, conn_id: int, peer: str, user: str = "") -> None:
+        self._events = events
+        self.door = door
+        self.conn_id = conn_id
+        self.peer = peer
+        self.user = user
+
+    def tell(self, kind: Kind, **fields: object) -> None:
+        """Tell what this one did."""
+        self._events.tell(kind, self, **fields)
