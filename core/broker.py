@@ -182,7 +182,7 @@ class Broker:
         self.request_timer()
 
     def _on_shown(self, queue_ref: int) -> None:
-        """Wake who waits for messages that were given back, as for new ones."""
+        """Wake the readers that wait for messages that were given back, as for new ones."""
         self._shown.append(queue_ref)
         self._wake_up()
 
@@ -318,8 +318,8 @@ class Broker:
     def run_turn(self, now_ms: int) -> None:
         """Run each reader that has work; one reader's fault goes to `on_reader_error` and stops nobody else.
 
-        Who has more to read comes again in the next round: readers of queues that hold the same messages stay side by
-        side, and share what one of them has read.
+        A reader with more to read is called again in the next round: readers of queues that hold the same messages stay
+        side by side, and share what one of them has read.
         """
         self.has_work = False
         if self._has_due:

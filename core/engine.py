@@ -196,7 +196,7 @@ class Engine:
         nothing is left.
 
         `AWAY`: there are some and they are on their way. `into` is empty, `next_offset` is `offset`; the queue is given
-        by `take_grown` when they are here, and `request_turn` is called. Those who are not parked on it ask again.
+        by `take_grown` when they are here, and `request_turn` is called. Readers that are not parked on it ask again.
         """
         raise NotImplementedError
 

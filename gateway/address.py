@@ -8,7 +8,7 @@ import struct
 
 PORT_MAX = 65_535
 UNIX = "unix:"  # in front of a path, in place of HOST:PORT
-UNIX_HOST = "unix"  # stands for the host of who connects by a Unix socket
+UNIX_HOST = "unix"  # stands for the host of a client at a Unix socket
 UNKNOWN_HOST = b"\x00" * 8
 
 

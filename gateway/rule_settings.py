@@ -1,4 +1,4 @@
-"""The setting `auth.rules`: what whom is allowed or denied, in one language for all doors."""
+"""The setting `auth.rules`: what is allowed or denied to which users, in one language for all doors."""
 
 from __future__ import annotations
 

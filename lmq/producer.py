@@ -246,7 +246,7 @@ class Producer(Sender):
 
         Raises:
             ValueError: Nobody waits for a reply to it.
-            ResponseError: Who waited is gone, or does not take the reply.
+            ResponseError: The client that asked is gone, or does not take the reply.
             SdkError: The broker could not be asked.
         """
         said = {**(properties or {}), **properties_of_reply(request)}

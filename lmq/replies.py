@@ -1,4 +1,4 @@
-"""Requests, which are messages that name who waits for their reply, and the replies that brokers push."""
+"""Requests, which are messages that name the client that waits for their reply, and the replies that brokers push."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ Change = tuple[bytes, int]  # a topic, and the number of the change
 class Retaining:
     """Keeps the retained messages as what was published says.
 
-    A message counts from its append on, so that who subscribes after it is sent it. Where its batch is lost, its topic
-    is again what the newest message that is not lost made it.
+    A message counts from its append on, so that a client that subscribes after it is sent it. Where its batch is lost,
+    its topic is again what the newest message that is not lost made it.
 
     Args:
         engine: Where messages are appended.

@@ -1,10 +1,10 @@
-"""Who waits for which queue to grow."""
+"""Readers, and the queues that each waits for to grow."""
 
 from __future__ import annotations
 
 
 class Reader:
-    """Somebody who reads queues; each `on_ready` must bound its own work."""
+    """A reader of queues; each `on_ready` must bound its own work."""
 
     __slots__ = ()
 

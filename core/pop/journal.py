@@ -126,7 +126,7 @@ class PopJournal:
                 self._put_off()
             if self._is_copying or self._journal.bytes_used > self._compact_at:
                 self._compact((self._journal.bytes_used - began_at) // CHANGE_BYTES * WORK_PER_RECORD)
-        except DiskFullError as error:  # not for the consumer who happens to be served
+        except DiskFullError as error:  # not for the consumer that happens to be served
             if not self._is_full:
                 LOGGER.warning("cannot write down what consumers did: %s", error)
             self._is_full = True

@@ -72,7 +72,7 @@ class PopService:
 
         Args:
             queue: The light queue's name.
-            group: Who shares it.
+            group: The consumers that share it.
             start_offset: Where one that was never opened, or was dropped, begins; else at the first message kept.
         """
         key = pop_key(queue, group)
@@ -95,7 +95,7 @@ class PopService:
 
         Args:
             queue: The light queue's name.
-            group: Who shares it.
+            group: The consumers that share it.
             start_offset: As of `open`; where it is said, what is known from before is forgotten.
             stored: A batch to read into.
             table: Where what a restart needs is kept, by the light queue's name.

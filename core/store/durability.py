@@ -1,4 +1,4 @@
-"""Who waits for the disk, and what for."""
+"""What waits for the disk, and for which part of it."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Durability:
             return False
         self._call_covered(None, count_max)
         while not self._covered and self._nobody_waits and self._waiting and not self._is_at_risk():
-            self._covered, self._waiting = self._waiting, []  # asked by those who were told
+            self._covered, self._waiting = self._waiting, []  # asked by those that were told
             self._call_covered(None, count_max)
         if self._covered:
             return True
@@ -156,7 +156,7 @@ class Durability:
             self._is_flushing = False
 
     def _call_covered(self, error: LmqError | None, count_max: int) -> None:
-        """Tell the first of those that the flush covered; who asks meanwhile comes after them."""
+        """Tell the first of those that the flush covered; what is asked meanwhile comes after them."""
         covered = self._covered
         count = min(count_max, len(covered))
         for i in range(count):

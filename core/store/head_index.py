@@ -26,7 +26,7 @@ _WARM_FROM_QUEUES = 8_192  # fewer stay in the caches by themselves
 _PLACE_MAX = 0x7FFFFFFF
 _PAGE_ENTRIES = 1_024
 _HALF_PAGE = 512  # so many entries before a page is needed it is noted for `touch_ahead`
-_AHEAD_MAX = 16  # pages noted at a time; those of who adds to very many queues are found when they are needed
+_AHEAD_MAX = 16  # pages noted at a time; those of a publisher to very many queues are found when they are needed
 
 
 class HeadIndex:

@@ -29,7 +29,7 @@ from gateway.version import VERSION
 ROUTES = APIRouter()
 REFUSALS: dict[int | str, dict[str, Any]] = {
     400: {"description": "The request is not well formed, or what it asks for cannot be done."},
-    401: {"description": "Who asks has to log in, or may not do that."},
+    401: {"description": "A login is needed, or may not do that."},
     403: {"description": "A page of another site asked for a change."},
     404: {"description": "There is no such thing."},
     413: {"description": "The request is too long."},

@@ -61,7 +61,7 @@ class QueueOpening:
             self._broker.release(QUEUE_KEY + queue.light_name)
 
     def fail(self, queue: SharedQueue, error: Exception) -> None:
-        """Keep an error for the next who asks for the queue."""
+        """Keep an error for the next that asks for the queue."""
         self._failed[queue.name] = error
 
     def _note_claim(self, queue: SharedQueue, error: LmqError | None) -> None:

@@ -36,7 +36,7 @@ class VirtualHosts:
         self.topic_vhost = topic_vhost
         self._table = broker.table(TABLE)
         self._hosts: dict[str, VirtualHost] = {}
-        self._going: dict[str, list[Callable[[], object]]] = {}  # those being deleted, and who waits for it
+        self._going: dict[str, list[Callable[[], object]]] = {}  # those being deleted, and what waits for it
         self._parts = HostParts(broker, self.find)
         self._is_dropping = False  # a walk over all queues is under way
         self._is_removing = False

@@ -1,6 +1,6 @@
 """Which messages a broker of MQTT 3.1.1 is to send back to the client that published them.
 
-A broker that knows neither no local nor the bridges' bit gives each message to all who subscribe to its topic, also to
+A broker that knows neither no local nor the bridges' bit gives each message to all subscribers of its topic, also to
 the bridge that brought it. So each message that goes out to a topic that the bridge subscribes to is waited for, once.
 What comes and is equal to one that is waited for counts as that one: where another client published the same at that
 moment, the two cannot be told apart, and one of them is still let in.

@@ -34,7 +34,7 @@ def find_key(batch: StoredBatch, i: int, strategy: str) -> int:
     for field in properties.split(b"\x02"):
         if field.startswith(_CLIENT_FIELD):
             return zlib.crc32(field)
-    return 0  # nobody wrote down who published it: all such go to one member
+    return 0  # its publisher is not in the record: all such go to one member
 
 
 class Assignment:

@@ -42,7 +42,7 @@ class Attachments:
     Args:
         sessions: All sessions.
         subscribing: Ends them, and their subscriptions.
-        authenticator: Knows who may come in now.
+        authenticator: Knows which users may come in now.
         metrics: The door's.
     """
 
@@ -65,7 +65,7 @@ class Attachments:
         return iter(list(self._connections.values()))
 
     def is_foreign(self, client_id: bytes, identity: Identity) -> bool:
-        """Return whether the client's session belongs to another user, one who can come back to it."""
+        """Return whether the client's session belongs to another user, one that can come back to it."""
         session = self._sessions.find(client_id)
         return session is not None and self._is_foreign(session, identity.user.encode())
 
@@ -106,7 +106,7 @@ class Attachments:
         return Attachment(session, is_present, denied)
 
     def _is_foreign(self, session: Session, user: bytes) -> bool:
-        """Return whether a session belongs to another user, one who can come back to it."""
+        """Return whether a session belongs to another user, one that can come back to it."""
         owner = session.owner
         if owner is None or owner == user:
             return False

@@ -177,7 +177,7 @@ class Delivery(Redelivery):
             self.broker.request_run(self)
 
     def on_ready(self, now_ms: int) -> bool:
-        """Run those who wait for a turn; called by the broker."""
+        """Run the sessions that wait for a turn; called by the broker."""
         sent = runs = 0
         self.now_ms = now_ms
         while self._waiting and sent < TURN_BYTES_MAX and runs < TURN_RUNS_MAX:

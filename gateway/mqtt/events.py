@@ -1,7 +1,8 @@
 """What a connection reports: control packets, and runs of equal packets as one event each.
 
-A run lies decoded in columns of its own. Who takes the event may keep it for as long as it likes, and gives the columns
-back with `release` for the next run; without it they are freed with the event, and the next run is given new ones.
+A run lies decoded in columns of its own. The taker of the event may keep it for as long as it likes, and gives the
+columns back with `release` for the next run; without it they are freed with the event, and the next run is given new
+ones.
 """
 
 from __future__ import annotations

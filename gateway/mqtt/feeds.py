@@ -123,7 +123,7 @@ class FilterFeed(Reader):
         self._ahead: list[Subscription] = []
         self._slow: list[Subscription] = []  # those behind at QoS 0: they may lose messages
         self._slowest = _NOT_KNOWN  # where the slowest of them was, at the earliest
-        self._away: list[Subscription] = []  # those behind, of whom the next messages are on their way
+        self._away: list[Subscription] = []  # those behind whose next messages are on their way
         self._solo: list[Subscription] = []  # those that are always BEHIND: each is written to in a form of its own
 
     def add(self, subscription: Subscription) -> None:
@@ -252,7 +252,7 @@ class FilterFeed(Reader):
         return before < self.position < broker.max_offset(self.queue_ref)
 
     def _shed(self) -> int:
-        """Put behind who cannot take more now; return how many messages all others can take."""
+        """Put those behind that cannot take more now; return how many messages all others can take."""
         limit = _BATCH_COUNT_MAX
         inflight_max = self._desk.inflight_max
         stuck: list[Subscription] | None = None
@@ -283,7 +283,7 @@ class FilterFeed(Reader):
         self._desk.want(subscription)
 
     def note_slow(self, subscription: Subscription) -> None:
-        """Remember that one who is BEHIND is at QoS 0, or that it is not any more."""
+        """Remember that a subscription that is BEHIND is at QoS 0, or that it is not any more."""
         if subscription in self._slow:
             self._slow.remove(subscription)
         if not subscription.qos and not subscription.is_replay:

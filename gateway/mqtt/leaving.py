@@ -47,7 +47,7 @@ class Leaving(ConnectionHandler):
         self.session: Session | None = None
         self._door = door
         self._connection = connection
-        self._may: Permissions | None = None  # of who is connected
+        self._may: Permissions | None = None  # of the client that is connected
         self.identity: Identity | None = None
         self._attempt: Attempt | None = None  # a login under way
         self._denials: Denials | None = None  # made when something is denied

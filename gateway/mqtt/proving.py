@@ -1,4 +1,4 @@
-"""Enhanced authentication on one connection, at its CONNECT and again later: who is asked what, and by which method.
+"""Enhanced authentication on one connection, at its CONNECT and again later: what is asked, by which method.
 
 Source: section 4.12 of MQTT 5. The one method is SCRAM-SHA-256.
 """

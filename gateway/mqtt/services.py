@@ -43,7 +43,7 @@ class MqttServices:
     Args:
         broker: The one door of the core.
         settings: The door's settings.
-        authenticator: Who may come in.
+        authenticator: Lets clients in.
     """
 
     def __init__(self, broker: Broker, settings: MqttSettings, authenticator: Authenticator) -> None:

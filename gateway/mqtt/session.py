@@ -25,7 +25,7 @@ NEVER = 0xFFFFFFFF  # the session expiry that is none
 
 
 class ShareGroup(Protocol):
-    """Who shares a filter."""
+    """The members that share a filter."""
 
     @property
     def next_offset(self) -> int:
@@ -220,7 +220,7 @@ class Session:
             self.window.window_max = min(window_max, receive_max or window_max)
 
     def end(self) -> None:
-        """Let go of those in flight, who refer back here: the collector of cycles is not to be waited for."""
+        """Let go of those in flight, which refer back here: the collector of cycles is not to be waited for."""
         self.sources.clear()
 
     def rest(self) -> None:

@@ -28,7 +28,7 @@ from gateway.mqtt.session import NO_SLOT, NOTHING_OWED, OFFLINE, SHARED, Session
 from gateway.mqtt.sieve import keep, keep_wanted, make_form
 from gateway.mqtt.topics import split_share
 
-OWNER_PREFIX = b"mqtt:"  # of a group's name among those who share light queues
+OWNER_PREFIX = b"mqtt:"  # of a group's name among those that share light queues
 TAKE_BYTES_MAX = 512 * 1024
 _EXACT = 2
 TURN_BYTES_MAX = 4 << 20  # handed out for one group in one turn; what is left waits for the next
@@ -154,7 +154,7 @@ class SharedGroup(Reader):
         return len(self._members)
 
     def on_ready(self, now_ms: int) -> bool:
-        """Hand out what is there to those who have room, in turn."""
+        """Hand out what is there to the members that have room, in turn."""
         budget = TURN_BYTES_MAX
         while budget > 0:
             taken = self._hand_out(now_ms)
@@ -227,7 +227,7 @@ class SharedGroup(Reader):
         return self._assigned.room <= 0
 
     def _pass_by(self, members: list[Subscription], now_ms: int) -> None:
-        """Give what is a stalled member's to those who have room, if anybody has."""
+        """Give what is a stalled member's to members that have room, if any has."""
         if not any(self._room_of(one) > 0 for one in members):
             return
         for member in members:

@@ -12,8 +12,8 @@ class State(IntEnum):
     """Where a connection is."""
 
     NEW = 0  # its CONNECT is waited for
-    LOGIN = 1  # it said who it is; nothing more is taken until the handler lets it in
-    PROVING = 2  # it is to say more to prove who it is, by AUTH; nothing else is taken
+    LOGIN = 1  # it gave its name; nothing more is taken until the handler lets it in
+    PROVING = 2  # it is to prove its name by AUTH; nothing else is taken
     OPEN = 3
     OVER = 4  # nothing more is taken
 

@@ -1,4 +1,4 @@
-"""The `$SYS/broker` tree: what the door counts, as messages for those who subscribe to it, with mosquitto's names.
+"""The `$SYS/broker` tree: what the door counts, as messages for its subscribers, with mosquitto's names.
 
 Its messages are retained in character: a subscriber is sent all values at once, and then those that changed, at an
 interval. They are made here for each and are in no log; they go out at QoS 0.
@@ -43,7 +43,7 @@ class Load:
 
 
 class SysTree:
-    """The values, and who is sent them.
+    """The values, and the sessions that are sent them.
 
     Args:
         chores: Sends to many in steps.

@@ -75,7 +75,7 @@ class HeldPublishers:
     def read_departed(self) -> None:
         """Read on where the peer has closed its side: what it had sent is here already, and only the end follows.
 
-        A socket that is not read does not say that its peer is gone: those who connect, publish and leave would pile
+        A socket that is not read does not say that its peer is gone: clients that connect, publish and leave would pile
         up until no file is left to be opened.
         """
         poll = select.poll()

@@ -23,7 +23,7 @@ class ConnectionLimits:
         self.turned_count = 0  # refused, and being told so
 
     def reload(self, count_max: int, host_count_max: int) -> None:
-        """Go by other maxima from now on; who is in stays."""
+        """Go by other maxima from now on; open connections stay."""
         self._count_max = count_max
         self._host_count_max = host_count_max
 

@@ -20,7 +20,7 @@ from gateway.net.transport import SocketTransport
 
 LOGGER = logging.getLogger(__name__)
 
-_UNACKED_AT = 24  # of Linux's struct tcp_info; of a socket that listens: who waits
+_UNACKED_AT = 24  # of Linux's struct tcp_info; of a socket that listens: connections that wait
 _TCP_INFO_BYTES = 28
 RETRY_S = 1.0
 BACKLOG = 4096  # a fleet that reconnects at once; the kernel's own limit applies too
@@ -56,7 +56,7 @@ class Listener:
         self._make_layers = make_layers
         self._is_proxied = is_proxied
         self._servers: list[asyncio.Server] = []
-        self._sockets: list[socket.socket] = []  # ours too: the kernel keeps who comes while no server listens
+        self._sockets: list[socket.socket] = []  # ours too: the kernel keeps what connects while no server listens
         self._resuming: asyncio.Task[None] | None = None
 
     async def start(self) -> tuple[str, int]:
@@ -92,14 +92,14 @@ class Listener:
         )
 
     def pause(self) -> None:
-        """Accept no more until `resume`; who comes meanwhile waits."""
+        """Accept no more until `resume`; connections that come meanwhile wait."""
         self._drop_resuming()
         servers, self._servers = self._servers, []
         for server in servers:
             server.close()
 
     def resume(self) -> None:
-        """Accept again, first those who wait."""
+        """Accept again, first those that wait."""
         if self._resuming is None and not self._servers:
             self._resuming = asyncio.create_task(self._resume(), name=f"listen {self._name}")
 

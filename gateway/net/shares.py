@@ -25,7 +25,7 @@ _DEAR_NS = DEAR_NS
 
 
 class Sharer(Protocol):
-    """Somebody who may have more to do than fits a share: a connection."""
+    """A connection, which may have more to do than fits a share."""
 
     def go_on(self) -> None:
         """Work for a share, after `Shares.wait`."""
@@ -83,7 +83,7 @@ class Shares:
         return spent_ns >= _SHARE_NS
 
     def wait(self, sharer: Sharer) -> None:
-        """Have `go_on` called in a later turn, once, after all who wait already."""
+        """Have `go_on` called in a later turn, once, after all that wait already."""
         self._waiting.append(sharer)
         self._call_next()
 
@@ -93,7 +93,7 @@ class Shares:
             self._call_soon(self._next_turn)
 
     def _next_turn(self) -> None:
-        """Let those who wait go on, as many as fit; what is read after them has a part of its own."""
+        """Let those that wait go on, as many as fit; what is read after them has a part of its own."""
         self._is_called = False
         self._used_ns = 0
         self._spent_ns.clear()

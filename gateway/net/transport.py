@@ -295,7 +295,7 @@ class SocketTransport(Transport):
         until_ms = self._close_until_ms or self._end_until_ms
         if until_ms:
             return until_ms if self._socket is not None else None
-        if self._handler is None or self._held:  # who waits for us is not late
+        if self._handler is None or self._held:  # a client that waits for us is not late
             return None
         return self._handler.next_deadline_ms()
 

@@ -98,7 +98,7 @@ class SendService:
                 self.answers.write_when_safe(sender.write, part.answers + part.failures, part.ticket)
 
     def _send_away(self, sender: Sender, run: SendRun) -> None:
-        """Answer that the gateway is busy; who did not ask for an answer gets none, and its messages are dropped."""
+        """Answer that the gateway is busy; to one-way sends none is made, and their messages are dropped."""
         asked = [i for i in range(run.count) if not run.is_one_way[i]]
         if asked:
             self._metrics.refuse("low_on_disk", len(asked))

@@ -298,7 +298,7 @@ def _finish_properties(run: SendRun, i: int) -> None:
     """Add what the gateway says.
 
     A UNIQ_KEY where there is none, the same as that of a half message's transaction, where a request's reply goes, and
-    who published, beyond the message's topic.
+    the publisher, beyond the message's topic.
     """
     extra = run.extra
     used = run.extra_used

@@ -70,7 +70,7 @@ class SendRun:
         self, body_bytes_max: int, properties_bytes_max: int, uniq_counter: UniqCounter, cluster: bytes = b""
     ) -> None:
         self.pool: RunPool | None = None  # where it goes back to, None once it is there
-        self.holders = 0  # who needs it besides the one that took it
+        self.holders = 0  # what needs it besides the connection that took it
         self.uniq_counter = uniq_counter
         self.batch = PublishBatch(RUN_MAX)
         self.count = 0

@@ -65,7 +65,7 @@ class RocketmqServices:
     Args:
         broker: The one door of the core.
         settings: The door's settings.
-        authenticator: Who may come in.
+        authenticator: Lets clients in.
         retention: The log's, which operators see and change here too.
     """
 

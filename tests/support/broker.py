@@ -1,4 +1,4 @@
-"""A broker without a runtime: who stands in the loop's place, batches of one topic, a reader that counts."""
+"""A broker without a runtime: what stands in the loop's place, batches of one topic, a reader that counts."""
 
 from __future__ import annotations
 

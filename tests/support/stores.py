@@ -8,7 +8,7 @@ from core.errors import DiskFullError
 
 
 class MemoryTable:
-    """A table that outlives whoever uses it."""
+    """A table that outlives its users."""
 
     def __init__(self):
         self.rows = {}
@@ -32,7 +32,7 @@ class MemoryTable:
 
 
 class MemoryPlaces:
-    """Places that outlive whoever uses them."""
+    """Places that outlive their users."""
 
     def __init__(self):
         self.values = {}
@@ -73,7 +73,7 @@ class MemoryPlaces:
 
 
 class MemoryJournal:
-    """A journal that outlives whoever uses it."""
+    """A journal that outlives its users."""
 
     def __init__(self):
         self.path = Path("journals/memory")

@@ -96,7 +96,7 @@ class BrokerFigures:
         return answer(request, ResponseCode.SUCCESS, body=encode_json({"table": table}))
 
     def replication(self, request: Command) -> Command:
-        """Answer with who copies the log: nobody, this is the only broker of its name."""
+        """Answer with the replicas of the log: none, this is the only broker of its name."""
         nobody = {
             "activated": False,
             "lastReadTimestamp": 0,

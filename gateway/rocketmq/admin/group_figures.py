@@ -1,4 +1,4 @@
-"""Consumer groups in figures: how far each is, who is in it, and what it wants.
+"""Consumer groups in figures: how far each is, its members, and what it wants.
 
 Source: docs/protocols/rocketmq.md, "Tools".
 """

@@ -19,7 +19,7 @@ KEYWORDS = frozenset(
 
 
 class SqlError(Exception):
-    """The filter is none; `reason` says why, for the one who wrote it."""
+    """The filter is none; `reason` says why, for its author."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)

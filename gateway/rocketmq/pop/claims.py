@@ -15,7 +15,7 @@ from core.stage import Stage
 from gateway.rocketmq.topic_table import RETRY_PREFIX
 
 IN_FLIGHT_MAX = 1_000_000  # of all groups: what is hidden until a moment takes about 200 bytes
-OWNER_PREFIX = b"rocketmq:"  # of a group's name among those who share light queues
+OWNER_PREFIX = b"rocketmq:"  # of a group's name among those that share light queues
 
 
 class Taken(Protocol):

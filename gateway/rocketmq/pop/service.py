@@ -163,7 +163,7 @@ class PopService:
         return answer(request, ResponseCode.SUCCESS, ext={"pollingNum": str(count)})
 
     def note_settled(self, group: bytes, topic: bytes, queue_id: int) -> None:
-        """A message that was taken is done, or shown otherwise: who waits for the queue may have the next."""
+        """A message that was taken is done, or shown otherwise: consumers that wait may have the next."""
         for room in self._rooms_of(group, topic):
             room.note_settled(queue_id)
 
