@@ -21,6 +21,7 @@ from gateway.admin.live import LiveFeed
 from gateway.admin.server import AdminServer
 from gateway.admin.view import AdminView
 from gateway.amqp.door import AmqpDoor
+from gateway.audit.log import AuditLog
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.check_threads import CheckThreads
 from gateway.auth.recheck import recheck
@@ -29,6 +30,7 @@ from gateway.bridges.manager import Bridges
 from gateway.compiled import find_warnings
 from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.door import Door, find_listening
+from gateway.events import Actor, Kind
 from gateway.flush_thread import FlushThread
 from gateway.listeners import Listeners, told_name
 from gateway.logs import set_up_logs
@@ -84,6 +86,7 @@ class Gateway:
         self.authenticator.keep_secret(self.broker.table("auth"))
         self.authenticator.keep_users(self.broker.table("auth_users"))
         self.authenticator.on_changed = self._recheck
+        self.audit = AuditLog(self.authenticator.events, self.clock)
         self.connections = ConnectionTable()
         self.admission = Admission(loop.call_soon)
         self.shares = Shares(loop.call_soon, self.broker.metrics.loop)
@@ -163,9 +166,10 @@ class Gateway:
 
         Raises:
             ListenError: An address cannot be listened on.
-            SettingsError: A certificate cannot be used.
+            SettingsError: A certificate cannot be used, or the audit log cannot be written.
         """
         now_ms = self.clock.now_ms()
+        self.audit.use(self.settings.audit)
         LOGGER.info(
             "files may be opened and connections let in descriptors=%d connections_max=%d",
             descriptor_limit(),
@@ -211,6 +215,7 @@ class Gateway:
             listening=self.listeners.first,
             begin_read=self.turns.begin_read,
             settings=lambda: self.settings,
+            audited=self.audit.counts,
         )
         self._live = LiveFeed(view)
         api = make_api(view, self._live)
@@ -246,6 +251,7 @@ class Gateway:
         users = await asyncio.to_thread(self.authenticator.make_users, settings.auth, os.environ)  # hashes passwords
         keys = await asyncio.to_thread(self.authenticator.tokens.read, settings.auth.jwt, os.environ)
         certificates = await asyncio.to_thread(self.listeners.read_certificates)
+        self.audit.check(settings.audit)
         changes = find_changes(self.settings, wanted)
         for change in changes:
             if change.takes_effect == NEXT_START:
@@ -255,6 +261,9 @@ class Gateway:
                 text = "setting changed name=%s from=%s to=%s for=%s"
                 LOGGER.info(text, change.name, change.before, change.after, change.takes_effect)
         LOGGER.info("settings were read again changes=%d", len(changes))
+        self.audit.use(settings.audit)
+        operator = Actor(self.authenticator.events, "signal", 0, "")
+        operator.tell(Kind.SETTINGS_CHANGED, names=[change.name for change in changes])
         self.listeners.use_certificates(certificates)
         self.authenticator.tokens.use(keys)
         self._apply(settings, users, self.clock.now_ms())
@@ -333,6 +342,9 @@ class Gateway:
         await self._drain()
         self.timer.stop()
         self.alarm.stop()
+        audited = self.audit.end()
+        if audited is not None:
+            await asyncio.to_thread(audited.join)
         is_idle = await self.flusher.stop(FLUSH_STOP_S)
         if await asyncio.to_thread(self.preparer.stop, FLUSH_STOP_S) and is_idle:
             self.engine.durability.end()

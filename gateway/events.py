@@ -26,6 +26,31 @@ class Kind(StrEnum):
     EXCHANGE_DELETED = "exchange.deleted"
     BINDING_CREATED = "binding.created"
     BINDING_DELETED = "binding.deleted"
+    VHOST_CREATED = "vhost.created"
+    VHOST_DELETED = "vhost.deleted"
+    VHOST_LIMITS_SET = "vhost.limits.set"
+    VHOST_LIMITS_CLEARED = "vhost.limits.cleared"
+    USER_CREATED = "user.created"
+    USER_DELETED = "user.deleted"
+    USER_PASSWORD_CHANGED = "user.password.changed"  # noqa: S105 - the name of an event
+    USER_TAGS_SET = "user.tags.set"
+    PERMISSION_CREATED = "permission.created"
+    PERMISSION_DELETED = "permission.deleted"
+    TOPIC_PERMISSION_CREATED = "topic.permission.created"
+    TOPIC_PERMISSION_DELETED = "topic.permission.deleted"
+    POLICY_SET = "policy.set"
+    POLICY_CLEARED = "policy.cleared"
+    DEFINITIONS_IMPORTED = "definitions.imported"
+    CONNECTION_TURNED_OUT = "connection.turned.out"
+    SESSION_ENDED = "session.ended"
+    GROUP_RESET = "group.reset"
+    MESSAGES_MOVED = "messages.moved"
+    SETTINGS_CHANGED = "settings.changed"
+    CHANGED = "admin.changed"
+
+
+KINDS = tuple(kind.value for kind in Kind)
+QUIET_KINDS = (Kind.CONNECTION_CREATED.value, Kind.CONNECTION_CLOSED.value)  # that come with each connection
 
 
 class Event(NamedTuple):

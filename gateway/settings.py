@@ -20,6 +20,7 @@ from pydantic_settings.sources import EnvSettingsSource
 from core.cache_budget import CACHE_BYTES_MAX
 from core.settings import MIB, StoreSettings
 from gateway.address import PORT_MAX
+from gateway.audit_settings import AuditSettings
 from gateway.bridge_settings import BridgeSettings
 from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
 from gateway.jwt_settings import JwtSettings
@@ -221,6 +222,7 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
     bridges: dict[BridgeName, BridgeSettings] = {}  # to other MQTT brokers, by name; in the file as `[bridges.NAME]`
     cache: CacheSettings = CacheSettings()
     log: LogSettings = LogSettings()
+    audit: AuditSettings = AuditSettings()
 
     @model_validator(mode="after")
     def _check_limits(self) -> GatewaySettings:

@@ -116,6 +116,10 @@ TAKES_EFFECT = {
     "cache.bytes_max": AT_ONCE,
     "log.level": AT_ONCE,
     "log.format": AT_ONCE,
+    "audit.file": AT_ONCE,
+    "audit.bytes_max": AT_ONCE,
+    "audit.files_max": AT_ONCE,
+    "audit.leave_out": AT_ONCE,
 }
 
 

@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from gateway.admin.changes_told import ChangesTold
 from gateway.admin.console import CONSOLE
 from gateway.admin.explanations import EXPLANATIONS
 from gateway.admin.lineage import LINEAGE
@@ -56,6 +57,7 @@ def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
     api.include_router(OURS)
     api.include_router(CONSOLE)
     api.include_router(LINEAGE)
+    api.add_middleware(ChangesTold)
     api.add_middleware(RequestsAsSent)
     api.add_middleware(SameSite)
     api.add_exception_handler(HTTPException, answer_failure)

@@ -10,13 +10,17 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Request
 
 from gateway.address import format_address
+from gateway.admin.changes_told import ACTOR
 from gateway.admin.same_site import is_this_machine
 from gateway.admin.view import AdminView, View
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import ADMINISTRATOR, Credentials, LoginAnswer, Refusal
+from gateway.auth.login_log import log_refusal
 from gateway.auth.permissions import Permissions
+from gateway.events import Actor
 
 PROTOCOL = "amqp"  # as RabbitMQ's, which has the same users for both
+DOOR = "admin"
 MONITORING = "monitoring"
 
 
@@ -85,7 +89,9 @@ async def _find_caller(request: Request, view: View) -> Caller:
     peer = "" if request.client is None else format_address(request.client.host, request.client.port)
     said = request.headers.get("authorization")
     if said is not None:
-        return await _log_in(view, peer, said)
+        caller = await _log_in(view, peer, said)
+        request.scope.setdefault("state", {})[ACTOR] = Actor(view.authenticator.events, DOOR, 0, peer, caller.user)
+        return caller
     if not view.authenticator.lets_look(peer) or not is_this_machine(request.url.hostname):
         raise not_in("log in")
     return Caller(peer, "", None, (MONITORING,))
@@ -107,7 +113,8 @@ async def _log_in(view: AdminView, peer: str, said: str) -> Caller:
 async def _let_in(view: AdminView, peer: str, user: str, password: str) -> Caller:
     answer = await _ask(view.authenticator, Credentials(PROTOCOL, user, password.encode(), peer))
     if isinstance(answer, Refusal):
-        view.broker.metrics.door("admin").refuse("login")
+        view.broker.metrics.door(DOOR).refuse("login")
+        log_refusal(Actor(view.authenticator.events, DOOR, 0, peer), "", user, answer.value)
         raise not_in(answer.value)
     tags = tuple(view.authenticator.find_tags(answer.user, answer.token))
     if not tags:

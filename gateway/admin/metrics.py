@@ -36,12 +36,14 @@ class GatewayCollector(Collector):
         *,
         totals: Callable[[], Totals] = Totals,
         loop_delay_s: Callable[[], float] = float,
+        guards: Callable[[], Iterable[Metric]] = tuple,
     ) -> None:
         self._broker = broker
         self._capacity = capacity
         self._certificates = certificates
         self._totals = totals
         self._loop_delay_s = loop_delay_s
+        self._guards = guards  # metrics of what keeps the gateway safe
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing: names are fixed and need no check against values at the start."""
@@ -79,6 +81,7 @@ class GatewayCollector(Collector):
         yield from room_families(self._broker.room)
         yield from descriptor_families(self._capacity)
         yield from loop_families(metrics.loop)
+        yield from self._guards()
         yield certificate_family(self._certificates())
         yield GaugeMetricFamily(
             "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.is_failed)

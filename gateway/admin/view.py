@@ -7,14 +7,17 @@ from typing import Annotated, Literal
 
 from fastapi import Depends, Request
 from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
 
 from core.broker import Broker
+from gateway.admin.limit_metrics import audit_families
 from gateway.admin.metrics import GatewayCollector
 from gateway.admin.totals import TotalsKeeper
 from gateway.amqp.door import AmqpDoor
 from gateway.amqp.inventory import channels_of
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.virtual_hosts import VirtualHosts
+from gateway.audit.writer import Counts
 from gateway.auth.authenticator import Authenticator
 from gateway.door import Door
 from gateway.mqtt.door import MqttDoor
@@ -39,6 +42,7 @@ class AdminView:
         begin_read: Callable[[int], int],
         settings: Callable[[], GatewaySettings],
         certificates: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
+        audited: Counts | None = None,
     ) -> None:
         self.broker = broker
         self.doors = doors
@@ -53,6 +57,7 @@ class AdminView:
             doors[AmqpDoor.name].inventory().queues, self._count_channels, self._count_subscriptions
         )
         self.certificates = certificates
+        self.audited = audited or Counts()
         self.registry = CollectorRegistry()
         self.loop_delay_s = 0.0  # in the last second
         self.registry.register(
@@ -62,8 +67,12 @@ class AdminView:
                 certificates,
                 totals=lambda: self.totals.latest,
                 loop_delay_s=lambda: self.loop_delay_s,
+                guards=self._guard_families,
             )
         )
+
+    def _guard_families(self) -> Iterator[Metric]:
+        yield from audit_families(self.audited)
 
     def _count_subscriptions(self) -> Iterator[int]:
         return (len(session.subscriptions) for session in self.mqtt.sessions)

@@ -6,9 +6,10 @@ import asyncio
 from collections.abc import Iterable
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, BeforeValidator, Field
 
+from gateway.admin.changes_told import FIELDS
 from gateway.admin.login import Administrator
 from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.keeping import keep
@@ -79,8 +80,9 @@ async def list_users_without(view: View, administrator: Administrator, asked: As
 
 
 @USERS.post("/users/bulk-delete", status_code=204)
-async def delete_users(view: View, administrator: Administrator, said: NamesBody) -> None:
+async def delete_users(view: View, administrator: Administrator, said: NamesBody, request: Request) -> None:
     """Delete users."""
+    request.scope["state"][FIELDS] = {"names": said.users}
     del administrator
     for name in said.users:
         _check_ours(view, name)

@@ -1,0 +1,97 @@
+"""Tells what was changed by the admin API, once it was: whatever changes something is a row here, or is told by a door.
+
+Refusals of somebody who logged in are told too.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.admin.same_site import LOOKS
+from gateway.events import Actor, Kind
+
+ACTOR = "actor"  # in the state of a request: who asks
+FIELDS = "told"  # in the state of a request: what a route says beside the names in the path
+REFUSED = frozenset({401, 403})
+FAILED = 400
+RENAMED = {"user": "name"}  # whose permissions: `user` is who asks
+OF_DOORS = None  # the AMQP door tells it, or there is nothing to be told: no definition changes
+
+KINDS: dict[tuple[str, str], Kind | None] = {
+    ("POST", "/api/users/bulk-delete"): Kind.USER_DELETED,
+    ("PUT", "/api/users/{name}"): Kind.USER_CREATED,
+    ("DELETE", "/api/users/{name}"): Kind.USER_DELETED,
+    ("PUT", "/api/lmq/users/{name}/password"): Kind.USER_PASSWORD_CHANGED,
+    ("PUT", "/api/lmq/users/{name}/tags"): Kind.USER_TAGS_SET,
+    ("PUT", "/api/permissions/{vhost}/{user}"): Kind.PERMISSION_CREATED,
+    ("DELETE", "/api/permissions/{vhost}/{user}"): Kind.PERMISSION_DELETED,
+    ("PUT", "/api/topic-permissions/{vhost}/{user}"): Kind.TOPIC_PERMISSION_CREATED,
+    ("DELETE", "/api/topic-permissions/{vhost}/{user}"): Kind.TOPIC_PERMISSION_DELETED,
+    ("DELETE", "/api/topic-permissions/{vhost}/{user}/{exchange}"): Kind.TOPIC_PERMISSION_DELETED,
+    ("PUT", "/api/vhosts/{name}"): Kind.VHOST_CREATED,
+    ("DELETE", "/api/vhosts/{name}"): Kind.VHOST_DELETED,
+    ("PUT", "/api/vhost-limits/{vhost}/{name}"): Kind.VHOST_LIMITS_SET,
+    ("DELETE", "/api/vhost-limits/{vhost}/{name}"): Kind.VHOST_LIMITS_CLEARED,
+    ("PUT", "/api/policies/{vhost}/{name}"): Kind.POLICY_SET,
+    ("DELETE", "/api/policies/{vhost}/{name}"): Kind.POLICY_CLEARED,
+    ("PUT", "/api/operator-policies/{vhost}/{name}"): Kind.POLICY_SET,
+    ("DELETE", "/api/operator-policies/{vhost}/{name}"): Kind.POLICY_CLEARED,
+    ("POST", "/api/definitions"): Kind.DEFINITIONS_IMPORTED,
+    ("POST", "/api/definitions/{vhost}"): Kind.DEFINITIONS_IMPORTED,
+    ("DELETE", "/api/connections/{name}"): Kind.CONNECTION_TURNED_OUT,
+    ("DELETE", "/api/lmq/sessions/{client}"): Kind.SESSION_ENDED,
+    ("POST", "/api/lmq/groups/{group}/reset"): Kind.GROUP_RESET,
+    ("POST", "/api/lmq/move"): Kind.MESSAGES_MOVED,
+    ("POST", "/api/exchanges/{vhost}/{name}/publish"): OF_DOORS,
+    ("POST", "/api/queues/{vhost}/{name}/get"): OF_DOORS,
+    ("POST", "/api/queues/{vhost}/{name}/actions"): OF_DOORS,
+    ("PUT", "/api/queues/{vhost}/{name}"): OF_DOORS,
+    ("DELETE", "/api/queues/{vhost}/{name}"): OF_DOORS,
+    ("DELETE", "/api/queues/{vhost}/{name}/contents"): OF_DOORS,
+    ("PUT", "/api/exchanges/{vhost}/{name}"): OF_DOORS,
+    ("DELETE", "/api/exchanges/{vhost}/{name}"): OF_DOORS,
+    ("POST", "/api/bindings/{vhost}/e/{source}/{letter}/{destination}"): OF_DOORS,
+    ("DELETE", "/api/bindings/{vhost}/e/{source}/{letter}/{destination}/{key}"): OF_DOORS,
+}
+
+
+class ChangesTold:
+    """An ASGI application in front of another one."""
+
+    def __init__(self, application: ASGIApp) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and tell what became of it."""
+        if scope["type"] != "http" or scope["method"] in LOOKS:
+            await self._application(scope, receive, send)
+            return
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                _tell(scope, message["status"])
+            await send(message)
+
+        await self._application(scope, receive, answer)
+
+
+def _tell(scope: Scope, status: int) -> None:
+    state = scope.get("state", {})
+    actor = state.get(ACTOR)
+    if not isinstance(actor, Actor):  # somebody that did not come in: told where that was found
+        return
+    if status in REFUSED:
+        actor.tell(Kind.DENIED, action=scope["method"], name=unquote(scope["path"]), by="")
+    elif status < FAILED:
+        kind = KINDS.get((scope["method"], _find_template(scope)), Kind.CHANGED)
+        if kind is not None:
+            names = {RENAMED.get(name, name): unquote(str(text)) for name, text in scope.get("path_params", {}).items()}
+            actor.tell(kind, **names, **state.get(FIELDS, {}), request=f"{scope['method']} {unquote(scope['path'])}")
+
+
+def _find_template(scope: Scope) -> str:
+    """Return the path of the route that answered; the route itself may know that without what it was included below."""
+    said, ours = scope["path"].split("/"), getattr(scope.get("route"), "path", "").strip("/").split("/")
+    return "/".join([*said[: len(said) - len(ours)], *ours])

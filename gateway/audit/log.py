@@ -1,0 +1,89 @@
+"""Who did what, as lines of JSON in a file: listens to the gateway's events, and has them written beside the loop."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from gateway.audit.files import AuditFiles
+from gateway.audit.writer import Counts, Writer
+from gateway.audit_settings import AuditSettings
+from gateway.events import Event, Events
+from gateway.runtime import Clock
+from gateway.settings import SettingsError
+
+
+class AuditLog:
+    """Listens as long as there is a file to write to.
+
+    Args:
+        events: What is listened to.
+        clock: Tells when things happened.
+    """
+
+    def __init__(self, events: Events, clock: Clock) -> None:
+        self.counts = Counts()
+        self._events = events
+        self._clock = clock
+        self._left_out: frozenset[str] = frozenset()
+        self._writer: Writer | None = None
+
+    @staticmethod
+    def check(settings: AuditSettings) -> None:
+        """See that the file can be written.
+
+        Raises:
+            SettingsError: It cannot.
+        """
+        if settings.file is not None:
+            _open(settings.file, settings).close()
+
+    def use(self, settings: AuditSettings) -> None:
+        """Write as the settings say from now on, to the file of that name: something else may have moved the last one.
+
+        Raises:
+            SettingsError: The file cannot be opened.
+        """
+        self.end()
+        if settings.file is not None:
+            self._writer = Writer(_open(settings.file, settings), self.counts)
+            self._left_out = frozenset(settings.leave_out)
+            self._events.listen(self.take)
+
+    def take(self, event: Event) -> None:
+        """Have an event written soon."""
+        if event.kind not in self._left_out and self._writer is not None:
+            self._writer.put(partial(make_line, self._clock.now_ms(), event))
+
+    def end(self) -> Writer | None:
+        """Listen no more; what was heard is written: `join` what is returned to wait for it."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            self._events.ignore(self.take)
+            writer.end()
+        return writer
+
+
+def _open(path: Path, settings: AuditSettings) -> AuditFiles:
+    try:
+        return AuditFiles(path, settings.bytes_max, settings.files_max)
+    except OSError as error:
+        raise SettingsError(f"audit.file: cannot write {path}: {error.strerror}") from error
+
+
+def make_line(now_ms: int, event: Event) -> bytes:
+    """Return an event as a line of JSON."""
+    moment = datetime.fromtimestamp(now_ms / 1_000, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
+    actor = event.actor
+    told = {
+        "at": f"{moment}Z",
+        "event": event.kind.value,
+        "user": actor.user,
+        "door": actor.door,
+        "conn": actor.conn_id,
+        "peer": actor.peer,
+        **event.fields,
+    }
+    return json.dumps(told, ensure_ascii=False, default=str).encode(errors="replace") + b"\n"

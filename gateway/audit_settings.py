@@ -1,0 +1,28 @@
+"""Settings of the audit log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, Field
+
+from gateway.events import KINDS, QUIET_KINDS
+
+
+def _check_kind(name: str) -> str:
+    if name not in KINDS:
+        raise ValueError(f"is no event: there are {', '.join(KINDS)}")
+    return name
+
+
+KindName = Annotated[str, AfterValidator(_check_kind)]
+
+
+class AuditSettings(BaseModel, frozen=True, extra="forbid"):
+    """Who came in, was refused, made, changed and removed what: a file of JSON lines."""
+
+    file: Path | None = None  # where it is written; None: nowhere
+    bytes_max: Annotated[int, Field(ge=4_096)] = 16 * 1024 * 1024  # of one file; a full one becomes FILE.1, that FILE.2
+    files_max: Annotated[int, Field(ge=1, le=1_000)] = 8  # that are kept, with the one that is written
+    leave_out: tuple[KindName, ...] = QUIET_KINDS  # events that are not written

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gateway.admin.api import make_api
+from gateway.admin.changes_told import KINDS
+from gateway.admin.live import LiveFeed
+from gateway.admin.same_site import LOOKS
+from gateway.audit_settings import AuditSettings
+from gateway.auth.users import hash_password
+from gateway.settings import AuthSettings, UserSettings
+from tests.support.admin import make_client, make_view, managed_gateway
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_changes_by_the_api_are_told_with_user_and_names_and_never_a_password(tmp_path):
+    path = tmp_path / "audit.jsonl"
+    async with managed_gateway(tmp_path / "data", audit=AuditSettings(file=path)) as (gateway, client):
+        assert (await client.put("/api/users/ann", json={"password": "hush-hush", "tags": ""})).status_code == 201
+        said = {"configure": ".*", "write": ".*", "read": ".*"}
+        assert (await client.put("/api/permissions/%2F/ann", json=said)).status_code == 201
+        assert (await client.put("/api/queues/%2F/q", json={"durable": True})).status_code == 201
+        assert (await client.delete("/api/queues/%2F/q/contents")).status_code == 204
+        assert (await client.delete("/api/users/nobody")).status_code == 404
+        assert (await client.post("/api/users/bulk-delete", json={"users": ["ann"]})).status_code == 204
+        async with make_client(make_view(gateway), auth=("guest", "wrong")) as stranger:
+            assert (await stranger.put("/api/users/eve", json={"password": "x", "tags": ""})).status_code == 401
+    text = path.read_text()
+    assert "hush" not in text
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [(line["event"], line["door"], line["user"]) for line in lines] == [
+        ("user.created", "admin", "guest"),
+        ("permission.created", "admin", "guest"),
+        ("user.authentication.success", "amqp", "guest"),
+        ("queue.created", "amqp", "guest"),
+        ("user.authentication.success", "amqp", "guest"),
+        ("queue.purged", "amqp", "guest"),
+        ("user.deleted", "admin", "guest"),
+        ("user.authentication.failure", "admin", ""),
+    ]
+    assert (lines[0]["name"], lines[0]["request"]) == ("ann", "PUT /api/users/ann")
+    assert (lines[1]["vhost"], lines[1]["name"]) == ("/", "ann")
+    assert lines[6]["names"] == ["ann"]
+    assert all(line["peer"] == "127.0.0.1:40000" for line in lines)
+
+
+async def test_change_that_somebody_may_not_make_is_told(tmp_path):
+    told = []
+    rights = AuthSettings(users={"mo": UserSettings(tags=("monitoring",), password_hash=hash_password("mo"))})
+    async with managed_gateway(tmp_path / "data", rights=rights, auth=("mo", "mo")) as (gateway, client):
+        gateway.authenticator.events.listen(told.append)
+        assert (await client.delete("/api/users/ann")).status_code == 401
+        assert (await client.get("/api/users")).status_code == 401
+    assert [(event.kind, event.actor.user, event.fields["name"]) for event in told] == [
+        ("access.denied", "mo", "/api/users/ann")
+    ]
+
+
+async def test_each_route_that_changes_something_says_what_it_is_told_as(tmp_path):
+    async with managed_gateway(tmp_path / "data") as (gateway, _):
+        view = make_view(gateway)
+        schema = make_api(view, LiveFeed(view)).openapi()
+    changing = {
+        (method.upper(), path)
+        for path, methods in schema["paths"].items()
+        for method in methods
+        if method.upper() not in LOOKS
+    }
+    assert changing == set(KINDS)
