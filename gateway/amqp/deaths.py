@@ -5,6 +5,7 @@ Blocks were checked before. Source: docs/protocols/amqp.md, "Dead letters".
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from core import octets
@@ -23,6 +24,9 @@ DELIVERY_LIMIT = b"delivery_limit"
 _HEADERS, _EXPIRATION = 2, 7
 _ARRAY, _TABLE, _LONG_TEXT, _LONG = b"A", b"F", b"S", b"l"
 _BITS = 14
+_HAS_EXPIRATION, _HAS_HEADERS = 0x8000 >> _EXPIRATION, 0x8000 >> _HEADERS
+_HAS_BEFORE = (0x8000, 0x4000)  # the properties before the headers
+_TOLD_MAX = 64  # kinds of first deaths that are remembered as they are written
 _SIZES = {3: 1, 4: 1, 9: 8}  # of the properties that are no text and no table, by their number
 
 Entries = list[tuple[bytes, bytes]]
@@ -53,27 +57,56 @@ class Buried(NamedTuple):
     """A dead letter: its block, the routing keys it had, and of each death, the latest first, reason and queue."""
 
     block: bytes
-    keys: list[bytes]
-    deaths: list[tuple[bytes, bytes]]
+    keys: tuple[bytes, ...]
+    deaths: tuple[tuple[bytes, bytes], ...]
 
 
 def bury(block: bytes, death: Death) -> Buried:
     """Return what a message with this property block is as a dead letter; it has no `expiration` any more."""
+    flags = octets.read_u16(block, 0)
+    if not flags & _HAS_EXPIRATION and b"-death" not in block and b"\x02CC" not in block:  # most are so: a first death
+        told = _tell_first(death)
+        return Buried(_add_headers(block, flags, told), (death.key,), ((death.reason, death.queue),))
     parts = split_block(block)
     headers = _entries(parts.get(_HEADERS, b"")[4:])
     found = dict(reversed(headers))  # of equal names the first counts
-    keys = [death.key, *_texts(found.get(COPIES, b""))]
+    keys = (death.key, *_texts(found.get(COPIES, b"")))
     before = [_entries(item[5:]) for item in _items(found.get(DEATH, b"")) if item[:1] == _TABLE]
     deaths = _count(before, death, keys, parts.pop(_EXPIRATION, b"")[1:])
     left_out = {DEATH, *LAST} if death.keeps_copies else {DEATH, *LAST, COPIES}
     headers = [entry for entry in headers if entry[0] not in left_out]
-    headers.append((DEATH, _sized(_ARRAY, b"".join([_sized(_TABLE, _join(one)) for one in deaths]))))
-    said = (death.exchange, death.queue, death.reason)
-    if not any(name in found for name in FIRST):
-        headers += [(name, _sized(_LONG_TEXT, text)) for name, text in zip(FIRST, said, strict=True)]
-    headers += [(name, _sized(_LONG_TEXT, text)) for name, text in zip(LAST, said, strict=True)]
+    headers += _tell(deaths, death, is_first=not any(name in found for name in FIRST))
     parts[_HEADERS] = _table(headers)
-    return Buried(_whole(parts), keys, [_of(one) for one in deaths])
+    return Buried(_whole(parts), keys, tuple(_of(one) for one in deaths))
+
+
+def _tell(deaths: list[Entries], death: Death, *, is_first: bool) -> Entries:
+    """Return the headers that tell of deaths, the last of which is `death`."""
+    said = (death.exchange, death.queue, death.reason)
+    told = [(DEATH, _sized(_ARRAY, b"".join([_sized(_TABLE, _join(one)) for one in deaths])))]
+    for names in (FIRST, LAST) if is_first else (LAST,):
+        told += [(name, _sized(_LONG_TEXT, text)) for name, text in zip(names, said, strict=True)]
+    return told
+
+
+@lru_cache(_TOLD_MAX)
+def _tell_first(death: Death) -> bytes:
+    """Return the headers of a message that never died before, and had no expiration and no copies."""
+    return _join(_tell(_count([], death, (death.key,), b""), death, is_first=True))
+
+
+def _add_headers(block: bytes, flags: int, entries: bytes) -> bytes:
+    """Return a block with further headers behind those that it has."""
+    pos = 2
+    for flag in _HAS_BEFORE:
+        if flags & flag:
+            pos += 1 + block[pos]
+    if not flags & _HAS_HEADERS:
+        head = (flags | _HAS_HEADERS).to_bytes(2, "big") + block[2:pos]
+        return head + len(entries).to_bytes(4, "big") + entries + block[pos:]
+    size = octets.read_u32(block, pos)
+    end = pos + 4 + size
+    return block[:pos] + (size + len(entries)).to_bytes(4, "big") + block[pos + 4 : end] + entries + block[end:]
 
 
 def add_number(block: bytes, name: bytes, number: int) -> bytes:
@@ -84,7 +117,7 @@ def add_number(block: bytes, name: bytes, number: int) -> bytes:
     return _whole(parts)
 
 
-def is_cycle(queue: bytes, deaths: list[tuple[bytes, bytes]]) -> bool:
+def is_cycle(queue: bytes, deaths: tuple[tuple[bytes, bytes], ...]) -> bool:
     """Return whether a message comes to a queue again, not rejected since it died there: it would go round for ever.
 
     Args:
@@ -99,7 +132,7 @@ def is_cycle(queue: bytes, deaths: list[tuple[bytes, bytes]]) -> bool:
     return False
 
 
-def _count(before: list[Entries], death: Death, keys: list[bytes], expiration: bytes) -> list[Entries]:
+def _count(before: list[Entries], death: Death, keys: tuple[bytes, ...], expiration: bytes) -> list[Entries]:
     """Return the deaths with this one first: it is counted where the message died so before, in the same queue."""
     rest: list[Entries] = []
     same: Entries | None = None

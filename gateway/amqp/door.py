@@ -49,7 +49,7 @@ class AmqpDoor(AmqpServices, Door):
         """Tell all clients that the gateway goes down."""
         for connection in list(self.connections):
             connection.shut_down(now_ms)
-        self.vhosts.chores.finish()
+        self.vhosts.finish(now_ms)
 
     def reload(self, settings: GatewaySettings) -> None:
         """Offer to new connections what these settings say; what a user may publish to is found out anew."""

@@ -32,7 +32,7 @@ class HostParts:
         self.table = broker.table(TABLE, ROWS)
         self.stored = StoredBatch(TAKE_COUNT_MAX)
         self.chores = Chores(broker)
-        self.desk = LetterDesk()
+        self.desk = LetterDesk(broker)
         self.delays = Delays(broker, find_vhost)
         self.expiries = HeadExpiries()
         self.leases = Leases()

@@ -83,11 +83,11 @@ class VirtualHost:
         self._going: dict[tuple[str, str], bytes] = {}  # queues (their light ones) and exchanges with bindings left
         self.chores = parts.chores
         self._passing_names = PassingNames(name.encode())
-        self._dead_letters = DeadLetters(broker, self, parts.desk)
+        self.dead_letters = DeadLetters(broker, self, parts.desk)
         self.delays = parts.delays
         self._expiries = parts.expiries
         self._pops = parts.pops
-        self._refusals = Refusals(broker, self.stored, self._pops, self._dead_letters, self._expiries)
+        self._refusals = Refusals(broker, self.stored, self._pops, self.dead_letters, self._expiries)
         self._opening = QueueOpening(broker, name, self._pops, self._refusals)
         self._leases = parts.leases
         self.policies = parts.policies
@@ -271,7 +271,7 @@ class VirtualHost:
             owner=owner,
             arguments=arguments,
             pops=self._pops,
-            burial=self._dead_letters,
+            burial=self.dead_letters,
             expiries=self._expiries,
             ruling=self._rule_queue(name, arguments),
         )

@@ -15,6 +15,7 @@ from base64 import b64decode, b64encode
 from binascii import Error
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache
 from typing import TypeAlias
 
 from core.octets import read_u32
@@ -31,6 +32,7 @@ _DECIMAL = struct.Struct(">Bi")
 _JSON_TYPES: dict[str, type] = {"t": bool, "A": list, "F": dict, "V": type(None)}
 _SHORT_BYTES_MAX = 255
 _SCALE_MAX = 255
+_AGAIN_COUNT_MAX, _AGAIN_BYTES_MAX = 64, 1_024
 _ENCODED = {"x": "X", "S": "Y"}
 _PLAIN = {"x": b"x", "X": b"x", "S": b"S", "Y": b"S"}
 
@@ -41,10 +43,17 @@ def text_of(value: bytes) -> tuple[str, bytes]:
     if letter in _ENCODED:
         raw = value[5:]
         return (letter, raw) if _is_text(raw) else (_ENCODED[letter], b64encode(raw))
+    return letter, _tell_again(value) if len(value) <= _AGAIN_BYTES_MAX else _tell(value)
+
+
+def _tell(value: bytes) -> bytes:
     found = _read(value, 0)
     if isinstance(found, bool | list | dict):
-        return letter, json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
-    return letter, b"" if found is None else str(found).encode()
+        return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+    return b"" if found is None else str(found).encode()
+
+
+_tell_again = lru_cache(_AGAIN_COUNT_MAX)(_tell)  # dead letters that died together say the same of it
 
 
 def value_of(letter: str, text: bytes) -> bytes | None:

@@ -46,6 +46,12 @@ class VirtualHosts:
         """What is done in steps for any of them."""
         return self._parts.chores
 
+    def finish(self, now_ms: int) -> None:
+        """Do all that is left to be done, at the end of the process."""
+        self.chores.finish()
+        for vhost in self:
+            vhost.dead_letters.finish(now_ms)
+
     def load(self, names: Iterable[str], now_ms: int) -> None:
         """Bring back what is durable; make those of `names` that are not there, and in a new folder `/`.
 

@@ -14,6 +14,10 @@ def death(reason=REJECTED, queue=b"q", key=b"k", *, keeps_copies=True):
     return Death(reason, queue, b"ex", key, 1_700_000_000, keeps_copies)
 
 
+TEXTS = ("content_type", "content_encoding", "correlation_id", "message_id", "app_id")
+TOLD = ("exchange", "queue", "reason")
+
+
 def block(**properties):
     content = header.ContentHeader(properties=commands.Basic.Properties(**properties))
     return content.marshal()[12:]
@@ -46,12 +50,12 @@ def test_the_first_death_is_told_in_three_ways_and_the_rest_of_the_message_stays
     expected = {f"x-{which}-death-{name}": value for which in ("first", "last") for name, value in told.items()}
     assert said.pop("headers") == {"h": 1, **expected}
     assert said == {"content_type": "text/plain", "priority": 3, "message_id": "m"}
-    assert (buried.keys, buried.deaths) == ([b"k"], [(REJECTED, b"q")])
+    assert (buried.keys, buried.deaths) == ((b"k",), ((REJECTED, b"q"),))
 
 
 def test_deaths_of_one_kind_in_one_queue_are_counted_and_the_latest_comes_first():
     buried = bury(bury(bury(block(), death()).block, death(EXPIRED, b"wait")).block, death())
-    assert buried.deaths == [(REJECTED, b"q"), (EXPIRED, b"wait")]
+    assert buried.deaths == ((REJECTED, b"q"), (EXPIRED, b"wait"))
     headers = read(buried.block)["headers"]
     assert [one["count"] for one in headers["x-death"]] == [2, 1]
     assert (headers["x-first-death-queue"], headers["x-last-death-queue"]) == ("q", "q")
@@ -59,7 +63,7 @@ def test_deaths_of_one_kind_in_one_queue_are_counted_and_the_latest_comes_first(
 
 def test_copies_go_with_the_letter_only_where_it_keeps_its_keys():
     sent = block(headers={"CC": ["x", "y"]})
-    assert bury(sent, death()).keys == [b"k", b"x", b"y"]
+    assert bury(sent, death()).keys == (b"k", b"x", b"y")
     assert read(bury(sent, death()).block)["headers"]["CC"] == ["x", "y"]
     other = bury(sent, death(keeps_copies=False))
     assert "CC" not in read(other.block)["headers"]
@@ -109,3 +113,19 @@ def test_any_headers_give_a_sound_block_however_often_the_message_dies(headers, 
         assert said["other"] == read(block(headers=headers))["headers"]["other"]
     assert said["x-death"][0]["queue"] == f"q{len(reasons) - 1}"
     assert said["x-last-death-reason"] == reasons[-1].decode()
+
+
+@settings(max_examples=50)
+@given(
+    st.dictionaries(st.sampled_from(["a", "CC2", "b-death", "x"]), st.text(max_size=9), max_size=3),
+    st.fixed_dictionaries({}, optional={name: st.text("ab", min_size=1, max_size=9) for name in TEXTS}),
+)
+def test_a_first_death_is_told_in_the_same_way_whatever_else_the_message_says(headers, texts):
+    before = block(headers=headers or None, **texts)
+    plain, odd = (read(bury(one, death()).block) for one in (before, bury(before, death()).block))
+    told = {"x-death", *(f"x-{which}-death-{what}" for which in ("first", "last") for what in TOLD)}
+    assert {name: text for name, text in plain["headers"].items() if name not in told} == headers
+    assert {name: text for name, text in plain.items() if name != "headers"} == texts
+    assert odd["headers"].pop("x-death")[0]["count"] == 2
+    assert plain["headers"].pop("x-death")[0]["count"] == 1
+    assert odd == plain
