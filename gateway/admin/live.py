@@ -55,6 +55,7 @@ class LiveFeed:
     def stop(self) -> None:
         """Take none any more, and end the streams."""
         self._is_open = False
+        self._view.rosters.stop()
         self._wake()
         if self._task is not None:
             self._task.cancel()
@@ -97,6 +98,7 @@ class LiveFeed:
     def take(self, late_s: float) -> None:
         """Take a sample; the loop came back `late_s` seconds late at most since the last one."""
         self._view.loop_delay_s = max(late_s, 0.0)
+        self._view.rosters.tend()
         self._samples.append(self._measure(late_s))
         self._wake()
 

@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import Metric
 from core.broker import Broker
 from gateway.admin.limit_metrics import audit_families
 from gateway.admin.metrics import GatewayCollector
+from gateway.admin.rosters.keeper import Rosters
 from gateway.admin.totals import TotalsKeeper
 from gateway.amqp.door import AmqpDoor
 from gateway.amqp.inventory import channels_of
@@ -56,6 +57,7 @@ class AdminView:
         self.totals = TotalsKeeper(
             doors[AmqpDoor.name].inventory().queues, self._count_channels, self._count_subscriptions
         )
+        self.rosters = Rosters()
         self.certificates = certificates
         self.audited = audited or Counts()
         self.registry = CollectorRegistry()

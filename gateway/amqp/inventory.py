@@ -146,6 +146,8 @@ def count_messages(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> tu
 
     A queue that nobody has used is not opened for its figures; one that is being opened has none yet.
     """
+    if queue.is_deleted:
+        return 0, 0
     queue_ref = broker.find_queue(queue.light_name)
     is_used = queue.terms.priority_max > 0 or (
         queue_ref >= 0 and broker.max_offset(queue_ref) > broker.min_offset(queue_ref)

@@ -178,8 +178,7 @@ class VirtualHost:
 
     def light_name(self, queue: str) -> bytes:
         """Return the light queue of a queue."""
-        found = self._queues.get(queue)
-        if found is not None:
+        if (found := self._queues.get(queue)) is not None:
             return found.light_name
         return self._going.get((QUEUE, queue)) or amqp_queue_name(self.name.encode(), queue.encode())
 
@@ -190,6 +189,10 @@ class VirtualHost:
     def __iter__(self) -> Iterator[SharedQueue]:
         """Give all queues."""
         return iter(list(self._queues.values()))
+
+    def __reversed__(self) -> Iterator[SharedQueue]:
+        """Give the queues, the newest first, to somebody that stops before another is made or deleted."""
+        return reversed(self._queues.values())
 
     # Queues
 
@@ -335,8 +338,7 @@ class VirtualHost:
 
     def _must_open(self, name: str) -> bool:
         self._opening.check(name)
-        queue = self._queues.get(name)
-        if queue is not None:
+        if (queue := self._queues.get(name)) is not None:
             self.open(queue)
         return queue is not None and not queue.is_open
 

@@ -61,26 +61,30 @@ class RocketmqInventory(Inventory):
 
     def queues(self) -> Iterator[QueueEntry | None]:
         """Give the queues of the topics that were made, those that were sent to."""
-        services = self._services
-        broker = services.broker
-        for name in services.topics.names():
-            topic = services.topics.find(name)
-            if topic is None:
-                yield None
-                continue
-            for queue_id in range(topic.write_queues):
-                key = queue_key(name, queue_id)
-                queue_ref = broker.find_queue(key)
-                if queue_ref < 0:
-                    yield None
-                    continue
-                yield QueueEntry(
-                    name=f"{text_of(name)}/{queue_id}",
+        broker = self._services.broker
+        for queue_ref in self.queue_refs():
+            key = b"" if queue_ref is None else broker.queue_key(queue_ref)
+            yield (
+                None
+                if queue_ref is None
+                else QueueEntry(
+                    name=text_of(key),
                     light_queue=text_of(key),
                     min_offset=broker.min_offset(queue_ref),
                     max_offset=broker.max_offset(queue_ref),
                     readers=broker.reader_count(queue_ref),
                 )
+            )
+
+    def queue_refs(self) -> Iterator[int | None]:
+        """Give the numbers of these queues."""
+        services = self._services
+        for name in services.topics.names():
+            topic = services.topics.find(name)
+            for queue_id in range(0 if topic is None else topic.write_queues):
+                queue_ref = services.broker.find_queue(queue_key(name, queue_id))
+                yield queue_ref if queue_ref >= 0 else None
+            yield None
 
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
         """Give how far each group is that ever committed an offset on the queue."""

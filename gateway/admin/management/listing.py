@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from heapq import merge
 from itertools import islice
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 from fastapi import Query, Response
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from gateway.admin.management.failures import bad_request
+from gateway.admin.rosters.roster import NAME, Column, Roster, Search
 from gateway.admin.steps import walk, walk_chunks
 from gateway.rule_settings import compile_regex
 
@@ -19,6 +21,7 @@ PAGE_SIZE = 100
 PAGE_SIZE_MAX = 500
 SHORT = 2_000  # items up to the end of a page that are kept while the rest goes by
 JSON = "application/json"
+EVERYTHING = 1 << 62
 Thing = TypeVar("Thing")
 Item = dict[str, Any]
 
@@ -47,7 +50,8 @@ class Kind(NamedTuple, Generic[Thing]):
 
     name: Callable[[Thing], str]  # what they are sorted by and searched for
     describe: Callable[[Thing], Item]
-    figures: Mapping[str, Callable[[Thing], Any]] = {}  # columns that are told without telling all of a thing
+    figures: Mapping[str, Callable[[Thing], Any]] = {}  # columns that are told without telling all of a thing: words
+    #                                                     or numbers, of a list that is kept no other thing
 
 
 async def answer_list(asked: Question, kind: Kind[Thing], things: Iterable[Thing | None]) -> Response:
@@ -67,12 +71,45 @@ async def answer_list(asked: Question, kind: Kind[Thing], things: Iterable[Thing
         return Response(await _write(asked, kind, await _sort(asked, kind, found, len(found))), media_type=JSON)
     end = asked.page * asked.page_size
     shown = (await _sort(asked, kind, found, end))[end - asked.page_size :]
+    return await _answer_page(asked, kind, shown, total, len(found))
+
+
+async def answer_kept(asked: Question, kind: Kind[Thing], roster: Roster[Any, Thing]) -> Response:
+    """Return what is asked for of a long list that is kept; all of it goes out as it is told.
+
+    Raises:
+        HTTPException: 400: `name` is no regular expression.
+    """
+    matches = _matcher(asked)
+    search = None if matches is None else Search(matches, "" if asked.use_regex else asked.name.lower())
+    name = asked.sort or NAME
+    column = Column(name, kind.figures.get(name) or _key_of(name, kind), asked.sort_reverse)
+    first, end = 0, EVERYTHING
+    if asked.page is not None:
+        first, end = (asked.page - 1) * asked.page_size, asked.page * asked.page_size
+    found = await roster.find(column, first, end, search)
+    if asked.page is None:
+        return StreamingResponse(_stream(asked, kind, found.things), media_type=JSON)
+    return await _answer_page(asked, kind, found.things, found.total, found.filtered)
+
+
+async def _stream(asked: Question, kind: Kind[Thing], things: Sequence[Thing]) -> AsyncIterator[str]:
+    yield "["
+    for at in range(0, len(things), PAGE_SIZE):
+        part = await _write(asked, kind, things[at : at + PAGE_SIZE])
+        yield f"{', ' if at else ''}{part[1:-1]}"
+    yield "]"
+
+
+async def _answer_page(
+    asked: Question, kind: Kind[Thing], shown: Sequence[Thing], total: int, filtered: int
+) -> Response:  # fmt: skip
     head = {
         "total_count": total,
-        "filtered_count": len(found),
+        "filtered_count": filtered,
         "page": asked.page,
         "page_size": asked.page_size,
-        "page_count": -(-len(found) // asked.page_size),
+        "page_count": -(-filtered // asked.page_size),
         "item_count": len(shown),
     }
     items = await _write(asked, kind, shown)

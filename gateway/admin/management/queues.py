@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from fastapi import APIRouter, Response
 
 from core.broker import Broker
 from gateway.admin.login import Looker
 from gateway.admin.management.argument_values import told_arguments
-from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_list
+from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept
 from gateway.admin.management.names import NODE
-from gateway.admin.management.places import find_vhosts, get_queue, get_vhost
+from gateway.admin.management.places import get_queue, get_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.rosters.queue_parts import AmqpPart
+from gateway.admin.rosters.roster import Roster
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import QUEUE_TYPE
 from gateway.amqp.inventory import count_messages, describe_queue
 from gateway.amqp.policies import Policy
+from gateway.amqp.queue_arguments import type_of
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 
@@ -53,19 +56,35 @@ async def _list(view: AdminView, vhost: str | None, asked: Question) -> Response
         describe=lambda placed: tell_queue(broker, *placed),
         figures={
             "vhost": lambda placed: placed[0].name,
+            "type": lambda placed: type_of(placed[1].arguments),
+            "policy": lambda placed: _name_of(placed[1].ruling.policy) or "",
             "messages": lambda placed: sum(count_messages(broker, *placed)),
             "messages_ready": lambda placed: count_messages(broker, *placed)[0],
             "messages_unacknowledged": lambda placed: count_messages(broker, *placed)[1],
             "consumers": lambda placed: placed[1].reader_count(),
         },
     )
-    return await answer_list(asked, kind, _walk(view, vhost))
+    if vhost is not None:
+        get_vhost(view, vhost)
+    roster = view.rosters.get(("amqp", vhost), lambda: AmqpRoster(view, vhost))
+    return await answer_kept(asked, kind, roster)
 
 
-def _walk(view: AdminView, vhost: str | None) -> Iterator[Placed | None]:
-    for place in find_vhosts(view, vhost):
-        for queue in place:
-            yield None if queue.is_deleted else (place, queue)
+class AmqpRoster(Roster[VirtualHost, Placed]):
+    """The queues of one virtual host, or of all."""
+
+    def __init__(self, view: AdminView, vhost: str | None) -> None:
+        super().__init__()
+        self._view = view
+        self._vhost = vhost
+
+    def sources(self) -> Iterable[VirtualHost]:
+        """Return the virtual hosts."""
+        return [place for place in self._view.vhosts if self._vhost in {None, place.name}]
+
+    def open(self, source: VirtualHost) -> AmqpPart:
+        """Return the queues of a virtual host."""
+        return AmqpPart(source)
 
 
 def tell_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Item:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
@@ -11,15 +11,20 @@ from core.broker import Broker
 from core.lmq.queue_name import AMQP, MQTT, parse_queue_name
 from gateway.admin.login import Looker
 from gateway.admin.management.failures import not_found
-from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.management.listing import Asked, Item, Kind, answer_kept
 from gateway.admin.ours.reading import read_one
 from gateway.admin.paths import PathName
+from gateway.admin.rosters.queue_parts import AmqpPart, LightPart, TopicsPart, is_of_mqtt, told_name
+from gateway.admin.rosters.roster import Part, Roster
 from gateway.admin.view import AdminView, View
-from gateway.inventory import QueueEntry, text_of
+from gateway.amqp.inventory import count_messages
+from gateway.amqp.queues import VirtualHost
+from gateway.amqp.shared_queue import SharedQueue
+from gateway.inventory import text_of
 
 LIGHT_QUEUES = APIRouter()
 DoorName = Literal["amqp", "mqtt", "rocketmq"]
-Placed = tuple[str, QueueEntry]
+Placed = tuple[VirtualHost | str, SharedQueue | int]  # an AMQP queue in its host, or a door and a light queue
 
 
 @LIGHT_QUEUES.get("/queues")
@@ -28,7 +33,8 @@ async def list_light_queues(
 ) -> Response:
     """The light queues of all doors, or of one: AMQP queues, MQTT filters, queues of RocketMQ's topics."""
     del looker
-    return await answer_list(asked, KIND, _walk(view, door))
+    roster = view.rosters.get(("light", door), lambda: LightRoster(view, door))
+    return await answer_kept(asked, _kind_of(view), roster)
 
 
 @LIGHT_QUEUES.get("/queues/{light_queue}")
@@ -86,35 +92,88 @@ def name_of(light_queue: bytes) -> tuple[str, str, str]:
     return text_of(kind), text_of(light_queue), ""
 
 
-def _walk(view: AdminView, only: str | None) -> Iterator[Placed | None]:
-    for name, door in view.doors.items():
-        if only in {None, name}:
-            for entry in door.inventory().queues():
-                yield None if entry is None else (name, entry)
+class LightRoster(Roster[VirtualHost | str, Placed]):
+    """The light queues of one door, or of all."""
+
+    def __init__(self, view: AdminView, door: str | None) -> None:
+        super().__init__()
+        self._view = view
+        self._door = door
+
+    def sources(self) -> Iterable[VirtualHost | str]:
+        """Return AMQP's virtual hosts, and the names of the other doors."""
+        if self._door in {None, "amqp"}:
+            yield from self._view.vhosts
+        for door in ("mqtt", "rocketmq"):
+            if self._door in {None, door}:
+                yield door
+
+    def open(self, source: VirtualHost | str) -> Part[Placed]:
+        """Return the light queues of a source."""
+        if isinstance(source, VirtualHost):
+            return AmqpPart(source)
+        if source == "mqtt":
+            return LightPart(self._view.broker, source, is_of_mqtt)
+        return TopicsPart(self._view.broker, source, self._view.rocketmq.inventory().queue_refs)
 
 
-def _tell(placed: Placed) -> Item:
-    door, entry = placed
+def _kind_of(view: AdminView) -> Kind[Placed]:
+    broker = view.broker
+
+    def tell(placed: Placed) -> Item:
+        return _tell(broker, placed)
+
+    def kept(placed: Placed) -> int:
+        first, end = ends_of(broker, placed)
+        return end - first
+
+    return Kind(
+        name=lambda placed: _name_of(broker, placed),
+        describe=tell,
+        figures={
+            "kept": kept,
+            "next_offset": lambda placed: ends_of(broker, placed)[1],
+            "readers": lambda placed: _readers_of(broker, placed),
+            "messages_ready": lambda placed: -1 if (ready := _counts_of(broker, placed)[0]) is None else ready,
+            "door": lambda placed: placed[0] if isinstance(placed[0], str) else "amqp",
+            "vhost": lambda placed: "" if isinstance(placed[0], str) else placed[0].name,
+        },
+    )
+
+
+def ends_of(broker: Broker, placed: Placed) -> tuple[int, int]:
+    """Return the first offset that is kept of a light queue, and the next one to be given."""
+    queue_ref = placed[1] if isinstance(placed[1], int) else broker.find_queue(placed[1].light_name)
+    return (broker.min_offset(queue_ref), broker.max_offset(queue_ref)) if queue_ref >= 0 else (0, 0)
+
+
+def _name_of(broker: Broker, placed: Placed) -> str:
+    return told_name(broker.queue_key(placed[1])) if isinstance(placed[1], int) else placed[1].name
+
+
+def _readers_of(broker: Broker, placed: Placed) -> int:
+    return broker.reader_count(placed[1]) if isinstance(placed[1], int) else placed[1].reader_count()
+
+
+def _counts_of(broker: Broker, placed: Placed) -> tuple[int | None, int | None]:
+    """Return how many messages are ready and with consumers; None where a queue does not keep count."""
+    place, queue = placed
+    return (None, None) if isinstance(place, str) or isinstance(queue, int) else count_messages(broker, place, queue)
+
+
+def _tell(broker: Broker, placed: Placed) -> Item:
+    place, queue = placed
+    first, end = ends_of(broker, placed)
+    ready, unacked = _counts_of(broker, placed)
     return {
-        "name": entry.name,
-        "door": door,
-        "vhost": entry.vhost,
-        "light_queue": entry.light_queue,
-        "first_offset": entry.min_offset,
-        "next_offset": entry.max_offset,
-        "kept": entry.max_offset - entry.min_offset,
-        "readers": entry.readers,
-        "messages_ready": entry.ready,
-        "messages_unacknowledged": entry.unacked,
+        "name": _name_of(broker, placed),
+        "door": place if isinstance(place, str) else "amqp",
+        "vhost": "" if isinstance(place, str) else place.name,
+        "light_queue": text_of(broker.queue_key(queue) if isinstance(queue, int) else queue.light_name),
+        "first_offset": first,
+        "next_offset": end,
+        "kept": end - first,
+        "readers": _readers_of(broker, placed),
+        "messages_ready": ready,
+        "messages_unacknowledged": unacked,
     }
-
-
-KIND: Kind[Placed] = Kind(
-    name=lambda placed: placed[1].name,
-    describe=_tell,
-    figures={
-        "kept": lambda placed: placed[1].max_offset - placed[1].min_offset,
-        "readers": lambda placed: placed[1].readers,
-        "messages_ready": lambda placed: placed[1].ready,
-    },
-)

@@ -1,0 +1,1 @@
+"""Long lists, kept sorted between two questions."""

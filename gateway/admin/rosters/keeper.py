@@ -1,0 +1,41 @@
+"""The long lists that are kept, by what they are of; those that nobody asks for are forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from time import monotonic
+from typing import Any, TypeVar
+
+from gateway.admin.rosters.roster import IDLE_S, Roster
+
+Kept = TypeVar("Kept", bound="Roster[Any, Any]")
+
+
+class Rosters:
+    """Some lists, each made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Roster[Any, Any]] = {}
+
+    def __len__(self) -> int:
+        """Return how many are kept."""
+        return len(self._kept)
+
+    def get(self, name: Hashable, make: Callable[[], Kept]) -> Kept:
+        """Return the list of that name, which always is of the same kind."""
+        found = self._kept.get(name)
+        if found is None or found.is_worn:
+            found = self._kept[name] = make()
+        return found  # type: ignore[return-value] # the caller's own name
+
+    def tend(self) -> None:
+        """Forget what nobody asked for lately."""
+        before_s = monotonic() - IDLE_S
+        for name in [name for name, kept in self._kept.items() if kept.used_at_s < before_s]:
+            self._kept.pop(name).stop()
+
+    def stop(self) -> None:
+        """Forget all of it."""
+        for kept in self._kept.values():
+            kept.stop()
+        self._kept = {}

@@ -1,0 +1,292 @@
+"""A long list that is kept between two questions: what came since is taken in, and orders are kept by column.
+
+Of each thing it has a number, in the order they came, and its name; figures are asked of the thing itself when it is
+shown. An order by a figure is made anew as often as costs at most a twentieth of the time, an order by name is never
+old: what came since stands in its place in it.
+
+Source: docs/decisions/0057-lists-kept-sorted.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import compress
+from time import monotonic
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from gateway.admin.rosters.sorting import Key, sort_numbers
+from gateway.admin.steps import Steps
+
+TEXT_COUNT = 1_024  # names in one text
+WAITED_S = 0.05  # an order that costs more is made anew beside the questions, which go by the old one
+SHARE = 20  # an order by a figure is used for so many times what it cost
+FRESH_MAX = 2_000  # things that came since an order was made, before it is made anew
+DEAD_MIN = 1_000  # things that are gone, and more than are there, before a list is worn
+ORDERS_MAX = 8  # columns; the one that was made longest ago goes
+IDLE_S = 60.0  # without a question, then the list is forgotten
+NAME = "name"  # the column that is the same for good
+_NUMBER_BITS = 32
+_NUMBER_MASK = (1 << _NUMBER_BITS) - 1
+Thing = TypeVar("Thing")
+Thing_co = TypeVar("Thing_co", covariant=True)
+Source = TypeVar("Source", bound=Hashable)
+
+
+class Part(ABC, Generic[Thing_co]):
+    """Some of the things of a list; each has a number from 0 that stays its own."""
+
+    size = 0  # numbers that are given
+
+    @abstractmethod
+    def arrivals(self) -> Iterator[None]:
+        """Give numbers to what came since the last call, some in each step."""
+
+    @abstractmethod
+    def alive(self) -> int:
+        """Return how many of them are there, at little cost."""
+
+    @abstractmethod
+    def name(self, number: int) -> str:
+        """Return what a thing is called, also when it is gone."""
+
+    @abstractmethod
+    def take(self, number: int) -> Thing_co | None:
+        """Return a thing; None where it is gone."""
+
+
+class Order(NamedTuple):
+    """All things that there were at a moment, by one column."""
+
+    numbers: array[int]
+    until: int  # the first number that came later
+    dead: int  # things that were known to be gone
+    made_at_s: float
+    cost_s: float
+
+
+class Column(NamedTuple, Generic[Thing]):
+    """What things are sorted by."""
+
+    name: str  # what the order is known by; `NAME` for that of names
+    key: Callable[[Thing], object]  # not asked for names
+    reverse: bool = False  # the greatest comes first
+
+
+class Search(NamedTuple):
+    """Which names are wanted."""
+
+    matches: Callable[[str], object]
+    word: str = ""  # in lower case, which all of them have; empty: not known
+
+
+class Found(NamedTuple, Generic[Thing]):
+    """A part of a list."""
+
+    total: int
+    filtered: int
+    things: list[Thing]
+
+
+class Roster(ABC, Generic[Source, Thing]):
+    """A list of things from several sources, each of which comes and goes as a whole."""
+
+    def __init__(self) -> None:
+        self.used_at_s = monotonic()
+        self._lock = asyncio.Lock()
+        self._tasks: dict[str, asyncio.Task[Order]] = {}
+        self.is_worn = False  # most of it is gone: the next question is better asked of a new one
+        self._parts: dict[Source, Part[Thing]] = {}
+        self._by_index: list[Part[Thing]] = []
+        self._named: list[int] = []  # by part: how many of its things are taken in
+        self._codes = array("q")  # by number: part and number in it
+        self._texts: list[str] = []  # names, many in each
+        self._last: list[str] = []  # those that make no full text yet
+        self._dead = 0
+        self._orders: dict[str, Order] = {}
+
+    @abstractmethod
+    def sources(self) -> Iterable[Source]:
+        """Return where things come from now."""
+
+    @abstractmethod
+    def open(self, source: Source) -> Part[Thing]:
+        """Return the things of a source."""
+
+    def stop(self) -> None:
+        """Make no order any more."""
+        for task in self._tasks.values():
+            task.cancel()
+        self._tasks = {}
+
+    async def find(self, column: Column[Thing], first: int, end: int, search: Search | None) -> Found[Thing]:
+        """Return the things from `first` to before `end`, in the order of a column.
+
+        Args:
+            column: What they are sorted by.
+            first: The first place.
+            end: The place behind the last one.
+            search: Which names are wanted, None for all.
+        """
+        self.used_at_s = monotonic()
+        await self._take_in()
+        key_of = self._name_of if column.name == NAME else self._key_of(column.key)
+        order = await self._find_order(column.name, key_of)
+        count = len(self._codes)
+        numbers: Sequence[int] = order.numbers
+        fresh: Sequence[int] = range(order.until, count)
+        if search is not None:
+            hits = await self._search(search, count)
+            numbers = await _choose(numbers, hits)
+            fresh = await _choose(fresh, hits)
+        fresh = await sort_numbers(fresh if self._dead == 0 else await self._choose_alive(fresh), key_of)
+        filtered = len(numbers) + len(fresh)
+        low, high = max(first, 0), max(min(end, filtered), 0)
+        if column.reverse:
+            low, high = filtered - high, filtered - low
+        shown = _slice(numbers, fresh, key_of, low, high)
+        things = [thing for number in shown if (thing := self._thing(number)) is not None]
+        return Found(count - self._dead, filtered, things[::-1] if column.reverse else things)
+
+    def _thing(self, number: int) -> Thing | None:
+        code = self._codes[number]
+        return self._by_index[code >> _NUMBER_BITS].take(code & _NUMBER_MASK)
+
+    def _name_of(self, number: int) -> str:
+        code = self._codes[number]
+        return self._by_index[code >> _NUMBER_BITS].name(code & _NUMBER_MASK)
+
+    def _key_of(self, key: Callable[[Thing], object]) -> Key:
+        def key_of(number: int) -> object:
+            thing = self._thing(number)
+            return None if thing is None else key(thing)
+
+        return key_of
+
+    # What comes and goes
+
+    async def _take_in(self) -> None:
+        async with self._lock:
+            alive = 0
+            for source in list(self.sources()):
+                part = self._parts.get(source)
+                if part is None:
+                    part = self._parts[source] = self.open(source)
+                    self._by_index.append(part)
+                    self._named.append(0)
+            steps = Steps()
+            for index, part in enumerate(self._by_index):
+                for _ in part.arrivals():
+                    await steps.rest()
+                await self._name_new(index, part, steps)
+                alive += part.alive()
+            self._dead = max(len(self._codes) - alive, 0)
+            self.is_worn = self._dead > max(DEAD_MIN, alive)
+
+    async def _name_new(self, index: int, part: Part[Thing], steps: Steps) -> None:
+        """Give the new things of a part their numbers here, and note their names."""
+        for number in range(self._named[index], part.size):
+            self._codes.append(index << _NUMBER_BITS | number)
+            self._last.append(part.name(number).replace("\n", " "))
+            self._named[index] = number + 1
+            if len(self._last) == TEXT_COUNT:
+                self._texts.append("\n".join(self._last))
+                self._last = []
+            if number % 32 == 0:
+                await steps.rest()
+
+    # Orders
+
+    async def _find_order(self, column: str, key: Key) -> Order:
+        known = self._orders.get(column)
+        if known is None or self._is_old(column, known):
+            task = self._tasks.get(column)
+            if task is None:
+                task = self._tasks[column] = asyncio.create_task(self._make_order(column, key), name="order")
+            if known is None or known.cost_s <= WAITED_S:
+                known = await asyncio.shield(task)
+        if known.dead != self._dead:
+            dead = self._dead
+            known = known._replace(numbers=await self._choose_alive(known.numbers), dead=dead)
+            self._orders[column] = known
+        return known
+
+    def _is_old(self, column: str, order: Order) -> bool:
+        if len(self._codes) - order.until > FRESH_MAX:
+            return True
+        return column != NAME and monotonic() - order.made_at_s > SHARE * order.cost_s
+
+    async def _make_order(self, column: str, key: Key) -> Order:
+        try:
+            began_s, count, dead = monotonic(), len(self._codes), self._dead
+            alive: Sequence[int] = range(count) if dead == 0 else await self._choose_alive(range(count))
+            numbers = await sort_numbers(alive, key)
+            made = Order(numbers, count, dead, monotonic(), monotonic() - began_s)
+            self._orders.pop(column, None)
+            self._orders[column] = made
+            if len(self._orders) > ORDERS_MAX:
+                del self._orders[next(iter(self._orders))]
+            return made
+        finally:
+            self._tasks.pop(column, None)
+
+    async def _choose_alive(self, numbers: Sequence[int]) -> array[int]:
+        steps, alive = Steps(), array("i")
+        for looked, number in enumerate(numbers):
+            if self._thing(number) is not None:
+                alive.append(number)
+            if looked % 64 == 0:
+                await steps.rest()
+        return alive
+
+    async def _search(self, search: Search, count: int) -> bytearray:
+        """Return for each number whether its name is wanted."""
+        steps, hits = Steps(), bytearray(count)
+        for at, text in enumerate([*self._texts, "\n".join(self._last)]):
+            if search.word in text.lower():
+                for number, name in enumerate(text.split("\n"), at * TEXT_COUNT):
+                    if number < count and search.matches(name):
+                        hits[number] = 1
+                    if number % 64 == 0:
+                        await steps.rest()
+            await steps.rest()
+        return hits
+
+
+async def _choose(numbers: Sequence[int], hits: bytearray) -> array[int]:
+    steps, chosen = Steps(), array("i")
+    for at in range(0, len(numbers), TEXT_COUNT):
+        some = numbers[at : at + TEXT_COUNT]
+        chosen.extend(compress(some, map(hits.__getitem__, some)))
+        await steps.rest()
+    return chosen
+
+
+def _slice(numbers: Sequence[int], fresh: Sequence[int], key: Key, low: int, high: int) -> list[int]:
+    """Return the places from `low` to before `high` of two sorted rows as if they were one."""
+    places = [_place(numbers, key, key(number)) + at for at, number in enumerate(fresh)]
+    taken = bisect_left(places, low)
+    shown: list[int] = []
+    for place in range(low, high):
+        if taken < len(places) and places[taken] == place:
+            shown.append(fresh[taken])
+            taken += 1
+        else:
+            shown.append(numbers[place - taken])
+    return shown
+
+
+def _place(numbers: Sequence[int], key: Key, wanted: Any) -> int:  # noqa: ANN401 - whatever a column has
+    """Return where in a sorted row something stands; what is gone has no key, and stands nowhere in particular."""
+    low, high = 0, len(numbers)
+    while low < high:
+        middle = (low + high) // 2
+        found = key(numbers[middle])
+        if found is not None and found < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.admin.rosters import keeper
+from gateway.admin.rosters.keeper import Rosters
+from gateway.admin.rosters.roster import Roster
+
+pytestmark = pytest.mark.asyncio
+
+
+class _Empty(Roster):
+    def sources(self):
+        return []
+
+    def open(self, source):
+        raise AssertionError(source)
+
+
+async def test_a_list_is_kept_until_nobody_asks_for_it(monkeypatch):
+    rosters = Rosters()
+    first = rosters.get("queues", _Empty)
+    assert rosters.get("queues", _Empty) is first
+    rosters.tend()
+    assert len(rosters) == 1
+    monkeypatch.setattr(keeper, "IDLE_S", -1.0)
+    rosters.tend()
+    assert len(rosters) == 0
+    worn = rosters.get("queues", _Empty)
+    worn.is_worn = True
+    assert rosters.get("queues", _Empty) is not worn
+    rosters.stop()
+    assert len(rosters) == 0

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.admin.rosters.queue_parts import told_name
+from tests.support.admin import declare, managed_gateway
+from tests.support.admin_clients import subscribe
+
+pytestmark = pytest.mark.asyncio
+
+
+async def _names(client, where, **asked):
+    found = (await client.get(where, params={"page": 1, **asked})).json()
+    assert found["filtered_count"] == len(found["items"])
+    return [item["name"] for item in found["items"]]
+
+
+async def test_queues_that_come_and_go_are_in_the_next_answer(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "b", "d")
+        assert await _names(client, "/api/queues") == ["b", "d"]
+        declare(gateway, "a", "c")
+        assert await _names(client, "/api/queues", sort_reverse="true") == ["d", "c", "b", "a"]
+        await client.delete("/api/queues/%2F/c")
+        await client.delete("/api/queues/%2F/b")
+        assert await _names(client, "/api/queues", sort="messages") == ["d", "a"]
+        declare(gateway, "b")
+        assert await _names(client, "/api/queues") == ["a", "b", "d"]
+        assert await _names(client, "/api/queues", name="B") == ["b"]
+        await client.put("/api/vhosts/other", json={})
+        await client.put("/api/queues/other/c", json={})
+        assert await _names(client, "/api/queues") == ["a", "b", "c", "d"]
+        assert await _names(client, "/api/queues/other") == ["c"]
+        await client.delete("/api/vhosts/other")
+        assert await _names(client, "/api/queues") == ["a", "b", "d"]
+
+
+async def test_light_queues_that_come_later_are_in_the_next_answer(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "m")
+        assert await _names(client, "/api/lmq/queues") == ["m"]
+        async with subscribe(gateway, "device", "plant/+/temp"):
+            assert await _names(client, "/api/lmq/queues") == ["m", "plant/+/temp"]
+            assert await _names(client, "/api/lmq/queues", sort="readers", sort_reverse="true") == ["plant/+/temp", "m"]
+            assert await _names(client, "/api/lmq/queues", door="mqtt") == ["plant/+/temp"]
+        view = gateway._live._view
+        view.rocketmq.topics.open_for_send(b"ORDERS", b"TBW102", 1)
+        assert await _names(client, "/api/lmq/queues", door="rocketmq") == []
+        view.broker.intern_queue(b"ORDERS/0")
+        assert await _names(client, "/api/lmq/queues", door="rocketmq") == ["ORDERS/0"]
+        view.rocketmq.topics.delete(b"ORDERS")
+        assert await _names(client, "/api/lmq/queues", door="rocketmq") == []
+
+
+async def test_light_queues_are_called_as_clients_call_them():
+    assert told_name(b"%LMQ%mqtt%plant%1%temp") == "plant/1/temp"
+    assert told_name(b"%LMQ%mqtt%plant%|p%|h") == "plant/+/#"
+    assert told_name(b"%LMQ%mqtt%|z" + b"0" * 40) == "%LMQ%mqtt%|z" + "0" * 40
+    assert told_name(b"ORDERS/3") == "ORDERS/3"

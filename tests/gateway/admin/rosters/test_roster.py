@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from gateway.admin.rosters import roster as kept
+from gateway.admin.rosters.roster import NAME, Column, Part, Roster, Search
+
+pytestmark = pytest.mark.asyncio
+ALL = 1 << 40
+BY_NAME = Column(NAME, str)
+BY_DEPTH = Column("depth", lambda thing: thing.depth)
+
+
+class _Thing:
+    def __init__(self, name, depth=0):
+        self.name = name
+        self.depth = depth
+        self.is_there = True
+
+
+class _Shelf(Part):
+    def __init__(self, things):
+        self.things = things
+
+    def arrivals(self):
+        self.size = len(self.things)
+        yield
+
+    def alive(self):
+        return sum(thing.is_there for thing in self.things)
+
+    def name(self, number):
+        return self.things[number].name
+
+    def take(self, number):
+        thing = self.things[number]
+        return thing if thing.is_there else None
+
+
+class _Shelves(Roster):
+    def __init__(self, **shelves):
+        super().__init__()
+        self.shelves = shelves
+
+    def sources(self):
+        return list(self.shelves)
+
+    def open(self, source):
+        return _Shelf(self.shelves[source])
+
+
+def _names(found):
+    return [thing.name for thing in found.things]
+
+
+async def test_what_comes_and_goes_between_two_questions_is_in_its_place(monkeypatch):
+    monkeypatch.setattr(kept, "FRESH_MAX", 40)
+    monkeypatch.setattr(kept, "TEXT_COUNT", 16)
+    draw = random.Random(34)
+    things: list[_Thing] = []
+    shelves = {"a": [], "b": []}
+    roster = _Shelves(**shelves)
+    for turn in range(60):
+        for _ in range(draw.randrange(12)):
+            thing = _Thing(f"q{draw.randrange(10**6):06}", draw.randrange(5))
+            draw.choice(list(shelves.values())).append(thing)
+            things.append(thing)
+        for thing in draw.sample(things, min(len(things), draw.randrange(9))):
+            thing.is_there = False
+            things.remove(thing)
+        by_name = sorted(thing.name for thing in things)
+        found = await roster.find(BY_NAME, 0, ALL, None)
+        assert (found.total, found.filtered, _names(found)) == (len(things), len(things), by_name), turn
+        first = draw.randrange(len(things) + 3)
+        found = await roster.find(BY_NAME._replace(reverse=True), first, first + 7, None)
+        assert _names(found) == by_name[::-1][first : first + 7]
+        word = str(draw.randrange(100))
+        found = await roster.find(BY_NAME, 0, ALL, Search(lambda name, word=word: word in name, word))
+        assert (found.total, _names(found)) == (len(things), [name for name in by_name if word in name])
+        found = await roster.find(BY_DEPTH, 0, ALL, None)
+        assert sorted(_names(found)) == by_name
+
+
+async def test_an_order_by_a_figure_is_made_anew_and_a_dear_one_beside_the_questions(monkeypatch):
+    things = [_Thing(f"q{number}", number) for number in range(10)]
+    roster = _Shelves(a=things)
+    assert _names(await roster.find(BY_DEPTH, 0, 2, None)) == ["q0", "q1"]
+    things[0].depth = 99
+    await asyncio.sleep(0.02)
+    assert _names(await roster.find(BY_DEPTH, 0, 2, None)) == ["q1", "q2"]
+    monkeypatch.setattr(kept, "WAITED_S", -1.0)
+    monkeypatch.setattr(kept, "SHARE", 0)
+    things[1].depth = 98
+    assert _names(await roster.find(BY_DEPTH, 0, 2, None)) == ["q1", "q2"]  # as it was, while the new one is made
+    async with asyncio.timeout(5):
+        while _names(await roster.find(BY_DEPTH, 0, 2, None)) != ["q2", "q3"]:
+            await asyncio.sleep(0)
+
+
+async def test_a_source_that_comes_later_is_in_the_list(monkeypatch):
+    roster = _Shelves(a=[_Thing("x")])
+    assert _names(await roster.find(BY_NAME, 0, ALL, None)) == ["x"]
+    roster.shelves["b"] = [_Thing("w\nv")]
+    assert _names(await roster.find(BY_NAME, 0, ALL, None)) == ["w\nv", "x"]
+    assert _names(await roster.find(BY_NAME, 0, ALL, Search(lambda name: name.startswith("w"), "w"))) == ["w\nv"]
+
+
+async def test_orders_are_bounded():
+    roster = _Shelves(a=[_Thing("x")])
+    for number in range(kept.ORDERS_MAX * 2):
+        await roster.find(Column(f"column{number}", lambda _: 0), 0, 1, None)
+    assert len(roster._orders) == kept.ORDERS_MAX
