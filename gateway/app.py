@@ -22,6 +22,7 @@ from gateway.admin.server import AdminServer
 from gateway.admin.view import AdminView
 from gateway.amqp.door import AmqpDoor
 from gateway.audit.log import AuditLog
+from gateway.auth.api_tokens import ApiTokens
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.check_threads import CheckThreads
 from gateway.auth.recheck import recheck
@@ -86,6 +87,7 @@ class Gateway:
         self.authenticator.keep_secret(self.broker.table("auth"))
         self.authenticator.keep_users(self.broker.table("auth_users"))
         self.authenticator.on_changed = self._recheck
+        self.api_tokens = ApiTokens(self.broker.table("api_tokens"))
         self.audit = AuditLog(self.authenticator.events, self.clock)
         self.connections = ConnectionTable()
         self.admission = Admission(loop.call_soon)
@@ -132,13 +134,20 @@ class Gateway:
         """Make the doors; return MQTT's, which bridges go through."""
         settings = self.settings
         mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
-        self.authenticator.stored.on_deleted = mqtt.end_sessions_of
+        self.authenticator.stored.on_deleted = self._forget_user
         self.doors[MqttDoor.name] = mqtt
         self.doors[AmqpDoor.name] = AmqpDoor(self.broker, settings.amqp, self.authenticator)
         self.doors[RocketmqDoor.name] = RocketmqDoor(
             self.broker, settings.rocketmq, self.authenticator, self.upkeep.retention
         )
         return mqtt
+
+    def _forget_user(self, name: str) -> None:
+        """Let go of what a user has who is deleted."""
+        self.api_tokens.revoke_of(name)
+        mqtt = self.doors[MqttDoor.name]
+        assert isinstance(mqtt, MqttDoor)
+        mqtt.end_sessions_of(name)
 
     def _make_limits(self, door: Door) -> ConnectionLimits:
         return ConnectionLimits(door.limits.connections_max, door.limits.host_connections_max, self.capacity)
@@ -215,6 +224,7 @@ class Gateway:
             listening=self.listeners.first,
             begin_read=self.turns.begin_read,
             settings=lambda: self.settings,
+            api_tokens=self.api_tokens,
             audited=self.audit.counts,
         )
         self._live = LiveFeed(view)

@@ -45,6 +45,8 @@ class Kind(StrEnum):
     SESSION_ENDED = "session.ended"
     GROUP_RESET = "group.reset"
     MESSAGES_MOVED = "messages.moved"
+    TOKEN_CREATED = "token.created"  # noqa: S105 - the name of an event
+    TOKEN_REVOKED = "token.revoked"  # noqa: S105 - the name of an event
     SETTINGS_CHANGED = "settings.changed"
     CHANGED = "admin.changed"
 

@@ -37,6 +37,7 @@ _OF_RULE = re.compile(r"auth\.rules\.\d+\.")
 NOT_SETTINGS = (
     "LMQ_COMPILE",
     "LMQ_CONFIG",
+    "LMQ_TOKEN",
     "LMQ_OFFICIAL_",
     "LMQ_REAL_JAVA",
     "LMQ_TEST_",

@@ -43,6 +43,8 @@ KINDS: dict[tuple[str, str], Kind | None] = {
     ("DELETE", "/api/connections/{name}"): Kind.CONNECTION_TURNED_OUT,
     ("DELETE", "/api/lmq/sessions/{client}"): Kind.SESSION_ENDED,
     ("POST", "/api/lmq/groups/{group}/reset"): Kind.GROUP_RESET,
+    ("POST", "/api/lmq/tokens"): Kind.TOKEN_CREATED,
+    ("DELETE", "/api/lmq/tokens/{name}"): Kind.TOKEN_REVOKED,
     ("POST", "/api/lmq/move"): Kind.MESSAGES_MOVED,
     ("POST", "/api/exchanges/{vhost}/{name}/publish"): OF_DOORS,
     ("POST", "/api/queues/{vhost}/{name}/get"): OF_DOORS,

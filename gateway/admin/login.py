@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import time
 from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request
@@ -12,7 +13,9 @@ from fastapi import Depends, HTTPException, Request
 from gateway.address import format_address
 from gateway.admin.changes_told import ACTOR
 from gateway.admin.same_site import is_this_machine
+from gateway.admin.scopes import is_open, may_look, may_manage
 from gateway.admin.view import AdminView, View
+from gateway.auth.api_tokens import is_api_token
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import ADMINISTRATOR, Credentials, LoginAnswer, Refusal
 from gateway.auth.login_log import log_refusal
@@ -33,15 +36,24 @@ class Caller:
         password: What it logged in with.
         may: Its rights on exchanges and queues, None where it did not log in.
         tags: What it may do here.
+        scopes: What its token of the API is for, None where it came in without one.
     """
 
     def __init__(
-        self, peer: str, user: str, may: Permissions | None, tags: tuple[str, ...], *, password: str = ""
+        self,
+        peer: str,
+        user: str,
+        may: Permissions | None,
+        tags: tuple[str, ...],
+        *,
+        password: str = "",
+        scopes: tuple[str, ...] | None = None,
     ) -> None:
         self.peer = peer
         self.user = user
         self.password = password
         self.tags = tags
+        self.scopes = scopes
         self._may = may
 
     @property
@@ -89,7 +101,7 @@ async def _find_caller(request: Request, view: View) -> Caller:
     peer = "" if request.client is None else format_address(request.client.host, request.client.port)
     said = request.headers.get("authorization")
     if said is not None:
-        caller = await _log_in(view, peer, said)
+        caller = await _log_in(view, peer, said, request)
         request.scope.setdefault("state", {})[ACTOR] = Actor(view.authenticator.events, DOOR, 0, peer, caller.user)
         return caller
     if not view.authenticator.lets_look(peer) or not is_this_machine(request.url.hostname):
@@ -97,8 +109,10 @@ async def _find_caller(request: Request, view: View) -> Caller:
     return Caller(peer, "", None, (MONITORING,))
 
 
-async def _log_in(view: AdminView, peer: str, said: str) -> Caller:
+async def _log_in(view: AdminView, peer: str, said: str, request: Request) -> Caller:
     scheme, _, rest = said.partition(" ")
+    if scheme.lower() == "bearer" and is_api_token(rest.strip()):
+        return _let_in_by_token(view, peer, rest.strip(), request)
     if scheme.lower() == "bearer":
         return await _let_in(view, peer, "", rest.strip())
     try:
@@ -110,11 +124,33 @@ async def _log_in(view: AdminView, peer: str, said: str) -> Caller:
     return await _let_in(view, peer, user, password)
 
 
+def _let_in_by_token(view: AdminView, peer: str, text: str, request: Request) -> Caller:
+    """Return the user of a token of the API, with no more than the token is for."""
+    token = view.api_tokens.check(text, time.time_ns() // 1_000_000)
+    user = "" if token is None else token.user
+    may = view.authenticator.find_member(user, peer.rpartition(":")[0])
+    tags: tuple[str, ...] = tuple(view.authenticator.find_tags(user))
+    if token is None or may is None or not tags:
+        _note_refused(view, peer, user, "no such token, or not any more")
+        raise not_in("the token lets nobody in")
+    method, path = request.method, request.url.path
+    if may_manage(token.scopes, path):
+        return Caller(peer, user, may, tags, scopes=token.scopes)
+    if not may_look(token.scopes, method, path):
+        raise not_in(f"the token is not for this: its scopes are {', '.join(token.scopes)}")
+    looks = (MONITORING,) if {ADMINISTRATOR, MONITORING} & set(tags) else tags
+    return Caller(peer, user, may if is_open(path) else None, looks, scopes=token.scopes)
+
+
+def _note_refused(view: AdminView, peer: str, user: str, why: str) -> None:
+    view.broker.metrics.door(DOOR).refuse("login")
+    log_refusal(Actor(view.authenticator.events, DOOR, 0, peer), "", user, why)
+
+
 async def _let_in(view: AdminView, peer: str, user: str, password: str) -> Caller:
     answer = await _ask(view.authenticator, Credentials(PROTOCOL, user, password.encode(), peer))
     if isinstance(answer, Refusal):
-        view.broker.metrics.door(DOOR).refuse("login")
-        log_refusal(Actor(view.authenticator.events, DOOR, 0, peer), "", user, answer.value)
+        _note_refused(view, peer, user, answer.value)
         raise not_in(answer.value)
     tags = tuple(view.authenticator.find_tags(answer.user, answer.token))
     if not tags:

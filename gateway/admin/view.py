@@ -19,6 +19,7 @@ from gateway.amqp.inventory import channels_of
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.audit.writer import Counts
+from gateway.auth.api_tokens import ApiTokens
 from gateway.auth.authenticator import Authenticator
 from gateway.door import Door
 from gateway.mqtt.door import MqttDoor
@@ -43,6 +44,7 @@ class AdminView:
         begin_read: Callable[[int], int],
         settings: Callable[[], GatewaySettings],
         certificates: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
+        api_tokens: ApiTokens,
         audited: Counts | None = None,
     ) -> None:
         self.broker = broker
@@ -59,6 +61,7 @@ class AdminView:
         )
         self.rosters = Rosters()
         self.certificates = certificates
+        self.api_tokens = api_tokens
         self.audited = audited or Counts()
         self.registry = CollectorRegistry()
         self.loop_delay_s = 0.0  # in the last second

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.commands.options import GIVEN
 from gateway.commands.refusing import refuse
 
 GUEST = "guest"  # as RabbitMQ's tools come in, from the gateway's own machine only
@@ -16,11 +17,13 @@ class AdminClient:
 
     Args:
         admin: HOST:PORT of the admin API, or its URL.
-        user: Who asks. Without one questions are asked without a name, and changes are made as guest.
+        user: Who asks. Without one it is the token's user, where one was given; else questions are asked without a
+            name, and changes are made as guest.
         password: The user's.
     """
 
     def __init__(self, admin: str, user: str | None = None, password: str | None = None) -> None:
+        admin = GIVEN.url or admin
         base = admin if "://" in admin else f"http://{admin}"
         if not base.startswith(("http://", "https://")):
             refuse(f"{admin} is not an http address")
@@ -28,6 +31,7 @@ class AdminClient:
         self._base = base.rstrip("/")
         self._user = user
         self._password = password or ""
+        self._token = GIVEN.token if user is None else None
 
     def get(self, path: str, question: Mapping[str, object] | None = None, *, as_member: bool = False) -> Any:  # noqa: ANN401 - JSON
         """Return the answer to a question; what is None in it is not asked, a list asks for each of its values.
@@ -57,7 +61,9 @@ class AdminClient:
 
         url = f"{self._base}{path}"
         headers = {"Content-Type": "application/json"}
-        if user is not None:
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        elif user is not None:
             password = GUEST if self._user is None else self._password
             headers["Authorization"] = "Basic " + b64encode(f"{user}:{password}".encode()).decode()
         data = None if body is None else json.dumps(body).encode()

@@ -13,13 +13,14 @@ from gateway.commands.explain import explain_cli
 from gateway.commands.groups import group_cli
 from gateway.commands.lists import add_lists
 from gateway.commands.messages import device, message, publish, trace
-from gateway.commands.options import PLAIN
+from gateway.commands.options import GIVEN, PLAIN
 from gateway.commands.passwords import hash_password_of
 from gateway.commands.policies import policy_cli
 from gateway.commands.queues import queue_cli
 from gateway.commands.report import report_cli
 from gateway.commands.serve import serve
 from gateway.commands.status import status, top
+from gateway.commands.tokens import token_cli
 from gateway.commands.users import grant, revoke, user_cli
 from gateway.commands.vhosts import vhost_cli
 from gateway.version import VERSION
@@ -45,6 +46,7 @@ cli.add_typer(definitions_cli, name="definitions")
 cli.add_typer(explain_cli, name="explain")
 cli.add_typer(policy_cli, name="policy")
 cli.add_typer(report_cli, name="report")
+cli.add_typer(token_cli, name="token")
 cli.add_typer(user_cli, name="user")
 cli.add_typer(vhost_cli, name="vhost")
 
@@ -62,7 +64,13 @@ def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
 
 @cli.callback()
 def root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,  # noqa: FBT002
+    url: Annotated[str | None, typer.Option(help="URL of the admin API, for the command; as its --admin.")] = None,
+    token: Annotated[
+        str | None, typer.Option(envvar="LMQ_TOKEN", help="Token of the admin API, in place of user and password.")
+    ] = None,
+    *,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which.")] = False,
 ) -> None:
     """LMQ Gateway: MQTT, AMQP 0-9-1 and RocketMQ onto one log."""
     del version
+    GIVEN.url, GIVEN.token = url, token

@@ -24,3 +24,13 @@ PasswordOption = Annotated[
     typer.Option("--password", envvar="LMQ_CLI_PASSWORD", help="The user's; other users of the machine can see it."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the API's answer.")]
+
+
+class Given:
+    """What stands before the command's name, for each command: set once in a process."""
+
+    url: str | None = None
+    token: str | None = None
+
+
+GIVEN = Given()

@@ -28,6 +28,7 @@ def make_view(gateway):
         listening=gateway.listeners.first,
         begin_read=gateway.turns.begin_read,
         settings=lambda: gateway.settings,
+        api_tokens=gateway.api_tokens,
     )
 
 

@@ -18,6 +18,7 @@ from gateway.admin.login import Caller, not_in
 from gateway.admin.management.failures import bad_request, busy, not_found
 from gateway.admin.view import AdminView
 from gateway.amqp.reply_codes import ReplyCode
+from gateway.auth.credentials import GUEST, OWN_PEER
 from gateway.net.protocol import ConnectionHandler, Transport
 
 WAIT_S = 10.0  # for one answer; publishers may be held back while the disk is low on room
@@ -69,11 +70,14 @@ class AmqpLink(Transport):
         Raises:
             HTTPException: The door does not let it in.
         """
+        said, mechanism = f"\0{caller.user}\0{caller.password}", "PLAIN"
+        if caller.scopes is not None:  # a token has let it in, which says who it is
+            said, mechanism, self.peer_name = "", "EXTERNAL", caller.user
+            self.peer = OWN_PEER if caller.user == GUEST else self.peer
         self._handler = connect(self)
         self._send(header.ProtocolHeader())
         await self._expect(commands.Connection.Start)
-        said = f"\0{caller.user}\0{caller.password}"
-        self._send(commands.Connection.StartOk({}, "PLAIN", said, "en_US"))
+        self._send(commands.Connection.StartOk({}, mechanism, said, "en_US"))
         tune = await self._expect(commands.Connection.Tune)
         self.payload_max = (tune.frame_max or 131_072) - 8
         self._send(commands.Connection.TuneOk(tune.channel_max, tune.frame_max, 0))

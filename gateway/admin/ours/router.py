@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from gateway.admin.ours.api_tokens import API_TOKENS
 from gateway.admin.ours.groups import GROUPS
 from gateway.admin.ours.itself import ITSELF
 from gateway.admin.ours.light_queues import LIGHT_QUEUES
@@ -14,5 +15,5 @@ from gateway.admin.ours.topics import TOPICS
 from gateway.admin.ours.tracing import TRACING
 
 OURS = APIRouter(prefix="/api/lmq", tags=["lmq"])
-for routes in (LIGHT_QUEUES, SESSIONS, GROUPS, RETAINED, MOVING, TOPICS, TRACING, ITSELF):
+for routes in (LIGHT_QUEUES, SESSIONS, GROUPS, RETAINED, MOVING, TOPICS, TRACING, ITSELF, API_TOKENS):
     OURS.include_router(routes)

@@ -1,0 +1,77 @@
+"""Commands for the tokens of the admin API."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from gateway.commands.client import AdminClient, quote
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import print_listed, tell
+from gateway.commands.refusing import refuse
+
+token_cli = typer.Typer(**PLAIN, help="Make, list and revoke tokens that let programs in at the admin API.")
+UNITS_S = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+NameArgument = Annotated[str, typer.Argument(help="What the token is called.")]
+
+
+@token_cli.command("add")
+def add(
+    name: NameArgument,
+    *,
+    scopes: Annotated[
+        list[str],
+        typer.Option(
+            "--scope",
+            help="read, administrator, or a part: users, vhosts, policies, definitions, queues, connections, rules, "
+            "tokens, messages; again for another one.",
+        ),
+    ],
+    ends_in: Annotated[str, typer.Option(help="Such as 12h, 30d, 4w, or never.")] = "90d",
+    for_user: Annotated[str | None, typer.Option(help="Whose it is; without one, of who asks.")] = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a token and print it: it is told this once. Give it to programs as LMQ_TOKEN, or as Bearer."""
+    said = {"name": name, "scopes": scopes, "user": for_user, "ends_in_s": read_duration(ends_in)}
+    found = AdminClient(admin, user, password).send("POST", "/api/lmq/tokens", said)
+    print_listed(found, [found["token"]], as_json=as_json)
+
+
+@token_cli.command("list")
+def list_tokens(
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the tokens: whose, for what, until when."""
+    found = AdminClient(admin, user, password).ask("/api/lmq/tokens")
+    print_listed(found, [_line(token) for token in found], as_json=as_json)
+
+
+@token_cli.command("revoke")
+def revoke(
+    name: NameArgument, *, admin: AdminOption = ADMIN, user: UserOption = None, password: PasswordOption = None
+) -> None:
+    """Have a token let nobody in any more."""
+    AdminClient(admin, user, password).send("DELETE", f"/api/lmq/tokens/{quote(name)}")
+
+
+def _line(token: dict[str, Any]) -> str:
+    ends = tell(token["ends_at_ms"], "ends_at_ms") if token["ends_at_ms"] else "never"
+    used = f"  used: {tell(token['used_at_ms'], 'used_at_ms')}" if token["used_at_ms"] else ""
+    return f"{token['name']}  of {token['user']}  for: {', '.join(token['scopes'])}  ends: {ends}{used}"
+
+
+def read_duration(text: str) -> int:
+    """Return a duration in seconds, 0 for one without an end."""
+    if text == "never":
+        return 0
+    if not (text[:-1].isdecimal() and text[-1] in UNITS_S and int(text[:-1])):
+        refuse(f"{text!r} is no duration such as 12h, 30d or never")
+    return int(text[:-1]) * UNITS_S[text[-1]]

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.auth.users import hash_password
+from gateway.settings import AuthSettings, UserSettings
+from tests.support.admin import ELSEWHERE, declare, make_client, make_view, managed_gateway
+
+pytestmark = pytest.mark.asyncio
+TOKENS = "/api/lmq/tokens"
+
+
+def _bearer(gateway, text, peer=ELSEWHERE):
+    client = make_client(make_view(gateway), auth=None, peer=peer)
+    client.headers["Authorization"] = f"Bearer {text}"
+    return client
+
+
+async def _add(client, *scopes, name="ci", **more):
+    answer = await client.post(TOKENS, json={"name": name, "scopes": scopes, **more})
+    assert answer.status_code == 201, answer.text
+    return answer.json()["token"]
+
+
+async def test_token_is_told_once_lets_in_from_anywhere_and_is_revoked(tmp_path):
+    async with managed_gateway(tmp_path / "data") as (gateway, client):
+        text = await _add(client, "administrator")
+        (listed,) = (await client.get(TOKENS)).json()
+        assert text not in str(listed)
+        assert (listed["name"], listed["user"], listed["scopes"]) == ("ci", "guest", ["administrator"])
+        async with _bearer(gateway, text) as program:
+            assert (await program.get("/api/whoami")).json()["name"] == "guest"
+            assert (await program.put("/api/queues/%2F/q", json={"durable": True})).status_code == 201
+            said = {"properties": {}, "routing_key": "q", "payload": "m", "payload_encoding": "string"}
+            assert (await program.post("/api/exchanges/%2F/amq.default/publish", json=said)).json() == {"routed": True}
+            assert (await program.get("/api/users")).status_code == 200
+            assert (await client.delete(f"{TOKENS}/ci")).status_code == 204
+            assert (await program.get("/api/whoami")).status_code == 401
+        assert (await client.delete(f"{TOKENS}/ci")).status_code == 404
+
+
+async def test_token_is_for_its_scopes_alone(tmp_path):
+    async with managed_gateway(tmp_path / "data") as (gateway, client):
+        declare(gateway, "q")
+        reading, queues = await _add(client, "read"), await _add(client, "queues", "tokens", name="queues")
+        async with _bearer(gateway, reading) as program:
+            assert (await program.get("/api/queues/%2F/q")).status_code == 200
+            assert (await program.get("/api/overview")).status_code == 200
+            assert (await program.get("/api/whoami")).status_code == 200
+            for method, path in (
+                ("GET", "/api/users"),
+                ("GET", "/api/definitions"),
+                ("GET", TOKENS),
+                ("GET", "/api/lmq/messages?queue=q"),
+                ("DELETE", "/api/queues/%2F/q"),
+                ("PUT", "/api/users/ann"),
+            ):
+                assert (await program.request(method, path, json={})).status_code == 401, path
+        async with _bearer(gateway, queues) as program:
+            assert (await program.delete("/api/queues/%2F/q/contents")).status_code == 204
+            assert (await program.put("/api/users/ann", json={"password": "x", "tags": ""})).status_code == 401
+            assert (await program.post("/api/queues/%2F/q/get", json={"count": 1})).status_code == 401
+            more = {"name": "more", "scopes": ["administrator"]}
+            assert (await program.post(TOKENS, json=more)).status_code == 401
+            assert (await program.post(TOKENS, json={**more, "scopes": ["queues"]})).status_code == 201
+            assert (await program.delete(f"{TOKENS}/ci")).status_code == 401
+
+
+async def test_token_is_never_more_than_its_user_is_now(tmp_path):
+    users = {"ann": UserSettings(password_hash=hash_password("ann"), tags=("administrator",))}
+    rights = AuthSettings(users=users)
+    async with managed_gateway(tmp_path / "data", rights=rights, auth=("ann", "ann")) as (gateway, client):
+        assert (await client.put("/api/users/bob", json={"password": "b", "tags": "monitoring"})).status_code == 201
+        text = await _add(client, "administrator", user="bob")
+        async with _bearer(gateway, text) as program:
+            assert (await program.get("/api/overview")).status_code == 200
+            assert (await program.get("/api/users")).status_code == 401
+            assert (await client.put("/api/lmq/users/bob/tags", json={"tags": []})).status_code == 204
+            assert (await program.get("/api/overview")).status_code == 401
+        assert (await client.delete("/api/users/bob")).status_code == 204
+        assert (await client.put("/api/users/bob", json={"password": "b", "tags": "administrator"})).status_code == 201
+        async with _bearer(gateway, text) as program:
+            assert (await program.get("/api/overview")).status_code == 401
+        assert (await client.post(TOKENS, json={"name": "x", "scopes": ["read"], "user": "eve"})).status_code == 400
+        assert (await client.post(TOKENS, json={"name": "x", "scopes": ["all"]})).status_code == 400
+        _ = await _add(client, "read", name="twice")
+        assert (await client.post(TOKENS, json={"name": "twice", "scopes": ["read"]})).status_code == 400
