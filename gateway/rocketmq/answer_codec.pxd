@@ -76,6 +76,9 @@ cpdef Py_ssize_t pick_keyed(
     StoredBatch batch, const unsigned char[::1] name, bytes key, bint is_list, int[::1] picked
 ) except -1
 
+@cython.locals(buf="const unsigned char[::1]", i=Py_ssize_t, start=Py_ssize_t, end=Py_ssize_t)
+cpdef int hash_words(StoredBatch batch, const unsigned char[::1] name, list hashes) except -1
+
 @cython.locals(size=Py_ssize_t)
 cdef Py_ssize_t _value_at(
     const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, const unsigned char[::1] name

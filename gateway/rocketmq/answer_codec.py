@@ -16,6 +16,7 @@ from core.properties import (
     INNER_MULTI_QUEUE_OFFSET,
     PROPERTIES_BYTES_MAX,
 )
+from gateway.rocketmq.key_filters import hash_key
 from gateway.rocketmq.send_run import SendRun, SendTarget
 from lmq.remoting.commands import VERSION
 
@@ -232,6 +233,19 @@ def pick_keyed(
             picked[count] = i
             count += 1
     return count
+
+
+def hash_words(batch: StoredBatch, name: bytes | memoryview, hashes: list[int]) -> None:
+    """Add to `hashes` each word, between spaces, of the property `name` of each message, as `hash_key` has it."""
+    buf = batch.buf
+    for i in range(batch.count):
+        start = _value_at(buf, batch.properties_start[i], batch.properties_end[i], name)
+        if start < 0:
+            continue
+        end = octets.find_byte(buf, 0x02, start, batch.properties_end[i])
+        if end < 0:
+            end = batch.properties_end[i]
+        hashes.extend([hash_key(word) for word in octets.read_bytes(buf, start, end).split(b" ")])
 
 
 def _value_at(buf: bytes | bytearray | memoryview, pos: int, end: int, name: bytes | memoryview) -> int:

@@ -1,5 +1,7 @@
 """Messages by key: the topic's own queues are read, newest first, within the time that the query names.
 
+What is read for words of KEYS leaves filters behind: the next query passes over what cannot have its key.
+
 A unique key has the moment in it at which its message was made, and clients begin their query there: it is read from
 that moment on, and mostly found at once.
 
@@ -16,17 +18,20 @@ from functools import partial
 from typing import Protocol
 
 from core.broker import Broker
+from core.cache_budget import Cache
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
-from gateway.rocketmq.answer_codec import pick_keyed
+from gateway.rocketmq.answer_codec import hash_words, pick_keyed
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import flag_field, integer_field, text_field
+from gateway.rocketmq.key_filters import SeenKeys, hash_key, make_filter, may_have, measure
 from gateway.rocketmq.topic_table import TopicTable, queue_key
 from lmq.remoting.commands import Command, answer, encode_command
 from lmq.remoting.response_codes import ResponseCode
 
 STEP_COUNT = 4_096  # messages looked at in one step: about 1 ms compiled
-BATCH_COUNT = 1_024  # read at once
+BATCH_COUNT = 1_024  # read at once; a filter is of so many, from a multiple of it on
+PASS_COUNT = 32  # what passing over a batch counts for in a step
 QUERIES_MAX = 4  # of one connection at the same time
 ANSWER_COUNT_MAX = 1_024
 ANSWER_BYTES_MAX = 12 << 20  # of an answer's records; a frame takes 16 MiB
@@ -70,6 +75,7 @@ class MessageQuery(Reader):
         self.until_ms = until_ms
         self.name = b""  # of the property that is compared
         self.key = b""
+        self.hash = 0  # of the key, for filters
         self.is_list = False
         self.goes_on = False  # from the oldest messages on
         self.count_max = 0
@@ -94,6 +100,8 @@ class MessageQueries:
         self._topics = topics
         self._batch = StoredBatch(BATCH_COUNT)
         self._picked = array("i", bytes(4 * BATCH_COUNT))
+        self._hashes: list[int] = []  # of the words of KEYS that were read
+        self._seen = Cache(broker.caches, "rocketmq_keys", measure)
         self._open: dict[int, list[MessageQuery]] = {}  # by connection
 
     def query(self, asker: Asker, conn_id: int, request: Command, now_ms: int) -> None:
@@ -124,6 +132,7 @@ class MessageQueries:
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, f"messages cannot be looked up by {kind!r}")
         query.name, query.is_list = name, kind == "K"
         query.key = text_field(request, "key").encode()
+        query.hash = hash_key(query.key)
         count_max = UNIQUE_COUNT_MAX if kind == "U" else integer_field(request, "maxNum")
         query.count_max = max(1, min(count_max, ANSWER_COUNT_MAX))
         query.goes_on = kind == "U" and integer_field(request, "beginTimestamp") > 0
@@ -180,13 +189,28 @@ class MessageQueries:
     def _look_back(self, query: MessageQuery) -> int:
         """Look at the newest messages of the stretch that may have the newest; return how many."""
         stretch = max(query.stretches, key=lambda stretch: stretch.newest_ms)
-        start, end = max(stretch.first, stretch.end - BATCH_COUNT), stretch.end
-        if not self._look_at(query, stretch, start, end):
-            return STEP_COUNT
+        end = stretch.end
+        base = (end - 1) // BATCH_COUNT * BATCH_COUNT
+        start, cost = max(stretch.first, base), PASS_COUNT
+        if not self._pass_over(query, stretch, base):
+            if not self._look_at(query, stretch, start, end):
+                return STEP_COUNT
+            cost = end - start
+        query.looked_at += end - start
         stretch.end = start
         if stretch.first == start:
             query.stretches.remove(stretch)
-        return end - start
+        return cost
+
+    def _pass_over(self, query: MessageQuery, stretch: Stretch, base: int) -> bool:
+        """Return whether the messages from `base` on, as many as a filter has, are known not to have the key."""
+        if not query.is_list:
+            return False
+        seen = self._seen.get((stretch.queue_ref, base))
+        if not isinstance(seen, SeenKeys) or may_have(seen.bits, query.hash):
+            return False
+        stretch.newest_ms = seen.newest_ms
+        return True
 
     def _look_on(self, query: MessageQuery) -> int:
         """Look at the oldest messages of the stretch that may have the oldest; return how many."""
@@ -194,6 +218,7 @@ class MessageQueries:
         start, end = stretch.first, min(stretch.end, stretch.first + BATCH_COUNT)
         if not self._look_at(query, stretch, start, end):
             return STEP_COUNT
+        query.looked_at += end - start
         stretch.first = end
         if stretch.end == end:
             query.stretches.remove(stretch)
@@ -202,6 +227,7 @@ class MessageQueries:
     def _look_at(self, query: MessageQuery, stretch: Stretch, start: int, end: int) -> bool:
         """Look at the messages [start, end) of a stretch; False where some are on their way: again in the next turn."""
         offset = start
+        self._hashes.clear()
         found_before = len(query.found), query.found_bytes
         while offset < end:
             count = self._broker.read(stretch.queue_ref, offset, self._batch, end - offset, TIME_MS_MAX)
@@ -215,9 +241,12 @@ class MessageQueries:
                 stretch.newest_ms = self._batch.store_ms[0]
             stretch.oldest_ms = self._batch.store_ms[count - 1]
             self._pick(query)
+            if query.is_list:
+                hash_words(self._batch, query.name, self._hashes)
             offset = self._batch.next_offset
         self._batch.clear()
-        query.looked_at += end - start
+        if query.is_list and offset >= end and not start % BATCH_COUNT and end - start == BATCH_COUNT:
+            self._seen.put((stretch.queue_ref, start), SeenKeys(stretch.newest_ms, make_filter(self._hashes)))
         return True
 
     def _pick(self, query: MessageQuery) -> None:

@@ -76,7 +76,7 @@ def test_light_queues_are_looked_through_too(site, peer):
 @pytest.mark.at_once(reason="counts the turns of a query")
 def test_many_messages_are_looked_through_a_step_a_turn(site, peer):
     peer.send(b"first", properties="KEYS\x01k\x02")
-    for _ in range(3 * STEP_COUNT // 512):
+    for _ in range(3 * STEP_COUNT // 512 + 3):
         peer.give(b"".join(send_frame(b"x") for _ in range(512)))
         site.turn()
     peer.take()
@@ -87,6 +87,30 @@ def test_many_messages_are_looked_through_a_step_a_turn(site, peer):
     site.turn()
     (answer,) = peer.take()
     assert bodies_of(answer) == [b"first"]
+
+
+@pytest.mark.at_once(reason="counts the turns of a query")
+def test_what_a_query_read_is_not_read_again_for_another_key(site, peer):
+    peer.send(b"first", properties="KEYS\x01k other\x02")
+    for _ in range(6 * STEP_COUNT // 512):
+        peer.give(b"".join(send_frame(b"x", properties="KEYS\x01some thing\x02") for _ in range(512)))
+        site.turn()
+    peer.take()
+    peer.send(b"last", properties="KEYS\x01late\x02")
+    assert _turns_of(site, peer, "k") == (b"first", 6)
+    assert _turns_of(site, peer, "other") == (b"first", 1)
+    assert _turns_of(site, peer, "late") == (b"last", 1)
+    peer.send(b"newest", properties="KEYS\x01k\x02")
+    assert bodies_of(query(site, peer, "k")) == [b"newest", b"first"]
+
+
+def _turns_of(site, peer, key):
+    start(peer, key)
+    for turn in range(1, 20):
+        site.turn()
+        for answer in peer.take():
+            return bodies_of(answer)[0], turn
+    raise AssertionError("no answer")
 
 
 @pytest.mark.here(reason="counts the turns of a query")
@@ -102,7 +126,7 @@ def test_a_query_that_takes_too_long_says_how_far_it_came(site, peer):
     site.turn()  # where the stretch of time was found in the first
     (answer,) = peer.take()
     assert answer.code == 2
-    assert f"newest {STEP_COUNT} messages" in answer.remark
+    assert f"newest {STEP_COUNT + 1} messages" in answer.remark
 
 
 def test_a_connection_has_few_queries_at_a_time_and_none_when_it_is_gone(site, filled):
