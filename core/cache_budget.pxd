@@ -7,6 +7,7 @@ cdef class CacheBudget:
     cdef readonly long long aside_bytes
     cdef readonly long long generation
     cdef readonly dict evicted
+    cdef readonly dict made
     cdef long long _half
     cdef long long _young_bytes
     cdef dict _caches

@@ -28,6 +28,7 @@ class CacheBudget:
     def __init__(self, bytes_max: int = CACHE_BYTES_MAX) -> None:
         self.generation = 1
         self.evicted: dict[str, int] = {}  # by name of the cache: entries that went, because nobody asked for them
+        self.made: dict[str, int] = {}  # by name of the cache: entries that were not there when they were asked for
         self._young_bytes = 0
         self._caches: dict[Cache, None] = {}  # those with entries
         self._going: list[dict[Any, Any]] = []  # old entries on their way out
@@ -47,6 +48,13 @@ class CacheBudget:
         for cache in self._caches:
             used[cache.name] += cache.bytes_used()
         return used
+
+    def entries(self) -> dict[str, int]:
+        """Return how many entries the caches have, by name; those of one name together."""
+        found = dict.fromkeys(self.evicted, 0)
+        for cache in self._caches:
+            found[cache.name] += len(cache)
+        return found
 
     def make_room(self, size: int) -> bool:
         """Begin a generation if `size` bytes more are too many for this one; return whether one began."""
@@ -120,6 +128,7 @@ class Cache:
         self._budget = budget
         self._measure = measure
         budget.evicted.setdefault(name, 0)
+        budget.made.setdefault(name, 0)
 
     def __len__(self) -> int:
         return len(self.young) + len(self._old)
@@ -132,8 +141,8 @@ class Cache:
         """Return the value of a key, or None."""
         value: object = self.young.get(key)
         if value is None and self._old:
-            value = self._old.pop(key, None)
-            if value is not None:
+            value = self._old.get(key)
+            if value is not None:  # `put` takes it out there
                 self.put(key, value)
         return value
 
@@ -143,9 +152,9 @@ class Cache:
         if key in young:
             young[key] = value
             return
-        if self._old:
-            self._old.pop(key, None)
         budget = self._budget
+        if not self._old or self._old.pop(key, None) is None:
+            budget.made[self.name] += 1
         size = self._size_of(key, value)
         if budget.make_room(size):
             size = self._size_of(key, value)

@@ -14,6 +14,8 @@ cdef class DoorMetrics:
     cdef public long long holds
     cdef public dict refused
     cdef public dict dropped
+    cdef public dict logins
+    cdef public dict dead_letters
 
 
 @cython.final
@@ -26,5 +28,6 @@ cdef class Metrics:
     cdef public dict doors
     cdef public dict bridges
     cdef public object sync
+    cdef public object lateness
     cdef public object transactions
     cdef public LoopMetrics loop

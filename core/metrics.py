@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from bisect import bisect_left
+from collections.abc import Container, Sequence
+from typing import NamedTuple
 
 SYNC_BUCKETS_MS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
+LATENESS_BUCKETS_MS = (1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16_384.0, 65_536.0)
 
 
 class DoorMetrics:
@@ -18,8 +21,10 @@ class DoorMetrics:
         "bytes_out",
         "connections",
         "connections_total",
+        "dead_letters",
         "dropped",
         "holds",
+        "logins",
         "messages_in",
         "messages_out",
         "name",
@@ -41,6 +46,8 @@ class DoorMetrics:
         self.holds = 0  # how often one was
         self.refused: dict[str, int] = {}  # reason -> packets, channels or connections
         self.dropped: dict[str, int] = {}  # reason -> messages
+        self.logins: dict[str, int] = {}  # outcome -> logins
+        self.dead_letters: dict[str, int] = {}  # reason -> messages
 
     def refuse(self, reason: str, count: int = 1) -> None:
         """Count what a peer sent and did not get: a short reason in lower case, words joined by underscores."""
@@ -49,6 +56,25 @@ class DoorMetrics:
     def drop(self, reason: str, count: int = 1) -> None:
         """Count messages that were taken in and not passed on, by the same kind of reason."""
         self.dropped[reason] = self.dropped.get(reason, 0) + count
+
+    def log_in(self, outcome: str) -> None:
+        """Count a login by what became of it."""
+        self.logins[outcome] = self.logins.get(outcome, 0) + 1
+
+    def bury(self, reason: str, count: int = 1) -> None:
+        """Count messages that were stored as dead letters, by the reason of their death."""
+        if count:
+            self.dead_letters[reason] = self.dead_letters.get(reason, 0) + count
+
+
+class PopCounts(NamedTuple):
+    """What happened to messages of all pop queues since the start."""
+
+    taken: int  # for the first time
+    taken_again: int
+    done: int
+    given_back: int  # to be taken again, at once or at a moment
+    timed_out: int  # shown again because their moment had come
 
 
 class TransactionMetrics:
@@ -65,23 +91,32 @@ class TransactionMetrics:
         self.unasked = 0  # that no producer was there for
 
 
-class SyncMetrics:
-    """How long syncs to disk took: a histogram over `SYNC_BUCKETS_MS` and one bucket above."""
+class Durations:
+    """How long something took, each time: a histogram over `bounds_ms`, ascending, and one bucket above."""
 
-    __slots__ = ("bucket_counts", "count", "failed", "total_ms")
+    __slots__ = ("bounds_ms", "bucket_counts", "count", "total_ms")
 
-    def __init__(self) -> None:
-        self.bucket_counts = [0] * (len(SYNC_BUCKETS_MS) + 1)
+    def __init__(self, bounds_ms: Sequence[float]) -> None:
+        self.bounds_ms = bounds_ms
+        self.bucket_counts = [0] * (len(bounds_ms) + 1)
         self.count = 0
-        self.failed = 0
         self.total_ms = 0.0
 
     def add(self, took_ms: float) -> None:
-        """Count one sync."""
-        bucket = next((i for i, bound in enumerate(SYNC_BUCKETS_MS) if took_ms <= bound), len(SYNC_BUCKETS_MS))
-        self.bucket_counts[bucket] += 1
+        """Count one."""
+        self.bucket_counts[bisect_left(self.bounds_ms, took_ms)] += 1
         self.count += 1
         self.total_ms += took_ms
+
+
+class SyncMetrics(Durations):
+    """How long syncs to disk took, and how many the disk refused."""
+
+    __slots__ = ("failed",)
+
+    def __init__(self) -> None:
+        super().__init__(SYNC_BUCKETS_MS)
+        self.failed = 0
 
 
 class LoopMetrics:
@@ -123,6 +158,7 @@ class Metrics:
         self.doors: dict[str, DoorMetrics] = {}
         self.bridges: dict[str, BridgeMetrics] = {}
         self.sync = SyncMetrics()
+        self.lateness = Durations(LATENESS_BUCKETS_MS)  # of messages that waited for their moment
         self.transactions = TransactionMetrics()
         self.loop = LoopMetrics()
 

@@ -221,6 +221,7 @@ class Gateway:
             is_ready=self._takes_work,
             uptime_ms=self._uptime_ms,
             certificates=self.listeners.certificates,
+            listeners=self.listeners.connections,
             listening=self.listeners.first,
             begin_read=self.turns.begin_read,
             settings=lambda: self.settings,

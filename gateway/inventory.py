@@ -99,6 +99,7 @@ class QueueEntry(NamedTuple):
     ready: int | None = None  # messages that could be taken now, None where a queue does not keep count
     unacked: int | None = None  # messages that consumers have
     vhost: str = ""  # where it is, empty where a door has none
+    first_waiting: tuple[tuple[int, int], ...] = ()  # light queues that hold something, and the first offset not done
 
 
 class SubscriptionEntry(NamedTuple):

@@ -94,6 +94,7 @@ class Listeners:
     def __init__(self, capacity: Capacity) -> None:
         self._capacity = capacity
         self._listeners: list[Listener] = []
+        self._opened: list[tuple[str, str, str, Listener]] = []  # with their doors, names and addresses
         self._carriages: list[Carriage] = []
         self._bound: dict[str, list[tuple[str, Address]]] = {}  # by door, with the names that they are told by
 
@@ -114,6 +115,7 @@ class Listeners:
             first.setdefault(listen.name, bound)
             self.note(door.name, name, bound)
             self._listeners.append(listener)
+            self._opened.append((door.name, name, format_address(*bound), listener))
             self._capacity.add(listener)
         return first
 
@@ -145,6 +147,11 @@ class Listeners:
         """Return one line for each address, in the order of `doors`."""
         bound = [entry for door in doors for entry in self._bound.get(door, [])]
         return [f"listening {name} {format_address(*address)}" for name, address in bound]
+
+    def connections(self) -> Iterator[tuple[str, str, str, int]]:
+        """Yield the door, name and address of each listener of a door, and how many connections there are open."""
+        for door, name, address, listener in self._opened:
+            yield door, name, address, listener.connections
 
     def read_certificates(self) -> list[ssl.SSLContext | None]:
         """Return what new connections are to be secured by, for `use_certificates`; reads files.

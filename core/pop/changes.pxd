@@ -8,6 +8,11 @@ cdef int _COUNT_MAX
 
 @cython.final
 cdef class ChangeLog:
+    cdef public long long taken
+    cdef public long long taken_again
+    cdef public long long done
+    cdef public long long given_back
+    cdef public long long timed_out
     cdef public Py_ssize_t used
     cdef public bytearray buf
     cdef unsigned char[::1] _view

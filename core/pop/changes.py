@@ -35,10 +35,12 @@ _COUNT_MAX = COUNT_MAX
 class ChangeLog:
     """Changes on their way to the journal, which empties it by `clear` after each batch of work.
 
-    What goes on one after the other in one pop queue becomes one record; `close_run` ends it.
+    What goes on one after the other in one pop queue becomes one record; `close_run` ends it. Those that add here count
+    messages by what happened to them, for operators.
     """
 
     def __init__(self) -> None:
+        self.taken = self.taken_again = self.done = self.given_back = self.timed_out = 0  # messages, since the start
         self.used = 0  # bytes of `buf` that hold records
         self.buf = bytearray(64 * CHANGE_BYTES)
         self._view = memoryview(self.buf)

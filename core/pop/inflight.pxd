@@ -33,7 +33,7 @@ cdef class InFlight:
         self, long long[::1] offsets, Py_ssize_t consumed, StoredBatch into, long long bytes_max, long long until_ms
     ) except -1
 
-    @cython.locals(window=Window, wrong="long long", i=Py_ssize_t, offset="long long")
+    @cython.locals(window=Window, wrong="long long", done=Py_ssize_t, i=Py_ssize_t, offset="long long")
     cpdef Py_ssize_t ack_many(self, long long[::1] offsets, Py_ssize_t count) except -2
 
     @cython.locals(wrong="long long", i=Py_ssize_t, offset="long long", code=cython.int)

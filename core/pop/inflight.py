@@ -51,6 +51,7 @@ class InFlight:
             if until_ms:
                 self._put_until(offset, until_ms)
             self._log.add(self.number, _TAKE, offset, until_ms)
+        self._log.taken += into.count
         self._log.close_run()
         if into.next_offset > window.next_offset:
             self.skipped_count += into.next_offset - window.next_offset
@@ -87,6 +88,7 @@ class InFlight:
                 self._log.add(self.number, _ACK, offset, 0)
             used += 1
         into.count = taken
+        self._log.taken_again += taken
         self._log.close_run()
         self.window.use_found(offsets, used)
         self.window.advance()
@@ -96,6 +98,7 @@ class InFlight:
         """Finish hidden messages; return the first offset that is not hidden, or -1. All others are done."""
         window = self.window
         wrong = -1
+        done = 0
         for i in range(count):
             offset = offsets[i]
             if not window.code(offset) & 1:
@@ -103,6 +106,8 @@ class InFlight:
                 continue
             self._put(offset, 0)
             self._log.add(self.number, _ACK, offset, 0)
+            done += 1
+        self._log.done += done
         self._log.close_run()
         window.advance()
         return wrong
@@ -124,6 +129,7 @@ class InFlight:
                 self._put_until(offset, until_ms)
             else:
                 self._put(offset, code & ~1)
+            self._log.given_back += 1
             self._log.add(self.number, _HIDE, offset, until_ms)
         self._log.close_run()
         return wrong
@@ -135,6 +141,7 @@ class InFlight:
             if self._until.get(offset, 0) == until_ms:
                 self._put(offset, self.window.code(offset) & ~1)
                 shown += 1
+        self._log.timed_out += shown
         return shown
 
     def purge(self, next_offset: int) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from core.message import StoredBatch
+from core.metrics import PopCounts
 from core.pop.byte_sums import ByteSums
 from core.pop.changes import DROP, FLOOR, ChangeLog
 from core.pop.counted_queue import CountedQueue
@@ -150,6 +151,11 @@ class PopService:
         if number in self._queues:
             return self._queues[number].floor
         return self._states[number].window.floor() if number in self._states else self._resting[number]
+
+    def counts(self) -> PopCounts:
+        """Return what happened to messages since the start."""
+        log = self.journal.changes
+        return PopCounts(log.taken, log.taken_again, log.done, log.given_back, log.timed_out)
 
     def next_deadline_ms(self) -> int | None:
         """Return when `expire` may have something to do."""

@@ -20,6 +20,7 @@ from core.errors import LmqError
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.waiters import Reader
 from core.message import AWAY, PublishBatch, Route, StoredBatch
+from core.metrics import Metrics
 from core.room import Room
 from core.schedule.far_days import FarDays
 from core.schedule.hand_on import COUNT_MAX, Destination, HandOn
@@ -53,6 +54,7 @@ class TimerBroker(Protocol):
     """What the timer asks of the broker."""
 
     consumer_offsets: ConsumerOffsets
+    metrics: Metrics
     room: Room
 
     @property
@@ -310,6 +312,8 @@ class Timer(Reader):
         found = self._found
         rows = sorted(range(found.count), key=lambda i: (dues[found.queue_offset[i]], found.queue_offset[i]))
         published, tickets = self._hand_on.publish(found, rows, partial(self._place, slot), now_ms)
+        for i in rows[:published]:
+            self._broker.metrics.lateness.add(now_ms - dues[found.queue_offset[i]])
         settled = set(offsets[:done])
         settled.difference_update(found.queue_offset[i] for i in rows[published:])
         is_refused = published < len(rows)

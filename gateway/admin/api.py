@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, HTTPException, Query, Response
+from fastapi import APIRouter, FastAPI, Header, HTTPException, Query, Response
 from fastapi.exceptions import RequestValidationError
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
 
 from gateway.admin.changes_told import ChangesTold
 from gateway.admin.console import CONSOLE
@@ -36,6 +36,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     413: {"description": "The request is too long."},
     503: {"description": "It cannot be done now, or a check has failed."},
 }
+Accept = Annotated[str, Header(max_length=1_000, include_in_schema=False)]
 QUEUES_MAX = 100  # whose metrics are asked for at once
 
 
@@ -87,10 +88,15 @@ async def readyz(view: View, response: Response) -> Readiness:
 
 @ROUTES.head("/metrics", include_in_schema=False)
 @ROUTES.get("/metrics")
-async def metrics(view: View) -> Response:
-    """All counters in Prometheus's text form, and the deepest queues by name."""
+async def metrics(view: View, accept: Accept = "") -> Response:
+    """All counters in Prometheus's text form or OpenMetrics, with the deepest and the oldest queues by name."""
     await view.totals.find()
-    return Response(generate_latest(view.registry), media_type=CONTENT_TYPE_LATEST)
+    return _write(view.registry, accept)
+
+
+def _write(registry: CollectorRegistry, accept: str) -> Response:
+    encode, kind = choose_encoder(accept)
+    return Response(encode(registry), media_type=kind)
 
 
 @ROUTES.get("/metrics/detailed")
@@ -99,6 +105,7 @@ async def detailed_metrics(
     looker: Looker,
     queues: Annotated[list[str], Query(alias="queue", min_length=1, max_length=QUEUES_MAX)],
     vhost: Annotated[str, Query(max_length=255)] = DEFAULT_VHOST,
+    accept: Accept = "",
 ) -> Response:
     """Metrics of the AMQP queues that are named, in Prometheus's text form; one that is not there has none."""
     del looker
@@ -107,4 +114,4 @@ async def detailed_metrics(
     entries = [describe_queue(view.broker, where, one) for where, one in found if one is not None]
     registry = CollectorRegistry()
     registry.register(QueuesCollector(entries))
-    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+    return _write(registry, accept)

@@ -18,7 +18,7 @@ from gateway.admin.view import AdminView, View
 from gateway.auth.api_tokens import is_api_token
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import ADMINISTRATOR, Credentials, LoginAnswer, Refusal
-from gateway.auth.login_log import log_refusal
+from gateway.auth.login_log import log_refusal, outcome_of
 from gateway.auth.permissions import Permissions
 from gateway.events import Actor
 
@@ -149,6 +149,7 @@ def _note_refused(view: AdminView, peer: str, user: str, why: str) -> None:
 
 async def _let_in(view: AdminView, peer: str, user: str, password: str) -> Caller:
     answer = await _ask(view.authenticator, Credentials(PROTOCOL, user, password.encode(), peer))
+    view.broker.metrics.door("admin").log_in(outcome_of(answer))
     if isinstance(answer, Refusal):
         _note_refused(view, peer, user, answer.value)
         raise not_in(answer.value)

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from core.broker import Broker
 from core.cache_budget import CacheBudget
-from core.metrics import (
-    SYNC_BUCKETS_MS,
-    BridgeMetrics,
-    DoorMetrics,
-    LoopMetrics,
-    SyncMetrics,
-    TransactionMetrics,
-)
+from core.metrics import BridgeMetrics, LoopMetrics
 from core.room import Room
+from gateway.admin.door_metrics import door_families, listener_family, reason_families
 from gateway.admin.process_metrics import process_families
 from gateway.admin.queue_metrics import total_families
 from gateway.admin.totals import Totals
+from gateway.admin.work_metrics import duration_family, pop_families, transaction_families
 from gateway.net.descriptors import Capacity, descriptor_limit, open_descriptors
 
 
@@ -37,6 +33,7 @@ class GatewayCollector(Collector):
         totals: Callable[[], Totals] = Totals,
         loop_delay_s: Callable[[], float] = float,
         guards: Callable[[], Iterable[Metric]] = tuple,
+        listeners: Callable[[], Iterable[tuple[str, str, str, int]]] = tuple,
     ) -> None:
         self._broker = broker
         self._capacity = capacity
@@ -44,6 +41,7 @@ class GatewayCollector(Collector):
         self._totals = totals
         self._loop_delay_s = loop_delay_s
         self._guards = guards  # metrics of what keeps the gateway safe
+        self._listeners = listeners
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing: names are fixed and need no check against values at the start."""
@@ -55,9 +53,10 @@ class GatewayCollector(Collector):
         doors = list(metrics.doors.values())
         yield from door_families(doors)
         yield from reason_families(doors)
+        yield listener_family(self._listeners())
         yield from bridge_families(list(metrics.bridges.values()))
         yield from transaction_families(metrics.transactions)
-        yield sync_family(metrics.sync)
+        yield duration_family("lmq_sync_seconds", "How long a group of writes took to be on disk.", metrics.sync)
         yield _counter("lmq_syncs_failed", "Syncs that the disk refused.", metrics.sync.failed)
         yield _counter("lmq_messages_stored", "Messages written to the log, once each.", figures.messages_stored)
         yield _counter("lmq_dispatches", "Entries written into light queues.", figures.dispatches)
@@ -70,9 +69,13 @@ class GatewayCollector(Collector):
         )
         yield GaugeMetricFamily("lmq_light_queues", "Queues that have an index.", figures.queues)
         yield GaugeMetricFamily("lmq_log_bytes", "Bytes of the commit log on disk.", figures.log_bytes)
-        yield from total_families(self._totals())
+        yield from total_families(self._totals(), time.time())
         yield GaugeMetricFamily("lmq_retained", "Topics with a retained message.", len(self._broker.retained))
         yield GaugeMetricFamily("lmq_delayed", "Messages that wait for their moment.", self._broker.timer.pending_count)
+        yield duration_family(
+            "lmq_delayed_lateness_seconds", "How late such messages were handed on.", metrics.lateness
+        )
+        yield from pop_families(self._broker.pop.counts())
         yield from process_families()
         yield GaugeMetricFamily(
             "lmq_loop_delay_seconds", "How late the loop was at most, in the last second.", self._loop_delay_s()
@@ -83,9 +86,21 @@ class GatewayCollector(Collector):
         yield from loop_families(metrics.loop)
         yield from self._guards()
         yield certificate_family(self._certificates())
+        yield self._alarm_family()
         yield GaugeMetricFamily(
             "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.is_failed)
         )
+
+    def _alarm_family(self) -> Metric:
+        """Return the alarms, each 1 while it is on."""
+        family = GaugeMetricFamily("lmq_alarm", "1 while something holds work up, else 0.", labels=["alarm"])
+        for name, is_on in (
+            ("disk_low", self._broker.room.is_low),
+            ("descriptors", self._capacity.is_paused),
+            ("sync_refused", self._broker.is_failed),
+        ):
+            family.add_metric([name], int(is_on))
+        return family
 
 
 def certificate_family(certificates: Iterable[tuple[str, str, int]]) -> Metric:
@@ -96,49 +111,6 @@ def certificate_family(certificates: Iterable[tuple[str, str, int]]) -> Metric:
     for name, address, at_s in certificates:
         family.add_metric((name, address), at_s)
     return family
-
-
-COUNTERS = (
-    ("messages_in", "Messages taken in."),
-    ("messages_out", "Messages handed out."),
-    ("bytes_in", "Bytes of bodies taken in."),
-    ("bytes_out", "Bytes of bodies handed out."),
-    ("connections_total", "Connections opened since the start."),
-    ("holds", "How often a publisher was held back because the disk was low on room."),
-)
-GAUGES = (
-    ("connections", "Connections open now."),
-    ("sessions", "Sessions, connected or not."),
-    ("publishers_held", "Connections held back now, because the disk is low on room."),
-)
-
-
-def door_families(doors: list[DoorMetrics]) -> Iterator[Metric]:
-    """Yield what is counted for each door."""
-    for name, text in COUNTERS:
-        counter = CounterMetricFamily(
-            f"lmq_{name.removesuffix('_total')}" + ("_opened" if "_total" in name else ""), text, labels=["door"]
-        )
-        for door in doors:
-            counter.add_metric([door.name], getattr(door, name))
-        yield counter
-    for name, text in GAUGES:
-        gauge = GaugeMetricFamily(f"lmq_{name}", text, labels=["door"])
-        for door in doors:
-            gauge.add_metric([door.name], getattr(door, name))
-        yield gauge
-
-
-def reason_families(doors: list[DoorMetrics]) -> Iterator[Metric]:
-    """Yield what was refused and dropped, by door and reason."""
-    refused = CounterMetricFamily("lmq_refused", "Packets, channels or connections refused.", labels=["door", "reason"])
-    dropped = CounterMetricFamily("lmq_dropped", "Messages taken in and not passed on.", labels=["door", "reason"])
-    for door in doors:
-        for family, counts in ((refused, door.refused), (dropped, door.dropped)):
-            for reason, count in sorted(counts.items()):
-                family.add_metric([door.name, reason], count)
-    yield refused
-    yield dropped
 
 
 def bridge_families(bridges: list[BridgeMetrics]) -> Iterator[Metric]:
@@ -161,25 +133,21 @@ def bridge_families(bridges: list[BridgeMetrics]) -> Iterator[Metric]:
     yield from (connected, connects, failures, messages, dropped)
 
 
-def transaction_families(counts: TransactionMetrics) -> Iterator[Metric]:
-    """Yield how transactions of RocketMQ's producers went."""
-    yield GaugeMetricFamily("lmq_transactions_pending", "Half messages that wait for their end.", counts.pending)
-    ended = CounterMetricFamily("lmq_transactions_ended", "Transactions that are over.", labels=["how"])
-    for how, count in (("commit", counts.commits), ("rollback", counts.rollbacks), ("given_up", counts.given_up)):
-        ended.add_metric([how], count)
-    yield ended
-    yield _counter("lmq_transaction_checks", "How often a producer was asked how one ended.", counts.checks)
-    yield _counter("lmq_transaction_checks_unasked", "How often no producer was there to be asked.", counts.unasked)
-
-
 def cache_families(caches: CacheBudget) -> Iterator[Metric]:
-    """Yield what caches have, their bound, and what went to keep it, by cache."""
+    """Yield what caches have, their bound, and what came and went, by cache."""
     used = GaugeMetricFamily("lmq_cache_bytes", "Bytes of what is kept only to be quick, about.", labels=["cache"])
+    entries = GaugeMetricFamily("lmq_cache_entries", "Entries of it.", labels=["cache"])
+    made = CounterMetricFamily("lmq_cache_misses", "Entries that were not there, and were made.", labels=["cache"])
     evicted = CounterMetricFamily("lmq_cache_evictions", "Entries let go of, to keep the bound.", labels=["cache"])
+    counts = caches.entries()
     for name, size in sorted(caches.bytes_used().items()):
         used.add_metric([name], size)
+        entries.add_metric([name], counts[name])
+        made.add_metric([name], caches.made[name])
         evicted.add_metric([name], caches.evicted[name])
     yield used
+    yield entries
+    yield made
     yield GaugeMetricFamily("lmq_cache_bytes_max", "What all caches may have together.", caches.bytes_max)
     yield evicted
 
@@ -214,19 +182,6 @@ def damage_family(counts: dict[str, int]) -> Metric:
     family = CounterMetricFamily("lmq_damage_beside_log", "Damage in files beside the log, mended.", labels=["kind"])
     for kind, count in counts.items():
         family.add_metric([kind], count)
-    return family
-
-
-def sync_family(sync: SyncMetrics) -> Metric:
-    """Return the histogram of how long syncs took, in seconds."""
-    buckets: list[tuple[str, float]] = []
-    below = 0
-    for bound_ms, count in zip(SYNC_BUCKETS_MS, sync.bucket_counts, strict=False):
-        below += count
-        buckets.append((f"{bound_ms / 1000:g}", below))
-    buckets.append(("+Inf", sync.count))
-    family = HistogramMetricFamily("lmq_sync_seconds", "How long a group of writes took to be on disk.")
-    family.add_metric([], buckets, sync.total_ms / 1000)
     return family
 
 

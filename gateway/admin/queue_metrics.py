@@ -14,8 +14,8 @@ from gateway.inventory import QueueEntry
 LABELS = ("vhost", "queue")
 
 
-def total_families(totals: Totals) -> Iterator[Metric]:
-    """Yield what there is of all doors together."""
+def total_families(totals: Totals, now_s: float) -> Iterator[Metric]:
+    """Yield what there is of all doors together; ages are those of the moment `now_s`, since 1970."""
     for name, text, value in (
         ("lmq_queues", "AMQP queues.", totals.queues),
         ("lmq_queue_messages_ready", "Messages in AMQP queues that could be taken now.", totals.ready),
@@ -29,6 +29,12 @@ def total_families(totals: Totals) -> Iterator[Metric]:
     for entry in totals.deepest:
         deepest.add_metric([entry.vhost, entry.name], depth_of(entry))
     yield deepest
+    oldest = GaugeMetricFamily(
+        "lmq_oldest_queue_message_age_seconds", "Age of the first message in the oldest AMQP queues.", labels=LABELS
+    )
+    for entry, stored_ms in totals.oldest:
+        oldest.add_metric([entry.vhost, entry.name], max(now_s - stored_ms / 1000, 0))
+    yield oldest
 
 
 class QueuesCollector(Collector):

@@ -11,15 +11,22 @@ from heapq import heappush, heapreplace
 from time import monotonic
 from typing import NamedTuple
 
+from gateway.admin.oldest import OldestMessages
 from gateway.admin.steps import walk
 from gateway.inventory import QueueEntry
 
 FRESH_S = 5.0  # as often as RabbitMQ's own console asks
-DEEPEST_COUNT = 10
+DEEPEST_COUNT = OLDEST_COUNT = 10
+
+_FAR_MS = 1 << 62  # no message is stored so late
 
 
 class Totals(NamedTuple):
-    """Figures of all queues together; `deepest` are those with most messages, the deepest first."""
+    """Figures of all queues together.
+
+    `deepest` are those with most messages, the deepest first; `oldest` those whose first message that is not done was
+    stored before others', with that moment, the oldest first.
+    """
 
     queues: int = 0
     ready: int = 0
@@ -28,6 +35,7 @@ class Totals(NamedTuple):
     channels: int = 0
     subscriptions: int = 0
     deepest: tuple[QueueEntry, ...] = ()
+    oldest: tuple[tuple[QueueEntry, int], ...] = ()
 
 
 class TotalsKeeper:
@@ -37,6 +45,7 @@ class TotalsKeeper:
         queues: Begins a walk over the queues.
         channels: Begins a walk over the connections, which gives the number of channels of each.
         subscriptions: Begins a walk over the sessions, which gives the number of subscriptions of each.
+        ages: Says how old the first message of a queue is; None for nobody who does.
     """
 
     def __init__(
@@ -44,10 +53,12 @@ class TotalsKeeper:
         queues: Callable[[], Iterator[QueueEntry | None]],
         channels: Callable[[], Iterator[int]],
         subscriptions: Callable[[], Iterator[int]],
+        ages: OldestMessages | None = None,
     ) -> None:
         self._queues = queues
         self._channels = channels
         self._subscriptions = subscriptions
+        self._ages = ages
         self.latest = Totals()
         self._at_s = -FRESH_S
         self._lock = asyncio.Lock()
@@ -63,12 +74,18 @@ class TotalsKeeper:
     async def _count(self) -> Totals:
         queues = ready = unacked = readers = 0
         deepest: list[tuple[int, int, QueueEntry]] = []
+        oldest: list[tuple[int, int, QueueEntry]] = []
+        if self._ages is not None:
+            self._ages.begin()
         async for entry in walk(self._queues()):
             queues += 1
             ready += entry.ready or 0
             unacked += entry.unacked or 0
             readers += entry.readers
-            _note_depth(deepest, queues, entry)
+            _note(deepest, DEEPEST_COUNT, depth_of(entry), queues, entry)
+            stored_ms = self._ages.stored_ms(entry) if self._ages is not None and entry.first_waiting else 0
+            if stored_ms:
+                _note(oldest, OLDEST_COUNT, _FAR_MS - stored_ms, queues, entry)
         return Totals(
             queues,
             ready,
@@ -77,6 +94,7 @@ class TotalsKeeper:
             await _add_up(self._channels()),
             await _add_up(self._subscriptions()),
             tuple(entry for _, _, entry in sorted(deepest, reverse=True)),
+            tuple((entry, _FAR_MS - rank) for rank, _, entry in sorted(oldest, reverse=True)),
         )
 
 
@@ -85,12 +103,12 @@ def depth_of(entry: QueueEntry) -> int:
     return (entry.ready or 0) + (entry.unacked or 0)
 
 
-def _note_depth(deepest: list[tuple[int, int, QueueEntry]], number: int, entry: QueueEntry) -> None:
-    depth = depth_of(entry)
-    if depth and len(deepest) < DEEPEST_COUNT:
-        heappush(deepest, (depth, -number, entry))
-    elif depth and depth > deepest[0][0]:
-        heapreplace(deepest, (depth, -number, entry))
+def _note(first: list[tuple[int, int, QueueEntry]], count_max: int, rank: int, number: int, entry: QueueEntry) -> None:
+    """Take in one that may be among the `count_max` of the highest rank, which is 0 for one that is not to be."""
+    if rank and len(first) < count_max:
+        heappush(first, (rank, -number, entry))
+    elif rank and rank > first[0][0]:
+        heapreplace(first, (rank, -number, entry))
 
 
 async def _add_up(counts: Iterator[int]) -> int:

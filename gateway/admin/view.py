@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import Metric
 from core.broker import Broker
 from gateway.admin.limit_metrics import audit_families
 from gateway.admin.metrics import GatewayCollector
+from gateway.admin.oldest import OldestMessages
 from gateway.admin.rosters.keeper import Rosters
 from gateway.admin.totals import TotalsKeeper
 from gateway.amqp.door import AmqpDoor
@@ -46,6 +47,7 @@ class AdminView:
         certificates: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
         api_tokens: ApiTokens,
         audited: Counts | None = None,
+        listeners: Callable[[], Iterable[tuple[str, str, str, int]]] = tuple,
     ) -> None:
         self.broker = broker
         self.doors = doors
@@ -57,7 +59,10 @@ class AdminView:
         self.begin_read = begin_read
         self.settings = settings  # in force
         self.totals = TotalsKeeper(
-            doors[AmqpDoor.name].inventory().queues, self._count_channels, self._count_subscriptions
+            doors[AmqpDoor.name].inventory().queues,
+            self._count_channels,
+            self._count_subscriptions,
+            OldestMessages(broker),
         )
         self.rosters = Rosters()
         self.certificates = certificates
@@ -73,6 +78,7 @@ class AdminView:
                 totals=lambda: self.totals.latest,
                 loop_delay_s=lambda: self.loop_delay_s,
                 guards=self._guard_families,
+                listeners=listeners,
             )
         )
 

@@ -42,17 +42,23 @@ class Piece(NamedTuple):
         offsets: They, ascending.
         sent: Those of them that have a letter; the others go nowhere.
         first: The place of the first of these letters.
+        reason: Why they died.
     """
 
     queue: Dying
     offsets: array[int]
     sent: list[int]
     first: int
+    reason: bytes
+
+    def count_stored(self, appended: int) -> int:
+        """Return how many letters it has among the first `appended` of the batch."""
+        return min(max(appended - self.first, 0), len(self.sent))
 
     def count_done(self, appended: int) -> int:
         """Return how many of the messages are dealt with where the first `appended` letters of the batch are stored."""
-        stored = appended - self.first
-        return len(self.offsets) if stored >= len(self.sent) else self.offsets.index(self.sent[max(stored, 0)])
+        stored = self.count_stored(appended)
+        return len(self.offsets) if stored == len(self.sent) else self.offsets.index(self.sent[stored])
 
 
 class DeadLetters(Reader):
@@ -140,7 +146,7 @@ class DeadLetters(Reader):
         if lost:
             self._metrics.drop("unroutable", lost)
         stored.clear()
-        piece = Piece(burial.queue, burial.offsets[:count], sent, first)
+        piece = Piece(burial.queue, burial.offsets[:count], sent, first, burial.reason)
         burial.offsets = burial.offsets[count:]
         return piece
 
@@ -154,6 +160,7 @@ class DeadLetters(Reader):
                 self._metrics.refuse("dead_letter", batch.count - batch.appended)
         done: list[tuple[Dying, array[int]]] = []
         for piece in pieces:
+            self._metrics.bury(piece.reason.decode(), piece.count_stored(batch.appended))
             count = piece.count_done(batch.appended)
             if count:
                 done.append((piece.queue, piece.offsets[:count]))

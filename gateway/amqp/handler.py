@@ -41,7 +41,7 @@ from gateway.amqp.states import State
 from gateway.amqp.transaction import Transaction
 from gateway.auth.credentials import Credentials, Identity, LoginAnswer, Refusal
 from gateway.auth.denials import Denials
-from gateway.auth.login_log import log_login, log_refusal
+from gateway.auth.login_log import log_login, log_refusal, outcome_of
 from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions
 from gateway.auth.recheck import find_reason
@@ -277,6 +277,7 @@ class AmqpHandler(ConnectionHandler):
     def _finish_login(self, event: LoginAsked, answer: LoginAnswer, now_ms: int) -> None:
         """Let the user in or not; then go on with what came after its credentials, where that had to wait."""
         attempt, self._attempt = self._attempt, None
+        self._door.metrics.log_in(outcome_of(answer))
         if isinstance(answer, Identity):
             self._accept(event, answer, now_ms)
         else:
@@ -288,14 +289,12 @@ class AmqpHandler(ConnectionHandler):
         self._transport.request_turn()
 
     def _accept(self, event: LoginAsked, identity: Identity, now_ms: int) -> None:
-        transport = self._transport
-        log_login(self._door.actor(transport, identity.user), event.client, identity.user, is_known=True)
+        log_login(self._door.actor(self._transport, identity.user), event.client, identity.user, is_known=True)
         self._login(event.client, identity)
         self._begin(now_ms).accept_login(identity.user.encode())
 
     def _refuse(self, event: LoginAsked, refusal: Refusal, now_ms: int) -> None:
-        transport = self._transport
-        log_refusal(self._door.actor(transport, ""), event.client, event.user, refusal.value)
+        log_refusal(self._door.actor(self._transport, ""), event.client, event.user, refusal.value)
         self._door.metrics.refuse("login")
         self._note_end(f"refused: {refusal.value}")
         self._begin(now_ms).refuse_login(login_refused(event.mechanism, is_busy=refusal is Refusal.BUSY))

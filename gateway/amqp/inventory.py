@@ -9,6 +9,7 @@ from core.lmq.queue_name import amqp_level_name, level_of
 from core.queues.levelled_queue import LEVEL_SHIFT
 from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer
+from gateway.amqp.queue_pops import GROUP
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.services import AmqpServices, OpenConnection
 from gateway.amqp.shared_queue import SharedQueue
@@ -171,4 +172,12 @@ def describe_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Qu
         ready=ready,
         unacked=unacked,
         vhost=vhost.name,
+        first_waiting=_find_first(broker, queue) if ready or unacked else (),
     )
+
+
+def _find_first(broker: Broker, queue: SharedQueue) -> tuple[tuple[int, int], ...]:
+    """Return the light queues of a queue, which are open, each with the first offset that is not done."""
+    names = (amqp_level_name(queue.light_name, level) for level in range(1, queue.terms.priority_max + 1))
+    pops = [broker.pop.find(name, GROUP) for name in (queue.light_name, *names)]
+    return tuple((pop.queue_ref, pop.floor) for pop in pops if pop is not None and pop.ready_count + pop.unacked_count)

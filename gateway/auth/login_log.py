@@ -1,9 +1,10 @@
-"""What the log and whoever listens are told of logins, the same at every door."""
+"""What the log, the metrics and whoever listens are told of logins, the same at every door."""
 
 from __future__ import annotations
 
 import logging
 
+from gateway.auth.credentials import Identity, LoginAnswer
 from gateway.events import Actor, Kind
 from gateway.logs import said, tell
 
@@ -28,3 +29,10 @@ def log_refusal(actor: Actor, client: bytes | str, user: bytes | str, why: str) 
         why,
     )
     actor.tell(Kind.LOGIN_REFUSED, client=said(client), name=said(user), reason=why)
+
+
+def outcome_of(answer: LoginAnswer) -> str:
+    """Return what became of a login: `known`, `anonymous`, or why it was refused: `wrong`, `nameless`, ..."""
+    if isinstance(answer, Identity):
+        return "known" if answer.user else "anonymous"
+    return answer.name.lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gateway.auth.credentials import OWN_PEER, Identity, LoginAnswer, Refusal
-from gateway.auth.login_log import log_login, log_refusal
+from gateway.auth.login_log import log_login, log_refusal, outcome_of
 from gateway.auth.scram import ScramError
 from gateway.door import ClientLimits
 from gateway.logs import said
@@ -130,6 +130,7 @@ class Arriving(Holding):
     def _finish_login(self, connect: Connect, client_id: bytes, answer: LoginAnswer, now_ms: int) -> None:
         """Let the client in or not; then go on with what came with its CONNECT, where that had to wait."""
         attempt, self._attempt = self._attempt, None
+        self._door.metrics.log_in(outcome_of(answer))
         if isinstance(answer, Identity):
             self.identity = answer
             self._entering = Entering(connect, client_id, answer)

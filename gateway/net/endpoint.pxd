@@ -8,6 +8,7 @@ from gateway.runtime cimport Clock, CoarseTimer, TurnRunner
 cdef class Endpoint:
     cdef public str name
     cdef public object connect
+    cdef public long long connections
     cdef public Clock clock
     cdef public CoarseTimer timer
     cdef public object table

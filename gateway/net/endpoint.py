@@ -22,6 +22,7 @@ class Endpoint:
         "admission",
         "clock",
         "connect",
+        "connections",
         "events",
         "limits",
         "name",
@@ -51,6 +52,7 @@ class Endpoint:
     ) -> None:
         self.name = name
         self.connect = connect
+        self.connections = 0  # open now, those of `at` apart
         self.clock = clock
         self.timer = timer
         self.table = table

@@ -115,6 +115,11 @@ class Listener:
                 await asyncio.sleep(RETRY_S)
         self._resuming = None
 
+    @property
+    def connections(self) -> int:
+        """How many connections that came here are open."""
+        return self._endpoint.connections
+
     def waiting_count(self) -> int:
         """Return how many wait to be accepted."""
         return sum(_backlog_of(listening) for listening in self._sockets)

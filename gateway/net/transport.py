@@ -97,6 +97,7 @@ class SocketTransport(Transport):
         self._stream = PlainStream(sock)
         sock.set_write_buffer_limits(HIGH_WATER_BYTES, LOW_WATER_BYTES)
         endpoint.table.add(self)
+        endpoint.connections += 1
         self._begin(host)
 
     def _enter(self, host: str) -> bool:
@@ -248,6 +249,7 @@ class SocketTransport(Transport):
             stream.lose()
         self.is_writable = False
         endpoint.table.discard(self)
+        endpoint.connections -= 1
         if self.refusal:
             endpoint.limits.release_turned()
         else:

@@ -13,7 +13,7 @@ from core.errors import LmqError
 from core.properties import encode_origin
 from gateway.auth.credentials import Identity, LoginAnswer, Refusal
 from gateway.auth.denials import Denials
-from gateway.auth.login_log import log_login, log_refusal
+from gateway.auth.login_log import log_login, log_refusal, outcome_of
 from gateway.auth.password_checks import Attempt
 from gateway.auth.recheck import TURNED_OUT
 from gateway.net.protocol import ConnectionHandler, Transport
@@ -153,6 +153,7 @@ class RocketmqHandler(ConnectionHandler):
         """Go on with the login's request, or behind it; in a turn of its own, where that had to wait."""
         del now_ms  # requests go by the moment of their turn
         attempt, self._attempt = self._attempt, None
+        self._door.metrics.log_in(outcome_of(answer))
         if isinstance(answer, Identity):
             self._come_in(answer, request)
         else:

@@ -22,6 +22,7 @@ from lmq.remoting.message_codec import Record, decode_stored
 from lmq.remoting.response_codes import ResponseCode
 
 LEVEL_FIRST = 3  # of a message that failed for the first time, where the client leaves it to us: 10 s
+SPENT = "attempts"  # why a message is a dead letter: it was given as often as its group wants
 VERSION_WITH_LIMIT = 121  # clients from 3.4.9 on say how often they want a message
 RETRY_TOPIC = b"RETRY_TOPIC"
 ORIGIN_ID = b"ORIGIN_MESSAGE_ID"
@@ -57,6 +58,7 @@ class SendBack:
         self._groups = groups
         self._sends = sends
         self._delays = delays
+        self._metrics = broker.metrics.door("rocketmq")
         self._one = StoredBatch(1)
         self._batch = PublishBatch(1)
         self._next_queue = 0
@@ -92,12 +94,15 @@ class SendBack:
         if request.version >= VERSION_WITH_LIMIT:
             limit = integer_field(request, "maxReconsumeTimes", limit)
         is_spent = level < 0 or record.reconsume_times >= limit
+        failed_level = level
         level = 0 if is_spent else level or LEVEL_FIRST + record.reconsume_times
         if is_spent:
             route = self._dead_route(failed.group)
         else:
             route = self._retry_route(failed.group, group.retryQueueNums, level)
         self._store(record, route, level, failed.now_ms)
+        if is_spent:
+            self._metrics.bury("rejected" if failed_level < 0 else SPENT)
         self._answer(failed)
 
     def bury(self, data: bytes, group: bytes, times_before: int, now_ms: int) -> int:
@@ -115,6 +120,7 @@ class SendBack:
         record = decode_stored(data)
         record.reconsume_times += times_before
         self._store(record, self._dead_route(group), 0, now_ms)
+        self._metrics.bury(SPENT)
         return self._batch.ticket
 
     def _answer(self, failed: Failed) -> None:

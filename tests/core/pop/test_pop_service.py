@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from core.errors import ReceiptError
 from core.message import StoredBatch
+from core.metrics import PopCounts
 from core.pop.pop_service import PopService
 from tests.support.stores import MemoryJournal, MemoryQueues
 
@@ -26,6 +28,22 @@ def test_one_object_for_each_queue_and_group(service):
     assert service.open(b"%LMQ%q", b"g") is queue
     assert service.open(b"%LMQ%q", b"h") is not queue
     assert service.open(b"%LMQ%p", b"g") is not queue
+
+
+def test_what_happens_to_messages_of_all_queues_is_counted(service, store):
+    first, second = service.open(b"%LMQ%q", b"g"), service.open(b"%LMQ%p", b"h")
+    store.grow(first.queue_ref, 3)
+    store.grow(second.queue_ref, 2)
+    batch = StoredBatch(8)
+    assert (first.take(batch, 8, NO_LIMIT, 0, 0), second.take(batch, 8, NO_LIMIT, 50, 0)) == (3, 2)
+    first.ack(1)
+    first.nack(0)
+    first.nack(2)
+    assert first.take(batch, 8, NO_LIMIT, 0, 0) == 2
+    service.expire(50)
+    with pytest.raises(ReceiptError):
+        first.ack(1)
+    assert service.counts() == PopCounts(taken=5, taken_again=2, done=1, given_back=2, timed_out=2)
 
 
 def test_groups_have_the_same_messages_each(service, store):

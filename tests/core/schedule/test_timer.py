@@ -37,6 +37,15 @@ def test_a_message_comes_at_its_moment_and_not_before(site, delay_ms):
     assert site.came() == [b"m"]
 
 
+def test_how_late_messages_come_is_counted(site):
+    site.put(b"m", 1_000)
+    site.put(b"n", 1_990)
+    site.advance(2_000)
+    assert site.came() == [b"m", b"n"]
+    lateness = site.broker.metrics.lateness
+    assert (lateness.count, lateness.total_ms) == (2, 1_010)
+
+
 def test_messages_come_in_the_order_in_which_they_are_due_whatever_order_they_were_put_in(site):
     for delay_ms in (70_000, 20, 10, 61_000, 30, 10):
         site.put(b"%d" % delay_ms, delay_ms)

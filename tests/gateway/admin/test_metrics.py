@@ -5,15 +5,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from core.cache_budget import Cache, CacheBudget
-from core.metrics import BridgeMetrics, DoorMetrics, SyncMetrics
+from core.metrics import BridgeMetrics
 from gateway.admin.metrics import (
     GatewayCollector,
     bridge_families,
     cache_families,
     damage_family,
-    door_families,
-    reason_families,
-    sync_family,
 )
 from tests.support.gateway import running_gateway
 from tests.support.sources import ROOT
@@ -67,10 +64,12 @@ def test_caches_are_shown_with_their_bound_and_what_went():
     for number in range(20):
         routes.put(b"%d" % number, 1)
         assert targets.get(b"kept") == 1
-    used, bound, evicted = cache_families(caches)
+    used, entries, made, bound, evicted = cache_families(caches)
     assert {sample.labels["cache"]: sample.value for sample in used.samples} == caches.bytes_used()
     assert 0 < caches.bytes_used()["targets"] < sum(caches.bytes_used().values()) <= 1000
     assert [sample.value for sample in bound.samples] == [1000]
+    assert {sample.labels["cache"]: sample.value for sample in entries.samples} == {"routes": len(routes), "targets": 1}
+    assert {sample.labels["cache"]: sample.value for sample in made.samples} == {"routes": 20, "targets": 1}
     assert {sample.labels["cache"]: sample.value for sample in evicted.samples} == {
         "routes": 20 - len(routes),
         "targets": 0,
@@ -89,27 +88,6 @@ async def test_every_metric_is_in_the_operators_manual(tmp_path):
         families = list(GatewayCollector(gateway.broker, gateway.capacity).collect())
     names = [family.name + "_total" * (family.type == "counter") for family in families]
     assert [name for name in names if f"`{name}`" not in manual] == []
-
-
-def test_every_counter_of_a_door_is_exported():
-    door = DoorMetrics("mqtt")
-    names = {family.name for family in [*door_families([door]), *reason_families([door])]}
-    counted = {name for name in DoorMetrics.__slots__ if name != "name"}
-    exported = {name.removeprefix("lmq_").replace("connections_opened", "connections_total") for name in names}
-    assert exported == counted
-
-
-def test_sync_histogram_is_cumulative_and_in_seconds():
-    sync = SyncMetrics()
-    for took_ms in (0.1, 0.3, 3.0, 5_000.0):
-        sync.add(took_ms)
-    samples = {(sample.name, sample.labels.get("le")): sample.value for sample in sync_family(sync).samples}
-    assert samples["lmq_sync_seconds_bucket", "0.00025"] == 1
-    assert samples["lmq_sync_seconds_bucket", "0.0005"] == 2
-    assert samples["lmq_sync_seconds_bucket", "0.004"] == 3
-    assert samples["lmq_sync_seconds_bucket", "1.024"] == 3
-    assert samples["lmq_sync_seconds_bucket", "+Inf"] == 4
-    assert samples["lmq_sync_seconds_sum", None] == pytest.approx(5.0034)
 
 
 def test_bridges_are_exported_where_there_are_any():

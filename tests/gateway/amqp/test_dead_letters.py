@@ -58,6 +58,7 @@ def test_a_rejected_message_goes_on_and_says_so(world, peer):
     assert letter.properties.headers["x-first-death-queue"] == "work"
     assert get(peer, "work").body == b"good"
     assert world.amqp_counts.dropped == {}
+    assert world.amqp_counts.dead_letters == {"rejected": 1}
 
 
 def test_many_rejected_in_one_go_keep_their_order(world, peer):

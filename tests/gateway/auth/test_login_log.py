@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from gateway.auth.login_log import log_login, log_refusal
+from gateway.auth.credentials import Identity, Refusal
+from gateway.auth.login_log import log_login, log_refusal, outcome_of
+from gateway.auth.permissions import ALL
 from gateway.events import Actor, Events, Kind
 
 
@@ -24,3 +26,8 @@ def test_logins_and_refusals_bear_connection_and_name(caplog):
         (Kind.LOGIN, 4),
         (Kind.LOGIN_REFUSED, 5),
     ]
+
+
+def test_an_outcome_is_a_word():
+    answers = [Identity("ann", ALL), Identity("", ALL), Refusal.WRONG, Refusal.NAMELESS]
+    assert [outcome_of(answer) for answer in answers] == ["known", "anonymous", "wrong", "nameless"]
