@@ -17,6 +17,7 @@ class Kind(StrEnum):
     LOGIN = "user.authentication.success"
     LOGIN_REFUSED = "user.authentication.failure"
     DENIED = "access.denied"
+    ADDRESS_REFUSED = "address.refused"
     CONNECTION_CREATED = "connection.created"
     CONNECTION_CLOSED = "connection.closed"
     QUEUE_CREATED = "queue.created"

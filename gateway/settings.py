@@ -25,6 +25,7 @@ from gateway.bridge_settings import BridgeSettings
 from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
 from gateway.jwt_settings import JwtSettings
 from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen, find_beyond
+from gateway.penalty_settings import PenaltySettings
 from gateway.rule_settings import RuleSettings
 from gateway.secret_settings import Secret
 from gateway.topic_rules import AutoSubscription, RewriteRule
@@ -192,6 +193,7 @@ class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     default: Literal["allow", "deny"] = "allow"  # what no rule is for
     open: bool = False  # clients without a login are meant to come in also from other machines, and may do all
     jwt: JwtSettings = JwtSettings()
+    penalty: PenaltySettings = PenaltySettings()
 
 
 class CacheSettings(BaseModel, frozen=True, extra="forbid"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Literal
 
@@ -10,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from core.broker import Broker
-from gateway.admin.limit_metrics import audit_families
+from gateway.admin.limit_metrics import audit_families, penalty_families
 from gateway.admin.metrics import GatewayCollector
 from gateway.admin.oldest import OldestMessages
 from gateway.admin.rosters.keeper import Rosters
@@ -84,6 +85,7 @@ class AdminView:
 
     def _guard_families(self) -> Iterator[Metric]:
         yield from audit_families(self.audited)
+        yield from penalty_families(self.authenticator.penalties, time.time_ns() // 1_000_000)
 
     def _count_subscriptions(self) -> Iterator[int]:
         return (len(session.subscriptions) for session in self.mqtt.sessions)

@@ -25,6 +25,7 @@ from gateway.auth.credentials import (
 )
 from gateway.auth.open_ways import OpenWays
 from gateway.auth.password_checks import Attempt, PasswordChecks
+from gateway.auth.penalty_box import PenaltyBox
 from gateway.auth.permissions import ALL, Permissions
 from gateway.auth.rule_book import NAMELESS, Account, RuleBook
 from gateway.auth.rules import make_rules
@@ -34,7 +35,7 @@ from gateway.auth.stored_users import StoredUsers, Table
 from gateway.auth.token_logins import TokenLogins, read_keys
 from gateway.auth.tokens import Token
 from gateway.auth.users import User, find_rounds, make_decoys, make_usual_decoy
-from gateway.events import Events
+from gateway.events import Actor, Events, Kind
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings
 
@@ -88,7 +89,9 @@ class Authenticator:
         self._decoys = make_decoys(self._users) or [make_usual_decoy()]
         self._own: set[str] = set()  # users that are parts of the gateway
         self._key = os.urandom(32)
-        self._checks = PasswordChecks(work, clock)
+        self.penalties = PenaltyBox(settings.penalty)
+        self.penalties.on_penalty = self._tell_penalty
+        self._checks = PasswordChecks(work, clock, self.penalties)
         self.tokens = TokenLogins(self._checks, clock, read_keys(settings.jwt, environment))
         self.tokens.on_ended = self._note_ended
         self._scram_key = os.urandom(32)
@@ -108,6 +111,9 @@ class Authenticator:
 
     def _note_ended(self) -> None:
         self.on_changed()
+
+    def _tell_penalty(self, host: str, refuse_s: int) -> None:
+        Actor(self.events, "", 0, host).tell(Kind.ADDRESS_REFUSED, for_s=refuse_s)
 
     def _change_users(self) -> None:
         """Go by the users of the settings and of the data folder."""
@@ -261,6 +267,7 @@ class Authenticator:
         if settings.rules != self._settings.rules:
             self._rules = make_rules(settings.rules, "auth.rules")
         self._settings = self._open.settings = settings
+        self.penalties.use(settings.penalty)
         self._of_settings = users
         self._change_users()
 

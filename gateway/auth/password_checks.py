@@ -4,6 +4,8 @@
 - Of the attempts of one address at one user name the newest comes first: a guesser who always has many waiting does not
   stand before a right password that comes later.
 - After FREE_WRONG_COUNT wrong ones an address rests before its next attempt at that name, twice as long each time.
+- An address that guesses is refused for a while: its different wrong ones count, of those that are signed the free ones
+  of each name. Attempts that were right before are not refused.
 - What was found right or wrong before is answered at its turn without a check, so devices that come back for ever with
   an old password cost nothing but their turn.
 """
@@ -18,6 +20,8 @@ from functools import partial
 
 from gateway.auth.check_threads import THREADS_MAX, SlowWork
 from gateway.auth.digest_memory import DigestMemory
+from gateway.auth.penalty_box import PenaltyBox
+from gateway.penalty_settings import PenaltySettings
 from gateway.runtime import Clock
 
 LOGGER = logging.getLogger(__name__)
@@ -36,11 +40,12 @@ WRONG_BYTES_MAX = 2 * 1024 * 1024
 class Attempt:
     """One password that waits for its check. `answer` is told True, False, or None where too many wait."""
 
-    __slots__ = ("answer", "check", "digest", "is_cancelled", "lane")
+    __slots__ = ("answer", "check", "digest", "host", "is_cancelled", "lane")
 
     def __init__(
-        self, digest: bytes, check: Callable[[], bool], answer: Callable[[bool | None], None], lane: Lane
+        self, host: str, digest: bytes, check: Callable[[], bool], answer: Callable[[bool | None], None], lane: Lane
     ) -> None:
+        self.host = host
         self.digest = digest
         self.check = check  # slow on purpose; runs on a thread
         self.answer = answer
@@ -84,9 +89,11 @@ class PasswordChecks:
     Args:
         work: Runs the checks.
         clock: Tells when an address was wrong.
+        box: Has the addresses that are refused; None: none is.
     """
 
-    def __init__(self, work: SlowWork, clock: Clock) -> None:
+    def __init__(self, work: SlowWork, clock: Clock, box: PenaltyBox | None = None) -> None:
+        self.box = box or PenaltyBox(PenaltySettings(wrong_max=0))
         self.right = DigestMemory(RIGHT_BYTES_MAX)
         self.wrong = DigestMemory(WRONG_BYTES_MAX)
         self._work = work
@@ -112,7 +119,11 @@ class PasswordChecks:
             answer: Told on the loop, perhaps at once; never after `cancel`.
         """
         lane = self._find_lane(pack_network(host), name)
-        attempt = Attempt(digest, check, answer, lane)
+        attempt = Attempt(host, digest, check, answer, lane)
+        if self.box.refuses(lane.address.network, self._clock.now_ms()) and not self.right.knows(digest):
+            self._maybe_drop(lane)
+            self._tell(attempt, is_right=None)
+            return attempt
         lane.waiting.append(attempt)
         lane.address.attempts[attempt] = None
         self._waiting_count += 1
@@ -239,6 +250,8 @@ class PasswordChecks:
         if is_right is not None and attempt.digest:
             (self.right if is_right else self.wrong).add(attempt.digest)
         if is_right is False:
+            if attempt.digest or lane.wrong_count < FREE_WRONG_COUNT:
+                self.box.note_wrong(lane.address.network, attempt.host, self._clock.now_ms())
             self._note_wrong(lane)
         self._list(lane)
         self._maybe_drop(lane)

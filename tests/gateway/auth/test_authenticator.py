@@ -233,7 +233,8 @@ def test_name_that_is_not_known_is_checked_as_slowly_as_one_that_is(protocol, mo
         "bob": {"password_hash": "pbkdf2-sha256$7$c2FsdA==$Ym9i"},
         "eve": {"password_env": "EVE"},
     }
-    site = Site({"EVE": "secret"}, users=known, mqtt_anonymous=False)
+    unbound = {"wrong_max": 0}  # as many names as are tried here
+    site = Site({"EVE": "secret"}, users=known, mqtt_anonymous=False, penalty=unbound)
     for name in (*known, *(f"stranger {number}" for number in range(40)), "guest"):
         assert site.answer(protocol, name, b"wrong", FAR) is Refusal.WRONG
     costs = [kept.split("$")[:-2] for _, kept in checked]

@@ -16,6 +16,8 @@ from gateway.auth.password_checks import (
     find_rest_ms,
     pack_network,
 )
+from gateway.auth.penalty_box import PenaltyBox
+from gateway.penalty_settings import PenaltySettings
 from tests.support.logins import HandClock, HandWork
 
 RIGHT = b"right"
@@ -232,3 +234,50 @@ def test_answer_without_a_digest_is_not_remembered(site):
     assert answers == [True, True]
     assert site.work.count == 2
     assert len(site.checks.right) == 0
+
+
+def _punish(site, wrong_max, **settings):
+    site.checks.box = PenaltyBox(PenaltySettings(wrong_max=wrong_max, refuse_s=60, **settings))
+    site.work.holds = False
+
+
+def test_address_that_guesses_is_refused_unchecked_for_a_while_and_others_are_not(site):
+    _punish(site, 3)
+    site.ask("10.0.0.2", RIGHT, tag="known")
+    for number in range(3):
+        site.ask("10.0.0.1", b"guess %d" % number, name=b"n%d" % number)
+    site.answers.clear()
+    site.checked.clear()
+    site.ask("10.0.0.1", RIGHT, name=b"other", tag="refused")
+    site.ask("10.0.0.1", RIGHT, tag="right before")
+    site.ask("10.0.0.9", RIGHT, name=b"third", tag="from elsewhere")
+    assert site.answers == [("refused", None), ("right before", True), ("from elsewhere", True)]
+    assert site.checked == ["from elsewhere"]
+    site.now_ms += 60_000
+    site.ask("10.0.0.1", RIGHT, name=b"other", tag="later")
+    assert site.answers[-1] == ("later", True)
+
+
+def test_device_that_comes_back_with_one_wrong_password_is_not_a_guesser(site):
+    _punish(site, 3)
+    for _ in range(20):
+        site.ask("10.0.0.1", b"old")
+        site.work.pass_time(REST_MS_MAX)
+    site.ask("10.0.0.1", RIGHT, name=b"neighbour")
+    assert site.answers[-1] == (("10.0.0.1", RIGHT), True)
+
+
+def test_signatures_that_are_wrong_count_a_few_times_for_each_name(site):
+    _punish(site, FREE_WRONG_COUNT + 2)
+
+    def sign(name):
+        site.checks.add("10.0.0.1", name, b"", lambda: False, site.answers.append)
+        site.work.pass_time(REST_MS_MAX)
+
+    for _ in range(FREE_WRONG_COUNT + 10):
+        sign(b"one client")
+    assert set(site.answers) == {False}
+    sign(b"second name")
+    sign(b"third name")
+    sign(b"fourth name")
+    assert site.answers[-1] is None
