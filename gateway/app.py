@@ -259,10 +259,9 @@ class Gateway:
         """
         settings = settings_in_force(self.settings, wanted)
         self.bridges.check(settings.bridges)
-        users = await asyncio.to_thread(self.authenticator.make_users, settings.auth, os.environ)  # hashes passwords
-        keys = await asyncio.to_thread(self.authenticator.tokens.read, settings.auth.jwt, os.environ)
         certificates = await asyncio.to_thread(self.listeners.read_certificates)
         self.audit.check(settings.audit)
+        ways = await asyncio.to_thread(self.authenticator.read, settings.auth, os.environ)  # hashes passwords
         changes = find_changes(self.settings, wanted)
         for change in changes:
             if change.takes_effect == NEXT_START:
@@ -276,8 +275,8 @@ class Gateway:
         operator = Actor(self.authenticator.events, "signal", 0, "")
         operator.tell(Kind.SETTINGS_CHANGED, names=[change.name for change in changes])
         self.listeners.use_certificates(certificates)
-        self.authenticator.tokens.use(keys)
-        self._apply(settings, users, self.clock.now_ms())
+        self.authenticator.use(ways)
+        self._apply(settings, ways.users, self.clock.now_ms())
         await self.bridges.reload(settings.bridges)
 
     def _apply(self, settings: GatewaySettings, users: dict[str, User], now_ms: int) -> None:
@@ -349,6 +348,7 @@ class Gateway:
         for door in self.doors.values():
             door.stop(now_ms)
         self.check_threads.stop()
+        self.authenticator.stop()
         self.connections.close_all()
         await self._drain()
         self.timer.stop()

@@ -16,7 +16,7 @@ def _check_shown(text: str) -> str:
     return text
 
 
-Secret = Annotated[str, Field(json_schema_extra={"secret": True}), AfterValidator(_check_shown)]
+Secret = Annotated[str, Field(json_schema_extra={"secret": True}, repr=False), AfterValidator(_check_shown)]
 
 
 def is_secret(field: FieldInfo) -> bool:

@@ -21,6 +21,7 @@ from core.cache_budget import CACHE_BYTES_MAX
 from core.settings import MIB, StoreSettings
 from gateway.address import PORT_MAX
 from gateway.audit_settings import AuditSettings
+from gateway.backend_settings import KINDS, Backend
 from gateway.bridge_settings import BridgeSettings
 from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
 from gateway.jwt_settings import JwtSettings
@@ -34,6 +35,7 @@ ENV_PREFIX = "LMQ_"
 _IN_LIST = re.compile(r".*?\.\d+\.")
 _OF_USER = re.compile(r"auth\.users\.[^.]*\.")
 _OF_RULE = re.compile(r"auth\.rules\.\d+\.")
+_OF_BACKEND = re.compile(r"auth\.backends\.\d+\.")
 # Variables with the prefix that are no settings: the build's, the way to the file, and those of tests and tools.
 NOT_SETTINGS = (
     "LMQ_COMPILE",
@@ -194,6 +196,7 @@ class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     open: bool = False  # clients without a login are meant to come in also from other machines, and may do all
     jwt: JwtSettings = JwtSettings()
     penalty: PenaltySettings = PenaltySettings()
+    backends: tuple[Backend, ...] = ()  # what knows users elsewhere, asked in order after the users that are known here
 
 
 class CacheSettings(BaseModel, frozen=True, extra="forbid"):
@@ -395,6 +398,9 @@ def _find_known(path: str) -> list[str]:
         found = pattern.match(path)
         if found is not None:
             return [found[0] + name for name in model.model_fields]
+    of_backend = _OF_BACKEND.match(path)
+    if of_backend is not None:
+        return [of_backend[0] + name for kind in KINDS.values() for name in kind.model_fields]
     of_listed = _IN_LIST.match(path)
     if of_listed:
         return [f"{of_listed[0]}{name}" for name in LISTED]

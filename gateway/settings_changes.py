@@ -118,6 +118,7 @@ TAKES_EFFECT = {
     "auth.penalty.refuse_s_max": AT_ONCE,
     "auth.penalty.loopback": AT_ONCE,
     "auth.penalty.exempt": AT_ONCE,
+    "auth.backends": AT_ONCE,
     "bridges": AT_ONCE,
     "cache.bytes_max": AT_ONCE,
     "log.level": AT_ONCE,

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from gateway.backend_settings import KINDS as BACKEND_KINDS
 from gateway.bridge_settings import BridgeSettings, BridgeTlsSettings, BridgeTopicSettings
 from gateway.listen_settings import MqttListenSettings, TlsSettings
 from gateway.rule_settings import RuleSettings
@@ -71,6 +72,11 @@ def settings_page() -> str:
         *_blocks(GatewaySettings, "", "gateway"),
         *_blocks(UserSettings, "auth.users.NAME.", "auth.users.NAME"),
         *_blocks(RuleSettings, "auth.rules.", "auth.rules"),
+        *(
+            text
+            for kind, model in BACKEND_KINDS.items()
+            for text in _blocks(model, "auth.backends.", f"auth.backends, kind {kind}")
+        ),
         *_blocks(BridgeSettings, "bridges.NAME.", "bridges.NAME"),
         *_blocks(BridgeTopicSettings, "bridges.NAME.topics.", "bridges.NAME.topics"),
         *_blocks(BridgeTlsSettings, "bridges.NAME.tls.", "bridges.NAME.tls"),

@@ -297,7 +297,7 @@ class AmqpHandler(ConnectionHandler):
         log_refusal(self._door.actor(self._transport, ""), event.client, event.user, refusal.value)
         self._door.metrics.refuse("login")
         self._note_end(f"refused: {refusal.value}")
-        self._begin(now_ms).refuse_login(login_refused(event.mechanism, is_busy=refusal is Refusal.BUSY))
+        self._begin(now_ms).refuse_login(login_refused(event.mechanism, is_busy=refusal.is_busy))
 
     def _do_open(self, event: OpenAsked, connection: AmqpConnection) -> None:
         self._enter(enter(self._door.vhosts, event.vhost, self, self._identity))

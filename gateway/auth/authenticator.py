@@ -7,9 +7,12 @@ import hmac
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from core.cache_budget import CacheBudget
+from gateway.auth.backends.chain import BackendChain
+from gateway.auth.backends.kinds import make_backends
+from gateway.auth.backends.question import Backend
 from gateway.auth.check_threads import SlowWork
 from gateway.auth.credentials import (
     ADMINISTRATOR,
@@ -32,7 +35,7 @@ from gateway.auth.rules import make_rules
 from gateway.auth.scram import ScramExchange, Verifier, make_fake
 from gateway.auth.settings_users import make_user, make_users
 from gateway.auth.stored_users import StoredUsers, Table
-from gateway.auth.token_logins import TokenLogins, read_keys
+from gateway.auth.token_logins import Keys, TokenLogins, read_keys
 from gateway.auth.tokens import Token
 from gateway.auth.users import User, find_rounds, make_decoys, make_usual_decoy
 from gateway.events import Actor, Events, Kind
@@ -52,6 +55,14 @@ class Secrets(Protocol):
         """Set the value of a key."""
 
 
+class WaysIn(NamedTuple):
+    """What was made of settings that are read again."""
+
+    users: dict[str, User]
+    keys: Keys | None
+    backends: list[Backend]
+
+
 class Authenticator:
     """Users of the settings, anonymous clients, and AMQP's guest.
 
@@ -66,7 +77,7 @@ class Authenticator:
         caches: Bounds what is remembered of answers.
 
     Raises:
-        SettingsError: As `make_users` and `read_keys`.
+        SettingsError: As `make_users`, `read_keys` and `make_backends`.
     """
 
     def __init__(
@@ -94,6 +105,9 @@ class Authenticator:
         self._checks = PasswordChecks(work, clock, self.penalties)
         self.tokens = TokenLogins(self._checks, clock, read_keys(settings.jwt, environment))
         self.tokens.on_ended = self._note_ended
+        self.backends = BackendChain(clock, self.penalties)
+        if settings.backends:
+            self.backends.use(make_backends(settings, environment))
         self._scram_key = os.urandom(32)
         self._rounds = find_rounds(self._users)
         self._book = RuleBook(caches or CacheBudget())
@@ -156,6 +170,10 @@ class Authenticator:
             self._answer(then, self._make_identity(GUEST, credentials))
         elif user in self._users:
             return self._check(credentials, self._users[user], then)
+        elif self.backends.takes(credentials):
+            is_wrong = not self._open.lets_anonymous_in(credentials.protocol)
+            asked = partial(self._found_outside, credentials._replace(password=None, signed=None), then)
+            return self.backends.begin(credentials, asked, is_stranger_wrong=is_wrong)
         elif self._open.lets_anonymous_in(credentials.protocol):
             self._answer(then, self._make_identity("", credentials))
         elif user is None:
@@ -167,18 +185,34 @@ class Authenticator:
     def _found_token(self, who: Credentials, then: Then, is_right: bool | None, token: Token | None) -> None:  # noqa: FBT001  # called so
         if is_right is None:
             self._answer(then, Refusal.BUSY)
-        elif token is None or not self._may_be_token(token.user):
-            self._answer(then, Refusal.WRONG)
         else:
-            self.tokens.note_use(token)
-            host = who.host
-            may = self._book.make(token.user, client=who.client, host=host, door=who.protocol, groups=token.groups)
-            self._answer(then, Identity(token.user, may, token=token))
+            self._let_in_by(token, who, then)
+
+    def _found_outside(self, who: Credentials, then: Then, found: Token | Refusal | None) -> None:
+        """Go by what back ends said of somebody that is no user here."""
+        if isinstance(found, Token):
+            self._let_in_by(found, who, then)
+        elif found is None and self._open.lets_anonymous_in(who.protocol):
+            self._answer(then, self._make_identity("", who))
+        else:
+            self._answer(then, found or Refusal.WRONG)
+
+    def _let_in_by(self, token: Token | None, who: Credentials, then: Then) -> None:
+        if token is None or not self._may_be_token(token.user):
+            self._answer(then, Refusal.WRONG)
+            return
+        self.tokens.note_use(token)
+        may = self._book.make(token.user, client=who.client, host=who.host, door=who.protocol, groups=token.groups)
+        self._answer(then, Identity(token.user, may, token=token))
+
+    def _is_right(self, token: Token) -> bool:
+        """Return whether what somebody came in by still counts."""
+        return (self.tokens.is_right(token) or self.backends.is_right(token)) and self._may_be_token(token.user)
 
     def _may_be_token(self, user: str) -> bool:
-        """Return whether a token may be for a user of that name: none that has a password, or comes in without."""
+        """Return whether a token or a back end may say that somebody is of that name: none that comes in otherwise."""
         is_known = user in self._users or user in NAMELESS or user.startswith(OWN_PREFIX)
-        return self.tokens.is_on and not is_known
+        return (self.tokens.is_on or self.backends.is_on) and not is_known
 
     def begin_scram(self) -> ScramExchange:
         """Return a proof by SCRAM-SHA-256 that is to be made; finish it with `check_scram`."""
@@ -207,7 +241,11 @@ class Authenticator:
 
     def cancel(self, attempt: Attempt) -> None:
         """Forget an attempt: its `then` is not called any more."""
-        self._checks.cancel(attempt)
+        attempt.checks.cancel(attempt)
+
+    def stop(self) -> None:
+        """Ask no back end any more."""
+        self.backends.stop()
 
     def find_rights(self, protocol: str, user: str, client: str = "", host: str = "") -> Permissions | None:
         """Return what a user may do now, None where nobody of that name comes in by `protocol`; empty: anonymous."""
@@ -278,7 +316,7 @@ class Authenticator:
         identity.may.find_version()
         token = identity.token
         if token is not None:
-            if identity.may.has_lost or not (self.tokens.is_right(token) and self._may_be_token(token.user)):
+            if identity.may.has_lost or not self._is_right(token):
                 return False
             self.tokens.note_use(token)
             return True
@@ -304,6 +342,20 @@ class Authenticator:
             is_same = known is not None and user.password_env != "" and known.password_env == user.password_env
             made[name] = make_user(name, user, environment, users[name].kept if is_same else "")
         return made
+
+    def read(self, settings: AuthSettings, environment: Mapping[str, str]) -> WaysIn:
+        """Return what is made of other settings; slow.
+
+        Raises:
+            SettingsError: They cannot be used.
+        """
+        users = self.make_users(settings, environment)
+        return WaysIn(users, read_keys(settings.jwt, environment), make_backends(settings, environment))
+
+    def use(self, ways: WaysIn) -> None:
+        """Go by other keys and back ends from now on; `reload` is for users and the rest."""
+        self.tokens.use(ways.keys)
+        self.backends.use(ways.backends)
 
     def describe(self, doors: Collection[str]) -> list[str]:
         """Return one line for each way in at these doors that asks for no secret; logged at the start."""

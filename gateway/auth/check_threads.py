@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 LOGGER = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ NICENESS = 10  # the loop's thread has the core first
 class SlowWork(Protocol):
     """Runs what is slow, and waits."""
 
-    def run(self, work: Callable[[], bool], then: Callable[[bool | None], None]) -> None:
+    def run(self, work: Callable[[], Any], then: Callable[[bool | None], None]) -> None:
         """Run `work` beside the loop, then call `then` on the loop: with its answer, or None where it failed."""
 
     def call_later(self, delay_ms: int, callback: Callable[[], None]) -> None:

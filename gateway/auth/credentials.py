@@ -59,7 +59,13 @@ class Refusal(Enum):
     NAMELESS = "anonymous clients are not let in"
     WRONG = "wrong user name or password"
     BUSY = "too many logins wait"
+    DOWN = "a back end that may know the user gives no answer"
     STRANGER = "the name in the certificate is none of the users"
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the same credentials may let somebody in later."""
+        return self in {Refusal.BUSY, Refusal.DOWN}
 
 
 LoginAnswer = Identity | Refusal

@@ -1,6 +1,7 @@
 """Whose password is checked next: slow checks, a few at once, with a turn for every address.
 
-- An address has one check under way. Addresses take turns, and so do the user names that one address tries.
+- An address has one check under way, or a few where checks wait for others. Addresses take turns, and so do the user
+  names that one address tries.
 - Of the attempts of one address at one user name the newest comes first: a guesser who always has many waiting does not
   stand before a right password that comes later.
 - After FREE_WRONG_COUNT wrong ones an address rests before its next attempt at that name, twice as long each time.
@@ -17,6 +18,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from gateway.auth.check_threads import THREADS_MAX, SlowWork
 from gateway.auth.digest_memory import DigestMemory
@@ -40,14 +42,22 @@ WRONG_BYTES_MAX = 2 * 1024 * 1024
 class Attempt:
     """One password that waits for its check. `answer` is told True, False, or None where too many wait."""
 
-    __slots__ = ("answer", "check", "digest", "host", "is_cancelled", "lane")
+    __slots__ = ("answer", "check", "checks", "digest", "host", "is_cancelled", "lane")
 
     def __init__(
-        self, host: str, digest: bytes, check: Callable[[], bool], answer: Callable[[bool | None], None], lane: Lane
+        self,
+        checks: PasswordChecks,
+        host: str,
+        digest: bytes,
+        check: Callable[[], Any],
+        *,
+        answer: Callable[[bool | None], None],
+        lane: Lane,
     ) -> None:
+        self.checks = checks  # where it waits
         self.host = host
         self.digest = digest
-        self.check = check  # slow on purpose; runs on a thread
+        self.check = check  # slow; runs where the work is done
         self.answer = answer
         self.lane = lane
         self.is_cancelled = False
@@ -72,14 +82,14 @@ class Lane:
 class Address:
     """One address, with its lanes that are ready and all its attempts that wait, the oldest first."""
 
-    __slots__ = ("attempts", "is_busy", "is_listed", "lane_count", "lanes", "network")
+    __slots__ = ("attempts", "is_listed", "lane_count", "lanes", "network", "running_count")
 
     def __init__(self, network: bytes) -> None:
         self.network = network
         self.attempts: dict[Attempt, None] = {}
         self.lanes: deque[Lane] = deque()
         self.lane_count = 0
-        self.is_busy = False
+        self.running_count = 0
         self.is_listed = False
 
 
@@ -90,10 +100,22 @@ class PasswordChecks:
         work: Runs the checks.
         clock: Tells when an address was wrong.
         box: Has the addresses that are refused; None: none is.
+        running_max: Checks under way.
+        of_address_max: Those of one address.
     """
 
-    def __init__(self, work: SlowWork, clock: Clock, box: PenaltyBox | None = None) -> None:
+    def __init__(
+        self,
+        work: SlowWork,
+        clock: Clock,
+        box: PenaltyBox | None = None,
+        *,
+        running_max: int = THREADS_MAX,
+        of_address_max: int = 1,
+    ) -> None:
         self.box = box or PenaltyBox(PenaltySettings(wrong_max=0))
+        self._running_max = running_max
+        self._of_address_max = of_address_max
         self.right = DigestMemory(RIGHT_BYTES_MAX)
         self.wrong = DigestMemory(WRONG_BYTES_MAX)
         self._work = work
@@ -107,7 +129,7 @@ class PasswordChecks:
         self._is_called = False
 
     def add(
-        self, host: str, name: bytes, digest: bytes, check: Callable[[], bool], answer: Callable[[bool | None], None]
+        self, host: str, name: bytes, digest: bytes, check: Callable[[], Any], answer: Callable[[bool | None], None]
     ) -> Attempt:
         """Have a password checked when it is its turn.
 
@@ -119,7 +141,7 @@ class PasswordChecks:
             answer: Told on the loop, perhaps at once; never after `cancel`.
         """
         lane = self._find_lane(pack_network(host), name)
-        attempt = Attempt(host, digest, check, answer, lane)
+        attempt = Attempt(self, host, digest, check, answer=answer, lane=lane)
         if self.box.refuses(lane.address.network, self._clock.now_ms()) and not self.right.knows(digest):
             self._maybe_drop(lane)
             self._tell(attempt, is_right=None)
@@ -186,7 +208,7 @@ class PasswordChecks:
         self._list_address(address)
 
     def _list_address(self, address: Address) -> None:
-        if address.lanes and not (address.is_listed or address.is_busy):
+        if address.lanes and not address.is_listed and address.running_count < self._of_address_max:
             address.is_listed = True
             self._ready.append(address)
 
@@ -205,7 +227,7 @@ class PasswordChecks:
 
     def _go_on(self) -> None:
         """Start what may start; the rest goes on when a check ends, or in the next turn of the loop."""
-        while self._ready and self._running_count < THREADS_MAX and not self._is_called:
+        while self._ready and self._running_count < self._running_max and not self._is_called:
             address = self._ready.popleft()
             address.is_listed = False
             lane = address.lanes.popleft()
@@ -228,7 +250,8 @@ class PasswordChecks:
             self._tell(attempt, is_right=False)
         else:
             self._running_count += 1
-            lane.is_busy = lane.address.is_busy = True
+            lane.is_busy = True
+            lane.address.running_count += 1
             self._work.run(attempt.check, partial(self._finish, attempt))
 
     def _note_answered(self) -> None:
@@ -246,7 +269,8 @@ class PasswordChecks:
     def _finish(self, attempt: Attempt, is_right: bool | None) -> None:  # noqa: FBT001  # called with what was found
         lane = attempt.lane
         self._running_count -= 1
-        lane.is_busy = lane.address.is_busy = False
+        lane.is_busy = False
+        lane.address.running_count -= 1
         if is_right is not None and attempt.digest:
             (self.right if is_right else self.wrong).add(attempt.digest)
         if is_right is False:

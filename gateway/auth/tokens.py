@@ -78,7 +78,7 @@ def make_token(claims: dict[str, Any], settings: JwtSettings, mark: bytes, now_m
         TokenError: They name no user, or the token is not valid at `now_ms`.
     """
     user = claims.get(settings.user_claim)
-    if not isinstance(user, str) or not _is_name(user):
+    if not isinstance(user, str) or not is_name(user):
         raise TokenError("its user claim is missing, or no name")
     ends_at_s, begins_at_s = _find_moment(claims, "exp"), _find_moment(claims, "nbf")
     ends_at_ms = NEVER_MS if ends_at_s is None else 1000 * math.ceil(ends_at_s + settings.leeway_s)
@@ -103,7 +103,7 @@ def _read_object(part: bytes) -> dict[str, Any]:
     return found
 
 
-def _is_name(said: object) -> bool:
+def is_name(said: object) -> bool:
     """Return whether a claim is a text that can stand in logs, in properties of a message, and in rules."""
     return isinstance(said, str) and said.isprintable() and 0 < len(said.encode()) <= NAME_BYTES_MAX
 
@@ -123,6 +123,6 @@ def _find_names(claims: dict[str, Any], claim: str) -> tuple[str, ...]:
         return ()
     said = claims[claim]
     names = said.split() if isinstance(said, str) else said
-    if not isinstance(names, list) or not all(map(_is_name, names)):
+    if not isinstance(names, list) or not all(map(is_name, names)):
         raise TokenError(f"its claim {claim} is no list of names")
     return tuple(names)

@@ -13,6 +13,7 @@ CODES = {
     Refusal.NAMELESS: ConnectCode.NOT_AUTHORIZED,
     Refusal.WRONG: ConnectCode.BAD_CREDENTIALS,
     Refusal.BUSY: ConnectCode.SERVER_UNAVAILABLE,
+    Refusal.DOWN: ConnectCode.SERVER_UNAVAILABLE,
     Refusal.STRANGER: ConnectCode.NOT_AUTHORIZED,
 }
 

@@ -14,12 +14,14 @@ CODES = {
     Refusal.NAMELESS: ResponseCode.NO_PERMISSION,
     Refusal.WRONG: ResponseCode.NO_PERMISSION,
     Refusal.BUSY: ResponseCode.SYSTEM_BUSY,
+    Refusal.DOWN: ResponseCode.SYSTEM_BUSY,
     Refusal.STRANGER: ResponseCode.NO_PERMISSION,
 }
 REMARKS = {
     Refusal.NAMELESS: "this gateway lets no client in without a name: the request has no AccessKey",
     Refusal.WRONG: "no user has this AccessKey, or the Signature is not made with its secret",
     Refusal.BUSY: "too many logins wait, try again later",
+    Refusal.DOWN: "a back end that may know the user gives no answer, try again later",
     Refusal.STRANGER: "the name in the certificate is none of the users",
 }
 

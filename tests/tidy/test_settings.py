@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gateway.backend_settings import KINDS as BACKEND_KINDS
 from gateway.bridge_settings import BridgeSettings, BridgeTlsSettings, BridgeTopicSettings
 from gateway.listen_settings import MqttListenSettings, TlsSettings
 from gateway.secret_settings import is_secret
@@ -16,6 +17,7 @@ ABOUT = (
     "/settings_changes.py",
     "/bridge_settings.py",
     "/jwt_settings.py",
+    "/backend_settings.py",
 )  # they name each setting, and use none
 NAMES = [
     name
@@ -27,6 +29,7 @@ NAMES = [
         BridgeSettings,
         BridgeTopicSettings,
         BridgeTlsSettings,
+        *BACKEND_KINDS.values(),
     )
     for name, _ in walk_settings(model)
 ]
@@ -40,8 +43,8 @@ def test_each_setting_is_used_by_the_product():
 def test_secrets_are_marked_so_that_nothing_shows_them():
     fields = {
         name: model.model_fields[name.rpartition(".")[2]]
-        for kind in (GatewaySettings, UserSettings)
+        for kind in (GatewaySettings, UserSettings, *BACKEND_KINDS.values())
         for name, model in walk_settings(kind)
     }
-    secret = {name for name in fields if re.search(r"(password|secret|token|hash)(_hash)?$", name)}
+    secret = {name for name in fields if re.search(r"(password|secret|token|hash)(_hash)?$|^headers$|^dsn$", name)}
     assert secret == {name for name, field in fields.items() if is_secret(field)}

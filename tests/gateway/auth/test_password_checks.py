@@ -281,3 +281,18 @@ def test_signatures_that_are_wrong_count_a_few_times_for_each_name(site):
     sign(b"third name")
     sign(b"fourth name")
     assert site.answers[-1] is None
+
+
+def test_an_address_has_as_many_checks_under_way_as_it_is_let_have_and_leaves_room_for_others():
+    work = HandWork()
+    work.holds = True
+    checks = PasswordChecks(work, HandClock(lambda: 1_000_000), running_max=4, of_address_max=3)
+    answers = []
+    for host in ("10.0.0.1", "10.0.0.2"):
+        for number in range(5):
+            name = b"%d" % number
+            checks.add(host, name, b"", lambda: True, lambda found, tag=(host, name): answers.append(tag))
+    assert len(work.held) == 4
+    work.finish_all()
+    assert len(answers) == 10
+    assert [host for host, _ in answers[:4]] == ["10.0.0.1"] * 3 + ["10.0.0.2"]

@@ -1,0 +1,96 @@
+"""One back end with what is around it: a time limit, so many questions at once, a memory, a line in the log."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+
+from gateway.auth.backends.question import Backend, BackendError, Question, Reply, Verdict
+from gateway.auth.backends.reply_memory import ReplyMemory
+from gateway.auth.tokens import TAGS, Token
+from gateway.logs import said
+from gateway.runtime import Clock
+
+LOGGER = logging.getLogger(__name__)
+
+TOLD_EVERY_MS = 60_000  # that a back end gives no answers
+
+
+class AskedBackend:
+    """A back end as the chain asks it.
+
+    Args:
+        backend: What knows users.
+        name: What the settings call it.
+        clock: The gateway's.
+        key: Of digests, the process's own.
+    """
+
+    def __init__(self, backend: Backend, name: str, clock: Clock, key: bytes) -> None:
+        self.name = name
+        self.settings = backend.settings
+        self.mark = hashlib.sha256(self.settings.identity().encode()).digest()
+        self._backend = backend
+        self._clock = clock
+        self._key = key
+        self._memory = ReplyMemory(self.settings)
+        self._places = asyncio.Semaphore(self.settings.requests_max)
+        self._failed = 0
+        self._told_at_ms = -TOLD_EVERY_MS
+
+    def find(self, question: Question) -> Reply | None:
+        """Return what it said lately, None where it is to be asked."""
+        return self._memory.find(self._digest(question), self._clock.now_ms())
+
+    async def ask(self, question: Question) -> Reply:
+        """Return its answer.
+
+        Raises:
+            BackendError: There is none within its time, or none that can be used.
+        """
+        digest = self._digest(question)
+        try:
+            async with asyncio.timeout(self.settings.timeout_ms / 1000), self._places:
+                reply = self._memory.find(digest, self._clock.now_ms()) or await self._backend.ask(question)
+        except TimeoutError as error:
+            raise self._fail(f"no answer within {self.settings.timeout_ms} ms") from error
+        except (BackendError, OSError) as error:
+            raise self._fail(str(error) or type(error).__name__) from error
+        except Exception as error:
+            LOGGER.exception("a back end of logins failed name=%s", self.name)
+            raise BackendError("it failed") from error
+        now_ms = self._clock.now_ms()
+        if self._failed:
+            LOGGER.info("a back end of logins answers again name=%s failed=%d", self.name, self._failed)
+            self._failed = 0
+            self._told_at_ms = -TOLD_EVERY_MS
+        if reply.verdict is Verdict.YES and reply.ends_at_ms <= now_ms:
+            reply = Reply(Verdict.NO)
+        self._memory.add(digest, reply, now_ms)
+        return reply
+
+    def _fail(self, why: str) -> BackendError:
+        """Say that there was no answer, once in a while, and return the error."""
+        self._failed += 1
+        now_ms = self._clock.now_ms()
+        if now_ms - self._told_at_ms >= TOLD_EVERY_MS:
+            self._told_at_ms = now_ms
+            text = "a back end of logins gives no answer: nobody comes in by it name=%s kind=%s failed=%d error=%s"
+            LOGGER.warning(text, self.name, getattr(self.settings, "kind", ""), self._failed, said(why))
+        return BackendError(why)
+
+    def vouch(self, question: Question, reply: Reply) -> Token:
+        """Return what somebody comes in by whom it let in."""
+        tags = tuple(tag for tag in TAGS if tag in reply.groups) if self.settings.admin_tags else ()
+        return Token(question.user, reply.groups, tags, reply.ends_at_ms, self.mark)
+
+    def close(self) -> None:
+        """Let go of its connections and threads."""
+        self._backend.close()
+
+    def _digest(self, question: Question) -> bytes:
+        parts = [part.encode() for part in self._backend.key(question)]
+        whole = b"".join(len(part).to_bytes(4) + part for part in parts)
+        return hmac.new(self._key, whole, hashlib.sha256).digest()

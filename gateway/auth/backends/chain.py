@@ -1,0 +1,165 @@
+"""The chain of back ends: each is asked in order until one knows the user; a failure ends it, and lets nobody in."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+from gateway.auth.backends.asked import AskedBackend
+from gateway.auth.backends.question import Backend, BackendError, Question, Verdict
+from gateway.auth.credentials import PASSWORD_BYTES_MAX, Credentials, Refusal
+from gateway.auth.password_checks import Attempt, PasswordChecks
+from gateway.auth.penalty_box import PenaltyBox
+from gateway.auth.tokens import Token, is_name
+from gateway.runtime import Clock
+
+RUNNING_MAX = 256  # logins under way; each back end has a bound of its own
+OF_ADDRESS_MAX = 64  # of them from one address: fleets stand behind one
+CLIENT_CHARS_MAX = 1_024  # of a client identifier
+
+
+Found = Callable[[Token | Refusal | None], None]  # what somebody comes in by, or why not; None: nobody knows the name
+
+
+class BackendChain:
+    """Back ends in order.
+
+    Args:
+        clock: The gateway's.
+        box: Has the addresses that are refused; None: none is.
+    """
+
+    def __init__(self, clock: Clock, box: PenaltyBox | None = None) -> None:
+        self._clock = clock
+        self._key = os.urandom(32)
+        self._backends: list[AskedBackend] = []
+        self._marks: frozenset[bytes] = frozenset()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._checks = PasswordChecks(self, clock, box, running_max=RUNNING_MAX, of_address_max=OF_ADDRESS_MAX)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there are any."""
+        return bool(self._backends)
+
+    def use(self, backends: Sequence[Backend]) -> None:
+        """Go by other back ends from now on; nothing that was answered before is remembered."""
+        before = self._backends
+        self._backends = [
+            AskedBackend(backend, f"auth.backends[{number}]", self._clock, self._key)
+            for number, backend in enumerate(backends)
+        ]
+        self._marks = frozenset(backend.mark for backend in self._backends)
+        for backend in before:
+            backend.close()
+
+    def is_right(self, token: Token) -> bool:
+        """Return whether somebody that a back end let in still may be there."""
+        return token.mark in self._marks and self._clock.now_ms() < token.ends_at_ms
+
+    def takes(self, credentials: Credentials) -> bool:
+        """Return whether they are asked about somebody: one with a name and a password."""
+        return self.is_on and credentials.user is not None and credentials.password is not None
+
+    def begin(self, credentials: Credentials, found: Found, *, is_stranger_wrong: bool) -> Attempt | None:
+        """Ask about somebody, and tell `found` on the loop: before this returns, or later.
+
+        Args:
+            credentials: What it says of itself.
+            found: Told what it comes in by, or why not.
+            is_stranger_wrong: A name that nobody knows counts as a guess.
+        """
+        question = make_question(credentials)
+        if question is None:
+            found(Refusal.WRONG)
+            return None
+        token = self._find(question)
+        if token is not None:
+            found(token)
+            return None
+        asking = _Asking(self._backends, question, is_stranger_wrong=is_stranger_wrong)
+        name = hmac.new(self._key, question.user.encode(), hashlib.sha256).digest()[:16]
+        answer = partial(_tell, asking, found)
+        return self._checks.add(credentials.host, name, b"", asking.run, answer)
+
+    def _find(self, question: Question) -> Token | None:
+        """Return what somebody comes in by that was let in lately."""
+        for backend in self._backends:
+            reply = backend.find(question)
+            if reply is None or reply.verdict is Verdict.NO:
+                return None  # a wrong one waits for its turn, as with passwords of users
+            if reply.verdict is Verdict.YES:
+                return backend.vouch(question, reply)
+        return None
+
+    # What runs the questions
+
+    def run(self, work: Callable[[], Coroutine[Any, Any, bool | None]], then: Callable[[bool | None], None]) -> None:
+        """Run `work` beside what else the loop does, then call `then` with its answer."""
+        task = asyncio.get_running_loop().create_task(_run(work, then))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def call_later(self, delay_ms: int, callback: Callable[[], None]) -> None:
+        """Call back on the loop after `delay_ms`."""
+        asyncio.get_running_loop().call_later(delay_ms / 1000, callback)
+
+    def stop(self) -> None:
+        """Ask nothing more, and tell nobody."""
+        for task in self._tasks:
+            task.cancel()
+        for backend in self._backends:
+            backend.close()
+
+
+class _Asking:
+    """One walk along the chain."""
+
+    def __init__(self, backends: Sequence[AskedBackend], question: Question, *, is_stranger_wrong: bool) -> None:
+        self.outcome: Token | Refusal | None = Refusal.BUSY
+        self._backends = backends
+        self._question = question
+        self._is_stranger_wrong = is_stranger_wrong
+
+    async def run(self) -> bool | None:
+        """Return whether somebody is let in, or is not wrong at least; None where nobody can say."""
+        try:
+            for backend in self._backends:
+                reply = await backend.ask(self._question)
+                if reply.verdict is Verdict.YES:
+                    self.outcome = backend.vouch(self._question, reply)
+                    return True
+                if reply.verdict is Verdict.NO:
+                    self.outcome = Refusal.WRONG
+                    return False
+        except BackendError:
+            self.outcome = Refusal.DOWN
+            return None
+        self.outcome = None
+        return not self._is_stranger_wrong
+
+
+def _tell(asking: _Asking, found: Found, is_right: bool | None) -> None:  # noqa: ARG001, FBT001  # called so
+    found(asking.outcome)
+
+
+async def _run(work: Callable[[], Coroutine[Any, Any, bool | None]], then: Callable[[bool | None], None]) -> None:
+    then(await work())
+
+
+def make_question(credentials: Credentials) -> Question | None:
+    """Return what back ends are asked, None where nobody that they know is called so, or has such a password."""
+    user, password, client = credentials.user, credentials.password, credentials.client
+    if not is_name(user) or password is None or len(password) > PASSWORD_BYTES_MAX or len(client) > CLIENT_CHARS_MAX:
+        return None
+    try:
+        text = password.decode()
+    except UnicodeDecodeError:
+        return None
+    assert user is not None
+    return Question(credentials.protocol, user, text, client, credentials.host)

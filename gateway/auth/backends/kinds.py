@@ -1,0 +1,29 @@
+"""Which back end is made of which settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gateway.auth.backends.http_backend import HttpBackend
+from gateway.auth.backends.question import Backend
+from gateway.settings import AuthSettings, SettingsError
+
+KINDS: dict[str, Callable[[Any, Mapping[str, str]], Backend]] = {"http": HttpBackend}
+
+
+def make_backends(settings: AuthSettings, environment: Mapping[str, str]) -> list[Backend]:
+    """Return the back ends of the settings, in order; slow where files are read.
+
+    Raises:
+        SettingsError: One cannot be used: something that its settings name is missing.
+    """
+    made: list[Backend] = []
+    for number, said in enumerate(settings.backends):
+        try:
+            made.append(KINDS[said.kind](said, environment))
+        except SettingsError as error:
+            for backend in made:
+                backend.close()
+            raise SettingsError(f"auth.backends[{number}] {error}") from error
+    return made

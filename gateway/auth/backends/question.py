@@ -1,0 +1,77 @@
+"""What a back end is asked about a login, and what it may answer."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from gateway.auth.tokens import NEVER_MS, is_name
+from gateway.backend_settings import BackendSettings
+
+GROUPS_MAX = 256  # of one user
+
+
+class BackendError(Exception):
+    """A back end gave no answer that can be used: nobody comes in by it. The text is for the log."""
+
+
+class Question(NamedTuple):
+    """Who wants to come in. `protocol` is a door's, `client` an MQTT client identifier, `host` without a port."""
+
+    protocol: str
+    user: str
+    password: str
+    client: str
+    host: str
+
+
+class Verdict(Enum):
+    """The answers that there are. `NOT_MINE`: the back end knows nobody of that name; the next one is asked."""
+
+    YES = "allow"
+    NO = "deny"
+    NOT_MINE = "ignore"
+
+
+class Reply(NamedTuple):
+    """An answer; with YES the user's groups, and when it ends."""
+
+    verdict: Verdict
+    groups: tuple[str, ...] = ()
+    ends_at_ms: int = NEVER_MS
+
+
+NO = Reply(Verdict.NO)
+NOT_MINE = Reply(Verdict.NOT_MINE)
+
+
+class Backend(Protocol):
+    """Something that knows users."""
+
+    @property
+    def settings(self) -> BackendSettings:
+        """What every back end has."""
+
+    def key(self, question: Question) -> tuple[str, ...]:
+        """Return what the answer depends on: the same key has the same answer for a while."""
+
+    async def ask(self, question: Question) -> Reply:
+        """Return its answer; cancelled where that takes too long.
+
+        Raises:
+            BackendError, OSError: There is none.
+        """
+
+    def close(self) -> None:
+        """Let go of connections and threads; what is under way may end by itself."""
+
+
+def check_groups(names: object) -> tuple[str, ...]:
+    """Return groups as a back end said them.
+
+    Raises:
+        BackendError: They are no list of names, or too many.
+    """
+    if not isinstance(names, list | tuple) or len(names) > GROUPS_MAX or not all(map(is_name, names)):
+        raise BackendError("its groups are no list of names, or too many")
+    return tuple(names)

@@ -1,0 +1,110 @@
+"""Settings of authentication back ends: servers elsewhere that know users, asked after the users of the gateway."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+
+from gateway.secret_settings import is_secret
+
+PLACEHOLDERS = ("username", "password", "clientid", "peerhost", "protocol")
+_PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
+_TUNING = {"timeout_ms", "requests_max", "cache_s", "cache_refused_s"}
+
+
+def check_url(url: str) -> str:
+    """Return an address of HTTP.
+
+    Raises:
+        ValueError: It is none, or there is a password in it.
+    """
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError as error:
+        raise ValueError(f"must be an address, such as http://127.0.0.1:8000/auth/user: {error}") from error
+    if not is_whole or not url.isascii() or not url.isprintable() or " " in url:
+        raise ValueError("must be an address, such as http://127.0.0.1:8000/auth/user")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("has a name in it: give the header Authorization, by headers or authorization_env")
+    return url
+
+
+def _check_template(text: str) -> str:
+    unknown = [name for name in _PLACEHOLDER.findall(text) if name not in PLACEHOLDERS]
+    if unknown:
+        raise ValueError(f"${{{unknown[0]}}} is not known here: there are {', '.join(PLACEHOLDERS)}")
+    return text
+
+
+def _check_header(text: str) -> str:
+    if not text.isascii() or not text.isprintable():
+        raise ValueError("has characters that no header has")
+    return text
+
+
+def fill(template: str, values: dict[str, str]) -> str:
+    """Return a template with what stands for each placeholder."""
+    return _PLACEHOLDER.sub(lambda found: values[found[1]], template)
+
+
+Url = Annotated[str, AfterValidator(check_url)]
+Template = Annotated[str, AfterValidator(_check_template)]
+HeaderName = Annotated[str, Field(pattern="^[A-Za-z0-9-]+$")]
+HeaderText = Annotated[str, AfterValidator(_check_header)]
+
+
+class BackendSettings(BaseModel, frozen=True, extra="forbid"):
+    """What each back end has, of whatever kind."""
+
+    timeout_ms: Annotated[int, Field(ge=10, le=60_000)] = 5_000  # for one answer; then the login is refused
+    requests_max: Annotated[int, Field(ge=1, le=256)] = 16  # questions under way at once; more wait for their turn
+    cache_s: Annotated[int, Field(ge=0, le=86_400)] = 60  # that somebody who was let in is let in again unasked
+    cache_refused_s: Annotated[int, Field(ge=0, le=3_600)] = 5  # that somebody who was refused is refused unasked
+    admin_tags: bool = False  # groups called as the tags of `auth.users.NAME.tags` let in at the admin API
+
+    def identity(self) -> str:
+        """Return what is another one where the back end is; without secrets, and what only tunes it."""
+        hidden = {name for name, field in type(self).model_fields.items() if is_secret(field)}
+        return self.model_dump_json(exclude=hidden | _TUNING)
+
+    def __str__(self) -> str:
+        """Return what is set, in one line, without secrets."""
+        hidden = {name for name, field in type(self).model_fields.items() if is_secret(field)}
+        said: dict[str, Any] = self.model_dump(exclude_defaults=True, exclude=hidden)
+        return " ".join(f"{name}={value}" for name, value in said.items())
+
+
+class HttpBackendSettings(BackendSettings, frozen=True, extra="forbid"):
+    """A web server that is asked about each login, as EMQX and RabbitMQ ask one."""
+
+    kind: Literal["http"]
+    url: Url  # where it is asked
+    method: Literal["post", "get"] = "post"  # a get has the fields in its address
+    encoding: Literal["form", "json"] = "form"  # how the body of a post is written
+    # what it is told: names, and texts with `${username}`, `${password}`, `${clientid}`, `${peerhost}`, `${protocol}`
+    fields: dict[str, Template] = {
+        "username": "${username}",
+        "password": "${password}",
+        "client_id": "${clientid}",
+    }
+    # more headers of each request; not shown, since one may be a key
+    headers: Annotated[dict[HeaderName, HeaderText], Field(json_schema_extra={"secret": True}, repr=False)] = {}
+    authorization_env: str = ""  # the environment variable that holds the header Authorization
+    ca: Path | None = None  # a PEM file with who signs its certificate; none: those that this machine trusts
+
+    @model_validator(mode="after")
+    def _check_fields(self) -> HttpBackendSettings:
+        if not any("${username}" in template for template in self.fields.values()):
+            raise ValueError("fields do not say ${username}: everybody would be the same user")
+        if not any("${password}" in template for template in self.fields.values()):
+            raise ValueError("fields do not say ${password}: no password would be checked")
+        return self
+
+
+Backend = HttpBackendSettings
+KINDS: dict[str, type[BackendSettings]] = {"http": HttpBackendSettings}

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from gateway.backend_settings import HttpBackendSettings, fill
+from gateway.settings import AuthSettings, GatewaySettings, SettingsError, check_settings
+from gateway.settings_changes import find_changes
+from gateway.settings_text import settings_text
+
+URL = "http://127.0.0.1:8000/auth"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"url": "ftp://x"}, "must be an address"),
+        ({"url": "http://"}, "must be an address"),
+        ({"url": "http://[x"}, "must be an address"),
+        ({"url": "http://x/ y"}, "must be an address"),
+        ({"url": "http://x:99999/"}, "must be an address"),
+        ({"url": "http://ann:secret@x/"}, "has a name in it"),
+        ({"url": URL, "fields": {"user": "${username}"}}, "no password would be checked"),
+        ({"url": URL, "fields": {"password": "${password}"}}, "everybody would be the same user"),
+        ({"url": URL, "fields": {"user": "${username} ${secret}"}}, "secret"),
+        ({"url": URL, "headers": {"A b": "c"}}, "headers"),
+        ({"url": URL, "headers": {"A": "c\r\nB: d"}}, "characters that no header has"),
+        ({"url": URL, "timeout_ms": 5}, "timeout_ms"),
+        ({"url": URL, "surprise": 1}, "surprise"),
+    ],
+)
+def test_settings_that_cannot_be_meant_are_refused(said, why):
+    with pytest.raises(ValidationError, match=why):
+        HttpBackendSettings.model_validate({"kind": "http", **said})
+
+
+def test_templates_are_filled_with_what_is_said_and_not_twice():
+    assert fill("${username}:${password}", {"username": "${password}", "password": "x"}) == "${password}:x"
+
+
+def _with(**said):
+    return GatewaySettings(auth=AuthSettings.model_validate({"backends": [{"kind": "http", "url": URL, **said}]}))
+
+
+def test_secrets_are_neither_shown_nor_logged():
+    before, after = _with(headers={"X-Key": "s3cret"}), _with(headers={"X-Key": "s3cret"}, cache_s=1)
+    assert "s3cret" not in settings_text(before)
+    assert "s3cret" in settings_text(before, with_secrets=True)
+    assert "s3cret" not in repr(before)
+    (change,) = find_changes(before, after)
+    assert "s3cret" not in f"{change.before}{change.after}"
+    assert "cache_s=1" in change.after
+
+
+def test_another_place_is_another_back_end_and_another_limit_or_key_is_not():
+    first = _with().auth.backends[0]
+    assert first.identity() == _with(cache_s=1, timeout_ms=10, headers={"A": "b"}).auth.backends[0].identity()
+    assert first.identity() != _with(url="http://x/").auth.backends[0].identity()
+
+
+def test_mistake_is_told_with_its_place():
+    tree = {"auth": {"backends": [{"kind": "http", "url": URL, "timeout": 1}]}}
+    with pytest.raises(SettingsError, match=r"auth\.backends\.0\.timeout in x; did you mean .*timeout_ms"):
+        check_settings(tree, "x")

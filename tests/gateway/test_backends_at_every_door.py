@@ -1,0 +1,115 @@
+"""Back ends that know users: real servers of each kind, clients of each door."""
+
+from __future__ import annotations
+
+import asyncio
+
+import aio_pika
+import aiomqtt
+import aiormq
+import pytest
+
+from gateway.settings import AuthSettings
+from tests.support import mqtt
+from tests.support.admin import make_client, make_view
+from tests.support.gateway import make_settings, running_gateway
+from tests.support.http_server import HttpServer
+from tests.support.logins import quick_hash
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
+
+RULES = [
+    {"permit": "allow", "groups": ["plant"], "topics": ["plant/#"]},
+    {"permit": "allow", "groups": ["plant"], "names": ["q"]},
+]
+
+
+def make_auth(*backends, **more):
+    said = {"mqtt_anonymous": False, "default": "deny", "rules": RULES, "backends": backends, **more}
+    return AuthSettings.model_validate(said)
+
+
+def tell(asked):
+    """Answer as RabbitMQ's users write it."""
+    is_right = asked.fields["username"] == "ann" and asked.fields["password"] == "secret"
+    return "allow plant administrator" if is_right else "deny"
+
+
+async def connect_mqtt(gateway, user="ann", password="secret", **more):
+    host, port = gateway.listening["mqtt"]
+    async with aiomqtt.Client(host, port, username=user, password=password, **more) as client:
+        await client.subscribe("plant/#", qos=1)
+        await client.publish("plant/1", "1", qos=1)
+        return (await anext(client.messages)).topic.value
+
+
+async def check_doors(gateway):
+    """See that ann comes in by each door, goes by the rules of its group, and that nobody else does."""
+    assert await connect_mqtt(gateway) == "plant/1"
+    host, port = gateway.listening["amqp"]
+    async with await aio_pika.connect(host=host, port=port, login="ann", password="secret") as connection:
+        channel = await connection.channel()
+        await channel.declare_queue("q")
+        with pytest.raises(aiormq.exceptions.ChannelAccessRefused):
+            await channel.declare_queue("other")
+    for user, password in (("ann", "wrong"), ("bob", "secret"), ("ann", "")):
+        with pytest.raises(aiomqtt.MqttError):
+            await connect_mqtt(gateway, user, password)
+    with pytest.raises(aiormq.exceptions.AMQPError):
+        await aio_pika.connect(host=host, port=port, login="ann", password="wrong")
+
+
+async def test_clients_of_each_door_come_in_by_a_web_server(tmp_path):
+    async with HttpServer(tell) as server:
+        auth = make_auth({"kind": "http", "url": server.url, "admin_tags": True})
+        async with running_gateway(tmp_path, auth=auth) as gateway:
+            await check_doors(gateway)
+            assert server.connections == 1
+            async with make_client(make_view(gateway), auth=("ann", "secret")) as client:
+                assert (await client.get("/api/whoami")).json()["tags"] == ["administrator"]
+
+
+async def test_server_that_goes_away_lets_nobody_in_and_holds_up_nobody_else(tmp_path):
+    async def hang(asked):
+        await asyncio.sleep(60)
+
+    async with HttpServer(tell) as server:
+        auth = make_auth(
+            {"kind": "http", "url": server.url, "cache_s": 0, "timeout_ms": 300},
+            users={"own": {"password_hash": quick_hash("own"), "groups": ["plant"]}},
+        )
+        async with running_gateway(tmp_path, auth=auth) as gateway:
+            assert await connect_mqtt(gateway) == "plant/1"
+            server.answer = hang
+            waiting = asyncio.create_task(connect_mqtt(gateway))
+            while len(server.asked) < 2:
+                await asyncio.sleep(0)
+            assert await connect_mqtt(gateway, "own", "own") == "plant/1"
+            assert not waiting.done()
+            with pytest.raises(aiomqtt.MqttError, match=r"[Uu]navailable"):
+                await waiting
+            server.answer = tell
+            assert await connect_mqtt(gateway) == "plant/1"
+            await server.stop()
+            with pytest.raises(aiomqtt.MqttError, match=r"[Uu]navailable"):
+                await connect_mqtt(gateway)
+
+
+async def test_users_of_a_back_end_that_is_taken_out_have_to_go(tmp_path):
+    async with HttpServer(tell) as server:
+        auth = make_auth({"kind": "http", "url": server.url})
+        async with running_gateway(tmp_path, auth=auth) as gateway:
+            host, port = gateway.listening["mqtt"]
+            reader, writer = await asyncio.open_connection(host, port)
+            writer.write(mqtt.connect(b"c", user=b"ann", password=b"secret"))
+            assert await reader.readexactly(4) == mqtt.connack()
+            await gateway.reload(
+                make_settings(tmp_path, auth=make_auth({"kind": "http", "url": server.url, "cache_s": 1}))
+            )
+            writer.write(mqtt.publish(b"plant/1", b"1", qos=1, packet_id=1))
+            assert await reader.readexactly(4) == mqtt.puback(1)
+            await gateway.reload(make_settings(tmp_path, auth=make_auth()))
+            assert await reader.read() == b""
+            writer.close()
+            with pytest.raises(aiomqtt.MqttError):
+                await connect_mqtt(gateway)
