@@ -22,6 +22,7 @@ cdef class Broker:
     cdef public object retained
     cdef readonly object _retaining
     cdef readonly object detours
+    cdef readonly object lifetimes
     cdef dict _limited
     cdef dict _levelled
     cdef public object consumer_offsets

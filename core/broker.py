@@ -7,7 +7,6 @@ it calls `handle_timer`.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 
 from core.cache_budget import CacheBudget
@@ -15,6 +14,7 @@ from core.engine import Engine, EngineFigures, Found, FoundRecord, Holder, Outco
 from core.lmq.awaited_queues import AwaitedQueues
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.explained import ExplainedQueue
+from core.lmq.lifetimes import Lifetimes
 from core.lmq.retained import RetainedMessages
 from core.lmq.retaining import Retaining
 from core.lmq.router import Router
@@ -27,8 +27,6 @@ from core.queues.detours import Detours
 from core.record_journal import RecordJournal
 from core.row_format import FIRST, RowFormat
 from core.schedule.timer import Timer
-
-LOGGER = logging.getLogger(__name__)
 
 ROUNDS_MAX = 8  # so often a reader with more to do is run in one turn, before others have theirs
 READERS_MAX = 512  # that run in one turn; the rest come first in the next
@@ -71,9 +69,8 @@ class Broker:
         self.consumer_offsets = ConsumerOffsets(engine.table("consumer_offsets"), engine.places("consumer_offsets"))
         self.pop = PopService(engine, engine.journal("pop"), self._on_shown, self._on_armed)
         self._retaining = Retaining(engine, self.retained)
-        taken = self._retaining.catch_up()
-        if taken:
-            LOGGER.info("took retained messages in from the end of the log count=%d", taken)
+        self._retaining.catch_up()
+        self.lifetimes = Lifetimes()
         self.detours = Detours(engine.make_route)
         self._limited = self.detours.full.limited  # most often none: nothing is asked then
         self._levelled = self.detours.levels.levelled  # nor of these

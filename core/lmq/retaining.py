@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from functools import partial
 
@@ -10,6 +11,7 @@ from core.errors import LmqError
 from core.lmq.retained import RetainedMessages
 from core.message import FLAG_RETAIN, PublishBatch
 
+LOGGER = logging.getLogger(__name__)
 Change = tuple[bytes, int]  # a topic, and the number of the change
 
 
@@ -30,9 +32,11 @@ class Retaining:
         self._next_number = 1
         self._unsure: dict[bytes, dict[int, bytes | None]] = {}  # by topic: what is sure, 0, and what came since
 
-    def catch_up(self) -> int:
+    def catch_up(self) -> None:
         """Take in the retained messages that the log has and the table lacks, because a process was killed."""
-        return self._engine.replay_uncovered(self._retained.take_in)
+        taken = self._engine.replay_uncovered(self._retained.take_in)
+        if taken:
+            LOGGER.info("took retained messages in from the end of the log count=%d", taken)
 
     def take_in(self, batch: PublishBatch) -> None:
         """Take in what was appended of a batch."""

@@ -8,6 +8,7 @@ from typing import cast
 
 from core.broker import Broker
 from core.errors import LmqError
+from core.lmq.lifetimes import KEPT
 from core.lmq.queue_name import amqp_level_name
 from core.message import StoredBatch
 from core.queues.levelled_queue import CountedLevel, LevelledQueue
@@ -75,10 +76,17 @@ class QueuePops:
         self._broker.open_queue(found.queue_ref, partial(_tell_opened, on_opened, found.queue_ref))
         return found
 
+    def tell_lifetime(self, light_name: bytes, terms: QueueTerms, *, is_kept: bool) -> None:
+        """Tell readers of other doors how long messages live in a queue; `is_kept`: for ever, whatever they say."""
+        for level in range(terms.priority_max + 1):
+            limit_ms = KEPT if is_kept else terms.message_ttl_ms
+            self._broker.lifetimes.put(_name_level(light_name, level), limit_ms)
+
     def drop(self, light_name: bytes, priority_max: int = 0) -> None:
         """Forget it, with all its levels; harmless where there is nothing."""
         for level in range(priority_max + 1):
             name = _name_level(light_name, level)
+            self._broker.lifetimes.drop(name)
             self._broker.pop.drop(name, GROUP)
             self._bytes.delete(name)
 

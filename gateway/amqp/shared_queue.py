@@ -79,6 +79,7 @@ class SharedQueue(Reader):
         self.is_auto_delete = auto_delete
         self.owner = owner
         self.arguments = arguments
+        self._pops = pops
         self.hold_to(ruling)
         self.counts_deliveries = is_quorum(arguments)
         self.is_stream = is_stream(arguments)  # nobody consumes it
@@ -90,7 +91,6 @@ class SharedQueue(Reader):
         self.is_open = False  # it is this gateway's, and its ends are known: before, nothing is asked of `pop`
         self.is_passing = False  # its light queue is another's when it is gone
         self._broker = broker
-        self._pops = pops
         self._burial = burial
         self._expiries = expiries
         self._due_ms = -1  # when it is called next because its first message outlives its time, or -1
@@ -112,6 +112,7 @@ class SharedQueue(Reader):
         self.is_watched = self.has_dead_letters or terms.has_length  # though nobody consumes
         self.limit_ms = terms.message_ttl_ms
         self.lease_ms = terms.unused_ms
+        self._pops.tell_lifetime(self.light_name, terms, is_kept=is_stream(self.arguments))
 
     def reopen(self) -> None:
         """Open what is taken and done in it anew on next use, as its terms are now."""

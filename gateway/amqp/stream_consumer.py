@@ -127,7 +127,8 @@ class StreamConsumer(Consumer):
             self._offset = stored.next_offset
             if count:
                 budget -= stored.record_end[count - 1] - stored.record_start[0]
-            take_expired(stored, now_ms, NO_LIMIT, _FOR_EVER)
+            if not self.queue.is_stream:
+                take_expired(stored, now_ms, NO_LIMIT, _FOR_EVER)
             if self._wanted is not None:
                 self._wanted.apply(stored)
             if stored.count:

@@ -55,16 +55,19 @@ cdef class PullService:
     cdef _commit(self, Command request, bytes key)
 
     @cython.locals(ref=int, min_offset="long long", max_offset="long long")
-    cdef bint _answer(self, HeldPull pull, waits_on) except -1
+    cdef bint _answer(self, HeldPull pull, waits_on, long long now_ms) except -1
 
     @cython.locals(header=bytes, end=Py_ssize_t, start=Py_ssize_t, out=bytearray)
-    cdef bint _answer_found(self, HeldPull pull, long long min_offset, long long max_offset) except -1
+    cdef bint _answer_found(
+        self, HeldPull pull, long long min_offset, long long max_offset, long long now_ms
+    ) except -1
 
     @cython.locals(
         batch=StoredBatch, count="long long", size="long long", scanned="long long", count_max="long long",
-        scan_max="long long", found=Py_ssize_t, wanted=Py_ssize_t, taken=Py_ssize_t, before="long long", end=Py_ssize_t
+        scan_max="long long", found=Py_ssize_t, wanted=Py_ssize_t, taken=Py_ssize_t, before="long long", end=Py_ssize_t,
+        expired=list
     )
-    cdef Py_ssize_t _collect(self, HeldPull pull) except -1
+    cdef Py_ssize_t _collect(self, HeldPull pull, long long now_ms) except -1
 
     cdef Py_ssize_t _pick(self, HeldPull pull) except -1
 

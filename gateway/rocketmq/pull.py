@@ -192,7 +192,7 @@ class PullService:
             pull.deadline_ms = now_ms + max(0, min(suspend_ms, SUSPEND_MS_MAX))
         if not puller.is_writable or (pull.queue_ref >= 0 and not self._is_open(pull)):
             puller.hold(pull)
-        elif not self._answer(pull, NOT_FOUND if is_suspending else NOTHING):
+        elif not self._answer(pull, NOT_FOUND if is_suspending else NOTHING, now_ms):
             self._suspend(pull)
             puller.hold(pull)
 
@@ -282,7 +282,7 @@ class PullService:
             pull.queue_ref = self._broker.find_queue(pull.key)
         if pull.queue_ref >= 0 and not self._is_open(pull):
             return
-        if self._answer(pull, NOTHING if pull.deadline_ms <= now_ms else NOTHING_WANTED):
+        if self._answer(pull, NOTHING if pull.deadline_ms <= now_ms else NOTHING_WANTED, now_ms):
             self.forget(pull)
             return
         self._suspend(pull)
@@ -300,14 +300,14 @@ class PullService:
 
     # Answers
 
-    def _answer(self, pull: HeldPull, waits_on: frozenset[ResponseCode]) -> bool:
+    def _answer(self, pull: HeldPull, waits_on: frozenset[ResponseCode], now_ms: int) -> bool:
         """Answer the pull, unless the code would be one of `waits_on`; return whether it was answered."""
         ref = pull.queue_ref
         min_offset = self._broker.min_offset(ref) if ref >= 0 else 0
         max_offset = self._broker.max_offset(ref) if ref >= 0 else 0
         code, remark, next_offset = judge_pull(pull.offset, min_offset, max_offset)
         if code == ResponseCode.SUCCESS:
-            if self._answer_found(pull, min_offset, max_offset):
+            if self._answer_found(pull, min_offset, max_offset, now_ms):
                 return True
             if self._is_away and waits_on:
                 return False
@@ -332,12 +332,12 @@ class PullService:
         pull.puller.write(encode_prefix(header, pull.header_type, 0) + header)
         return True
 
-    def _answer_found(self, pull: HeldPull, min_offset: int, max_offset: int) -> bool:
+    def _answer_found(self, pull: HeldPull, min_offset: int, max_offset: int, now_ms: int) -> bool:
         """Answer with the messages from the pull's offset on that its filter wants.
 
         Where it wants none of those that were looked at, the pull's offset moves past them.
         """
-        end = self._collect(pull)
+        end = self._collect(pull, now_ms)
         if end == _HEAD_BYTES:
             return False
         header = _found_header(pull, min_offset, max_offset)
@@ -350,10 +350,10 @@ class PullService:
             self._out = bytearray(_OUT_BYTES)
         return True
 
-    def _collect(self, pull: HeldPull) -> int:
+    def _collect(self, pull: HeldPull, now_ms: int) -> int:
         """Copy the wanted records into the answer, from `_HEAD_BYTES` on; return where they end there.
 
-        The pull's offset moves past what was looked at.
+        The pull's offset moves past what was looked at, and what has outlived its time to live.
         """
         batch, picked = self._batch, self._picked
         end = _HEAD_BYTES
@@ -364,6 +364,9 @@ class PullService:
             found = self._broker.read(pull.queue_ref, pull.offset, batch, count_max, pull.bytes_max - size)
             self._is_away = found == AWAY
             scanned += max(found, 1)
+            expired = self._broker.lifetimes.take_expired(batch, pull.light_name, now_ms)
+            if expired:
+                self._metrics.drop("expired", len(expired))
             wanted = self._pick(pull)
             taken = min(wanted, pull.count_max - count)
             if taken:

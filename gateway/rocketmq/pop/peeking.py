@@ -88,7 +88,7 @@ class Peeker:
             ready = self._count_ready(group, key)
             rest += ready
             if ready and found < count_max and size < BYTES_MAX:
-                seen = self._read(group, key, count_max - found)
+                seen = self._read(group, key, count_max - found, now_ms)
                 if seen is None:
                     return None
                 records.append(seen[0])
@@ -111,7 +111,7 @@ class Peeker:
         committed = self._broker.consumer_offsets.get(group, key)
         return max(committed or 0, self._broker.min_offset(ref))
 
-    def _read(self, group: bytes, key: bytes, count_max: int) -> tuple[bytes, int] | None:
+    def _read(self, group: bytes, key: bytes, count_max: int, now_ms: int) -> tuple[bytes, int] | None:
         """Return the records of some messages and how many they are, None while they are on their way."""
         batch = self._batch
         taken = self._claims.find(group, key)
@@ -122,6 +122,7 @@ class Peeker:
             found = self._broker.read(ref, self._start_of(group, key, ref), batch, count_max, BYTES_MAX)
         if found == AWAY:
             return None
+        self._broker.lifetimes.take_expired(batch, key, now_ms)
         count = min(pick_all(batch, self._picked), count_max)
         light_name = key if is_light(key) else b""
         out = bytearray(copied_bytes_max(batch, self._picked, count, light_name))

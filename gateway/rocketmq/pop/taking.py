@@ -158,7 +158,7 @@ class Taker:
             self._claims.note_taken(wish.group, watch.key, taken, found)
             is_given = self._sort_out(watch, taken, answer, now_ms)
             if wish.is_ordered:  # what goes to the dead letters is in the way until it is there
-                held = [offset for offset in batch.queue_offset[:found] if taken.is_hidden(offset)]
+                held = [offset for offset in batch.queue_offset[: batch.count] if taken.is_hidden(offset)]
                 self._orders.note_taken(wish.group, watch.key, held)
                 is_given = is_given or bool(held)
             batch.clear()
@@ -181,11 +181,20 @@ class Taker:
         self._asked[room.group, room.topic, answer.wish.attempt_id] = answer.asked
 
     def _sort_out(self, watch: QueueWatch, taken: Taken, answer: Answer, now_ms: int) -> bool:
-        """Put what is wanted of the messages that were taken into the answer; return whether any is."""
+        """Put what is wanted of the messages that were taken into the answer; return whether any is.
+
+        What has outlived its time to live is done.
+        """
         batch, picked, wish = self._batch, self._picked, answer.wish
+        expired = self._broker.lifetimes.take_expired(batch, watch.key, now_ms)
+        if expired:
+            self._finish(taken, watch.key, wish.group, expired)
+            self._metrics.drop("expired", len(expired))
         wanted = pick_wanted(batch, wish.wanted, picked)
         if wanted < batch.count:
-            self._let_go(taken, watch.key, answer, wanted)
+            kept = set(picked[:wanted])
+            unwanted = [batch.queue_offset[i] for i in range(batch.count) if i not in kept]
+            self._finish(taken, watch.key, wish.group, unwanted)
         if not wanted:
             return False
         self._metrics.bytes_out += sum_bodies(batch, picked, 0, wanted)
@@ -204,13 +213,10 @@ class Taker:
             answer.asked.append(Asked(taken, watch.queue_id, offsets, answer.receipt.until_ms))
         return bool(offsets)
 
-    def _let_go(self, taken: Taken, key: bytes, answer: Answer, wanted: int) -> None:
-        """Finish what the filter does not want."""
-        batch = self._batch
-        kept = set(self._picked[:wanted])
-        unwanted = array("q", [batch.queue_offset[i] for i in range(batch.count) if i not in kept])
-        taken.ack_many(unwanted, len(unwanted))
-        self._claims.note_moved(answer.wish.group, key, taken)
+    def _finish(self, taken: Taken, key: bytes, group: bytes, offsets: list[int]) -> None:
+        """Finish what no consumer is given."""
+        taken.ack_many(array("q", offsets), len(offsets))
+        self._claims.note_moved(group, key, taken)
 
     def _write_each(
         self, watch: QueueWatch, taken: Taken, answer: Answer, wanted: int, now_ms: int
