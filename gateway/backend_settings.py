@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, model_validator
 
-from gateway.secret_settings import is_secret
+from gateway.secret_settings import Secret, is_secret
 
 PLACEHOLDERS = ("username", "password", "clientid", "peerhost", "protocol")
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
+SQLITE = "sqlite:"
+POSTGRES = ("postgresql://", "postgres://")
 _TUNING = {"timeout_ms", "requests_max", "cache_s", "cache_refused_s"}
 
 
@@ -45,6 +47,11 @@ def _check_header(text: str) -> str:
     if not text.isascii() or not text.isprintable():
         raise ValueError("has characters that no header has")
     return text
+
+
+def split_template(text: str) -> list[tuple[str, bool]]:
+    """Return the parts of a template, and of each whether it is the name of a placeholder."""
+    return [(part, number % 2 == 1) for number, part in enumerate(_PLACEHOLDER.split(text))]
 
 
 def fill(template: str, values: dict[str, str]) -> str:
@@ -106,5 +113,41 @@ class HttpBackendSettings(BackendSettings, frozen=True, extra="forbid"):
         return self
 
 
-Backend = HttpBackendSettings
-KINDS: dict[str, type[BackendSettings]] = {"http": HttpBackendSettings}
+class SqlBackendSettings(BackendSettings, frozen=True, extra="forbid"):
+    """A table of users in a database."""
+
+    kind: Literal["sql"]
+    dsn: Secret = ""  # which database: `sqlite:/etc/lmq/users.db`, or `postgresql://user:password@host/database`
+    dsn_env: str = ""  # the environment variable that holds it
+    # what is asked, with `${username}`, `${clientid}`, `${peerhost}`, `${protocol}` as values, never as text of the
+    # query. The first column is the hash of the password, a column `groups` has the groups; no row: not known here
+    query: Template
+
+    @model_validator(mode="after")
+    def _check_query(self) -> SqlBackendSettings:
+        if bool(self.dsn) == bool(self.dsn_env):
+            raise ValueError("needs dsn or dsn_env, one of them")
+        if "${username}" not in self.query:
+            raise ValueError("the query does not ask for ${username}: everybody would be the same user")
+        if "${password}" in self.query:
+            raise ValueError("the query does not get the password: select its hash, it is checked here")
+        before = ""
+        for part, is_name in split_template(self.query):
+            if is_name and before.count("'") % 2:
+                raise ValueError("placeholders are values: no quotes around them")
+            before += "" if is_name else part
+        return self
+
+
+KINDS: dict[str, type[BackendSettings]] = {"http": HttpBackendSettings, "sql": SqlBackendSettings}
+KIND_TAGS = tuple(f"kind-{kind}" for kind in KINDS)  # in pydantic's errors; no operator's words
+
+
+def _find_kind(value: object) -> str:
+    return f"kind-{value.get('kind') if isinstance(value, dict) else getattr(value, 'kind', None)}"
+
+
+Backend = Annotated[
+    Annotated[HttpBackendSettings, Tag("kind-http")] | Annotated[SqlBackendSettings, Tag("kind-sql")],
+    Discriminator(_find_kind),
+]

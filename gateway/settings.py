@@ -21,7 +21,7 @@ from core.cache_budget import CACHE_BYTES_MAX
 from core.settings import MIB, StoreSettings
 from gateway.address import PORT_MAX
 from gateway.audit_settings import AuditSettings
-from gateway.backend_settings import KINDS, Backend
+from gateway.backend_settings import KIND_TAGS, KINDS, Backend
 from gateway.bridge_settings import BridgeSettings
 from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
 from gateway.jwt_settings import JwtSettings
@@ -351,6 +351,7 @@ _WORDS = {
     **dict.fromkeys(("int_type", "int_parsing"), "must be a whole number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
     "missing": "is missing",
+    "union_tag_invalid": f"kind must be one of {', '.join(KINDS)}",
 }
 
 
@@ -360,7 +361,7 @@ def _describe_type(kind: str, text: str) -> str:
 
 
 def _describe(loc: tuple[int | str, ...], kind: str, text: str, layers: list[tuple[str, Mapping[str, Any]]]) -> str:
-    loc = tuple(part for part in loc if part not in TAGS)
+    loc = tuple(part for part in loc if part not in TAGS and part not in KIND_TAGS)
     path = ".".join(str(part) for part in loc)
     ends = range(len(loc), 0, -1)  # a part that is missing is the fault of the source that has the others
     source = next((name for end in ends for name, layer in layers if _holds(layer, loc[:end])), "the settings")

@@ -33,7 +33,7 @@ class CheckThreads:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._pool = ThreadPoolExecutor(THREADS_MAX, "lmq-passwords", initializer=_give_way)
+        self._pool = ThreadPoolExecutor(THREADS_MAX, "lmq-passwords", initializer=give_way)
         self._is_stopped = False
 
     def run(self, work: Callable[[], bool], then: Callable[[bool | None], None]) -> None:
@@ -63,6 +63,7 @@ class CheckThreads:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _give_way() -> None:
+def give_way() -> None:
+    """Let the other threads of the process have the core before this one."""
     with contextlib.suppress(OSError):  # not allowed to: then the threads are as the others
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from gateway.backend_settings import HttpBackendSettings, fill
+from gateway.backend_settings import HttpBackendSettings, SqlBackendSettings, fill
 from gateway.settings import AuthSettings, GatewaySettings, SettingsError, check_settings
 from gateway.settings_changes import find_changes
 from gateway.settings_text import settings_text
@@ -32,6 +32,35 @@ URL = "http://127.0.0.1:8000/auth"
 def test_settings_that_cannot_be_meant_are_refused(said, why):
     with pytest.raises(ValidationError, match=why):
         HttpBackendSettings.model_validate({"kind": "http", **said})
+
+
+SQL = "SELECT hash FROM users WHERE name = ${username}"
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"query": SQL}, "needs dsn or dsn_env"),
+        ({"query": SQL, "dsn": "sqlite:x", "dsn_env": "X"}, "one of them"),
+        ({"query": "SELECT 1", "dsn": "sqlite:x"}, "everybody would be the same user"),
+        ({"query": SQL + " AND p = ${password}", "dsn": "sqlite:x"}, "does not get the password"),
+        ({"query": SQL + " AND p = 'a${clientid}'", "dsn": "sqlite:x"}, "no quotes around them"),
+        ({"query": SQL + " AND p = ${secret}", "dsn": "sqlite:x"}, "secret"),
+        ({"query": SQL, "dsn": "(hidden)"}, "is hidden"),
+    ],
+)
+def test_queries_that_cannot_be_meant_are_refused(said, why):
+    with pytest.raises(ValidationError, match=why):
+        SqlBackendSettings.model_validate({"kind": "sql", **said})
+
+
+def test_texts_stand_beside_placeholders():
+    SqlBackendSettings(kind="sql", dsn="sqlite:x", query=SQL + " AND a = 'x' AND b = ${clientid} AND c = 'y'")
+
+
+def test_kind_that_is_not_known_is_told():
+    with pytest.raises(SettingsError, match=r"auth\.backends\.0 in x: kind must be one of http, sql"):
+        check_settings({"auth": {"backends": [{"kind": "redis"}]}}, "x")
 
 
 def test_templates_are_filled_with_what_is_said_and_not_twice():

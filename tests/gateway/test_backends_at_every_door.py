@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 
 import aio_pika
 import aiomqtt
@@ -67,6 +68,18 @@ async def test_clients_of_each_door_come_in_by_a_web_server(tmp_path):
             assert server.connections == 1
             async with make_client(make_view(gateway), auth=("ann", "secret")) as client:
                 assert (await client.get("/api/whoami")).json()["tags"] == ["administrator"]
+
+
+async def test_clients_of_each_door_come_in_by_a_table_of_sqlite(tmp_path):
+    path = tmp_path / "users.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE users (name TEXT, hash TEXT, groups TEXT)")
+        connection.execute("INSERT INTO users VALUES ('ann', ?, 'plant')", (quick_hash("secret"),))
+    connection.close()
+    query = "SELECT hash, groups FROM users WHERE name = ${username}"
+    auth = make_auth({"kind": "sql", "dsn": f"sqlite:{path}", "query": query})
+    async with running_gateway(tmp_path / "data", auth=auth) as gateway:
+        await check_doors(gateway)
 
 
 async def test_server_that_goes_away_lets_nobody_in_and_holds_up_nobody_else(tmp_path):

@@ -41,13 +41,7 @@ class HttpBackend:
         return tuple(self._fields(question).values())
 
     def _fields(self, question: Question) -> dict[str, str]:
-        values = {
-            "username": question.user,
-            "password": question.password,
-            "clientid": question.client,
-            "peerhost": question.host,
-            "protocol": question.protocol,
-        }
+        values = question.values()
         return {name: fill(template, values) for name, template in self.settings.fields.items()}
 
     async def ask(self, question: Question) -> Reply:

@@ -7,9 +7,10 @@ from typing import Any
 
 from gateway.auth.backends.http_backend import HttpBackend
 from gateway.auth.backends.question import Backend
+from gateway.auth.backends.sql_backend import SqlBackend
 from gateway.settings import AuthSettings, SettingsError
 
-KINDS: dict[str, Callable[[Any, Mapping[str, str]], Backend]] = {"http": HttpBackend}
+KINDS: dict[str, Callable[[Any, Mapping[str, str]], Backend]] = {"http": HttpBackend, "sql": SqlBackend}
 
 
 def make_backends(settings: AuthSettings, environment: Mapping[str, str]) -> list[Backend]:

@@ -24,6 +24,16 @@ class Question(NamedTuple):
     client: str
     host: str
 
+    def values(self) -> dict[str, str]:
+        """Return what stands for each placeholder of the settings."""
+        return {
+            "username": self.user,
+            "password": self.password,
+            "clientid": self.client,
+            "peerhost": self.host,
+            "protocol": self.protocol,
+        }
+
 
 class Verdict(Enum):
     """The answers that there are. `NOT_MINE`: the back end knows nobody of that name; the next one is asked."""

@@ -1,0 +1,101 @@
+"""PostgreSQL as a database of users: a connection a thread, through psycopg.
+
+The library is that of the extra `postgresql`: import this module where such a database is asked only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+
+import psycopg
+
+from gateway.auth.backends.question import BackendError
+from gateway.settings import SettingsError
+
+
+class PostgresDatabase:
+    """One database.
+
+    Args:
+        dsn: Where it is, and who asks: postgresql://user:password@host/database.
+        timeout_ms: For one question.
+
+    Raises:
+        SettingsError: It cannot be meant.
+    """
+
+    def __init__(self, dsn: str, timeout_ms: int) -> None:
+        seconds = max(2, -(-timeout_ms // 1000))  # libpq takes no less than two
+        try:
+            said = psycopg.conninfo.conninfo_to_dict(dsn)
+        except psycopg.ProgrammingError as error:
+            raise SettingsError("dsn: is not understood") from error  # what is wrong may have the password in it
+        options = " ".join(filter(None, (str(said.get("options") or ""), f"-c statement_timeout={timeout_ms}")))
+        more: dict[str, str | int] = {
+            "connect_timeout": seconds,
+            "tcp_user_timeout": timeout_ms,
+            "options": options,
+            "application_name": str(said.get("application_name") or "lmq-gateway"),
+        }
+        self._dsn = psycopg.conninfo.make_conninfo(dsn, **more)
+        self._own = threading.local()
+
+    @staticmethod
+    def placeholder(name: str) -> str:
+        """Return how a named value stands in a query."""
+        return f"%({name})s"
+
+    @staticmethod
+    def literal(text: str) -> str:
+        """Return how the rest of a query is written."""
+        return text.replace("%", "%%")
+
+    def fetch(
+        self, query: str, values: Mapping[str, str], rows_max: int
+    ) -> tuple[list[str], Sequence[Sequence[object]]]:
+        """Return the names of the columns and the first rows.
+
+        Raises:
+            BackendError: The database gives none.
+        """
+        was_open = self._connection() is not None
+        try:
+            return self._fetch(query, values, rows_max)
+        except psycopg.OperationalError as error:
+            self.leave()
+            if not was_open:
+                raise BackendError(_first_line(error)) from error
+        except psycopg.Error as error:
+            self.leave()
+            raise BackendError(_first_line(error)) from error
+        try:  # the server may have gone away and come back since
+            return self._fetch(query, values, rows_max)
+        except psycopg.Error as error:
+            self.leave()
+            raise BackendError(_first_line(error)) from error
+
+    def _fetch(
+        self, query: str, values: Mapping[str, str], rows_max: int
+    ) -> tuple[list[str], Sequence[Sequence[object]]]:
+        connection = self._connection()
+        if connection is None:
+            connection = self._own.connection = psycopg.connect(self._dsn, autocommit=True)
+        with connection.cursor() as cursor:
+            cursor.execute(query.encode(), dict(values))
+            if cursor.description is None:
+                raise BackendError("the query gives no rows")
+            return [column.name for column in cursor.description], cursor.fetchmany(rows_max)
+
+    def _connection(self) -> psycopg.Connection[tuple[object, ...]] | None:
+        return getattr(self._own, "connection", None)
+
+    def leave(self) -> None:
+        """Close the connection of this thread."""
+        known = self._own.__dict__.pop("connection", None)
+        if known is not None:
+            known.close()
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from gateway.auth.backends.question import BackendError, Question, Verdict
+from gateway.auth.backends.sql_backend import SqlBackend
+from gateway.backend_settings import SqlBackendSettings
+from gateway.settings import SettingsError
+from tests.support.logins import quick_hash
+from tests.support.postgres import PostgresServer, find_tool
+
+psycopg = pytest.importorskip("psycopg")
+from gateway.auth.backends.postgres_database import PostgresDatabase  # noqa: E402  # it needs the library
+
+pytestmark = pytest.mark.slow
+with_server = pytest.mark.skipif(find_tool("initdb") is None, reason="PostgreSQL is not installed here")
+
+
+@pytest.fixture(scope="module")
+def server():
+    with PostgresServer() as server:
+        with psycopg.connect(server.dsn, autocommit=True) as connection:
+            connection.execute("CREATE TABLE users (name text, hash text, groups text[])")
+            for name, groups in (("ann", ["plant", "office"]), ("it's %s :x", [])):
+                row = (name, quick_hash("secret"), groups)
+                connection.execute("INSERT INTO users VALUES (%s, %s, %s)", row)
+        yield server
+
+
+@pytest.fixture
+def database(server):
+    database = PostgresDatabase(server.dsn, 2_000)
+    yield database
+    database.leave()
+
+
+@with_server
+def test_rows_are_read_with_named_values(database):
+    query = f"SELECT name, '50%%' AS \"50%%\" FROM users WHERE name = {database.placeholder('username')}"
+    assert database.fetch(query, {"username": "it's %s :x"}, 5) == (["name", "50%"], [("it's %s :x", "50%")])
+    assert database.fetch(query, {"username": "' OR 1=1 --"}, 5)[1] == []
+    assert database.literal("a % b") == "a %% b"
+
+
+@with_server
+@pytest.mark.asyncio
+async def test_user_comes_in_by_its_hash_and_has_its_groups(server):
+    query = "SELECT hash, groups FROM users WHERE name = ${username}::text AND hash LIKE '%$%'"
+    backend = SqlBackend(SqlBackendSettings(kind="sql", dsn_env="DSN", query=query), {"DSN": server.dsn})
+    ann = Question("mqtt", "ann", "secret", "", "")
+    assert await backend.ask(ann) == (Verdict.YES, ("plant", "office"), (await backend.ask(ann)).ends_at_ms)
+    assert (await backend.ask(ann._replace(password="x"))).verdict is Verdict.NO
+    assert (await backend.ask(ann._replace(user="bob"))).verdict is Verdict.NOT_MINE
+    backend.close()
+
+
+@with_server
+def test_query_that_is_slow_is_stopped(server):
+    database = PostgresDatabase(server.dsn, 50)
+    with pytest.raises(BackendError, match="statement timeout"):
+        database.fetch("SELECT pg_sleep(60)", {}, 1)
+    database.leave()
+
+
+@with_server
+def test_query_that_is_wrong_is_told(database):
+    with pytest.raises(BackendError, match="does not exist"):
+        database.fetch("SELECT * FROM nothing", {}, 1)
+    with pytest.raises(BackendError, match="no rows"):
+        database.fetch("SET application_name = 'x'", {}, 1)
+
+
+@with_server
+def test_server_that_goes_away_is_told_and_one_that_comes_back_is_asked(server, database):
+    query = "SELECT count(*) FROM users"
+    assert database.fetch(query, {}, 1)[1] == [(2,)]
+    server.stop()
+    with pytest.raises(BackendError):
+        database.fetch(query, {}, 1)
+    server.start()
+    assert database.fetch(query, {}, 1)[1] == [(2,)]
+    server.stop()
+    server.start()
+    assert database.fetch(query, {}, 1)[1] == [(2,)]  # by a new connection, at once
+
+
+@with_server
+def test_password_that_is_wrong_is_told_without_it(server):
+    with pytest.raises(BackendError) as caught:
+        PostgresDatabase(server.dsn.replace("pg-secret", "pg-other"), 2_000).fetch("SELECT 1", {}, 1)
+    assert "pg-other" not in str(caught.value)
+
+
+def test_text_that_is_no_dsn_is_a_wrong_setting():
+    with pytest.raises(SettingsError) as caught:
+        PostgresDatabase("postgresql://ann:s3cret@[x/y", 100)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_server_that_is_not_there_is_told():
+    with pytest.raises(BackendError):
+        PostgresDatabase(f"postgresql://x@/x?host=/tmp/none-{os.getpid()}", 100).fetch("SELECT 1", {}, 1)
