@@ -28,12 +28,14 @@ from gateway.auth.check_threads import CheckThreads
 from gateway.auth.recheck import recheck
 from gateway.auth.users import User
 from gateway.bridges.manager import Bridges
+from gateway.carriage import told_name
+from gateway.certificate_watch import LOOK_INTERVAL_MS as CERTIFICATES_INTERVAL_MS
 from gateway.compiled import find_warnings
 from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.door import Door, find_listening
 from gateway.events import Actor, Kind
 from gateway.flush_thread import FlushThread
-from gateway.listeners import Listeners, told_name
+from gateway.listeners import Listeners
 from gateway.logs import set_up_logs
 from gateway.mqtt.door import MqttDoor
 from gateway.net.admission import Admission
@@ -208,6 +210,7 @@ class Gateway:
         self.timer.watch(Every(TEND_INTERVAL_MS, self.upkeep.tend, now_ms))
         self.timer.watch(Every(DEPARTED_INTERVAL_MS, self.upkeep.read_departed, now_ms))
         self.timer.watch(Every(LOOK_INTERVAL_MS, self.capacity.look, now_ms))
+        self.timer.watch(Every(CERTIFICATES_INTERVAL_MS, self.listeners.watch.look, now_ms))
         for door in self.doors.values():
             for interval_ms, work in door.intervals():
                 self.timer.watch(Every(interval_ms, work, now_ms))

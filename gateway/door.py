@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple, Protocol
 from core.metrics import DoorMetrics
 from gateway.auth.recheck import Visitor
 from gateway.inventory import Inventory
-from gateway.listen_settings import ListenSettings, MqttListenSettings, Network, TlsSettings, find_listens
+from gateway.listen_settings import ListenSettings, MqttListenSettings, NameSource, Network, TlsSettings, find_listens
 from gateway.net.protocol import ConnectionHandler, HandlerFactory, Transport
 from gateway.settings import GatewaySettings
 
@@ -36,6 +36,7 @@ class Listen(NamedTuple):
         clients: What holds for each of its clients.
         connections_max: Open at once by it, 0 for no limit of its own.
         websocket: The path of a WebSocket that carries the protocol; empty: nothing does.
+        client_id_from: Where a client's certificate has the client identifier; None: nowhere.
     """
 
     name: str
@@ -45,13 +46,14 @@ class Listen(NamedTuple):
     websocket: str = ""
     clients: ClientLimits = ClientLimits()
     connections_max: int = 0
+    client_id_from: NameSource | None = None
 
 
-def _special(entry: ListenSettings) -> tuple[str, ClientLimits, int]:
+def _special(entry: ListenSettings) -> tuple[str, ClientLimits, int, NameSource | None]:
     if isinstance(entry, MqttListenSettings):
         clients = ClientLimits(entry.messages_rate, entry.bytes_rate, entry.packet_bytes_max, entry.inflight_max)
-        return entry.websocket, clients, entry.connections_max
-    return "", ClientLimits(), 0
+        return entry.websocket, clients, entry.connections_max, entry.client_id_from
+    return "", ClientLimits(), 0, None
 
 
 def find_listening(name: str, setting: str | Sequence[ListenSettings]) -> list[Listen]:

@@ -16,6 +16,7 @@ TAGS = ("listen-text", "listen-list")  # of the two ways to write the setting, i
 
 
 Network = IPv4Network | IPv6Network
+NameSource = Literal["common_name", "subject", "email", "dns", "uri"]
 
 
 def find_address(listen: str) -> tuple[str, int] | None:
@@ -63,27 +64,55 @@ Address = Annotated[str, AfterValidator(_check_address)]
 NetworkAddress = Annotated[Address, AfterValidator(_check_network)]
 
 
+class CertificateSettings(BaseModel, frozen=True, extra="forbid"):
+    """One more certificate of an address, of its list `more_certificates`."""
+
+    certificate: Path  # the server's for other hosts, with those that lead to its authority after it
+    key: Path | None = None  # its private key, without a pass phrase; none: it is in the file of the certificate
+
+    def __str__(self) -> str:
+        """Return the files."""
+        return str(self.certificate) if self.key is None else f"{self.certificate} and {self.key}"
+
+
 class TlsSettings(BaseModel, frozen=True, extra="forbid"):
-    """TLS of one address, `tls` in its table. The files are in the PEM format, and are read again at SIGHUP."""
+    """TLS of one address, `tls` in its table.
+
+    The files are in the PEM format. They are read again when they change, and at SIGHUP.
+    """
 
     certificate: Path  # the server's, with those that lead to its authority after it
     key: Path | None = None  # its private key, without a pass phrase; none: it is in the file of the certificate
+    # for clients that name another host (SNI): the first that is for it, else `certificate`
+    more_certificates: tuple[CertificateSettings, ...] = ()
     client_ca: Path | None = None  # authorities that clients' certificates are verified by; none: they need none
     client_certificate: Literal["required", "optional"] = "required"  # of clients, where there is a `client_ca`
-    name_is_user: bool = False  # the common name in a client's certificate is its user, who needs no password
+    crl: Path | None = (
+        None  # lists of what those authorities have revoked, one of each that signs clients' certificates
+    )
+    # where a client's certificate names its user, who needs no password; of several such names the first
+    user_from: NameSource | None = None
+    name_is_user: bool = False  # the same as `user_from = "common_name"`
+    version_min: Literal["1.2", "1.3"] = "1.2"  # the oldest TLS that clients may use
     ciphers: str = ""  # of TLS 1.2, in OpenSSL's words; empty: its own choice
+    alpn_required: bool = False  # refuse clients that do not offer the door's protocol by ALPN: mqtt, amqp or http/1.1
     # let clients without TLS in by the same port; none: as RocketMQ does at its door, where there is no client_ca
     optional: bool | None = None
 
     @model_validator(mode="after")
     def _check_authority(self) -> TlsSettings:
-        if self.name_is_user and self.client_ca is None:
-            raise ValueError("name_is_user needs client_ca: a name that nobody has verified is nobody's")
+        if self.name_is_user and self.user_from not in {None, "common_name"}:
+            raise ValueError("name_is_user is user_from = 'common_name', which says something else")
+        for name in ("name_is_user", "user_from", "crl"):
+            if getattr(self, name) and self.client_ca is None:
+                raise ValueError(f"{name} needs client_ca: a name that nobody has verified is nobody's")
         return self
 
     def __str__(self) -> str:
         """Return what is set, in one line."""
-        return " ".join(f"{name}={value}" for name, value in self.model_dump(exclude_defaults=True).items())
+        fields = type(self).model_fields.items()
+        special = [(name, getattr(self, name)) for name, field in fields if getattr(self, name) != field.default]
+        return " ".join(f"{name}={_shown(value)}" for name, value in special)
 
 
 class ListenSettings(BaseModel, frozen=True, extra="forbid"):
@@ -109,6 +138,8 @@ class MqttListenSettings(ListenSettings, frozen=True, extra="forbid"):
     websocket: Annotated[str, AfterValidator(_check_path)] = (
         ""  # the path of MQTT over WebSocket: /mqtt; empty: it is not
     )
+    # where a client's certificate has the client identifier that it must give, or no other; none: it gives any
+    client_id_from: NameSource | None = None
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once by this address, 0: as many as by all
     messages_rate: Annotated[int, Field(ge=0)] = 0  # of each client here, in place of `mqtt.messages_rate`; 0: that one
     bytes_rate: Annotated[int, Field(ge=0)] = 0  # of each client here, in place of `mqtt.bytes_rate`; 0: that one
@@ -116,6 +147,12 @@ class MqttListenSettings(ListenSettings, frozen=True, extra="forbid"):
     packet_bytes_max: Annotated[int, Field(ge=0, le=268_435_460)] = 0
     # to each client here, where that is less than `mqtt.inflight_max`; 0: that one
     inflight_max: Annotated[int, Field(ge=0, le=32_767)] = 0
+
+    @model_validator(mode="after")
+    def _check_identifier(self) -> MqttListenSettings:
+        if self.client_id_from is not None and (self.tls is None or self.tls.client_ca is None):
+            raise ValueError("client_id_from needs tls with client_ca: there is no other certificate to have it from")
+        return self
 
 
 def _shown(value: object) -> str:

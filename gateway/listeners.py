@@ -2,90 +2,18 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 
 from gateway.address import format_address
+from gateway.carriage import Carriage, Reading, SecureAddress, told_name
+from gateway.certificate_watch import CertificateWatch
 from gateway.door import Address, Door, Listen, find_listening
-from gateway.listen_settings import TlsSettings, find_address
+from gateway.listen_settings import find_address
 from gateway.net.descriptors import Capacity
 from gateway.net.endpoint import Endpoint
 from gateway.net.listener import Listener
-from gateway.net.streams.certificate_file import expires_at_s
-from gateway.net.streams.layer import Layer, LayerFactory
-from gateway.net.streams.proxy_header import ProxyHeader
-from gateway.net.streams.tls import TlsError, TlsFiles, TlsLayer, make_context
-from gateway.net.streams.websocket import WebSocketLayer
-from gateway.settings import GatewaySettings, SettingsError
-
-# What an address is told by where clients must use TLS: the name that URLs have for it.
-SECURE_NAMES = {
-    "mqtt": "mqtts",
-    "amqp": "amqps",
-    "broker": "broker-tls",
-    "namesrv": "namesrv-tls",
-    "admin": "admin-tls",
-}
-
-
-class Carriage:
-    """What carries the bytes of connections to one address; certificates can be replaced, for those that come then.
-
-    Raises:
-        SettingsError: As `read`.
-    """
-
-    def __init__(self, listen: Listen) -> None:
-        self.listen = listen
-        self.context = self.read()
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether nothing does: the bytes are the socket's."""
-        return self.context is None and not self.listen.proxies and not self.listen.websocket
-
-    def read(self) -> ssl.SSLContext | None:
-        """Return what the files of certificates hold now, None where there are none.
-
-        Raises:
-            SettingsError: One cannot be used.
-        """
-        listen = self.listen
-        if listen.tls is None:
-            return None
-        try:
-            return make_context(_files(listen.tls))
-        except TlsError as error:
-            raise SettingsError(f"tls of {listen.name} on {listen.address}: {error}") from error
-
-    def make_layers(self, host: str) -> Sequence[Layer]:
-        """Return the layers of a new connection.
-
-        Raises:
-            StreamError: The host may not connect here.
-        """
-        listen = self.listen
-        layers: list[Layer] = []
-        if listen.proxies:
-            layers.append(ProxyHeader(host, listen.proxies))
-        if self.context is not None and listen.tls is not None:
-            layers.append(
-                TlsLayer(self.context, is_optional=bool(listen.tls.optional), names_user=listen.tls.name_is_user)
-            )
-        if listen.websocket:
-            layers.append(WebSocketLayer(listen.websocket))
-        return layers
-
-
-def _files(tls: TlsSettings) -> TlsFiles:
-    return TlsFiles(
-        certificate=tls.certificate,
-        key=tls.key,
-        client_ca=tls.client_ca,
-        is_client_required=tls.client_certificate == "required",
-        ciphers=tls.ciphers,
-    )
+from gateway.net.streams.layer import LayerFactory
+from gateway.settings import GatewaySettings
 
 
 class Listeners:
@@ -96,6 +24,7 @@ class Listeners:
         self._listeners: list[Listener] = []
         self._opened: list[tuple[str, str, str, Listener]] = []  # with their doors, names and addresses
         self._carriages: list[Carriage] = []
+        self.watch = CertificateWatch(self._carriages)
         self._bound: dict[str, list[tuple[str, Address]]] = {}  # by door, with the names that they are told by
 
     async def open(self, door: Door, endpoint: Endpoint) -> dict[str, Address]:
@@ -153,7 +82,7 @@ class Listeners:
         for door, name, address, listener in self._opened:
             yield door, name, address, listener.connections
 
-    def read_certificates(self) -> list[ssl.SSLContext | None]:
+    def read_certificates(self) -> list[Reading]:
         """Return what new connections are to be secured by, for `use_certificates`; reads files.
 
         Raises:
@@ -161,31 +90,23 @@ class Listeners:
         """
         return [carriage.read() for carriage in self._carriages]
 
-    def use_certificates(self, contexts: Sequence[ssl.SSLContext | None]) -> None:
+    def use_certificates(self, readings: Sequence[Reading]) -> None:
         """Secure new connections by these; those that are open keep theirs."""
-        for carriage, context in zip(self._carriages, contexts, strict=True):
-            carriage.context = context
+        for carriage, reading in zip(self._carriages, readings, strict=True):
+            carriage.use(reading)
 
-    def certificates(self) -> Iterator[tuple[str, str, int]]:
-        """Yield the name and address of each that has TLS, and when its certificate expires; reads files."""
+    def certificates(self) -> Iterator[SecureAddress]:
+        """Yield each address that has TLS, with the certificates in use there."""
         for carriage in self._carriages:
-            listen = carriage.listen
-            if listen.tls is not None:
-                with suppress(OSError, ValueError):  # a file that goes away meanwhile: SIGHUP tells of it
-                    yield told_name(listen), listen.address, expires_at_s(listen.tls.certificate)
+            if carriage.certificates:
+                listen = carriage.listen
+                yield SecureAddress(told_name(listen), listen.address, carriage.certificates, carriage.counts)
 
     def stop(self) -> None:
         """Accept no more; open connections stay."""
+        self.watch.stop()
         for listener in self._listeners:
             listener.stop()
-
-
-def told_name(listen: Listen) -> str:
-    """Return the name that an address is told by."""
-    is_secure = listen.tls is not None and not listen.tls.optional
-    if listen.websocket:
-        return "wss" if is_secure else "ws"
-    return SECURE_NAMES.get(listen.name, listen.name) if is_secure else listen.name
 
 
 def check_certificates(settings: GatewaySettings) -> None:

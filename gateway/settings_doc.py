@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from gateway.backend_settings import KINDS as BACKEND_KINDS
 from gateway.bridge_settings import BridgeSettings, BridgeTlsSettings, BridgeTopicSettings
-from gateway.listen_settings import MqttListenSettings, TlsSettings
+from gateway.listen_settings import CertificateSettings, MqttListenSettings, TlsSettings
 from gateway.rule_settings import RuleSettings
 from gateway.settings import GatewaySettings, UserSettings
 from gateway.settings_changes import takes_effect
@@ -83,6 +83,7 @@ def settings_page() -> str:
         LISTEN_HEAD,
         *_blocks(MqttListenSettings, "listen.", "listen"),
         *_blocks(TlsSettings, "listen.tls.", "listen.tls"),
+        *_blocks(CertificateSettings, "listen.tls.more_certificates.", "listen.tls.more_certificates"),
         *_blocks(RewriteRule, "mqtt.rewrite.", "mqtt.rewrite"),
         *_blocks(AutoSubscription, "mqtt.auto_subscribe.", "mqtt.auto_subscribe"),
     ]

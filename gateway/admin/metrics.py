@@ -16,8 +16,10 @@ from core.room import Room
 from gateway.admin.door_metrics import door_families, listener_family, reason_families
 from gateway.admin.process_metrics import process_families
 from gateway.admin.queue_metrics import total_families
+from gateway.admin.tls_metrics import tls_families
 from gateway.admin.totals import Totals
 from gateway.admin.work_metrics import duration_family, pop_families, transaction_families
+from gateway.carriage import SecureAddress
 from gateway.net.descriptors import Capacity, descriptor_limit, open_descriptors
 
 
@@ -28,7 +30,7 @@ class GatewayCollector(Collector):
         self,
         broker: Broker,
         capacity: Capacity,
-        certificates: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
+        certificates: Callable[[], Iterable[SecureAddress]] = tuple,
         *,
         totals: Callable[[], Totals] = Totals,
         loop_delay_s: Callable[[], float] = float,
@@ -85,7 +87,7 @@ class GatewayCollector(Collector):
         yield from descriptor_families(self._capacity)
         yield from loop_families(metrics.loop)
         yield from self._guards()
-        yield certificate_family(self._certificates())
+        yield from tls_families(self._certificates())
         yield self._alarm_family()
         yield GaugeMetricFamily(
             "lmq_up", "1 while messages are taken, 0 after a failed sync.", int(not self._broker.is_failed)
@@ -101,16 +103,6 @@ class GatewayCollector(Collector):
         ):
             family.add_metric([name], int(is_on))
         return family
-
-
-def certificate_family(certificates: Iterable[tuple[str, str, int]]) -> Metric:
-    """Return when the certificate of each address expires, as its file says now."""
-    family = GaugeMetricFamily(
-        "lmq_certificate_expires_seconds", "When a certificate expires, since 1970.", labels=("listener", "address")
-    )
-    for name, address, at_s in certificates:
-        family.add_metric((name, address), at_s)
-    return family
 
 
 def bridge_families(bridges: list[BridgeMetrics]) -> Iterator[Metric]:

@@ -23,6 +23,7 @@ from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.audit.writer import Counts
 from gateway.auth.api_tokens import ApiTokens
 from gateway.auth.authenticator import Authenticator
+from gateway.carriage import SecureAddress
 from gateway.door import Door
 from gateway.mqtt.door import MqttDoor
 from gateway.net.descriptors import Capacity
@@ -45,7 +46,7 @@ class AdminView:
         listening: Callable[[], Mapping[str, tuple[str, int]]],
         begin_read: Callable[[int], int],
         settings: Callable[[], GatewaySettings],
-        certificates: Callable[[], Iterable[tuple[str, str, int]]] = tuple,
+        certificates: Callable[[], Iterable[SecureAddress]] = tuple,
         api_tokens: ApiTokens,
         audited: Counts | None = None,
         listeners: Callable[[], Iterable[tuple[str, str, str, int]]] = tuple,

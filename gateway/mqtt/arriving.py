@@ -51,7 +51,7 @@ class Arriving(Holding):
             why = "too many clients connect"
             self._refuse(connect, ConnectCode.SERVER_UNAVAILABLE, why, now_ms, ReasonCode.CONNECTION_RATE_EXCEEDED)
             return
-        code, client_id = check_client_id(connect, door.settings.client_id_bytes_max)
+        code, client_id = check_client_id(connect, door.settings.client_id_bytes_max, self.transport.peer_client)
         if code is not ConnectCode.ACCEPTED:
             self._refuse(connect, code, "client identifier", now_ms)
             return

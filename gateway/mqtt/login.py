@@ -18,13 +18,19 @@ CODES = {
 }
 
 
-def check_client_id(connect: Connect, bytes_max: int) -> tuple[ConnectCode, bytes]:
-    """Return whether the client identifier is taken, and the one that the client has from now on."""
+def check_client_id(connect: Connect, bytes_max: int, certified: str = "") -> tuple[ConnectCode, bytes]:
+    """Return whether the client identifier is taken, and the one that the client has from now on.
+
+    Where `certified` says which one its certificate is for, the client gives that one, or none.
+    """
     client_id = connect.client_id
+    own = certified.encode()
+    if own and client_id not in {b"", own}:
+        return ConnectCode.IDENTIFIER_REJECTED, client_id
     if not client_id:
         if connect.level != LEVEL_5 and (not connect.is_clean or connect.level == OLD_LEVEL):  # MQTT-3.1.3-8
             return ConnectCode.IDENTIFIER_REJECTED, client_id
-        return ConnectCode.ACCEPTED, b"lmq-" + secrets.token_hex(8).encode()
+        return ConnectCode.ACCEPTED, own or b"lmq-" + secrets.token_hex(8).encode()
     if len(client_id) > bytes_max:
         return ConnectCode.IDENTIFIER_REJECTED, client_id
     return ConnectCode.ACCEPTED, client_id

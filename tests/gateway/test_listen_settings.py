@@ -8,6 +8,8 @@ from pydantic import ValidationError
 from gateway.listen_settings import ListenSettings, MqttListenSettings, TlsSettings, find_address, find_listens
 from gateway.settings import AdminSettings, AmqpSettings, MqttSettings, RocketmqSettings
 
+OF_CLIENTS = {"certificate": "a", "client_ca": "b"}
+
 
 def test_one_address_is_text_and_off_is_none():
     assert find_listens("127.0.0.1:1883") == [ListenSettings(address="127.0.0.1:1883")]
@@ -33,6 +35,19 @@ def test_a_list_has_addresses_as_text_and_as_tables():
         ([{"address": "h:1", "websocket": "mqtt"}], "begins with /"),
         ([{"address": "h:1", "proxies": ["somewhere"]}], "not a valid"),
         ([{"address": "h:1", "tls": {"certificate": "a", "name_is_user": True}}], "name_is_user needs client_ca"),
+        ([{"address": "h:1", "tls": {"certificate": "a", "user_from": "dns"}}], "user_from needs client_ca"),
+        ([{"address": "h:1", "tls": {"certificate": "a", "crl": "b"}}], "crl needs client_ca"),
+        (
+            [
+                {
+                    "address": "h:1",
+                    "tls": {"certificate": "a", "client_ca": "b", "name_is_user": True, "user_from": "dns"},
+                }
+            ],
+            "name_is_user is user_from = 'common_name'",
+        ),
+        ([{"address": "h:1", "client_id_from": "dns"}], "client_id_from needs tls with client_ca"),
+        ([{"address": "h:1", "tls": {"certificate": "a", "version_min": "1.1"}}], "'1.2' or '1.3'"),
         (["off"], "an empty list closes the door"),
         ([{"address": "127.0.0.1:1", "tls": {}}], "Field required"),
         (

@@ -1,41 +1,15 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from gateway.door import Listen
-from gateway.listen_settings import ListenSettings, TlsSettings
-from gateway.listeners import Carriage, check_certificates, told_name
-from gateway.net.streams.layer import StreamError
-from gateway.net.streams.proxy_header import ProxyHeader
-from gateway.net.streams.tls import TlsLayer
-from gateway.net.streams.websocket import WebSocketLayer
+from gateway.certificate_watch import LOOK_INTERVAL_MS
+from gateway.listeners import check_certificates
 from gateway.settings import AdminSettings, AmqpSettings, GatewaySettings, MqttSettings, RocketmqSettings, SettingsError
-from tests.support.certificates import issue, server_files
+from tests.support.certificates import client_context, issue
 from tests.support.gateway import ANY_PORT, make_settings, running_gateway
-
-
-def tls(**changes):
-    certificate, key = server_files()
-    return TlsSettings(**{"certificate": certificate, "key": key, **changes})
-
-
-def secure(address=ANY_PORT, **changes):
-    return {"address": address, "tls": tls(**changes)}
-
-
-@pytest.mark.parametrize(
-    ("name", "told", "told_where_plain_is_taken"),
-    [
-        ("mqtt", "mqtts", "mqtt"),
-        ("amqp", "amqps", "amqp"),
-        ("broker", "broker-tls", "broker"),
-        ("namesrv", "namesrv-tls", "namesrv"),
-    ],
-)
-def test_addresses_that_take_tls_only_have_a_name_of_their_own(name, told, told_where_plain_is_taken):
-    assert told_name(Listen(name, ANY_PORT)) == name
-    assert told_name(Listen(name, ANY_PORT, tls())) == told
-    assert told_name(Listen(name, ANY_PORT, tls(optional=True))) == told_where_plain_is_taken
+from tests.support.listening import secure
 
 
 @pytest.mark.asyncio
@@ -82,21 +56,16 @@ async def test_certificates_are_read_again_all_or_none(tmp_path):
         "amqp": AmqpSettings(listen=[secure(certificate=second[0], key=second[1])]),
     }
     async with running_gateway(tmp_path / "data", **blocks) as gateway:
-        before = [carriage.context for carriage in gateway.listeners._carriages]
+        before = [carriage._reading for carriage in gateway.listeners._carriages]
         second[1].write_text("nothing")
         with pytest.raises(SettingsError, match="tls of amqp on"):
             await gateway.reload(make_settings(tmp_path / "data", **blocks))
-        assert [carriage.context for carriage in gateway.listeners._carriages] == before
+        assert [carriage._reading for carriage in gateway.listeners._carriages] == before
         issue(tmp_path / "second")
         await gateway.reload(make_settings(tmp_path / "data", **blocks))
-        after = [carriage.context for carriage in gateway.listeners._carriages]
-        assert not ({*before} & {*after}) - {None}
-
-
-def test_layers_are_made_for_each_connection():
-    carriage = Carriage(Listen("mqtt", ANY_PORT, tls()))
-    (first,), (second,) = carriage.make_layers("192.0.2.1"), carriage.make_layers("192.0.2.1")
-    assert first is not second
+        after = [carriage._reading for carriage in gateway.listeners._carriages]
+        assert [one.secured for one in before if one.secured] != [one.secured for one in after if one.secured]
+        assert len({*map(id, before)} & {*map(id, after)}) == 0
 
 
 @pytest.mark.asyncio
@@ -116,24 +85,27 @@ async def test_unix_sockets_are_told_by_their_path_and_are_gone_after_the_stop(t
         assert not path.exists()
 
 
-def test_layers_stand_on_one_another_as_the_bytes_come():
-    networks = ListenSettings(address="h:1", proxies=["10.0.0.0/8"]).proxies
-    carriage = Carriage(Listen("mqtt", ANY_PORT, tls(), networks, "/mqtt"))
-    kinds = [type(layer) for layer in carriage.make_layers("10.0.0.1")]
-    assert kinds == [ProxyHeader, TlsLayer, WebSocketLayer]
-    assert not carriage.is_plain
-    assert Carriage(Listen("mqtt", ANY_PORT)).is_plain
-    with pytest.raises(StreamError):
-        carriage.make_layers("192.0.2.1")
-
-
 @pytest.mark.asyncio
-async def test_expiry_of_certificates_is_known_while_their_files_are_there(tmp_path):
+async def test_a_certificate_that_was_replaced_counts_for_new_connections_without_a_signal(tmp_path):
     files = issue(tmp_path / "server")
     entry = secure(certificate=files[0], key=files[1])
-    async with running_gateway(tmp_path / "data", mqtt=MqttSettings(listen=[ANY_PORT, entry])) as gateway:
-        ((name, address, at_s),) = gateway.listeners.certificates()
-        assert (name, address) == ("mqtts", ANY_PORT)
-        assert at_s > 2_000_000_000
-        files[0].unlink()
-        assert list(gateway.listeners.certificates()) == []
+    async with running_gateway(tmp_path / "data", mqtt=MqttSettings(listen=[entry])) as gateway:
+        (before,) = gateway.listeners.certificates()
+        assert (before.name, before.address) == ("mqtts", ANY_PORT)
+        context = client_context()
+        context.check_hostname = False
+        old = await asyncio.open_connection(*gateway.listening["mqtts"], ssl=context)
+        issue(tmp_path / "server", "new.test")
+        for number in (1, 2):
+            gateway.timer.run_due(gateway.clock.now_ms() + number * 2 * LOOK_INTERVAL_MS)
+            while gateway.listeners.watch._task is not None:
+                await asyncio.sleep(0)
+        (after,) = gateway.listeners.certificates()
+        assert after.certificates[0].names == ("new.test",)
+        new = await asyncio.open_connection(*gateway.listening["mqtts"], ssl=context)
+        shown = [writer.get_extra_info("ssl_object").getpeercert()["subjectAltName"] for _, writer in (old, new)]
+        assert shown[0] != shown[1] == (("DNS", "new.test"),)
+        for reader, writer in (old, new):
+            writer.write(b"\x10\x0f\x00\x04MQTT\x04\x02\x00\x00\x00\x03abc")
+            assert await reader.readexactly(4) == b"\x20\x02\x00\x00"
+            writer.close()

@@ -147,7 +147,9 @@ async def test_the_admin_door_speaks_https(tmp_path):
             answer = await client.get(f"https://{host}:{port}/healthz")
             metrics = (await client.get(f"https://{host}:{port}/metrics")).text
         assert answer.status_code == 200
-        assert 'lmq_certificate_expires_seconds{address="127.0.0.1:0",listener="admin-tls"} ' in metrics
+        assert (
+            'lmq_certificate_expires_seconds{address="127.0.0.1:0",host="127.0.0.1",listener="admin-tls"} ' in metrics
+        )
 
 
 async def test_the_sdk_speaks_tls(gateway):

@@ -9,7 +9,8 @@ from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, BytesMessage, CloseConnection, Request
 
 from gateway.net.streams.stack import Stack
-from gateway.net.streams.tls import TlsLayer, make_context
+from gateway.net.streams.tls import TlsLayer
+from gateway.net.streams.tls_context import make_context
 from gateway.net.streams.websocket import WebSocketLayer
 from tests.support import certificates
 from tests.support.mqtt_door import MemoryTransport, Peer

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import trustme
 
-from gateway.net.streams.tls import TlsFiles
+from gateway.net.streams.tls_context import TlsFiles
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="lmq-certificates-")
 EXPIRED_AT = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)

@@ -6,7 +6,7 @@ import re
 
 from gateway.backend_settings import KINDS as BACKEND_KINDS
 from gateway.bridge_settings import BridgeSettings, BridgeTlsSettings, BridgeTopicSettings
-from gateway.listen_settings import MqttListenSettings, TlsSettings
+from gateway.listen_settings import CertificateSettings, MqttListenSettings, TlsSettings
 from gateway.secret_settings import is_secret
 from gateway.settings import GatewaySettings, UserSettings, walk_settings
 from tests.support.sources import PRODUCT_SOURCES, ROOT
@@ -26,6 +26,7 @@ NAMES = [
         UserSettings,
         MqttListenSettings,
         TlsSettings,
+        CertificateSettings,
         BridgeSettings,
         BridgeTopicSettings,
         BridgeTlsSettings,

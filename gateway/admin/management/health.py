@@ -95,7 +95,9 @@ async def certificates_last(
     """No certificate expires within a time."""
     del looker
     until_s = time.time() + within * UNIT_S[unit]
-    expired = sorted({address for _, address, at_s in view.certificates() if at_s < until_s})
+    expired = sorted(
+        {one.address for one in view.certificates() if any(each.expires_at_s < until_s for each in one.certificates)}
+    )
     return _say(response, f"certificates expire of {', '.join(expired)}" if expired else "")
 
 

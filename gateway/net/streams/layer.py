@@ -19,12 +19,13 @@ class Peer(NamedTuple):
     """What layers know of the peer that the socket does not know.
 
     `address` is the host and port that the peer really has, `local_address` those that it reached; `name` is its
-    user's, verified by the peer's certificate, and empty where that does not tell.
+    user's and `client` its client identifier, both by the peer's certificate, and empty where that does not tell.
     """
 
     address: tuple[str, int] | None = None
     local_address: tuple[str, int] | None = None
     name: str = ""
+    client: str = ""
 
 
 class Layer:

@@ -8,7 +8,8 @@ import pytest
 from gateway.admin.carried import CarriedProtocol
 from gateway.net.streams.layer import StreamError
 from gateway.net.streams.proxy_header import ProxyHeader
-from gateway.net.streams.tls import TlsLayer, make_context
+from gateway.net.streams.tls import TlsLayer
+from gateway.net.streams.tls_context import make_context
 from tests.support.certificates import client_context, make_files
 
 pytestmark = pytest.mark.asyncio

@@ -12,7 +12,8 @@ from fastapi import FastAPI
 from gateway.admin import carried
 from gateway.admin.server import CONNECTIONS_MAX, AdminServer
 from gateway.net.listener import ListenError
-from gateway.net.streams.tls import TlsLayer, make_context
+from gateway.net.streams.tls import TlsLayer
+from gateway.net.streams.tls_context import make_context
 from tests.support.certificates import client_context, make_files
 
 pytestmark = pytest.mark.asyncio
@@ -57,7 +58,7 @@ async def test_it_serves_by_tls_and_refuses_what_is_none(caplog):
     assert (await reader.read())[:1] in {b"", b"\x15"}
     writer.close()
     assert "refused connection door=admin" in caplog.text
-    assert "reason=tls: http request" in caplog.text
+    assert "reason=tls: no TLS, but HTTP" in caplog.text
     await server.stop()
 
 

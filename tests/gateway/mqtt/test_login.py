@@ -20,6 +20,13 @@ def test_client_identifier_is_the_clients_own_or_ours():
     assert check_client_id(connect(b"", level=OLD_LEVEL), 3)[0] is ConnectCode.IDENTIFIER_REJECTED
 
 
+def test_client_identifier_is_the_one_in_the_certificate_or_none():
+    assert check_client_id(connect(b"abc"), 10, "abc") == (ConnectCode.ACCEPTED, b"abc")
+    assert check_client_id(connect(b"", level=5), 10, "abc") == (ConnectCode.ACCEPTED, b"abc")
+    assert check_client_id(connect(b"abd"), 10, "abc")[0] is ConnectCode.IDENTIFIER_REJECTED
+    assert check_client_id(connect(b"", is_clean=False), 10, "abc")[0] is ConnectCode.IDENTIFIER_REJECTED
+
+
 def test_credentials_are_those_of_the_packet():
     assert credentials_of(connect(), b"", "h:1") == Credentials("mqtt", None, None, "h:1")
     assert credentials_of(connect(user="é".encode(), password=b"\xff"), b"", "h:1") == Credentials(

@@ -20,7 +20,8 @@ from gateway.net.limits import ConnectionLimits
 from gateway.net.shares import READS_NS, Shares
 from gateway.net.streams.layer import StreamError
 from gateway.net.streams.proxy_header import ProxyHeader
-from gateway.net.streams.tls import TlsLayer, make_context
+from gateway.net.streams.tls import TlsLayer, TlsTerms
+from gateway.net.streams.tls_context import make_context
 from gateway.net.transport import HIGH_WATER_BYTES, UNREAD_BYTES_MAX
 from tests.support.certificates import authority_file, client_context, client_files, make_files
 from tests.support.connections import open_site, run_turns
@@ -30,7 +31,8 @@ pytestmark = pytest.mark.asyncio
 
 def open_tls_site(*, is_optional=False, names_user=False, limits=None, **files):
     context = make_context(make_files(**files))
-    return open_site(limits, make_layers=lambda _: [TlsLayer(context, is_optional=is_optional, names_user=names_user)])
+    terms = TlsTerms(is_optional=is_optional, user_from="common_name" if names_user else None)
+    return open_site(limits, make_layers=lambda _: [TlsLayer(context, terms)])
 
 
 async def connect(site, **options):
@@ -107,7 +109,7 @@ async def test_clients_that_are_refused_cost_one_line_and_nobody_else_anything(c
         assert len(said) == 2
         assert said[0].startswith("refused connection door=test peer=127.0.0.1:")
         assert said[0].endswith("reason=tls: peer did not return a certificate")
-        assert said[1].endswith("reason=tls: wrong version number")
+        assert said[1].endswith("reason=tls: no TLS, but MQTT")
         assert len(site.handlers) == 1
         await close(writer)
 

@@ -7,48 +7,14 @@ import ssl
 import warnings
 
 import pytest
-from cryptography.hazmat.primitives import serialization
 from hypothesis import given, settings, strategies as st
 
 from gateway.net.streams.layer import Peer, StreamError
-from gateway.net.streams.tls import RECORDS_AT_A_TIME, TlsError, TlsLayer, common_name, make_context
-from tests.support.certificates import authority_file, client_context, client_files, issue, make_files, server_files
-
-
-class Client:
-    """The other end."""
-
-    def __init__(self, context, host="127.0.0.1"):
-        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.object = context.wrap_bio(self.incoming, self.outgoing, server_hostname=host)
-
-    def step(self):
-        """Go on with the handshake; return whether it is through."""
-        try:
-            self.object.do_handshake()
-        except ssl.SSLWantReadError:
-            return False
-        return True
-
-    def read(self):
-        try:
-            return self.object.read(1 << 20)
-        except ssl.SSLWantReadError:
-            return b""
-
-
-def shake_hands(layer, client, size=1 << 20):
-    """Exchange what both have to say, at most `size` bytes at a time, until both are open."""
-    got = bytearray()
-    for _ in range(20):
-        client.step()
-        sent = client.outgoing.read()
-        for at in range(0, len(sent), size):
-            got += layer.receive_data(sent[at : at + size])
-        client.incoming.write(layer.data_to_send())
-        if layer.is_open and client.step() and not client.outgoing.pending:
-            return bytes(got)
-    raise AssertionError("the handshake has no end")
+from gateway.net.streams.tls import RECORDS_AT_A_TIME, TlsLayer, TlsTerms
+from gateway.net.streams.tls_context import make_context
+from gateway.net.streams.tls_counts import TlsCounts
+from tests.support.certificates import authority_file, client_context, client_files, make_files
+from tests.support.tls import Client, shake_hands
 
 
 def connected(version=None, **files):
@@ -125,12 +91,20 @@ def test_a_layer_that_is_not_open_ends_without_a_word():
 
 
 @pytest.mark.parametrize(
-    "said", [b"\x10\x0e\x00\x04MQTT\x04\x02\x00\x0a\x00\x02ab", b"AMQP\x00\x00\x09\x01", b"GET / HTTP/1.1\r\n\r\n"]
+    ("said", "told"),
+    [
+        (b"\x10\x0e\x00\x04MQTT\x04\x02\x00\x0a\x00\x02ab", "no TLS, but MQTT"),
+        (b"AMQP\x00\x00\x09\x01", "no TLS, but AMQP"),
+        (b"GET / HTTP/1.1\r\n\r\n", "no TLS, but HTTP"),
+        (b"\x80\x2e\x01\x03\x01", "no TLS"),  # a hello of SSL 2
+    ],
 )
-def test_what_is_not_tls_is_refused(said):
-    layer = TlsLayer(make_context(make_files()))
-    with pytest.raises(StreamError, match=r"tls: (wrong version number|http request)"):
+def test_what_is_not_tls_is_refused_by_what_it_is(said, told):
+    counts = TlsCounts()
+    layer = TlsLayer(make_context(make_files()), counts=counts)
+    with pytest.raises(StreamError, match=f"^tls: {told}$"):
         layer.receive_data(said)
+    assert counts.failed == {"not_tls": 1}
 
 
 def test_old_versions_are_refused_with_an_alert():
@@ -160,7 +134,7 @@ def test_a_client_that_does_not_trust_the_server_says_so():
 
 def try_client(*, shows, version, is_required=True):
     context = make_context(make_files(client_ca=authority_file(), is_client_required=is_required))
-    layer = TlsLayer(context, names_user=True)
+    layer = TlsLayer(context, TlsTerms(user_from="common_name"))
     shake_hands(layer, Client(client_context(shows=shows, version=version)))
     return layer.peer(Peer()).name
 
@@ -200,7 +174,7 @@ def test_a_certificate_that_is_not_required_may_be_missing_but_not_wrong(version
 
 
 def test_a_peer_without_tls_is_let_through_as_it_is_where_that_is_allowed():
-    layer = TlsLayer(make_context(make_files()), is_optional=True)
+    layer = TlsLayer(make_context(make_files()), TlsTerms(is_optional=True))
     assert layer.receive_data(b"\x00\x00\x01\x00") == b"\x00\x00\x01\x00"
     assert layer.is_open
     assert layer.is_done
@@ -209,7 +183,7 @@ def test_a_peer_without_tls_is_let_through_as_it_is_where_that_is_allowed():
 
 
 def test_a_peer_with_tls_is_served_by_it_where_it_need_not_be():
-    layer = TlsLayer(make_context(make_files()), is_optional=True)
+    layer = TlsLayer(make_context(make_files()), TlsTerms(is_optional=True))
     client = Client(client_context())
     shake_hands(layer, client, 1)
     client.object.write(b"hello")
@@ -253,57 +227,53 @@ def test_a_handshake_that_grows_without_end_is_refused():
             layer.receive_data(b"\x16\x03\x01\x40\x00\x01\xff\xff\xff" + bytes(16_380))
 
 
-# Files
+# What is agreed to
 
 
-def test_files_that_cannot_be_used_are_named(tmp_path):
-    certificate, key = server_files()
-    other = issue(tmp_path / "other")[1]
-    text = tmp_path / "text.pem"
-    text.write_text("nothing")
-    with pytest.raises(TlsError, match=rf"cannot read {tmp_path}/none and {key}: No such file"):
-        make_context(make_files(certificate=tmp_path / "none"))
-    with pytest.raises(TlsError, match=rf"cannot use {certificate} and {other}: key values mismatch"):
-        make_context(make_files(key=other))
-    with pytest.raises(TlsError, match=rf"cannot use {text}: "):
-        make_context(make_files(certificate=text, key=None))
-    with pytest.raises(TlsError, match=rf"cannot use {text}: "):
-        make_context(make_files(client_ca=text))
-    with pytest.raises(TlsError, match="no cipher of 'FOO' is known"):
-        make_context(make_files(ciphers="FOO"))
+def open_with(protocols, **terms):
+    """Return the protocol that a client agreed to that offers `protocols` where mqtt is served."""
+    context = client_context()
+    if protocols:
+        context.set_alpn_protocols(protocols)
+    client = Client(context)
+    shake_hands(TlsLayer(make_context(make_files(protocols=("mqtt",))), TlsTerms(**terms)), client)
+    return client.object.selected_alpn_protocol()
 
 
-def test_a_key_with_a_pass_phrase_is_refused_and_nobody_is_asked_for_it(tmp_path):
-    certificate, key = server_files()
-    loaded = serialization.load_pem_private_key(key.read_bytes(), None)
-    locked = tmp_path / "locked.pem"
-    locked.write_bytes(
-        loaded.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.BestAvailableEncryption(b"secret"),
-        )
-    )
-    with pytest.raises(TlsError, match=rf"cannot use {certificate} and {locked}: the key has a pass phrase"):
-        make_context(make_files(key=locked))
+def test_the_protocol_that_both_know_is_agreed_to():
+    assert open_with(["x-other", "mqtt"]) == "mqtt"
+    assert open_with(["mqtt"], needs_protocol=True) == "mqtt"
 
 
-def test_certificate_and_key_may_be_in_one_file(tmp_path):
-    both = tmp_path / "both.pem"
-    both.write_bytes(b"".join(path.read_bytes() for path in server_files()))
-    layer = TlsLayer(make_context(make_files(certificate=both, key=None)))
-    shake_hands(layer, Client(client_context()))
+@pytest.mark.parametrize("protocols", [[], ["http/1.1"]])
+def test_a_client_that_offers_no_protocol_of_ours_is_served_or_refused_by_the_terms(protocols):
+    assert open_with(protocols) is None
+    with pytest.raises(StreamError, match="no protocol was agreed to"):
+        open_with(protocols, needs_protocol=True)
 
 
-def test_ciphers_are_those_of_the_setting():
-    layer, client = connected(
-        ssl.TLSVersion.TLSv1_2, ciphers="ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
-    )
-    assert "CHACHA20" in client.object.cipher()[0]
-    assert layer.is_open
+@pytest.mark.parametrize(("source", "name"), [("dns", "sensor-1.test"), ("common_name", "sensor-1")])
+def test_user_and_client_identifier_come_from_where_the_terms_say(source, name):
+    context = make_context(make_files(client_ca=authority_file()))
+    for terms, found in (
+        (TlsTerms(user_from=source), Peer(name=name)),
+        (TlsTerms(client_from=source), Peer(client=name)),
+    ):
+        layer = TlsLayer(context, terms)
+        shake_hands(layer, Client(client_context(shows=client_files())))
+        assert layer.peer(Peer()) == found
 
 
-def test_a_certificate_without_a_common_name_names_nobody():
-    assert common_name({}) == ""
-    assert common_name({"subject": ((("organizationName", "x"),), (("commonName", "me"),))}) == "me"
-    assert common_name({"subject": ((("organizationName", "x"),),)}) == ""
+def test_a_certificate_without_the_name_of_its_client_is_refused():
+    layer = TlsLayer(make_context(make_files(client_ca=authority_file())), TlsTerms(client_from="uri"))
+    with pytest.raises(StreamError, match="no name of the kind uri"):
+        shake_hands(layer, Client(client_context(shows=client_files())))
+
+
+def test_handshakes_are_counted():
+    counts = TlsCounts()
+    context = make_context(make_files(client_ca=authority_file()))
+    shake_hands(TlsLayer(context, counts=counts), Client(client_context(shows=client_files())))
+    with pytest.raises(StreamError):
+        shake_hands(TlsLayer(context, counts=counts), Client(client_context()))
+    assert (counts.shaken, counts.failed) == ({"TLSv1.3": 1}, {"no_certificate": 1})

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.carriage import Carriage, told_name
+from gateway.door import Listen
+from gateway.listen_settings import ListenSettings
+from gateway.net.streams.layer import Peer, StreamError
+from gateway.net.streams.proxy_header import ProxyHeader
+from gateway.net.streams.tls import TlsLayer
+from gateway.net.streams.websocket import WebSocketLayer
+from gateway.settings import SettingsError
+from tests.support.certificates import authority_file, client_context, client_files, issue
+from tests.support.gateway import ANY_PORT
+from tests.support.listening import tls
+from tests.support.tls import Client, shake_hands
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "told_where_plain_is_taken"),
+    [
+        ("mqtt", "mqtts", "mqtt"),
+        ("amqp", "amqps", "amqp"),
+        ("broker", "broker-tls", "broker"),
+        ("namesrv", "namesrv-tls", "namesrv"),
+    ],
+)
+def test_addresses_that_take_tls_only_have_a_name_of_their_own(name, told, told_where_plain_is_taken):
+    assert told_name(Listen(name, ANY_PORT)) == name
+    assert told_name(Listen(name, ANY_PORT, tls())) == told
+    assert told_name(Listen(name, ANY_PORT, tls(optional=True))) == told_where_plain_is_taken
+
+
+def test_layers_are_made_for_each_connection():
+    carriage = Carriage(Listen("mqtt", ANY_PORT, tls()))
+    (first,), (second,) = carriage.make_layers("192.0.2.1"), carriage.make_layers("192.0.2.1")
+    assert first is not second
+
+
+def test_layers_stand_on_one_another_as_the_bytes_come():
+    networks = ListenSettings(address="h:1", proxies=["10.0.0.0/8"]).proxies
+    carriage = Carriage(Listen("mqtt", ANY_PORT, tls(), networks, "/mqtt"))
+    kinds = [type(layer) for layer in carriage.make_layers("10.0.0.1")]
+    assert kinds == [ProxyHeader, TlsLayer, WebSocketLayer]
+    assert not carriage.is_plain
+    assert Carriage(Listen("mqtt", ANY_PORT)).is_plain
+    with pytest.raises(StreamError):
+        carriage.make_layers("192.0.2.1")
+
+
+def protocol_of(listen, offered):
+    """Return the protocol that a client agreed to that offers some."""
+    context = client_context()
+    context.set_alpn_protocols(offered)
+    client = Client(context)
+    (layer, *_) = Carriage(listen).make_layers("")
+    shake_hands(layer, client)
+    return client.object.selected_alpn_protocol()
+
+
+@pytest.mark.parametrize(
+    ("name", "websocket", "protocol"),
+    [("mqtt", "", "mqtt"), ("mqtt", "/mqtt", "http/1.1"), ("amqp", "", "amqp"), ("admin", "", "http/1.1")],
+)
+def test_each_door_agrees_to_its_own_protocol(name, websocket, protocol):
+    listen = Listen(name, ANY_PORT, tls(), websocket=websocket)
+    assert protocol_of(listen, ["h2", protocol]) == protocol
+
+
+def test_files_that_change_have_other_stamps(tmp_path):
+    certificate, key = issue(tmp_path)
+    carriage = Carriage(Listen("mqtt", ANY_PORT, tls(certificate=certificate, key=key)))
+    assert carriage.look() == carriage.stamps
+    issue(tmp_path)
+    assert carriage.look() != carriage.stamps
+    key.unlink()
+    assert carriage.look()[1] is None
+    with pytest.raises(SettingsError, match="tls of mqtt on"):
+        carriage.read()
+
+
+def test_names_of_clients_are_taken_from_where_the_settings_say():
+    listen = Listen("mqtt", ANY_PORT, tls(client_ca=authority_file(), user_from="dns"), client_id_from="common_name")
+    (layer,) = Carriage(listen).make_layers("")
+    shake_hands(layer, Client(client_context(shows=client_files())))
+    assert layer.peer(Peer()) == Peer(name="sensor-1.test", client="sensor-1")
+
+
+def test_name_is_user_is_the_common_name():
+    (layer,) = Carriage(Listen("amqp", ANY_PORT, tls(client_ca=authority_file(), name_is_user=True))).make_layers("")
+    shake_hands(layer, Client(client_context(shows=client_files())))
+    assert layer.peer(Peer()).name == "sensor-1"
