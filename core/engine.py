@@ -139,6 +139,10 @@ class Engine:
         """
         raise NotImplementedError
 
+    def next_offsets(self, start: int, out: array[int]) -> int:
+        """Fill `out` with what `max_offset` says of the queues from `start` on; return how many there were."""
+        raise NotImplementedError
+
     def make_route(self, topic: bytes, queue_id: int, prefix: bytes, names: Sequence[bytes]) -> Route:
         """Return the route of messages to queue `queue_id` of `topic` and to the light queues `names`.
 

@@ -1,3 +1,5 @@
+import cython
+
 from core.engine cimport Engine
 from core.message cimport PublishBatch, StoredBatch
 from core.store.durability cimport Durability
@@ -13,6 +15,9 @@ cdef class EmbeddedEngine(Engine):
     cdef StoredBatch _one
 
     cpdef long long max_offset(self, int queue_ref) except -1
+
+    @cython.locals(size=Py_ssize_t, i=Py_ssize_t)
+    cpdef Py_ssize_t next_offsets(self, Py_ssize_t start, long long[::1] out) except -1
 
     cpdef append_batch(self, PublishBatch batch, long long now_ms)
 

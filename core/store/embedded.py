@@ -83,6 +83,13 @@ class EmbeddedEngine(Engine):
         """Return the next offset to be given."""
         return self.store.max_offset(queue_ref)
 
+    def next_offsets(self, start: int, out: array[int]) -> int:
+        """Fill `out` with the next offsets of the queues from `start` on; return how many there were."""
+        size = max(min(len(out), self.queue_count() - start), 0)
+        for i in range(size):
+            out[i] = self.store.max_offset(start + i)
+        return size
+
     def make_route(self, topic: bytes, queue_id: int, prefix: bytes, names: Sequence[bytes]) -> Route:
         """Return a route; equal lists of names share their set while somebody holds it."""
         return self.store.make_route(topic, queue_id, prefix, names)

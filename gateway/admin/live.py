@@ -44,6 +44,7 @@ class LiveFeed:
         self._followers = 0
         self._is_open = True
         self._task: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._cpu_s = time.process_time()
         self._at_s = time.monotonic()
         self._syncs = (0, 0.0)
@@ -60,6 +61,8 @@ class LiveFeed:
         if self._task is not None:
             self._task.cancel()
             self._task = None
+        if self._looking is not None:
+            self._looking.cancel()
 
     def follow(self) -> AsyncIterator[str]:
         """Return events for a page: `history`, what is known, then `sample` for each new one.
@@ -94,11 +97,13 @@ class LiveFeed:
                 await asyncio.sleep(LOOK_S)
                 late_s = max(late_s, time.monotonic() - before - LOOK_S)
             self.take(late_s)
+            self._view.rosters.tend()
+            if self._view.activity.is_due():
+                self._looking = asyncio.create_task(self._view.activity.look(), name="activity")
 
     def take(self, late_s: float) -> None:
         """Take a sample; the loop came back `late_s` seconds late at most since the last one."""
         self._view.loop_delay_s = max(late_s, 0.0)
-        self._view.rosters.tend()
         self._samples.append(self._measure(late_s))
         self._wake()
 

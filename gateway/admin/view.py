@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from core.broker import Broker
+from gateway.admin.activity import QueueActivity
 from gateway.admin.limit_metrics import audit_families, penalty_families
 from gateway.admin.metrics import GatewayCollector
 from gateway.admin.oldest import OldestMessages
@@ -19,6 +20,7 @@ from gateway.admin.totals import TotalsKeeper
 from gateway.amqp.door import AmqpDoor
 from gateway.amqp.inventory import channels_of
 from gateway.amqp.queues import VirtualHost
+from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.audit.writer import Counts
 from gateway.auth.api_tokens import ApiTokens
@@ -67,6 +69,7 @@ class AdminView:
             OldestMessages(broker),
         )
         self.rosters = Rosters()
+        self.activity = QueueActivity(broker, self._consumed)
         self.certificates = certificates
         self.api_tokens = api_tokens
         self.audited = audited or Counts()
@@ -90,6 +93,13 @@ class AdminView:
 
     def _count_subscriptions(self) -> Iterator[int]:
         return (len(session.subscriptions) for session in self.mqtt.sessions)
+
+    def _consumed(self) -> Iterator[tuple[VirtualHost, SharedQueue]]:
+        for connection in list(self.amqp.connections):
+            if connection.vhost is not None:
+                for channel in channels_of(connection):
+                    for consumer in list(channel.consumers.values()):
+                        yield connection.vhost, consumer.queue
 
     def _count_channels(self) -> Iterator[int]:
         return (len(channels_of(connection)) for connection in list(self.amqp.connections))

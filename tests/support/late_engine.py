@@ -223,6 +223,12 @@ class LateEngine(Engine):
     def max_offset(self, queue_ref):
         return self.inner.max_offset(queue_ref) if self._is_known(queue_ref) else 0
 
+    def next_offsets(self, start, out):
+        size = max(min(len(out), self.queue_count() - start), 0)
+        for number in range(size):
+            out[number] = self.max_offset(start + number)
+        return size
+
     def read(self, queue_ref, offset, into, count_max, bytes_max):
         if self._is_away(queue_ref, offset):
             into.clear()

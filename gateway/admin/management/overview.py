@@ -36,7 +36,7 @@ async def overview(view: View, looker: Looker) -> Item:
     totals = await view.totals.find()
     return {
         "management_version": LIKE,
-        "rates_mode": "none",
+        "rates_mode": "basic",
         "product_name": "LMQ Gateway",
         "product_version": VERSION,
         "rabbitmq_version": LIKE,
@@ -98,7 +98,7 @@ def _tell_node(view: AdminView) -> Item:
         "disk_free_alarm": room.is_low,
         "mem_alarm": False,
         "partitions": [],
-        "rates_mode": "none",
+        "rates_mode": "basic",
         "applications": [{"name": "lmq-gateway", "description": "LMQ Gateway", "version": VERSION}],
         "exchange_types": [{"name": kind, "description": "", "enabled": True} for kind in (*KINDS, DELAYED)],
         "lmq": {"python": platform.python_version()},

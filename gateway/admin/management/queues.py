@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 
 from fastapi import APIRouter, Response
 
-from core.broker import Broker
 from gateway.admin.login import Looker
 from gateway.admin.management.argument_values import told_arguments
 from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import get_queue, get_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.queue_ends import find_ends_of
 from gateway.admin.rosters.queue_parts import AmqpPart
 from gateway.admin.rosters.roster import Roster
 from gateway.admin.view import AdminView, View
@@ -46,14 +47,14 @@ async def show_queue(view: View, looker: Looker, asked: Asked, vhost: PathName, 
     """One queue."""
     del looker
     place = get_vhost(view, vhost)
-    return asked.pick(tell_queue(view.broker, place, get_queue(place, name)))
+    return asked.pick(tell_queue(view, place, get_queue(place, name)))
 
 
 async def _list(view: AdminView, vhost: str | None, asked: Question) -> Response:
     broker = view.broker
     kind: Kind[Placed] = Kind(
         name=lambda placed: placed[1].name,
-        describe=lambda placed: tell_queue(broker, *placed),
+        describe=lambda placed: tell_queue(view, *placed),
         figures={
             "vhost": lambda placed: placed[0].name,
             "type": lambda placed: type_of(placed[1].arguments),
@@ -62,6 +63,10 @@ async def _list(view: AdminView, vhost: str | None, asked: Question) -> Response
             "messages_ready": lambda placed: count_messages(broker, *placed)[0],
             "messages_unacknowledged": lambda placed: count_messages(broker, *placed)[1],
             "consumers": lambda placed: placed[1].reader_count(),
+            "message_stats.publish": lambda placed: view.activity.given_to(placed[1]),
+            "message_stats.publish_details.rate": lambda placed: view.activity.rate_into(
+                broker.find_queue(placed[1].light_name)
+            ),
         },
     )
     if vhost is not None:
@@ -87,10 +92,12 @@ class AmqpRoster(Roster[VirtualHost, Placed]):
         return AmqpPart(source)
 
 
-def tell_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Item:
+def tell_queue(view: AdminView, vhost: VirtualHost, queue: SharedQueue) -> Item:
     """Return a queue as the API tells it."""
-    entry = describe_queue(broker, vhost, queue)
+    entry = describe_queue(view.broker, vhost, queue)
     ready, unacked = entry.ready or 0, entry.unacked or 0
+    ends, rates = find_ends_of(view.broker, queue), view.activity.rates_of(vhost, queue)
+    given = view.activity.given_to(queue)
     arguments = told_arguments(queue.arguments)
     return {
         "name": queue.name,
@@ -103,8 +110,24 @@ def tell_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Item:
         "node": NODE,
         "state": "running",
         "messages": ready + unacked,
+        "messages_details": _rate(rates.ready + rates.unacked),
         "messages_ready": ready,
+        "messages_ready_details": _rate(rates.ready),
         "messages_unacknowledged": unacked,
+        "messages_unacknowledged_details": _rate(rates.unacked),
+        "message_bytes": round(ends.body_bytes * (ready + unacked)),
+        "message_bytes_ready": round(ends.body_bytes * ready),
+        "message_bytes_unacknowledged": round(ends.body_bytes * unacked),
+        "message_stats": {
+            "publish": given,
+            "publish_details": _rate(rates.given),
+            "deliver_get": max(given - ready, 0),
+            "deliver_get_details": _rate(rates.delivered),
+            "ack": max(given - ready - unacked, 0),
+            "ack_details": _rate(rates.left),
+        },
+        "head_message_timestamp": None if ends.oldest_at_ms is None else ends.oldest_at_ms // 1_000,
+        "idle_since": _told_moment(ends.newest_at_ms),
         "messages_persistent": ready + unacked,
         "messages_ram": 0,
         "consumers": queue.reader_count(),
@@ -117,8 +140,21 @@ def tell_queue(broker: Broker, vhost: VirtualHost, queue: SharedQueue) -> Item:
             "light_queue": entry.light_queue,
             "first_offset": max(entry.min_offset, queue.first_offset),
             "next_offset": entry.max_offset,
+            "oldest_at_ms": ends.oldest_at_ms,
+            "newest_at_ms": ends.newest_at_ms,
         },
     }
+
+
+def _rate(messages_s: float) -> Item:
+    return {"rate": round(messages_s, 1)}
+
+
+def _told_moment(at_ms: int | None) -> str | None:
+    """Return a moment as RabbitMQ writes it; since then nothing came."""
+    return (
+        None if at_ms is None else dt.datetime.fromtimestamp(at_ms / 1_000, dt.UTC).isoformat(timespec="milliseconds")
+    )
 
 
 def _name_of(policy: Policy | None) -> str | None:

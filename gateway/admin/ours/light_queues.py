@@ -14,6 +14,7 @@ from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_kept
 from gateway.admin.ours.reading import read_one
 from gateway.admin.paths import PathName
+from gateway.admin.queue_ends import find_ends, find_ends_of
 from gateway.admin.rosters.queue_parts import AmqpPart, LightPart, TopicsPart, is_of_mqtt, told_name
 from gateway.admin.rosters.roster import Part, Roster
 from gateway.admin.view import AdminView, View
@@ -39,31 +40,29 @@ async def list_light_queues(
 
 @LIGHT_QUEUES.get("/queues/{light_queue}")
 async def show_light_queue(view: View, looker: Looker, light_queue: PathName) -> Item:
-    """One light queue by its name in the log, with the moments of its oldest and newest message."""
+    """One light queue by its name in the log, with the moments of its oldest and newest message.
+
+    Also one of an AMQP queue that is deleted: its messages are there until they are let go of.
+    """
     del looker
     broker = view.broker
     queue_ref = get_light_queue(broker, light_queue)
+    door, name, vhost = name_of(light_queue.encode())
+    host = view.vhosts.find(vhost) if door == "amqp" else None
+    queue = host.find(name) if host is not None else None
+    placed: Placed = (door, queue_ref) if host is None or queue is None else (host, queue)
+    told = {**_tell(broker, placed), **_tell_pace(view, placed)}
+    return {**told, "name": name, "vhost": vhost, **await _moments_of(broker, queue_ref)}
+
+
+async def _moments_of(broker: Broker, queue_ref: int) -> Item:
+    """Return the moments of the first and the last message that are kept, consumed or not."""
     first, end = broker.min_offset(queue_ref), broker.max_offset(queue_ref)
     moments: Item = {}
     for name, offset in (("oldest_at_ms", first), ("newest_at_ms", end - 1)):
         batch = await read_one(broker, queue_ref, offset) if first <= offset < end else None
         moments[name] = None if batch is None else batch.store_ms[0]
-    door, name, vhost = name_of(light_queue.encode())
-    told = {"name": name, "door": door, "vhost": vhost, "light_queue": light_queue}
-    return {**told, "first_offset": first, "next_offset": end, "kept": end - first, **moments, **_counts(view, told)}
-
-
-def _counts(view: AdminView, told: Item) -> Item:
-    vhost = view.vhosts.find(told["vhost"]) if told["door"] == "amqp" else None
-    queue = vhost.find(told["name"]) if vhost is not None else None
-    readers = view.broker.reader_count(view.broker.find_queue(told["light_queue"].encode()))
-    if queue is None:
-        return {"readers": readers}
-    return {
-        "readers": queue.reader_count(),
-        "messages_ready": queue.pop.ready_count,
-        "messages_unacknowledged": queue.pop.unacked_count,
-    }
+    return moments
 
 
 def get_light_queue(broker: Broker, light_queue: str) -> int:
@@ -121,7 +120,7 @@ def _kind_of(view: AdminView) -> Kind[Placed]:
     broker = view.broker
 
     def tell(placed: Placed) -> Item:
-        return _tell(broker, placed)
+        return {**_tell(broker, placed), **_tell_pace(view, placed)}
 
     def kept(placed: Placed) -> int:
         first, end = ends_of(broker, placed)
@@ -134,6 +133,7 @@ def _kind_of(view: AdminView) -> Kind[Placed]:
             "kept": kept,
             "next_offset": lambda placed: ends_of(broker, placed)[1],
             "readers": lambda placed: _readers_of(broker, placed),
+            "rate_in": lambda placed: view.activity.rate_into(_ref_of(broker, placed)),
             "messages_ready": lambda placed: -1 if (ready := _counts_of(broker, placed)[0]) is None else ready,
             "door": lambda placed: placed[0] if isinstance(placed[0], str) else "amqp",
             "vhost": lambda placed: "" if isinstance(placed[0], str) else placed[0].name,
@@ -143,8 +143,12 @@ def _kind_of(view: AdminView) -> Kind[Placed]:
 
 def ends_of(broker: Broker, placed: Placed) -> tuple[int, int]:
     """Return the first offset that is kept of a light queue, and the next one to be given."""
-    queue_ref = placed[1] if isinstance(placed[1], int) else broker.find_queue(placed[1].light_name)
+    queue_ref = _ref_of(broker, placed)
     return (broker.min_offset(queue_ref), broker.max_offset(queue_ref)) if queue_ref >= 0 else (0, 0)
+
+
+def _ref_of(broker: Broker, placed: Placed) -> int:
+    return placed[1] if isinstance(placed[1], int) else broker.find_queue(placed[1].light_name)
 
 
 def _name_of(broker: Broker, placed: Placed) -> str:
@@ -176,4 +180,23 @@ def _tell(broker: Broker, placed: Placed) -> Item:
         "readers": _readers_of(broker, placed),
         "messages_ready": ready,
         "messages_unacknowledged": unacked,
+    }
+
+
+def _tell_pace(view: AdminView, placed: Placed) -> Item:
+    """Return what moves: messages a second in and out, where that is known, and since when the oldest is there."""
+    place, queue = placed
+    rate_out: float | None = None
+    if isinstance(place, str) or isinstance(queue, int):
+        queue_ref = _ref_of(view.broker, placed)
+        ends, rate_in = find_ends(view.broker, queue_ref), view.activity.rate_into(queue_ref)
+    else:
+        ends, rates = find_ends_of(view.broker, queue), view.activity.rates_of(place, queue)
+        rate_in, rate_out = rates.given, round(rates.left, 1)
+    return {
+        "rate_in": round(rate_in, 1),
+        "rate_out": rate_out,
+        "body_bytes_mean": round(ends.body_bytes),
+        "oldest_at_ms": ends.oldest_at_ms,
+        "newest_at_ms": ends.newest_at_ms,
     }

@@ -32,6 +32,11 @@ export function duration(ms) {
   return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3_600)} h`;
 }
 
+// How long ago a moment was.
+export function age(ms) {
+  return ms ? duration(Math.max(Date.now() - ms, 0)) : "";
+}
+
 // A moment in this browser's time, with the date where that is not today's.
 export function moment(ms) {
   if (!ms) return "";

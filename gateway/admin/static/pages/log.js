@@ -2,7 +2,7 @@
 
 import { get, path } from "../api.js";
 import { card, facts, h, told } from "../dom.js";
-import { bytes, count, lightName, moment } from "../format.js";
+import { bytes, count, lightName, moment, rate } from "../format.js";
 import { List, table } from "../list.js";
 
 const PAGE = 20;
@@ -19,6 +19,8 @@ const COLUMNS = [
   { title: "Kept", isNumber: true, sort: "kept", read: (one) => count(one.kept) },
   { title: "Ready", isNumber: true, sort: "messages_ready", read: (one) => count(one.messages_ready) },
   { title: "Readers", isNumber: true, sort: "readers", read: (one) => count(one.readers) },
+  { title: "In /s", isNumber: true, sort: "rate_in", read: (one) => rate(one.rate_in) },
+  { title: "Out /s", isNumber: true, read: (one) => rate(one.rate_out) },
   { title: "Next offset", isNumber: true, sort: "next_offset", read: (one) => count(one.next_offset) },
 ];
 

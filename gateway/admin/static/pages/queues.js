@@ -2,7 +2,7 @@
 
 import { get, path, post, remove } from "../api.js";
 import { card, confirmed, facts, h, told } from "../dom.js";
-import { count, yes } from "../format.js";
+import { age, bytes, count, moment, rate, yes } from "../format.js";
 import { List, table } from "../list.js";
 import { plot, tall } from "../plot.js";
 import { logLink } from "./log.js";
@@ -30,6 +30,9 @@ const COLUMNS = [
   { title: "Ready", isNumber: true, sort: "messages_ready", read: (queue) => count(queue.messages_ready) },
   { title: "Unacked", isNumber: true, sort: "messages_unacknowledged", read: (queue) => count(queue.messages_unacknowledged) },
   { title: "Consumers", isNumber: true, sort: "consumers", read: (queue) => count(queue.consumers) },
+  { title: "In /s", isNumber: true, sort: "message_stats.publish_details.rate", read: (queue) => rate(queue.message_stats.publish_details.rate) },
+  { title: "Out /s", isNumber: true, read: (queue) => rate(queue.message_stats.ack_details.rate) },
+  { title: "Oldest waits", isNumber: true, read: (queue) => age(queue.lmq.oldest_at_ms) },
   { title: "Depth", read: (queue) => plot(noteDepth(queue), `depth of ${queue.name}`, "spark") },
   { title: "Policy", read: (queue) => queue.policy ?? "" },
 ];
@@ -122,6 +125,7 @@ async function showQueue(main, signal, vhost, name) {
   const seen = [];
   const load = async () => {
     const queue = await get(where, {}, signal);
+    const stats = queue.message_stats;
     seen.push(queue.messages);
     figures.replaceChildren(
       h(
@@ -130,6 +134,9 @@ async function showQueue(main, signal, vhost, name) {
         card("Ready", count(queue.messages_ready)),
         card("Unacknowledged", count(queue.messages_unacknowledged)),
         card("Consumers", count(queue.consumers)),
+        card("In", rate(stats.publish_details.rate), "/s"),
+        card("Out", rate(stats.ack_details.rate), "/s"),
+        card("Oldest waits", age(queue.lmq?.oldest_at_ms) || "–"),
         tall(seen.slice(-300), "Depth since this page opened", count),
       ),
       h("h2", {}, "Queue"),
@@ -139,6 +146,9 @@ async function showQueue(main, signal, vhost, name) {
         ["Durable", yes(queue.durable)],
         ["Arguments", Object.keys(queue.arguments).length ? h("code", { className: "mono" }, JSON.stringify(queue.arguments)) : ""],
         ["Policy", queue.policy],
+        ["Messages that ever came", count(stats.publish)],
+        ["Bytes of those that are there, about", bytes(queue.message_bytes)],
+        ["Newest message", moment(queue.lmq?.newest_at_ms)],
         ["In the log", queue.lmq && logLink(queue.lmq.light_queue, undefined, "its messages, from any offset or moment")],
         ["Kept offsets", queue.lmq && `${count(queue.lmq.first_offset)} to ${count(queue.lmq.next_offset)}`],
       ]),

@@ -22,7 +22,14 @@ async def test_queues_are_told_with_rabbitmqs_names(tmp_path):
             {"x-queue-type": "quorum"},
         )
         assert (readings["messages"], readings["messages_ready"], readings["consumers"]) == (0, 0, 0)
-        assert readings["lmq"] == {"light_queue": "%LMQ%amqp%|2f%readings", "first_offset": 0, "next_offset": 0}
+        assert readings["lmq"] == {
+            "light_queue": "%LMQ%amqp%|2f%readings",
+            "first_offset": 0,
+            "next_offset": 0,
+            "oldest_at_ms": None,
+            "newest_at_ms": None,
+        }
+        assert (readings["message_stats"]["publish_details"], readings["idle_since"]) == ({"rate": 0.0}, None)
         assert (await client.get("/api/queues/%2F/readings")).json() == readings
         assert (await client.get("/api/queues/%2F", params={"columns": "name"})).json() == [
             {"name": "jobs"},

@@ -1,0 +1,162 @@
+"""How fast queues go: what each was given, and what left it, between two looks.
+
+Nothing is counted where messages go by. Every few seconds the ends of all queues are compared with those of the last
+look: so it is known which grew, at a cost of about 10 ns for one that did not. What leaves an AMQP queue is looked at
+where somebody consumes or the API has told of it lately; elsewhere nothing leaves but what expires.
+
+Source: docs/decisions/0057-lists-kept-sorted.md.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable
+from heapq import nlargest
+from time import monotonic
+from typing import NamedTuple
+
+from core.broker import Broker
+from core.queues.levelled_queue import LevelledQueue
+from gateway.admin.steps import Steps, walk
+from gateway.amqp.inventory import count_messages
+from gateway.amqp.queues import VirtualHost
+from gateway.amqp.shared_queue import SharedQueue
+
+INTERVAL_S = 5.0  # between two looks
+SHARE = 50  # times what a look cost, at least, until the next one
+BLOCK = 2_048  # queues that are compared in one step
+GROWN_MAX = 20_000  # queues whose rate is kept: those that grew most
+WATCHED_MAX = 10_000  # queues that consumers read, or that were told of lately
+TOLD_S = 60.0  # so long a queue is watched that the API told of
+Placed = tuple[VirtualHost, SharedQueue]
+
+
+class Level(NamedTuple):
+    """What is known of a queue at a moment."""
+
+    at_s: float
+    given: int  # messages that ever came
+    ready: int
+    unacked: int
+
+
+class Rates(NamedTuple):
+    """Messages a second."""
+
+    given: float = 0.0  # that came
+    delivered: float = 0.0  # that consumers got
+    left: float = 0.0  # that were acknowledged, or ended in another way
+    ready: float = 0.0  # by which those that wait became more
+    unacked: float = 0.0  # by which those that consumers have became more
+
+
+class QueueActivity:
+    """Looks at queues every few seconds.
+
+    Args:
+        broker: Where they are.
+        consumed: Begins a walk over the AMQP queues that somebody consumes, in any order and as often as it likes.
+    """
+
+    def __init__(self, broker: Broker, consumed: Callable[[], Iterable[Placed | None]]) -> None:
+        self._broker = broker
+        self._consumed = consumed
+        self._blocks: list[array[int]] = []
+        self._looked_at_s = 0.0
+        self._next_at_s = 0.0
+        self._is_looking = False
+        self._grown: dict[int, float] = {}  # by queue: messages a second
+        self._told: dict[SharedQueue, tuple[VirtualHost, float]] = {}
+        self._watched: dict[SharedQueue, tuple[Level, Rates | None]] = {}  # the second time it is known how fast
+
+    def is_due(self) -> bool:
+        """Return whether it is time for another look."""
+        return not self._is_looking and monotonic() >= self._next_at_s
+
+    async def look(self) -> None:
+        """Look at all queues, in steps."""
+        if self._is_looking:
+            return
+        self._is_looking = True
+        began_s = monotonic()
+        try:
+            await self._find_grown(began_s)
+            await self._watch()
+        finally:
+            self._is_looking = False
+            self._looked_at_s = began_s
+            self._next_at_s = began_s + max(INTERVAL_S, SHARE * (monotonic() - began_s))
+
+    async def _find_grown(self, now_s: float) -> None:
+        passed_s, is_first, steps = max(now_s - self._looked_at_s, 1e-3), self._looked_at_s == 0, Steps()
+        found: dict[int, float] = {}
+        for start in range(0, self._broker.queue_count(), BLOCK):
+            found.update((ref, count / passed_s) for ref, count in self._compare(start))
+            await steps.rest()
+        if len(found) > GROWN_MAX:
+            found = dict(nlargest(GROWN_MAX, found.items(), key=lambda item: item[1]))
+        self._grown = {} if is_first else found
+
+    def _compare(self, start: int) -> list[tuple[int, int]]:
+        """Return which queues of a block grew, and by how much."""
+        now = array("q", bytes(8 * BLOCK))
+        self._broker.engine.next_offsets(start, now)
+        block = start // BLOCK
+        if block == len(self._blocks):
+            self._blocks.append(array("q", bytes(8 * BLOCK)))
+        before, self._blocks[block] = self._blocks[block], now
+        if now == before:
+            return []
+        return [(start + at, new - old) for at, (new, old) in enumerate(zip(now, before, strict=True)) if new > old]
+
+    async def _watch(self) -> None:
+        """Note the figures of queues that consumers read, or that were told of lately."""
+        until_s = monotonic() - TOLD_S
+        self._told = {queue: told for queue, told in self._told.items() if told[1] >= until_s}
+        found: dict[SharedQueue, tuple[Level, Rates | None]] = {}
+        for places in (self._consumed(), [(vhost, queue) for queue, (vhost, _) in self._told.items()]):
+            async for vhost, queue in walk(places):
+                if queue not in found and not queue.is_deleted and len(found) < WATCHED_MAX:
+                    level = self._level_of(vhost, queue)
+                    known = self._watched.get(queue)
+                    found[queue] = (level, None if known is None else find_rates(known[0], level))
+        self._watched = found
+
+    def _level_of(self, vhost: VirtualHost, queue: SharedQueue) -> Level:
+        ready, unacked = count_messages(self._broker, vhost, queue)
+        return Level(monotonic(), self.given_to(queue), ready, unacked)
+
+    def given_to(self, queue: SharedQueue) -> int:
+        """Return how many messages ever came into an AMQP queue."""
+        broker, ref = self._broker, self._broker.find_queue(queue.light_name)
+        if queue.terms.priority_max > 0 and queue.is_open and isinstance(queue.pop, LevelledQueue):
+            return sum(map(broker.max_offset, queue.pop.refs))
+        return max(broker.max_offset(ref) - queue.first_offset, 0) if ref >= 0 else 0
+
+    def rate_into(self, queue_ref: int) -> float:
+        """Return how many messages a second a light queue was given, of late."""
+        return self._grown.get(queue_ref, 0.0)
+
+    def rates_of(self, vhost: VirtualHost, queue: SharedQueue) -> Rates:
+        """Return how fast an AMQP queue goes; it is watched for a while from now on."""
+        if queue in self._told or len(self._told) < WATCHED_MAX:
+            self._told[queue] = (vhost, monotonic())
+        _, rates = self._watched.get(queue, (None, None))
+        if rates is not None:
+            return rates
+        given = self.rate_into(self._broker.find_queue(queue.light_name))
+        return Rates(given=given, ready=given)
+
+
+def find_rates(before: Level, now: Level) -> Rates:
+    """Return how fast a queue went between two moments."""
+    passed_s = max(now.at_s - before.at_s, 1e-3)
+    left = [level.given - level.ready - level.unacked for level in (before, now)]
+    got = [level.given - level.ready for level in (before, now)]
+    return Rates(
+        given=max(now.given - before.given, 0) / passed_s,
+        delivered=max(got[1] - got[0], 0) / passed_s,
+        left=max(left[1] - left[0], 0) / passed_s,
+        ready=(now.ready - before.ready) / passed_s,
+        unacked=(now.unacked - before.unacked) / passed_s,
+    )

@@ -1,0 +1,64 @@
+"""The first and the last message of a queue: since when the oldest waits, when the newest came, how long they are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from core.broker import Broker
+from core.message import StoredBatch
+from core.queues.levelled_queue import LevelledQueue
+from gateway.amqp.shared_queue import SharedQueue
+
+HEAD_COUNT = 8  # messages that stand first, whose length is looked at
+HEAD_BYTES_MAX = 1 << 16
+
+
+class Ends(NamedTuple):
+    """What is known by a look at a few messages; None where there is none, or it is on its way."""
+
+    oldest_at_ms: int | None = None
+    newest_at_ms: int | None = None
+    body_bytes: float = 0.0  # of one message, the mean of those that stand first
+
+
+def find_ends(broker: Broker, queue_ref: int) -> Ends:
+    """Return what is known of a light queue."""
+    if queue_ref < 0 or broker.max_offset(queue_ref) <= broker.min_offset(queue_ref):
+        return Ends()
+    batch = StoredBatch(HEAD_COUNT)
+    count = broker.read(queue_ref, broker.min_offset(queue_ref), batch, HEAD_COUNT, HEAD_BYTES_MAX)
+    oldest_at_ms, body_bytes = _look(batch, count)
+    return Ends(oldest_at_ms, _find_newest(broker, queue_ref), body_bytes)
+
+
+def find_ends_of(broker: Broker, queue: SharedQueue) -> Ends:
+    """Return what is known of an AMQP queue: the oldest message that could be taken now, and the newest that came."""
+    if queue.is_deleted or not queue.is_open:
+        return Ends()
+    pop = queue.pop
+    refs = pop.refs if isinstance(pop, LevelledQueue) else [pop.queue_ref]
+    newest = [at_ms for ref in refs if (at_ms := _find_newest(broker, ref, queue.first_offset)) is not None]
+    batch = StoredBatch(HEAD_COUNT)
+    oldest_at_ms, body_bytes = _look(batch, pop.peek(batch, HEAD_COUNT) if pop.ready_count else 0)
+    return Ends(oldest_at_ms, max(newest, default=None), body_bytes)
+
+
+def _look(batch: StoredBatch, count: int) -> tuple[int | None, float]:
+    if count <= 0:
+        return None, 0.0
+    body_bytes = sum(batch.body_end[i] - batch.body_start[i] for i in range(count)) / count
+    oldest_at_ms = batch.store_ms[0]
+    batch.clear()
+    return oldest_at_ms, body_bytes
+
+
+def _find_newest(broker: Broker, queue_ref: int, first_offset: int = 0) -> int | None:
+    end = broker.max_offset(queue_ref)
+    if end <= max(broker.min_offset(queue_ref), first_offset):
+        return None
+    batch = StoredBatch(1)
+    if broker.read(queue_ref, end - 1, batch, 1, 1) <= 0:
+        return None
+    at_ms = batch.store_ms[0]
+    batch.clear()
+    return at_ms
