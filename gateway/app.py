@@ -33,6 +33,7 @@ from gateway.certificate_watch import LOOK_INTERVAL_MS as CERTIFICATES_INTERVAL_
 from gateway.compiled import find_warnings
 from gateway.disk_threads import PrepareThread, RoomWatch
 from gateway.door import Door, find_listening
+from gateway.event_stream.stream import DROPS_INTERVAL_MS, EventStream
 from gateway.events import Actor, Kind
 from gateway.flush_thread import FlushThread
 from gateway.listeners import Listeners
@@ -138,7 +139,8 @@ class Gateway:
         mqtt = MqttDoor(self.broker, settings.mqtt, self.authenticator)
         self.authenticator.stored.on_deleted = self._forget_user
         self.doors[MqttDoor.name] = mqtt
-        self.doors[AmqpDoor.name] = AmqpDoor(self.broker, settings.amqp, self.authenticator)
+        self.doors[AmqpDoor.name] = amqp = AmqpDoor(self.broker, settings.amqp, self.authenticator)
+        self.event_stream = EventStream(self.broker, amqp.vhosts, self.authenticator.events, self.clock)
         self.doors[RocketmqDoor.name] = RocketmqDoor(
             self.broker, settings.rocketmq, self.authenticator, self.upkeep.retention
         )
@@ -192,6 +194,7 @@ class Gateway:
         self.flusher.start()  # a door may publish at once: the will of a client that was lost with the process
         for door in self.doors.values():
             door.start(now_ms)
+        self.event_stream.use(self.settings.events)  # the exchange is known once definitions are
         self.room_watch.look_first()
         self.preparer.start()
         self.authenticator.tokens.timer = self.timer
@@ -211,6 +214,7 @@ class Gateway:
         self.timer.watch(Every(DEPARTED_INTERVAL_MS, self.upkeep.read_departed, now_ms))
         self.timer.watch(Every(LOOK_INTERVAL_MS, self.capacity.look, now_ms))
         self.timer.watch(Every(CERTIFICATES_INTERVAL_MS, self.listeners.watch.look, now_ms))
+        self.timer.watch(Every(DROPS_INTERVAL_MS, self.event_stream.note_drops, now_ms))
         for door in self.doors.values():
             for interval_ms, work in door.intervals():
                 self.timer.watch(Every(interval_ms, work, now_ms))
@@ -275,6 +279,7 @@ class Gateway:
                 LOGGER.info(text, change.name, change.before, change.after, change.takes_effect)
         LOGGER.info("settings were read again changes=%d", len(changes))
         self.audit.use(settings.audit)
+        self.event_stream.use(settings.events)
         operator = Actor(self.authenticator.events, "signal", 0, "")
         operator.tell(Kind.SETTINGS_CHANGED, names=[change.name for change in changes])
         self.listeners.use_certificates(certificates)

@@ -50,10 +50,19 @@ class Kind(StrEnum):
     TOKEN_REVOKED = "token.revoked"  # noqa: S105 - the name of an event
     SETTINGS_CHANGED = "settings.changed"
     CHANGED = "admin.changed"
+    SUBSCRIBED = "session.subscribed"
+    UNSUBSCRIBED = "session.unsubscribed"
+    MESSAGE_DROPPED = "message.dropped"
 
 
 KINDS = tuple(kind.value for kind in Kind)
-QUIET_KINDS = (Kind.CONNECTION_CREATED.value, Kind.CONNECTION_CLOSED.value)  # that come with each connection
+QUIET_KINDS = (  # that come with each connection, subscription or loss
+    Kind.CONNECTION_CREATED.value,
+    Kind.CONNECTION_CLOSED.value,
+    Kind.SUBSCRIBED.value,
+    Kind.UNSUBSCRIBED.value,
+    Kind.MESSAGE_DROPPED.value,
+)
 
 
 class Event(NamedTuple):

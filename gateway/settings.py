@@ -26,6 +26,7 @@ from gateway.bridge_settings import BridgeSettings
 from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
 from gateway.jwt_settings import JwtSettings
 from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen, find_beyond
+from gateway.observing_settings import EventsSettings
 from gateway.penalty_settings import PenaltySettings
 from gateway.rule_settings import RuleSettings
 from gateway.secret_settings import Secret
@@ -229,6 +230,7 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
     cache: CacheSettings = CacheSettings()
     log: LogSettings = LogSettings()
     audit: AuditSettings = AuditSettings()
+    events: EventsSettings = EventsSettings()
 
     @model_validator(mode="after")
     def _check_limits(self) -> GatewaySettings:

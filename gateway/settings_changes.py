@@ -127,6 +127,8 @@ TAKES_EFFECT = {
     "audit.bytes_max": AT_ONCE,
     "audit.files_max": AT_ONCE,
     "audit.leave_out": AT_ONCE,
+    "events.mqtt": AT_ONCE,
+    "events.amqp": AT_ONCE,
 }
 
 

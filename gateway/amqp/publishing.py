@@ -15,7 +15,7 @@ from core.lmq.topic_space import topic_from_routing_key
 from core.message import PublishBatch, Route
 from core.metrics import DoorMetrics
 from core.properties import AMQP, EXCHANGE, ROUTING_KEY, TOPIC, decode_properties, encode_properties
-from core.reserved import SYS_ROOT
+from core.reserved import OWN_ROOTS
 from core.schedule.slots import TIMER_TOPIC
 from gateway.amqp.codec import MANDATORY, PUBLISH
 from gateway.amqp.errors import AmqpError, bad_text, error_from_core
@@ -276,7 +276,7 @@ class Publisher:
             reason = "exchange or routing key has a character that cannot be stored (U+0000, U+0001 or U+0002)"
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
         if self._is_topic_space(name, topic):
-            is_allowed = not topic.startswith(SYS_ROOT) and may.may_publish(topic)
+            is_allowed = not topic.startswith(OWN_ROOTS) and may.may_publish(topic)
         else:
             is_allowed = exchange.rule != KEYED or may.may_write_key(
                 self._vhost.name.encode(), name.encode(), key.encode()

@@ -8,6 +8,7 @@ from functools import partial
 from core.errors import LmqError
 from core.message import FLAG_QOS_MASK
 from core.properties import encode_origin
+from gateway.events import Kind
 from gateway.logs import said
 from gateway.mqtt.answers import encode_suback, encode_unsuback
 from gateway.mqtt.columns import RunColumns, encode_id_packets, encode_told_acks
@@ -253,6 +254,9 @@ class Conversation(Leaving):
         if failed:
             self._door.metrics.refuse("subscription", len(failed))
             self._note_denied("subscription", [n for n in failed if not self._may.may_subscribe(plain_filter(n))])
+        if self._door.authenticator.events.is_heard:
+            filters = [one.topic_filter for one in granted if one.code < SUBSCRIBE_FAILURE]
+            list(self._door.tell_filters(Kind.SUBSCRIBED, self.session, self.transport, filters))
         codes = [one.code if level == LEVEL_5 else min(one.code, SUBSCRIBE_FAILURE) for one in granted]
         data = encode_suback(packet_id, codes, level, self._reason_of(granted) if failed else "")
         if not self._connection.takes(len(data)):  # MQTT-3.9.2-1: not for the reason's sake

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from core.errors import LmqError
 from gateway.door import ClientLimits
+from gateway.events import Kind
 from gateway.mqtt.arriving import Arriving
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.errors import MqttError, ProtocolViolationError, reason_code
@@ -211,4 +212,8 @@ class MqttHandler(Arriving):
 
     def _unsubscribe(self, packet: Unsubscribe) -> None:
         assert self.session is not None
+        door = self._door
+        if door.authenticator.events.is_heard:
+            filters = door.tell_filters(Kind.UNSUBSCRIBED, self.session, self.transport, packet.filters)
+            packet = Unsubscribe(packet.packet_id, filters)
         self._steps = self._door.subscribing.unsubscribe(self.session, packet, self._note_unsubscribed)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from core.broker import Broker
 from gateway.auth.authenticator import Authenticator
-from gateway.events import Actor
+from gateway.events import Actor, Kind
+from gateway.logs import said
 from gateway.mqtt.attachments import Attached, Attachments
 from gateway.mqtt.catch_up import CatchUps
 from gateway.mqtt.claims import SessionClaims
@@ -105,6 +107,15 @@ class MqttServices:
     def actor(self, transport: Transport, user: str) -> Actor:
         """Return by whose doing things happen on a connection."""
         return Actor(self.authenticator.events, "mqtt", transport.conn_id, transport.peer, user)
+
+    def tell_filters(
+        self, kind: Kind, session: Session, transport: Transport, filters: Iterable[bytes]
+    ) -> Iterator[bytes]:
+        """Give the filters, and tell of each that the session has it from now on, or no longer."""
+        actor = self.actor(transport, (session.owner or b"").decode(errors="replace"))
+        for one in filters:
+            actor.tell(kind, client=said(session.client_id), topic=said(one))
+            yield one
 
     def note_open(self, connection: OpenConnection) -> None:
         """Count a new connection."""

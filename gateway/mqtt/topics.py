@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from core.reserved import SYS_ROOT
+from core.reserved import OWN_ROOTS
 from gateway.mqtt.errors import MalformedPacketError
 from gateway.mqtt.reason_codes import ReasonCode
 
@@ -21,7 +21,7 @@ REPLAY_PREFIX = b"$replay/"
 DELAYED_PREFIX = b"$delayed/"
 _QUEUE_GROUP = b"$queue"
 _FORMS = (SHARED_PREFIX, QUEUE_PREFIX, EXCLUSIVE_PREFIX, REPLAY_PREFIX)
-_NOT_FOR_CLIENTS = (SYS_ROOT, *_FORMS)
+_NOT_FOR_CLIENTS = (*OWN_ROOTS, *_FORMS)
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 

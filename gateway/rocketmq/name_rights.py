@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from core.lmq.queue_name import LIGHT_PREFIX, MQTT, is_amqp, is_light, parse_queue_name
 from core.properties import EXCHANGE, INNER_MULTI_DISPATCH, TOPIC
+from core.reserved import OWN_ROOTS
 from gateway.auth.permissions import Permissions
 from gateway.rocketmq.topic_table import DEAD_PREFIX, NOT_SENDABLE, RETRY_PREFIX
 from lmq.remoting.message_codec import Record
@@ -41,7 +42,9 @@ def may_write(may: Permissions, name: bytes) -> bool:
     if parsed is None:
         return may.may_publish_matching(b"#") if is_of_a_door(name) else may.may_write(VHOST, name)
     kind, parts = parsed
-    return may.may_publish_matching(parts[0]) if kind == MQTT else may.may_write(*parts)
+    if kind != MQTT:
+        return may.may_write(*parts)
+    return not parts[0].startswith(OWN_ROOTS) and may.may_publish_matching(parts[0])
 
 
 def may_read_record(may: Permissions, parent: bytes, record: Record) -> bool:

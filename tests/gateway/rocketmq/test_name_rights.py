@@ -86,3 +86,8 @@ def of_queue(queue):
 def test_messages_that_may_be_read(one, is_allowed):
     assert may_read_record(of(make_book(*RULES)), PARENT, one) == is_allowed
     assert may_read_record(ALL, PARENT, one)
+
+
+def test_nobody_sends_to_what_the_gateway_tells():
+    assert not may_write(ALL, mqtt_queue_name(b"$events/#"))
+    assert may_write(ALL, mqtt_queue_name(b"plant/#"))
