@@ -26,9 +26,18 @@ def test_things_are_searched_sorted_and_shown(running):
     admin = f"127.0.0.1:{running.port('admin')}"
     table = call_lmq("exchanges", "list", "--admin", admin, "--name", "amq.", "--reverse", "--limit", "2").stdout
     assert "amq.topic" in table
-    assert table.rstrip().endswith("2 of 5")
+    assert table.rstrip().endswith("2 of 6")
     result = call_lmq("sessions", "show", "nobody", "--admin", admin)
     assert (result.exit_code, result.stderr) == (2, "lmq: no session 'nobody'\n")
+
+
+def test_a_kind_without_a_command_is_listed(running):
+    admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
+    assert call_lmq("exchanges", *admin).stdout == call_lmq("exchanges", "list", *admin).stdout
+    found = json.loads(call_lmq("exchanges", "--json", "--limit", "1", *admin).stdout)
+    assert len(found) == 1
+    assert "show" in call_lmq("queues", "--help").stdout
+    assert call_lmq("queues", "lst", *admin).exit_code == 2
 
 
 def test_a_list_is_sorted_by_what_stands_above_a_column_and_by_nothing_unknown(running):
@@ -38,7 +47,8 @@ def test_a_list_is_sorted_by_what_stands_above_a_column_and_by_nothing_unknown(r
     found = call_lmq("retained", "list", *admin, "--name", "sorted/", "--sort", "bytes", "--json").stdout
     assert [row["topic"] for row in json.loads(found)] == ["sorted/b", "sorted/c", "sorted/a"]
     check_told(
-        call_lmq("exchanges", "list", *admin, "--sort", "bogus"), "^lmq: --sort bogus: exchanges have no such field$"
+        call_lmq("exchanges", "list", *admin, "--sort", "bogus"),
+        "^lmq: --sort bogus: exchanges have no such field; columns are name, vhost, type, durable, arguments$",
     )
 
 
