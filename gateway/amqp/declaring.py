@@ -220,10 +220,11 @@ class Declarer:
             return Answer(None, is_durable=is_durable)
         answer = QueueMethod.DeclareOk(message_count=queue.ready_count(now_ms), consumer_count=queue.reader_count())
         answer.queue = queue.name
+        queue.rest()
         return Answer(answer, is_durable=is_durable)
 
     def _add_queue(self, name: str, method: QueueMethod.Declare) -> SharedQueue:
-        self._vhost.check_room(name)
+        self._vhost.profile.check_room(self._vhost.name, len(self._vhost), name)
         owner = self._owner if method.exclusive else None
         what = self._describe_queue(name)
         arguments = check_arguments(arguments_of(method.arguments), what)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Protocol
 
 from core.row_format import RowFormat
@@ -17,6 +18,7 @@ BINDING = "b"
 LINK = "e"  # a binding that leads to an exchange
 DEFAULT_VHOST = "/"
 _PARTS_WITH_MATCH = 5
+_PLAIN_MAX = 64
 ROWS = RowFormat(2)  # since 2 there are rows of other virtual hosts than `/`
 
 
@@ -114,15 +116,24 @@ def exchange_row(exchange: Exchange) -> bytes:
 
 def queue_row(queue: KeptQueue) -> bytes:
     """Return the row of a queue; the light queue of one that ends with its users is not told by its name."""
-    row: dict[str, object] = {
-        "durable": queue.is_durable and queue.owner is None,
-        "auto_delete": queue.is_auto_delete,
-        "arguments": dump_arguments(queue.arguments),
-        "first": queue.first_offset,
-    }
+    is_durable = queue.is_durable and queue.owner is None
+    if not queue.arguments and not queue.is_passing:
+        return _plain_row(queue.first_offset, durable=is_durable, auto_delete=queue.is_auto_delete)
+    row = _queue_row(queue.first_offset, queue.arguments, durable=is_durable, auto_delete=queue.is_auto_delete)
     if queue.is_passing:
         row["light"] = queue.light_name.decode()
     return json.dumps(row).encode()
+
+
+def _queue_row(first: int, arguments: Mapping[str, Field], *, durable: bool, auto_delete: bool) -> dict[str, object]:
+    said = dump_arguments(arguments)
+    return {"durable": durable, "auto_delete": auto_delete, "arguments": said, "first": first}
+
+
+@lru_cache(_PLAIN_MAX)
+def _plain_row(first: int, *, durable: bool, auto_delete: bool) -> bytes:
+    """Return the row that many queues have, the same object for all of them."""
+    return json.dumps(_queue_row(first, {}, durable=durable, auto_delete=auto_delete)).encode()
 
 
 def load_exchange(name: str, row: Mapping[str, Any]) -> Exchange:

@@ -1,10 +1,14 @@
-"""Queues by the moment at which their first message outlives its time and becomes a dead letter."""
+"""Queues by the moment at which their first message outlives its time and becomes a dead letter; which may be there."""
 
 from __future__ import annotations
 
 import heapq
 
+from core.broker import Broker
+from core.lmq.expiry import is_expired
+from core.message import AWAY, StoredBatch
 from gateway.amqp.queue_ties import Expiring
+from gateway.amqp.shared_queue import SharedQueue
 
 
 class HeadExpiries:
@@ -24,3 +28,16 @@ class HeadExpiries:
         while self._due and self._due[0][0] <= now_ms:
             at_ms, _, queue = heapq.heappop(self._due)
             queue.on_expiry(at_ms)
+
+
+def may_be_expired(broker: Broker, queue: SharedQueue, offset: int, stored: StoredBatch, now_ms: int) -> bool:
+    """Return whether the message of a queue there is expired, or on its way; what `stored` holds is lost."""
+    if queue.terms.priority_max > 0 or queue.is_stream:
+        return True  # it looks itself: at each level, or at nothing but age
+    queue_ref = broker.intern_queue(queue.light_name)
+    if offset >= broker.max_offset(queue_ref):
+        return False
+    found = broker.read(queue_ref, offset, stored, 1, 1)
+    is_due = found == AWAY or (found > 0 and is_expired(stored, 0, now_ms, queue.limit_ms))
+    stored.clear()
+    return is_due

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from gateway.amqp.errors import AmqpError
+from gateway.amqp.reply_codes import ReplyCode
+
 NO_LIMIT = -1
 CONNECTIONS_MAX = "max-connections"
 QUEUES_MAX = "max-queues"
@@ -30,6 +33,17 @@ class HostProfile(NamedTuple):
         """Return the profile with another limit, which is one of `LIMITS`."""
         value = max(value, NO_LIMIT)
         return self._replace(connections_max=value) if name == CONNECTIONS_MAX else self._replace(queues_max=value)
+
+    def check_room(self, vhost: str, count: int, queue: str) -> None:
+        """Check that another queue may be made where there are `count`.
+
+        Raises:
+            AmqpError: PRECONDITION_FAILED.
+        """
+        limit = self.queues_max
+        if 0 <= limit <= count:
+            reason = f"cannot declare queue '{queue}': queue limit in vhost '{vhost}' ({limit}) is reached"
+            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
 
 
 def dump_profile(profile: HostProfile, *, is_going: bool) -> bytes:

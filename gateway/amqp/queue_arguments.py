@@ -29,10 +29,13 @@ DELIVERIES_OF_QUORUM = 20  # of a message that is given back, where nothing is s
 PREFIX = "x-"
 
 KeptArguments = dict[str, Field]
+_NOTHING_SAID = resolve_terms({})  # one for all such queues
 
 
 def find_terms(arguments: KeptArguments, policy: Mapping[str, object] | None = None) -> QueueTerms:
     """Return what holds for a queue with these arguments, as they are kept, and of what policies say together."""
+    if not arguments and not policy:
+        return _NOTHING_SAID
     told: dict[str, int | str] = {}
     for name, field in arguments.items():
         value = field.value if field.text is None else field.text

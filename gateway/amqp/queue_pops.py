@@ -40,6 +40,10 @@ class QueuePops:
             self._counting = StoredBatch(COUNTED_AT_ONCE)
         return self._broker.pop.open_counted(light_name, GROUP, start_offset, self._counting, self._bytes)
 
+    def rest(self, light_name: bytes, terms: QueueTerms) -> bool:
+        """Keep no more than the place of a queue without levels, where nothing is in flight; return whether so."""
+        return terms.bytes_max < 0 and self._broker.pop.rest(light_name, GROUP)
+
     def light_names(self, light_name: bytes, terms: QueueTerms) -> list[bytes]:
         """Return the light queue of a queue, and those of its levels that are in use."""
         return [light_name, *(_name_level(light_name, level) for level in self._used(light_name, terms))]

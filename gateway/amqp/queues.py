@@ -31,6 +31,7 @@ from gateway.amqp.definition_rows import (
 )
 from gateway.amqp.errors import AmqpError, locked_queue
 from gateway.amqp.exchanges import Binding, Destination, Exchange, ExchangeTable
+from gateway.amqp.head_expiries import may_be_expired
 from gateway.amqp.host_parts import HostParts
 from gateway.amqp.host_profile import HostProfile
 from gateway.amqp.passing_names import PassingNames
@@ -144,7 +145,7 @@ class VirtualHost:
             offset = None if queue.is_deleted else floors.get(queue.light_name)
             if offset is not None:
                 self.open(queue)
-                if queue.is_open and queue.may_be_expired(offset, now_ms):
+                if queue.is_open and may_be_expired(self._broker, queue, offset, self.stored, now_ms):
                     queue.drop_expired(now_ms)
                 yield
 
@@ -278,17 +279,6 @@ class VirtualHost:
             expiries=self._expiries,
             ruling=self._rule_queue(name, arguments),
         )
-
-    def check_room(self, queue: str) -> None:
-        """Check that another queue may be made.
-
-        Raises:
-            AmqpError: PRECONDITION_FAILED.
-        """
-        limit = self.profile.queues_max
-        if 0 <= limit <= len(self._queues):
-            reason = f"cannot declare queue '{queue}': queue limit in vhost '{self.name}' ({limit}) is reached"
-            raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
 
     def remove(self, queue: SharedQueue, by: object = None) -> list[QueueConsumer]:
         """Delete a queue, and its bindings in steps; exchanges that delete themselves without bindings go too.

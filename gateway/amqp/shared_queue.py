@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import cast
 
 from core.broker import Broker
-from core.lmq.expiry import count_expired, expires_at, is_expired, take_expired
+from core.lmq.expiry import count_expired, expires_at, take_expired
 from core.lmq.rota import Rota
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
@@ -29,6 +29,10 @@ TURN_BYTES_MAX = 4 << 20  # read for one queue in one turn; what is left waits f
 _TAKE_COUNT_MAX = TAKE_COUNT_MAX
 _TAKE_BYTES_MAX = TAKE_BYTES_MAX
 _TURN_BYTES_MAX = TURN_BYTES_MAX
+# These three are shared by all queues that have none, and never written to: most queues of many are idle.
+_NO_ARGUMENTS: KeptArguments = {}
+_NOBODY: list[QueueConsumer] = []
+_NO_ROTA: Rota[QueueConsumer] = Rota()
 
 
 class SharedQueue(Reader):
@@ -78,13 +82,13 @@ class SharedQueue(Reader):
         self.is_durable = durable
         self.is_auto_delete = auto_delete
         self.owner = owner
-        self.arguments = arguments
+        self.arguments = arguments or _NO_ARGUMENTS
         self._pops = pops
         self.hold_to(ruling)
         self.counts_deliveries = is_quorum(arguments)
         self.is_stream = is_stream(arguments)  # nobody consumes it
-        self.consumers: list[QueueConsumer] = []
-        self.streams: list[QueueConsumer] = []  # that read it without consuming
+        self.consumers = _NOBODY
+        self.streams = _NOBODY  # that read it without consuming
         self.first_offset = 0  # what lies before in the light queue was another's of this name
         self.has_exclusive = False  # one consumer has it to itself
         self.is_deleted = False
@@ -102,7 +106,7 @@ class SharedQueue(Reader):
         self._is_away = False  # what it was to hand out last is on its way
         self._is_dropping = False  # expired messages are to be dropped when they are here
         self._fresh_from = 0  # what lies before was there in an earlier turn
-        self._rota: Rota[QueueConsumer] = Rota()
+        self._rota = _NO_ROTA
 
     def hold_to(self, ruling: Ruling) -> None:
         """Hold to what its arguments and policies say together; what is open stays as it was until `reopen`."""
@@ -124,6 +128,11 @@ class SharedQueue(Reader):
         if self._pop is None:
             self._pop = self._open(is_new=False)
         return self._pop
+
+    def rest(self) -> None:
+        """Keep no more than its place of what is taken and done, where nobody uses it and nothing is in flight."""
+        if self._pop is not None and not (self._is_parked or self._is_dropping or self.terms.priority_max > 0):
+            self._pop = None if self._pops.rest(self.light_name, self.terms) else self._pop
 
     def _open(self, *, is_new: bool) -> Shared:
         """Open it; a new one is empty."""
@@ -201,10 +210,16 @@ class SharedQueue(Reader):
 
     def add_consumer(self, consumer: QueueConsumer) -> None:
         """Hand messages to `consumer` too, from the next turn on."""
+        if not self.consumers:
+            self.consumers, self._rota = [], Rota()
         self.consumers.append(consumer)
         self._note_room(consumer)
         self._park()
         self.run_soon()
+
+    def add_stream(self, consumer: QueueConsumer) -> None:
+        """Tell a consumer that reads without consuming when the queue is deleted."""
+        self.streams = [*self.streams, consumer]
 
     def remove_consumer(self, consumer: QueueConsumer) -> None:
         """Hand it nothing more."""
@@ -214,8 +229,11 @@ class SharedQueue(Reader):
             self._rota.remove(consumer, consumer.rank)
             if was_first and self.consumers and self.terms.is_single_active:
                 self.note_room(self.consumers[0])
-        if not self.consumers and not self.is_watched:
-            self.stop()
+        if not self.consumers:
+            self.consumers, self._rota = _NOBODY, _NO_ROTA
+            if not self.is_watched:
+                self.stop()
+                self.rest()
 
     def stop(self) -> None:
         """Read no more."""
@@ -231,7 +249,7 @@ class SharedQueue(Reader):
 
     def _note_room(self, consumer: QueueConsumer) -> None:
         """Let a consumer have its turn, unless another is the one that has messages."""
-        if not self.terms.is_single_active or self.consumers[0] is consumer:
+        if self.consumers and (not self.terms.is_single_active or self.consumers[0] is consumer):
             self._rota.note_room(consumer, consumer.rank)
 
     def run_soon(self) -> None:
@@ -324,18 +342,6 @@ class SharedQueue(Reader):
         """Return how many messages could be taken now; expired ones that come first are gone then."""
         self.drop_expired(now_ms)
         return self.pop.ready_count
-
-    def may_be_expired(self, offset: int, now_ms: int) -> bool:
-        """Return whether the message there is expired, or on its way."""
-        if self.terms.priority_max > 0 or self.is_stream:
-            return True  # it looks itself: at each level, or at nothing but age
-        queue_ref = self._broker.intern_queue(self.light_name)
-        if offset >= self._broker.max_offset(queue_ref):
-            return False
-        found = self._broker.read(queue_ref, offset, self._stored, 1, 1)
-        is_due = found == AWAY or (found > 0 and is_expired(self._stored, 0, now_ms, self.limit_ms))
-        self._stored.clear()
-        return is_due
 
     def drop_expired(self, now_ms: int) -> None:
         """Finish messages that are more than the queue holds, and expired ones that come before the first that is not.

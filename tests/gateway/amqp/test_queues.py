@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from pamqp.commands import Queue
+from pamqp.commands import Basic, Queue
 
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import Exchange
@@ -170,3 +170,23 @@ def test_a_connection_that_deletes_its_exclusive_queues_keeps_nothing_of_them(wo
     assert vhost._owned == {}
     assert len(vhost) == 0
     assert len(vhost._leases) == 0
+
+
+def test_a_queue_at_rest_knows_what_was_taken_and_what_was_done(world):
+    peer = world.client()
+    peer.declare("q", durable=True)
+    peer.publish(*[b"%d" % number for number in range(6)], key="q").consume("q")
+    first = peer.messages()
+    peer.send(Basic.Ack(first[1].tag, multiple=True), Basic.Cancel("c"))
+    peer.take()
+    assert peer.declare("q", passive=True).message_count == 0  # the others are with the channel
+    peer.send(Basic.Nack(first[-1].tag, multiple=True))
+    assert peer.declare("q", passive=True).message_count == 4
+    assert peer.consume("q").bodies() == [b"2", b"3", b"4", b"5"]
+    peer.send(Basic.Ack(0, multiple=True), Basic.Cancel("c"))
+    peer.take()
+    assert peer.declare("q", passive=True).message_count == 0
+    world.close()
+    world.open()
+    peer = world.client()
+    assert peer.publish(b"6", key="q").consume("q").bodies() == [b"6"]
