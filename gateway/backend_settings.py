@@ -59,8 +59,10 @@ def fill(template: str, values: dict[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda found: values[found[1]], template)
 
 
+GroupName = Annotated[str, Field(min_length=1, max_length=255)]
 Url = Annotated[str, AfterValidator(check_url)]
 Template = Annotated[str, AfterValidator(_check_template)]
+PluginPath = Annotated[str, Field(pattern=r"^\w+(\.\w+)+$")]
 HeaderName = Annotated[str, Field(pattern="^[A-Za-z0-9-]+$")]
 HeaderText = Annotated[str, AfterValidator(_check_header)]
 
@@ -72,6 +74,7 @@ class BackendSettings(BaseModel, frozen=True, extra="forbid"):
     requests_max: Annotated[int, Field(ge=1, le=256)] = 16  # questions under way at once; more wait for their turn
     cache_s: Annotated[int, Field(ge=0, le=86_400)] = 60  # that somebody who was let in is let in again unasked
     cache_refused_s: Annotated[int, Field(ge=0, le=3_600)] = 5  # that somebody who was refused is refused unasked
+    groups: tuple[GroupName, ...] = ()  # of everybody that it lets in, beside those that it says
     admin_tags: bool = False  # groups called as the tags of `auth.users.NAME.tags` let in at the admin API
 
     def identity(self) -> str:
@@ -139,7 +142,26 @@ class SqlBackendSettings(BackendSettings, frozen=True, extra="forbid"):
         return self
 
 
-KINDS: dict[str, type[BackendSettings]] = {"http": HttpBackendSettings, "sql": SqlBackendSettings}
+class AmqttBackendSettings(BackendSettings, frozen=True, extra="forbid"):
+    """Plugins that were written for amqtt, of which each that says anything has to say yes."""
+
+    kind: Literal["amqtt"]
+    # by the path of each, MODULE.CLASS, its settings as amqtt has them; not shown, since one may be a key
+    plugins: Annotated[
+        dict[PluginPath, dict[str, Any]],
+        Field(min_length=1, json_schema_extra={"secret": True}, repr=False),
+    ]
+
+    def identity(self) -> str:
+        """Return which plugins they are."""
+        return f"{super().identity()} {' '.join(self.plugins)}"
+
+
+KINDS: dict[str, type[BackendSettings]] = {
+    "http": HttpBackendSettings,
+    "sql": SqlBackendSettings,
+    "amqtt": AmqttBackendSettings,
+}
 KIND_TAGS = tuple(f"kind-{kind}" for kind in KINDS)  # in pydantic's errors; no operator's words
 
 
@@ -148,6 +170,8 @@ def _find_kind(value: object) -> str:
 
 
 Backend = Annotated[
-    Annotated[HttpBackendSettings, Tag("kind-http")] | Annotated[SqlBackendSettings, Tag("kind-sql")],
+    Annotated[HttpBackendSettings, Tag("kind-http")]
+    | Annotated[SqlBackendSettings, Tag("kind-sql")]
+    | Annotated[AmqttBackendSettings, Tag("kind-amqtt")],
     Discriminator(_find_kind),
 ]

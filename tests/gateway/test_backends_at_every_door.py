@@ -82,6 +82,13 @@ async def test_clients_of_each_door_come_in_by_a_table_of_sqlite(tmp_path):
         await check_doors(gateway)
 
 
+async def test_clients_of_each_door_come_in_by_a_plugin_for_amqtt(tmp_path):
+    plugin = {"tests.support.amqtt_plugins.SecretPlugin": {"password": "secret"}}
+    auth = make_auth({"kind": "amqtt", "plugins": plugin, "groups": ["plant"]})
+    async with running_gateway(tmp_path, auth=auth) as gateway:
+        await check_doors(gateway)
+
+
 async def test_server_that_goes_away_lets_nobody_in_and_holds_up_nobody_else(tmp_path):
     async def hang(asked):
         await asyncio.sleep(60)

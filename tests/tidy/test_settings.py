@@ -47,5 +47,7 @@ def test_secrets_are_marked_so_that_nothing_shows_them():
         for kind in (GatewaySettings, UserSettings, *BACKEND_KINDS.values())
         for name, model in walk_settings(kind)
     }
-    secret = {name for name in fields if re.search(r"(password|secret|token|hash)(_hash)?$|^headers$|^dsn$", name)}
+    secret = {
+        name for name in fields if re.search(r"(password|secret|token|hash)(_hash)?$|^headers$|^dsn$|^plugins$", name)
+    }
     assert secret == {name for name, field in fields.items() if is_secret(field)}

@@ -83,8 +83,9 @@ class AskedBackend:
 
     def vouch(self, question: Question, reply: Reply) -> Token:
         """Return what somebody comes in by whom it let in."""
-        tags = tuple(tag for tag in TAGS if tag in reply.groups) if self.settings.admin_tags else ()
-        return Token(question.user, reply.groups, tags, reply.ends_at_ms, self.mark)
+        groups = tuple(dict.fromkeys((*reply.groups, *self.settings.groups)))
+        tags = tuple(tag for tag in TAGS if tag in groups) if self.settings.admin_tags else ()
+        return Token(question.user, groups, tags, reply.ends_at_ms, self.mark)
 
     def close(self) -> None:
         """Let go of its connections and threads."""

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gateway.auth.backends.amqtt_backend import AmqttBackend
 from gateway.auth.backends.http_backend import HttpBackend
 from gateway.auth.backends.question import Backend
 from gateway.auth.backends.sql_backend import SqlBackend
 from gateway.settings import AuthSettings, SettingsError
 
-KINDS: dict[str, Callable[[Any, Mapping[str, str]], Backend]] = {"http": HttpBackend, "sql": SqlBackend}
+KINDS: dict[str, Callable[[Any, Mapping[str, str]], Backend]] = {
+    "http": HttpBackend,
+    "sql": SqlBackend,
+    "amqtt": AmqttBackend,
+}
 
 
 def make_backends(settings: AuthSettings, environment: Mapping[str, str]) -> list[Backend]:
