@@ -294,8 +294,11 @@ class Declarer:
         exchange = self._vhost.exchanges.get(method.exchange)
         queue = self._vhost.get(name, self._owner)
         _check_key(exchange, key)
-        is_durable = self._vhost.bind(exchange, (queue.name, key, _match_of(exchange, method)))
-        self._tell_binding(Kind.BINDING_CREATED, exchange.name, QUEUE, queue.name, key)
+        binding = (queue.name, key, _match_of(exchange, method))
+        is_new = binding not in exchange.bindings
+        is_durable = self._vhost.bind(exchange, binding)
+        if is_new:
+            self._tell_binding(Kind.BINDING_CREATED, exchange.name, QUEUE, queue.name, key)
         return Answer(None if method.nowait else QueueMethod.BindOk(), is_durable=is_durable)
 
     def unbind_queue(self, channel: Channel, method: QueueMethod.Unbind) -> Answer:
@@ -334,8 +337,10 @@ class Declarer:
         _check_key(source, method.routing_key)
         check_not_delaying(destination)
         check_no_headers_behind(self._vhost.exchanges, source, destination)
+        is_new = binding not in source.bindings
         is_durable = self._vhost.bind(source, binding)
-        self._tell_binding(Kind.BINDING_CREATED, source.name, EXCHANGE, destination.name, method.routing_key)
+        if is_new:
+            self._tell_binding(Kind.BINDING_CREATED, source.name, EXCHANGE, destination.name, method.routing_key)
         return Answer(None if method.nowait else ExchangeMethod.BindOk(), is_durable=is_durable)
 
     def unbind_exchange(self, method: ExchangeMethod.Unbind) -> Answer:
@@ -345,8 +350,10 @@ class Declarer:
         destination: Destination | None = self._vhost.exchanges.find(method.destination)
         is_durable = False
         if source is not None and destination is not None:
-            is_durable = self._vhost.unbind(source, (destination, method.routing_key, _match_of(source, method)))
-            self._tell_binding(Kind.BINDING_DELETED, source.name, EXCHANGE, method.destination, method.routing_key)
+            binding = (destination, method.routing_key, _match_of(source, method))
+            if binding in source.bindings:
+                self._tell_binding(Kind.BINDING_DELETED, source.name, EXCHANGE, method.destination, method.routing_key)
+            is_durable = self._vhost.unbind(source, binding)
         return Answer(None if method.nowait else ExchangeMethod.UnbindOk(), is_durable=is_durable)
 
     def get_readable(self, channel: Channel, name: str) -> SharedQueue:

@@ -38,7 +38,11 @@ def test_what_an_amqp_client_makes_and_removes_is_told_once_with_its_connection_
     peer.declare("q")
     peer.declare("q")  # it is there
     peer.call(Exchange.Declare(exchange="e", exchange_type="topic"))
-    peer.call(Queue.Bind(queue="q", exchange="e", routing_key="a.#"))
+    for _ in range(2):  # the second time it is there
+        peer.call(Queue.Bind(queue="q", exchange="e", routing_key="a.#"))
+        peer.call(Exchange.Bind(destination="amq.fanout", source="e", routing_key="b"))
+    for _ in range(2):  # the second time it is not
+        peer.call(Exchange.Unbind(destination="amq.fanout", source="e", routing_key="b"))
     peer.call(Queue.Unbind(queue="q", exchange="e", routing_key="a.#"))
     peer.call(Queue.Unbind(queue="q", exchange="e", routing_key="a.#"))  # it is not there
     peer.publish(b"m")
@@ -51,6 +55,8 @@ def test_what_an_amqp_client_makes_and_removes_is_told_once_with_its_connection_
         "queue.created",
         "exchange.created",
         "binding.created",
+        "binding.created",
+        "binding.deleted",
         "binding.deleted",
         "queue.purged",
         "queue.deleted",
