@@ -6,7 +6,7 @@ Source: docs/protocols/amqp.md, "Declarations".
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from pamqp import base
@@ -34,10 +34,17 @@ from gateway.amqp.exchanges import (
     Destination,
     Exchange,
 )
+from gateway.amqp.field_table import Field
 from gateway.amqp.hash_choice import parse_weight
 from gateway.amqp.header_match import HeaderMatch, parse_match
 from gateway.amqp.methods import arguments_of
-from gateway.amqp.queue_arguments import check_arguments, check_properties, check_same_arguments, inequivalent
+from gateway.amqp.queue_arguments import (
+    check_arguments,
+    check_properties,
+    check_same_arguments,
+    inequivalent,
+    with_queue_type,
+)
 from gateway.amqp.queue_ties import QueueConsumer
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
@@ -194,10 +201,10 @@ class Declarer:
         self._access.check_configure(QUEUE, name)
         found = self._vhost.find(name)
         if found is not None:
-            self._check_same_queue(method, found)
+            self._check_same_queue(method, found, self._arguments_of(method))
             self._vhost.use(found)
         else:
-            found = self._add_queue(name, method)
+            found = self._add_queue(name, method, self._arguments_of(method))
             self._tell(Kind.QUEUE_CREATED, name=name, durable=found.is_durable, exclusive=found.owner is not None)
         channel.last_queue = name
         if not found.is_open:
@@ -223,11 +230,20 @@ class Declarer:
         queue.rest()
         return Answer(answer, is_durable=is_durable)
 
-    def _add_queue(self, name: str, method: QueueMethod.Declare) -> SharedQueue:
+    def _arguments_of(self, method: QueueMethod.Declare) -> Mapping[str, Field]:
+        return with_queue_type(
+            arguments_of(method.arguments),
+            self._vhost.profile.queue_type,
+            durable=method.durable,
+            exclusive=method.exclusive,
+            auto_delete=method.auto_delete,
+        )
+
+    def _add_queue(self, name: str, method: QueueMethod.Declare, said: Mapping[str, Field]) -> SharedQueue:
         self._vhost.profile.check_room(self._vhost.name, len(self._vhost), name)
         owner = self._owner if method.exclusive else None
         what = self._describe_queue(name)
-        arguments = check_arguments(arguments_of(method.arguments), what)
+        arguments = check_arguments(said, what)
         wrong = {
             "auto-delete": method.auto_delete,
             "exclusive-owner": method.exclusive,
@@ -245,7 +261,7 @@ class Declarer:
     def _describe_queue(self, name: str) -> str:
         return f"queue '{name}' in vhost '{self._vhost.name}'"
 
-    def _check_same_queue(self, method: QueueMethod.Declare, found: SharedQueue) -> None:
+    def _check_same_queue(self, method: QueueMethod.Declare, found: SharedQueue, said: Mapping[str, Field]) -> None:
         what = self._describe_queue(found.name)
         if found.owner is not None and found.owner is not self._owner:
             raise self._vhost.locked(found.name)
@@ -254,7 +270,7 @@ class Declarer:
         if found.owner is None:  # else it is not durable whatever is said
             _check_same("durable", method.durable, found.is_durable, what)
         _check_same("auto_delete", method.auto_delete, found.is_auto_delete, what)
-        check_same_arguments(arguments_of(method.arguments), found.arguments, what)
+        check_same_arguments(said, found.arguments, what)
 
     def delete_queue(self, channel: Channel, method: QueueMethod.Delete, now_ms: int) -> Answer:
         """Remove a queue, harmless where there is none; its consumers are told."""

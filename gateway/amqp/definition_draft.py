@@ -27,6 +27,7 @@ from gateway.amqp.queue_arguments import (
     check_properties,
     check_same_arguments,
     inequivalent,
+    with_queue_type,
 )
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.reply_codes import ReplyCode
@@ -60,11 +61,13 @@ class HostDraft:
         name: Of the virtual host.
         vhost: It, None where it is still to be made.
         has_topic_space: Whether its `amq.topic` is, or will be, the one topic space.
+        queue_type: Of queues that say none.
     """
 
-    def __init__(self, name: str, vhost: VirtualHost | None, *, has_topic_space: bool) -> None:
+    def __init__(self, name: str, vhost: VirtualHost | None, *, has_topic_space: bool, queue_type: str = "") -> None:
         self._name = name
         self._vhost = vhost
+        self._queue_type = queue_type
         self._table = _copy(name, vhost, has_topic_space=has_topic_space)
         self._exchanges: dict[str, Exchange] = {}
         self._queues: dict[str, DraftQueue] = {}
@@ -115,7 +118,9 @@ class HostDraft:
         what = f"queue '{name}' in vhost '{self._name}'"
         if not name or is_reply_name(name):
             raise AmqpError(ReplyCode.PRECONDITION_FAILED, "no queue has such a name")
-        fields = read_arguments(arguments)
+        fields = with_queue_type(
+            read_arguments(arguments), self._queue_type, durable=durable, exclusive=False, auto_delete=auto_delete
+        )
         found = None if self._vhost is None else self._vhost.find(name)
         if found is not None:
             _check_same("durable", durable, found.is_durable and found.owner is None, what)

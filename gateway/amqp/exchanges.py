@@ -27,8 +27,9 @@ TOPIC = "topic"
 HEADERS = "headers"
 CONSISTENT_HASH = "x-consistent-hash"
 RANDOM = "x-random"
+LOCAL_RANDOM = "x-local-random"  # of RabbitMQ 4; all queues are on one node
 DELAYED = "x-delayed-message"
-KINDS = (DIRECT, FANOUT, TOPIC, HEADERS, CONSISTENT_HASH, RANDOM)
+KINDS = (DIRECT, FANOUT, TOPIC, HEADERS, CONSISTENT_HASH, RANDOM, LOCAL_RANDOM)
 """The types of exchanges; of those that delay, the types that they may route like."""
 PREDECLARED = {
     DEFAULT: DIRECT,
@@ -79,7 +80,8 @@ class Exchange:
     ) -> None:
         self.name = name
         self.kind = kind
-        self.rule = kind if delayed_type is None else delayed_type
+        rule = kind if delayed_type is None else delayed_type
+        self.rule = RANDOM if rule == LOCAL_RANDOM else rule
         self.is_durable = durable
         self.is_auto_delete = auto_delete
         self.is_internal = internal

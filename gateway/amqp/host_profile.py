@@ -16,12 +16,16 @@ LIMITS = (CONNECTIONS_MAX, QUEUES_MAX)
 
 
 class HostProfile(NamedTuple):
-    """What is said of one virtual host; a limit below 0 is none."""
+    """What is said of one virtual host; a limit below 0 is none.
+
+    `queue_type` is that of queues which say none, where they may be of it; empty: classic.
+    """
 
     description: str = ""
     tags: tuple[str, ...] = ()
     connections_max: int = NO_LIMIT
     queues_max: int = NO_LIMIT
+    queue_type: str = ""
 
     @property
     def limits(self) -> dict[str, int]:
@@ -53,6 +57,8 @@ def dump_profile(profile: HostProfile, *, is_going: bool) -> bytes:
         row["description"] = profile.description
     if profile.tags:
         row["tags"] = profile.tags
+    if profile.queue_type:
+        row["queue_type"] = profile.queue_type
     if profile.limits:
         row["limits"] = profile.limits
     return json.dumps(row).encode()
@@ -64,4 +70,4 @@ def load_profile(row: bytes) -> tuple[HostProfile, bool]:
     profile = HostProfile(said.get("description", ""), tuple(said.get("tags", ())))
     for name, value in said.get("limits", {}).items():
         profile = profile.with_limit(name, value)
-    return profile, "going" in said
+    return profile._replace(queue_type=said.get("queue_type", "")), "going" in said

@@ -61,6 +61,8 @@ NO_MEANING: dict[str, tuple[Check, str]] = {
     "max-in-memory-length": (_number(0), "maximum memory in length"),
     "max-in-memory-bytes": (_number(0), "maximum memory in bytes"),
     "stream-max-segment-size-bytes": (_number(0), "segment size"),
+    "max-segment-size": (_number(0), "segment size"),
+    "initial-cluster-size": (_number(0), "cluster size"),
     "stream-filter-size-bytes": (_number(0), "filter size"),
     "target-group-size": (_number(1), "target group size"),
     **{f"ha-{name}": (_is_anything, name) for name in ("mode", "params", "sync-mode", "sync-batch-size")},

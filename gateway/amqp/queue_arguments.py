@@ -101,6 +101,16 @@ def _check_one(name: str, arguments: Mapping[str, Field], what: str) -> None:
         RULES[name].check(arguments[name], f"invalid arg '{name}' for {what}")
 
 
+def with_queue_type(
+    arguments: Mapping[str, Field], default: str, *, durable: bool, exclusive: bool, auto_delete: bool
+) -> Mapping[str, Field]:
+    """Return the arguments of a queue with the type that its virtual host says, where it says none and may be of it."""
+    is_plain = durable and not exclusive and not auto_delete
+    if default in {"", CLASSIC} or QUEUE_TYPE in arguments or not is_plain:
+        return arguments
+    return {**arguments, QUEUE_TYPE: Field("longstr", default.encode())}
+
+
 def check_properties(arguments: Mapping[str, Field], wrong: Mapping[str, bool], what: str) -> None:
     """Check that a queue has none of the properties that one of its type may not have, by their names.
 

@@ -21,6 +21,10 @@ def add(
     *,
     description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
     tags: Annotated[list[str] | None, typer.Option("--tag", help="A word about it; again for another one.")] = None,
+    queue_type: Annotated[
+        str | None,
+        typer.Option("--default-queue-type", help="Of queues that say none: classic, quorum or stream."),
+    ] = None,
     connections_max: Annotated[
         int | None, typer.Option("--max-connections", help="Open to it at once; below 0 for no limit.")
     ] = None,
@@ -31,7 +35,7 @@ def add(
 ) -> None:
     """Make a virtual host, or say other things of one that is there."""
     client = AdminClient(admin, user, password)
-    said = {"description": description, "tags": tags or None}
+    said = {"description": description, "tags": tags or None, "default_queue_type": queue_type}
     client.send("PUT", f"/api/vhosts/{quote(name)}", said)
     for limit, value in (("max-connections", connections_max), ("max-queues", queues_max)):
         if value is not None:
@@ -74,6 +78,8 @@ def listed(vhosts: list[dict[str, Any]]) -> list[str]:
             parts.append(f"{column}: {ours[column]}{at_most}")
         if ours["has_mqtt_topics"]:
             parts.append("with the topics of MQTT")
+        if vhost["default_queue_type"] != "undefined":
+            parts.append(f"of type {vhost['default_queue_type']}")
         if vhost["tags"]:
             parts.append(f"tags: {', '.join(vhost['tags'])}")
         if vhost["description"]:

@@ -9,6 +9,7 @@ from gateway.admin.management.listing import Item
 from gateway.admin.management.names import OPERATOR_POLICY
 from gateway.amqp.exchanges import PREDECLARED, Exchange
 from gateway.amqp.policies import Policy
+from gateway.amqp.queue_arguments import type_of
 from gateway.amqp.queues import VirtualHost
 
 HOST_SECTIONS = ("policies", "parameters", "queues", "exchanges", "bindings")
@@ -28,6 +29,8 @@ def tell_definitions(vhosts: Iterable[VirtualHost]) -> Iterator[Told | None]:
         profile = vhost.profile
         tags = list(profile.tags)
         metadata = {"description": profile.description, "tags": tags}
+        if profile.queue_type:
+            metadata["default_queue_type"] = profile.queue_type
         yield "vhosts", {"name": vhost.name, **metadata, "metadata": metadata}
         if profile.limits:
             limits = {"component": "vhost-limits", "name": "limits", "value": profile.limits}
@@ -61,6 +64,7 @@ def _tell_queues(vhost: VirtualHost) -> Iterator[Told | None]:
             {
                 "name": queue.name,
                 "vhost": vhost.name,
+                "type": type_of(queue.arguments),
                 "durable": True,
                 "auto_delete": queue.is_auto_delete,
                 "arguments": told_arguments(queue.arguments),

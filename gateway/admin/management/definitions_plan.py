@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, Field as Bounded, ValidationErr
 
 from gateway.admin.management.declared import Table
 from gateway.admin.management.names import OPERATOR_POLICY
-from gateway.amqp.argument_rules import CLASSIC, QUEUE_TYPE
+from gateway.amqp.argument_rules import CLASSIC, QUEUE_TYPE, TYPES
 from gateway.amqp.definition_draft import HostDraft
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import DELAYED, KINDS
@@ -31,6 +31,13 @@ NO_HOME = {
     "global_parameters": "it has no meaning here",
 }
 """Sections of which nothing is imported, and why."""
+QUEUE_TYPES = {
+    "undefined": "",
+    CLASSIC: "",
+    "rabbit_classic_queue": "",
+    **{name: kind for kind in TYPES if kind != CLASSIC for name in (kind, f"rabbit_{kind}_queue")},
+}
+"""Default types of queues as files name them; empty: classic."""
 KINDS_OF = {
     "users": "user",
     "permissions": "permissions of user",
@@ -52,6 +59,7 @@ class SaidMetadata(BaseModel):
     description: str = ""
     tags: Annotated[list[str], BeforeValidator(_split)] = []
     default_queue_type: str | None = None
+    protected_from_deletion: bool = False
 
 
 class SaidVhost(SaidMetadata):
@@ -77,7 +85,7 @@ class SaidQueue(BaseModel):
     vhost: Name
     durable: bool = True
     auto_delete: bool = False
-    type: str = CLASSIC
+    type: str | None = None
     arguments: Table = {}
 
 
@@ -195,9 +203,13 @@ class Plan:
         description = said.description or said.metadata.description or before.description
         tags = tuple(said.tags or said.metadata.tags) or before.tags
         kind = said.default_queue_type or said.metadata.default_queue_type
-        if kind not in {None, "", "undefined", "classic", "rabbit_classic_queue"}:
-            self.left_out.append(f"default queue type {kind} of vhost '{said.name}': here it is classic")
-        self._profiles[said.name] = before._replace(description=description, tags=tags)
+        if said.protected_from_deletion or said.metadata.protected_from_deletion:
+            self.left_out.append(f"protection from deletion of vhost '{said.name}': there is none here")
+        if kind and kind not in QUEUE_TYPES:
+            self.left_out.append(f"default queue type '{kind}' of vhost '{said.name}': there is none of that name here")
+            kind = None
+        queue_type = QUEUE_TYPES[kind] if kind else before.queue_type
+        self._profiles[said.name] = before._replace(description=description, tags=tags, queue_type=queue_type)
         if not self._vhosts.is_going(said.name):
             self._count("vhosts")
         else:
@@ -256,7 +268,8 @@ class Plan:
         if said is None or not self._knows(said.vhost, f"queue '{said.name}'"):
             return
         draft = self._draft(said.vhost)
-        arguments = said.arguments if said.type == CLASSIC else {QUEUE_TYPE: said.type, **said.arguments}
+        kind = (QUEUE_TYPES.get(said.type, said.type) or CLASSIC) if said.type else ""
+        arguments = {QUEUE_TYPE: kind, **said.arguments} if kind else said.arguments
         properties = {"durable": said.durable, "auto_delete": said.auto_delete}
         what = f"queue '{said.name}' in vhost '{said.vhost}'"
         self._try(what, "queues", lambda: draft.add_queue(said.name, arguments, **properties))
@@ -291,9 +304,10 @@ class Plan:
 
     def _draft(self, vhost: str) -> HostDraft:
         if vhost not in self._drafts:
-            self._drafts[vhost] = HostDraft(
-                vhost, self._vhosts.find(vhost), has_topic_space=vhost == self._vhosts.topic_vhost
-            )
+            found = self._vhosts.find(vhost)
+            profile = self._profiles.get(vhost) or (HostProfile() if found is None else found.profile)
+            is_topic_space = vhost == self._vhosts.topic_vhost
+            self._drafts[vhost] = HostDraft(vhost, found, has_topic_space=is_topic_space, queue_type=profile.queue_type)
         return self._drafts[vhost]
 
     def _try(self, what: str, section: str, take: Callable[[], bool]) -> None:

@@ -31,6 +31,7 @@ class SaidUser(BaseModel):
     hashing_algorithm: str | None = None
     lmq_password_hash: Text = ""
     tags: Tags = []
+    limits: dict[str, object] = {}
 
 
 class SaidNames(BaseModel):
@@ -118,6 +119,7 @@ class UserPlan:
         if self._is_of_settings(said.name) or said.name.startswith(OWN_PREFIX):
             self.left_out.append(f"{what}: there is one of this name in the settings (auth.users)")
             return
+        self.left_out += [f"limit '{name}' of {what}: there is none of that name here" for name in said.limits]
         try:
             kept = _find_hash(said)
         except PasswordHashError as error:

@@ -16,6 +16,7 @@ from gateway.admin.management.names import NODE
 from gateway.admin.management.places import get_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
+from gateway.amqp.argument_rules import CLASSIC, TYPES
 from gateway.amqp.queues import VirtualHost
 from gateway.settings import VHOST_BYTES_MAX
 
@@ -38,7 +39,7 @@ class VhostBody(BaseModel):
 
     description: Annotated[str | None, Field(max_length=TEXT_MAX)] = None
     tags: Annotated[Tags | None, BeforeValidator(_split)] = None
-    default_queue_type: Literal["", "classic", "undefined"] | None = None  # there is no other default
+    default_queue_type: Literal["", "classic", "quorum", "stream", "undefined"] | None = None
     tracing: Literal[False] | None = None
 
 
@@ -71,6 +72,9 @@ async def make_vhost(
         profile = profile._replace(description=said.description)
     if said is not None and said.tags is not None:
         profile = profile._replace(tags=tuple(said.tags))
+    if said is not None and said.default_queue_type is not None:
+        kind = said.default_queue_type
+        profile = profile._replace(queue_type=kind if kind in TYPES and kind != CLASSIC else "")
     view.vhosts.make(name, profile)
     await keep(view.broker)
     return Response(status_code=204 if is_there else 201)
@@ -103,12 +107,13 @@ def tell_vhost(vhost: VirtualHost) -> Item:
     """Return a virtual host as the API tells it."""
     profile = vhost.profile
     tags = list(profile.tags)
+    kind = profile.queue_type or "undefined"
     return {
         "name": vhost.name,
         "description": profile.description,
         "tags": tags,
-        "default_queue_type": "undefined",
-        "metadata": {"description": profile.description, "tags": tags},
+        "default_queue_type": kind,
+        "metadata": {"description": profile.description, "tags": tags, "default_queue_type": kind},
         "tracing": False,
         "cluster_state": {NODE: "running"},
         "lmq": {

@@ -3,6 +3,9 @@ from __future__ import annotations
 import pytest
 from pamqp.commands import Basic, Channel, Connection, Exchange, Queue
 
+from gateway.amqp.host_profile import HostProfile
+from gateway.amqp.queue_arguments import type_of
+
 
 def test_an_exclusive_queue_is_its_connections_own(world):
     peer, other = world.client(), world.client(channels=3)
@@ -246,3 +249,47 @@ def test_a_quorum_queue_is_one_after_a_restart_and_no_classic_one(world):
         said = {name: value for name, value in others.items() if not name.startswith("x-quorum")}
         close = peer.declare("q", channel, durable=True, arguments={**said, **kind})
         assert close.reply_text.startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"durable": True}, "quorum"),
+        ({"durable": True, "arguments": {"x-queue-type": "classic"}}, "classic"),
+        ({"durable": True, "arguments": {"x-queue-type": "stream"}}, "stream"),
+        ({"durable": False}, "classic"),
+        ({"durable": True, "exclusive": True}, "classic"),
+        ({"durable": True, "auto_delete": True}, "classic"),
+    ],
+)
+def test_queue_is_of_the_type_that_its_virtual_host_says_where_it_may_be(world, options, kind):
+    world.amqp.vhosts.make("v", HostProfile(queue_type="quorum"))
+    peer = world.client(vhost="v")
+    for _ in range(2):
+        assert isinstance(peer.declare("q", **options), Queue.DeclareOk)
+    assert type_of(world.amqp.vhosts.find("v").find("q").arguments) == kind
+
+
+def test_queue_of_another_type_than_the_default_is_declared_with_it(world):
+    vhost = world.amqp.vhosts.make("v")
+    world.client(vhost="v").declare("q", durable=True)
+    vhost.profile = vhost.profile._replace(queue_type="quorum")
+    close = world.client(vhost="v").declare("q", durable=True)
+    assert close.reply_text == (
+        "PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for queue 'q' in vhost 'v': "
+        "received the value 'quorum' of type 'longstr' but current is none"
+    )
+    said = {"x-queue-type": "classic"}
+    assert isinstance(world.client(vhost="v").declare("q", durable=True, arguments=said), Queue.DeclareOk)
+
+
+def test_random_exchange_of_rabbitmq_4_is_one(world):
+    peer = world.client()
+    peer.call(Exchange.Declare(exchange="x", exchange_type="x-local-random"))
+    for name in ("a", "b"):
+        peer.declare(name)
+        peer.call(Queue.Bind(queue=name, exchange="x", routing_key=name))
+    peer.publish(*[b"m"] * 64, exchange="x", key="any")
+    counts = [peer.declare(name, passive=True).message_count for name in ("a", "b")]
+    assert sum(counts) == 64
+    assert min(counts) > 0

@@ -21,6 +21,7 @@ def test_definitions_are_imported_and_exported(running, tmp_path):
     admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
     file, written = tmp_path / "in.json", tmp_path / "out.json"
     queue = {"name": "imported", "durable": True, "auto_delete": False, "arguments": {"x-max-length": 7}}
+    queue["type"] = "classic"
     file.write_text(json.dumps({"queues": [queue], "users": [{"name": "bob"}]}))
     result = call_lmq("definitions", "import", str(file), "--vhost", "/", *admin)
     assert result.stdout.splitlines()[0] == "imported: 1 queues"

@@ -10,12 +10,19 @@ from tests.support.commands import call_lmq, check_told
 
 def test_listed_virtual_hosts_are_lines_with_their_limits():
     ours = {"queues": 3, "connections": 1, "limits": {}, "has_mqtt_topics": True}
-    first = {"name": "/", "description": "", "tags": [], "lmq": ours}
+    undefined = {"default_queue_type": "undefined"}
+    first = {"name": "/", "description": "", "tags": [], **undefined, "lmq": ours}
     limited = {"queues": 0, "connections": 0, "limits": {"max-queues": 7}, "has_mqtt_topics": False}
-    other = {"name": "v", "description": "of the plant", "tags": ["a", "b"], "lmq": limited}
+    other = {
+        "name": "v",
+        "description": "of the plant",
+        "tags": ["a", "b"],
+        "default_queue_type": "quorum",
+        "lmq": limited,
+    }
     assert listed([first, other]) == [
         "/  connections: 1  queues: 3  with the topics of MQTT",
-        "v  connections: 0  queues: 0 of 7  tags: a, b  of the plant",
+        "v  connections: 0  queues: 0 of 7  of type quorum  tags: a, b  of the plant",
     ]
 
 

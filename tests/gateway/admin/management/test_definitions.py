@@ -22,7 +22,9 @@ async def test_export_of_one_gateway_is_imported_by_another(tmp_path):
             assert (answer.status_code, answer.json()["not_imported"]) == (200, [])
             assert answer.json()["imported"] == {"vhosts": 2, "queues": 1, "bindings": 1}
         assert json.loads((await client.get("/api/definitions")).text) == json.loads(text)
-        assert part["queues"] == [{"name": "q", "durable": True, "auto_delete": False, "arguments": {}}]
+        assert part["queues"] == [
+            {"name": "q", "type": "classic", "durable": True, "auto_delete": False, "arguments": {}}
+        ]
         assert (await client.post("/api/definitions/v", json=part)).json()["imported"] == {"queues": 1, "bindings": 1}
         assert gateway.doors["amqp"].vhosts.find("v").find("q") is not None
 

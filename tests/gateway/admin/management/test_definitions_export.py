@@ -32,7 +32,7 @@ def test_what_is_durable_is_told_as_rabbitmq_does(world):
     assert found["parameters"] == [limits]
     assert found["queues"] == [
         {
-            "name": "q", "vhost": "v", "durable": True, "auto_delete": False,
+            "name": "q", "vhost": "v", "type": "classic", "durable": True, "auto_delete": False,
             "arguments": {"x-max-length": 5, "x-dead-letter-exchange": "h"},
         }
     ]  # fmt: skip

@@ -38,7 +38,7 @@ def test_file_is_imported_twice_as_once(world):
         assert plan.counts == {"vhosts": 1, "exchanges": 1, "queues": 1, "bindings": 1}
         assert plan.left_out == []
     assert {section: item for section, item in told(world) if section != "vhosts"} == {
-        "queues": QUEUE,
+        "queues": {**QUEUE, "type": "classic"},
         "exchanges": {**EXCHANGE, "auto_delete": False, "internal": False},
         "bindings": {**BINDING, "arguments": {}},
     }
@@ -124,8 +124,13 @@ def test_what_is_there_and_differs_is_told_and_nothing_changed(world, name, item
         ("bindings", {**BINDING, "source": ""}, "operation not permitted on the default exchange"),
         (
             "vhosts",
-            {"name": "v", "default_queue_type": "quorum"},
-            "default queue type quorum of vhost 'v': here it is classic",
+            {"name": "v", "default_queue_type": "odd"},
+            "default queue type 'odd' of vhost 'v': there is none of that name here",
+        ),
+        (
+            "vhosts",
+            {"name": "v", "metadata": {"protected_from_deletion": True}},
+            "protection from deletion of vhost 'v': there is none here",
         ),
         (
             "parameters",
@@ -151,8 +156,8 @@ def test_virtual_hosts_keep_what_the_file_does_not_say_and_get_their_limits(worl
         "value": {"max-queues": 3, "max-connections": 4},
     }
     run(world, {"vhosts": [{"name": "v"}, {"name": "w", "metadata": metadata}], "parameters": [limits]})
-    assert world.amqp.vhosts.find("v").profile == ("as before", ("a",), -1, -1)
-    assert world.amqp.vhosts.find("w").profile == ("other", ("b", "c"), 4, 3)
+    assert world.amqp.vhosts.find("v").profile == ("as before", ("a",), -1, -1, "")
+    assert world.amqp.vhosts.find("w").profile == ("other", ("b", "c"), 4, 3, "")
 
 
 def test_type_of_a_queue_may_stand_beside_its_arguments(world):

@@ -16,7 +16,9 @@ async def test_virtual_host_is_made_told_and_deleted(tmp_path):
         said = {"description": "of the plant", "tags": "a, b"}
         assert (await client.put("/api/vhosts/of%2Fplant", json=said)).status_code == 204
         found = (await client.get("/api/vhosts/of%2Fplant")).json()
-        assert found["metadata"] == {"description": "of the plant", "tags": ["a", "b"]}
+        assert found["metadata"] == {
+            "description": "of the plant", "tags": ["a", "b"], "default_queue_type": "undefined"
+        }  # fmt: skip
         assert (found["name"], found["tags"], found["tracing"]) == ("of/plant", ["a", "b"], False)
         assert found["lmq"] == {"queues": 0, "connections": 0, "limits": {}, "has_mqtt_topics": False}
         assert [one["name"] for one in (await client.get("/api/vhosts")).json()] == ["/", "of/plant"]
@@ -30,10 +32,21 @@ async def test_what_is_not_said_stays_and_what_cannot_be_is_refused(tmp_path):
         await client.put("/api/vhosts/v", json={"description": "d", "tags": ["a"]})
         await client.put("/api/vhosts/v", json={"tags": [], "description": None})
         assert (await client.put("/api/vhosts/v", json={"tags": None})).status_code == 204
-        assert gateway.doors["amqp"].vhosts.find("v").profile == ("d", (), -1, -1)
-        for said in ({"default_queue_type": "quorum"}, {"tracing": True}, {"tags": 7}):
+        assert gateway.doors["amqp"].vhosts.find("v").profile == ("d", (), -1, -1, "")
+        for said in ({"default_queue_type": "odd"}, {"tracing": True}, {"tags": 7}):
             assert 400 <= (await client.put("/api/vhosts/v", json=said)).status_code < 500
         assert (await client.put(f"/api/vhosts/{'x' * 256}")).status_code == 400
+
+
+async def test_default_type_of_queues_is_said_kept_and_taken_back(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        await client.put("/api/vhosts/v", json={"default_queue_type": "quorum"})
+        await client.put("/api/vhosts/v", json={"description": "d"})
+        assert (await client.get("/api/vhosts/v")).json()["default_queue_type"] == "quorum"
+        await client.put("/api/queues/v/q", json={"durable": True})
+        assert (await client.get("/api/queues/v/q")).json()["type"] == "quorum"
+        await client.put("/api/vhosts/v", json={"default_queue_type": "classic"})
+        assert gateway.doors["amqp"].vhosts.find("v").profile.queue_type == ""
 
 
 async def test_deletion_closes_connections_and_the_next_one_of_the_name_is_empty(tmp_path):
