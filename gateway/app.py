@@ -38,6 +38,7 @@ from gateway.events import Actor, Kind
 from gateway.flush_thread import FlushThread
 from gateway.listeners import Listeners
 from gateway.logs import set_up_logs
+from gateway.memory import LOOK_INTERVAL_MS as MEMORY_INTERVAL_MS, MemoryWatch
 from gateway.mqtt.door import MqttDoor
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
@@ -45,6 +46,7 @@ from gateway.net.descriptors import LOOK_INTERVAL_MS, Capacity, descriptor_limit
 from gateway.net.endpoint import Endpoint
 from gateway.net.limits import ConnectionLimits
 from gateway.net.shares import Shares
+from gateway.net.watermarks import Watermarks
 from gateway.rocketmq.door import RocketmqDoor
 from gateway.runtime import Alarm, BrokerTimer, Clock, CoarseTimer, TurnRunner
 from gateway.settings import GatewaySettings
@@ -82,16 +84,15 @@ class Gateway:
         self.check_threads = CheckThreads(loop)
         caches = CacheBudget(settings.cache.bytes_max)
         self.authenticator = Authenticator(settings.auth, os.environ, self.clock, self.check_threads, caches)
-        store_max = descriptor_count_max(settings.store)
-        self.capacity = Capacity(find_connections_max(descriptor_limit(), store_max), loop.call_later)
+        self.capacity = self._make_capacity()
         self.engine = EmbeddedEngine.open(settings.data_dir, settings.store, now_ms=self._started_ms)
         self.store = self.engine.store
         self.broker = self._make_broker(caches)
         self.authenticator.keep_secret(self.broker.table("auth"))
         self.authenticator.keep_users(self.broker.table("auth_users"))
+        self.authenticator.rules.keep(self.broker.table("auth_rules"))
         self.authenticator.on_changed = self._recheck
-        self.api_tokens = ApiTokens(self.broker.table("api_tokens"))
-        self.audit = AuditLog(self.authenticator.events, self.clock)
+        self._make_guards()
         self.connections = ConnectionTable()
         self.admission = Admission(loop.call_soon)
         self.shares = Shares(loop.call_soon, self.broker.metrics.loop)
@@ -115,6 +116,19 @@ class Gateway:
         self.listeners = Listeners(self.capacity)
         self._admin: list[AdminServer] = []
         self._live: LiveFeed | None = None
+
+    def _make_capacity(self) -> Capacity:
+        settings = self.settings
+        connections_max = find_connections_max(descriptor_limit(), descriptor_count_max(settings.store))
+        watermarks = Watermarks(settings.limits.connections_max)
+        return Capacity(connections_max, self._loop.call_later, watermarks=watermarks)
+
+    def _make_guards(self) -> None:
+        """Make what keeps the gateway safe, or says what was done."""
+        self.audit = AuditLog(self.authenticator.events, self.clock)
+        self.api_tokens = ApiTokens(self.broker.table("api_tokens"))
+        bytes_max = self.settings.limits.memory_bytes_max
+        self.memory = MemoryWatch(self.broker.room, self.capacity.watermarks, bytes_max)
 
     def _make_broker(self, caches: CacheBudget) -> Broker:
         store = self.settings.store
@@ -215,6 +229,7 @@ class Gateway:
         self.timer.watch(Every(LOOK_INTERVAL_MS, self.capacity.look, now_ms))
         self.timer.watch(Every(CERTIFICATES_INTERVAL_MS, self.listeners.watch.look, now_ms))
         self.timer.watch(Every(DROPS_INTERVAL_MS, self.event_stream.note_drops, now_ms))
+        self.timer.watch(Every(MEMORY_INTERVAL_MS, self.memory.look, now_ms))
         for door in self.doors.values():
             for interval_ms, work in door.intervals():
                 self.timer.watch(Every(interval_ms, work, now_ms))
@@ -233,6 +248,7 @@ class Gateway:
             begin_read=self.turns.begin_read,
             settings=lambda: self.settings,
             api_tokens=self.api_tokens,
+            memory=self.memory,
             audited=self.audit.counts,
         )
         self._live = LiveFeed(view)
@@ -296,6 +312,8 @@ class Gateway:
         self.upkeep.retention.use(settings.store.retention)
         self.broker.room.free_bytes_min = settings.store.disk_free_bytes_min
         self.broker.caches.limit(settings.cache.bytes_max)
+        self.memory.use(settings.limits.memory_bytes_max)
+        self.capacity.watermarks.connections_max = settings.limits.connections_max
         for door in self.doors.values():
             door.reload(settings)
             self._limits[door.name].reload(door.limits.connections_max, door.limits.host_connections_max)

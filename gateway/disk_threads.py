@@ -78,7 +78,7 @@ class RoomWatch:
         if free_bytes is None:
             return
         self._room.free_bytes = free_bytes
-        if self._room.is_enough(free_bytes, is_full=is_full) == self._room.is_low:
+        if self._room.is_enough(free_bytes, is_full=is_full) == self._room.is_disk_low:
             with contextlib.suppress(RuntimeError):  # the loop was closed: there are no publishers any more
                 self._loop.call_soon_threadsafe(self._on_change, free_bytes, is_full)
 

@@ -46,6 +46,9 @@ class Kind(StrEnum):
     SESSION_ENDED = "session.ended"
     GROUP_RESET = "group.reset"
     MESSAGES_MOVED = "messages.moved"
+    RULE_SET = "rule.set"
+    RULE_DELETED = "rule.deleted"
+    RULE_MOVED = "rule.moved"
     TOKEN_CREATED = "token.created"  # noqa: S105 - the name of an event
     TOKEN_REVOKED = "token.revoked"  # noqa: S105 - the name of an event
     SETTINGS_CHANGED = "settings.changed"

@@ -17,14 +17,14 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Validati
 from pydantic_settings import BaseSettings
 from pydantic_settings.sources import EnvSettingsSource
 
-from core.cache_budget import CACHE_BYTES_MAX
-from core.settings import MIB, StoreSettings
+from core.settings import StoreSettings
 from gateway.address import PORT_MAX
 from gateway.audit_settings import AuditSettings
 from gateway.backend_settings import KIND_TAGS, KINDS, Backend
 from gateway.bridge_settings import BridgeSettings
 from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
 from gateway.jwt_settings import JwtSettings
+from gateway.limits_settings import CacheSettings, LimitsSettings
 from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen, find_beyond
 from gateway.observing_settings import EventsSettings
 from gateway.penalty_settings import PenaltySettings
@@ -200,12 +200,6 @@ class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     backends: tuple[Backend, ...] = ()  # what knows users elsewhere, asked in order after the users that are known here
 
 
-class CacheSettings(BaseModel, frozen=True, extra="forbid"):
-    """What is kept in memory only to be quick: routes of topics, checked topics, targets of publishers."""
-
-    bytes_max: Annotated[int, Field(ge=MIB)] = CACHE_BYTES_MAX  # of all caches together; what nobody asked for goes
-
-
 class LogSettings(BaseModel, frozen=True, extra="forbid"):
     """What the gateway writes on stderr."""
 
@@ -231,6 +225,7 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
     log: LogSettings = LogSettings()
     audit: AuditSettings = AuditSettings()
     events: EventsSettings = EventsSettings()
+    limits: LimitsSettings = LimitsSettings()
 
     @model_validator(mode="after")
     def _check_limits(self) -> GatewaySettings:

@@ -129,6 +129,8 @@ TAKES_EFFECT = {
     "audit.leave_out": AT_ONCE,
     "events.mqtt": AT_ONCE,
     "events.amqp": AT_ONCE,
+    "limits.memory_bytes_max": AT_ONCE,
+    "limits.connections_max": AT_ONCE,
 }
 
 

@@ -82,7 +82,7 @@ class Upkeep:
         for door in self._doors.values():
             door.tend(now_ms)
         self._tell_damage()
-        self.retention.look(now_ms, is_low=self._broker.room.is_low)
+        self.retention.look(now_ms, is_low=self._broker.room.is_disk_low)
         count = self._broker.retire(now_ms)
         if count:
             LOGGER.info("retired segments count=%d", count)
@@ -93,7 +93,7 @@ class Upkeep:
         holds = self._broker.metrics.holds()
         if not room.note(free_bytes, is_full=is_full, now_ms=now_ms):
             return
-        if not room.is_low:
+        if not room.is_disk_low:
             LOGGER.info(
                 "the disk has room again: publishers go on free_bytes=%d low_ms=%d publishers_held=%d",
                 free_bytes,

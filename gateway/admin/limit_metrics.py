@@ -1,4 +1,4 @@
-"""Metrics of what keeps the gateway safe: the audit log, addresses that guess."""
+"""Metrics of what keeps the gateway safe: the audit log, memory, addresses that guess."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from prometheus_client.metrics_core import Metric
 
 from gateway.audit.writer import Counts
 from gateway.auth.penalty_box import PenaltyBox
+from gateway.memory import MemoryWatch
 
 
 def audit_families(counts: Counts) -> Iterator[Metric]:
@@ -22,3 +23,9 @@ def penalty_families(box: PenaltyBox, now_ms: int) -> Iterator[Metric]:
     yield GaugeMetricFamily("lmq_addresses_refused", "Addresses whose logins are refused now.", box.count(now_ms))
     yield CounterMetricFamily("lmq_penalties", "How often an address came to be refused.", box.penalty_count)
     yield CounterMetricFamily("lmq_logins_refused", "Logins of such addresses, refused unchecked.", box.refused_count)
+
+
+def memory_families(memory: MemoryWatch) -> Iterator[Metric]:
+    """Yield the memory of the process, and what it may have."""
+    yield GaugeMetricFamily("lmq_memory_bytes", "Memory of the process, without mapped files.", memory.used_bytes)
+    yield GaugeMetricFamily("lmq_memory_bytes_max", "With more, publishers are held back, 0: none.", memory.bytes_max)

@@ -97,7 +97,9 @@ class GatewayCollector(Collector):
         """Return the alarms, each 1 while it is on."""
         family = GaugeMetricFamily("lmq_alarm", "1 while something holds work up, else 0.", labels=["alarm"])
         for name, is_on in (
-            ("disk_low", self._broker.room.is_low),
+            ("disk_low", self._broker.room.is_disk_low),
+            ("memory_low", self._broker.room.is_memory_low),
+            ("connections", self._capacity.watermarks.is_full(self._capacity.count)),
             ("descriptors", self._capacity.is_paused),
             ("sync_refused", self._broker.is_failed),
         ):
@@ -148,7 +150,7 @@ def room_families(room: Room) -> Iterator[Metric]:
     """Yield the room on the disk, the least that is wanted, and whether there is less."""
     yield GaugeMetricFamily("lmq_disk_free_bytes", "Room on the data folder's disk.", room.free_bytes)
     yield GaugeMetricFamily("lmq_disk_free_bytes_min", "With less, publishers are held back.", room.free_bytes_min)
-    yield GaugeMetricFamily("lmq_disk_low", "1 while publishers are held back for it, else 0.", int(room.is_low))
+    yield GaugeMetricFamily("lmq_disk_low", "1 while publishers are held back for it, else 0.", int(room.is_disk_low))
 
 
 def descriptor_families(capacity: Capacity) -> Iterator[Metric]:

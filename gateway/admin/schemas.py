@@ -33,6 +33,10 @@ class Overview(BaseModel):
     log_bytes: int
     disk_free_bytes: int
     disk: Literal["ok", "low"]
+    memory: Literal["ok", "low"]
+    memory_bytes: int
+    memory_bytes_max: int
+    alarms: list[str]
     connections: int
     doors: dict[str, DoorOverview]
 

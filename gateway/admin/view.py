@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import Metric
 
 from core.broker import Broker
 from gateway.admin.activity import QueueActivity
-from gateway.admin.limit_metrics import audit_families, penalty_families
+from gateway.admin.limit_metrics import audit_families, memory_families, penalty_families
 from gateway.admin.metrics import GatewayCollector
 from gateway.admin.oldest import OldestMessages
 from gateway.admin.rosters.keeper import Rosters
@@ -27,6 +27,7 @@ from gateway.auth.api_tokens import ApiTokens
 from gateway.auth.authenticator import Authenticator
 from gateway.carriage import SecureAddress
 from gateway.door import Door
+from gateway.memory import MemoryWatch
 from gateway.mqtt.door import MqttDoor
 from gateway.net.descriptors import Capacity
 from gateway.rocketmq.door import RocketmqDoor
@@ -50,6 +51,7 @@ class AdminView:
         settings: Callable[[], GatewaySettings],
         certificates: Callable[[], Iterable[SecureAddress]] = tuple,
         api_tokens: ApiTokens,
+        memory: MemoryWatch,
         audited: Counts | None = None,
         listeners: Callable[[], Iterable[tuple[str, str, str, int]]] = tuple,
     ) -> None:
@@ -72,6 +74,7 @@ class AdminView:
         self.activity = QueueActivity(broker, self._consumed)
         self.certificates = certificates
         self.api_tokens = api_tokens
+        self.memory = memory
         self.audited = audited or Counts()
         self.registry = CollectorRegistry()
         self.loop_delay_s = 0.0  # in the last second
@@ -89,6 +92,7 @@ class AdminView:
 
     def _guard_families(self) -> Iterator[Metric]:
         yield from audit_families(self.audited)
+        yield from memory_families(self.memory)
         yield from penalty_families(self.authenticator.penalties, time.time_ns() // 1_000_000)
 
     def _count_subscriptions(self) -> Iterator[int]:
@@ -138,7 +142,19 @@ class AdminView:
     @property
     def disk(self) -> Literal["ok", "low"]:
         """Whether there is room for what publishers bring."""
-        return "low" if self.broker.room.is_low else "ok"
+        return "low" if self.broker.room.is_disk_low else "ok"
+
+    def alarms(self) -> list[str]:
+        """Return what holds new work up, in words; docs/operations.md says what each means."""
+        marks, room = self.capacity.watermarks, self.broker.room
+        found = (
+            (room.is_disk_low, "the disk is low on room"),
+            (room.is_memory_low, "memory is low"),
+            (marks.is_full(self.capacity.count), "there are as many connections as there may be"),
+            (self.capacity.is_paused, "file descriptors allow no more connections"),
+            (self.broker.is_failed, "the disk refused a sync"),
+        )
+        return [text for is_on, text in found if is_on]
 
 
 async def _find_view(request: Request) -> AdminView:

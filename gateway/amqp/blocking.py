@@ -1,4 +1,4 @@
-"""One connection's part in holding publishers back while the disk is low: `connection.blocked`, as RabbitMQ does it."""
+"""How a connection is held back while there is no room: `connection.blocked`, as RabbitMQ does it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.states import State
 from gateway.net.held_publishers import HeldPublishers
 
-REASON = "low on disk"
+LOW_DISK, LOW_MEMORY = "low on disk", "low on memory"
 
 
 class Blocking:
@@ -55,7 +55,7 @@ class Blocking:
         self.transport.hold_reading()
         connection.heartbeat.pause()
         if "connection.blocked" in connection.client_capabilities:
-            connection.send_method(0, Method.Blocked(REASON))
+            connection.send_method(0, Method.Blocked(LOW_DISK if self._held.room.is_disk_low else LOW_MEMORY))
             self._output.flush()
 
     def on_released(self, now_ms: int) -> None:

@@ -31,7 +31,7 @@ from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.auth.permissions import ALL, Permissions
 from gateway.auth.rule_book import NAMELESS, Account, RuleBook
-from gateway.auth.rules import make_rules
+from gateway.auth.rule_lists import RuleLists
 from gateway.auth.scram import ScramExchange, Verifier, make_fake
 from gateway.auth.settings_users import make_user, make_users
 from gateway.auth.stored_users import StoredUsers, Table
@@ -96,7 +96,7 @@ class Authenticator:
         self.on_changed: Callable[[], None] = _nothing  # users or permissions of the data folder
         self._of_settings = make_users(settings, environment)
         self._users = self._of_settings
-        self._rules = make_rules(settings.rules, "auth.rules")
+        self.rules = RuleLists(settings.rules, self._note_stored)
         self._decoys = make_decoys(self._users) or [make_usual_decoy()]
         self._own: set[str] = set()  # users that are parts of the gateway
         self._key = os.urandom(32)
@@ -139,7 +139,7 @@ class Authenticator:
     def _change_rights(self) -> None:
         """Go by the rules of the settings, what the users may do at all, and their permissions."""
         accounts = {name: user.may for name, user in self._users.items()}
-        self._book.change(self._rules, accounts, self.stored.rows, allows=self._settings.default == "allow")
+        self._book.change(self.rules.all, accounts, self.stored.rows, allows=self._settings.default == "allow")
 
     def _make_identity(self, user: str, who: Credentials, account: User | None = None) -> Identity:
         return Identity(user, self._book.make(user, client=who.client, host=who.host, door=who.protocol), account)
@@ -302,8 +302,7 @@ class Authenticator:
             if known is not None and known.comes_in_as(user):
                 known.may, known.tags = user.may, user.tags
                 users[name] = known
-        if settings.rules != self._settings.rules:
-            self._rules = make_rules(settings.rules, "auth.rules")
+        self.rules.use(settings.rules)
         self._settings = self._open.settings = settings
         self.penalties.use(settings.penalty)
         self._of_settings = users

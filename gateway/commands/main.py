@@ -18,6 +18,7 @@ from gateway.commands.passwords import hash_password_of
 from gateway.commands.policies import policy_cli
 from gateway.commands.queues import queue_cli
 from gateway.commands.report import report_cli
+from gateway.commands.rules import rule_cli
 from gateway.commands.serve import serve
 from gateway.commands.status import status, top
 from gateway.commands.tokens import token_cli
@@ -46,6 +47,7 @@ cli.add_typer(definitions_cli, name="definitions")
 cli.add_typer(explain_cli, name="explain")
 cli.add_typer(policy_cli, name="policy")
 cli.add_typer(report_cli, name="report")
+cli.add_typer(rule_cli, name="rule")
 cli.add_typer(token_cli, name="token")
 cli.add_typer(user_cli, name="user")
 cli.add_typer(vhost_cli, name="vhost")

@@ -53,6 +53,8 @@ def facts_of(found: dict[str, Any]) -> dict[str, object]:
         "state": "ready" if ours["is_ready"] else "not ready",
         "uptime": f"{ours['uptime_ms'] // 1_000} s",
         "disk": f"{ours['disk']}, {ours['disk_free_bytes'] >> 20} MiB free, the log has {ours['log_bytes'] >> 20} MiB",
+        "memory": f"{ours['memory']}, {ours['memory_bytes'] >> 20} MiB of {ours['memory_bytes_max'] >> 20} MiB",
+        "alarms": ours["alarms"],
         "messages stored": ours["messages_stored"],
         "light queues": ours["light_queues"],
         "AMQP queues": found["object_totals"]["queues"],

@@ -45,9 +45,10 @@ _REFUSED_WORDS = {
         (ReasonCode.QUOTA_EXCEEDED, b"quota exceeded: too many retained messages, or too long a one"),
     )
 }
-_LOW_WORDS = {
-    int(ReasonCode.QUOTA_EXCEEDED): encode_properties([(Property.REASON, b"quota exceeded: the disk is low on room")])
-}
+_LOW_WORDS, _LOW_MEMORY_WORDS = (
+    {int(ReasonCode.QUOTA_EXCEEDED): encode_properties([(Property.REASON, b"quota exceeded: " + text)])}
+    for text in (b"the disk is low on room", b"memory is low")
+)
 
 
 class Conversation(Leaving):
@@ -101,7 +102,8 @@ class Conversation(Leaving):
         if is_5:
             self._check_receive_max(run, session)
         if is_5 and door.room.is_low:
-            acks = self._in_words(door.publishing.refuse_run(run, session), run.columns, session, _LOW_WORDS)
+            words = _LOW_WORDS if door.room.is_disk_low else _LOW_MEMORY_WORDS
+            acks = self._in_words(door.publishing.refuse_run(run, session), run.columns, session, words)
             self._send_later(acks, 0, run.columns, session)
             run.release()
             return

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from gateway.net.watermarks import Watermarks
+
 LOGGER = logging.getLogger(__name__)
 
 OVERSHOOT = 16  # accepted in the turn in which the last place was taken: one a listener, with uvloop
@@ -103,6 +105,7 @@ class Capacity:
         connections_max: As `find_connections_max` says.
         call_later: The loop's.
         is_left: Returns whether there is a descriptor left; others than connections may have taken them.
+        watermarks: What else newcomers are refused by.
     """
 
     def __init__(
@@ -110,7 +113,9 @@ class Capacity:
         connections_max: int,
         call_later: Callable[[float, Callable[[], None]], object],
         is_left: Callable[[], bool] = has_descriptor,
+        watermarks: Watermarks | None = None,
     ) -> None:
+        self.watermarks = watermarks or Watermarks()
         self.connections_max = connections_max
         self.count = 0
         self.is_paused = False

@@ -36,8 +36,10 @@ class ConnectionLimits:
             return "connections_max"
         if host and self._is_full(host):
             return HOST_FULL
-        if self._capacity is not None and not self._capacity.enter():
-            return "descriptors"
+        if self._capacity is not None:
+            reason = self._capacity.watermarks.refusal(self._capacity.count)
+            if reason or not self._capacity.enter():
+                return reason or "descriptors"
         if host:
             self._add(host)
         self.count += 1

@@ -14,6 +14,7 @@ from core.errors import LmqError, MessageTooLargeError
 from core.lmq.expiry import read_ttl
 from core.message import FLAG_EXPIRES, FLAG_MARK, Route
 from core.metrics import DoorMetrics
+from core.room import Room
 from gateway.rocketmq.answer_codec import count_stored, encode_send_answers, sum_stored
 from gateway.rocketmq.codec import FIELD_NAMES
 from gateway.rocketmq.delay import DelayService
@@ -37,7 +38,7 @@ from lmq.remoting.message_codec import SYS_COMPRESSED, decode_batch, inflate_bod
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
 
-LOW_ROOM = "[REJECTREQUEST]system busy, start flow control for a while: low on disk"  # as official brokers begin it
+LOW_ROOM = "[REJECTREQUEST]system busy, start flow control for a while: low on "  # as official brokers begin it
 BATCH_SENDS_MAX = RUN_MAX
 QOS_1 = 1
 LETTERS = {name.decode(): chr(ord("a") + number) for name, number in FIELD_NAMES.items()}
@@ -102,7 +103,8 @@ class SendService:
         asked = [i for i in range(run.count) if not run.is_one_way[i]]
         if asked:
             self._metrics.refuse("low_on_disk", len(asked))
-            sender.write(b"".join([_encode_refusal(run, i, ResponseCode.SYSTEM_BUSY, LOW_ROOM) for i in asked]))
+            remark = low_room(self._broker.room)
+            sender.write(b"".join([_encode_refusal(run, i, ResponseCode.SYSTEM_BUSY, remark) for i in asked]))
         if len(asked) < run.count:
             self._metrics.drop("low_on_disk", run.count - len(asked))
 
@@ -193,7 +195,7 @@ class SendService:
     ) -> None:
         """Take a message back that waits; answered when that is as safe as the settings say."""
         if self._broker.room.is_low:
-            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, LOW_ROOM)
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, low_room(self._broker.room))
         response, ticket = self._timed.recall(request, may_publish, self._broker.store_host, now_ms)
         if not request.is_one_way:
             self.answers.write_when_safe(write, encode_command(response), ticket)
@@ -272,7 +274,7 @@ class SendService:
         if self._broker.room.is_low:
             if request.is_one_way:
                 self._metrics.drop("low_on_disk", len(items))
-            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, LOW_ROOM)
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, low_room(self._broker.room))
         common = fields | {"m": "false"}
         sends = [(common | {"h": str(item.flag), "i": _decoded(item.properties)}, item.body) for item in items]
         self._read_again(run, sends, request)
@@ -326,6 +328,11 @@ class SendService:
             raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, "a field of the send is missing or no number")
         for i in range(run.count):
             run.header_type[i] = request.header_type
+
+
+def low_room(room: Room) -> str:
+    """Return what a producer is told while there is no room."""
+    return LOW_ROOM + ("disk" if room.is_disk_low else "memory")
 
 
 def _batch_answer(sender: Sender, run: SendRun, request: Command) -> bytes:

@@ -15,7 +15,7 @@ from gateway.rocketmq.delay import LATER_DISPATCH, REAL_QUEUE, REAL_TOPIC, Delay
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import integer_field, text_field
 from gateway.rocketmq.group_table import GroupTable
-from gateway.rocketmq.send import LOW_ROOM, SendService
+from gateway.rocketmq.send import SendService, low_room
 from gateway.rocketmq.topic_table import DEAD_PREFIX, PERM_WRITE, RETRY_PREFIX, TopicTable, is_topic_name
 from lmq.remoting.commands import Command, answer, encode_command
 from lmq.remoting.message_codec import Record, decode_stored
@@ -74,7 +74,7 @@ class SendBack:
             remark = f"subscription group not exist, {name.decode(errors='replace')}"
             raise CommandRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, remark)
         if self._broker.room.is_low:
-            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, LOW_ROOM)
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, low_room(self._broker.room))
         failed = Failed(request, peer, name, integer_field(request, "offset"), now_ms)
         level = integer_field(request, "delayLevel")
 
@@ -116,7 +116,7 @@ class SendBack:
             DiskFullError: There is none.
         """
         if self._broker.room.is_low:
-            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, LOW_ROOM)
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, low_room(self._broker.room))
         record = decode_stored(data)
         record.reconsume_times += times_before
         self._store(record, self._dead_route(group), 0, now_ms)

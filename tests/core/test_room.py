@@ -62,3 +62,17 @@ def test_question_changes_nothing(room):
     assert not room.is_low
     assert room.is_enough(LEAST, is_full=False)
     assert not room.is_enough(LEAST, is_full=True)
+
+
+def test_room_is_low_while_the_disk_or_the_memory_is(room, told):
+    room.note_memory(is_low=True, now_ms=1)
+    assert (room.is_low, room.is_disk_low) == (True, False)
+    assert _look(room, 0)
+    assert room.is_disk_low
+    room.note_memory(is_low=False, now_ms=2)
+    assert room.is_low
+    assert _look(room, 10**9, now_ms=3)
+    assert not room.is_low
+    assert told == ["low", 3]
+    room.note_memory(is_low=False, now_ms=4)
+    assert told == ["low", 3]

@@ -29,6 +29,7 @@ def make_view(gateway):
         begin_read=gateway.turns.begin_read,
         settings=lambda: gateway.settings,
         api_tokens=gateway.api_tokens,
+        memory=gateway.memory,
         listeners=gateway.listeners.connections,
     )
 

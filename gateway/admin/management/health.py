@@ -53,9 +53,9 @@ async def node_takes_work(view: View, looker: Looker, name: PathName, response: 
 @HEALTH.get("/health/checks/alarms")
 @HEALTH.get("/health/checks/local-alarms")
 async def has_no_alarm(view: View, looker: Looker, response: Response) -> Item:
-    """No publisher is held back."""
+    """No publisher is held back, and no newcomer refused."""
     del looker
-    return _say(response, "the disk is low on room" if view.broker.room.is_low else "")
+    return _say(response, ", ".join(view.alarms()))
 
 
 @HEALTH.get("/health/checks/node-is-mirror-sync-critical")

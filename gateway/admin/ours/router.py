@@ -10,10 +10,11 @@ from gateway.admin.ours.itself import ITSELF
 from gateway.admin.ours.light_queues import LIGHT_QUEUES
 from gateway.admin.ours.moving import MOVING
 from gateway.admin.ours.retained import RETAINED
+from gateway.admin.ours.rules import RULES
 from gateway.admin.ours.sessions import SESSIONS
 from gateway.admin.ours.topics import TOPICS
 from gateway.admin.ours.tracing import TRACING
 
 OURS = APIRouter(prefix="/api/lmq", tags=["lmq"])
-for routes in (LIGHT_QUEUES, SESSIONS, GROUPS, RETAINED, MOVING, TOPICS, TRACING, ITSELF, API_TOKENS):
+for routes in (LIGHT_QUEUES, SESSIONS, GROUPS, RETAINED, MOVING, TOPICS, TRACING, ITSELF, API_TOKENS, RULES):
     OURS.include_router(routes)

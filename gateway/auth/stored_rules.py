@@ -1,0 +1,104 @@
+"""Rules in the data folder, each with a name, changed while the gateway runs. They come after those of the settings.
+
+So whoever writes the settings has the first word, and whoever may use the API decides what is left open there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
+
+from gateway.auth.rules import Rule
+from gateway.rule_settings import RuleSettings
+
+NAME_BYTES_MAX = 255
+RULES_MAX = 10_000
+_ORDER = b"order"
+_RULE = b"rule "  # before the name
+
+
+class Table(Protocol):
+    """A durable table."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of a key."""
+
+    def delete(self, key: bytes) -> None:
+        """Remove a key, where it is there."""
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield all."""
+
+
+class NamedRule(NamedTuple):
+    """A rule with its name."""
+
+    name: str
+    said: RuleSettings
+
+
+class StoredRules:
+    """All of them, in the order in which they are asked.
+
+    Args:
+        table: Where they are kept; None: nowhere.
+    """
+
+    def __init__(self, table: Table | None = None) -> None:
+        self.on_changed: Callable[[], None] = _nothing
+        self._table = table
+        rows = {} if table is None else dict(table.items())
+        names = json.loads(rows.get(_ORDER, b"[]"))
+        kept = {name: rows.get(_RULE + name.encode()) for name in names}
+        self._rules = [NamedRule(name, RuleSettings.model_validate_json(row)) for name, row in kept.items() if row]
+
+    def __iter__(self) -> Iterator[NamedRule]:
+        return iter(list(self._rules))
+
+    def __len__(self) -> int:
+        return len(self._rules)
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a rule of that name."""
+        return any(rule.name == name for rule in self._rules)
+
+    def put(self, name: str, said: RuleSettings, before: str | None = None) -> None:
+        """Set a rule: a new one stands last, another one where it stood; or each before the one that `before` names."""
+        place = next((i for i, rule in enumerate(self._rules) if rule.name == name), len(self._rules))
+        self._rules[place : place + 1] = [NamedRule(name, said)]
+        if self._table is not None:
+            self._table.put(_RULE + name.encode(), said.model_dump_json().encode())
+        self._order(name, name if before is None else before)
+
+    def move(self, name: str, before: str | None) -> None:
+        """Have a rule stand before another one, or last."""
+        self._order(name, before)
+
+    def delete(self, name: str) -> None:
+        """Remove a rule."""
+        self._rules = [rule for rule in self._rules if rule.name != name]
+        if self._table is not None:
+            self._table.delete(_RULE + name.encode())
+        self._keep_order()
+
+    def make(self, first: int) -> list[Rule]:
+        """Return them as they are evaluated, numbered from `first`."""
+        return [Rule(first + i, rule.said, f"rule '{rule.name}'") for i, rule in enumerate(self._rules)]
+
+    def _order(self, name: str, before: str | None) -> None:
+        if before != name:
+            (moved,) = [rule for rule in self._rules if rule.name == name]
+            others = [rule for rule in self._rules if rule.name != name]
+            place = next((i for i, rule in enumerate(others) if rule.name == before), len(others))
+            self._rules = [*others[:place], moved, *others[place:]]
+        self._keep_order()
+
+    def _keep_order(self) -> None:
+        if self._table is not None:
+            self._table.put(_ORDER, json.dumps([rule.name for rule in self._rules]).encode())
+        self.on_changed()
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,103 @@
+"""Commands for the rules of the data folder: who may do what, after what the settings say."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from gateway.commands.client import AdminClient, quote
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import print_listed
+from gateway.commands.refusing import refuse
+
+rule_cli = typer.Typer(**PLAIN, help="Set, list, move and remove rules: who may do what.")
+NameArgument = Annotated[str, typer.Argument(help="What the rule is called.")]
+BeforeOption = Annotated[str | None, typer.Option("--before", help="The rule that it stands before.")]
+Several = list[str] | None
+
+
+class Permit(StrEnum):
+    """What a rule says."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+
+
+@rule_cli.command("add")
+def add(
+    name: NameArgument,
+    permit: Annotated[Permit, typer.Argument(help="What it says.")],
+    *,
+    actions: Annotated[
+        Several, typer.Option("--action", help="publish, subscribe, read, write, configure; without one all.")
+    ] = None,
+    users: Annotated[Several, typer.Option("--for-user", help="Name, pattern with * and ?, or re:EXPRESSION.")] = None,
+    groups: Annotated[Several, typer.Option("--group", help="The same for groups.")] = None,
+    clients: Annotated[Several, typer.Option("--client", help="The same for MQTT client identifiers.")] = None,
+    addresses: Annotated[Several, typer.Option("--address", help="Network, such as 10.0.0.0/8.")] = None,
+    doors: Annotated[Several, typer.Option("--door", help="mqtt, amqp or rocketmq.")] = None,
+    vhosts: Annotated[Several, typer.Option("--vhost", help="Virtual host, or a pattern.")] = None,
+    topics: Annotated[Several, typer.Option("--topic", help="MQTT filter, with %c and %u.")] = None,
+    names: Annotated[
+        Several, typer.Option("--name", help="Queue, exchange, RocketMQ topic or group, or a pattern.")
+    ] = None,
+    before: BeforeOption = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Set a rule, at once in force; the first rule that is for a question decides it, those of the settings first."""
+    fields = {
+        "actions": actions,
+        "users": users,
+        "groups": groups,
+        "clients": clients,
+        "addresses": addresses,
+        "doors": doors,
+        "vhosts": vhosts,
+        "topics": topics,
+        "names": names,
+    }
+    said = {"permit": permit.value, **{field: value for field, value in fields.items() if value}}
+    question = "" if before is None else f"?before={quote(before)}"
+    AdminClient(admin, user, password).send("PUT", f"/api/lmq/rules/{quote(name)}{question}", said)
+
+
+@rule_cli.command("list")
+def list_rules(
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the rules in the order in which they are asked."""
+    found = AdminClient(admin, user, password).ask("/api/lmq/rules")
+    lines = [f"{rule['name']}  {rule['text']}" for rule in found["rules"]]
+    print_listed(found, [*lines, f"auth.default  {found['default']}"], as_json=as_json)
+
+
+@rule_cli.command("remove")
+def remove(
+    name: NameArgument, *, admin: AdminOption = ADMIN, user: UserOption = None, password: PasswordOption = None
+) -> None:
+    """Remove a rule."""
+    AdminClient(admin, user, password).send("DELETE", f"/api/lmq/rules/{quote(name)}")
+
+
+@rule_cli.command("move")
+def move(
+    name: NameArgument,
+    *,
+    before: BeforeOption = None,
+    last: Annotated[bool, typer.Option("--last", help="Have it asked last.")] = False,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Have a rule asked before another one, or last."""
+    if last == (before is not None):
+        refuse("give --before RULE or --last")
+    AdminClient(admin, user, password).send("POST", f"/api/lmq/rules/{quote(name)}/move", {"before": before})

@@ -1,0 +1,25 @@
+"""Settings of what the whole gateway takes, all doors together, and of its caches."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from core.cache_budget import CACHE_BYTES_MAX
+from core.settings import MIB
+
+
+class LimitsSettings(BaseModel, frozen=True, extra="forbid"):
+    """What the whole gateway takes, all doors together; with more, new work is shed first."""
+
+    # of its own memory, without files that are mapped; with more, publishers are held back and newcomers refused.
+    # None: six tenths of what the machine or the container has; 0: any
+    memory_bytes_max: Annotated[int, Field(ge=0)] | None = None
+    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, all doors together; 0: as descriptors allow
+
+
+class CacheSettings(BaseModel, frozen=True, extra="forbid"):
+    """What is kept in memory only to be quick: routes of topics, checked topics, targets of publishers."""
+
+    bytes_max: Annotated[int, Field(ge=MIB)] = CACHE_BYTES_MAX  # of all caches together; what nobody asked for goes

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.auth.stored_rules import StoredRules
+from gateway.rule_settings import RuleSettings
+
+
+class Rows(dict):
+    """A durable table."""
+
+    def put(self, key, value):
+        self[key] = value
+
+    def delete(self, key):
+        self.pop(key, None)
+
+
+@pytest.fixture
+def rows():
+    return Rows()
+
+
+@pytest.fixture
+def rules(rows):
+    rules = StoredRules(rows)
+    for name in "abc":
+        rules.put(name, RuleSettings(permit="allow", topics=(name,)))
+    return rules
+
+
+def _names(rules):
+    return "".join(rule.name for rule in rules)
+
+
+def test_rules_stand_in_their_order_also_after_a_start(rules, rows):
+    assert _names(rules) == "abc"
+    rules.put("d", RuleSettings(permit="deny"), before="b")
+    rules.move("a", "c")
+    rules.move("b", None)
+    rules.put("c", RuleSettings(permit="deny", users=("ann",)))
+    rules.put("e", RuleSettings(permit="deny"), before="d")
+    rules.move("d", "d")
+    assert _names(rules) == _names(StoredRules(rows)) == "edacb"
+    again = StoredRules(rows)
+    assert list(again) == list(rules)
+    assert [rule.called for rule in again.make(7)][:2] == ["rule 'e'", "rule 'd'"]
+    assert [rule.number for rule in again.make(7)] == [7, 8, 9, 10, 11]
+    rules.delete("a")
+    assert _names(StoredRules(rows)) == "edcb"
+    assert len(rules) == 4
+    assert not rules.has("a")
+
+
+def test_each_change_is_told(rules):
+    told = []
+    rules.on_changed = lambda: told.append(_names(rules))
+    rules.put("d", RuleSettings(permit="deny"), before="a")
+    rules.move("d", None)
+    rules.delete("d")
+    assert told == ["dabc", "abcd", "abc"]

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.commands import call_lmq, check_told
+
+
+@pytest.mark.slow
+def test_rules_are_set_listed_moved_and_removed(running):
+    admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
+    device = ("--topic", "plant/%c/#", "--door", "mqtt", "--action", "publish", "--for-user", "dev-*")
+    assert call_lmq("rule", "add", "devices", "allow", *device, *admin).exit_code == 0
+    assert call_lmq("rule", "add", "not eve", "deny", "--for-user", "eve", "--before", "devices", *admin).exit_code == 0
+    assert call_lmq("rule", "list", *admin).stdout.splitlines() == [
+        "not eve  deny all users=eve",
+        "devices  allow publish users=dev-* doors=mqtt topics=plant/%c/#",
+        "auth.default  allow",
+    ]
+    assert call_lmq("rule", "move", "not eve", "--last", *admin).exit_code == 0
+    assert call_lmq("rule", "list", *admin).stdout.startswith("devices  ")
+    for name in ("devices", "not eve"):
+        assert call_lmq("rule", "remove", name, *admin).exit_code == 0
+    check_told(call_lmq("rule", "remove", "devices", *admin), "^lmq: no rule 'devices' in the data folder$")
+    check_told(call_lmq("rule", "move", "devices", *admin), "give --before RULE or --last")
+    check_told(call_lmq("rule", "add", "x", "deny", "--topic", "a/#/b", *admin), "topics")
