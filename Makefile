@@ -19,7 +19,8 @@ help: ## this list
 run: setup ## start the gateway on its usual ports, data in ./data
 	@echo
 	@echo "Try it from another terminal, in this folder:"
-	@echo "  mosquitto_sub -t 'plant/#' &  mosquitto_pub -t plant/1/temp -q 1 -m 21.5"
+	@echo "  $(VENV)/bin/lmq subscribe 'plant/#' &"
+	@echo "  $(VENV)/bin/lmq publish plant/1/temp 21.5"
 	@echo "  $(VENV)/bin/lmq explain topic plant/1/temp"
 	@echo "  curl -s http://127.0.0.1:15672/metrics | grep lmq_messages"
 	@echo "More: README.md, \"Five minutes\". Ctrl-C stops it."
@@ -114,7 +115,7 @@ $(PY):
 
 $(VENV)/.base: $(PY) pyproject.toml $(CONSTRAINTS)
 	@$(PIP) install -c $(CONSTRAINTS) 'setuptools>=77' 'cython>=3.3,<3.4' wheel
-	@LMQ_COMPILE=none $(PIP) install -c $(CONSTRAINTS) --no-build-isolation -e .
+	@LMQ_COMPILE=none $(PIP) install -c $(CONSTRAINTS) --no-build-isolation -e '.[clients]'
 	@touch $@
 
 $(VENV)/.compiled: $(VENV)/.base $(COMPILED_SOURCES)

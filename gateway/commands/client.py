@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.commands.options import GIVEN
-from gateway.commands.refusing import refuse
+from gateway.commands.refusing import EXIT_DENIED, EXIT_MISSING, EXIT_NOT_NOW, EXIT_UNREACHABLE, EXIT_WRONG_USE, refuse
 
 GUEST = "guest"  # as RabbitMQ's tools come in, from the gateway's own machine only
 TIMEOUT_S = 30
+CODES = {401: EXIT_DENIED, 403: EXIT_DENIED, 404: EXIT_MISSING, 409: EXIT_NOT_NOW, 503: EXIT_NOT_NOW}  # 2 for others
 
 
 class AdminClient:
@@ -75,9 +76,10 @@ class AdminClient:
         except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             said = f"cannot ask the gateway at {self._admin}: {reason}"
+            code = EXIT_UNREACHABLE
             if isinstance(error, urllib.error.HTTPError):
-                said = _refusal(error.read()) or said
-            refuse(said, error)
+                said, code = _refusal(error.read()) or said, CODES.get(error.code, EXIT_WRONG_USE)
+            refuse(said, error, code=code)
 
 
 def quote(name: str) -> str:

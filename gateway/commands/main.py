@@ -12,13 +12,15 @@ from gateway.commands.definitions import definitions_cli
 from gateway.commands.explain import explain_cli
 from gateway.commands.groups import group_cli
 from gateway.commands.lists import add_lists
-from gateway.commands.messages import device, message, publish, trace
+from gateway.commands.messages import device, message, trace
 from gateway.commands.options import GIVEN, PLAIN
 from gateway.commands.passwords import hash_password_of
 from gateway.commands.policies import policy_cli
 from gateway.commands.queues import queue_cli
+from gateway.commands.receiving import consume, subscribe
 from gateway.commands.report import report_cli
 from gateway.commands.rules import rule_cli
+from gateway.commands.sending import publish
 from gateway.commands.serve import serve
 from gateway.commands.status import status, top
 from gateway.commands.tokens import token_cli
@@ -32,6 +34,8 @@ cli.command("hash-password")(hash_password_of)
 cli.command()(status)
 cli.command()(top)
 cli.command()(publish)
+cli.command()(subscribe)
+cli.command()(consume)
 cli.command()(message)
 cli.command()(device)
 cli.command()(trace)

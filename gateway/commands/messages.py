@@ -1,4 +1,4 @@
-"""Commands that publish a message, and tell where one went."""
+"""Commands that tell where messages went."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import typer
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import MOMENT, Column, print_facts, print_json, print_table, tell
-from gateway.commands.refusing import refuse
 
 TRACE_S = 0.5  # between two questions
 READERS = (Column("kind", "kind"), Column("reader", "reader"), Column("how far", "stage"), Column("", "note"))
@@ -21,45 +20,6 @@ OWED = (
     Column("next", "next_offset"),
     Column("light queue", "light_queue"),
 )
-VhostOption = Annotated[str, typer.Option("--vhost", help="Its virtual host.")]
-
-
-def publish(
-    key: Annotated[str, typer.Argument(help="A routing key; on amq.topic a.b.c is the topic a/b/c.")],
-    body: Annotated[str | None, typer.Argument(help="The message; without it stdin is read.")] = None,
-    *,
-    exchange: Annotated[str, typer.Option(help="An AMQP exchange; '' leads to the queue of that name.")] = "amq.topic",
-    vhost: VhostOption = "/",
-    headers: Annotated[list[str] | None, typer.Option("--header", help="NAME=VALUE; again for another one.")] = None,
-    count: Annotated[int, typer.Option(min=1, help="So many times.")] = 1,
-    admin: AdminOption = ADMIN,
-    user: UserOption = None,
-    password: PasswordOption = None,
-) -> None:
-    """Publish a message; exit code 3 where it reaches no queue."""
-    import sys
-    from base64 import b64encode
-
-    content = sys.stdin.buffer.read() if body is None else body.encode()
-    pairs = [header.partition("=") for header in headers or []]
-    for name, equals, _ in pairs:
-        if not (name and equals):
-            refuse(f"--header {name}{equals}: it has to be NAME=VALUE")
-    properties: dict[str, Any] = {"delivery_mode": 2}
-    if pairs:
-        properties["headers"] = {name: value for name, _, value in pairs}
-    wanted = {
-        "routing_key": key,
-        "payload": b64encode(content).decode(),
-        "payload_encoding": "base64",
-        "properties": properties,
-    }
-    client = AdminClient(admin, user, password)
-    path = f"/api/exchanges/{quote(vhost)}/{quote(exchange or 'amq.default')}/publish"
-    routed = [client.send("POST", path, wanted)["routed"] for _ in range(count)]
-    if not all(routed):
-        print("lmq: the message reaches no queue", file=sys.stderr)
-        raise typer.Exit(3)
 
 
 def message(

@@ -10,7 +10,7 @@ from gateway.commands.client import AdminClient, quote
 from gateway.commands.moments import read_moment
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import Column, print_json, print_table
-from gateway.commands.refusing import refuse
+from gateway.commands.refusing import EXIT_MISSING, refuse
 
 queue_cli = typer.Typer(**PLAIN, help="Purge, delete, move and look into one queue.")
 
@@ -106,7 +106,7 @@ def find_light_queue(client: AdminClient, name: str, door: str | None, vhost: st
     found = client.get("/api/lmq/queues", {"name": name, "door": door, "page": 1, "page_size": 500})["items"]
     exact = [one for one in found if one["name"] == name and vhost in {None, one["vhost"]}]
     if not exact:
-        refuse(f"no queue is called '{name}'")
+        refuse(f"no queue is called '{name}'", code=EXIT_MISSING)
     if len(exact) > 1:
         places = ", ".join(f"{one['door']} {one['vhost']}".strip() for one in exact)
         refuse(f"several queues are called '{name}': say --door or --vhost ({places})")

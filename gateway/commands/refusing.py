@@ -9,7 +9,14 @@ from typing import NoReturn
 
 import typer
 
+# Source: docs/operations.md, "Exit codes".
 EXIT_WRONG_USE = 2
+EXIT_NOTHING = 3  # done, but nobody got it, or less came than was to come
+EXIT_MISSING = 4
+EXIT_DENIED = 5
+EXIT_UNREACHABLE = 6
+EXIT_NOT_NOW = 7
+EXIT_INTERRUPTED = 130
 
 
 @contextmanager
@@ -21,7 +28,7 @@ def plain_errors(*kinds: type[Exception]) -> Iterator[None]:
         refuse(str(error), error)
 
 
-def refuse(text: str, error: Exception | None = None) -> NoReturn:
+def refuse(text: str, error: BaseException | None = None, *, code: int = EXIT_WRONG_USE) -> NoReturn:
     """End the command with a line that says why."""
     print(f"lmq: {text}", file=sys.stderr)
-    raise typer.Exit(EXIT_WRONG_USE) from error
+    raise typer.Exit(code) from error

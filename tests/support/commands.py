@@ -47,9 +47,15 @@ def check_refused(result, text):
     assert "ready" not in result.stdout
 
 
-def check_told(result, text):
-    """Check that a call refused its arguments in one line."""
-    assert result.exit_code == 2
+def at(gateway, door):
+    """Return the options that lead to a door of a gateway that runs as a process."""
+    host, port = gateway.address("namesrv" if door == "rocketmq" else door)
+    return "--door", door, "--server", f"{host}:{port}"
+
+
+def check_told(result, text, *, code=2):
+    """Check that a call was refused in one line, with an exit code of its kind."""
+    assert result.exit_code == code, result.stderr
     (line,) = result.stderr.splitlines()
     assert re.search(text, line), line
 

@@ -11,16 +11,6 @@ from tests.support.commands import call_lmq, check_told, publish_mqtt
 
 
 @pytest.mark.slow
-def test_messages_come_from_stdin_and_unknown_ones_are_told_so(running):
-    admin = f"127.0.0.1:{running.port('admin')}"
-    result = call_lmq("publish", "nobody.here", "--admin", admin, input="from stdin")
-    assert (result.exit_code, result.stderr) == (3, "lmq: the message reaches no queue\n")
-    told = call_lmq("publish", "nobody.here", "x", "--header", "colour", "--admin", admin)
-    check_told(told, "^lmq: --header colour: it has to be NAME=VALUE$")
-    check_told(call_lmq("message", "999999999999", "--admin", admin), "no such message is kept")
-
-
-@pytest.mark.slow
 def test_where_messages_go_is_shown_as_they_come_and_what_a_device_has_not_got(running):
     admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
     host, port = running.address("mqtt")
@@ -44,4 +34,5 @@ def test_where_messages_go_is_shown_as_they_come_and_what_a_device_has_not_got(r
     told = call_lmq("device", "pump-7", *admin)
     assert re.search(r"^waiting +1$", told.stdout, re.MULTILINE)
     assert re.search(r"traced/# +1 +1 +0", told.stdout)
-    check_told(call_lmq("device", "nobody", *admin), "no session of client 'nobody'")
+    check_told(call_lmq("device", "nobody", *admin), "no session of client 'nobody'", code=4)
+    check_told(call_lmq("message", "999999999999", *admin), "no such message is kept", code=4)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gateway.commands.client import AdminClient
-from tests.support.commands import call_lmq, check_told
+from tests.support.commands import at, call_lmq, check_told
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,8 @@ def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
     client = AdminClient(f"127.0.0.1:{running.port('admin')}")
     for name in ("from", "to"):
         client.send("PUT", f"/api/queues/%2F/{name}", {"durable": True})
-    assert lmq("publish", "from", "hello", "--exchange", "", "--count", "3", "--header", "kind=a").exit_code == 0
+    amqp = at(running, "amqp")
+    assert call_lmq("publish", "from", "hello", "--count", "3", "--header", "kind=a", *amqp).exit_code == 0
     assert "hello" in lmq("queue", "peek", "from", "--count", "1").stdout
     found = json.loads(lmq("queue", "peek", "from", "--offset", "1", "--json").stdout)
     assert [one["offset"] for one in found] == [1, 2]
@@ -32,6 +33,5 @@ def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
     assert lmq("queue", "purge", "to").exit_code == 0
     assert lmq("queue", "delete", "to", "--if-empty").exit_code == 0
     assert lmq("queue", "delete", "from").exit_code == 0
-    check_told(lmq("queue", "peek", "none"), "no queue is called 'none'")
-    result = lmq("publish", "nobody", "hello", "--exchange", "")
-    assert (result.exit_code, result.stderr) == (3, "lmq: the message reaches no queue\n")
+    check_told(lmq("queue", "peek", "none"), "no queue is called 'none'", code=4)
+    check_told(call_lmq("publish", "nobody", "hello", *amqp), "^lmq: the message reaches nobody$", code=3)
