@@ -1,10 +1,26 @@
-"""Asks for what is not to stand on the command line."""
+"""Asks for what is not to stand on the command line, and whether something is meant that cannot be taken back."""
 
 from __future__ import annotations
 
 import sys
+from typing import Annotated
+
+import typer
 
 from gateway.commands.refusing import refuse
+
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether it is meant.")]
+
+
+def confirm(what: str, *, yes: bool) -> None:
+    """Go on where it is meant: said by `--yes`, or answered at the terminal."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        refuse(f"{what}; say --yes if it is meant")
+    print(f"{what}. Is it meant? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        refuse("nothing is done")
 
 
 def ask_password() -> str:
@@ -13,13 +29,21 @@ def ask_password() -> str:
     All that is said goes to stderr: stdout is the hash alone.
     """
     if not sys.stdin.isatty():
-        password = sys.stdin.readline().rstrip("\r\n")
-    else:
-        from getpass import getpass
+        return read_password()
+    from getpass import getpass
 
-        password = getpass("Password: ", sys.stderr)
-        if password != getpass("Again: ", sys.stderr):
-            refuse("the two passwords differ")
+    password = getpass("Password: ", sys.stderr)
+    if password != getpass("Again: ", sys.stderr):
+        refuse("the two passwords differ")
+    return _check(password)
+
+
+def read_password() -> str:
+    """Return the password that is the first line of stdin."""
+    return _check(sys.stdin.readline().rstrip("\r\n"))
+
+
+def _check(password: str) -> str:
     if not password:
         refuse("the password is empty")
     return password

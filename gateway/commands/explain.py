@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.commands.client import AdminClient
+from gateway.commands.doors.place import Door
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.refusing import refuse
 
@@ -48,10 +49,12 @@ def explain_exchange(
 @explain_cli.command("publish")
 def explain_publish(
     *,
-    door: Annotated[str, typer.Option("--door", help="amqp, mqtt or rocketmq.")] = "amqp",
+    door: Annotated[
+        Door | None, typer.Option("--door", "-d", help="Without it MQTT where there is a topic, else AMQP.")
+    ] = None,
     vhost: Annotated[str, typer.Option("--vhost", help="Of AMQP.")] = "/",
-    exchange: Annotated[str, typer.Option("--exchange", help="Of AMQP; '' is the default one.")] = "",
-    key: Annotated[str, typer.Option("--key", help="The routing key, of AMQP.")] = "",
+    exchange: Annotated[str | None, typer.Option("--exchange", help="Of AMQP; '' is the default one.")] = None,
+    key: Annotated[str | None, typer.Option("--key", help="The routing key, of AMQP.")] = None,
     topic: Annotated[str | None, typer.Option("--topic", help="Of MQTT; of RocketMQ the property LMQ_TOPIC.")] = None,
     header: Annotated[
         list[str] | None,
@@ -65,7 +68,12 @@ def explain_publish(
     as_json: JsonOption = False,
 ) -> None:
     """Show where a publish would go now, by which exchanges and bindings, who may, and what each door shows of it."""
-    question = {"door": door, "vhost": vhost, "exchange": exchange, "routing_key": key, "topic": topic}
+    by = door or (Door.AMQP if topic is None else Door.MQTT)
+    if by is Door.AMQP and exchange is None and key is None:
+        refuse("what is published? --topic plant/1/temp, or of AMQP --key NAME with or without --exchange NAME")
+    if by is not Door.AMQP and not topic:
+        refuse(f"what is published? --topic, such as plant/1/temp; --exchange and --key are AMQP's, not {by}'s")
+    question = {"door": by, "vhost": vhost, "exchange": exchange or "", "routing_key": key or "", "topic": topic}
     more = {"header": header, "user": publisher, "queue": queue}
     found = AdminClient(admin, user, password).get("/api/explain/publish", {**question, **more})
     _print(found, publish_lines, as_json=as_json)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from typing import Annotated, Any
 
 import typer
 
-from gateway.commands.asking import ask_password
+from gateway.commands.asking import ask_password, read_password
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import print_listed
@@ -17,7 +19,11 @@ NameArgument = Annotated[str, typer.Argument(help="A user.")]
 NewPasswordOption = Annotated[
     str | None, typer.Option("--new-password", help="Ask for none; other users of the machine can see it.")
 ]
+StdinOption = Annotated[bool, typer.Option("--password-stdin", help="The new password is the first line of stdin.")]
+GenerateOption = Annotated[bool, typer.Option("--generate", help="Make the new password up, and print it.")]
+TAGS = ("administrator", "monitoring", "policymaker", "management")
 VhostOption = Annotated[str, typer.Option("--vhost", help="The virtual host; MQTT and RocketMQ are in /.")]
+GENERATED_BYTES = 18
 EVERYTHING, NOTHING = ".*", "^$"
 
 
@@ -28,17 +34,54 @@ def add(
     tags: Annotated[list[str] | None, typer.Option("--tag", help="administrator, monitoring or management.")] = None,
     secret: Annotated[str, typer.Option(help="What the user's RocketMQ clients sign with.")] = "",
     new_password: NewPasswordOption = None,
+    password_stdin: StdinOption = False,
+    generate: GenerateOption = False,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
 ) -> None:
-    """Make a user, who may do nothing yet: see `lmq grant`."""
-    plain = ask_password() if new_password is None else new_password
-    said = {"password": plain, "tags": tags or [], "secret": secret}
+    """Make a user, who may do nothing yet: see `lmq grant`. The password is asked for twice."""
+    check_tags(tags)
+    _check_asker(user, password)
     client = AdminClient(admin, user, password)
     if any(one["name"] == name for one in client.ask("/api/users")):
         refuse(f"user {name!r} is there already: see `lmq user passwd` and `lmq user tags`")
-    client.send("PUT", f"/api/users/{quote(name)}", said)
+    plain = _new_password(new_password, from_stdin=password_stdin, generate=generate)
+    client.send("PUT", f"/api/users/{quote(name)}", {"password": plain, "tags": tags or [], "secret": secret})
+    _print_generated(plain, is_generated=generate)
+    print(f"lmq: {name!r} may do nothing yet; for everything: lmq grant {shlex.quote(name)} --all", file=sys.stderr)
+
+
+def _check_asker(user: str | None, password: str | None) -> None:
+    if password is not None and user is None:
+        refuse("--password is of --user, who asks; the new one is asked for, or: --password-stdin, --generate")
+
+
+def _new_password(given: str | None, *, from_stdin: bool, generate: bool) -> str:
+    """Return the password of the user that is made or changed."""
+    import secrets
+
+    if [given is not None, from_stdin, generate].count(True) > 1:
+        refuse("--new-password, --password-stdin and --generate: one of them")
+    if generate:
+        return secrets.token_urlsafe(GENERATED_BYTES)
+    if given is not None:
+        return given
+    if from_stdin:
+        return read_password()
+    return ask_password()
+
+
+def _print_generated(plain: str, *, is_generated: bool) -> None:
+    if is_generated:
+        print(plain)
+
+
+def check_tags(tags: list[str] | None) -> None:
+    """Refuse a tag that says nothing here."""
+    for tag in tags or []:
+        if tag not in TAGS:
+            refuse(f"{tag!r} is no tag; they are {', '.join(TAGS[:-1])} and {TAGS[-1]}")
 
 
 @user_cli.command("passwd")
@@ -46,13 +89,17 @@ def change_password(
     name: NameArgument,
     *,
     new_password: NewPasswordOption = None,
+    password_stdin: StdinOption = False,
+    generate: GenerateOption = False,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
 ) -> None:
     """Give a user another password; who came in by the old one is turned out."""
-    plain = ask_password() if new_password is None else new_password
+    _check_asker(user, password)
+    plain = _new_password(new_password, from_stdin=password_stdin, generate=generate)
     AdminClient(admin, user, password).send("PUT", f"/api/lmq/users/{quote(name)}/password", {"password": plain})
+    _print_generated(plain, is_generated=generate)
 
 
 @user_cli.command("tags")
@@ -65,6 +112,7 @@ def set_tags(
     password: PasswordOption = None,
 ) -> None:
     """Set the tags of a user, none to take them all back."""
+    check_tags(tags)
     AdminClient(admin, user, password).send("PUT", f"/api/lmq/users/{quote(name)}/tags", {"tags": tags or []})
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gateway.commands.asking import YesOption, confirm
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import print_listed
@@ -46,12 +47,19 @@ def add(
 def delete(
     name: NameArgument,
     *,
+    yes: YesOption = False,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
 ) -> None:
     """Delete a virtual host: its connections are closed, its exchanges, queues and messages go."""
-    AdminClient(admin, user, password).send("DELETE", f"/api/vhosts/{quote(name)}")
+    client = AdminClient(admin, user, password)
+    found = client.ask(f"/api/vhosts/{quote(name)}")
+    ours = found["lmq"]
+    lost = f"{ours['queues']} queues, their messages and {ours['connections']} connections"
+    topics = ", beside the topics of MQTT, which stay" if ours["has_mqtt_topics"] else ""
+    confirm(f"virtual host {name!r} goes with {lost}{topics}", yes=yes)
+    client.send("DELETE", f"/api/vhosts/{quote(name)}")
 
 
 @vhost_cli.command("list")

@@ -18,3 +18,20 @@ def test_an_empty_password_is_refused(monkeypatch, capsys):
     with pytest.raises(typer.Exit):
         asking.ask_password()
     assert "the password is empty" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_what_cannot_be_taken_back_is_asked_for(monkeypatch, capsys):
+    asking.confirm("all of it goes", yes=True)
+    monkeypatch.setattr(asking.sys, "stdin", Terminal("y\n"))
+    asking.confirm("all of it goes", yes=False)
+    assert capsys.readouterr().err == "all of it goes. Is it meant? [y/N] "
+    for answer, words in ((Terminal("\n"), "nothing is done"), (io.StringIO("y\n"), "all of it goes; say --yes")):
+        monkeypatch.setattr(asking.sys, "stdin", answer)
+        with pytest.raises(typer.Exit):
+            asking.confirm("all of it goes", yes=False)
+        assert words in capsys.readouterr().err

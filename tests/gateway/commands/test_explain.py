@@ -190,3 +190,8 @@ def test_explain_asks_of_publishes_and_queues(running):
 
 def test_an_empty_topic_is_refused_in_words():
     check_told(call_lmq("explain", "topic", ""), "^lmq: the topic is empty")
+
+
+def test_a_publish_of_nothing_is_told_what_is_missing():
+    check_told(call_lmq("explain", "publish"), "^lmq: what is published\\? --topic plant/1/temp, or of AMQP --key")
+    check_told(call_lmq("explain", "publish", "--door", "mqtt"), "--exchange and --key are AMQP's, not mqtt's")

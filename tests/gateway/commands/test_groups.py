@@ -11,4 +11,4 @@ def test_a_group_is_sent_to_a_place_that_is_there(running):
     result = call_lmq("group", "reset", "billing", "ORDERS/0", "--admin", admin)
     check_told(result, "give offset or at_ms")
     result = call_lmq("group", "reset", "billing", "ORDERS/0", "--offset", "0", "--admin", admin)
-    check_told(result, "no light queue 'ORDERS/0'")
+    check_told(result, "no light queue 'ORDERS/0'", code=4)

@@ -28,7 +28,7 @@ def test_things_are_searched_sorted_and_shown(running):
     assert "amq.topic" in table
     assert table.rstrip().endswith("2 of 6")
     result = call_lmq("sessions", "show", "nobody", "--admin", admin)
-    assert (result.exit_code, result.stderr) == (2, "lmq: no session 'nobody'\n")
+    assert (result.exit_code, result.stderr) == (4, "lmq: no session 'nobody'\n")
 
 
 def test_a_kind_without_a_command_is_listed(running):

@@ -32,4 +32,4 @@ def test_policies_are_set_listed_and_deleted(running):
     for sort in ([], ["--operator"]):
         assert call_lmq("policy", "delete", "p", *sort, *admin).exit_code == 0
     assert call_lmq("policy", "list", *admin).stdout == ""
-    check_told(call_lmq("policy", "delete", "p", *admin), "^lmq: no policy 'p' in vhost '/'$")
+    check_told(call_lmq("policy", "delete", "p", *admin), "^lmq: no policy 'p' in vhost '/'$", code=4)

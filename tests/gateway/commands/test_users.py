@@ -34,7 +34,28 @@ def test_users_are_made_granted_listed_and_deleted(running):
     assert call_lmq("revoke", "bob/1", *admin).exit_code == 0
     assert call_lmq("user", "list", *admin).stdout.splitlines() == ["bob/1  tags: administrator"]
     assert call_lmq("user", "delete", "bob/1", *admin).exit_code == 0
-    check_told(call_lmq("user", "delete", "bob/1", *admin), "^lmq: no user 'bob/1'$")
-    check_told(call_lmq("grant", "bob/1", "--all", *admin), "^lmq: no user 'bob/1'$")
-    check_told(call_lmq("revoke", "bob/1", *admin), "^lmq: user 'bob/1' has no such permissions in vhost '/'$")
+    check_told(call_lmq("user", "delete", "bob/1", *admin), "^lmq: no user 'bob/1'$", code=4)
+    check_told(call_lmq("grant", "bob/1", "--all", *admin), "^lmq: no user 'bob/1'$", code=4)
+    check_told(call_lmq("revoke", "bob/1", *admin), "^lmq: user 'bob/1' has no such permissions in vhost '/'$", code=4)
     check_told(call_lmq("user", "add", "", *new, *admin), "^lmq: a name is empty$")
+
+
+@pytest.mark.slow
+def test_a_new_password_is_asked_for_read_or_made_up(running):
+    admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
+    told = call_lmq("user", "add", "ann", "--generate", "--tag", "monitoring", *admin)
+    assert told.exit_code == 0
+    assert "'ann' may do nothing yet; for everything: lmq grant ann --all" in told.stderr
+    (made,) = told.stdout.splitlines()
+    assert len(made) == 24
+    assert call_lmq("user", "list", *admin, "--user", "ann", "--password", made).exit_code == 5  # of administrators
+    assert call_lmq("status", *admin, "--user", "ann", "--password", made).exit_code == 0
+    assert call_lmq("user", "passwd", "ann", "--password-stdin", *admin, input="other\n").exit_code == 0
+    assert call_lmq("status", *admin, "--user", "ann", "--password", made).exit_code == 5
+    assert call_lmq("status", *admin, "--user", "ann", "--password", "other").exit_code == 0
+    check_told(call_lmq("user", "add", "eve", "--password", "x", *admin), "--password is of --user, who asks")
+    check_told(call_lmq("user", "passwd", "ann", "--password", "x", *admin), "--password is of --user, who asks")
+    check_told(call_lmq("user", "add", "eve", "--generate", "--password-stdin", *admin), "one of them")
+    check_told(call_lmq("user", "add", "eve", "--generate", "--tag", "bogus", *admin), "'bogus' is no tag")
+    check_told(call_lmq("user", "tags", "ann", "bogus", *admin), "'bogus' is no tag")
+    assert call_lmq("user", "delete", "ann", *admin).exit_code == 0

@@ -37,5 +37,8 @@ def test_virtual_hosts_are_made_listed_and_deleted(running):
     assert other == "of/plant  connections: 0  queues: 0 of 7  tags: a  of the plant"
     found = json.loads(call_lmq("vhost", "list", "--json", *admin).stdout)
     assert [one["name"] for one in found] == ["/", "of/plant"]
-    assert call_lmq("vhost", "delete", "of/plant", *admin).exit_code == 0
-    check_told(call_lmq("vhost", "delete", "of/plant", *admin), "^lmq: no vhost 'of/plant'$")
+    told = "virtual host 'of/plant' goes with 0 queues, their messages and 0 connections; say --yes if it is meant"
+    check_told(call_lmq("vhost", "delete", "of/plant", *admin), told)
+    check_told(call_lmq("vhost", "delete", "/", *admin), "beside the topics of MQTT, which stay; say --yes")
+    assert call_lmq("vhost", "delete", "of/plant", "--yes", *admin).exit_code == 0
+    check_told(call_lmq("vhost", "delete", "of/plant", *admin), "^lmq: no vhost 'of/plant'$", code=4)
