@@ -20,6 +20,6 @@ def test_rules_are_set_listed_moved_and_removed(running):
     assert call_lmq("rule", "list", *admin).stdout.startswith("devices  ")
     for name in ("devices", "not eve"):
         assert call_lmq("rule", "remove", name, *admin).exit_code == 0
-    check_told(call_lmq("rule", "remove", "devices", *admin), "^lmq: no rule 'devices' in the data folder$")
+    check_told(call_lmq("rule", "remove", "devices", *admin), "^lmq: no rule 'devices' in the data folder$", code=4)
     check_told(call_lmq("rule", "move", "devices", *admin), "give --before RULE or --last")
     check_told(call_lmq("rule", "add", "x", "deny", "--topic", "a/#/b", *admin), "topics")
