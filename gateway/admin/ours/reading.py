@@ -52,3 +52,10 @@ async def find_offset(broker: Broker, queue_ref: int, at_ms: int) -> int:
     if not told or told[0] < 0:
         raise busy("the offset of that moment cannot be told now")
     return told[0]
+
+
+async def find_queues(broker: Broker, record: bytes) -> list[tuple[bytes, int]]:
+    """Return the light queues that a record names, with its offset in each."""
+    found: asyncio.Future[list[tuple[bytes, int]]] = asyncio.get_running_loop().create_future()
+    broker.engine.find_dispatch(record, found.set_result)
+    return await found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from gateway.admin.ours.api_tokens import API_TOKENS
+from gateway.admin.ours.dead_letters import DEAD_LETTERS
+from gateway.admin.ours.fan_out import FAN_OUT
 from gateway.admin.ours.groups import GROUPS
 from gateway.admin.ours.itself import ITSELF
 from gateway.admin.ours.light_queues import LIGHT_QUEUES
@@ -16,5 +18,18 @@ from gateway.admin.ours.topics import TOPICS
 from gateway.admin.ours.tracing import TRACING
 
 OURS = APIRouter(prefix="/api/lmq", tags=["lmq"])
-for routes in (LIGHT_QUEUES, SESSIONS, GROUPS, RETAINED, MOVING, TOPICS, TRACING, ITSELF, API_TOKENS, RULES):
+for routes in (
+    LIGHT_QUEUES,
+    DEAD_LETTERS,
+    FAN_OUT,
+    SESSIONS,
+    GROUPS,
+    RETAINED,
+    MOVING,
+    TOPICS,
+    TRACING,
+    ITSELF,
+    API_TOKENS,
+    RULES,
+):
     OURS.include_router(routes)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from core.broker import Broker
 from core.message import StoredBatch
 from gateway.admin.login import Administrator
 from gateway.admin.management.listing import Item
 from gateway.admin.ours.light_queues import name_of
-from gateway.admin.ours.reading import read_into
+from gateway.admin.ours.reading import find_queues, read_into
 from gateway.admin.steps import Steps
 from gateway.admin.stored import StoredRecord
 from gateway.admin.view import View
@@ -59,7 +57,7 @@ async def trace(view: View, administrator: Administrator, asked: Annotated[Trace
         offset = batch.next_offset
         found += _pick(batch, levels)
         await steps.rest()
-    items = [{**told, **_tell_queues(await _find_queues(broker, record))} for record, told in found]
+    items = [{**told, **_tell_queues(await find_queues(broker, record))} for record, told in found]
     return {"next_offset": offset, "skipped": skipped, "items": items}
 
 
@@ -72,12 +70,6 @@ def _pick(batch: StoredBatch, levels: list[bytes]) -> list[tuple[bytes, Item]]:
             record = bytes(batch.buf[batch.record_start[i] : batch.record_end[i]])
             picked.append((record, StoredRecord(record, batch, i).tell()))
     return picked
-
-
-async def _find_queues(broker: Broker, record: bytes) -> list[tuple[bytes, int]]:
-    found: asyncio.Future[list[tuple[bytes, int]]] = asyncio.get_running_loop().create_future()
-    broker.engine.find_dispatch(record, found.set_result)
-    return await found
 
 
 def _tell_queues(queues: list[tuple[bytes, int]]) -> Item:

@@ -1,13 +1,18 @@
 // Which pages there are, and in what order they are named.
 
 import { connections } from "./pages/connections.js";
+import { bridges, doors } from "./pages/doors.js";
 import { exchanges } from "./pages/exchanges.js";
+import { fanOut } from "./pages/fan-out.js";
 import { logs, settings } from "./pages/gateway.js";
-import { consumers, groups, policies, retained, subscriptions, users, vhosts } from "./pages/lists.js";
+import { groups } from "./pages/groups.js";
+import { letters } from "./pages/letters.js";
+import { consumers, policies, retained, subscriptions, users, vhosts } from "./pages/lists.js";
 import { log } from "./pages/log.js";
 import { message } from "./pages/message.js";
 import { overview } from "./pages/overview.js";
 import { queues } from "./pages/queues.js";
+import { rights } from "./pages/rights.js";
 import { route } from "./pages/route.js";
 import { sessions } from "./pages/sessions.js";
 import { topics } from "./pages/topics.js";
@@ -15,12 +20,13 @@ import { topics } from "./pages/topics.js";
 export const PAGES = {
   overview, route, log, message, connections, sessions, subscriptions, retained,
   queues, exchanges, consumers, vhosts, policies, groups, users, logs, settings, topics,
+  letters, doors, bridges, rights, "fan-out": fanOut,
 };
 
 export const NAVIGATION = [
-  ["", [["overview", "Overview"], ["connections", "Connections"], ["route", "Where does it go?"], ["message", "Where did it go?"], ["log", "The log's queues"]]],
+  ["", [["overview", "Overview"], ["connections", "Connections"], ["route", "Where does it go?"], ["message", "Where did it go?"], ["log", "The log's queues"], ["fan-out", "Fan-out"], ["letters", "Dead letters"]]],
   ["MQTT", [["topics", "Topics"], ["sessions", "Sessions"], ["subscriptions", "Subscriptions"], ["retained", "Retained"]]],
   ["AMQP", [["queues", "Queues"], ["exchanges", "Exchanges"], ["consumers", "Consumers"], ["policies", "Policies"], ["vhosts", "Virtual hosts"]]],
   ["RocketMQ", [["groups", "Groups"]]],
-  ["Gateway", [["users", "Users"], ["settings", "Settings"], ["logs", "Log lines"]]],
+  ["Gateway", [["doors", "Doors"], ["bridges", "Bridges"], ["users", "Users"], ["rights", "Rights"], ["settings", "Settings"], ["logs", "Log lines"]]],
 ];

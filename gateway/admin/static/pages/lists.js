@@ -29,17 +29,6 @@ export const subscriptions = listPage("Subscriptions", "", {
   ],
 });
 
-export const groups = listPage("Consumer groups", "How far each group of RocketMQ's consumers is on each queue.", {
-  from: "api/lmq/groups",
-  columns: [
-    { title: "Group", sort: "name", read: (one) => one.group },
-    { title: "Queue", sort: "queue", read: (one) => logLink(one.light_queue, one.next_offset, one.queue) },
-    { title: "Lag", isNumber: true, sort: "lag", read: (one) => count(one.lag) },
-    { title: "Next offset", isNumber: true, read: (one) => count(one.next_offset) },
-    { title: "Members", isNumber: true, sort: "members", read: (one) => count(one.members) },
-  ],
-});
-
 export const retained = listPage("Retained messages", "", {
   from: "api/lmq/retained",
   searched: "topic",

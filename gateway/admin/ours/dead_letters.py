@@ -1,0 +1,111 @@
+"""Where dead letters lie: AMQP queues that others send what they refuse to, and RocketMQ's topics of dead letters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from gateway.admin.login import Looker
+from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.queue_ends import find_ends, find_ends_of
+from gateway.admin.steps import walk
+from gateway.admin.view import AdminView, View
+from gateway.amqp.exchanges import Exchange
+from gateway.amqp.inventory import count_messages
+from gateway.amqp.queues import VirtualHost
+from gateway.amqp.shared_queue import SharedQueue
+from gateway.inventory import text_of
+from gateway.rocketmq.topic_table import DEAD_PREFIX
+
+DEAD_LETTERS = APIRouter()
+SOURCES_MAX = 20  # queues told by name that send theirs to one
+Senders = dict[tuple[str, str], list[str]]  # by virtual host and queue: the queues that send theirs there
+
+
+@DEAD_LETTERS.get("/dead-letters")
+async def list_dead_letters(view: View, looker: Looker, asked: Asked) -> Response:
+    """The queues that dead letters come to, with what they hold; `from` are queues that may send theirs there."""
+    del looker
+    found = [_tell_amqp(view, *one) for one in (await _find_graves(view)).items()]
+    async for queue_ref in walk(view.rocketmq.inventory().queue_refs()):
+        key = view.broker.queue_key(queue_ref)
+        if key.startswith(DEAD_PREFIX):
+            found.append(_tell_rocketmq(view, key, queue_ref))
+    return await answer_list(asked, KIND, [item for item in found if item is not None])
+
+
+async def _find_graves(view: AdminView) -> Senders:
+    """Return the queues that letters of each queue may come to, by any routing key where it names none."""
+    graves: Senders = {}
+    reached: dict[tuple[str, str], list[str]] = {}
+    for vhost in view.vhosts:
+        async for queue in walk(queue if queue.has_dead_letters else None for queue in vhost):
+            for name in _find_way(vhost, queue, reached):
+                graves.setdefault((vhost.name, name), []).append(queue.name)
+    return graves
+
+
+def _find_way(vhost: VirtualHost, queue: SharedQueue, reached: dict[tuple[str, str], list[str]]) -> list[str]:
+    name, key = queue.terms.dead_letter_exchange or "", queue.terms.dead_letter_key
+    if not name:
+        return [key or queue.name]
+    known = reached.get((vhost.name, name))
+    if known is None:
+        exchange = vhost.exchanges.find(name)
+        known = reached[vhost.name, name] = [] if exchange is None else _follow(exchange)
+    return known
+
+
+def _follow(exchange: Exchange) -> list[str]:
+    """Return the queues that an exchange leads to, by whatever key, also by way of others."""
+    queues: dict[str, None] = {}
+    passed = {exchange}
+    todo = [exchange]
+    for one in todo:
+        for destination, _, _ in one.bindings:
+            if isinstance(destination, str):
+                queues[destination] = None
+            elif destination not in passed:
+                passed.add(destination)
+                todo.append(destination)
+    return list(queues)
+
+
+def _tell_amqp(view: AdminView, place: tuple[str, str], senders: list[str]) -> Item | None:
+    vhost = view.vhosts.find(place[0])
+    queue = None if vhost is None else vhost.find(place[1])
+    if vhost is None or queue is None:
+        return None
+    ready, unacked = count_messages(view.broker, vhost, queue)
+    return {
+        "name": queue.name,
+        "vhost": vhost.name,
+        "door": "amqp",
+        "light_queue": text_of(queue.light_name),
+        "messages": ready + unacked,
+        "oldest_at_ms": find_ends_of(view.broker, queue).oldest_at_ms,
+        "from": senders[:SOURCES_MAX],
+        "from_count": len(senders),
+    }
+
+
+def _tell_rocketmq(view: AdminView, key: bytes, queue_ref: int) -> Item:
+    topic = key.rpartition(b"/")[0]
+    return {
+        "name": text_of(topic),
+        "vhost": "",
+        "door": "rocketmq",
+        "light_queue": text_of(key),
+        "messages": view.broker.max_offset(queue_ref) - view.broker.min_offset(queue_ref),
+        "oldest_at_ms": find_ends(view.broker, queue_ref).oldest_at_ms,
+        "from": [text_of(topic.removeprefix(DEAD_PREFIX))],
+        "from_count": 1,
+    }
+
+
+def _name_of(item: Any) -> str:  # noqa: ANN401 - an item is a dict of anything
+    return str(item["name"])
+
+
+KIND: Kind[Item] = Kind(name=_name_of, describe=lambda item: item)

@@ -1,0 +1,87 @@
+// Groups of RocketMQ's consumers: how far each is on each queue, and where it is to go on.
+
+import { get, path, post } from "../api.js";
+import { card, confirmed, h, told } from "../dom.js";
+import { count } from "../format.js";
+import { List, table } from "../list.js";
+import { logLink } from "./log.js";
+
+const AGAIN_MS = 3_000;
+
+const COLUMNS = [
+  { title: "Group", sort: "name", read: (one) => h("a", { href: `#/groups/${path(one.group)}` }, one.group) },
+  { title: "Queue", sort: "queue", read: (one) => logLink(one.light_queue, one.next_offset, one.queue) },
+  { title: "Lag", isNumber: true, sort: "lag", read: (one) => count(one.lag) },
+  { title: "Next offset", isNumber: true, read: (one) => count(one.next_offset) },
+  { title: "Members", isNumber: true, sort: "members", read: (one) => count(one.members) },
+];
+
+function makeReset(group, box, again) {
+  const queue = h("select", { ariaLabel: "Queue" });
+  const offset = h("input", { type: "number", min: 0 });
+  const at = h("input", { type: "datetime-local", step: 1 });
+  const names = () => (queue.value ? [queue.value] : [...queue.options].map((option) => option.value).filter(Boolean));
+  const reset = async (wanted, said) => {
+    const queues = names();
+    if (!(await confirmed(`Have ${group} go on ${said}, in ${queues.length === 1 ? queues[0] : `all ${count(queues.length)} queues`}?`, "Reset"))) return;
+    try {
+      for (const one of queues) await post(`api/lmq/groups/${path(group)}/reset`, { queue: one, ...wanted });
+      box.replaceChildren(told(`${group} goes on ${said}.`));
+    } catch (error) {
+      box.replaceChildren(told(error.message, true));
+    }
+    await again();
+  };
+  const byOffset = () => offset.value !== "" && reset({ offset: Number(offset.value) }, `at offset ${count(Number(offset.value))}`);
+  const byMoment = () => at.value && reset({ at_ms: new Date(at.value).getTime() }, `at what was stored from ${at.value.replace("T", " ")} on`);
+  const form = h(
+    "div",
+    { className: "bar" },
+    h("label", {}, "Queue", queue),
+    h("label", {}, "Offset", offset),
+    h("button", { className: "act", type: "button", onclick: byOffset }, "Go to the offset"),
+    h("label", {}, "Moment", at),
+    h("button", { className: "act", type: "button", onclick: byMoment }, "Go to the moment"),
+  );
+  const offer = (found) => {
+    const chosen = queue.value;
+    queue.replaceChildren(h("option", { value: "" }, "all of them"), ...found.map((one) => h("option", { value: one.light_queue }, one.queue)));
+    queue.value = chosen;
+  };
+  return { form, offer };
+}
+
+async function showGroup(main, signal, group) {
+  const figures = h("div");
+  const box = h("div");
+  const load = async () => {
+    const found = (await get("api/lmq/groups", { name: group }, signal)).filter((one) => one.group === group);
+    const lag = found.reduce((total, one) => total + one.lag, 0);
+    figures.replaceChildren(
+      h("div", { className: "cards" }, card("Lag", count(lag), "messages"), card("Members", count(Math.max(0, ...found.map((one) => one.members)))), card("Queues", count(found.length))),
+      table(found.length ? "Its places" : "The group has no place on any queue.", COLUMNS.slice(1), found.slice(0, 1_000)),
+    );
+    return found;
+  };
+  let offered = "";
+  const show = async () => {
+    const found = await load();
+    const names = found.map((one) => one.queue).join("\n");
+    if (names !== offered) reset.offer(found);
+    offered = names;
+  };
+  const reset = makeReset(group, box, show);
+  main.append(figures, h("h2", {}, "Go on elsewhere"), h("p", { className: "faint" }, "Members do so when they ask for their place again."), reset.form, box);
+  await show();
+  const timer = setInterval(() => document.hidden || show().catch((error) => signal.aborted || box.replaceChildren(told(error.message, true))), AGAIN_MS);
+  signal.addEventListener("abort", () => clearInterval(timer));
+}
+
+export const groups = {
+  title: ([group]) => (group === undefined ? "Consumer groups" : `Group ${group}`),
+  show(main, { parts: [group], signal }) {
+    if (group !== undefined) return showGroup(main, signal, group);
+    main.append(h("p", { className: "faint" }, "How far each group of RocketMQ's consumers is on each queue."));
+    return void new List(main, signal, { from: "api/lmq/groups", columns: COLUMNS, searched: "group" });
+  },
+};

@@ -1,0 +1,77 @@
+// Rights in force: what users may do, and why somebody may or may not publish somewhere.
+
+import { get } from "../api.js";
+import { facts, h, told } from "../dom.js";
+import { count } from "../format.js";
+import { table } from "../list.js";
+
+const code = (text) => h("code", { className: "mono" }, text === "" ? "(nothing)" : text);
+
+const PERMISSIONS = [
+  { title: "User", read: (one) => one.user },
+  { title: "Virtual host", read: (one) => one.vhost },
+  { title: "Configure", read: (one) => code(one.configure) },
+  { title: "Write", read: (one) => code(one.write) },
+  { title: "Read", read: (one) => code(one.read) },
+];
+
+const TOPICS = [
+  { title: "User", read: (one) => one.user },
+  { title: "Virtual host", read: (one) => one.vhost },
+  { title: "Exchange", read: (one) => one.exchange },
+  { title: "Write", read: (one) => code(one.write) },
+  { title: "Read", read: (one) => code(one.read) },
+];
+
+// The part of the settings that says who comes in, and the rules.
+function authOf(text) {
+  const lines = text.split("\n");
+  let isAuth = false;
+  return lines
+    .filter((line) => {
+      if (/^\[/.test(line)) isAuth = /^\[+auth/.test(line);
+      return isAuth;
+    })
+    .join("\n")
+    .trim();
+}
+
+function makeQuestion(signal) {
+  const user = h("input", { placeholder: "empty: one without a login", spellcheck: false });
+  const topic = h("input", { placeholder: "plant/1/temp", required: true, spellcheck: false });
+  const box = h("div");
+  const ask = async () => {
+    try {
+      const found = await get("api/explain/publish", { door: "mqtt", topic: topic.value, user: user.value }, signal);
+      box.replaceChildren(told(`${found.is_allowed === false ? "No" : "Yes"}: ${found.verdict || "nothing forbids it"}`, found.is_allowed === false));
+    } catch (error) {
+      if (error.name !== "AbortError") box.replaceChildren(told(error.message, true));
+    }
+  };
+  return [
+    h("form", { className: "bar", onsubmit: (event) => (event.preventDefault(), ask()) }, h("label", {}, "May", user), h("label", { className: "grow" }, "publish to the topic", topic), h("button", { className: "act" }, "Ask")),
+    box,
+  ];
+}
+
+export const rights = {
+  title: () => "Rights in force",
+  async show(main, { signal }) {
+    const [permissions, topics, users] = await Promise.all(["api/permissions", "api/topic-permissions", "api/users"].map((where) => get(where, {}, signal)));
+    main.append(
+      ...makeQuestion(signal),
+      h("h2", {}, "Permissions"),
+      table(permissions.length ? "Regular expressions on names of queues and exchanges" : "no permission is written down", PERMISSIONS, permissions),
+      h("h2", {}, "Topic permissions"),
+      table(topics.length ? "Regular expressions on routing keys" : "none: no topic is kept from anybody by these", TOPICS, topics),
+    );
+    const box = h("div");
+    main.append(h("h2", {}, "Logins and rules"), box);
+    try {
+      const { text } = await get("api/lmq/settings", {}, signal);
+      box.replaceChildren(facts([["Users", count(users.length)]]), h("pre", { tabIndex: 0, className: "tail" }, authOf(text) || "The settings say nothing: what comes with the gateway holds."));
+    } catch (error) {
+      if (error.name !== "AbortError") box.replaceChildren(told(error.message, true));
+    }
+  },
+};
