@@ -41,10 +41,14 @@ async function showPage() {
 
 function showNavigation(name) {
   nav.replaceChildren(
-    ...NAVIGATION.flatMap(([group, names]) => [
-      group && h("h2", {}, group),
-      ...names.map(([page, title]) => h("a", { href: `#/${page}`, "aria-current": page === name ? "page" : undefined }, title)),
-    ]).filter(Boolean),
+    h(
+      "div",
+      { className: "stay" },
+      NAVIGATION.map(([group, names]) => [
+        group && h("h2", {}, group),
+        ...names.map(([page, title]) => h("a", { href: `#/${page}`, "aria-current": page === name ? "page" : undefined }, title)),
+      ]),
+    ),
   );
   nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }

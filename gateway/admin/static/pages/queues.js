@@ -7,6 +7,7 @@ import { List, table } from "../list.js";
 import { plot, tall } from "../plot.js";
 import { logLink } from "./log.js";
 
+const KEPT = 900; // looks that the page of one queue draws: half an hour
 const SHOWN = 60; // depths that a sparkline has
 const depths = new Map();
 
@@ -32,7 +33,7 @@ const COLUMNS = [
   { title: "Consumers", isNumber: true, sort: "consumers", read: (queue) => count(queue.consumers) },
   { title: "In /s", isNumber: true, sort: "message_stats.publish_details.rate", read: (queue) => rate(queue.message_stats.publish_details.rate) },
   { title: "Out /s", isNumber: true, read: (queue) => rate(queue.message_stats.ack_details.rate) },
-  { title: "Oldest waits", isNumber: true, read: (queue) => age(queue.lmq.oldest_at_ms) },
+  { title: "Oldest", isNumber: true, read: (queue) => age(queue.lmq.oldest_at_ms) },
   { title: "Depth", read: (queue) => plot(noteDepth(queue), `depth of ${queue.name}`, "spark") },
   { title: "Policy", read: (queue) => queue.policy ?? "" },
 ];
@@ -126,18 +127,25 @@ async function showQueue(main, signal, vhost, name) {
   const load = async () => {
     const queue = await get(where, {}, signal);
     const stats = queue.message_stats;
-    seen.push(queue.messages);
+    seen.push({ depth: queue.messages, given: stats.publish_details.rate, left: stats.ack_details.rate });
+    if (seen.length > KEPT) seen.shift();
     figures.replaceChildren(
       h(
         "div",
-        { className: "cards" },
+        { className: "cards small" },
         card("Ready", count(queue.messages_ready)),
         card("Unacknowledged", count(queue.messages_unacknowledged)),
         card("Consumers", count(queue.consumers)),
         card("In", rate(stats.publish_details.rate), "/s"),
         card("Out", rate(stats.ack_details.rate), "/s"),
         card("Oldest waits", age(queue.lmq?.oldest_at_ms) || "–"),
-        tall(seen.slice(-300), "Depth since this page opened", count),
+      ),
+      h(
+        "div",
+        { className: "cards" },
+        tall(seen.map((one) => one.depth), "Depth since this page opened", count),
+        tall(seen.map((one) => one.given), "In /s", rate),
+        tall(seen.map((one) => one.left), "Out /s", rate),
       ),
       h("h2", {}, "Queue"),
       facts([

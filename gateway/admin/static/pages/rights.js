@@ -37,7 +37,7 @@ function authOf(text) {
 }
 
 function makeQuestion(signal) {
-  const user = h("input", { placeholder: "empty: one without a login", spellcheck: false });
+  const user = h("input", { placeholder: "empty: no login", spellcheck: false });
   const topic = h("input", { placeholder: "plant/1/temp", required: true, spellcheck: false });
   const box = h("div");
   const ask = async () => {
@@ -49,7 +49,7 @@ function makeQuestion(signal) {
     }
   };
   return [
-    h("form", { className: "bar", onsubmit: (event) => (event.preventDefault(), ask()) }, h("label", {}, "May", user), h("label", { className: "grow" }, "publish to the topic", topic), h("button", { className: "act" }, "Ask")),
+    h("form", { className: "bar", onsubmit: (event) => (event.preventDefault(), ask()) }, h("label", {}, "User", user), h("label", { className: "grow" }, "Topic", topic), h("button", { className: "act" }, "May it publish there?")),
     box,
   ];
 }
