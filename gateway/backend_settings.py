@@ -13,6 +13,7 @@ from gateway.secret_settings import Secret, is_secret
 
 PLACEHOLDERS = ("username", "password", "clientid", "peerhost", "protocol")
 _PLACEHOLDER = re.compile(r"\$\{([^}]*)\}")
+USER = frozenset(("username",))
 SQLITE = "sqlite:"
 POSTGRES = ("postgresql://", "postgres://")
 _TUNING = {"timeout_ms", "requests_max", "cache_s", "cache_refused_s"}
@@ -60,6 +61,7 @@ def fill(template: str, values: dict[str, str]) -> str:
 
 
 GroupName = Annotated[str, Field(min_length=1, max_length=255)]
+LdapUrl = Annotated[str, Field(pattern=r"^ldaps?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?/?$")]
 Url = Annotated[str, AfterValidator(check_url)]
 Template = Annotated[str, AfterValidator(_check_template)]
 PluginPath = Annotated[str, Field(pattern=r"^\w+(\.\w+)+$")]
@@ -142,6 +144,41 @@ class SqlBackendSettings(BackendSettings, frozen=True, extra="forbid"):
         return self
 
 
+class LdapBackendSettings(BackendSettings, frozen=True, extra="forbid"):
+    """A directory; a user binds as `user_dn`, or as the entry that a search finds."""
+
+    kind: Literal["ldap"]
+    url: LdapUrl  # ldap://HOST:PORT, or ldaps://HOST:PORT
+    starttls: bool = False  # begin TLS on a connection of ldap://
+    ca: Path | None = None  # a PEM file with who signs its certificate; none: those that this machine trusts
+    user_dn: str = ""  # the name of a user's entry: uid=${username},ou=people,dc=example,dc=com
+    bind_dn: str = ""  # who searches; empty: nobody in particular
+    bind_password: Secret = ""  # of that entry
+    bind_password_env: str = ""  # the environment variable that holds it
+    base: str = ""  # below which entry users are searched: ou=people,dc=example,dc=com
+    filter: str = "(uid=${username})"  # finds a user's entry
+    groups_attribute: str = ""  # of a user's entry, such as memberOf; of names of entries the value in front counts
+    groups_base: str = ""  # below which entry groups are searched
+    groups_filter: str = "(member=${dn})"  # finds those of `${dn}`, the user's entry, or `${username}`
+    groups_name: Annotated[str, Field(min_length=1)] = "cn"  # the attribute that a group is called by
+
+    @model_validator(mode="after")
+    def _check_ways(self) -> LdapBackendSettings:
+        if bool(self.user_dn) == bool(self.base):
+            raise ValueError("needs user_dn, or base to search below: one of them")
+        for name, known in (("user_dn", USER), ("filter", USER), ("groups_filter", {"dn", *USER})):
+            said = {part for part, is_name in split_template(getattr(self, name)) if is_name}
+            if said - known:
+                raise ValueError(f"{name}: ${{{min(said - known)}}} is not known here")
+            if not said and getattr(self, name):
+                raise ValueError(f"{name} does not ask for a user: everybody would be the same")
+        if self.starttls and self.url.startswith("ldaps:"):
+            raise ValueError("starttls is for ldap://, and ldaps:// has TLS from the start")
+        if bool(self.bind_dn) != bool(self.bind_password or self.bind_password_env):
+            raise ValueError("bind_dn and its password, by bind_password or bind_password_env, go together")
+        return self
+
+
 class AmqttBackendSettings(BackendSettings, frozen=True, extra="forbid"):
     """Plugins that were written for amqtt, of which each that says anything has to say yes."""
 
@@ -160,6 +197,7 @@ class AmqttBackendSettings(BackendSettings, frozen=True, extra="forbid"):
 KINDS: dict[str, type[BackendSettings]] = {
     "http": HttpBackendSettings,
     "sql": SqlBackendSettings,
+    "ldap": LdapBackendSettings,
     "amqtt": AmqttBackendSettings,
 }
 KIND_TAGS = tuple(f"kind-{kind}" for kind in KINDS)  # in pydantic's errors; no operator's words
@@ -172,6 +210,7 @@ def _find_kind(value: object) -> str:
 Backend = Annotated[
     Annotated[HttpBackendSettings, Tag("kind-http")]
     | Annotated[SqlBackendSettings, Tag("kind-sql")]
+    | Annotated[LdapBackendSettings, Tag("kind-ldap")]
     | Annotated[AmqttBackendSettings, Tag("kind-amqtt")],
     Discriminator(_find_kind),
 ]

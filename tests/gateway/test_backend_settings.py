@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from gateway.backend_settings import HttpBackendSettings, SqlBackendSettings, fill
+from gateway.backend_settings import HttpBackendSettings, LdapBackendSettings, SqlBackendSettings, fill
 from gateway.settings import AuthSettings, GatewaySettings, SettingsError, check_settings
 from gateway.settings_changes import find_changes
 from gateway.settings_text import settings_text
@@ -56,6 +56,26 @@ def test_queries_that_cannot_be_meant_are_refused(said, why):
 
 def test_texts_stand_beside_placeholders():
     SqlBackendSettings(kind="sql", dsn="sqlite:x", query=SQL + " AND a = 'x' AND b = ${clientid} AND c = 'y'")
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"url": "http://x", "base": "o=x"}, "url"),
+        ({}, "needs user_dn, or base"),
+        ({"base": "o=x", "user_dn": "uid=${username}"}, "one of them"),
+        ({"user_dn": "uid=ann"}, "everybody would be the same"),
+        ({"user_dn": "uid=${password}"}, "password"),
+        ({"base": "o=x", "filter": "(uid=${dn})"}, "dn"),
+        ({"base": "o=x", "groups_filter": "(cn=all)"}, "groups_filter"),
+        ({"base": "o=x", "url": "ldaps://x", "starttls": True}, "starttls"),
+        ({"base": "o=x", "bind_dn": "cn=x"}, "go together"),
+        ({"base": "o=x", "bind_password": "x"}, "go together"),
+    ],
+)
+def test_directories_that_cannot_be_meant_are_refused(said, why):
+    with pytest.raises(ValidationError, match=why):
+        LdapBackendSettings.model_validate({"kind": "ldap", "url": "ldap://x", **said})
 
 
 def test_kind_that_is_not_known_is_told():

@@ -16,6 +16,7 @@ from tests.support.admin import make_client, make_view
 from tests.support.gateway import make_settings, running_gateway
 from tests.support.http_server import HttpServer
 from tests.support.logins import quick_hash
+from tests.support.slapd import ADMIN, PEOPLE, SLAPD, Slapd
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -87,6 +88,16 @@ async def test_clients_of_each_door_come_in_by_a_plugin_for_amqtt(tmp_path):
     auth = make_auth({"kind": "amqtt", "plugins": plugin, "groups": ["plant"]})
     async with running_gateway(tmp_path, auth=auth) as gateway:
         await check_doors(gateway)
+
+
+@pytest.mark.skipif(SLAPD is None, reason="slapd is not installed here")
+async def test_clients_of_each_door_come_in_by_a_directory(tmp_path):
+    pytest.importorskip("ldap3")
+    said = {"base": PEOPLE, "bind_dn": ADMIN, "bind_password": "admin-secret", "groups_attribute": "departmentNumber"}
+    with Slapd(tmp_path) as server:
+        auth = make_auth({"kind": "ldap", "url": server.url, "starttls": True, "ca": server.ca, **said})
+        async with running_gateway(tmp_path / "gateway", auth=auth) as gateway:
+            await check_doors(gateway)
 
 
 async def test_server_that_goes_away_lets_nobody_in_and_holds_up_nobody_else(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,11 +10,23 @@ from gateway.auth.backends.amqtt_backend import AmqttBackend
 from gateway.auth.backends.http_backend import HttpBackend
 from gateway.auth.backends.question import Backend
 from gateway.auth.backends.sql_backend import SqlBackend
+from gateway.backend_settings import LdapBackendSettings
 from gateway.settings import AuthSettings, SettingsError
+
+
+def _make_ldap(settings: LdapBackendSettings, environment: Mapping[str, str]) -> Backend:
+    try:
+        module = importlib.import_module("gateway.auth.backends.ldap_backend")
+    except ImportError as error:
+        raise SettingsError(f"needs the extra ldap: pip install 'lmq-gateway[ldap]' ({error})") from error
+    backend: Backend = module.LdapBackend(settings, environment)
+    return backend
+
 
 KINDS: dict[str, Callable[[Any, Mapping[str, str]], Backend]] = {
     "http": HttpBackend,
     "sql": SqlBackend,
+    "ldap": _make_ldap,
     "amqtt": AmqttBackend,
 }
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from gateway.auth.backends.kinds import KINDS, make_backends
@@ -19,3 +21,11 @@ def test_back_ends_are_made_in_order_and_a_mistake_is_told_with_its_place():
     wrong = AuthSettings.model_validate({"backends": [first, {**second, "authorization_env": "KEY"}]})
     with pytest.raises(SettingsError, match=r"auth\.backends\[1\] authorization_env: KEY"):
         make_backends(wrong, {})
+
+
+def test_directory_needs_its_library(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ldap3", None)
+    monkeypatch.delitem(sys.modules, "gateway.auth.backends.ldap_backend", raising=False)
+    said = {"kind": "ldap", "url": "ldap://x", "base": "o=x"}
+    with pytest.raises(SettingsError, match=r"auth\.backends\[0\] needs the extra ldap"):
+        make_backends(AuthSettings.model_validate({"backends": [said]}), {})

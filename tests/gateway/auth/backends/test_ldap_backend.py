@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from gateway.auth.backends.question import NO, NOT_MINE, BackendError, Question, Verdict
+from gateway.backend_settings import LdapBackendSettings
+from gateway.settings import SettingsError
+from tests.support.slapd import ADMIN, BASE, PEOPLE, SLAPD, Slapd
+
+pytest.importorskip("ldap3")
+from gateway.auth.backends.ldap_backend import LdapBackend, find_name  # it needs the library
+
+pytestmark = [
+    pytest.mark.asyncio,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # ldap3 drops the socket of an address that does not answer
+]
+with_server = pytest.mark.skipif(SLAPD is None, reason="slapd is not installed here")
+
+ANN = Question("mqtt", "ann", "secret", "c1", "192.0.2.7")
+SEARCH = {"base": PEOPLE, "bind_dn": ADMIN, "bind_password": "admin-secret"}
+DIRECT = {"user_dn": f"uid=${{username}},{PEOPLE}"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with Slapd(tmp_path_factory.mktemp("slapd")) as server:
+        yield server
+
+
+@pytest.fixture
+def ldap():
+    made = []
+
+    def make(url, **said):
+        made.append(LdapBackend(LdapBackendSettings(kind="ldap", url=url, **said), {}))
+        return made[-1]
+
+    yield make
+    for backend in made:
+        backend.close()
+
+
+@with_server
+@pytest.mark.parametrize("way", [SEARCH, DIRECT], ids=["search", "template"])
+async def test_password_is_that_of_the_entry(server, ldap, way):
+    backend = ldap(server.url, **way)
+    stranger = NOT_MINE if way is SEARCH else NO  # a bind does not tell what is missing
+    assert (await backend.ask(ANN)).verdict is Verdict.YES
+    assert await backend.ask(ANN._replace(password="x")) == NO
+    assert await backend.ask(ANN._replace(user="eve")) == stranger
+    assert (await backend.ask(ANN._replace(user="odd* (x)"))).verdict is Verdict.YES
+
+
+@with_server
+@pytest.mark.parametrize("way", [SEARCH, DIRECT], ids=["search", "template"])
+@pytest.mark.parametrize("password", ["", "\0", "\0secret"])
+async def test_empty_password_lets_nobody_in(server, ldap, way, password):
+    assert await ldap(server.url, **way).ask(ANN._replace(password=password)) == NO
+
+
+INJECTIONS = [
+    "*",
+    "a*",
+    "ann)(uid=*",
+    "*)(uid=*))(|(uid=*",
+    "ann)(|(userPassword=*)",
+    "ann)(&",
+    "ann,ou=people",
+    f"ann,{PEOPLE}",
+    "ann+uid=bob",
+    "ann\\2a",
+    "\\61nn",
+    "ann\\",
+    "ann\u2028",
+    "ann#",
+    "#616e6e",
+    '"ann"',
+    "ann;uid=bob",
+    "=ann",
+    "a<b>c",
+    "ANN",
+    "ann ",
+    " ann",
+]
+
+
+@with_server
+@pytest.mark.parametrize("user", INJECTIONS)
+async def test_name_is_never_a_part_of_a_filter_or_of_a_name_of_an_entry(server, ldap, user):
+    for way in (SEARCH, DIRECT):
+        reply = await ldap(server.url, **way).ask(ANN._replace(user=user))
+        assert reply == (NOT_MINE if way is SEARCH else NO)
+
+
+@with_server
+@pytest.mark.parametrize("way", [SEARCH, DIRECT], ids=["search", "template"])
+async def test_groups_are_in_an_attribute_or_in_entries_of_their_own(server, ldap, way):
+    async def groups(user="ann", **said):
+        return (await ldap(server.url, **way, **said).ask(ANN._replace(user=user))).groups
+
+    own = "self_read" if way is DIRECT else ""
+    assert await groups() == ()
+    assert await groups(groups_attribute="departmentNumber") == ("plant", "office")
+    assert await groups(groups_attribute="seeAlso") == ("night shift",)
+    assert await groups(groups_attribute="mail") == ()
+    below = {"groups_base": f"ou=groups,{BASE}"}
+    assert sorted(await groups(**below)) == ["pumps", "turbines"], own
+    assert await groups("odd* (x)", **below) == ("strange",)
+    text = "(member=uid=${username},ou=people,dc=example,dc=com)"
+    assert sorted(await groups(**below, groups_filter=text)) == ["pumps", "turbines"]
+
+
+@with_server
+async def test_connection_is_safe_by_ldaps_or_starttls_and_the_certificate_is_checked(server, ldap, tmp_path):
+    safe = f"ldaps://localhost:{server.tls_port}"
+    assert (await ldap(safe, **SEARCH, ca=server.ca).ask(ANN)).verdict is Verdict.YES
+    assert (await ldap(server.url, **SEARCH, ca=server.ca, starttls=True).ask(ANN)).verdict is Verdict.YES
+    for url, more in (
+        (safe, {}),
+        (server.url, {"starttls": True}),
+        (safe.replace("localhost", "127.0.0.1"), {"ca": server.ca}),
+    ):
+        with pytest.raises(BackendError):
+            await ldap(url, **SEARCH, **more).ask(ANN)
+    with pytest.raises(SettingsError):
+        ldap(safe, **SEARCH, ca=tmp_path / "none.pem")
+
+
+@with_server
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"bind_password": "wrong"},
+        {"base": "ou=nothing,dc=example,dc=com"},
+        {"filter": "(|(uid=${username})(uid=bob))"},
+        {"filter": "(uid=${username}"},
+        {"groups_base": "ou=nothing,dc=example,dc=com"},
+    ],
+)
+async def test_directory_that_is_not_as_the_settings_say_lets_nobody_in(server, ldap, said):
+    with pytest.raises(BackendError) as caught:
+        await ldap(server.url, **{**SEARCH, **said}).ask(ANN)
+    assert "secret" not in str(caught.value)
+
+
+@with_server
+async def test_directory_that_goes_away_and_comes_back(server, ldap):
+    backend = ldap(server.url, **SEARCH)
+    server.stop()
+    with pytest.raises(BackendError):
+        await backend.ask(ANN)
+    server.start()
+    assert (await backend.ask(ANN)).verdict is Verdict.YES
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x30\x84\x7f\xff\xff\xff", b"\x30\x00" * 9]
+)
+async def test_server_that_is_no_directory_lets_nobody_in(ldap, raw):
+    async def serve(reader, writer):
+        writer.write(raw)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    backend = ldap(f"ldap://127.0.0.1:{server.sockets[0].getsockname()[1]}", **DIRECT, timeout_ms=100)
+    with pytest.raises(Exception, match=r".*") as caught:  # of any kind: the chain takes none of them for a yes
+        await backend.ask(ANN)
+    assert "secret" not in str(caught.value)
+    server.close()
+
+
+async def test_groups_are_called_by_the_value_in_front():
+    assert find_name("cn=night shift,ou=groups,dc=x") == "night shift"
+    assert find_name("plant") == "plant"
+    assert find_name("a=b=c") in {"b=c", "a=b=c"}
+    assert find_name("=") == "="
+
+
+async def test_password_comes_from_the_environment():
+    said = LdapBackendSettings(kind="ldap", url="ldap://x", base="o=x", bind_dn="cn=x", bind_password_env="PW")
+    with pytest.raises(SettingsError, match="PW"):
+        LdapBackend(said, {})
+    LdapBackend(said, {"PW": "x"})
