@@ -6,7 +6,7 @@ sizes are one type, so are the two floats; values of different types are never e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from gateway.amqp.errors import AmqpError
@@ -77,34 +77,41 @@ class HeaderIndex(Generic[Owner]):
     """The patterns of one exchange, found by the headers of a message without looking at each."""
 
     def __init__(self) -> None:
-        self._by_pair: dict[Pair, dict[tuple[Owner, HeaderMatch], None]] = {}
+        self._any: dict[Pair, dict[tuple[Owner, HeaderMatch], None]] = {}  # by pair, where one is enough
+        self._all: dict[Pair, dict[tuple[Owner, HeaderMatch], None]] = {}  # by one of the pairs
         self._always: dict[tuple[Owner, HeaderMatch], None] = {}  # that ask for nothing, and for all of it
 
     def add(self, owner: Owner, match: HeaderMatch) -> None:
         """Put in a pattern that is not there."""
         if not match.pairs and not match.is_any:
             self._always[owner, match] = None
+        entry = (owner, match)  # one object in all places: what is equal is compared by its hash alone
+        by_pair = self._any if match.is_any else self._all
         for pair in _indexed(match):
-            self._by_pair.setdefault(pair, {})[owner, match] = None
+            by_pair.setdefault(pair, {})[entry] = None
 
     def remove(self, owner: Owner, match: HeaderMatch) -> None:
         """Take out a pattern that is there."""
         self._always.pop((owner, match), None)
+        by_pair = self._any if match.is_any else self._all
         for pair in _indexed(match):
-            entries = self._by_pair[pair]
+            entries = by_pair[pair]
             del entries[owner, match]
             if not entries:
-                del self._by_pair[pair]
+                del by_pair[pair]
 
-    def find(self, headers: Mapping[str, Field]) -> Iterator[tuple[Owner, HeaderMatch]]:
-        """Give the patterns that a message with these headers matches; some more than once."""
-        yield from self._always
+    def find(self, headers: Mapping[str, Field]) -> Collection[tuple[Owner, HeaderMatch]]:
+        """Return the patterns that a message with these headers matches, each once."""
+        found = dict(self._always)
         said: set[Pair] = {(name, _PRESENT, None) for name in headers}
         said |= {_pair(name, field) for name, field in headers.items()}
-        for pair in said:
-            for owner, match in self._by_pair.get(pair, ()):
-                if match.is_any or said.issuperset(match.pairs):
-                    yield owner, match
+        for pair in self._any.keys() & said:
+            found.update(self._any[pair])
+        for pair in self._all.keys() & said:
+            for entry in self._all[pair]:
+                if said.issuperset(entry[1].pairs):
+                    found[entry] = None
+        return found.keys()
 
 
 def _indexed(match: HeaderMatch) -> tuple[Pair, ...]:

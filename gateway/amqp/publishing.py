@@ -180,6 +180,7 @@ class Publisher:
         Where more than the headers decides, none but its own. The batch is cut where others are to have their turn.
         """
         index: dict[tuple[bytes, tuple[bytes, ...]], int] = {}
+        is_found = False  # a way was: that may take a while where thousands are bound
         for i in range(batch.count):
             at = batch.route_index[i]
             if at not in asking:
@@ -194,6 +195,10 @@ class Publisher:
             if (key, further) not in index:
                 target = None if further else cast("Target | None", self._targets.get(key))
                 if target is None:
+                    if is_found and transport.is_share_over():
+                        batch.count = i
+                        return
+                    is_found = True
                     target = self._find_target(raw, further, block)
                     if not further and not target.asks_headers:
                         self._targets.put(key, target)

@@ -126,6 +126,15 @@ def test_a_tag_that_stays_does_not_make_the_ring_grow():
     assert settled(ring) == [(0, 7, REQUEUE)]
 
 
+def test_hoarded_tags_cost_a_place_in_the_ring_each():
+    ring = UnackedRing()
+    for i in range(10):
+        push(ring, 1_000, first_offset=1_000 * i)
+    assert (ring.live, ring.room) == (10_000, 16_384)
+    assert ring.oldest_tag() == 1
+    assert settled(ring) == []
+
+
 def test_settle_all_gives_everything_oldest_first():
     ring = UnackedRing()
     push(ring, 1, first_offset=7)
