@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.commands.benching import bench_cli
 from gateway.commands.clients import connection_cli, session_cli
 from gateway.commands.config import config_cli
 from gateway.commands.definitions import definitions_cli
@@ -36,6 +37,7 @@ cli.command()(top)
 cli.command()(publish)
 cli.command()(subscribe)
 cli.command()(consume)
+cli.add_typer(bench_cli, name="bench")
 cli.command()(message)
 cli.command()(device)
 cli.command()(trace)

@@ -15,6 +15,8 @@ WITHOUT_TESTS = {
     "gateway/admin/schemas.py",  # the shapes of answers; test_api.py reads them
     "gateway/admin/management/names.py",  # constants
     "gateway/commands/options.py",  # how options are called; the tests of each command use them
+    "gateway/commands/bench/peers.py",  # what those of each door have in common; their tests run it
+    "gateway/commands/bench/plan.py",  # as options say it
     "gateway/commands/doors/traffic.py",  # what links give and take; those of each door use them
     "lmq/pytest_plugin.py",  # two fixtures; test_testing.py has a project use them
     "gateway/__main__.py",  # one call; every test that starts a gateway goes through it
