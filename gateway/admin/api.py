@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, FastAPI, Header, HTTPException, Query, Response
+from fastapi import APIRouter, FastAPI, Header, Query, Response
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
+from starlette.exceptions import HTTPException as AnyHTTPException
 
 from gateway.admin.changes_told import ChangesTold
 from gateway.admin.console import CONSOLE
@@ -61,7 +62,7 @@ def make_api(view: AdminView, feed: LiveFeed) -> FastAPI:
     api.add_middleware(ChangesTold)
     api.add_middleware(RequestsAsSent)
     api.add_middleware(SameSite)
-    api.add_exception_handler(HTTPException, answer_failure)
+    api.add_exception_handler(AnyHTTPException, answer_failure)
     api.add_exception_handler(RequestValidationError, answer_wrong)
     return api
 

@@ -38,6 +38,26 @@ async def list_connections_in(view: View, looker: Looker, asked: Asked, vhost: P
     return await answer_list(asked, KIND, (one if one and one[1].vhost == place.name else None for one in _walk(view)))
 
 
+@CONNECTIONS.get("/connections/username/{user}")
+async def list_connections_of(view: View, looker: Looker, asked: Asked, user: PathName) -> Response:
+    """The open connections of a user."""
+    del looker
+    return await answer_list(asked, KIND, (one if one and one[1].user == user else None for one in _walk(view)))
+
+
+@CONNECTIONS.delete("/connections/username/{user}", status_code=204)
+async def close_connections_of(
+    view: View,
+    administrator: Administrator,
+    user: PathName,
+    x_reason: Annotated[str, Header(max_length=200)] = REASON,
+) -> None:
+    """Close the connections of a user, as one is closed."""
+    del administrator
+    async for door, entry in walk(one if one and one[1].user == user else None for one in _walk(view)):
+        view.doors[door].inventory().turn_out(entry.conn_id, x_reason, view.begin_read(0))
+
+
 @CONNECTIONS.get("/connections/{name}")
 async def show_connection(view: View, looker: Looker, name: PathName) -> Item:
     """One connection, by its name or its number in the log."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from fastapi import HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException as AnyHTTPException
+
+API = "/api/"
 
 
 def not_found(reason: str = "Not Found") -> HTTPException:
@@ -23,10 +28,12 @@ def busy(reason: str) -> HTTPException:
 
 
 async def answer_failure(request: Request, failure: Exception) -> Response:
-    """Answer with what a failure says: its object as it is, text as `detail`."""
-    del request
-    assert isinstance(failure, HTTPException)
+    """Answer with what a failure says: its object as it is, text as `detail`; paths that are none as RabbitMQ does."""
+    assert isinstance(failure, AnyHTTPException)
     detail: object = failure.detail
+    if detail == HTTPStatus(failure.status_code).phrase and request.url.path.startswith(API):
+        error = "Object Not Found" if failure.status_code == HTTPStatus.NOT_FOUND else detail
+        detail = {"error": error, "reason": detail}
     body = detail if isinstance(detail, dict) else {"detail": detail}
     return JSONResponse(body, failure.status_code, failure.headers)
 

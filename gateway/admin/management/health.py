@@ -37,6 +37,8 @@ async def aliveness_test(view: View, looker: Looker, vhost: PathName, response: 
 
 @HEALTH.get("/healthchecks/node")
 @HEALTH.get("/health/checks/virtual-hosts")
+@HEALTH.get("/health/checks/ready-to-serve-clients")
+@HEALTH.get("/health/checks/is-in-service")
 async def takes_work(view: View, looker: Looker, response: Response) -> Item:
     """All doors are open, and work is taken."""
     del looker
@@ -64,6 +66,24 @@ async def is_not_critical(looker: Looker) -> Item:
     """Nothing waits for another node."""
     del looker
     return {"status": "ok", "reason": "single node cluster"}
+
+
+@HEALTH.get("/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}/pattern/{pattern}")
+async def has_leaders(view: View, looker: Looker, vhost: PathName, pattern: PathName) -> Item:
+    """No quorum queue waits for a leader: the one node leads all of them."""
+    del looker, pattern
+    get_vhost(view, vhost)
+    return {"status": "ok"}
+
+
+@HEALTH.get("/health/checks/below-node-connection-limit")
+async def has_room_for_connections(view: View, looker: Looker, response: Response) -> Item:
+    """More connections may come in."""
+    del looker
+    used = sum(door.connections for door in view.broker.metrics.doors.values())
+    limit = view.capacity.connections_max
+    told = {"current": used, "limit": limit}
+    return {**_say(response, "" if used < limit else "the gateway has as many connections as it may have"), **told}
 
 
 @HEALTH.get("/health/checks/port-listener/{port}")

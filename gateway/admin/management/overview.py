@@ -17,10 +17,12 @@ from gateway.admin.paths import PathName
 from gateway.admin.schemas import DoorOverview, Overview
 from gateway.admin.view import AdminView, View
 from gateway.amqp.exchanges import DELAYED, KINDS
+from gateway.memory import own_bytes
 from gateway.net.descriptors import descriptor_limit, open_descriptors
 from gateway.version import VERSION
 
 OVERVIEW = APIRouter()
+GOOD = ("known", "anonymous")  # outcomes of logins that let somebody in
 
 
 @OVERVIEW.get("/whoami")
@@ -77,6 +79,35 @@ async def show_node(view: View, looker: Looker, name: PathName) -> Item:
     if name != NODE:
         raise not_found(f"no node '{name}'")
     return _tell_node(view)
+
+
+@OVERVIEW.get("/nodes/{name}/memory")
+async def show_memory(looker: Looker, name: PathName) -> Item:
+    """How much memory the one node has in use; what of it is for what is not known."""
+    del looker
+    if name != NODE:
+        raise not_found(f"no node '{name}'")
+    used = own_bytes()
+    return {"memory": {"strategy": "rss", "total": {"rss": used, "allocated": used, "erlang": 0}}}
+
+
+@OVERVIEW.get("/auth/attempts/{name}")
+async def show_attempts(view: View, looker: Looker, name: PathName) -> list[Item]:
+    """Logins since the start by door, and how many of them failed."""
+    del looker
+    if name != NODE:
+        raise not_found(f"no node '{name}'")
+    return [_tell_attempts(door) for door in view.broker.metrics.doors.values() if door.logins]
+
+
+def _tell_attempts(door: DoorMetrics) -> Item:
+    total, good = sum(door.logins.values()), sum(door.logins.get(outcome, 0) for outcome in GOOD)
+    return {
+        "protocol": door.name,
+        "auth_attempts": total,
+        "auth_attempts_succeeded": good,
+        "auth_attempts_failed": total - good,
+    }
 
 
 def _tell_node(view: AdminView) -> Item:

@@ -13,6 +13,7 @@ from gateway.admin.management.exchanges import EXCHANGES
 from gateway.admin.management.health import HEALTH
 from gateway.admin.management.messages import MESSAGES
 from gateway.admin.management.overview import OVERVIEW
+from gateway.admin.management.parameters import PARAMETERS
 from gateway.admin.management.permissions import PERMISSIONS
 from gateway.admin.management.policies import OPERATOR_POLICIES, POLICIES
 from gateway.admin.management.queue_actions import QUEUE_ACTIONS
@@ -40,5 +41,6 @@ for routes in (
     POLICIES,
     OPERATOR_POLICIES,
     DEFINITIONS,
+    PARAMETERS,
 ):
     MANAGEMENT.include_router(routes)

@@ -54,3 +54,15 @@ async def test_clients_of_the_other_doors_are_closed_too(tmp_path):
         assert (await client.delete(f"/api/connections/{found['lmq']['number']}")).status_code == 204
         assert await reader.read() == b""
         writer.close()
+
+
+async def test_connections_of_a_user_are_listed_and_closed(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        connection = await aiormq.connect(_url(gateway))
+        (only,) = (await client.get("/api/connections/username/guest")).json()
+        assert only["user"] == "guest"
+        assert (await client.get("/api/connections/username/ann")).json() == []
+        assert (await client.delete("/api/connections/username/guest")).status_code == 204
+        async with asyncio.timeout(5):
+            while not connection.is_closed:
+                await asyncio.sleep(0)

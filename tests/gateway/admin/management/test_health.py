@@ -40,3 +40,15 @@ async def test_what_is_wrong_is_told_with_503(tmp_path):
         answer = await client.get("/api/health/checks/protocol-listener/stomp")
         assert (answer.status_code, "amqp" in answer.json()["protocols"]) == (503, True)
         assert (await client.get("/api/aliveness-test/none")).status_code == 404
+
+
+async def test_newer_checks_are_answered(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        for check in (
+            "ready-to-serve-clients",
+            "is-in-service",
+            "below-node-connection-limit",
+            "quorum-queues-without-elected-leaders/vhost/%2F/pattern/.*",
+        ):
+            answer = await client.get(f"/api/health/checks/{check}")
+            assert (answer.status_code, answer.json()["status"]) == (200, "ok"), check

@@ -26,3 +26,17 @@ async def test_there_is_one_node(tmp_path):
         assert node["running"] is True
         assert (await client.get(f"/api/nodes/{node['name']}")).json()["disk_free_limit"] == node["disk_free_limit"]
         assert (await client.get("/api/nodes/other@host")).status_code == 404
+
+
+async def test_the_node_tells_its_memory_and_who_tried_to_log_in(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        (node,) = (await client.get("/api/nodes")).json()
+        where = f"/api/nodes/{node['name']}/memory"
+        assert (await client.get(where)).json()["memory"]["total"]["rss"] > 1 << 20
+        assert (await client.get("/api/nodes/other/memory")).status_code == 404
+        assert (await client.get("/api/overview", auth=("guest", "wrong"))).status_code == 401
+        found = {one["protocol"]: one for one in (await client.get(f"/api/auth/attempts/{node['name']}")).json()}
+        admin = found["admin"]
+        assert admin["auth_attempts_failed"] == 1
+        assert admin["auth_attempts"] == admin["auth_attempts_succeeded"] + 1
+        assert (await client.get("/api/auth/attempts/other")).status_code == 404
