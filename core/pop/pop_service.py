@@ -110,7 +110,11 @@ class PopService:
 
     def find(self, queue: bytes, group: bytes) -> PopQueue | None:
         """Return the pop queue of a light queue and a group, None where there is none."""
-        return self.open(queue, group) if pop_key(queue, group) in self.journal.names else None
+        return self.open(queue, group) if self.knows(queue, group) else None
+
+    def knows(self, queue: bytes, group: bytes) -> bool:
+        """Return whether a pop queue was ever opened, and not dropped since."""
+        return pop_key(queue, group) in self.journal.names
 
     def rest(self, queue: bytes, group: bytes) -> bool:
         """Keep no more of a pop queue than its place, where nothing of it is in flight; `open` gives another object.

@@ -40,6 +40,15 @@ class QueuePops:
             self._counting = StoredBatch(COUNTED_AT_ONCE)
         return self._broker.pop.open_counted(light_name, GROUP, start_offset, self._counting, self._bytes)
 
+    def knows(self, light_name: bytes) -> bool:
+        """Return whether it was opened since the queue was declared: else all that came to the queue is there."""
+        return self._broker.pop.knows(light_name, GROUP)
+
+    def is_untouched(self, light_name: bytes, terms: QueueTerms, first_offset: int) -> bool:
+        """Return whether nothing ever came to a queue that begins at `first_offset`; False where it has levels."""
+        broker = self._broker
+        return terms.priority_max == 0 and broker.max_offset(broker.intern_queue(light_name)) <= first_offset
+
     def rest(self, light_name: bytes, terms: QueueTerms) -> bool:
         """Keep no more than the place of a queue without levels, where nothing is in flight; return whether so."""
         return terms.bytes_max < 0 and self._broker.pop.rest(light_name, GROUP)

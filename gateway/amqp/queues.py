@@ -142,12 +142,18 @@ class VirtualHost:
             now_ms: The time.
         """
         for queue in self:
-            offset = None if queue.is_deleted else floors.get(queue.light_name)
-            if offset is not None:
+            if not queue.is_deleted:
+                offset = floors.get(queue.light_name, queue.first_offset)
                 self.open(queue)
                 if queue.is_open and may_be_expired(self._broker, queue, offset, self.stored, now_ms):
                     queue.drop_expired(now_ms)
                 yield
+
+    def unopened_floors(self) -> Iterator[tuple[int, int]]:
+        """Give each queue in which nothing was ever taken, and its first offset."""
+        for queue in self:
+            if not queue.is_deleted and not self._pops.knows(queue.light_name):
+                yield self._broker.intern_queue(queue.light_name), queue.first_offset
 
     def light_names(self, way: Way, key: str) -> list[bytes]:
         """Return the light queues that a way leads to with a routing key, each once."""

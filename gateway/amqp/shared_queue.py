@@ -140,7 +140,8 @@ class SharedQueue(Reader):
         if terms.priority_max > 0:
             self._levels = self._pops.open_levels(self.light_name, terms, self._on_level, is_new=is_new)
             return self._levels
-        return self._pops.open(self.light_name, terms, self.first_offset if is_new else None)
+        start = self.first_offset if is_new or terms.bytes_max < 0 else None  # where one that was never opened begins
+        return self._pops.open(self.light_name, terms, start)
 
     def _on_level(self, queue_ref: int) -> None:
         """Read a level that is in use from now on."""
@@ -151,7 +152,8 @@ class SharedQueue(Reader):
     def start_empty(self) -> None:
         """Begin after what the light queue holds: a new queue of an old name does not see the old one's messages."""
         self.first_offset = self._broker.max_offset(self._broker.intern_queue(self.light_name))
-        self._pop = self._open(is_new=True)
+        if self.is_watched or self.is_stream or self.terms.priority_max > 0:
+            self._pop = self._open(is_new=True)  # any other is opened with its first message or consumer
 
     def watch(self) -> None:
         """Begin to take messages by their levels; look after what is too much or too old, where it is told to."""
@@ -216,10 +218,6 @@ class SharedQueue(Reader):
         self._note_room(consumer)
         self._park()
         self.run_soon()
-
-    def add_stream(self, consumer: QueueConsumer) -> None:
-        """Tell a consumer that reads without consuming when the queue is deleted."""
-        self.streams = [*self.streams, consumer]
 
     def remove_consumer(self, consumer: QueueConsumer) -> None:
         """Hand it nothing more."""
@@ -340,6 +338,8 @@ class SharedQueue(Reader):
 
     def ready_count(self, now_ms: int) -> int:
         """Return how many messages could be taken now; expired ones that come first are gone then."""
+        if self._pop is None and self._pops.is_untouched(self.light_name, self.terms, self.first_offset):
+            return 0
         self.drop_expired(now_ms)
         return self.pop.ready_count
 

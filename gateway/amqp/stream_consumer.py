@@ -75,7 +75,7 @@ class StreamConsumer(Consumer):
         """Find where it begins, and read from there on, unless cancelled meanwhile."""
         if self._is_gone():
             return
-        self.queue.add_stream(self)
+        self.queue.streams = [*self.queue.streams, self]  # the empty one is shared
         self._broker.open_queue(self._queue_ref, self._begin)
 
     def _is_gone(self) -> bool:

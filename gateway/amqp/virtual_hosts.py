@@ -170,6 +170,8 @@ class VirtualHosts:
 
     def floors(self) -> Iterator[tuple[int, int]]:
         """Give each queue and its first offset that is still needed: what retention must keep."""
+        for vhost in self:
+            yield from vhost.unopened_floors()  # first: one that is opened meanwhile is among the others
         for light_name, offset in self._broker.pop.floors(GROUP):
             yield self._broker.intern_queue(light_name), offset
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from pamqp.commands import Connection, Exchange, Queue, Tx
+from pamqp.commands import Basic, Connection, Exchange, Queue, Tx
 
 from gateway.amqp.host_profile import QUEUES_MAX, HostProfile
 from gateway.inventory import take_page
@@ -175,3 +175,25 @@ def test_hundreds_are_tended_and_listed(world):
     world.open()
     assert len(world.amqp.vhosts) == 301
     assert len(world.amqp.vhosts.find("v299")) == 0
+
+
+def test_what_came_to_a_queue_that_nobody_opened_is_kept_from_retention(world):
+    peer = world.client()
+    peer.declare("old", durable=True)
+    peer.publish(b"0", key="old").consume("old")
+    peer.send(Basic.Ack(0, multiple=True), Queue.Delete(queue="old"))
+    peer.take()
+    for name in ("old", "new"):
+        peer.declare(name, durable=True)
+    peer.publish(b"1", b"2", key="old").publish(b"3", key="new")
+    refs = {name: world.broker.find_queue(world.amqp.vhost.light_name(name)) for name in ("old", "new")}
+    held = dict(world.amqp.vhosts.floors())
+    assert (held[refs["old"]], held[refs["new"]]) == (1, 0)
+    floors = world.amqp.vhosts.floors()
+    first = next(floors)
+    peer.consume("old", tag="o").consume("new", tag="n")  # between two steps of a round
+    assert {first[0], *dict(floors)} >= set(refs.values())
+    world.close()
+    world.open()
+    assert dict(world.amqp.vhosts.floors()) == held
+    assert world.client().consume("old").bodies() == [b"1", b"2"]
