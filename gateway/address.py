@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import struct
+from urllib.parse import urlsplit
 
 PORT_MAX = 65_535
 UNIX = "unix:"  # in front of a path, in place of HOST:PORT
@@ -31,6 +32,24 @@ def format_address(host: str, port: int) -> str:
     if host.startswith(UNIX):
         return host
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def check_url(url: str) -> str:
+    """Return an address of HTTP.
+
+    Raises:
+        ValueError: It is none, or there is a password in it.
+    """
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError as error:
+        raise ValueError(f"must be an address, such as http://127.0.0.1:8000/auth/user: {error}") from error
+    if not is_whole or not url.isascii() or not url.isprintable() or " " in url:
+        raise ValueError("must be an address, such as http://127.0.0.1:8000/auth/user")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("has a name in it: names and passwords are no part of it")
+    return url
 
 
 def pack_host(host: str, port: int) -> bytes:

@@ -212,6 +212,7 @@ class Gateway:
         self.room_watch.look_first()
         self.preparer.start()
         self.authenticator.tokens.timer = self.timer
+        self.authenticator.tokens.start(self.settings.auth.jwt)
         self.timer.start(self._loop)
         self.alarm.set(now_ms)  # what came due while we were down
         self._watch_intervals(now_ms)
@@ -300,6 +301,7 @@ class Gateway:
         operator.tell(Kind.SETTINGS_CHANGED, names=[change.name for change in changes])
         self.listeners.use_certificates(certificates)
         self.authenticator.use(ways)
+        self.authenticator.tokens.start(settings.auth.jwt)
         self._apply(settings, ways.users, self.clock.now_ms())
         await self.bridges.reload(settings.bridges)
 
@@ -375,6 +377,7 @@ class Gateway:
             door.stop(now_ms)
         self.check_threads.stop()
         self.authenticator.stop()
+        self.authenticator.tokens.stop()
         self.connections.close_all()
         await self._drain()
         self.timer.stop()

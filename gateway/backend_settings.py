@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, model_validator
 
+from gateway.address import check_url
 from gateway.secret_settings import Secret, is_secret
 
 PLACEHOLDERS = ("username", "password", "clientid", "peerhost", "protocol")
@@ -17,24 +17,6 @@ USER = frozenset(("username",))
 SQLITE = "sqlite:"
 POSTGRES = ("postgresql://", "postgres://")
 _TUNING = {"timeout_ms", "requests_max", "cache_s", "cache_refused_s"}
-
-
-def check_url(url: str) -> str:
-    """Return an address of HTTP.
-
-    Raises:
-        ValueError: It is none, or there is a password in it.
-    """
-    try:
-        parts = urlsplit(url)
-        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError as error:
-        raise ValueError(f"must be an address, such as http://127.0.0.1:8000/auth/user: {error}") from error
-    if not is_whole or not url.isascii() or not url.isprintable() or " " in url:
-        raise ValueError("must be an address, such as http://127.0.0.1:8000/auth/user")
-    if parts.username is not None or parts.password is not None:
-        raise ValueError("has a name in it: give the header Authorization, by headers or authorization_env")
-    return url
 
 
 def _check_template(text: str) -> str:

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
+from gateway.address import check_url, format_address, is_loopback
 from gateway.secret_settings import Secret
 
 Algorithm = Literal[
     "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"
 ]
+
+
+def _check_set_url(url: str) -> str:
+    if not url:
+        return url
+    parts = urlsplit(check_url(url))
+    host = parts.hostname or ""
+    if parts.scheme != "https" and host != "localhost" and not is_loopback(format_address(host, 0)):
+        raise ValueError("must be https://, or on this machine: who changes it on its way signs tokens")
+    return url
+
+
+SetUrl = Annotated[str, AfterValidator(_check_set_url)]
 Claim = Annotated[str, Field(min_length=1)]
 
 
@@ -23,6 +38,10 @@ class JwtSettings(BaseModel, frozen=True, extra="forbid"):
     secret_env: str = ""  # the environment variable that holds the secret
     public_key: Path | None = None  # a PEM file: the public key of all other algorithms
     jwks: Path | None = None  # a file with a JSON Web Key Set; each key is for the tokens that name it
+    # where such a set is on the web, https:// unless on this machine; it is asked for while the gateway runs
+    jwks_url: SetUrl = ""
+    jwks_refresh_s: Annotated[int, Field(ge=10, le=86_400)] = 3_600  # then the set is asked for again, at the latest
+    jwks_ca: Path | None = None  # a PEM file with who signs that server's certificate; none: as this machine trusts
     audience: str = ""  # a token has to be for it; empty: no token may name one
     issuer: str = ""  # a token has to be from it; empty: from any that has the key
     user_claim: Claim = "sub"  # the claim that names the user
@@ -33,11 +52,11 @@ class JwtSettings(BaseModel, frozen=True, extra="forbid"):
 
     @model_validator(mode="after")
     def _check_keys(self) -> JwtSettings:
-        has_key = bool(self.secret or self.secret_env or self.public_key or self.jwks)
+        has_key = bool(self.secret or self.secret_env or self.public_key or self.jwks or self.jwks_url)
         if self.secret and self.secret_env:
             raise ValueError("secret and secret_env are two ways to say one thing: give one")
         if self.algorithms and not has_key:
-            raise ValueError("needs a key beside algorithms: secret, secret_env, public_key or jwks")
+            raise ValueError("needs a key beside algorithms: secret, secret_env, public_key, jwks or jwks_url")
         if has_key and not self.algorithms:
             raise ValueError("needs algorithms beside the key, such as RS256")
         return self

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from gateway.auth.tokens import Token, TokenError, make_token, read_claims, read_head
+from gateway.auth.tokens import Token, TokenError, UnknownKeyError, make_token, read_claims, read_head
 from gateway.jwt_settings import JwtSettings
 from gateway.settings import SettingsError
 
@@ -53,22 +53,35 @@ class TokenKeys:
     Args:
         settings: What tokens have to be.
         secret: That of the settings or the environment, empty for none.
+        fetched: The set that was had from `jwks_url`, empty where there is none yet.
 
     Raises:
         SettingsError: A file cannot be read or holds no key, or a key is for none of the algorithms.
     """
 
-    def __init__(self, settings: JwtSettings, secret: bytes) -> None:
+    def __init__(self, settings: JwtSettings, secret: bytes, fetched: bytes = b"") -> None:
         self.user_claim = settings.user_claim
         self._settings = settings
+        self._secret = secret
         self._keys: list[Key] = []
         if secret:
             self._add_secret(secret)
         if settings.public_key is not None:
             self._add_public(settings.public_key)
         if settings.jwks is not None:
-            self._add_set(settings.jwks)
+            called = f"auth.jwt.jwks: {settings.jwks}"
+            self._add_set(_read(settings.jwks, called), called)
+        if fetched:
+            self._add_set(fetched, f"auth.jwt.jwks_url: {settings.jwks_url}")
         self.marks = frozenset(key.mark for key in self._keys)
+
+    def with_set(self, fetched: bytes) -> TokenKeys:
+        """Return the same keys with another set from `jwks_url`.
+
+        Raises:
+            SettingsError: It has none that can be used.
+        """
+        return TokenKeys(self._settings, self._secret, fetched)
 
     def check(self, token: bytes, now_ms: int) -> Token:
         """Return what a token says; slow.
@@ -82,7 +95,7 @@ class TokenKeys:
             raise TokenError("its algorithm is not taken here")
         keys = [key for key in self._keys if algorithm in key.algorithms and _fits(key.name, name)]
         if not keys:
-            raise TokenError("there is no key for it")
+            raise UnknownKeyError("there is no key for it")
         read_claims(token)
         for key in keys:
             claims = self._find_claims(token, algorithm, key)
@@ -134,10 +147,9 @@ class TokenKeys:
             raise SettingsError(f"{called} holds no public key in PEM") from error
         self._add("", *_find_fit(key, called), called)
 
-    def _add_set(self, path: Path) -> None:
-        called = f"auth.jwt.jwks: {path}"
+    def _add_set(self, raw: bytes, called: str) -> None:
         try:
-            said = json.loads(_read(path, called))
+            said = json.loads(raw)
         except (ValueError, RecursionError) as error:
             raise SettingsError(f"{called} is not JSON") from error
         keys = said.get("keys") if isinstance(said, dict) else None

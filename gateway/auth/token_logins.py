@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Protocol
 
+from gateway.auth.backends.http_client import make_tls
+from gateway.auth.key_set import KeySet
 from gateway.auth.password_checks import Attempt, PasswordChecks
-from gateway.auth.tokens import NEVER_MS, TOKEN_BYTES_MAX, Token, TokenError, is_token, read_claims
+from gateway.auth.tokens import NEVER_MS, TOKEN_BYTES_MAX, Token, TokenError, UnknownKeyError, is_token, read_claims
 from gateway.jwt_settings import JwtSettings
 from gateway.logs import said
 from gateway.runtime import Clock, Timed
@@ -35,6 +37,9 @@ class Keys(Protocol):
     def check(self, token: bytes, now_ms: int) -> Token:
         """Return what a token says; raise TokenError where it is not right."""
 
+    def with_set(self, fetched: bytes) -> Keys:
+        """Return the same keys with another set from the web; raise SettingsError where that is none."""
+
 
 class Timer(Protocol):
     """Calls when something is due."""
@@ -56,6 +61,8 @@ def read_keys(settings: JwtSettings, environment: Mapping[str, str]) -> Keys | N
         secret = environment.get(settings.secret_env, "")
         if not secret:
             raise SettingsError(f"auth.jwt.secret_env: {settings.secret_env} is not set")
+    if settings.jwks_url:
+        make_tls(settings.jwks_ca)  # the file can be read
     try:
         module = importlib.import_module("gateway.auth.token_keys")
     except ImportError as error:
@@ -114,9 +121,43 @@ class TokenLogins:
         self._keys = keys
         self._key = os.urandom(32)
         self._memory = TokenMemory(MEMORY_BYTES_MAX)
+        self._fetched = b""  # the set from the web
         self._ends_at_ms = NEVER_MS
+        self._set: KeySet | None = None
 
-    read = staticmethod(read_keys)
+    def start(self, settings: JwtSettings) -> None:
+        """Ask for the key set of these settings from now on, where they have one on the web; keep it where it is kept.
+
+        Raises:
+            SettingsError: The certificates that are to be trusted cannot be read.
+        """
+        self.stop()
+        if self._keys is not None and settings.jwks_url:
+            if self._set is not None and self._set.url == settings.jwks_url and self._fetched:
+                self._keep_set()
+            else:
+                self._fetched = b""
+            self._set = KeySet(settings, self._clock, self._take_set)
+            self._set.start()
+
+    def stop(self) -> None:
+        """Ask for no key set any more."""
+        if self._set is not None:
+            self._set.stop()
+
+    def _keep_set(self) -> None:
+        try:
+            self._take_set(self._fetched)
+        except SettingsError:  # it has no key for the algorithms that are taken now
+            self._fetched = b""
+
+    def _take_set(self, fetched: bytes) -> None:
+        """Go by another set; connections by keys that are gone are looked at."""
+        assert self._keys is not None
+        before, self._keys = self._keys.marks, self._keys.with_set(fetched)
+        self._fetched = fetched
+        if before - self._keys.marks:
+            self.on_ended()
 
     @property
     def is_on(self) -> bool:
@@ -145,20 +186,41 @@ class TokenLogins:
         if known is not None and self.is_right(known):
             found(True, known)  # noqa: FBT003  # as above
             return None
-        check = _Check(self._keys, password, self._clock.now_ms())
+        is_last = self._set is None or (bool(self._fetched) and not self._set.may_ask())
+        return self._check(password, digest, host, found, is_last=is_last)
+
+    def _check(self, password: bytes, digest: bytes, host: str, found: Found, *, is_last: bool) -> Attempt:
+        check = _Check(self._keys, password, self._clock.now_ms(), is_last=is_last)
         finish = partial(self._finish, check, digest, host, found)
-        return self._checks.add(host, self._digest(b"user", self._find_said(password))[:16], b"", check.run, finish)
+        name = self._digest(b"user", self._find_said(password))[:16]
+        check.attempt = self._checks.add(host, name, b"", check.run, finish)
+        return check.attempt
 
     def _finish(self, check: _Check, digest: bytes, host: str, found: Found, is_right: bool | None) -> None:  # noqa: FBT001  # called so
         token = check.token
         if is_right is None:
-            found(None, None)
+            again = partial(self._check_again, check, digest, host, found)
+            if not (check.is_unknown and self._set is not None and self._set.ask(again)):
+                if check.is_unknown:
+                    LOGGER.info("token refused host=%s reason=%s", host, said(check.why))
+                found(False if check.is_unknown and self._fetched else None, None)
         elif token is not None and self.is_right(token):
             self._memory.add(digest, token, len(check.password))
             found(True, token)  # noqa: FBT003  # as the answer of an attempt
         else:
             LOGGER.info("token refused host=%s reason=%s", host, said(check.why or "the keys were changed meanwhile"))
             found(False, None)  # noqa: FBT003  # as above
+
+    def _check_again(self, check: _Check, digest: bytes, host: str, found: Found) -> None:
+        """Check a token once more, by the keys that are there now, where somebody still waits for it."""
+        first = check.attempt
+
+        def tell(is_right: bool | None, token: Token | None) -> None:  # noqa: FBT001  # called so
+            if first is None or not first.is_cancelled:
+                found(is_right, token)
+
+        if first is None or not first.is_cancelled:
+            self._check(check.password, digest, host, tell, is_last=bool(self._fetched))
 
     def _find_said(self, password: bytes) -> bytes:
         """Return what a token says that its user is: the delay after wrong ones is for that name, as with passwords."""
@@ -193,23 +255,29 @@ class TokenLogins:
 
 
 class _Check:
-    """The check of one token, which runs on a thread."""
+    """The check of one token, which runs on a thread; `is_last` False: the keys may be asked for once more."""
 
-    def __init__(self, keys: Keys | None, password: bytes, now_ms: int) -> None:
+    def __init__(self, keys: Keys | None, password: bytes, now_ms: int, *, is_last: bool) -> None:
         self.password = password
         self.token: Token | None = None
         self.why = ""
+        self.is_unknown = False  # there is no key for it
+        self.attempt: Attempt | None = None
+        self._is_last = is_last
         self._keys = keys
         self._now_ms = now_ms
 
-    def run(self) -> bool:
-        """Return whether it is right; what it says is in `token` then."""
+    def run(self) -> bool | None:
+        """Return whether it is right, None where that is not known yet; what it says is in `token` then."""
         try:
             if self._keys is not None:
                 self.token = self._keys.check(self.password, self._now_ms)
+        except UnknownKeyError as error:
+            self.why = str(error)
+            self.is_unknown = not self._is_last
         except TokenError as error:
             self.why = str(error)
-        return self.token is not None
+        return None if self.is_unknown else self.token is not None
 
 
 def _nothing() -> None:

@@ -28,6 +28,10 @@ class TokenError(Exception):
     """A token does not let anybody in; the text says why, for the log."""
 
 
+class UnknownKeyError(TokenError):
+    """A token names a key that is not there, perhaps not yet."""
+
+
 class Token(NamedTuple):
     """What a right token says. `mark` is of the key and the settings by which it is right."""
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.address import UNKNOWN_HOST, format_address, is_loopback, pack_host, parse_address
+from gateway.address import UNKNOWN_HOST, check_url, format_address, is_loopback, pack_host, parse_address
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,28 @@ def test_hosts_are_packed_as_a_record_stores_them(host, packed):
 )
 def test_loopback_peers_are_known(peer, is_here):
     assert is_loopback(peer) is is_here
+
+
+@pytest.mark.parametrize("url", ["http://x", "https://x:8443/a?b=c", "http://[::1]:80/", "http://127.0.0.1/"])
+def test_url_is_an_address_of_http(url):
+    assert check_url(url) == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "x",
+        "ftp://x",
+        "http://",
+        "http://[x",
+        "http://x:0",
+        "http://x y",
+        "http://\u00fc",
+        "http://a:b@x",
+        "http://a@x",
+    ],
+)
+def test_url_that_is_no_address_of_http_is_refused(url):
+    with pytest.raises(ValueError, match=r"must be an address|has a name"):
+        check_url(url)

@@ -19,7 +19,10 @@ from gateway.settings_text import settings_text
         ({"algorithms": ["HS256"], "secret": "(hidden)"}, "is hidden"),
         ({"algorithms": ["HS256"], "secret": "x", "user_claim": ""}, "user_claim"),
         ({"algorithms": ["HS256"], "secret": "x", "leeway_s": 301}, "leeway_s"),
-        ({"jwks_url": "https://x"}, "jwks_url"),
+        ({"jwks_url": "https://x"}, "needs algorithms beside the key"),
+        ({"algorithms": ["RS256"], "jwks_url": "http://id.example.com/keys"}, "must be https"),
+        ({"algorithms": ["RS256"], "jwks_url": "keys"}, "must be an address"),
+        ({"algorithms": ["RS256"], "jwks_url": "https://x", "jwks_refresh_s": 1}, "jwks_refresh_s"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused(said, why):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 
 import aio_pika
@@ -16,7 +17,8 @@ from gateway.settings import AuthSettings, SettingsError
 from tests.support import mqtt
 from tests.support.admin import make_client, make_view
 from tests.support.gateway import make_settings, running_gateway
-from tests.support.tokens import SECRET, key_for, make, public_pem
+from tests.support.http_server import HttpServer
+from tests.support.tokens import SECRET, key_for, make, public_jwk, public_pem
 
 pytestmark = pytest.mark.asyncio
 
@@ -178,3 +180,14 @@ async def test_token_that_ends_while_its_client_waits_for_its_session_lets_nobod
         reader, writer = await _open(gateway, mqtt.connect(b"c", user=b"", password=_token().encode()))
         assert await reader.read() == mqtt.connack(5)
         writer.close()
+
+
+@pytest.mark.slow
+async def test_keys_of_tokens_may_be_on_the_web(tmp_path):
+    async with HttpServer(lambda asked: json.dumps({"keys": [public_jwk("ES256", kid="1")]})) as server:
+        said = {"algorithms": ["ES256"], "secret": "", "jwks_url": server.url}
+        async with running_gateway(tmp_path, auth=_auth(**said)) as gateway:
+            host, port = gateway.listening["mqtt"]
+            made = make({"sub": "ann", "exp": int(time.time()) + 20, "groups": ["plant"]}, "ES256", kid="1").decode()
+            async with aiomqtt.Client(host, port, username="any", password=made) as client:
+                await client.publish("plant/1", "1", qos=1)

@@ -62,6 +62,8 @@ class HttpServer:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for _ in range(5):  # connections end
+            await asyncio.sleep(0)
 
     async def _serve(self, reader, writer):
         self.connections += 1
