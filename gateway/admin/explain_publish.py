@@ -4,28 +4,51 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from struct import error
 from typing import NamedTuple
 
 from pamqp.commands import Basic
 
 from core.envelope import FIELD_OTHER, field_code
 from core.lmq.topic_space import routing_key_from_topic, topic_from_routing_key
-from core.properties import AMQP, EXCHANGE, ROUTING_KEY, TOPIC, decode_properties
+from core.properties import (
+    AMQP,
+    CONTENT_TYPE,
+    CORRELATION,
+    EXCHANGE,
+    RESPONSE_TOPIC,
+    ROUTING_KEY,
+    TOPIC,
+    TTL_MS,
+    decode_properties,
+)
 from gateway.admin.explain import QuestionError, check_topic, explain_bindings, explain_space, get_exchange
 from gateway.admin.schemas import ExplainedQueue, PassedExchange, PublishExplanation
 from gateway.admin.view import AdminView
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchanges import AMQ_TOPIC, exchange_right
+from gateway.amqp.exchanges import AMQ_TOPIC, TOPIC as KEYED, Exchange, exchange_right
 from gateway.amqp.property_block import EXTRA_BYTES_MAX, BlockReader
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.tracing import Trace, say_why_not, trace_way
 from gateway.amqp.traits import Traits
 from gateway.auth.credentials import GUEST
-from gateway.auth.permissions import ALL
+from gateway.auth.permissions import ALL, Permissions
 
 AMQP_DOOR = "amqp"
 NAME_BYTES_MAX = 255
 AS_WRITTEN = (str, bool, int, float)
+PROPERTIES = (
+    "content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to", "expiration",
+    "message_id", "type", "user_id", "app_id",
+)  # fmt: skip
+NUMBERS = ("delivery_mode", "priority")
+DIGITS_MAX = 3  # an octet
+OF_MQTT = {
+    CONTENT_TYPE.decode(): "content type",
+    TTL_MS.decode(): "message expiry interval",
+    CORRELATION.decode(): "correlation data",
+    RESPONSE_TOPIC.decode(): "response topic",
+}
 
 
 class Publish(NamedTuple):
@@ -39,6 +62,7 @@ class Publish(NamedTuple):
     headers: Sequence[str]  # NAME=VALUE, the value in JSON or else a text
     user: str | None
     queue: str | None  # that it is asked of why it does not get the message
+    properties: Sequence[str] = ()  # NAME=VALUE, those of AMQP by their names there
 
 
 async def explain_publish(view: AdminView, publish: Publish) -> PublishExplanation:
@@ -51,12 +75,13 @@ async def explain_publish(view: AdminView, publish: Publish) -> PublishExplanati
     name, key = _find_target(publish)
     exchange = get_exchange(vhost, name)
     headers = read_headers(publish.headers)
-    block = _encode(headers)
+    properties = read_properties(publish.properties)
+    block = encode_block(headers, properties)
     traits = Traits(key, block)
     trace = trace_way(vhost.exchanges, exchange, key, traits)
     topic = topic_from_routing_key(key.encode()).decode()
     queues = await _explain_queues(view, vhost, trace, topic)
-    is_allowed, verdict = _judge(view, publish, vhost, name, topic)
+    is_allowed, verdict = _judge(view, publish, vhost, exchange, key)
     light_names = {queue.name for queue in queues}
     return PublishExplanation(
         door=publish.door,
@@ -73,7 +98,7 @@ async def explain_publish(view: AdminView, publish: Publish) -> PublishExplanati
         waits_ms=traits.delay_ms() if exchange.is_delaying else 0,
         exchanges=[PassedExchange(name=one.name, kind=one.kind, by=by) for one, by in trace.passed.items()],
         queues=queues,
-        shown=_show(view, name, key, headers, block, is_topic_space=_is_topic_space(vhost, name, topic)),
+        shown=_show(view, trace, (name, key), {**properties, **_named("header", headers)}, block),
         queue=publish.queue,
         why_not=[] if publish.queue is None else _ask_why(vhost, trace, publish.queue, light_names, key, traits),
     )
@@ -119,11 +144,36 @@ def read_headers(said: Sequence[str]) -> dict[str, str | bool | int | float]:
     return headers
 
 
-def _encode(headers: Mapping[str, str | bool | int | float]) -> bytes:
+def read_properties(said: Sequence[str]) -> dict[str, str | int]:
+    """Return AMQP's properties, each of them given as NAME=VALUE.
+
+    Raises:
+        QuestionError: There is none of that name, or its value is no number where it is to be one.
+    """
+    properties: dict[str, str | int] = {}
+    for each in said:
+        name, equals, text = each.partition("=")
+        if not equals or name not in PROPERTIES:
+            raise QuestionError(f"{each} is no property: NAME=VALUE, of {', '.join(PROPERTIES)}")
+        if name in NUMBERS and not (text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX):
+            raise QuestionError(f"the property {name} is a number from 0 to 255")
+        properties[name] = int(text) if name in NUMBERS else text
+    return properties
+
+
+def encode_block(headers: Mapping[str, str | bool | int | float], properties: Mapping[str, str | int]) -> bytes:
+    """Return the property block that a client would send.
+
+    Raises:
+        QuestionError: It cannot be sent.
+    """
+    made = Basic.Properties(headers=dict(headers) or None)
+    for name, value in properties.items():
+        setattr(made, "message_type" if name == "type" else name, value)
     try:
-        return Basic.Properties(headers=dict(headers)).marshal() if headers else Basic.Properties().marshal()
-    except (ValueError, TypeError, OverflowError) as error:
-        raise QuestionError(f"the headers cannot be sent: {error}") from error
+        return made.marshal()
+    except (ValueError, TypeError, OverflowError, error) as fault:
+        raise QuestionError(f"the message cannot be sent so: {fault}") from fault
 
 
 async def _explain_queues(view: AdminView, vhost: VirtualHost, trace: Trace, topic: str) -> list[ExplainedQueue]:
@@ -142,9 +192,11 @@ def _is_topic_space(vhost: VirtualHost, exchange: str, topic: str) -> bool:
     return bool(topic) and exchange == AMQ_TOPIC and vhost.exchanges.topic_space is not None
 
 
-def _judge(view: AdminView, publish: Publish, vhost: VirtualHost, name: str, topic: str) -> tuple[bool | None, str]:
-    """Return whether a user may publish this, and why not."""
-    user = publish.user
+def _judge(
+    view: AdminView, publish: Publish, vhost: VirtualHost, exchange: Exchange, key: str
+) -> tuple[bool | None, str]:
+    """Return whether a user may publish this, and what decides it."""
+    user, name = publish.user, exchange.name
     if user is None:
         return None, ""
     may = view.authenticator.find_rights(publish.door, user)
@@ -158,10 +210,22 @@ def _judge(view: AdminView, publish: Publish, vhost: VirtualHost, name: str, top
     if publish.door == AMQP_DOOR and not may.may_write(place, right.encode()):
         by = may.explain("write", right.encode(), place).by
         return False, f"write access to exchange '{right}' in vhost '{vhost.name}' refused for user '{user}' by {by}"
-    if _is_topic_space(vhost, name, topic) and not may.may_publish(topic.encode()):
+    return _judge_key(may, user, vhost, exchange, key)
+
+
+def _judge_key(may: Permissions, user: str, vhost: VirtualHost, exchange: Exchange, key: str) -> tuple[bool, str]:
+    """Return whether a user that may write to an exchange may do so with this key, and what decides it."""
+    name, place = exchange.name, vhost.name.encode()
+    topic = topic_from_routing_key(key.encode()).decode()
+    if _is_topic_space(vhost, name, topic):
         by = may.explain("publish", topic.encode()).by
-        return False, f"user '{user}' may not publish to topic '{topic}' by {by}"
-    return True, f"user '{user}' may publish this"
+        is_allowed = may.may_publish(topic.encode())
+        return is_allowed, f"user '{user}' may {'' if is_allowed else 'not '}publish to topic '{topic}' by {by}"
+    if exchange.rule == KEYED and not may.may_write_key(place, name.encode(), key.encode()):
+        reason = f"write access to topic '{key}' in exchange '{name}' in vhost '{vhost.name}' refused for user '{user}'"
+        return False, f"{reason} by the user's topic permissions"
+    by = may.explain("write", exchange_right(name).encode(), place).by
+    return True, f"user '{user}' may publish this by {by}"
 
 
 def _ask_why(
@@ -176,25 +240,22 @@ def _ask_why(
 
 
 def _show(
-    view: AdminView,
-    exchange: str,
-    key: str,
-    headers: Mapping[str, object],
-    block: bytes,
-    *,
-    is_topic_space: bool,
+    view: AdminView, trace: Trace, place: tuple[str, str], said: Mapping[str, object], block: bytes
 ) -> dict[str, dict[str, str]]:
-    """Return what each door tells of the message: at AMQP the names and headers, elsewhere what they become."""
+    """Return what each door tells of the message: at AMQP what was `said`, elsewhere what it becomes."""
+    exchange, key = place
     topic = topic_from_routing_key(key.encode()).decode()
     properties = _record_properties(block)
-    own = {name: text for name, text in properties.items() if _is_users(name)}
-    shown = {AMQP_DOOR: {"exchange": exchange, "routing_key": key, **_named("header", headers)}}
-    if is_topic_space:
-        shown["mqtt"] = {"topic": topic, **_named("user property", own)}
-    place = {} if is_topic_space else {EXCHANGE.decode(): exchange, ROUTING_KEY.decode(): key}
+    shown = {AMQP_DOOR: {"exchange": exchange, "routing_key": key, **_named("", said)}}
+    is_direct = trace.is_topic_space and exchange == AMQ_TOPIC
+    if trace.is_topic_space:
+        own = {name: text for name, text in properties.items() if _is_users(name)}
+        fields = {OF_MQTT[name]: _in_mqtt(name, text) for name, text in properties.items() if name in OF_MQTT}
+        shown["mqtt"] = {"topic": topic, **fields, **_named("user property", own)}
+    source = {} if is_direct else {EXCHANGE.decode(): exchange, ROUTING_KEY.decode(): key}
     shown["rocketmq"] = {
         "topic": view.broker.parent_topic.decode(),
-        **_named("property", {TOPIC.decode(): topic, **place, **properties}),
+        **_named("property", {TOPIC.decode(): topic, **source, **properties}),
     }
     return shown
 
@@ -215,5 +276,9 @@ def _is_users(name: str) -> bool:
     return field_code(data, 0, len(data)) == FIELD_OTHER
 
 
+def _in_mqtt(name: str, text: str) -> str:
+    return str(int(text) // 1_000) if name == TTL_MS.decode() else text
+
+
 def _named(what: str, values: Mapping[str, object]) -> dict[str, str]:
-    return {f"{what} {name}": str(value) for name, value in values.items()}
+    return {f"{what} {name}".strip(): str(value) for name, value in values.items()}

@@ -11,8 +11,6 @@ from gateway.amqp.exchanges import Destination, Exchange, ExchangeTable
 from gateway.amqp.inventory import describe_queue
 
 WAYS_MAX = 1_000  # that are told: a queue may have a hundred thousand bindings
-DEAD_EXCHANGE = "x-dead-letter-exchange"
-DEAD_KEY = "x-dead-letter-routing-key"
 
 
 def explain_queue(view: AdminView, vhost_name: str, name: str) -> QueueExplanation:
@@ -30,7 +28,7 @@ def explain_queue(view: AdminView, vhost_name: str, name: str) -> QueueExplanati
     entry = describe_queue(view.broker, vhost, queue)
     arguments = told_arguments(queue.arguments)
     ways, keys = _find_ways(vhost.exchanges, name)
-    dead = arguments.get(DEAD_EXCHANGE)
+    dead, ruling = queue.terms.dead_letter_exchange, queue.ruling
     return QueueExplanation(
         name=name,
         vhost=vhost_name,
@@ -38,7 +36,10 @@ def explain_queue(view: AdminView, vhost_name: str, name: str) -> QueueExplanati
         arguments=arguments,
         bindings=ways,
         filters=[filter_from_binding_key(key.encode()).decode() for key in keys],
-        dead_letters=None if dead is None else f"{dead or '(default)'} {arguments.get(DEAD_KEY, '')}".strip(),
+        policy=None if ruling.policy is None else ruling.policy.name,
+        operator_policy=None if ruling.operator is None else ruling.operator.name,
+        ruled=dict(ruling.definition),
+        dead_letters=None if dead is None else f"{dead or '(default)'} {queue.terms.dead_letter_key or ''}".strip(),
         readers=queue.reader_count(),
         ready=entry.ready or 0,
         unacked=entry.unacked or 0,

@@ -20,6 +20,7 @@ Topic = Annotated[str | None, Query(min_length=1, max_length=65_535)]
 Short = Annotated[str, Query(max_length=255)]
 Named = Annotated[str | None, Query(max_length=255)]
 Headers = Annotated[list[str] | None, Query(max_length=HEADERS_MAX)]
+Properties = Annotated[list[str] | None, Query(alias="property", max_length=HEADERS_MAX)]
 
 
 @EXPLANATIONS.get("", response_model=Explanation | ExchangeExplanation)
@@ -63,15 +64,17 @@ async def explain_a_publish(
     routing_key: Short = "",
     topic: Topic = None,
     header: Headers = None,
+    properties: Properties = None,
     user: Named = None,
     queue: Named = None,
 ) -> Response:
     """Where a publish would go, by which exchanges, whether `user` may, what each door shows of it, why `queue` not.
 
-    A header is NAME=VALUE, and a value in JSON where it is no text. 400: the question has no answer, and why.
+    A header is NAME=VALUE, and a value in JSON where it is no text; so is a property, by its name in AMQP. 400: the
+    question has no answer, and why.
     """
     del looker
-    asked = Publish(door, vhost, exchange, routing_key, topic, header or [], user, queue)
+    asked = Publish(door, vhost, exchange, routing_key, topic, header or [], user, queue, properties or [])
     try:
         found = await explain_publish(view, asked)
     except QuestionError as error:

@@ -106,7 +106,7 @@ class QueueExplanation(BaseModel):
     """What leads to an AMQP queue, and what it holds.
 
     `bindings` are the ways there: exchange and key, one exchange after another. `filters` are what leads there from the
-    topic space, in MQTT's form.
+    topic space, in MQTT's form. `ruled` is what policies say together.
     """
 
     name: str
@@ -115,6 +115,9 @@ class QueueExplanation(BaseModel):
     arguments: dict[str, Any]
     bindings: list[str]
     filters: list[str]
+    policy: str | None
+    operator_policy: str | None
+    ruled: dict[str, Any]
     dead_letters: str | None
     readers: int
     ready: int

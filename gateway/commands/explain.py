@@ -12,6 +12,8 @@ from gateway.commands.doors.place import Door
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.refusing import refuse
 
+POLICIES = (("policy", "policy"), ("operator policy", "operator_policy"))
+
 explain_cli = typer.Typer(**PLAIN, help="Say where things go, and why.")
 
 
@@ -60,6 +62,10 @@ def explain_publish(
         list[str] | None,
         typer.Option("--header", help="NAME=VALUE, once for each; a number is one, quoted it is text."),
     ] = None,
+    properties: Annotated[
+        list[str] | None,
+        typer.Option("--property", help="NAME=VALUE of AMQP, such as priority=5 or expiration=60000."),
+    ] = None,
     publisher: Annotated[str | None, typer.Option("--as", help="The user that publishes: may it?")] = None,
     queue: Annotated[str | None, typer.Option("--queue", help="Why does this queue not get the message?")] = None,
     admin: AdminOption = ADMIN,
@@ -74,7 +80,7 @@ def explain_publish(
     if by is not Door.AMQP and not topic:
         refuse(f"what is published? --topic, such as plant/1/temp; --exchange and --key are AMQP's, not {by}'s")
     question = {"door": by, "vhost": vhost, "exchange": exchange or "", "routing_key": key or "", "topic": topic}
-    more = {"header": header, "user": publisher, "queue": queue}
+    more = {"header": header, "property": properties, "user": publisher, "queue": queue}
     found = AdminClient(admin, user, password).get("/api/explain/publish", {**question, **more})
     _print(found, publish_lines, as_json=as_json)
 
@@ -158,6 +164,8 @@ def queue_lines(found: dict[str, Any]) -> list[str]:
     """Return the lines that tell of a queue."""
     lines = [f"queue {found['name']!r} of vhost {found['vhost']!r} is the light queue {found['light_queue']}"]
     lines += [f"  {name}: {value}" for name, value in found["arguments"].items()]
+    lines += [f"  {sort}: {found[key]}" for sort, key in POLICIES if found[key] is not None]
+    lines += [f"  ruled: {name} = {value}" for name, value in found["ruled"].items()]
     lines += [f"  from: {way}" for way in found["bindings"]]
     if found["filters"]:
         lines.append(f"  filters: {', '.join(found['filters'])}")

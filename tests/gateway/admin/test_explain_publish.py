@@ -7,6 +7,7 @@ import pytest
 
 from gateway.admin.explain import QuestionError
 from gateway.admin.explain_publish import Publish, explain_publish, read_headers
+from gateway.auth.user_rows import KeyRow, NameRow
 from gateway.settings import AuthSettings
 from tests.support.admin import make_view
 from tests.support.gateway import running_gateway
@@ -22,8 +23,9 @@ async def _channel(tmp_path):
             yield gateway, await connection.channel()
 
 
-def _ask(gateway, exchange="", key="", *, headers=(), queue=None, door="amqp", topic=None, user=None):
-    return explain_publish(make_view(gateway), Publish(door, "/", exchange, key, topic, headers, user, queue))
+def _ask(gateway, exchange="", key="", *, headers=(), queue=None, door="amqp", topic=None, user=None, said=()):
+    asked = Publish(door, "/", exchange, key, topic, headers, user, queue, said)
+    return explain_publish(make_view(gateway), asked)
 
 
 def _reached(found):
@@ -125,6 +127,23 @@ async def test_what_a_user_may_is_told(tmp_path):
         assert (await _ask(gateway, "amq.direct", "k", user="guest")).is_allowed
 
 
+async def test_rule_that_lets_is_told_and_topic_permissions_that_do_not(tmp_path):
+    async with _channel(tmp_path) as (gateway, channel):
+        await channel.declare_exchange("orders", "topic")
+        rule = {"permit": "allow", "users": ["bob"], "topics": ["a/#"]}
+        gateway.authenticator.reload(AuthSettings.model_validate({"rules": [rule]}), {})
+        stored = gateway.authenticator.stored
+        stored.put_user("bob", "", (), "")
+        stored.set_names("/", "bob", NameRow(".*", ".*", ".*"))
+        stored.set_keys("/", "bob", "orders", KeyRow("^new", ".*"))
+        found = await _ask(gateway, "amq.topic", "a.b", user="bob")
+        assert (found.is_allowed, found.verdict) == (True, "user 'bob' may publish to topic 'a/b' by auth.rules[0]")
+        assert (await _ask(gateway, "orders", "new.1", user="bob")).is_allowed
+        found = await _ask(gateway, "orders", "old.1", user="bob")
+        text = "write access to topic 'old.1' in exchange 'orders' in vhost '/' refused for user 'bob'"
+        assert (found.is_allowed, found.verdict) == (False, f"{text} by the user's topic permissions")
+
+
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
@@ -154,3 +173,31 @@ async def test_headers_are_texts_unless_json_says_otherwise():
         "g": "null",
         "h": "",
     }
+
+
+async def test_properties_are_told_as_each_door_will_show_them(tmp_path):
+    async with _channel(tmp_path) as (gateway, channel):
+        entry = await channel.declare_exchange("entry", "fanout")
+        topics = await channel.get_exchange("amq.topic")
+        await topics.bind(entry)
+        said = ["priority=5", "expiration=90500", "correlation_id=c1", "content_type=text/plain", "type=order"]
+        for exchange in ("entry", "amq.topic"):
+            shown = (await _ask(gateway, exchange, "a.b", headers=["n=1"], said=said)).shown
+            assert shown["amqp"] == {
+                "exchange": exchange, "routing_key": "a.b", "priority": "5", "expiration": "90500",
+                "correlation_id": "c1", "content_type": "text/plain", "type": "order", "header n": "1",
+            }  # fmt: skip
+            assert shown["mqtt"] == {
+                "topic": "a/b", "content type": "text/plain", "message expiry interval": "90", "correlation data": "c1",
+                "user property n": "1", "user property x-amqp-types": "bn=", "user property x-amqp-priority": "5",
+                "user property x-amqp-type": "order",
+            }  # fmt: skip
+            assert ("property LMQ_EXCHANGE" in shown["rocketmq"]) == (exchange == "entry")
+            assert shown["rocketmq"]["property LMQ_TTL_MS"] == "90500"
+
+
+@pytest.mark.parametrize("said", ["odd=1", "priority", "priority=high", "priority=1000", "priority=256"])
+async def test_property_that_cannot_be_is_refused(tmp_path, said):
+    async with _channel(tmp_path) as (gateway, _):
+        with pytest.raises(QuestionError, match=r"is no property|is a number|cannot be sent"):
+            await _ask(gateway, "amq.topic", "a", said=[said])

@@ -5,7 +5,8 @@ import pytest
 
 from gateway.admin.explain import QuestionError
 from gateway.admin.explain_queue import explain_queue
-from tests.support.admin import make_view
+from gateway.amqp.policies import Policy
+from tests.support.admin import declare, make_view
 from tests.support.gateway import running_gateway
 
 pytestmark = pytest.mark.asyncio
@@ -32,3 +33,15 @@ async def test_all_ways_to_a_queue_are_told_with_what_it_holds(tmp_path):
         for vhost, name in (("/", "none"), ("none", "q")):
             with pytest.raises(QuestionError, match=r"no queue 'none' in vhost '/'|no vhost 'none'"):
                 explain_queue(make_view(gateway), vhost, name)
+
+
+async def test_policies_that_hold_are_told_with_where_dead_letters_go(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        vhosts = gateway.doors["amqp"].vhosts
+        vhosts.put_policy(Policy("/", "dead", "^q$", {"dead-letter-exchange": "amq.fanout", "max-length": 9}))
+        vhosts.put_policy(Policy("/", "few", "q", {"max-length": 3}, is_operator=True))
+        (queue,) = declare(gateway, "q")
+        found = explain_queue(make_view(gateway), "/", queue.name)
+        assert (found.policy, found.operator_policy) == ("dead", "few")
+        assert found.ruled == {"dead-letter-exchange": "amq.fanout", "max-length": 3}
+        assert found.dead_letters == "amq.fanout"

@@ -159,6 +159,9 @@ def test_a_queue_is_told_with_the_ways_there():
         "arguments": {"x-max-length": 5},
         "bindings": ["(default) q", "in a.# > out a.b"],
         "filters": ["a/#"],
+        "policy": "short",
+        "operator_policy": None,
+        "ruled": {"max-length": 3},
         "dead_letters": "dead",
         "readers": 1,
         "ready": 2,
@@ -169,6 +172,8 @@ def test_a_queue_is_told_with_the_ways_there():
     assert queue_lines(found) == [
         "queue 'q' of vhost '/' is the light queue %LMQ%amqp%|2f%q",
         "  x-max-length: 5",
+        "  policy: short",
+        "  ruled: max-length = 3",
         "  from: (default) q",
         "  from: in a.# > out a.b",
         "  filters: a/#",
