@@ -50,6 +50,25 @@ def set_up_logs(level: str, style: str) -> None:
         logging.getLogger(chatty).setLevel(max(logging.WARNING, root.level))
 
 
+def change_level(name: str, level: str) -> None:
+    """Have a logger, all of them where the name is empty, say at least `level`; `default`: as the one above it."""
+    logging.getLogger(name).setLevel(logging.NOTSET if level == "default" else level.upper())
+    if not name:
+        for chatty in CHATTY:
+            logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.root.level))
+
+
+def told_levels() -> tuple[str, dict[str, str]]:
+    """Return how much the log says, and of which loggers it says more or less."""
+    root = logging.root
+    others = {
+        name: logging.getLevelName(logger.level).lower()
+        for name, logger in sorted(root.manager.loggerDict.items())
+        if isinstance(logger, logging.Logger) and name.startswith("gateway") and logger.level not in {0, root.level}
+    }
+    return logging.getLevelName(root.level).lower(), others
+
+
 def recent_lines() -> tuple[list[str], int]:
     """Return the last lines that were written, and how many were in all."""
     for handler in logging.root.handlers:

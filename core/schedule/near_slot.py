@@ -9,6 +9,7 @@ from array import array
 from core.message import StoredBatch
 from core.properties import CANCEL, UNIQ_KEY, decode_properties
 from core.schedule.slots import NEAR_MS, read_due
+from core.schedule.taking_back import identity_of
 
 REAL_TOPIC = b"REAL_TOPIC"
 _CANCEL_NAME = CANCEL + b"\x01"
@@ -71,6 +72,10 @@ class NearSlot:
             return False
         said = decode_properties(text)
         return _digest(said.get(REAL_TOPIC, b""), said.get(UNIQ_KEY, b"")) in self._cancelled
+
+    def is_named(self, found: StoredBatch, i: int) -> bool:
+        """Return whether a message was taken back by what its record is known by."""
+        return bool(self._cancelled) and _digest(b"", identity_of(found, i)) in self._cancelled
 
     def next_due_ms(self) -> int:
         """Return when the next is due, the minute's end where none is."""

@@ -32,11 +32,13 @@ from core.schedule.slots import (
     NEAR_MS,
     NEAR_SLOTS,
     TIMER_TOPIC,
+    day_of,
     near_queue,
     queue_key,
     queue_of,
     strip_due,
 )
+from core.schedule.taking_back import TakenBack, Waiting, cancel_prefix, put_cancel
 
 LOGGER = logging.getLogger(__name__)
 
@@ -128,6 +130,7 @@ class Timer(Reader):
         self._found = StoredBatch(COUNT_MAX)
         self._hand_on = HandOn(broker)
         self._far = FarDays(self, broker, self._found, self._hand_on)
+        self._taken_back = TakenBack()
         self._losses = 0  # batches that were handed on and lost: what was handed on before is so again
         self._last_ticket = 0
         broker.hold(self.positions)
@@ -150,6 +153,29 @@ class Timer(Reader):
     def queue_ref(self, queue_id: int) -> int:
         """Return the number of one of the timer's queues, which is there."""
         return self._broker.find_queue(queue_key(queue_id))
+
+    def waiting(self) -> list[Waiting]:
+        """Return the queues in which something waits, in the order in which their messages are due."""
+        found: list[tuple[int, Waiting]] = []
+        for queue_id, first in self._places.items():
+            queue_ref = self.queue_ref(queue_id)
+            due_ms = day_of(queue_id, self._done[0]) * FAR_MS
+            if queue_id < NEAR_SLOTS:
+                due_ms = (self._minute + (queue_id - self._minute) % NEAR_SLOTS) * NEAR_MS
+            found.append((due_ms, Waiting(queue_id, queue_ref, first, self._broker.max_offset(queue_ref))))
+        return [waiting for _, waiting in sorted(found)]
+
+    def is_waiting(self, due_ms: int, found: StoredBatch, i: int) -> bool:
+        """Return whether a message of one of these queues is still to be handed on, as far as is known here."""
+        return (due_ms, found.queue_offset[i]) >= self._done and not self._taken_back.has(found, i)
+
+    def take_back(self, identity: bytes, due_ms: int, now_ms: int) -> int:
+        """Have nobody get a waiting message; return the ticket that this is safe with, -1 where it cannot be."""
+        due_ms, queue_id = self.admit(due_ms, now_ms)
+        if not self.admit_recall(queue_id):
+            return -1
+        self._taken_back.add(identity, due_ms, now_ms)
+        return put_cancel(self._broker, self.route(queue_id, cancel_prefix(identity)), due_ms, now_ms)
 
     # Messages for later
 
@@ -331,7 +357,7 @@ class Timer(Reader):
         if resolver is None:
             LOGGER.warning("a message that waited says no way to go, dropping it due_by=%d", slot.end_ms)
             return None
-        if slot.is_cancelled(text):
+        if slot.is_cancelled(text) or slot.is_named(found, i):
             return None
         return resolver(text, found.flag[i])
 

@@ -123,6 +123,16 @@ KINDS = (
         "",
     ),
     Kind(
+        "deadletters",
+        "Queues that dead letters come to; `lmq queue move QUEUE` sends them back.",
+        "/api/lmq/dead-letters",
+        _columns(
+            name="name", vhost="vhost", door="door", messages="messages", oldest="oldest_at_ms", of="from",
+            light_queue="light_queue",
+        ),
+        "",
+    ),
+    Kind(
         "retained",
         "Topics with a retained message.",
         "/api/lmq/retained",

@@ -10,8 +10,10 @@ from gateway.commands.benching import bench_cli
 from gateway.commands.clients import connection_cli, session_cli
 from gateway.commands.config import config_cli
 from gateway.commands.definitions import definitions_cli
+from gateway.commands.delayed import delayed_cli
 from gateway.commands.explain import explain_cli
 from gateway.commands.groups import group_cli
+from gateway.commands.itself import log_cli, retention_cli
 from gateway.commands.lists import add_lists
 from gateway.commands.messages import device, message, trace
 from gateway.commands.options import GIVEN, PLAIN
@@ -42,6 +44,7 @@ cli.command()(message)
 cli.command()(device)
 cli.command()(trace)
 add_lists(cli)
+cli.add_typer(delayed_cli, name="delayed")
 cli.add_typer(queue_cli, name="queue")
 cli.add_typer(connection_cli, name="connection")
 cli.add_typer(session_cli, name="session")
@@ -52,7 +55,9 @@ cli.add_typer(config_cli, name="config")
 cli.add_typer(definitions_cli, name="definitions")
 cli.add_typer(explain_cli, name="explain")
 cli.add_typer(policy_cli, name="policy")
+cli.add_typer(log_cli, name="log")
 cli.add_typer(report_cli, name="report")
+cli.add_typer(retention_cli, name="retention")
 cli.add_typer(rule_cli, name="rule")
 cli.add_typer(token_cli, name="token")
 cli.add_typer(user_cli, name="user")

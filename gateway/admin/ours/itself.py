@@ -1,15 +1,16 @@
-"""The gateway itself: the last lines of its log, and the settings that it goes by."""
+"""The gateway itself: its log and how much it says, the settings that it goes by, and its retention."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
 
 from gateway.admin.login import Administrator
 from gateway.admin.management.listing import Item
 from gateway.admin.view import View
-from gateway.logs import recent_lines
+from gateway.logs import change_level, recent_lines, told_levels
 from gateway.settings_text import settings_text
 
 ITSELF = APIRouter()
@@ -32,3 +33,35 @@ async def show_settings(view: View, administrator: Administrator) -> Item:
     """The settings in force, as a file that `lmq serve --config` takes; secrets are hidden."""
     del administrator
     return {"text": settings_text(view.settings())}
+
+
+class LevelBody(BaseModel):
+    """How much a logger says: `default` is as much as the one above it, of the whole what the settings say."""
+
+    level: Literal["debug", "info", "warning", "error", "default"]
+    logger: Annotated[str, Field(max_length=200, pattern=r"^[\w.]*$")] = ""
+
+
+@ITSELF.get("/log-levels")
+async def list_log_levels(administrator: Administrator) -> Item:
+    """How much the log says: `level`, and of single loggers what is other than that."""
+    del administrator
+    level, loggers = told_levels()
+    return {"level": level, "loggers": loggers}
+
+
+@ITSELF.put("/log-levels")
+async def change_log_level(view: View, administrator: Administrator, said: LevelBody) -> Item:
+    """Have the log say more or less at once, until the next start or other settings of the log."""
+    level = view.settings().log.level if said.level == "default" and not said.logger else said.level
+    change_level(said.logger, level)
+    return await list_log_levels(administrator)
+
+
+@ITSELF.post("/retention")
+async def run_retention(view: View, administrator: Administrator) -> Item:
+    """Let go of what is past its time or over the size now; what takes longer goes on by itself."""
+    del administrator
+    count = view.broker.retire(view.begin_read(0))
+    figures = view.broker.figures()
+    return {"segments": count, "log_bytes": figures.log_bytes, "log_bytes_punched": figures.log_bytes_punched}

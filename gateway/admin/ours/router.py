@@ -6,6 +6,7 @@ from fastapi import APIRouter
 
 from gateway.admin.ours.api_tokens import API_TOKENS
 from gateway.admin.ours.dead_letters import DEAD_LETTERS
+from gateway.admin.ours.delayed import DELAYED
 from gateway.admin.ours.fan_out import FAN_OUT
 from gateway.admin.ours.groups import GROUPS
 from gateway.admin.ours.itself import ITSELF
@@ -31,5 +32,6 @@ for routes in (
     ITSELF,
     API_TOKENS,
     RULES,
+    DELAYED,
 ):
     OURS.include_router(routes)

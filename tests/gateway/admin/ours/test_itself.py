@@ -46,3 +46,30 @@ async def test_both_are_for_administrators(tmp_path):
     async with managed_gateway(tmp_path, auth=None) as (_, client):
         assert (await client.get("/api/lmq/logs")).status_code == 401
         assert (await client.get("/api/lmq/settings")).status_code == 401
+
+
+@pytest.mark.usefixtures("kept_logs", "capsys")
+async def test_how_much_the_log_says_changes_at_once_for_all_or_one(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        set_up_logs("info", "text")
+
+        async def say(level, logger=""):
+            return (await client.put("/api/lmq/log-levels", json={"level": level, "logger": logger})).json()
+
+        assert await say("debug", "gateway.mqtt") == {"level": "info", "loggers": {"gateway.mqtt": "debug"}}
+        assert logging.getLogger("gateway.mqtt.handler").isEnabledFor(logging.DEBUG)
+        assert not logging.getLogger("gateway.amqp.handler").isEnabledFor(logging.DEBUG)
+        assert await say("default", "gateway.mqtt") == {"level": "info", "loggers": {}}
+        assert (await say("error"))["level"] == "error"
+        assert (await client.get("/api/lmq/log-levels")).json() == {"level": "error", "loggers": {}}
+        assert (await say("default"))["level"] == "info"
+        answer = await client.put("/api/lmq/log-levels", json={"level": "loud"})
+        assert answer.status_code == 400
+
+
+async def test_retention_runs_when_it_is_asked_for(tmp_path, monkeypatch):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        asked = []
+        monkeypatch.setattr(gateway.broker.engine, "retire", lambda now_ms: asked.append(now_ms) or 7)
+        assert (await client.post("/api/lmq/retention")).json()["segments"] == 7
+        assert len(asked) == 1

@@ -1,0 +1,77 @@
+"""Commands for messages that wait for their moment, of every door."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gateway.commands.client import AdminClient, quote
+from gateway.commands.doors.place import Door
+from gateway.commands.lists import LimitOption, WatchOption
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import Column, print_facts, print_json, print_table, repeat
+
+delayed_cli = typer.Typer(**PLAIN, help="Messages that wait for their moment: list them, take one back.")
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="What the list calls it.")]
+PATH = "/api/lmq/delayed"
+COLUMNS = (
+    Column("id", "id"),
+    Column("due", "due_at_ms"),
+    Column("door", "door"),
+    Column("to", "to"),
+    Column("client", "client"),
+    Column("bytes", "body_bytes"),
+    Column("body", "body"),
+)
+
+
+@delayed_cli.command("list")
+def list_delayed(
+    *,
+    name: Annotated[str, typer.Option("--name", help="Only those that go to what has this in its name.")] = "",
+    door: Annotated[Door | None, typer.Option("--door", "-d", help="Only those that came by it.")] = None,
+    after: Annotated[str | None, typer.Option("--after", help="Go on where another list said that it ended.")] = None,
+    limit: LimitOption = 100,
+    watch: WatchOption = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List them, about in the order in which they are due."""
+    client = AdminClient(admin, user, password)
+    question = {"count": limit, "door": door, "name": name or None, "after": after}
+
+    def show() -> None:
+        found = client.get(PATH, question, as_member=True)
+        if as_json:
+            print_json(found["items"])
+            return
+        print_table(COLUMNS, found["items"])
+        if found["next"] is not None:
+            print(f"about {found['waiting']} wait; more: --after {found['next']}")
+
+    repeat(show, watch)
+
+
+@delayed_cli.command("show")
+def show_delayed(
+    waiting_id: IdArgument,
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one with its properties."""
+    found = AdminClient(admin, user, password).get(f"{PATH}/{quote(waiting_id)}", as_member=True)
+    (print_json if as_json else print_facts)(found)
+
+
+@delayed_cli.command("cancel")
+def cancel(
+    waiting_id: IdArgument, *, admin: AdminOption = ADMIN, user: UserOption = None, password: PasswordOption = None
+) -> None:
+    """Take one back: nobody gets it."""
+    AdminClient(admin, user, password).send("DELETE", f"{PATH}/{quote(waiting_id)}")

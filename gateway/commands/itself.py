@@ -1,0 +1,86 @@
+"""Commands for the gateway itself: its log, and what it lets go of."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from gateway.commands.client import AdminClient
+from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import print_listed
+
+log_cli = typer.Typer(**PLAIN, help="The running gateway's log: its last lines, and how much it says.")
+retention_cli = typer.Typer(**PLAIN, help="What is past its time.")
+TAIL_S = 0.5
+
+
+class Level(StrEnum):
+    """How much a log says."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    DEFAULT = "default"
+
+
+@log_cli.command("level")
+def level(
+    wanted: Annotated[Level | None, typer.Argument(metavar="[LEVEL]", help="Without one it is only shown.")] = None,
+    *,
+    logger: Annotated[str, typer.Option("--logger", help="Only this one, such as gateway.mqtt, and those in it.")] = "",
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how much the log says, or change it at once, until the next start."""
+    client = AdminClient(admin, user, password)
+    path = "/api/lmq/log-levels"
+    found = client.ask(path) if wanted is None else client.send("PUT", path, {"level": wanted, "logger": logger})
+    lines = [found["level"], *(f"{name}  {level}" for name, level in found["loggers"].items())]
+    print_listed(found, lines, as_json=as_json)
+
+
+@log_cli.command("tail")
+def tail(
+    *,
+    count: Annotated[int, typer.Option("--count", "-c", min=0, help="So many lines.")] = 20,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Show the last lines of the log."""
+    from threading import Event
+
+    client = AdminClient(admin, user, password)
+    found = client.ask("/api/lmq/logs")
+    lines = found["lines"][-count:] if count else []
+    try:
+        while True:
+            for line in lines:
+                print(line, flush=True)
+            if not follow:
+                return
+            Event().wait(TAIL_S)
+            found = client.ask(f"/api/lmq/logs?since={found['written']}")
+            lines = found["lines"]
+    except KeyboardInterrupt:
+        return
+
+
+@retention_cli.command("run")
+def run_retention(
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let go of segments that are past their time or over the size now, not within ten seconds."""
+    found = AdminClient(admin, user, password).send("POST", "/api/lmq/retention")
+    told = f"{found['segments']} segments went; the log has {found['log_bytes'] >> 20} MiB"
+    print_listed(found, [told], as_json=as_json)
