@@ -15,7 +15,6 @@ from core.cache_budget import CacheBudget
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.descriptors import descriptor_count_max
-from core.store.embedded import EmbeddedEngine
 from gateway.admin.api import make_api
 from gateway.admin.live import LiveFeed
 from gateway.admin.server import AdminServer
@@ -51,6 +50,7 @@ from gateway.rocketmq.door import RocketmqDoor
 from gateway.runtime import Alarm, BrokerTimer, Clock, CoarseTimer, TurnRunner
 from gateway.settings import GatewaySettings
 from gateway.settings_changes import NEXT_START, find_changes, settings_in_force
+from gateway.telemetry.manager import Telemetry
 from gateway.upkeep import DEPARTED_INTERVAL_MS, TEND_INTERVAL_MS, Every, Upkeep
 
 LOGGER = logging.getLogger(__name__)
@@ -85,7 +85,8 @@ class Gateway:
         caches = CacheBudget(settings.cache.bytes_max)
         self.authenticator = Authenticator(settings.auth, os.environ, self.clock, self.check_threads, caches)
         self.capacity = self._make_capacity()
-        self.engine = EmbeddedEngine.open(settings.data_dir, settings.store, now_ms=self._started_ms)
+        self.telemetry = Telemetry(settings.telemetry)
+        self.engine = self.telemetry.open_engine(settings.data_dir, settings.store, now_ms=self._started_ms)
         self.store = self.engine.store
         self.broker = self._make_broker(caches)
         self.authenticator.keep_secret(self.broker.table("auth"))
@@ -145,6 +146,7 @@ class Gateway:
         self.engine.request_pages = self.turns.request_pages
         self.turns.touch_pages = self.store.touch_pages
         broker.on_reader_error = _log_reader_error
+        self.telemetry.watch(broker, self.engine)
         return broker
 
     def _make_doors(self) -> MqttDoor:
@@ -231,6 +233,8 @@ class Gateway:
         self.timer.watch(Every(CERTIFICATES_INTERVAL_MS, self.listeners.watch.look, now_ms))
         self.timer.watch(Every(DROPS_INTERVAL_MS, self.event_stream.note_drops, now_ms))
         self.timer.watch(Every(MEMORY_INTERVAL_MS, self.memory.look, now_ms))
+        if self.telemetry.interval_ms:
+            self.timer.watch(Every(self.telemetry.interval_ms, self.telemetry.send_metrics, now_ms))
         for door in self.doors.values():
             for interval_ms, work in door.intervals():
                 self.timer.watch(Every(interval_ms, work, now_ms))
@@ -252,6 +256,7 @@ class Gateway:
             memory=self.memory,
             audited=self.audit.counts,
         )
+        self.telemetry.collect = view.registry.collect
         self._live = LiveFeed(view)
         api = make_api(view, self._live)
         for listen in find_listening(ADMIN, self.settings.admin.listen):
@@ -385,6 +390,7 @@ class Gateway:
         audited = self.audit.end()
         if audited is not None:
             await asyncio.to_thread(audited.join)
+        await self.telemetry.stop()
         is_idle = await self.flusher.stop(FLUSH_STOP_S)
         if await asyncio.to_thread(self.preparer.stop, FLUSH_STOP_S) and is_idle:
             self.engine.durability.end()

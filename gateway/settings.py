@@ -26,7 +26,7 @@ from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
 from gateway.jwt_settings import JwtSettings
 from gateway.limits_settings import CacheSettings, LimitsSettings
 from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen, find_beyond
-from gateway.observing_settings import EventsSettings
+from gateway.observing_settings import EventsSettings, LogSettings, TelemetrySettings
 from gateway.penalty_settings import PenaltySettings
 from gateway.rule_settings import RuleSettings
 from gateway.secret_settings import Secret
@@ -201,13 +201,6 @@ class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     backends: tuple[Backend, ...] = ()  # what knows users elsewhere, asked in order after the users that are known here
 
 
-class LogSettings(BaseModel, frozen=True, extra="forbid"):
-    """What the gateway writes on stderr."""
-
-    level: Literal["debug", "info", "warning", "error"] = "info"  # the least that is written
-    format: Literal["text", "json"] = "text"  # one line a record: key=value text, or a JSON object
-
-
 BridgeName = Annotated[str, Field(pattern="^[a-zA-Z0-9_.-]{1,64}$")]
 
 
@@ -227,6 +220,7 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
     audit: AuditSettings = AuditSettings()
     events: EventsSettings = EventsSettings()
     limits: LimitsSettings = LimitsSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
 
     @model_validator(mode="after")
     def _check_limits(self) -> GatewaySettings:

@@ -135,6 +135,12 @@ TAKES_EFFECT = {
     "events.amqp": AT_ONCE,
     "limits.memory_bytes_max": AT_ONCE,
     "limits.connections_max": AT_ONCE,
+    "telemetry.traces": NEXT_START,
+    "telemetry.metrics": NEXT_START,
+    "telemetry.endpoint": NEXT_START,
+    "telemetry.service_name": NEXT_START,
+    "telemetry.sample_ratio": NEXT_START,
+    "telemetry.interval_s": NEXT_START,
 }
 
 

@@ -1,0 +1,1 @@
+"""Traces and metrics by OpenTelemetry; its library is an extra, and imported where a setting asks for it."""
