@@ -16,6 +16,7 @@ from gateway.admin.steps import walk
 from gateway.inventory import QueueEntry
 
 FRESH_S = 5.0  # as often as RabbitMQ's own console asks
+SHARE = 20  # times what a walk took, at least, until the next one
 DEEPEST_COUNT = OLDEST_COUNT = 10
 
 _FAR_MS = 1 << 62  # no message is stored so late
@@ -61,14 +62,17 @@ class TotalsKeeper:
         self._ages = ages
         self.latest = Totals()
         self._at_s = -FRESH_S
+        self._cost_s = 0.0
         self._lock = asyncio.Lock()
 
     async def find(self) -> Totals:
         """Return the figures, of some seconds ago at most."""
         async with self._lock:
-            if monotonic() - self._at_s >= FRESH_S:
+            began_s = monotonic()
+            if began_s - self._at_s >= max(FRESH_S, SHARE * self._cost_s):
                 self.latest = await self._count()
                 self._at_s = monotonic()
+                self._cost_s = self._at_s - began_s
         return self.latest
 
     async def _count(self) -> Totals:

@@ -26,6 +26,11 @@ async def fill(gateway):
     channel = await connection.channel()
     readings = await channel.declare_queue("readings", durable=True)
     await readings.bind("amq.topic", "plant.#")
+    await channel.declare_queue("graves", durable=True)
+    dying = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "graves"}
+    jobs = await channel.declare_queue("jobs", durable=True, arguments=dying)
+    await channel.default_exchange.publish(aio_pika.Message(b"a job"), "jobs")
+    await (await jobs.get(timeout=5)).reject(requeue=False)
     host, port = gateway.address("mqtt")
     async with aiomqtt.Client(host, port, identifier="away", clean_session=False) as away:
         await away.subscribe("plant/#", qos=1)
@@ -56,4 +61,6 @@ def test_every_page_shows_and_what_an_operator_does_works(tmp_path):
         assert walk.returncode == 0, walk.stderr
         wrong = [line for line in lines if line.startswith("wrong")]
         assert not wrong, "\n".join(wrong)
+        (paint_ms,) = (int(line.split()[3]) for line in lines if line.startswith("first paint"))
+        assert paint_ms < 1_000
         assert int(lines[-1].removeprefix("ok ")) >= 2 * 10

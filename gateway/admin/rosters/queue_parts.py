@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import takewhile
+from operator import is_not
 
 from core.broker import Broker
 from core.lmq.queue_name import LIGHT_PREFIX, MQTT, parse_queue_name
@@ -29,8 +31,7 @@ class AmqpPart(Part[AmqpPlace]):
     def arrivals(self) -> Iterator[None]:
         """Take those that came after the last one that is still there."""
         last = next((queue for queue in reversed(self._queues) if not queue.is_deleted), None)
-        new = list(takewhile(lambda queue: queue is not last, reversed(self._vhost)))
-        self._queues += reversed(new)
+        self._queues += list(takewhile(partial(is_not, last), reversed(self._vhost)))[::-1]
         self.size = len(self._queues)
         yield
 

@@ -25,6 +25,7 @@ async def test_those_that_ask_together_wait_for_one_walk(monkeypatch):
     assert set(await asyncio.gather(keeper.find(), keeper.find())) == {(2, 3, 1, 3, 5, 7, (A,), ())}
     assert len(walks) == 1
     monkeypatch.setattr(totals, "FRESH_S", 0.0)
+    monkeypatch.setattr(totals, "SHARE", 0)
     await keeper.find()
     assert len(walks) == 2
 
@@ -39,3 +40,19 @@ async def test_the_deepest_queues_are_known_by_name(monkeypatch):
 
     found = await TotalsKeeper(queues, lambda: iter(()), lambda: iter(())).find()
     assert [(entry.name, entry.ready) for entry in found.deepest] == [("q3", 9), ("q6", 7), ("q1", 5)]
+
+
+@pytest.mark.asyncio
+async def test_a_walk_that_costs_much_is_made_less_often(monkeypatch):
+    monkeypatch.setattr(totals, "FRESH_S", 0.0)
+    walks = []
+
+    def begin():
+        walks.append(1)
+        return iter(())
+
+    keeper = TotalsKeeper(begin, lambda: iter(()), lambda: iter(()))
+    for share, expected in ((0, 1), (0, 2), (10**9, 2)):
+        monkeypatch.setattr(totals, "SHARE", share)
+        await keeper.find()
+        assert len(walks) == expected

@@ -83,6 +83,40 @@ async function walkThrough(page) {
   await page.keyboard.press("Escape");
 }
 
+async function sendBack(page) {
+  await page.goto(`${base}/#/letters`);
+  await page.click("main a:has-text('graves')");
+  await expectText(page, "dead letters", "1 letters in graves");
+  await page.click("button:has-text('Look at the first')");
+  await expectText(page, "why a letter died", "rejected");
+  await page.click("button:has-text('Send back')");
+  await page.click("dialog button:has-text('Send')");
+  await expectText(page, "send back", "Sent 1.");
+  await expectText(page, "send back", "0 letters in graves");
+}
+
+async function seeTheGateway(page) {
+  await page.goto(`${base}/#/fan-out`);
+  await expectText(page, "fan-out", "plant/1/temp");
+  await expectText(page, "fan-out", "lmq report fan-out");
+  await page.goto(`${base}/#/doors`);
+  await expectText(page, "doors", "Bodies in and out");
+  await page.goto(`${base}/#/rights`);
+  await page.fill("main input[placeholder='plant/1/temp']", "plant/1/temp");
+  await page.click("button:has-text('May it publish there?')");
+  await expectText(page, "a right", "Yes");
+}
+
+// In milliseconds, of the whole page from an empty cache.
+async function timeFirstPaint(browser) {
+  const page = await open(browser, WIDTHS[0], "light");
+  await page.goto(base);
+  await page.waitForSelector("main .card");
+  const [paint] = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint").map((entry) => entry.startTime));
+  await page.context().close();
+  return Math.round(paint);
+}
+
 async function useKeys(page) {
   await page.goto(`${base}/#/`);
   await page.waitForSelector("main h1");
@@ -110,6 +144,9 @@ for (const width of WIDTHS) {
 }
 await showHostileText(page);
 await walkThrough(page);
+await sendBack(page);
+await seeTheGateway(page);
 await useKeys(page);
+console.log(`first paint after ${await timeFirstPaint(browser)} ms`);
 await browser.close();
 console.log(`ok ${seen}`);
