@@ -202,7 +202,8 @@ class Authenticator:
             self._answer(then, Refusal.WRONG)
             return
         self.tokens.note_use(token)
-        may = self._book.make(token.user, client=who.client, host=who.host, door=who.protocol, groups=token.groups)
+        place = {"client": who.client, "host": who.host, "door": who.protocol}
+        may = self._book.make(token.user, **place, groups=token.groups, rules=token.rules)
         self._answer(then, Identity(token.user, may, token=token))
 
     def _is_right(self, token: Token) -> bool:

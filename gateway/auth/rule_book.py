@@ -10,6 +10,7 @@ from gateway.auth.judge import Judge
 from gateway.auth.permissions import Permissions, Rights, View
 from gateway.auth.rules import Rule, Rules, Subject, find_lost
 from gateway.auth.user_rows import UserRows
+from gateway.rule_settings import RuleSettings
 
 NEVER = -1
 NAMELESS = ("", "guest")  # come in without being users
@@ -70,10 +71,17 @@ class RuleBook(Rights):
         self.version += 1
 
     def make(
-        self, user: str, *, client: str, host: str, door: str, groups: tuple[str, ...] | None = None
+        self,
+        user: str,
+        *,
+        client: str,
+        host: str,
+        door: str,
+        groups: tuple[str, ...] | None = None,
+        rules: tuple[RuleSettings, ...] = (),
     ) -> Permissions:
-        """Return what somebody may do who comes in, with `groups` by a token; it follows each change."""
-        return Permissions(rights=self, subject=Subject(user, client, host, door, groups))
+        """Return what somebody may do who comes in, with `groups` and `rules` by a token; it follows each change."""
+        return Permissions(rights=self, subject=Subject(user, client, host, door, groups, rules))
 
     def look(self, subject: Subject, since: int) -> View:
         """Return what counts for a subject now."""

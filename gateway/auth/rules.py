@@ -17,13 +17,14 @@ from gateway.rule_settings import ALL, NAME_ACTIONS, RuleSettings
 PUBLISH, SUBSCRIBE, READ, WRITE, CONFIGURE = "publish", "subscribe", "read", "write", "configure"
 TOPIC_VHOST = "/"  # that the topic space belongs to
 VHOSTS_MAX = 64  # with an index of their own, of one set of rules
+OF_BACKEND = "rules of the back end"
 SETS_MAX = 4_096  # that are remembered: users with the same rules share them
 
 
 class Subject(NamedTuple):
     """Who asks. `client` is an MQTT client identifier, `host` empty where it is not known.
 
-    `groups` are those of a token that the user came in by; None: those of the user.
+    `groups` are those of a token that the user came in by; None: those of the user. `rules` are behind all others.
     """
 
     user: str
@@ -31,6 +32,7 @@ class Subject(NamedTuple):
     host: str
     door: str
     groups: tuple[str, ...] | None = None
+    rules: tuple[RuleSettings, ...] = ()
 
 
 class Rule:
@@ -227,7 +229,9 @@ class Rules:
         """Return the rules for a subject, who is in these groups, beside the general ones."""
         candidates = [*self._by_user.get(subject.user, ()), *self._by_client.get(subject.client, ()), *self._others]
         rules = sorted((rule for rule in candidates if rule.is_for(subject, groups)), key=lambda rule: rule.number)
-        if any(rule.is_own for rule in rules):
+        if subject.rules:
+            rules += make_rules(subject.rules, OF_BACKEND, len(self.all))
+        if subject.rules or any(rule.is_own for rule in rules):
             filled = [rule.filled(subject) if rule.is_own else rule for rule in rules]
             return RuleSet([rule for rule in filled if rule is not None])
         key = tuple(rule.number for rule in rules)

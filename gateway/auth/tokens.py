@@ -14,6 +14,7 @@ import re
 from typing import Any, NamedTuple, get_args
 
 from gateway.jwt_settings import JwtSettings
+from gateway.rule_settings import RuleSettings
 from gateway.settings import UserTag
 
 TOKEN_BYTES_MAX = 8_192
@@ -33,13 +34,17 @@ class UnknownKeyError(TokenError):
 
 
 class Token(NamedTuple):
-    """What a right token says. `mark` is of the key and the settings by which it is right."""
+    """What a right token says. `mark` is of the key and the settings by which it is right.
+
+    `rules` are those that a back end gives its user; they decide what no rule of the settings is for.
+    """
 
     user: str
     groups: tuple[str, ...]
     tags: tuple[UserTag, ...]
     ends_at_ms: int  # NEVER_MS where it has no end
     mark: bytes
+    rules: tuple[RuleSettings, ...] = ()
 
 
 def is_token(password: bytes) -> bool:

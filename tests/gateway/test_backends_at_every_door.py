@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 
 import aio_pika
@@ -69,6 +70,23 @@ async def test_clients_of_each_door_come_in_by_a_web_server(tmp_path):
             assert server.connections == 1
             async with make_client(make_view(gateway), auth=("ann", "secret")) as client:
                 assert (await client.get("/api/whoami")).json()["tags"] == ["administrator"]
+
+
+async def test_answer_of_a_web_server_says_what_its_user_may_do(tmp_path):
+    def tell_rights(asked):
+        acl = [{"permission": "allow", "action": "all", "topic": "plant/#"}]
+        return json.dumps({"result": "allow", "acl": acl, "rules": [{"permit": "allow", "names": ["q"]}]})
+
+    async with HttpServer(tell_rights) as server:
+        auth = make_auth({"kind": "http", "url": server.url}, rules=[])
+        async with running_gateway(tmp_path, auth=auth) as gateway:
+            assert await connect_mqtt(gateway) == "plant/1"
+            host, port = gateway.listening["amqp"]
+            async with await aio_pika.connect(host=host, port=port, login="ann", password="secret") as connection:
+                channel = await connection.channel()
+                queue = await channel.declare_queue("q")
+                with pytest.raises(aiormq.exceptions.ChannelAccessRefused):
+                    await queue.bind("amq.topic", "other.#")
 
 
 async def test_clients_of_each_door_come_in_by_a_table_of_sqlite(tmp_path):

@@ -85,7 +85,7 @@ class AskedBackend:
         """Return what somebody comes in by whom it let in."""
         groups = tuple(dict.fromkeys((*reply.groups, *self.settings.groups)))
         tags = tuple(tag for tag in TAGS if tag in groups) if self.settings.admin_tags else ()
-        return Token(question.user, groups, tags, reply.ends_at_ms, self.mark)
+        return Token(question.user, groups, tags, reply.ends_at_ms, self.mark, reply.rules)
 
     def close(self) -> None:
         """Let go of its connections and threads."""

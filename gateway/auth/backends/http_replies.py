@@ -11,7 +11,9 @@ from typing import Any
 
 from gateway.auth.backends.http_client import HttpAnswer
 from gateway.auth.backends.question import NO, NOT_MINE, BackendError, Reply, Verdict, check_groups
+from gateway.auth.backends.reply_rules import read_rules
 from gateway.auth.tokens import MOMENT_MAX_S, NEVER_MS
+from gateway.rule_settings import RuleSettings
 
 OK = 200
 NO_CONTENT = 204
@@ -53,7 +55,8 @@ def _read_json(text: str) -> Reply:
     names = check_groups(groups.split() if isinstance(groups, str) else groups)
     if said.get("is_superuser") is True:
         names = (*names, SUPERUSER)
-    return _make(said.get("result"), names, _read_moment(said.get("expire_at")))
+    rules = read_rules(said.get("acl"), said.get("rules"))
+    return _make(said.get("result"), names, _read_moment(said.get("expire_at")), rules)
 
 
 def _read_moment(said: object) -> int:
@@ -64,9 +67,9 @@ def _read_moment(said: object) -> int:
     return int(1000 * said)
 
 
-def _make(result: object, groups: tuple[str, ...], ends_at_ms: int) -> Reply:
+def _make(result: object, groups: tuple[str, ...], ends_at_ms: int, rules: tuple[RuleSettings, ...] = ()) -> Reply:
     if result == Verdict.YES.value:
-        return Reply(Verdict.YES, check_groups(groups), ends_at_ms)
+        return Reply(Verdict.YES, check_groups(groups), ends_at_ms, rules)
     if result == Verdict.NO.value:
         return NO
     if result == Verdict.NOT_MINE.value:

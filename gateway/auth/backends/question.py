@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 
 from gateway.auth.tokens import NEVER_MS, is_name
 from gateway.backend_settings import BackendSettings
+from gateway.rule_settings import RuleSettings
 
 GROUPS_MAX = 256  # of one user
 
@@ -44,11 +45,12 @@ class Verdict(Enum):
 
 
 class Reply(NamedTuple):
-    """An answer; with YES the user's groups, and when it ends."""
+    """An answer; with YES the user's groups, when it ends, and rules behind those of the settings."""
 
     verdict: Verdict
     groups: tuple[str, ...] = ()
     ends_at_ms: int = NEVER_MS
+    rules: tuple[RuleSettings, ...] = ()
 
 
 NO = Reply(Verdict.NO)

@@ -9,6 +9,7 @@ from gateway.backend_settings import BackendSettings
 
 BYTES_MAX = 8 * 1024 * 1024  # of one back end: some 20,000 users
 ENTRY_BYTES = 300  # of one answer, beside its texts
+RULE_BYTES = 2_000  # of a rule, with some topics
 
 
 class _Known(NamedTuple):
@@ -52,7 +53,7 @@ class ReplyMemory:
         self._take(digest)
         if until_ms <= now_ms:
             return
-        size = ENTRY_BYTES + sum(len(name) + 60 for name in reply.groups)
+        size = ENTRY_BYTES + sum(len(name) + 60 for name in reply.groups) + RULE_BYTES * len(reply.rules)
         self._known[digest] = _Known(reply, until_ms, size)
         self._bytes += size
         while self._bytes > self._bytes_max:

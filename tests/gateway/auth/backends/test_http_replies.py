@@ -42,6 +42,13 @@ def test_answers_of_servers_for_emqx_and_rabbitmq_are_understood(body, reply):
     assert read(body) == reply
 
 
+def test_answer_may_say_what_its_user_may_do():
+    reply = read({"result": "allow", "acl": [{"permission": "allow", "action": "publish", "topic": "a/#"}]})
+    assert [(rule.permit, rule.actions, rule.topics) for rule in reply.rules] == [("allow", ("publish",), ("a/#",))]
+    with pytest.raises(BackendError):
+        read({"result": "allow", "acl": "all"})
+
+
 def test_status_alone_is_an_answer_where_it_says_so():
     assert read("", 204) == yes()
     assert read("allow", 401) == NO
