@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import typer
+
 from gateway.commands.options import GIVEN
 from gateway.commands.refusing import EXIT_DENIED, EXIT_MISSING, EXIT_NOT_NOW, EXIT_UNREACHABLE, EXIT_WRONG_USE, refuse
 
@@ -21,9 +23,19 @@ class AdminClient:
         user: Who asks. Without one it is the token's user, where one was given; else questions are asked without a
             name, and changes are made as guest.
         password: The user's.
+        timeout_s: How long to wait for an answer.
+        is_quiet: The line is not printed.
     """
 
-    def __init__(self, admin: str, user: str | None = None, password: str | None = None) -> None:
+    def __init__(
+        self,
+        admin: str,
+        user: str | None = None,
+        password: str | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        is_quiet: bool = False,
+    ) -> None:
         admin = GIVEN.url or admin
         base = admin if "://" in admin else f"http://{admin}"
         if not base.startswith(("http://", "https://")):
@@ -31,6 +43,8 @@ class AdminClient:
         self._admin = admin
         self._base = base.rstrip("/")
         self._user = user
+        self._timeout_s = timeout_s
+        self._is_quiet = is_quiet
         self._password = password or ""
         self._token = GIVEN.token if user is None else None
 
@@ -70,7 +84,7 @@ class AdminClient:
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - http and https only
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310 - as above
+            with urllib.request.urlopen(request, timeout=self._timeout_s) as answer:  # noqa: S310 - as above
                 text = answer.read()
                 return json.loads(text) if text else None
         except (OSError, HTTPException, ValueError) as error:
@@ -79,6 +93,8 @@ class AdminClient:
             code = EXIT_UNREACHABLE
             if isinstance(error, urllib.error.HTTPError):
                 said, code = _refusal(error.read()) or said, CODES.get(error.code, EXIT_WRONG_USE)
+            if self._is_quiet:
+                raise typer.Exit(code) from error
             refuse(said, error, code=code)
 
 

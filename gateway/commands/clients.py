@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.completing import complete_connections, complete_sessions
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, PasswordOption, UserOption
 
 connection_cli = typer.Typer(**PLAIN, help="Close a connection.")
@@ -15,7 +16,7 @@ session_cli = typer.Typer(**PLAIN, help="End a session.")
 
 @connection_cli.command("close")
 def close(
-    name: Annotated[str, typer.Argument(help="A connection's number or name.")],
+    name: Annotated[str, typer.Argument(help="A connection's number or name.", autocompletion=complete_connections)],
     *,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
@@ -27,7 +28,7 @@ def close(
 
 @session_cli.command("end")
 def end(
-    client_id: Annotated[str, typer.Argument(help="The client's identifier.")],
+    client_id: Annotated[str, typer.Argument(help="The client's identifier.", autocompletion=complete_sessions)],
     *,
     admin: AdminOption = ADMIN,
     user: UserOption = None,

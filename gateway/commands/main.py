@@ -17,6 +17,7 @@ from gateway.commands.itself import log_cli, retention_cli
 from gateway.commands.lists import add_lists
 from gateway.commands.messages import device, message, trace
 from gateway.commands.options import GIVEN, PLAIN
+from gateway.commands.panels import WIDTH, PanelGroup
 from gateway.commands.passwords import hash_password_of
 from gateway.commands.policies import policy_cli
 from gateway.commands.queues import queue_cli
@@ -28,14 +29,22 @@ from gateway.commands.serve import serve
 from gateway.commands.status import status, top
 from gateway.commands.tokens import token_cli
 from gateway.commands.users import grant, revoke, user_cli
+from gateway.commands.versions import version
 from gateway.commands.vhosts import vhost_cli
 from gateway.version import VERSION
 
-cli = typer.Typer(name="lmq", pretty_exceptions_enable=False, **PLAIN)
+cli = typer.Typer(
+    name="lmq",
+    cls=PanelGroup,
+    pretty_exceptions_enable=False,
+    context_settings={"max_content_width": WIDTH},
+    **PLAIN,
+)
 cli.command()(serve)
 cli.command("hash-password")(hash_password_of)
 cli.command()(status)
 cli.command()(top)
+cli.command()(version)
 cli.command()(publish)
 cli.command()(subscribe)
 cli.command()(consume)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.completing import complete_sessions
 from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import MOMENT, Column, print_facts, print_json, print_table, tell
 
@@ -44,7 +45,7 @@ def message(
 
 
 def device(
-    client: Annotated[str, typer.Argument(help="An MQTT client identifier.")],
+    client: Annotated[str, typer.Argument(help="An MQTT client identifier.", autocompletion=complete_sessions)],
     *,
     admin: AdminOption = ADMIN,
     user: UserOption = None,

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.completing import complete_policies
+from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_listed
+from gateway.commands.output import print_listed, repeat
 from gateway.commands.refusing import refuse
 
 policy_cli = typer.Typer(**PLAIN, help="Tell many queues and exchanges something at once, by patterns of their names.")
-NameArgument = Annotated[str, typer.Argument(help="The policy's name.")]
+NameArgument = Annotated[str, typer.Argument(help="The policy's name.", autocompletion=complete_policies)]
 VhostOption = Annotated[str, typer.Option("--vhost", help="The virtual host that it is of.")]
 OperatorOption = Annotated[bool, typer.Option("--operator", help="Operator policies: limits that nobody can loosen.")]
 
@@ -63,6 +65,7 @@ def list_policies(
     *,
     vhost: Annotated[str | None, typer.Option("--vhost", help="Of one virtual host only.")] = None,
     operator: OperatorOption = False,
+    watch: WatchOption = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
@@ -70,8 +73,13 @@ def list_policies(
 ) -> None:
     """List policies, with what in them has no effect here."""
     path = _path(vhost, is_operator=operator)
-    found = AdminClient(admin, user, password).get(path)
-    print_listed(found, listed(found), as_json=as_json)
+    client = AdminClient(admin, user, password)
+
+    def show() -> None:
+        found = client.get(path)
+        print_listed(found, listed(found), as_json=as_json)
+
+    repeat(show, watch)
 
 
 def _path(*parts: str | None, is_operator: bool) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.completing import complete_queues, complete_vhosts
 from gateway.commands.moments import read_moment
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import Column, print_json, print_table
@@ -15,8 +16,8 @@ from gateway.commands.refusing import EXIT_MISSING, refuse
 queue_cli = typer.Typer(**PLAIN, help="Purge, delete, move and look into one queue.")
 
 LIGHT = "%LMQ%"
-QueueArgument = Annotated[str, typer.Argument(help="An AMQP queue.")]
-VhostOption = Annotated[str, typer.Option("--vhost", help="Its virtual host.")]
+QueueArgument = Annotated[str, typer.Argument(help="An AMQP queue.", autocompletion=complete_queues)]
+VhostOption = Annotated[str, typer.Option("--vhost", help="Its virtual host.", autocompletion=complete_vhosts)]
 MESSAGES = (
     Column("offset", "offset"),
     Column("id", "id"),
@@ -60,7 +61,10 @@ def delete(
 @queue_cli.command("move")
 def move(
     name: QueueArgument,
-    to: Annotated[str | None, typer.Argument(help="Another one; without it each goes back where it died.")] = None,
+    to: Annotated[
+        str | None,
+        typer.Argument(help="Another one; without it each goes back where it died.", autocompletion=complete_queues),
+    ] = None,
     *,
     vhost: VhostOption = "/",
     count: Annotated[int, typer.Option(min=1, help="So many at most.")] = 1_000,
@@ -76,7 +80,9 @@ def move(
 
 @queue_cli.command("peek")
 def peek(
-    name: Annotated[str, typer.Argument(help="A queue as its clients call it, or its light queue.")],
+    name: Annotated[
+        str, typer.Argument(help="A queue as its clients call it, or its light queue.", autocompletion=complete_queues)
+    ],
     *,
     door: Annotated[str | None, typer.Option(help="amqp, mqtt or rocketmq, where several have such a queue.")] = None,
     vhost: Annotated[str | None, typer.Option("--vhost", help="As that.")] = None,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.commands.completing import complete_queues
 from gateway.commands.doors.place import Door, Place, at_door
 from gateway.commands.doors.showing import Output, show
 from gateway.commands.doors.starts import read_start
@@ -53,7 +54,10 @@ def subscribe(
 def consume(
     place: Place,
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", help="AMQP's queues, MQTT's filters, RocketMQ's topics.")
+        list[str],
+        typer.Argument(
+            metavar="NAME...", help="AMQP's queues, MQTT's filters, RocketMQ's topics.", autocompletion=complete_queues
+        ),
     ],
     *,
     ackmode: Annotated[

@@ -10,19 +10,23 @@ import typer
 
 from gateway.commands.asking import ask_password, read_password
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.completing import complete_users, complete_vhosts
+from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_listed
+from gateway.commands.output import print_listed, repeat
 from gateway.commands.refusing import refuse
 
 user_cli = typer.Typer(**PLAIN, help="Make, change, delete and list the users of the data folder.")
-NameArgument = Annotated[str, typer.Argument(help="A user.")]
+NameArgument = Annotated[str, typer.Argument(help="A user.", autocompletion=complete_users)]
 NewPasswordOption = Annotated[
     str | None, typer.Option("--new-password", help="Ask for none; other users of the machine can see it.")
 ]
 StdinOption = Annotated[bool, typer.Option("--password-stdin", help="The new password is the first line of stdin.")]
 GenerateOption = Annotated[bool, typer.Option("--generate", help="Make the new password up, and print it.")]
 TAGS = ("administrator", "monitoring", "policymaker", "management")
-VhostOption = Annotated[str, typer.Option("--vhost", help="The virtual host; MQTT and RocketMQ are in /.")]
+VhostOption = Annotated[
+    str, typer.Option("--vhost", help="The virtual host; MQTT and RocketMQ are in /.", autocompletion=complete_vhosts)
+]
 GENERATED_BYTES = 18
 EVERYTHING, NOTHING = ".*", "^$"
 
@@ -127,6 +131,7 @@ def delete(
 @user_cli.command("list")
 def list_users(
     *,
+    watch: WatchOption = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
@@ -134,8 +139,12 @@ def list_users(
 ) -> None:
     """List the users and what they may do in each virtual host."""
     client = AdminClient(admin, user, password)
-    found = client.ask("/api/users"), client.ask("/api/permissions")
-    print_listed({"users": found[0], "permissions": found[1]}, listed(*found), as_json=as_json)
+
+    def show() -> None:
+        found = client.ask("/api/users"), client.ask("/api/permissions")
+        print_listed({"users": found[0], "permissions": found[1]}, listed(*found), as_json=as_json)
+
+    repeat(show, watch)
 
 
 def listed(users: list[dict[str, Any]], permissions: list[dict[str, Any]]) -> list[str]:

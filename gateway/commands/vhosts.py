@@ -8,11 +8,15 @@ import typer
 
 from gateway.commands.asking import YesOption, confirm
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.completing import complete_vhosts
+from gateway.commands.lists import WatchOption
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import print_listed
+from gateway.commands.output import print_listed, repeat
 
 vhost_cli = typer.Typer(**PLAIN, help="Make, delete and list AMQP's virtual hosts.")
-NameArgument = Annotated[str, typer.Argument(help="A virtual host, such as / or billing.")]
+NameArgument = Annotated[
+    str, typer.Argument(help="A virtual host, such as / or billing.", autocompletion=complete_vhosts)
+]
 LIMIT_COLUMNS = {"max-connections": "connections", "max-queues": "queues"}
 
 
@@ -65,14 +69,20 @@ def delete(
 @vhost_cli.command("list")
 def list_vhosts(
     *,
+    watch: WatchOption = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the virtual hosts with how much is in them."""
-    found = AdminClient(admin, user, password).get("/api/vhosts")
-    print_listed(found, listed(found), as_json=as_json)
+    client = AdminClient(admin, user, password)
+
+    def show() -> None:
+        found = client.get("/api/vhosts")
+        print_listed(found, listed(found), as_json=as_json)
+
+    repeat(show, watch)
 
 
 def listed(vhosts: list[dict[str, Any]]) -> list[str]:

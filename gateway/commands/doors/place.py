@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from gateway.commands.completing import complete_vhosts
 from gateway.commands.refusing import refuse
 
 HOST = "127.0.0.1"
@@ -93,7 +94,9 @@ def _make_place(
         str | None,
         typer.Option("--password", envvar="LMQ_CLI_PASSWORD", help="The user's; for RocketMQ the secret key."),
     ] = None,
-    vhost: Annotated[str, typer.Option("--vhost", help="AMQP: the virtual host.")] = "/",
+    vhost: Annotated[
+        str, typer.Option("--vhost", help="AMQP: the virtual host.", autocompletion=complete_vhosts)
+    ] = "/",
     client: Annotated[str | None, typer.Option("--client", help="MQTT: the client identifier.")] = None,
     tls: Annotated[bool, typer.Option("--tls", help="By TLS; so do --ca, --cert and --insecure.")] = False,
     ca: Annotated[Path | None, typer.Option("--ca", help="PEM file of who signs servers' certificates.")] = None,

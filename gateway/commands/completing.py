@@ -1,0 +1,45 @@
+"""Names that the shell completes, from the gateway that the command line leads to: quickly, or none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from gateway.commands.client import AdminClient
+from gateway.commands.options import ADMIN
+
+COUNT_MAX = 100
+TIMEOUT_S = 1.0
+
+
+def names_of(path: str, key: str = "name", **asked: object) -> Callable[[typer.Context, str], list[str]]:
+    """Return what completes the names that an answer of the API has under `key`."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        given: dict[str, Any] = ctx.params or {}
+        admin = given.get("admin") or os.environ.get("LMQ_CLI_ADMIN", ADMIN)
+        user = given.get("user") or os.environ.get("LMQ_CLI_USER")
+        password = given.get("password") or os.environ.get("LMQ_CLI_PASSWORD")
+        question = {"page": 1, "page_size": COUNT_MAX, "name": incomplete or None, **asked} if asked else asked
+        client = AdminClient(admin, user, password, timeout_s=TIMEOUT_S, is_quiet=True)
+        try:
+            found = client.get(path, question, as_member=not asked)
+        except typer.Exit:
+            return []
+        items = found["items"] if isinstance(found, dict) else found
+        return [str(item[key]) for item in items if str(item[key]).startswith(incomplete)]
+
+    return complete
+
+
+complete_queues = names_of("/api/lmq/queues", door="amqp")
+complete_light_queues = names_of("/api/lmq/queues", "light_queue", door=None)
+complete_connections = names_of("/api/connections", sort=None)
+complete_sessions = names_of("/api/lmq/sessions", "client", sort=None)
+complete_exchanges = names_of("/api/exchanges", sort=None)
+complete_vhosts = names_of("/api/vhosts")
+complete_users = names_of("/api/users")
+complete_policies = names_of("/api/policies")

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import time
+
+import paho.mqtt.client as mqtt
+import pytest
+
+from gateway.commands.client import AdminClient
+from tests.support.commands import call_lmq
+
+pytestmark = pytest.mark.slow
+
+
+def complete(line, admin):
+    """Return what bash would be given for a line."""
+    words = line.split(" ")
+    env = {"_LMQ_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    return call_lmq(env={**env, "LMQ_CLI_ADMIN": admin}).stdout.split()
+
+
+def test_names_of_the_running_gateway_are_completed(running):
+    admin = f"127.0.0.1:{running.port('admin')}"
+    client = AdminClient(admin)
+    for name in ("completed-a", "completed-b"):
+        client.send("PUT", f"/api/queues/%2F/{name}", {"durable": True})
+    client.send("PUT", "/api/vhosts/completed", {})
+    client.send("PUT", "/api/users/completer", {"password": "x", "tags": ""})
+    assert complete("lmq queue purge completed-", admin) == ["completed-a", "completed-b"]
+    assert complete("lmq consume completed-", admin) == ["completed-a", "completed-b"]
+    assert complete("lmq vhost delete comp", admin) == ["completed"]
+    assert complete("lmq queue purge x --vhost comp", admin) == ["completed"]
+    assert complete("lmq user delete compl", admin) == ["completer"]
+    assert complete("lmq grant compl", admin) == ["completer"]
+    host, port = running.address("mqtt")
+    device = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, "completed-device", clean_session=False)
+    device.connect(host, port)
+    device.loop_start()
+    while not device.is_connected():
+        time.sleep(0.001)  # noqa: TID251 - the client runs on a thread of its own
+    assert complete("lmq device completed", admin) == ["completed-device"]
+    device.disconnect()
+    device.loop_stop()
+    for path in ("/api/queues/%2F/completed-a", "/api/queues/%2F/completed-b", "/api/vhosts/completed"):
+        client.send("DELETE", path)
+    client.send("DELETE", "/api/users/completer")
+
+
+def test_a_gateway_that_is_not_there_completes_nothing_and_says_nothing():
+    assert complete("lmq queue purge a", "127.0.0.1:1") == []
