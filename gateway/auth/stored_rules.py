@@ -6,7 +6,7 @@ So whoever writes the settings has the first word, and whoever may use the API d
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from gateway.auth.rules import Rule
@@ -80,6 +80,18 @@ class StoredRules:
         self._rules = [rule for rule in self._rules if rule.name != name]
         if self._table is not None:
             self._table.delete(_RULE + name.encode())
+        self._keep_order()
+
+    def replace(self, prefix: str, rules: Sequence[tuple[str, RuleSettings]]) -> None:
+        """Have these rules, with their names, in place of all whose name begins with `prefix`; they stand last."""
+        if self._table is not None:
+            for rule in self._rules:
+                if rule.name.startswith(prefix):
+                    self._table.delete(_RULE + rule.name.encode())
+            for name, said in rules:
+                self._table.put(_RULE + name.encode(), said.model_dump_json().encode())
+        others = [rule for rule in self._rules if not rule.name.startswith(prefix)]
+        self._rules = [*others, *(NamedRule(name, said) for name, said in rules)]
         self._keep_order()
 
     def make(self, first: int) -> list[Rule]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from gateway.events import Actor
 from gateway.net.protocol import Transport
 from gateway.rocketmq.admin.tools import TOOL_CODES
 from gateway.rocketmq.client import Client
@@ -37,6 +38,9 @@ class Peer(Asker, AdminPeer, LaterAnswered, Protocol):
 
     def may_publish_topic(self, topic: bytes) -> bool:
         """Whether this client may send to the topic of the topic space."""
+
+    def find_administrator(self) -> Actor | None:
+        """By whose doing something happens, where this client's user may do everything; else None."""
 
     def store_one(self, request: Command, write: Callable[[bytes], None], now_ms: int) -> None:
         """Store one send; `write` gets its answer."""

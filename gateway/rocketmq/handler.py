@@ -11,11 +11,12 @@ from functools import partial
 
 from core.errors import LmqError
 from core.properties import encode_origin
-from gateway.auth.credentials import Identity, LoginAnswer, Refusal
+from gateway.auth.credentials import ADMINISTRATOR, Identity, LoginAnswer, Refusal
 from gateway.auth.denials import Denials
 from gateway.auth.login_log import log_login, log_refusal, outcome_of
 from gateway.auth.password_checks import Attempt
 from gateway.auth.recheck import TURNED_OUT
+from gateway.events import Actor
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.rocketmq.client import Client
 from gateway.rocketmq.connection import Connection, Login
@@ -320,6 +321,14 @@ class RocketmqHandler(ConnectionHandler):
         if not is_allowed:
             self._note_denied("configure", name)
         return is_allowed
+
+    def find_administrator(self) -> Actor | None:
+        """Return by whose doing something happens, where this client's user may do everything; else None."""
+        user = "" if self.identity is None else self.identity.user
+        if not user or ADMINISTRATOR not in self._door.authenticator.find_tags(user):
+            self._note_denied("configure", b"users")
+            return None
+        return self._door.actor(self.transport, user)
 
     def turn_out(self, now_ms: int, reason: str = "") -> None:  # noqa: ARG002 - as the other doors
         """Close because clients may not come in any more as this one did."""

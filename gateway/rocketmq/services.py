@@ -113,22 +113,26 @@ class RocketmqServices:
         self.pops = PopService(broker, topics, groups, taker)
         self.peeks = Peeker(broker, self.claims, self.pops)
         self.settling = Settling(broker, topics, self.claims, self.pops.note_settled)
-        self.tools = AdminTools(
-            broker,
-            topics,
-            self.clients,
-            self.calls,
-            settings=lambda: self.settings,
-            apply=self.apply,
-            retention=retention,
-            connected=lambda: [connection.client for connection in self.connections],
-            seek=self.claims.reset,
-        )
+        self.tools = self._make_tools(retention)
         find_order = partial(self.tools.values.find, ORDERED_TOPICS)
         self.routes = TopicRoute(topics, settings.broker_name, settings.cluster_name, find_order)
         self.broker_port = 0  # where the broker listens, once it is known
         self.uniq = UniqPrefix(os.getpid())
         self.connections: set[OpenConnection] = set()
+
+    def _make_tools(self, retention: Retention) -> AdminTools:
+        return AdminTools(
+            self.broker,
+            self.topics,
+            self.clients,
+            self.calls,
+            settings=lambda: self.settings,
+            apply=self.apply,
+            retention=retention,
+            authenticator=self.authenticator,
+            connected=lambda: [connection.client for connection in self.connections],
+            seek=self.claims.reset,
+        )
 
     def apply(self, settings: RocketmqSettings) -> None:
         """Go by other settings from now on; our names and addresses stay."""

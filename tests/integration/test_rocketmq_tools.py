@@ -19,11 +19,11 @@ async def send(namesrv: str) -> tuple[str, str]:
     return sent[0].msg_id, sent[0].key
 
 
-def run_tools(folder, gateway, *commands: str) -> dict[str, str]:
+def run_tools(folder, gateway, *commands: str, options: tuple[str, ...] = ()) -> dict[str, str]:
     """Run commands of mqadmin; return what each printed."""
     namesrv, broker = ("{}:{}".format(*gateway.address(name)) for name in ("namesrv", "broker"))
     lines = [f"{command} -n {namesrv}".replace("BROKER", broker) for command in commands]
-    said = run_java(folder, "JavaTools.java", *lines, options=OPENED)
+    said = run_java(folder, "JavaTools.java", *lines, options=(*OPENED, *options))
     found: dict[str, str] = {}
     for part in said.split("\n== ")[1:]:
         line, _, text = part.partition("\n")
@@ -79,6 +79,39 @@ def test_each_command_does_what_it_is_for(tmp_path):
         said = run_tools(tmp_path, gateway, *wanted)
         wrong = {command: said.get(command) for command, text in wanted.items() if text not in said.get(command, "")}
         assert not wrong
+
+
+SETTINGS = """
+[auth]
+rocketmq_anonymous = false
+[auth.users.root]
+secret = "root's own secret"
+tags = ["administrator"]
+"""
+
+
+def test_users_and_access_lists_are_made_by_an_administrator(tmp_path):
+    (tmp_path / "lmq.toml").write_text(SETTINGS)
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "tools.yml").write_text("accessKey: root\nsecretKey: root's own secret\n")
+    wanted = {
+        "createUser -b BROKER -u ann -p 12345678 -t Normal": "create user to",
+        "createUser -b BROKER -u ann -p 12345678": "The user is existed",
+        "updateUser -b BROKER -u ann -p 87654321": "update user to",
+        "getUser -b BROKER -u ann": "Normal",
+        "listUser -b BROKER": "ann",
+        "createAcl -b BROKER -s User:ann -r Topic:T,Group:g -a Pub,Sub -i 127.0.0.0/8 -d Allow": "create acl to",
+        "updateAcl -b BROKER -s User:ann -r Topic:T -a Pub -d Deny": "update acl to",
+        "getAcl -b BROKER -s User:ann": "Group:g",
+        "listAcl -b BROKER": "Deny",
+        "deleteAcl -b BROKER -s User:ann -r Topic:T": "delete acl to",
+        "deleteAcl -b BROKER -s User:ann": "delete acl to",
+        "deleteUser -b BROKER -u ann": "delete user to",
+    }
+    with GatewayProcess(tmp_path / "data", "--config", str(tmp_path / "lmq.toml")) as gateway:
+        said = run_tools(tmp_path, gateway, *wanted, options=(f"-Drocketmq.home.dir={tmp_path}",))
+    wrong = {command: said.get(command) for command, text in wanted.items() if text not in said.get(command, "")}
+    assert not wrong
 
 
 @pytest.mark.asyncio

@@ -10,9 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from core.broker import Broker
-from core.errors import LmqError
-from gateway.rocketmq.admin.works import AdminPeer, check_size
-from gateway.rocketmq.errors import CommandRefusedError, response_code_of
+from gateway.rocketmq.admin.works import AdminPeer, answer_kept, check_size
+from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field
 from gateway.rocketmq.topic_table import TopicRows
 from lmq.remoting.commands import Command, answer, encode_json
@@ -46,12 +45,12 @@ class KvConfig:
         if is_new and len(self._rows) >= ENTRIES_MAX:
             raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, f"there are {ENTRIES_MAX} values already")
         self._rows.put(key, value)
-        self._broker.when_kept(partial(_answer_kept, request, peer))
+        self._broker.when_kept(partial(answer_kept, request, peer))
 
     def delete(self, request: Command, peer: AdminPeer) -> None:
         """Forget a value."""
         self._rows.delete(self._check_right(request, peer))
-        self._broker.when_kept(partial(_answer_kept, request, peer))
+        self._broker.when_kept(partial(answer_kept, request, peer))
 
     def get(self, request: Command) -> Command:
         """Answer with a value."""
@@ -84,10 +83,3 @@ class KvConfig:
 
 def _row_key(namespace: str, key: str) -> bytes:
     return namespace.encode() + b"\0" + key.encode()
-
-
-def _answer_kept(request: Command, peer: AdminPeer, error: LmqError | None) -> None:
-    if error is None:
-        peer.answer(request, answer(request, ResponseCode.SUCCESS))
-    else:
-        peer.answer(request, answer(request, response_code_of(error), str(error)))

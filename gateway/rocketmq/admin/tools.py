@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from core.broker import Broker
+from gateway.auth.authenticator import Authenticator
 from gateway.retention import Retention
+from gateway.rocketmq.admin.access_lists import AccessLists
+from gateway.rocketmq.admin.access_users import AccessUsers
 from gateway.rocketmq.admin.all_progress import AllProgress
 from gateway.rocketmq.admin.broker_figures import BrokerFigures
 from gateway.rocketmq.admin.broker_settings import BrokerSettings
@@ -42,6 +45,7 @@ class AdminTools:
         settings: Gives the door's settings.
         apply: Lets others hold.
         retention: The log's.
+        authenticator: Has the users and the rules.
         connected: Gives all clients, also those without a group.
         seek: Lets a group that takes by POP go on from an offset.
     """
@@ -56,6 +60,7 @@ class AdminTools:
         settings: Callable[[], RocketmqSettings],
         apply: Callable[[RocketmqSettings], None],
         retention: Retention,
+        authenticator: Authenticator,
         connected: Callable[[], Collection[Client]],
         seek: Seek,
     ) -> None:
@@ -72,6 +77,8 @@ class AdminTools:
         self.resets = Resets(broker, topics, clients, name, seek)
         self.asking = ClientCalls(broker, clients, calls, name)
         self.settings = BrokerSettings(settings, apply, retention)
+        self.lists = AccessLists(broker, authenticator, broker.table("rocketmq_acls"))
+        self.users = AccessUsers(broker, authenticator, self.lists.forget_user)
 
     def ask(self, request: Command, peer: AdminPeer, address: str, now_ms: int) -> Command | None:
         """Answer a request, or see to it that it is answered later and return None.
@@ -123,6 +130,16 @@ STEPPED: dict[int, Callable[[AdminTools, Command, AdminPeer, int], Steps]] = {
 """What is answered in steps."""
 
 AT_ONCE: dict[int, Callable[[AdminTools, Command, AdminPeer, int], Command | None]] = {
+    RequestCode.AUTH_CREATE_USER: lambda tools, request, peer, _: tools.users.create(request, peer),
+    RequestCode.AUTH_UPDATE_USER: lambda tools, request, peer, _: tools.users.update(request, peer),
+    RequestCode.AUTH_DELETE_USER: lambda tools, request, peer, _: tools.users.delete(request, peer),
+    RequestCode.AUTH_GET_USER: lambda tools, request, peer, _: tools.users.get(request, peer),
+    RequestCode.AUTH_LIST_USER: lambda tools, request, peer, _: tools.users.list(request, peer),
+    RequestCode.AUTH_CREATE_ACL: lambda tools, request, peer, _: tools.lists.create(request, peer),
+    RequestCode.AUTH_UPDATE_ACL: lambda tools, request, peer, _: tools.lists.update(request, peer),
+    RequestCode.AUTH_DELETE_ACL: lambda tools, request, peer, _: tools.lists.delete(request, peer),
+    RequestCode.AUTH_GET_ACL: lambda tools, request, peer, _: tools.lists.get(request, peer),
+    RequestCode.AUTH_LIST_ACL: lambda tools, request, peer, _: tools.lists.list(request, peer),
     RequestCode.UPDATE_BROKER_CONFIG: lambda tools, request, peer, _: tools.settings.change(request, peer),
     RequestCode.TRIGGER_DELETE_FILES: AdminTools.clean,
     RequestCode.GET_BROKER_HA_STATUS: lambda tools, request, _peer, _: tools.figures.replication(request),

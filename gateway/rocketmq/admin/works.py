@@ -6,13 +6,15 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from core.broker import Broker
+from core.errors import LmqError
 from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
+from gateway.events import Actor
 from gateway.net.protocol import Transport
 from gateway.rocketmq.client import Client
 from gateway.rocketmq.consumer_manage import LaterAnswered
-from gateway.rocketmq.errors import CommandRefusedError
-from lmq.remoting.commands import Command
+from gateway.rocketmq.errors import CommandRefusedError, response_code_of
+from lmq.remoting.commands import Command, answer
 from lmq.remoting.response_codes import ResponseCode
 
 STEPS_A_TURN = 8
@@ -35,6 +37,9 @@ class AdminPeer(LaterAnswered, Protocol):
 
     def may_configure(self, name: bytes) -> bool:
         """Whether this client may make, change and remove a topic or group."""
+
+    def find_administrator(self) -> Actor | None:
+        """Return by whose doing something happens, where this client's user may do everything; else None."""
 
 
 class _Work(Reader):
@@ -148,3 +153,11 @@ def check_size(body: bytes) -> bytes:
     if len(body) > BODY_BYTES_MAX:
         raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"the answer has more than {BODY_BYTES_MAX} bytes")
     return body
+
+
+def answer_kept(request: Command, peer: AdminPeer, error: LmqError | None) -> None:
+    """Answer that a change is written down, or why it is not."""
+    if error is None:
+        peer.answer(request, answer(request, ResponseCode.SUCCESS))
+    else:
+        peer.answer(request, answer(request, response_code_of(error), str(error)))
