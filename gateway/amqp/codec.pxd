@@ -39,6 +39,7 @@ cdef class PublishCutter:
     cdef public Py_ssize_t mandatory_count
     cdef public Py_ssize_t body_bytes
     cdef public tuple copies
+    cdef str _reply_name
     cdef BlockReader _reader
     cdef bytearray _extra
     cdef unsigned char[::1] _room
@@ -62,6 +63,7 @@ cdef class PublishCutter:
         Py_ssize_t payload_max,
         Py_ssize_t body_max,
         bytes user,
+        str reply_name=*,
     ) except -1
 
     cpdef int add(self, bytes raw, int bits, bytes block, object body, bytes user, str reply_name=*) except -1
@@ -98,6 +100,8 @@ cdef class PublishCutter:
     cdef void _take_block(
         self, const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end, bytes user
     ) except *
+
+    cdef Py_ssize_t _write_named(self, bytes block, Py_ssize_t reply_start) except -1
 
     @cython.locals(batch=PublishBatch, i=Py_ssize_t)
     cdef int _append(self, int bits, Py_ssize_t body_start, Py_ssize_t body_end) except -1

@@ -88,6 +88,7 @@ class PublishCutter:
         self._reader = BlockReader()
         self._extra = bytearray(_EXTRA_ROOM)
         self._room = memoryview(self._extra)
+        self._reply_name = ""
         self._extra_first = 0  # where the newest message's properties start
         self._extra_used = 0  # and end
         self._index: dict[bytes, int] = {}
@@ -98,14 +99,26 @@ class PublishCutter:
         self._block_size = -1
         self._flag = 0
 
-    def cut(self, buf: bytes, pos: int, end: int, channel: int, payload_max: int, body_max: int, user: bytes) -> int:
+    def cut(
+        self,
+        buf: bytes,
+        pos: int,
+        end: int,
+        channel: int,
+        payload_max: int,
+        body_max: int,
+        user: bytes,
+        reply_name: str = "",
+    ) -> int:
         """Cut the run of publishes on `channel` at `pos` into the batch; return the position after it.
 
         The run ends before the first frame that is not all there, is wrong in any way, or goes on in a further body
-        frame, and before a message that has copies or wants direct replies; then the batch may be empty.
+        frame, and before a message that has copies, or wants direct replies where the channel consumes none; then the
+        batch may be empty. `reply_name` and `user` are as of `add`.
         """
         batch = self.batch
         self._begin(buf)
+        self._reply_name = reply_name
         while batch.count < batch.capacity and self._extra_used + _EXTRA_BYTES_MAX <= _EXTRA_ROOM:
             after = self._cut_one(buf, pos, end, channel, payload_max, body_max, user)
             if after < 0:
@@ -152,6 +165,7 @@ class PublishCutter:
         self.mandatory_count = 0
         self.body_bytes = 0
         self.copies = ()
+        self._reply_name = ""
         self._extra_used = 0
         self._index.clear()
         self._raw_size = -1
@@ -223,10 +237,19 @@ class PublishCutter:
         reader.read(buf, start, end)
         reader.check_user(buf, user)
         self._extra_first = self._extra_used
-        self._extra_used = reader.write_extra(buf, start, end, self._room, self._extra_first)
+        if reader.reply_start >= 0 and self._reply_name:
+            self._extra_used = self._write_named(octets.read_bytes(buf, start, end), reader.reply_start - start)
+        else:
+            self._extra_used = reader.write_extra(buf, start, end, self._room, self._extra_first)
         self._flag = _FLAG_MARK | (1 if reader.delivery_mode == 2 else 0) | (_FLAG_EXPIRES if reader.ttl_ms >= 0 else 0)
         self._block_start = start
         self._block_size = size
+
+    def _write_named(self, block: bytes, reply_start: int) -> int:
+        """Write a block that asks for direct replies, with the channel's own name for them; return the end of it."""
+        block = name_reply(block, reply_start, self._reply_name)
+        self._reader.read(block, 0, len(block))
+        return self._reader.write_extra(block, 0, len(block), self._room, self._extra_first)
 
     def _append(self, bits: int, body_start: int, body_end: int) -> None:
         batch = self.batch

@@ -106,10 +106,9 @@ class AmqpConnection:
 
     def unread(self, run: PublishRun) -> None:
         """Give back what the batch of the last event has no more, because it was cut; it comes as the next event."""
-        count = run.batch.count
-        self._pos = run.cutter.ends[count - 1]
+        self._pos = run.cutter.ends[run.batch.count - 1]
         if run.channel.is_confirming:
-            run.channel.published -= run.count - count
+            run.channel.published -= run.count - run.batch.count
 
     def has_more(self) -> bool:
         """Return whether something waits for the login, or for the rest of its frame."""
@@ -190,7 +189,8 @@ class AmqpConnection:
             self._pos = channel.unacked.cut_settles(self._view, pos, end, number)
             return SettleRun(channel)
         cutter = self._pool.show()
-        after = cutter.cut(self._view, pos, end, number, self.payload_max, self.limits.body_bytes_max, self.user)
+        most, user = self.limits.body_bytes_max, self.user
+        after = cutter.cut(self._view, pos, end, number, self.payload_max, most, user, channel.reply_name)
         if after == pos:
             return None
         self._pos = after

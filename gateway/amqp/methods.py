@@ -6,6 +6,7 @@ pamqp names the methods, their arguments and types; its own decoder trusts lengt
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import cast
 
 from pamqp import base, commands, decode, encode
@@ -18,6 +19,8 @@ from gateway.amqp.reply_codes import ReplyCode
 
 FIXED_SIZES = {"octet": 1, "short": 2, "long": 4, "longlong": 8}
 INDEX_SIZE = 4  # class and method
+_GET = Basic.Get.index.to_bytes(INDEX_SIZE, "big")
+_AGAIN_MAX = 1_024
 
 
 def method_name(index: int) -> str:
@@ -27,12 +30,16 @@ def method_name(index: int) -> str:
 
 
 def decode_method(payload: bytes) -> base.Frame:
-    """Return the method that a method frame's payload holds; its tables are dicts of `Field`.
+    """Return the method that a method frame's payload holds, not to be changed; its tables are dicts of `Field`.
 
     Raises:
         AmqpError: FRAME_ERROR: no method, or its arguments are not what they must be; COMMAND_INVALID: an unknown one;
             SYNTAX_ERROR: a table has too many fields.
     """
+    return _decode_again(payload) if payload.startswith(_GET) else _decode(payload)
+
+
+def _decode(payload: bytes) -> base.Frame:
     index = int.from_bytes(payload[:INDEX_SIZE], "big")
     if len(payload) < INDEX_SIZE:
         raise frame_error(FRAME_METHOD, payload)
@@ -47,6 +54,9 @@ def decode_method(payload: bytes) -> base.Frame:
     if end != len(payload):
         raise undecodable(payload[INDEX_SIZE:], index)
     return method
+
+
+_decode_again = lru_cache(_AGAIN_MAX)(_decode)  # what clients send again and again, 263 bytes at most
 
 
 def _decode_arguments(method: base.Frame, payload: bytes) -> int:

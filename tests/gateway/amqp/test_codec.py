@@ -53,6 +53,18 @@ def test_a_run_of_publishes_is_cut_into_one_batch():
     assert third[b"CONTENT_TYPE"] == b"text/plain"
 
 
+def test_questions_are_of_the_run_where_the_channel_has_a_name_for_answers():
+    data = amqp.publish(1, b"1", reply_to="amq.rabbitmq.reply-to") * 2 + amqp.publish(1, b"2")
+    cutter = PublishCutter(64)
+    end = cutter.cut(data, 0, len(data), 1, PAYLOAD_MAX, BODY_MAX, b"guest", "amq.rabbitmq.reply-to.x")
+    assert (end, cutter.batch.count) == (len(data), 3)
+    first, second, third = extras(cutter.batch)
+    assert first == second
+    assert first[b"LMQ_RESPONSE_TOPIC"] == b"amq/rabbitmq/reply-to/x"
+    assert b"LMQ_RESPONSE_TOPIC" not in third
+    assert cut(data)[1] == 0
+
+
 def test_publishes_with_the_same_properties_share_them():
     data = amqp.publish(1, b"1", delivery_mode=2) * 3
     batch = cut(data)[0].batch

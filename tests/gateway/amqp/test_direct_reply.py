@@ -68,6 +68,19 @@ def test_other_publishes_of_one_read_keep_their_place(world, server):
     assert found[3].properties.reply_to == "somewhere.else.and.long"
 
 
+def test_questions_of_one_read_that_say_different_things_all_name_their_channel(world, server):
+    client = listen(world.client(channels=2)).confirms()
+    said = [("1", REPLY_TO), ("2", REPLY_TO), ("2", REPLY_TO), ("3", "elsewhere"), ("4", REPLY_TO)]
+    client.write(*[amqp.publish(1, b"?", key="service", correlation_id=one, reply_to=to) for one, to in said])
+    found = [one.properties for one in server.messages()]
+    assert [one.correlation_id for one in found] == [one for one, _ in said]
+    names = {one.reply_to for one in found}
+    assert len(names) == 2
+    assert names - {"elsewhere"} == {ask(client, server)}
+    listen(client, channel=2)
+    assert ask(client, server, channel=2) not in names
+
+
 def test_a_question_in_a_transaction_names_its_channel(world, server):
     client = world.client()
     client.call(Tx.Select())
