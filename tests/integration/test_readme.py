@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 
-import paho.mqtt.publish
 import pytest
 
 from tests.support.gateway import GatewayProcess
@@ -53,15 +52,17 @@ class Program:
         self.process.wait()
 
 
+def _lmq(*arguments):
+    command = [sys.executable, "-m", "gateway", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
 def _publish(gateway, topic, body):
-    host, port = gateway.address("mqtt")
-    paho.mqtt.publish.single(topic, body, qos=1, hostname=host, port=port)
+    _lmq("publish", topic, body, "--server", f"127.0.0.1:{gateway.port('mqtt')}")
 
 
 def _explain(gateway, topic):
-    admin = f"http://127.0.0.1:{gateway.port('admin')}"
-    command = [sys.executable, "-m", "gateway", "explain", "topic", topic, "--admin", admin]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return _lmq("explain", "topic", topic, "--admin", f"http://127.0.0.1:{gateway.port('admin')}")
 
 
 @pytest.mark.slow
@@ -81,6 +82,10 @@ def test_five_minutes_go_as_they_are_told(tmp_path):
             _publish(gateway, "plant/2/temp", "19.0")
             consumer.until("plant.2.temp 19.0")
             puller.until("1 plant/2/temp 19.0")
+            mqtt = ("--server", f"127.0.0.1:{gateway.port('mqtt')}")
+            told = _lmq("subscribe", "plant/#", "--from", "-1h", "--count", "2", *mqtt)
+            assert told == "plant/1/temp 21.5\nplant/2/temp 19.0\n"
+            assert "consumers" in _lmq("bench", "pubsub", "--qos", "1", "--subs", "4", "--count", "100", *mqtt)
         finally:
             consumer.end()
             if puller is not None:

@@ -21,6 +21,7 @@ TIMEOUT_S = 10.0
 INFLIGHT = 200
 FAILURE = 0x80
 NOBODY = 0x10  # no subscription fits the topic
+UNKNOWN_ID = 0x92
 DENIED = frozenset({0x86, 0x87, 0x8C})
 WRONG = frozenset({0x8F, 0x90, 0x99, 0x9A, 0x9B, 0x9E, 0xA1, 0xA2})
 SILENT = logging.getLogger("lmq.silent")
@@ -53,7 +54,7 @@ class MqttLink(aiomqtt.Client):
         )
         self.pending_calls_threshold = 1 << 20
         self._place = place
-        self._answers: dict[int, asyncio.Future[int]] = {}
+        self._answers: dict[int, asyncio.Future[tuple[int, str]]] = {}
         self.subscribed: list[str] = []  # filters that the door has taken
         self._client.manual_ack_set(on=True)
         if place.tls is not None and place.tls.insecure:
@@ -100,9 +101,11 @@ class MqttLink(aiomqtt.Client):
         if not answer.done():
             why = "the connection was lost" if self._disconnected.done() else f"no answer in {TIMEOUT_S:.0f} s"
             raise LinkError(f"mqtt {self._place.address}: {why}", EXIT_UNREACHABLE)
-        value = self._answers.pop(told.mid).result()
+        value, reason = self._answers.pop(told.mid).result()
+        if value == UNKNOWN_ID and message.qos > 1:  # the library passes over the reason in the first answer
+            raise LinkError("mqtt refuses the message; --qos 1 says why")
         if value >= FAILURE:
-            raise LinkError(f"mqtt refuses the message: {_reason(value, PacketTypes.PUBACK)}", _code_of(value))
+            raise LinkError(f"mqtt refuses the message: {reason}", _code_of(value))
         return None if message.retain or delay is not None else value != NOBODY
 
     async def listen(self, wanted: Wanted) -> AsyncGenerator[Incoming]:
@@ -137,7 +140,7 @@ class MqttLink(aiomqtt.Client):
     def _on_publish(self, client: Any, userdata: Any, mid: int, reason_code: Any, properties: Any) -> None:  # noqa: ANN401 - as in aiomqtt
         answer = self._answers.get(mid)
         if answer is not None and not answer.done():
-            answer.set_result(getattr(reason_code, "value", 0))
+            answer.set_result((getattr(reason_code, "value", 0), str(reason_code)))
         super()._on_publish(client, userdata, mid, reason_code, properties)
 
 
@@ -186,9 +189,3 @@ def _incoming(message: aiomqtt.Message) -> Incoming:
 
 def _code_of(value: int) -> int:
     return EXIT_DENIED if value in DENIED else EXIT_WRONG_USE if value in WRONG else EXIT_NOT_NOW
-
-
-def _reason(value: int, packet: int) -> str:
-    from paho.mqtt.reasoncodes import ReasonCode
-
-    return str(ReasonCode(packet, identifier=value))

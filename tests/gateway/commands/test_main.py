@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from gateway.auth.users import check_password
 from gateway.settings_doc import settings_page
 from gateway.version import VERSION
 from tests.support.commands import call_lmq, run_python
+from tests.support.sources import ROOT
 
 
 def test_small_commands():
@@ -16,6 +20,14 @@ def test_small_commands():
     assert kept.startswith("scram-sha-256$5000$")
     assert check_password(b"secret", kept)
     assert not check_password(b"Secret", kept)
+
+
+@pytest.mark.slow
+def test_a_reader_that_is_gone_is_no_fault():
+    command = f"{sys.executable} -m gateway config doc | head -c 1"
+    script = ["bash", "-o", "pipefail", "-c", command]
+    result = subprocess.run(script, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.slow

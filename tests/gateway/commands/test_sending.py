@@ -68,3 +68,4 @@ def test_mistakes_are_told_with_exit_codes_of_their_kind(running):
     check_told(call_lmq("publish", "a", "x", *amqp), "^lmq: the message reaches nobody$", code=3)
     check_told(call_lmq("publish", "a", "x", "--count", "2", *amqp), "2 of 2 messages reach nobody", code=3)
     check_told(call_lmq("publish", "$SYS/broker/x", "x", *mqtt), "Not authorized", code=5)
+    check_told(call_lmq("publish", "$SYS/broker/x", "x", "--qos", "2", *mqtt), "--qos 1 says why", code=7)
