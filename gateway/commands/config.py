@@ -16,6 +16,7 @@ config_cli = typer.Typer(**PLAIN, help="Look at the settings.")
 @config_cli.command("check")
 def config_check(*, config: ConfigOption = None) -> None:
     """Read the settings as `serve` would, and say what is wrong with them."""
+    from gateway.auth.backends.kinds import make_backends
     from gateway.auth.settings_users import make_users
     from gateway.auth.token_logins import read_keys
     from gateway.listeners import check_certificates
@@ -25,6 +26,8 @@ def config_check(*, config: ConfigOption = None) -> None:
         settings = load_settings(config, {})
         make_users(settings.auth, os.environ)
         read_keys(settings.auth.jwt, os.environ)
+        for backend in make_backends(settings.auth, os.environ):
+            backend.close()
         check_certificates(settings)
     print("settings are fine")
 

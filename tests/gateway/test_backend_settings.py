@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 from pydantic import ValidationError
 
@@ -111,3 +113,24 @@ def test_mistake_is_told_with_its_place():
     tree = {"auth": {"backends": [{"kind": "http", "url": URL, "timeout": 1}]}}
     with pytest.raises(SettingsError, match=r"auth\.backends\.0\.timeout in x; did you mean .*timeout_ms"):
         check_settings(tree, "x")
+
+
+def test_back_ends_of_each_kind_are_printed_as_a_file_that_is_read_back():
+    backends = [
+        {
+            "kind": "http",
+            "url": URL,
+            "headers": {"X-Key": "s3cret"},
+            "fields": {"u": "${username}", "p": "${password}"},
+        },
+        {"kind": "sql", "dsn": "postgresql://u:s3cret@h/d", "query": SQL, "groups": ["a"]},
+        {"kind": "ldap", "url": "ldap://x", "base": "o=x", "bind_dn": "cn=x", "bind_password": "s3cret"},
+        {"kind": "amqtt", "plugins": {"a.b.C": {"key": "s3cret", "list": [1, "x"], "inner": {"y": True}}}},
+    ]
+    settings = GatewaySettings(auth=AuthSettings.model_validate({"backends": backends}))
+    again = check_settings(tomllib.loads(settings_text(settings, with_secrets=True)), "x")
+    assert again.auth.backends == settings.auth.backends
+    assert "s3cret" not in settings_text(settings)
+    assert "s3cret" not in f"{settings!r} {[*map(str, settings.auth.backends)]}"
+    with pytest.raises(SettingsError):
+        check_settings(tomllib.loads(settings_text(settings)), "x")

@@ -32,6 +32,15 @@ def test_keys_of_tokens_are_read_when_the_config_is_checked(tmp_path):
     )
 
 
+def test_back_ends_are_made_when_the_config_is_checked(tmp_path):
+    config = tmp_path / "lmq.toml"
+    query = "SELECT hash FROM users WHERE name = ${username}"
+    config.write_text(f"[[auth.backends]]\nkind = 'sql'\ndsn = 'sqlite:{tmp_path}/none.db'\nquery = '{query}'\n")
+    check_told(
+        call_lmq("config", "check", "--config", str(config)), r"auth\.backends\[0\] dsn: there is no file .*none"
+    )
+
+
 def test_shown_config_is_a_config_and_its_secrets_are_shown_only_where_they_are_asked_for(tmp_path):
     kept = hash_password("secret")
     config, shown = tmp_path / "lmq.toml", tmp_path / "shown.toml"
