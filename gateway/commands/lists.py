@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
 
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
@@ -208,20 +207,10 @@ def make_show(kind: Kind) -> Callable[..., None]:
     return show_thing
 
 
-class ListFirst(TyperGroup):
-    """A group of commands that lists where it is told no command: `lmq queues` is `lmq queues list`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own kind of context is not public
-        """Take the command's own options for those of the list."""
-        if not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names):
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
-
-
 def add_lists(cli: typer.Typer) -> None:
     """Add a group of commands for each kind of thing."""
     for kind in KINDS:
-        group = typer.Typer(**PLAIN, help=f"{kind.text} Without a command: list.", cls=ListFirst)
+        group = typer.Typer(**PLAIN, help=f"{kind.text} Without a command: list.")
         group.command("list")(make_list(kind))
         if kind.show:
             group.command("show")(make_show(kind))

@@ -38,10 +38,9 @@ GONE = "PacifyFlushWrapper"  # what click puts in the place of a pipe that nobod
 
 cli = typer.Typer(
     name="lmq",
-    cls=PanelGroup,
     pretty_exceptions_enable=False,
     context_settings={"max_content_width": WIDTH},
-    **PLAIN,
+    **PLAIN | {"cls": PanelGroup},
 )
 cli.command()(serve)
 cli.command("hash-password")(hash_password_of)

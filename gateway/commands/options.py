@@ -6,8 +6,25 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-PLAIN: dict[str, Any] = {"no_args_is_help": True, "rich_markup_mode": None}  # rich takes longer to load than all else
+
+class ListFirst(TyperGroup):
+    """A group of commands that lists where it can and is told no command: `lmq queues` is `lmq queues list`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - typer's own kind of context is not public
+        """Take the command's own options for those of the list."""
+        is_told = args and not (args[0].startswith("-") and args[0] not in ctx.help_option_names)
+        if "list" in self.commands and not is_told:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+PLAIN: dict[str, Any] = {
+    "no_args_is_help": True,
+    "rich_markup_mode": None,  # rich takes longer to load than all else
+    "cls": ListFirst,
+}
 ADMIN = "127.0.0.1:15672"
 
 ConfigOption = Annotated[Path | None, typer.Option("--config", envvar="LMQ_CONFIG", help="TOML file of settings.")]

@@ -36,6 +36,7 @@ def test_a_kind_without_a_command_is_listed(running):
     assert call_lmq("exchanges", *admin).stdout == call_lmq("exchanges", "list", *admin).stdout
     found = json.loads(call_lmq("exchanges", "--json", "--limit", "1", *admin).stdout)
     assert len(found) == 1
+    assert call_lmq("vhost", *admin).stdout == call_lmq("vhost", "list", *admin).stdout
     assert "show" in call_lmq("queues", "--help").stdout
     assert call_lmq("queues", "lst", *admin).exit_code == 2
 
