@@ -10,6 +10,7 @@ from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import AMQ_TOPIC, DEFAULT, exchange_right
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.auth.credentials import Identity
+from gateway.auth.permissions import Permissions
 from gateway.auth.rule_trie import ANY_LEVELS
 
 EXCHANGE = "exchange"
@@ -37,7 +38,12 @@ class Access:
         self._vhost_name = vhost.encode()
         self._has_topic_space = has_topic_space  # `amq.topic` is the one topic space here
         self._user = identity.user
-        self._may = identity.may
+        self._identity = identity
+
+    @property
+    def _may(self) -> Permissions:
+        """What the user may do now: a later login may change it."""
+        return self._identity.may
 
     def check_configure(self, what: str, name: str) -> None:
         """Check that something may be made or removed."""

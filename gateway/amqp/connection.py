@@ -22,6 +22,7 @@ from gateway.amqp.events import (
     PublishRun,
     SettleRun,
     make_publish_run,
+    secret_of,
 )
 from gateway.amqp.frames import FRAME_HEADER, FRAME_HEARTBEAT, FRAME_METHOD, FRAME_OVERHEAD
 from gateway.amqp.handshake import PROTOCOL_HEADER, ConnectionLimits, Login, agreed_frame_max, start_method
@@ -312,15 +313,15 @@ class AmqpConnection:
 
     def _do_connection_method(self, method: base.Frame) -> Event | None:
         if isinstance(method, Method.StartOk):
-            login = Login(method, is_certified=self.limits.is_certified)
+            login = Login(method, self.limits.mechanisms)
             self.client_capabilities = login.capabilities
             return LoginAsked(method.mechanism, login.user, login.password, login.client)
         if isinstance(method, Method.TuneOk):
             self._tune(method)
         elif isinstance(method, Method.Open):
             return OpenAsked(method.virtual_host)
-        elif isinstance(method, Method.UpdateSecret):
-            self.send_method(0, Method.UpdateSecretOk())  # a password does not run out, and the end of a token stays
+        elif isinstance(method, Method.UpdateSecret | Method.SecureOk):
+            return secret_of(method)
         elif isinstance(method, Method.Close):
             self.send_method(0, Method.CloseOk())
             return ConnectionEnded("")
@@ -339,9 +340,8 @@ class AmqpConnection:
         self.state = follow(self.state, Step.END)
 
     def _tune(self, method: Method.TuneOk) -> None:
-        frame_max = agreed_frame_max(method, self.limits)
+        self.payload_max = agreed_frame_max(method, self.limits) - FRAME_OVERHEAD
         self._channel_max = method.channel_max or self.limits.channel_max
-        self.payload_max = frame_max - FRAME_OVERHEAD
         self.heartbeat.start(method.heartbeat * 1_000)
 
     def accept_open(self) -> None:

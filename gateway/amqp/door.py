@@ -9,7 +9,6 @@ from gateway.amqp.ack_timeouts import CHECK_INTERVAL_MS, Overdue, check_all
 from gateway.amqp.channel import Channel
 from gateway.amqp.handler import AmqpHandler
 from gateway.amqp.inventory import AmqpInventory
-from gateway.amqp.offer import limits_of
 from gateway.amqp.services import AmqpServices, OpenConnection
 from gateway.door import Address, Door, Interval, Listen, find_listening
 from gateway.net.protocol import Transport
@@ -53,8 +52,7 @@ class AmqpDoor(AmqpServices, Door):
 
     def reload(self, settings: GatewaySettings) -> None:
         """Offer to new connections what these settings say; what a user may publish to is found out anew."""
-        self.settings = settings.amqp
-        self.offer = limits_of(settings.amqp, self.broker.message_bytes_max)
+        self.change(settings.amqp)
         self.vhosts.find_routes_anew()
         self.vhosts.make_all(settings.amqp.vhosts)
 

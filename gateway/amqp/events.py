@@ -8,10 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pamqp import base
+from pamqp.commands import Connection as Method
 
 from core.message import PublishBatch
 from gateway.amqp.channel import Channel
 from gateway.amqp.codec import PublishCutter
+from gateway.amqp.handshake import bytes_of
 
 NO_COPIES: dict[int, tuple[bytes, ...]] = {}
 
@@ -22,8 +24,22 @@ class LoginAsked:
 
     mechanism: str
     user: str
-    password: bytes
+    password: bytes  # or the first message of a mechanism that goes in steps
     client: str  # the name that the client gave the connection, maybe empty
+
+
+@dataclass(frozen=True, slots=True)
+class ProofCame:
+    """The next message of a mechanism that goes in steps; answer as to `LoginAsked`, or ask for one more."""
+
+    response: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SecretCame:
+    """A new secret of a client that was let in: answer with connection.update-secret-ok, or an error."""
+
+    secret: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +47,13 @@ class OpenAsked:
     """The client wants a virtual host; answer with `accept_open` or an error."""
 
     vhost: str
+
+
+def secret_of(method: Method.SecureOk | Method.UpdateSecret) -> ProofCame | SecretCame:
+    """Return what the client says to show who it is, or that it still is."""
+    if isinstance(method, Method.SecureOk):
+        return ProofCame(bytes_of(method.response))
+    return SecretCame(bytes_of(method.new_secret))
 
 
 class CutterPool:
@@ -147,4 +170,5 @@ class ConnectionEnded:
     reason: str
 
 
-Event = LoginAsked | OpenAsked | PublishRun | SettleRun | FramesTaken | MethodCame | ChannelEnded | ConnectionEnded
+Credential = LoginAsked | ProofCame | SecretCame
+Event = Credential | OpenAsked | PublishRun | SettleRun | FramesTaken | MethodCame | ChannelEnded | ConnectionEnded

@@ -22,7 +22,7 @@ cdef class AmqpHandler(ConnectionHandler):
     cdef public object answers
     cdef Confirms _confirms
     cdef Blocking _blocking
-    cdef object _attempt
+    cdef object _entrance
     cdef bint _has_ended
     cdef object _denials
     cdef object _again

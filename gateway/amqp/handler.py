@@ -18,6 +18,7 @@ from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.consuming import Reading
 from gateway.amqp.declaring import Declarer, release_all
 from gateway.amqp.entering import enter
+from gateway.amqp.entrance import Entrance
 from gateway.amqp.errors import AmqpError, PeerSilentError, error_from_core
 from gateway.amqp.events import (
     ChannelEnded,
@@ -26,11 +27,12 @@ from gateway.amqp.events import (
     LoginAsked,
     MethodCame,
     OpenAsked,
+    ProofCame,
     PublishRun,
+    SecretCame,
     SettleRun,
 )
 from gateway.amqp.functions import find_function
-from gateway.amqp.handshake import EXTERNAL, login_refused
 from gateway.amqp.late_get import LateGet
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.publishing import Publisher
@@ -39,10 +41,8 @@ from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.services import AmqpServices
 from gateway.amqp.states import State
 from gateway.amqp.transaction import Transaction
-from gateway.auth.credentials import Credentials, Identity, LoginAnswer, Refusal
+from gateway.auth.credentials import Identity
 from gateway.auth.denials import Denials
-from gateway.auth.login_log import log_login, log_refusal, outcome_of
-from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions
 from gateway.auth.recheck import find_reason
 from gateway.net.protocol import ConnectionHandler, Transport
@@ -63,18 +63,32 @@ class AmqpHandler(ConnectionHandler):
         self.answers = Answers(door.broker, self.output)
         self._confirms = Confirms(self.answers, self.output, door.metrics)
         self._blocking = Blocking(door.held, self.output)
-        self._attempt: Attempt | None = None  # a login under way
+        self._entrance = Entrance(door, transport)
         self._has_ended = False  # the peer sends no more, and its login is under way
         self._denials: Denials | None = None  # made when something is denied
         self._again: MethodCame | None = None  # waits for a commit, or until what had the name before is gone
         self._vhost: VirtualHost | None = None  # what it is connected to, after the login
-        self._login("", NOBODY)
+        self.let_in("", NOBODY)
 
-    def _login(self, client: str, identity: Identity) -> None:
+    def let_in(self, client: str, identity: Identity) -> None:
+        """Go by a user, on a connection that the client calls `client`."""
         self.client = client
         client_id = client or f"amqp-{self._transport.conn_id}"
         self._origin = encode_origin(b"amqp", client_id.encode(), identity.user.encode())
         self._identity = identity
+
+    def renew(self, identity: Identity) -> None:
+        """Go by a later login of the same user."""
+        self._identity.renew(identity)
+        self._publisher.look_anew()
+
+    def go_on_later(self, error: AmqpError | None, now_ms: int) -> None:
+        """Send what an answer that had to wait led to, fail with `error`, and go on with what came meanwhile."""
+        if error is not None:
+            self._fail(error, SecretCame(b""), now_ms)
+        self._finish()
+        self._transport.resume_reading()
+        self._transport.request_turn()
 
     def _enter(self, vhost: VirtualHost) -> None:
         door = self._door
@@ -89,7 +103,7 @@ class AmqpHandler(ConnectionHandler):
     def on_data(self, data: bytes, now_ms: int) -> bool:
         """Do what the bytes say; answers go out in one write."""
         connection = self._begin(now_ms)
-        if self._attempt is not None:  # this much is kept, and no more is read
+        if self._entrance.attempt is not None:  # this much is kept, and no more is read
             self._transport.pause_reading()
         connection.receive_data(data, now_ms)
         return self._work(connection, now_ms)
@@ -132,7 +146,7 @@ class AmqpHandler(ConnectionHandler):
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
-        if self._attempt is not None and self._begin(now_ms).has_more():
+        if self._entrance.attempt is not None and self._begin(now_ms).has_more():
             self._has_ended = True  # what came is done after the login
             return
         self.output.is_ending = True
@@ -171,7 +185,7 @@ class AmqpHandler(ConnectionHandler):
 
     def _begin(self, now_ms: int) -> AmqpConnection:
         if self.output.connection is None:
-            offer = self._door.certified_offer() if self._transport.peer_name else self._door.offer
+            offer = self._door.offer_to(self._transport.peer_name)
             self.output.connection = AmqpConnection(offer, self._door.cutters, now_ms, VERSION)
         return self.output.connection
 
@@ -255,8 +269,8 @@ class AmqpHandler(ConnectionHandler):
             self._do_method(event.channel, event.method, now_ms)
         elif isinstance(event, ChannelEnded):
             self.reading.release(event.channel, now_ms)
-        elif isinstance(event, LoginAsked):
-            self._do_login(event, self._begin(now_ms))
+        elif isinstance(event, LoginAsked | ProofCame | SecretCame):
+            self._entrance.take(event, self, self._begin(now_ms))
         elif isinstance(event, OpenAsked):
             self._do_open(event, self._begin(now_ms))
         elif isinstance(event, ConnectionEnded):
@@ -265,39 +279,6 @@ class AmqpHandler(ConnectionHandler):
     def _note_denied(self, event: Event, name: str) -> None:
         self._denials = self._denials or Denials(self._door.actor(self._transport, self._identity.user))
         self._denials.note("publish" if isinstance(event, PublishRun) else "operation", name)
-
-    def _do_login(self, event: LoginAsked, connection: AmqpConnection) -> None:
-        transport = self._transport
-        certified = transport.peer_name if event.mechanism == EXTERNAL else ""
-        credentials = Credentials("amqp", event.user, event.password, transport.peer, certified)
-        attempt = self._door.authenticator.begin(credentials, partial(self._finish_login, event))
-        if connection.state == State.LOGIN:
-            self._attempt = attempt
-
-    def _finish_login(self, event: LoginAsked, answer: LoginAnswer, now_ms: int) -> None:
-        """Let the user in or not; then go on with what came after its credentials, where that had to wait."""
-        attempt, self._attempt = self._attempt, None
-        self._door.metrics.log_in(outcome_of(answer))
-        if isinstance(answer, Identity):
-            self._accept(event, answer, now_ms)
-        else:
-            self._refuse(event, answer, now_ms)
-        if attempt is None:
-            return
-        self._finish()
-        self._transport.resume_reading()
-        self._transport.request_turn()
-
-    def _accept(self, event: LoginAsked, identity: Identity, now_ms: int) -> None:
-        log_login(self._door.actor(self._transport, identity.user), event.client, identity.user, is_known=True)
-        self._login(event.client, identity)
-        self._begin(now_ms).accept_login(identity.user.encode())
-
-    def _refuse(self, event: LoginAsked, refusal: Refusal, now_ms: int) -> None:
-        log_refusal(self._door.actor(self._transport, ""), event.client, event.user, refusal.value)
-        self._door.metrics.refuse("login")
-        self._note_end(f"refused: {refusal.value}")
-        self._begin(now_ms).refuse_login(login_refused(event.mechanism, is_busy=refusal.is_busy))
 
     def _do_open(self, event: OpenAsked, connection: AmqpConnection) -> None:
         self._enter(enter(self._door.vhosts, event.vhost, self, self._identity))
@@ -345,9 +326,7 @@ class AmqpHandler(ConnectionHandler):
         if self.output.is_released:
             return
         self.output.is_released = True
-        attempt, self._attempt = self._attempt, None
-        if attempt is not None:
-            self._door.authenticator.cancel(attempt)
+        self._entrance.cancel()
         if self._vhost is None or self.output.connection is None:
             return
         self._vhost.connections.discard(self)

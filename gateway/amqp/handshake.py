@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import cast
 
 from pamqp import common
@@ -15,6 +16,8 @@ from gateway.amqp.reply_codes import ReplyCode
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 FRAME_MAX_LEAST = 4_096  # the protocol's own
 TEXTS = ("longstr", "binary")
+EXTERNAL = "EXTERNAL"  # the client's certificate says who it is
+PLAIN, AMQPLAIN = "PLAIN", "AMQPLAIN"
 CAPABILITIES: common.FieldTable = {
     "publisher_confirms": True,
     "exchange_exchange_bindings": True,
@@ -40,7 +43,7 @@ class ConnectionLimits:
         "handshake_ms",
         "heartbeat_s",
         "incomplete_bytes_max",
-        "is_certified",
+        "mechanisms",
         "product",
     )
 
@@ -53,7 +56,7 @@ class ConnectionLimits:
         body_bytes_max: int,
         handshake_ms: int,
         product: str,
-        is_certified: bool = False,
+        mechanisms: tuple[str, ...] = (PLAIN, AMQPLAIN),
     ) -> None:
         self.frame_max = frame_max
         self.channel_max = channel_max
@@ -61,11 +64,8 @@ class ConnectionLimits:
         self.body_bytes_max = body_bytes_max
         self.handshake_ms = handshake_ms
         self.product = product
-        self.is_certified = is_certified  # the client's certificate says who it is
+        self.mechanisms = mechanisms  # by which the client may show who it is
         self.incomplete_bytes_max = max(INCOMPLETE_MESSAGES * body_bytes_max, INCOMPLETE_BYTES_LEAST)
-
-
-EXTERNAL = "EXTERNAL"  # the client's certificate says who it is
 
 
 def start_method(limits: ConnectionLimits, version: str) -> Method.Start:
@@ -77,8 +77,7 @@ def start_method(limits: ConnectionLimits, version: str) -> Method.Start:
         "information": "AMQP 0-9-1 with RabbitMQ's extensions",
         "capabilities": CAPABILITIES,
     }
-    mechanisms = f"{EXTERNAL} PLAIN AMQPLAIN" if limits.is_certified else "PLAIN AMQPLAIN"
-    return Method.Start(0, 9, properties, mechanisms, "en_US")
+    return Method.Start(0, 9, properties, " ".join(limits.mechanisms), "en_US")
 
 
 class Login:
@@ -90,22 +89,26 @@ class Login:
 
     __slots__ = ("capabilities", "client", "password", "user")
 
-    def __init__(self, method: Method.StartOk, *, is_certified: bool = False) -> None:
+    def __init__(self, method: Method.StartOk, mechanisms: Collection[str] = (PLAIN, AMQPLAIN)) -> None:
         properties = arguments_of(method.client_properties)
         self.capabilities = _read_capabilities(properties.get("capabilities"))
-        given: object = method.response  # pamqp gives text where it is UTF-8
-        response = given if isinstance(given, bytes) else str(given).encode()
-        if method.mechanism == "PLAIN":
-            self.user, self.password = _parse_plain(response)
-        elif method.mechanism == "AMQPLAIN":
-            self.user, self.password = _parse_amqplain(response)
-        elif method.mechanism == EXTERNAL and is_certified:
-            self.user, self.password = "", b""
-        else:
+        response = bytes_of(method.response)
+        if method.mechanism not in mechanisms:
             reason = f"unknown authentication mechanism '{method.mechanism}'"
             raise AmqpError(ReplyCode.COMMAND_INVALID, reason, method.index)
+        if method.mechanism == PLAIN:
+            self.user, self.password = _parse_plain(response)
+        elif method.mechanism == AMQPLAIN:
+            self.user, self.password = _parse_amqplain(response)
+        else:
+            self.user, self.password = "", b"" if method.mechanism == EXTERNAL else response
         name = properties.get("connection_name")
         self.client = (name.text or "") if name is not None else ""
+
+
+def bytes_of(given: object) -> bytes:
+    """Return a long string as it came: pamqp gives text where it is UTF-8."""
+    return given if isinstance(given, bytes) else str(given).encode()
 
 
 def login_refused(mechanism: str, *, is_busy: bool) -> AmqpError:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from gateway.amqp.handshake import ConnectionLimits
+from gateway.amqp.handshake import AMQPLAIN, EXTERNAL, PLAIN, ConnectionLimits
 from gateway.settings import AmqpSettings
 
 
-def limits_of(settings: AmqpSettings, message_bytes_max: int, *, is_certified: bool = False) -> ConnectionLimits:
-    """Return what the settings offer to new connections; no message is larger than the store takes."""
+def limits_of(
+    settings: AmqpSettings, message_bytes_max: int, *, is_certified: bool = False, proofs: tuple[str, ...] = ()
+) -> ConnectionLimits:
+    """Return what the settings offer to new connections; no message is larger than the store takes.
+
+    `is_certified`: a certificate says who the client is; `proofs` are mechanisms that go in steps.
+    """
     return ConnectionLimits(
         frame_max=settings.frame_bytes_max,
         channel_max=settings.channels_max,
@@ -15,5 +20,5 @@ def limits_of(settings: AmqpSettings, message_bytes_max: int, *, is_certified: b
         body_bytes_max=settings.body_bytes_max or message_bytes_max,
         handshake_ms=settings.handshake_timeout_ms,
         product=settings.product,
-        is_certified=is_certified,
+        mechanisms=(*((EXTERNAL,) if is_certified else ()), PLAIN, AMQPLAIN, *proofs),
     )

@@ -91,6 +91,10 @@ class Publisher:
         """Let go of what is kept: the connection is gone."""
         self._targets.clear()
 
+    def look_anew(self) -> None:
+        """Find out anew where the user may publish to: a later login may have changed it."""
+        self._may_version = -1
+
     def publish(self, run: PublishRun, payload_max: int, transport: Transport, now_ms: int) -> bytes:
         """Publish a run; return the frames that it is answered with at once: the messages that come back.
 

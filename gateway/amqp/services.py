@@ -18,6 +18,7 @@ from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.virtual_hosts import VirtualHosts
 from gateway.auth.authenticator import Authenticator
+from gateway.auth.mechanisms import offered_proofs
 from gateway.auth.recheck import Visitor
 from gateway.events import Actor
 from gateway.net.held_publishers import HeldPublishers
@@ -72,7 +73,7 @@ class AmqpServices:
         self.cutters = CutterPool(BATCH_MESSAGES_MAX)
         self.encoder = DeliveryEncoder(routing_key_from_topic)
         self.connections: set[OpenConnection] = set()
-        self.offer = limits_of(settings, broker.message_bytes_max)  # to new connections
+        self._offers: dict[tuple[bool, tuple[str, ...]], ConnectionLimits] = {}
         self.checking: Iterator[None] | None = None  # a walk over all channels that is under way
 
     @property
@@ -82,9 +83,24 @@ class AmqpServices:
         assert found is not None
         return found
 
-    def certified_offer(self) -> ConnectionLimits:
-        """Return what is offered to a new connection whose certificate says who it is."""
-        return limits_of(self.settings, self.broker.message_bytes_max, is_certified=True)
+    @property
+    def offer(self) -> ConnectionLimits:
+        """What is offered to a new connection without a certificate."""
+        return self.offer_to("")
+
+    def offer_to(self, certified: str) -> ConnectionLimits:
+        """Return what is offered to a new connection, whose certificate says who it is unless that is empty."""
+        key = bool(certified), offered_proofs(self.authenticator)
+        found = self._offers.get(key)
+        if found is None:
+            bytes_max = self.broker.message_bytes_max
+            found = self._offers[key] = limits_of(self.settings, bytes_max, is_certified=key[0], proofs=key[1])
+        return found
+
+    def change(self, settings: AmqpSettings) -> None:
+        """Offer to new connections what these settings say."""
+        self.settings = settings
+        self._offers.clear()
 
     def actor(self, transport: Transport, user: str) -> Actor:
         """Return by whose doing things happen on a connection."""

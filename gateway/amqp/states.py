@@ -13,12 +13,13 @@ class State(IntEnum):
     HEADER = 0
     START_OK = 1
     LOGIN = 2  # the handler's answer
-    TUNE_OK = 3
-    OPEN_METHOD = 4
-    OPENING = 5  # the handler's answer
-    OPEN = 6
-    CLOSING = 7  # we sent connection.close
-    CLOSED = 8
+    SECURE_OK = 3  # the next message of a login that goes in steps
+    TUNE_OK = 4
+    OPEN_METHOD = 5
+    OPENING = 6  # the handler's answer
+    OPEN = 7
+    CLOSING = 8  # we sent connection.close
+    CLOSED = 9
 
 
 class Step(IntEnum):
@@ -26,15 +27,17 @@ class Step(IntEnum):
 
     HEADER = 0  # the protocol header, and the right one
     START_OK = 1
-    TUNE_OK = 2
-    OPEN = 3
-    UPDATE_SECRET = 4
-    CLOSE = 5
-    CLOSE_OK = 6
-    ACCEPT_LOGIN = 7
-    ACCEPT_OPEN = 8
-    FAIL = 9  # the peer broke a rule, or is turned out
-    END = 10  # the peer is gone, silent, or not told why
+    SECURE_OK = 2
+    TUNE_OK = 3
+    OPEN = 4
+    UPDATE_SECRET = 5
+    CLOSE = 6
+    CLOSE_OK = 7
+    SECURE = 8  # the client is asked for more, to show who it is
+    ACCEPT_LOGIN = 9
+    ACCEPT_OPEN = 10
+    FAIL = 11  # the peer broke a rule, or is turned out
+    END = 12  # the peer is gone, silent, or not told why
 
 
 # A step that is not listed is not allowed in that state. A FAIL that leads to CLOSING is told by connection.close.
@@ -51,7 +54,13 @@ TRANSITIONS: dict[State, dict[Step, State]] = {
     },
     State.LOGIN: {  # nothing that comes is read
         Step.ACCEPT_LOGIN: State.TUNE_OK,
+        Step.SECURE: State.SECURE_OK,
         Step.FAIL: State.CLOSING,
+        Step.END: State.CLOSED,
+    },
+    State.SECURE_OK: {
+        Step.SECURE_OK: State.LOGIN,
+        Step.FAIL: State.CLOSED,
         Step.END: State.CLOSED,
     },
     State.TUNE_OK: {
@@ -91,6 +100,7 @@ TRANSITIONS: dict[State, dict[Step, State]] = {
 }
 STEP_BY_METHOD = {
     Method.StartOk: Step.START_OK,
+    Method.SecureOk: Step.SECURE_OK,
     Method.TuneOk: Step.TUNE_OK,
     Method.Open: Step.OPEN,
     Method.UpdateSecret: Step.UPDATE_SECRET,
@@ -101,6 +111,7 @@ STEP_BY_METHOD = {
 STATE_NAMES = {
     State.START_OK: "starting",
     State.LOGIN: "securing",
+    State.SECURE_OK: "securing",
     State.TUNE_OK: "tuning",
     State.OPEN_METHOD: "opening",
     State.OPENING: "opening",

@@ -95,9 +95,8 @@ class Authenticator:
         self.stored = StoredUsers()
         self.on_changed: Callable[[], None] = _nothing  # users or permissions of the data folder
         self._of_settings = make_users(settings, environment)
-        self._users = self._of_settings
         self.rules = RuleLists(settings.rules, self._note_stored)
-        self._decoys = make_decoys(self._users) or [make_usual_decoy()]
+        self._decoys: list[str] = []
         self._own: set[str] = set()  # users that are parts of the gateway
         self._key = os.urandom(32)
         self.penalties = PenaltyBox(settings.penalty)
@@ -109,9 +108,8 @@ class Authenticator:
         if settings.backends:
             self.backends.use(make_backends(settings, environment))
         self._scram_key = os.urandom(32)
-        self._rounds = find_rounds(self._users)
         self._book = RuleBook(caches or CacheBudget())
-        self._change_rights()
+        self._change_users()
 
     def keep_users(self, table: Table) -> None:
         """Let users of a table in, too; one that the settings have is as the settings say."""
@@ -132,8 +130,9 @@ class Authenticator:
     def _change_users(self) -> None:
         """Go by the users of the settings and of the data folder."""
         self._users = {**self.stored.users, **self._of_settings}
+        self.has_scram = any(user.verifier is not None for user in self._users.values())  # so it may be offered
         self._rounds = find_rounds(self._users)
-        self._decoys = make_decoys(self._users) or self._decoys
+        self._decoys = make_decoys(self._users) or self._decoys or [make_usual_decoy()]
         self._change_rights()
 
     def _change_rights(self) -> None:

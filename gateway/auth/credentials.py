@@ -52,6 +52,10 @@ class Identity:
         self.may = may
         self.account = account  # whose password or secret it was; None: nobody's
 
+    def renew(self, other: Identity) -> None:
+        """Go by a later login of the same user."""
+        self.may, self.account, self.token = other.may, other.account, other.token
+
 
 class Refusal(Enum):
     """Why somebody does not come in; the text is for the log."""

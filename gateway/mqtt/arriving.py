@@ -6,7 +6,7 @@ from functools import partial
 
 from gateway.auth.credentials import OWN_PEER, Identity, LoginAnswer, Refusal
 from gateway.auth.login_log import log_login, log_refusal, outcome_of
-from gateway.auth.scram import ScramError
+from gateway.auth.mechanisms import PROOF_ERRORS
 from gateway.door import ClientLimits
 from gateway.logs import said
 from gateway.mqtt.attachments import Attachment
@@ -19,7 +19,7 @@ from gateway.mqtt.login import CODES, PROTOCOL, check_client_id, credentials_of
 from gateway.mqtt.pacing import make_pacing
 from gateway.mqtt.packets import Auth, Connect, Subscribe, Will
 from gateway.mqtt.properties import Property
-from gateway.mqtt.proving import METHOD_BYTES, Proving, items_of
+from gateway.mqtt.proving import Proving
 from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.session import Session
@@ -64,11 +64,12 @@ class Arriving(Holding):
             self._refuse(connect, ConnectCode.NOT_AUTHORIZED, fault, now_ms, ReasonCode.TOPIC_NAME_INVALID)
             return
         method = connect.properties.texts.get(Property.AUTH_METHOD)
-        if method == METHOD_BYTES:
-            self._proving = Proving(door.authenticator, connect, client_id, self.transport.peer)
-            self._prove(connect, now_ms)
-            return
         if method is not None:
+            proving = Proving(door.authenticator, connect, client_id, self.transport.peer)
+            if proving.is_under_way:
+                self._proving = proving
+                self._prove(connect, now_ms)
+                return
             why = f"no such authentication method here: {said(method)}"
             self._refuse(connect, ConnectCode.NOT_AUTHORIZED, why, now_ms, ReasonCode.BAD_AUTHENTICATION_METHOD)
             return
@@ -86,7 +87,7 @@ class Arriving(Holding):
             raise ProtocolViolationError("MQTT-4.12.0-7", "an AUTH without an authentication method")
         try:
             asked = proving.begin(packet) if isinstance(packet, Connect) else proving.take(packet)
-        except ScramError as error:
+        except PROOF_ERRORS as error:
             self._deny(proving, str(error), now_ms)
             return
         except ProtocolViolationError as error:
@@ -98,9 +99,9 @@ class Arriving(Holding):
             if self._entering is None and proving.is_under_way and self._connection.state < _OVER:
                 self._attempt = attempt
         elif self.session is None:
-            self._connection.ask(items_of(asked))
+            self._connection.ask(proving.items_of(asked))
         else:
-            self._connection.say_auth(ReasonCode.CONTINUE_AUTHENTICATION, items_of(asked))
+            self._connection.say_auth(ReasonCode.CONTINUE_AUTHENTICATION, proving.items_of(asked))
 
     def _finish_proof(self, proving: Proving, answer: LoginAnswer, now_ms: int) -> None:
         """Let the client in or not, or stay where it is."""

@@ -10,6 +10,7 @@ import aio_pika
 import aiomqtt
 import aiormq
 import httpx
+import pika
 import pytest
 
 from gateway.runtime import Clock
@@ -191,3 +192,34 @@ async def test_keys_of_tokens_may_be_on_the_web(tmp_path):
             made = make({"sub": "ann", "exp": int(time.time()) + 20, "groups": ["plant"]}, "ES256", kid="1").decode()
             async with aiomqtt.Client(host, port, username="any", password=made) as client:
                 await client.publish("plant/1", "1", qos=1)
+
+
+async def test_amqp_clients_put_the_end_of_their_token_off(tmp_path, monkeypatch):
+    monkeypatch.setattr("gateway.app.Clock", ShiftedClock)
+    async with running_gateway(tmp_path, auth=_auth()) as gateway:
+        host, port = gateway.listening["amqp"]
+        connection = await aio_pika.connect(host=host, port=port, login="any", password=_token())
+        closed = asyncio.Event()
+        connection.close_callbacks.add(lambda *_: closed.set())
+        await connection.update_secret(_token(exp=int(time.time()) + 1_000), reason="it ends")
+        channel = await connection.channel()
+        monkeypatch.setattr(ShiftedClock, "shift_s", 21)
+        gateway.timer.run_due(gateway.clock.now_ms())
+        await channel.declare_queue("q")
+        with pytest.raises((aiormq.exceptions.AMQPError, RuntimeError, asyncio.CancelledError)):
+            await connection.update_secret(_token(sub="bob", exp=int(time.time()) + 1_000), timeout=5)
+        async with asyncio.timeout(10):
+            await closed.wait()
+
+
+async def test_a_client_of_pika_puts_the_end_of_its_token_off(tmp_path):
+    async with running_gateway(tmp_path, auth=_auth()) as gateway:
+        host, port = gateway.listening["amqp"]
+
+        def work():
+            credentials = pika.PlainCredentials("any", _token())
+            with pika.BlockingConnection(pika.ConnectionParameters(host, port, credentials=credentials)) as connection:
+                connection.update_secret(_token(exp=int(time.time()) + 1_000), "it ends")
+                connection.channel().queue_declare("q")
+
+        await asyncio.to_thread(work)

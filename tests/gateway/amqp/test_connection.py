@@ -17,6 +17,7 @@ from gateway.amqp.events import (
     MethodCame,
     OpenAsked,
     PublishRun,
+    SecretCame,
     SettleRun,
 )
 from gateway.amqp.handshake import ConnectionLimits
@@ -340,10 +341,9 @@ def test_a_connection_has_only_so_much_that_is_not_complete():
     assert close.reply_text == "RESOURCE_ERROR - messages that are not complete have more than 12000 bytes together"
 
 
-def test_a_new_secret_is_taken():
+def test_a_new_secret_is_told():
     connection = ready()
-    feed(connection, amqp.method(0, Connection.UpdateSecret("token", "it runs out")))
-    assert isinstance(sent(connection)[0], Connection.UpdateSecretOk)
+    assert feed(connection, amqp.method(0, Connection.UpdateSecret("token", "it runs out"))) == [SecretCame(b"token")]
     assert connection.state == State.OPEN
 
 

@@ -43,7 +43,7 @@ def test_the_server_says_what_it_can():
 def test_a_client_whose_certificate_says_who_it_is_is_offered_to_say_nothing():
     ((_, start),) = amqp.decode_frames(encode_method(start_method(offer(is_certified=True), "1.2"), 0))
     assert start.mechanisms == "EXTERNAL PLAIN AMQPLAIN"
-    login = Login(start_ok({"connection_name": "billing"}, "EXTERNAL", ""), is_certified=True)
+    login = Login(start_ok({"connection_name": "billing"}, "EXTERNAL", ""), ("EXTERNAL",))
     assert (login.user, login.password, login.client) == ("", b"", "billing")
 
 

@@ -32,6 +32,7 @@ def test_each_state_in_which_a_method_may_be_wrong_has_a_name():
 def test_methods_that_only_a_server_sends_are_no_step():
     assert {method.__name__ for method in STEP_BY_METHOD} == {
         "StartOk",
+        "SecureOk",
         "TuneOk",
         "Open",
         "UpdateSecret",

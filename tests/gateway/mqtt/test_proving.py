@@ -11,6 +11,7 @@ from tests.support.logins import quick_hash
 from tests.support.mqtt import connect_5, publish_5, subscribe_5
 from tests.support.mqtt_5 import P, connack_of, encoded, enter, got
 from tests.support.scram import ScramClient
+from tests.support.tokens import SECRET, make
 
 KEPT = hash_for_scram("secret", 4_096)
 USERS = {
@@ -249,3 +250,63 @@ def test_client_without_a_method_may_send_no_auth(world):  # MQTT-4.12.0-6, MQTT
     peer = enter(world, b"c")
     (answer,) = peer.send(auth(0x19, (P.AUTH_DATA, ScramClient().first))).take()
     assert (answer[0], answer[2]) == (0xE0, 0x82)
+
+
+# Tokens
+
+
+BEARER = b"OAUTHBEARER"
+TOKENS = {"algorithms": ["HS256"], "secret": SECRET, "groups_claim": "groups"}
+
+
+@pytest.fixture
+def tokens(make_world):
+    return make_world(auth={"users": USERS, "jwt": TOKENS, "mqtt_anonymous": False})
+
+
+def bearer(world, seconds=60, **claims):
+    token = make({"sub": "ann", "exp": world.now_ms // 1_000 + seconds, **claims})
+    return P.AUTH_DATA, b"n,,\x01auth=Bearer " + token + b"\x01\x01"
+
+
+def test_client_comes_in_by_a_token_and_puts_its_end_off_by_another(tokens):
+    peer = tokens.dial()
+    (welcome,) = peer.send(hello(bearer(tokens, 10), method=BEARER)).take()
+    assert connack_of(welcome)[1] == 0
+    assert connack_of(welcome)[2].texts[P.AUTH_METHOD] == BEARER
+    assert peer.handler.identity.user == "ann"
+    (answer,) = peer.send(auth(0x19, bearer(tokens, 1_000), method=BEARER)).take()
+    assert answer[2] == 0
+    tokens.now_ms += 20_000
+    assert tokens.authenticator.may_stay("mqtt", peer.handler.identity)
+
+
+def test_client_may_be_asked_for_its_token(tokens):
+    peer = tokens.dial()
+    (asked,) = peer.send(hello(method=BEARER)).take()
+    assert asked[0] == 0xF0
+    (welcome,) = peer.send(auth(0x18, bearer(tokens), method=BEARER)).take()
+    assert connack_of(welcome)[1] == 0
+
+
+def test_a_wrong_token_is_refused(tokens):
+    peer = tokens.dial()
+    (answer,) = peer.send(hello(bearer(tokens, -10), method=BEARER)).take()
+    assert connack_of(answer)[1] == 0x87
+    (answer,) = tokens.dial().send(hello((P.AUTH_DATA, b"rubbish"), method=BEARER)).take()
+    assert connack_of(answer)[1] == 0x87
+
+
+@pytest.mark.parametrize(("claims", "seconds"), [({"sub": "bob"}, 60), ({}, -10)])
+def test_a_token_of_another_user_or_a_wrong_one_ends_the_connection(tokens, claims, seconds):
+    peer = tokens.dial().send(hello(bearer(tokens), method=BEARER))
+    peer.take()
+    (answer,) = peer.send(auth(0x19, bearer(tokens, seconds, **claims), method=BEARER)).take()
+    assert answer[0] == 0xE0
+    assert answer[2] == 0x87
+    assert peer.is_closed
+
+
+def test_tokens_are_no_method_where_none_are_taken(world):
+    peer = world.dial().send(hello(bearer(world), method=BEARER))
+    assert connack_of(*peer.take())[1] == 0x8C

@@ -1,0 +1,107 @@
+"""The mechanisms of SASL that go in steps, the same at every door: a client is asked until it has shown who it is.
+
+Source: RFC 4422; docs/decisions/0052-certificates.md.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Protocol
+
+from gateway.auth import bearer, scram
+from gateway.auth.authenticator import Authenticator
+from gateway.auth.credentials import Credentials, Identity, LoginAnswer, Refusal, Then
+from gateway.auth.password_checks import Attempt
+
+PROOF_ERRORS = (scram.ScramError, bearer.BearerError)
+
+
+class Proof(Protocol):
+    """One exchange. Call `take` with what the client says until it returns None, then `check`, then read `final`."""
+
+    @property
+    def method(self) -> str:
+        """The name of the mechanism."""
+
+    @property
+    def final(self) -> bytes:
+        """What the client is told beside that it was let in; empty where the mechanism has nothing to say."""
+
+    def take(self, data: bytes) -> bytes | None:
+        """Take what the client says; return what it is asked for next, None where its proof is complete.
+
+        Raises:
+            ScramError, BearerError: It is no message of the mechanism, or not of this exchange.
+        """
+
+    def check(self, who: Credentials, then: Then) -> Attempt | None:
+        """Have the proof checked, and call `then` as `Authenticator.begin` does; `who` says more of the peer."""
+
+
+class ScramProof:
+    """SCRAM-SHA-256."""
+
+    method = scram.METHOD
+
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
+        self._exchange = authenticator.begin_scram()
+        self._is_first_taken = False
+
+    @property
+    def final(self) -> bytes:
+        """Our own proof: we know the password too."""
+        return self._exchange.final
+
+    def take(self, data: bytes) -> bytes | None:
+        """Take the first or the second message."""
+        if not self._is_first_taken:
+            self._is_first_taken = True
+            return self._exchange.answer_first(data)
+        self._exchange.take_final(data)
+        return None
+
+    def check(self, who: Credentials, then: Then) -> Attempt | None:
+        """Check the proof in its turn."""
+        return self._authenticator.check_scram(self._exchange, who, then)
+
+
+class BearerProof:
+    """OAUTHBEARER."""
+
+    method = bearer.METHOD
+    final = b""
+
+    def __init__(self, authenticator: Authenticator) -> None:
+        self._authenticator = authenticator
+        self._wanted, self._token = "", b""
+
+    def take(self, data: bytes) -> bytes | None:
+        """Take the one message."""
+        self._wanted, self._token = bearer.read_bearer(data)
+        if not self._authenticator.tokens.takes(self._token):  # else it would be a password
+            raise bearer.BearerError("what it has is no token")
+        return None
+
+    def check(self, who: Credentials, then: Then) -> Attempt | None:
+        """Check the token, and that it is for the user that the client wants to be."""
+        credentials = who._replace(user=None, password=self._token, certified="")
+        return self._authenticator.begin(credentials, partial(_compare, self._wanted, then))
+
+
+def _compare(wanted: str, then: Then, answer: LoginAnswer, now_ms: int) -> None:
+    is_other = isinstance(answer, Identity) and wanted not in {"", answer.user}
+    then(Refusal.WRONG if is_other else answer, now_ms)
+
+
+def offered_proofs(authenticator: Authenticator) -> tuple[str, ...]:
+    """Return the mechanisms that somebody could come in by now."""
+    found = ((scram.METHOD, authenticator.has_scram), (bearer.METHOD, authenticator.tokens.is_on))
+    return tuple(method for method, is_offered in found if is_offered)
+
+
+def find_proof(method: str, authenticator: Authenticator) -> Proof | None:
+    """Return a proof that is to be made by a mechanism, None where there is none of that name here."""
+    if method == scram.METHOD:
+        return ScramProof(authenticator)
+    return BearerProof(authenticator) if method == bearer.METHOD and authenticator.tokens.is_on else None
