@@ -25,7 +25,7 @@ from gateway.amqp.events import (
     secret_of,
 )
 from gateway.amqp.frames import FRAME_HEADER, FRAME_HEARTBEAT, FRAME_METHOD, FRAME_OVERHEAD
-from gateway.amqp.handshake import PROTOCOL_HEADER, ConnectionLimits, Login, agreed_frame_max, start_method
+from gateway.amqp.handshake import PROTOCOL_HEADER, ConnectionLimits, Login, agreed_frame_max, not_amqp, start_method
 from gateway.amqp.heartbeat import HEARTBEAT_FRAME, Heartbeat, check_beat
 from gateway.amqp.methods import decode_method, encode_method
 from gateway.amqp.reply_codes import ReplyCode
@@ -153,7 +153,7 @@ class AmqpConnection:
 
     def _next_event(self) -> Event | None:
         if self.state == _HEADER and not self._take_protocol_header():
-            return ConnectionEnded("not AMQP 0-9-1") if self.is_closed else None
+            return ConnectionEnded(not_amqp(self._buf)) if self.is_closed else None
         end = len(self._buf)
         for _ in range(_FRAMES_AT_ONCE):
             pos = self._pos

@@ -12,6 +12,7 @@ from gateway.amqp.errors import AmqpError, syntax_error
 from gateway.amqp.field_table import Field, check_table, has_many, read_table
 from gateway.amqp.methods import arguments_of
 from gateway.amqp.reply_codes import ReplyCode
+from gateway.net.streams.first_bytes import told_of
 
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 FRAME_MAX_LEAST = 4_096  # the protocol's own
@@ -66,6 +67,11 @@ class ConnectionLimits:
         self.product = product
         self.mechanisms = mechanisms  # by which the client may show who it is
         self.incomplete_bytes_max = max(INCOMPLETE_MESSAGES * body_bytes_max, INCOMPLETE_BYTES_LEAST)
+
+
+def not_amqp(data: bytes) -> str:
+    """Return why a connection ends that does not begin with our protocol header, for the log."""
+    return f"not AMQP 0-9-1{told_of(data)}"
 
 
 def start_method(limits: ConnectionLimits, version: str) -> Method.Start:

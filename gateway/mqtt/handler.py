@@ -19,6 +19,7 @@ from gateway.mqtt.services import MqttServices
 from gateway.mqtt.states import State
 from gateway.mqtt.subscribing import Steps
 from gateway.net.protocol import Transport
+from gateway.net.streams.first_bytes import told_of
 
 _LOGIN = int(State.LOGIN)
 _END = object()
@@ -70,7 +71,8 @@ class MqttHandler(Arriving):
                 connection.receive_data(data, now_ms)
             has_more = self._act(now_ms)
         except MqttError as error:
-            self._close_for(error.kind, str(error), error.code, now_ms)
+            told = told_of(data) if self.session is None else ""
+            self._close_for(error.kind, f"{error}{told}", error.code, now_ms)
         except LmqError as error:
             code = reason_code(error)
             self._close_for(code.name.lower(), str(error), code, now_ms)

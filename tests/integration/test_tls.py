@@ -279,6 +279,22 @@ async def test_plain_bytes_at_a_port_for_tls_are_refused(gateway, name):
     writer.close()
 
 
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the command openssl")
+async def test_renegotiation_is_refused(gateway):
+    command = ["openssl", "s_client", "-connect", "{}:{}".format(*gateway.address("mqtts")), "-tls1_2"]
+    pipe = asyncio.subprocess.PIPE
+    client = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.STDOUT)
+    said = b""
+    async with asyncio.timeout(WAIT_S):
+        while b"Verify return code" not in said:
+            said += await client.stdout.readline()
+        client.stdin.write(b"R\n")
+        said += await client.stdout.read()
+        await client.wait()
+    assert b"RENEGOTIATING" in said
+    assert b"no renegotiation" in said
+
+
 async def test_many_who_stop_in_the_middle_of_a_handshake_hold_nobody_up(gateway):
     hello = ssl.MemoryBIO()
     with contextlib.suppress(ssl.SSLWantReadError):

@@ -9,6 +9,7 @@ import ipaddress
 import struct
 from collections.abc import Sequence
 
+from gateway.net.streams.first_bytes import told_of
 from gateway.net.streams.layer import Layer, Peer, StreamError
 
 KIND = "proxy"
@@ -76,7 +77,7 @@ class ProxyHeader(Layer):
                 raise StreamError(KIND, "the header has no end")
             return end if end > 1 else 0
         if kept[: len(SIGNATURE)] != SIGNATURE[: len(kept)]:
-            raise StreamError(KIND, "the header is missing")
+            raise StreamError(KIND, f"the header is missing{told_of(kept)}")
         if len(kept) < HEAD.size:
             return 0
         size = HEAD.size + HEAD.unpack_from(kept)[3]

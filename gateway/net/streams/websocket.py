@@ -22,6 +22,7 @@ from wsproto.events import (
 from wsproto.frame_protocol import CloseReason
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
+from gateway.net.streams.first_bytes import name_protocol
 from gateway.net.streams.layer import Layer, StreamError
 
 KIND = "websocket"
@@ -80,7 +81,9 @@ class WebSocketLayer(Layer):
         except RemoteProtocolError as error:
             if error.event_hint is not None:
                 self._said += self._connection.send(error.event_hint)
-            raise StreamError(KIND, str(error).lower()) from error
+            name = "" if self.is_open else name_protocol(data)
+            reason = f"no HTTP, but {name}" if name not in {"", "HTTP"} else str(error).lower()
+            raise StreamError(KIND, reason) from error
         if rest:
             for event in self._connection.events():
                 self._handle(event, [])

@@ -4,7 +4,7 @@ import pytest
 from pamqp.commands import Connection
 
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.handshake import ConnectionLimits, Login, agreed_frame_max, start_method
+from gateway.amqp.handshake import ConnectionLimits, Login, agreed_frame_max, not_amqp, start_method
 from gateway.amqp.methods import decode_method, encode_method
 from gateway.amqp.offer import limits_of
 from gateway.settings import AmqpSettings
@@ -97,3 +97,8 @@ def test_frame_max_is_the_clients_within_bounds(asked, agreed):
 def test_what_is_out_of_bounds_is_not_allowed(channels, frame_max, text):
     with pytest.raises(AmqpError, match=text):
         agreed_frame_max(Connection.TuneOk(channels, frame_max, 0), LIMITS)
+
+
+def test_what_is_not_amqp_is_told_by_what_it_is():
+    assert not_amqp(b"GET / HTTP/1.1\r\n") == "not AMQP 0-9-1, but HTTP"
+    assert not_amqp(b"\x00") == "not AMQP 0-9-1"

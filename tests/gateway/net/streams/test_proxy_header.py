@@ -97,3 +97,8 @@ def test_any_bytes_are_taken_or_refused(data, start):
     with contextlib.suppress(StreamError):
         if start + data:
             layer.receive_data(start + data)
+
+
+def test_bytes_without_a_header_are_refused_by_what_they_are():
+    with pytest.raises(StreamError, match="the header is missing, but MQTT"):
+        ProxyHeader("10.0.0.1", TRUSTED).receive_data(b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x3c\x00\x00")

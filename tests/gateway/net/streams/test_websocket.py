@@ -81,7 +81,7 @@ def test_query_of_the_path_does_not_matter_and_clients_of_mqtt_3_1_have_their_ow
         (request(version="8"), b"4", ""),
         (request(method="POST"), b"4", ""),
         (b"GET /mqtt HTTP/1.1\r\nHost: gateway\r\n\r\n", b"4", ""),
-        (b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00\r\n\r\n", b"4", "bad http message"),
+        (b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x00\x00\x00\r\n\r\n", b"4", "no HTTP, but MQTT"),
         (request().replace(b"\r\n", b"\n"), b"4", "lines of the request end without CR"),
         (b"GET /mqtt HTTP/1.1\r\nX: " + b"x" * 200_000, b"4", "bad http message"),
     ],
@@ -213,3 +213,12 @@ def test_any_bytes_are_taken_or_refused(data, is_opened):
     layer = opened() if is_opened else WebSocketLayer("/mqtt")
     with contextlib.suppress(StreamError):
         layer.receive_data(data)
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [(b"\x10\x0c\x00\x04MQTT\x04\x02\x00\x3c\x00\x00", "MQTT"), (b"\x16\x03\x01\x02\x00\x01\x00", "TLS")],
+)
+def test_what_is_no_http_is_refused_by_what_it_is(said, name):
+    with pytest.raises(StreamError, match=f"websocket: no HTTP, but {name}"):
+        WebSocketLayer("/mqtt").receive_data(said + b"\r\n\r\n")
