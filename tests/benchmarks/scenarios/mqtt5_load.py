@@ -25,7 +25,7 @@ async def run(host: str, port: int, *, secs: float, properties: bytes, **paramet
     old, new = together(turns[4]), together(turns[5])
     new.lost += old.lost
     new.closed += old.closed
-    new.total = _total([*turns[4], *turns[5]])
+    new.total = total_of([*turns[4], *turns[5]])
     new.more = compare(old, new)
     return new
 
@@ -38,7 +38,8 @@ def together(turns: list[Result]) -> Result:
     return made
 
 
-def _total(turns: list[Result]) -> Count:
+def total_of(turns: list[Result]) -> Count:
+    """Return what both sides of all turns saw."""
     counts = [turn.total for turn in turns]
     made = Count(*(sum(getattr(count, name) for count in counts) for name in ("sent", "acked", "received")))
     made.is_late = any(count.is_late for count in counts)

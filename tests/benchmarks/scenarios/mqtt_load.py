@@ -6,8 +6,10 @@ It speaks version 3.1.1, or version 5 where properties are given, be they empty.
 from __future__ import annotations
 
 import asyncio
+import ssl
 import struct
 from collections.abc import Mapping
+from contextvars import ContextVar
 from itertools import compress
 from typing import Any, TypeVar, cast
 
@@ -17,6 +19,7 @@ CHUNK_PACKETS = 256  # packets in one write of a QoS 0 publisher
 PUBREC, PUBREL = 0x50, 0x62
 IS_PUBREC = bytes(first == PUBREC for first in range(256))
 P = TypeVar("P", bound="Peer")
+secured_by: ContextVar[ssl.SSLContext | None] = ContextVar("secured_by", default=None)  # by which new connections are
 
 
 def _string(text: str) -> bytes:
@@ -296,9 +299,11 @@ class Subscriber2(Subscriber):
 
 
 async def connect(host: str, port: int, peer: P) -> P:
-    """Connect `peer` and wait until it is ready."""
+    """Connect `peer`, by TLS where `secured_by` says so, and wait until it is ready."""
     loop = asyncio.get_running_loop()
-    await loop.create_connection(lambda: peer, host, port)
+    context = secured_by.get()
+    named = None if context is None else "localhost"
+    await loop.create_connection(lambda: peer, host, port, ssl=context, server_hostname=named)
     await asyncio.wait_for(peer.ready, 30)
     return peer
 

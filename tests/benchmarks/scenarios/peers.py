@@ -7,6 +7,7 @@ without a limit, and to disk where they persist. `python -m tests.benchmarks.sce
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from gateway.version import VERSION
 from tests.benchmarks.scenarios.server import ROOT, Server, make_folder, spare_ports, spawn, wait_until_up
+from tests.support.certificates import server_files
 
 FETCHED = ROOT / "build" / "peers"
 RABBIT_SCRIPTS = Path("/usr/lib/rabbitmq/bin")  # what Debian's and RabbitMQ's own packages use
@@ -98,11 +100,14 @@ def gateway(flush: str) -> Callable[[Path, dict[str, int]], Server]:
     """Return how to start the gateway in one way of making records safe."""
 
     def launch(folder: Path, ports: dict[str, int]) -> Server:
-        listen = {"mqtt": "mqtt", "amqp": "amqp", "broker": "rocketmq", "namesrv": "namesrv", "admin": "admin"}
+        listen = {"amqp": "amqp", "broker": "rocketmq", "namesrv": "namesrv", "admin": "admin"}
         doors = [f"--{flag}={f'127.0.0.1:{ports[door]}' if door in ports else 'off'}" for flag, door in listen.items()]
         serve = ["serve", f"--data-dir={folder / 'data'}", f"--flush={flush}"]
         command = [sys.executable, "-m", "gateway", *serve, *doors]
-        env = {"PYTHONPATH": str(ROOT)}
+        certificate, key = map(str, server_files())
+        plain = [f"127.0.0.1:{ports[door]}" for door in ("mqtt", "plain") if door in ports]
+        secure = {"address": f"127.0.0.1:{ports['mqtts']}", "tls": {"certificate": certificate, "key": key}}
+        env = {"PYTHONPATH": str(ROOT), "LMQ_MQTT__LISTEN": json.dumps([*plain, secure])}
         return Server(spawn(command, folder, env), folder, {})
 
     return launch
@@ -124,6 +129,45 @@ def launch_mosquitto(folder: Path, ports: dict[str, int]) -> Server:
         "max_queued_messages 0\nmax_inflight_messages 1000\nlog_type error\npersistence false\n"
     )
     return Server(spawn([str(find_program("mosquitto")), "-c", "conf"], folder), folder, {})
+
+
+def find_mosquitto_with_tls() -> str | None:
+    """Return the path of a Mosquitto that speaks TLS: what `fetch_peers` builds does not."""
+    for path in filter(None, (find_program("mosquitto"), shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin"))):
+        if "libssl" in subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout:
+            return path
+    return None
+
+
+def mosquitto_version_with_tls() -> str | None:
+    """Return its version."""
+    path = find_mosquitto_with_tls()
+    return None if path is None else version_of(path, "-h")
+
+
+def launch_mosquitto_tls(folder: Path, ports: dict[str, int]) -> Server:
+    """Start Mosquitto with TLS and without."""
+    certificate, key = server_files()
+    (folder / "conf").write_text(
+        f"allow_anonymous true\nuser {getpass.getuser()}\nmax_queued_messages 0\nmax_inflight_messages 1000\n"
+        f"log_type error\npersistence false\nlistener {ports['plain']} 127.0.0.1\n"
+        f"listener {ports['mqtts']} 127.0.0.1\ncertfile {certificate}\nkeyfile {key}\n"
+    )
+    return Server(spawn([str(find_mosquitto_with_tls()), "-c", "conf"], folder), folder, {})
+
+
+def launch_nats_tls(folder: Path, ports: dict[str, int]) -> Server:
+    """Start two servers of NATS, since one has one address for MQTT; the one with TLS is measured."""
+    certificate, key = server_files()
+    tls = f'tls {{ cert_file: "{certificate}", key_file: "{key}" }}'
+    for door, also in (("plain", ""), ("mqtts", tls)):
+        (folder / door).write_text(
+            f'listen: "127.0.0.1:{ports[f"nats-{door}"]}"\nserver_name: {door}\n'
+            f'jetstream {{ store_dir: "{folder}/data-{door}" }}\n'
+            f'mqtt {{ listen: "127.0.0.1:{ports[door]}", max_ack_pending: 1000, {also} }}\n'
+        )
+    plain, secure = (spawn([str(find_program("nats-server")), "-c", door], folder) for door in ("plain", "mqtts"))
+    return Server(secure, folder, {}, [plain])
 
 
 def launch_nats(folder: Path, ports: dict[str, int]) -> Server:
@@ -232,7 +276,8 @@ def launch_rocketmq(folder: Path, ports: dict[str, int]) -> Server:
     return Server(spawn(command, folder, env), folder, {}, [name_server])
 
 
-ALL_DOORS = frozenset({"mqtt", "amqp", "rocketmq", "namesrv"})
+TLS = frozenset({"mqtts", "plain"})  # of MQTT, `plain` is what is measured beside it
+ALL_DOORS = frozenset({"mqtt", "amqp", "rocketmq", "namesrv"}) | TLS
 MQTT = frozenset({"mqtt"})
 PEERS = {
     peer.name: peer
@@ -241,6 +286,14 @@ PEERS = {
         Peer("gateway-async", ALL_DOORS, lambda: VERSION, gateway("async"), is_ours=True),
         Peer("null", MQTT, lambda: "-", launch_null),
         Peer("mosquitto", MQTT, lambda: version_of("mosquitto", "-h"), launch_mosquitto),
+        Peer("mosquitto-tls", TLS, mosquitto_version_with_tls, launch_mosquitto_tls),
+        Peer(
+            "nats-tls",
+            TLS,
+            lambda: version_of("nats-server", "-v"),
+            launch_nats_tls,
+            extra_ports=("nats-plain", "nats-mqtts"),
+        ),
         Peer("nats", MQTT, lambda: version_of("nats-server", "-v"), launch_nats, extra_ports=("nats",)),
         Peer("mochi", MQTT, built_version("mochi-mqtt"), launch_mochi, extra_ports=("ws", "info")),
         Peer("rumqttd", MQTT, lambda: version_of("rumqttd", "--version"), launch_rumqttd),

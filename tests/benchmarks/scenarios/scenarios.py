@@ -23,6 +23,7 @@ from tests.benchmarks.scenarios import (
     rocketmq_push_load,
     rocketmq_timed_load,
     rocketmq_transaction_load,
+    tls_load,
 )
 from tests.benchmarks.scenarios.load import Count, Result, measure
 from tests.benchmarks.scenarios.mqtt_load import user_properties
@@ -46,6 +47,7 @@ MEMORY_OF_ONE = Figure("bytes_each", "memory of one", "B")
 DISK = Figure("disk_kb_each", "disk", "KB")
 SHARE = Figure("share", "share", "x", is_more_better=True)
 BESIDE_ONE = Figure("beside_one", "confirm beside that of one queue", "x")
+BESIDE_PLAIN = Figure("beside_plain", "rate beside plain", "x", is_more_better=True)
 BESIDE_311 = Figure("beside_311", "CPU beside 3.1.1", "x")
 
 
@@ -91,6 +93,32 @@ def mqtt(**parameters: Any) -> Load:
     """Return the MQTT load with these parameters."""
     return lambda server, secs, payload: mqtt_load.run(
         HOST, server.ports["mqtt"], secs=secs, payload_bytes=payload, probe=server.cpu_s, **parameters
+    )
+
+
+def mqtt_tls(**parameters: Any) -> Load:
+    """Return the MQTT load by TLS and without, in turns."""
+    return lambda server, secs, payload: tls_load.run_in_turns(
+        HOST, server.ports["mqtts"], plain_port=server.ports["plain"], secs=secs, payload_bytes=payload,
+        probe=server.cpu_s, **parameters,
+    )  # fmt: skip
+
+
+def mqtt_tls_idle(connections: int) -> Load:
+    """Return the opening of idle connections by TLS."""
+    return lambda server, secs, payload: tls_load.run_by_tls(
+        lambda: mqtt_session_load.run_idle(
+            HOST, server.ports["mqtts"], connections=connections, memory=server.private_bytes, probe=server.cpu_s
+        )
+    )
+
+
+def mqtt_tls_connects(at_a_time: int) -> Load:
+    """Return the coming and going of clients by TLS."""
+    return lambda server, secs, payload: tls_load.run_by_tls(
+        lambda: mqtt_connect_load.run_connects(
+            HOST, server.ports["mqtts"], secs=secs, probe=server.cpu_s, at_a_time=at_a_time
+        )
     )
 
 
@@ -197,6 +225,7 @@ def light_queues(queues: int) -> Load:
 
 
 MQTT, AMQP, ROCKETMQ = frozenset({"mqtt"}), frozenset({"amqp"}), frozenset({"rocketmq"})
+TLS = frozenset({"mqtts", "plain"})
 ANY: frozenset[str] = frozenset()
 NULL = frozenset({"null"})
 NOT_MQTT_5 = NULL | {"nats", "amqtt", "rumqttd"}  # rumqttd has it at a port of its own only
@@ -257,6 +286,19 @@ SCENARIOS = (
     Scenario(
         "mqtt-connects", "MQTT connects, 64 at a time, each gone after its CONNACK", MQTT, mqtt_connects(64),
         floors=(Floor(RATE, 1),), without=NULL,
+    ),
+    Scenario(
+        "mqtt-tls", "MQTT QoS 0, one to one, by TLS and without in turns: the rate by TLS as a share", TLS, mqtt_tls(),
+        BESIDE_PLAIN, (Floor(BESIDE_PLAIN, 0.85),),
+    ),
+    Scenario(
+        "mqtt-tls-idle", "1,000 idle MQTT connections by TLS with a subscription each: memory of one", TLS,
+        mqtt_tls_idle(1_000), MEMORY_OF_ONE, (Floor(MEMORY_OF_ONE, 32_768, is_ratio=False),), is_fresh=True,
+        small=mqtt_tls_idle(200),
+    ),
+    Scenario(
+        "mqtt-tls-connects", "MQTT connects by TLS, 64 at a time, each gone after its CONNACK", TLS,
+        mqtt_tls_connects(64), floors=(Floor(RATE, 0.85),),
     ),
     Scenario(
         "mqtt-retained", "1,000 retained MQTT messages, asked for by one wildcard filter over and over", MQTT,
