@@ -25,6 +25,7 @@ cdef class Broker:
     cdef readonly object lifetimes
     cdef dict _limited
     cdef dict _levelled
+    cdef dict _standing
     cdef public object consumer_offsets
     cdef public object pop
     cdef readonly object timer

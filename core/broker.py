@@ -74,6 +74,7 @@ class Broker:
         self.detours = Detours(engine.make_route)
         self._limited = self.detours.full.limited  # most often none: nothing is asked then
         self._levelled = self.detours.levels.levelled  # nor of these
+        self._standing = self.detours.crossroads.standing  # nor of these
         self._waiters = Waiters()
         self._grown: list[int] = []
         self._shown: list[int] = []
@@ -164,7 +165,7 @@ class Broker:
             DiskFullError, MessageTooLargeError: `batch.appended` messages got through, the rest did not.
             StoreClosedError: Nothing is taken any more.
         """
-        if is_limited := len(self._limited) + len(self._levelled) > 0:
+        if is_limited := len(self._limited) + len(self._levelled) + len(self._standing) > 0:
             self.detours.divert(batch)
         try:
             self.engine.append_batch(batch, now_ms)

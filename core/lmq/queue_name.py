@@ -63,6 +63,16 @@ def amqp_level_name(light_name: bytes, level: int) -> bytes:
     return _bounded(AMQP, b"|y%d%%" % level + light_name.removeprefix(LIGHT_PREFIX + AMQP + b"%"))
 
 
+def amqp_crossing_name(vhost: bytes, exchange: bytes) -> bytes:
+    """Return the name of the light queue that stands for an exchange which looks at more than a message's topic."""
+    return _bounded(AMQP, b"|h" + _encode(vhost).replace(b"%", b"|2f") + b"%" + _encode(exchange))
+
+
+def is_crossing(name: bytes) -> bool:
+    """Return whether a light queue stands for an exchange; nothing is ever in it."""
+    return name.startswith(LIGHT_PREFIX + AMQP + b"%|h")
+
+
 def level_of(name: bytes) -> int:
     """Return the priority of the messages that a light queue of an AMQP queue is for; 0: the lowest, or of another."""
     found = _LEVEL.match(name)

@@ -1,8 +1,9 @@
-"""Ways of messages that are published: past queues that are full, and to the levels of those with priorities."""
+"""Ways of messages that are published: by choices, past queues that are full, and to the levels of priorities."""
 
 from __future__ import annotations
 
 from core.message import PublishBatch
+from core.queues.crossroads import Crossroads
 from core.queues.diversion import MakeRoute
 from core.queues.full_queues import FullQueues
 from core.queues.levels import Levels
@@ -15,16 +16,18 @@ class Detours:
         make_route: Makes the route of a topic, its queue and prefix to light queues.
     """
 
-    __slots__ = ("full", "levels")
+    __slots__ = ("crossroads", "full", "levels")
 
     def __init__(self, make_route: MakeRoute) -> None:
+        self.crossroads = Crossroads(make_route)
         self.full = FullQueues(make_route)
         self.levels = Levels(make_route)
 
     def divert(self, batch: PublishBatch) -> None:
         """Give messages the routes that these queues say, until `restore`; an error leaves the batch as it was."""
-        self.full.divert(batch)
+        self.crossroads.divert(batch)
         try:
+            self.full.divert(batch)
             self.levels.divert(batch)
         except BaseException:
             self.restore(batch)
@@ -34,3 +37,4 @@ class Detours:
         """Give a batch that was appended the routes back that its front knows."""
         self.levels.restore(batch)
         self.full.restore(batch)
+        self.crossroads.restore(batch)

@@ -48,14 +48,14 @@ class Diversion:
     def __init__(self) -> None:
         self._moved: list[tuple[int, int]] = []  # messages, and the index of the route that they had
         self._route_count = 0  # before others were added
-        self._routes: dict[tuple[int, ...], int] = {}
+        self._routes: dict[tuple[object, ...], int] = {}
 
     def begin(self, batch: PublishBatch) -> None:
         """Take up a batch; the last one was restored."""
         self._route_count = len(batch.routes)
         self._routes = {}
 
-    def move(self, batch: PublishBatch, i: int, key: tuple[int, ...], make: Callable[[], Route | None]) -> None:
+    def move(self, batch: PublishBatch, i: int, key: tuple[object, ...], make: Callable[[], Route | None]) -> None:
         """Give message `i` the route that stands for `key` and the route it has, made where there is none yet."""
         index = batch.route_index[i]
         key = (index, *key)

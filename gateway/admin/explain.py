@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from core.broker import Broker
 from core.lmq.explained import ExplainedQueue as ReachedQueue
-from core.lmq.queue_name import is_amqp
+from core.lmq.queue_name import is_amqp, is_crossing
 from core.lmq.topic_space import binding_key_from_filter, routing_key_from_topic, topic_from_routing_key
 from core.lmq.topic_trie import is_wildcard
 from core.reserved import SYS_ROOT
@@ -18,6 +18,7 @@ from gateway.amqp.tracing import trace_way
 
 SUBSCRIBED = ("$share/", "$queue/", "$exclusive/", "$replay/")
 QUEUES_AT_ONCE = 128  # about a millisecond
+BY_EACH = "an exchange that looks at more than the topic: asked for each message"
 
 
 class QuestionError(Exception):
@@ -115,7 +116,8 @@ async def explain_space(broker: Broker, vhost: VirtualHost | None, topic: str) -
     called = {} if vhost is None else _find_called(vhost, routing_key_from_topic(topic.encode()).decode())
     for queue in broker.explain(topic.encode()):
         await _pause(len(explained))
-        explained.append(_explain_queue(queue, called.get(queue.name, "")))
+        name = BY_EACH if is_crossing(queue.name) else called.get(queue.name, "")
+        explained.append(_explain_queue(queue, name))
     return explained
 
 

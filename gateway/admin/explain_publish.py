@@ -22,7 +22,7 @@ from core.properties import (
     TTL_MS,
     decode_properties,
 )
-from gateway.admin.explain import QuestionError, check_topic, explain_bindings, explain_space, get_exchange
+from gateway.admin.explain import BY_EACH, QuestionError, check_topic, explain_bindings, explain_space, get_exchange
 from gateway.admin.schemas import ExplainedQueue, PassedExchange, PublishExplanation
 from gateway.admin.view import AdminView
 from gateway.amqp.errors import AmqpError
@@ -180,6 +180,7 @@ async def _explain_queues(view: AdminView, vhost: VirtualHost, trace: Trace, top
     found = (
         {queue.name: queue for queue in await explain_space(view.broker, vhost, topic)} if trace.is_topic_space else {}
     )
+    found = {name: queue for name, queue in found.items() if queue.called != BY_EACH}  # its bindings were looked at
     ways = {name: ways for name, ways in trace.queues.items() if vhost.find(name) is not None}
     for queue in await explain_bindings(view.broker, vhost, ways):
         found.setdefault(queue.name, queue)

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchanges import AMQ_TOPIC, CONSISTENT_HASH, DELAYED, Exchange, ExchangeTable
+from gateway.amqp.exchanges import CONSISTENT_HASH, DELAYED, Exchange
 from gateway.amqp.field_table import Field
 from gateway.amqp.queue_arguments import check_same_argument
 from gateway.amqp.reply_codes import ReplyCode
-from gateway.amqp.routing import reaches
 from gateway.amqp.traits import HASH_HEADER, HASH_PROPERTY, PROPERTIES, HashedBy
 
 ALTERNATE = "alternate-exchange"
@@ -90,24 +89,3 @@ def check_alternate(arguments: Mapping[str, Field], found: Exchange, what: str) 
     """
     current = None if found.alternate is None else Field("longstr", found.alternate.encode())
     check_same_argument(ALTERNATE, arguments.get(ALTERNATE), current, what)
-
-
-def check_no_headers_behind(table: ExchangeTable, source: Exchange, destination: Exchange) -> None:
-    """Check that a new binding does not lead from `amq.topic` to where more than the routing key decides.
-
-    What devices publish has its way by its topic alone; headers, say, could send each message another way.
-
-    Raises:
-        AmqpError: NOT_IMPLEMENTED.
-    """
-    topic_space = table.topic_space
-    if (
-        topic_space is not None
-        and reaches(table, topic_space, lambda one: one is source)
-        and reaches(table, destination, lambda one: one.asks_headers or one.asks_each)
-    ):
-        reason = (
-            f"a binding that leads from exchange '{AMQ_TOPIC}' to one that looks at more than the routing key "
-            "(such as of type 'headers') is not supported"
-        )
-        raise AmqpError(ReplyCode.NOT_IMPLEMENTED, reason)

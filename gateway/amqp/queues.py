@@ -14,6 +14,7 @@ from core.errors import LmqError
 from core.lmq.queue_name import amqp_queue_name
 from core.lmq.topic_space import filter_from_binding_key, topic_from_routing_key
 from gateway.amqp.argument_rules import EXPIRES
+from gateway.amqp.crossing import Crossings
 from gateway.amqp.dead_letters import DeadLetters
 from gateway.amqp.definition_rows import (
     BINDING,
@@ -92,6 +93,7 @@ class VirtualHost:
         self._opening = QueueOpening(broker, name, self._pops, self._refusals)
         self._leases = parts.leases
         self.policies = parts.policies
+        self._crossings = Crossings(broker, name)
         self.exchanges.ruled_alternate = partial(parts.policies.find_alternate, name)
 
     @property
@@ -404,12 +406,14 @@ class VirtualHost:
         topic_filter = filter_from_binding_key(key.encode())
         if isinstance(destination, Exchange):
             self._broker.router.unbind_relay(topic_filter, self._relay_of(destination))
+            self._crossings.drop(destination)  # one that is still bound is asked for again
         else:
             self._broker.unbind_filter(topic_filter, self.light_name(destination))
 
     def _relay_of(self, exchange: Exchange) -> TopicRelay:
         """Return what stands for an exchange in the one topic space, equal to any other that does."""
-        return TopicRelay(exchange, self.exchanges, self._light_names)
+        stand_in = partial(self._crossings.stand_for, exchange, self.exchanges, self._light_names)
+        return TopicRelay(exchange, self.exchanges, self._light_names, stand_in)
 
 
 def _nothing_leads_here() -> None:

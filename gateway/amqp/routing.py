@@ -51,21 +51,6 @@ def find_way(table: ExchangeTable, start: Exchange, key: str, traits: Traits) ->
     return way
 
 
-def reaches(table: ExchangeTable, start: Exchange, is_it: Callable[[Exchange], bool]) -> bool:
-    """Return whether bindings or alternates lead from an exchange to one that `is_it`, or it is one itself."""
-    passed = {start: None}
-    todo = [start]
-    for exchange in todo:
-        if is_it(exchange):
-            return True
-        bound = [destination for destination, _, _ in exchange.bindings]
-        for further in [*bound, *alternate_of(table, exchange)]:
-            if isinstance(further, Exchange) and further not in passed:
-                passed[further] = None
-                todo.append(further)
-    return False
-
-
 def alternate_of(table: ExchangeTable, exchange: Exchange) -> list[Destination]:
     """Return the exchange that takes what no binding takes, if there is one."""
     name = table.ruled_alternate(exchange.name) if exchange.alternate is None else exchange.alternate
@@ -80,16 +65,22 @@ class TopicRelay:
         exchange: It.
         table: The exchanges it may lead to.
         light_names: Gives the light queues of queues.
+        stand_in: Gives the light queue that stands for the exchange where more than a topic decides, None for none.
     """
 
-    __slots__ = ("_exchange", "_light_names", "_table")
+    __slots__ = ("_exchange", "_light_names", "_stand_in", "_table")
 
     def __init__(
-        self, exchange: Exchange, table: ExchangeTable, light_names: Callable[[Iterable[str]], list[bytes]]
+        self,
+        exchange: Exchange,
+        table: ExchangeTable,
+        light_names: Callable[[Iterable[str]], list[bytes]],
+        stand_in: Callable[[], bytes | None],
     ) -> None:
         self._exchange = exchange
         self._table = table
         self._light_names = light_names
+        self._stand_in = stand_in
 
     def __eq__(self, other: object) -> bool:
         """Whether both stand for the same exchange."""
@@ -102,4 +93,9 @@ class TopicRelay:
     def names(self, topic: bytes) -> list[bytes]:
         """Return the light queues that a topic leads to here."""
         key = routing_key_from_topic(topic).decode(errors="replace")
-        return self._light_names(find_way(self._table, self._exchange, key, Traits(key)).queues)
+        way = find_way(self._table, self._exchange, key, Traits(key))
+        if way.asks_headers or way.asks_each:
+            stand_in = self._stand_in()
+            if stand_in is not None:
+                return [stand_in]
+        return self._light_names(way.queues)

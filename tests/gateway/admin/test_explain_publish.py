@@ -201,3 +201,18 @@ async def test_property_that_cannot_be_is_refused(tmp_path, said):
     async with _channel(tmp_path) as (gateway, _):
         with pytest.raises(QuestionError, match=r"is no property|is a number|cannot be sent"):
             await _ask(gateway, "amq.topic", "a", said=[said])
+
+
+async def test_headers_exchange_behind_amq_topic_is_told_by_the_headers_of_the_message(tmp_path):
+    async with _channel(tmp_path) as (gateway, channel):
+        red = await channel.declare_queue("red", durable=True)
+        colours = await channel.get_exchange("amq.headers")
+        await red.bind(colours, arguments={"x-match": "all", "colour": "red"})
+        await colours.bind("amq.topic", "paint.#")
+        found = await _ask(gateway, "amq.topic", "paint.wall", headers=["colour=red"])
+        assert _reached(found) == {"red": ["amq.topic paint.# > amq.headers all"]}
+        found = await _ask(gateway, door="mqtt", topic="paint/wall", headers=["colour=blue"], queue="red")
+        assert _reached(found) == {}
+        assert found.why_not == [
+            "exchange 'amq.headers': a header has another value, or type, than the binding asks for: colour"
+        ]

@@ -140,7 +140,6 @@ SOFT = [
 
 
 HARD = [
-    (Exchange.Bind(destination="amq.headers", source="amq.topic"), 540, "NOT_IMPLEMENTED - a binding that leads from"),
     (Basic.Recover(requeue=False), 540, "NOT_IMPLEMENTED - requeue=false"),
     (Basic.Qos(prefetch_size=1), 540, "NOT_IMPLEMENTED - prefetch_size!=0 (1)"),
     (Channel.Flow(active=False), 540, "NOT_IMPLEMENTED - active=false"),

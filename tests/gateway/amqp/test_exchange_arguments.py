@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.exchange_arguments import check_alternate, check_no_headers_behind, find_alternate, find_hashed_by
-from gateway.amqp.exchanges import Exchange, ExchangeTable
+from gateway.amqp.exchange_arguments import check_alternate, find_alternate, find_hashed_by
+from gateway.amqp.exchanges import Exchange
 from gateway.amqp.field_table import Field
 
 WHAT = "exchange 'x' in vhost '/'"
@@ -13,13 +13,6 @@ OTHER = {"alternate-exchange": Field("longstr", b"other")}
 
 def make(name, kind="fanout", alternate=None):
     return Exchange(name, kind, durable=True, auto_delete=False, internal=False, alternate=alternate)
-
-
-def make_table(*exchanges):
-    table = ExchangeTable("/", lambda *_: None, lambda *_: None, lambda: None)
-    for exchange in exchanges:
-        table.add(exchange)
-    return table
 
 
 def test_an_alternate_is_the_name_of_an_exchange():
@@ -46,29 +39,10 @@ def test_an_exchange_that_is_there_is_declared_with_its_alternate():
         check_alternate(OTHER, make("x", alternate="another"), WHAT)
 
 
-@pytest.mark.parametrize("kind", ["headers", "x-random"])
-def test_nothing_leads_from_the_topic_space_to_headers_or_chance(kind):
-    first, last, asks, beside = make("first"), make("last", alternate="asks"), make("asks", kind), make("beside")
-    table = make_table(first, last, asks, beside)
-    topic = table.get("amq.topic")
-    check_no_headers_behind(table, topic, first)
-    table.bind(topic, (first, "#", None))
-    check_no_headers_behind(table, first, beside)
-    check_no_headers_behind(table, beside, last)
-    for source, destination in ((topic, asks), (first, asks), (first, last)):
-        with pytest.raises(AmqpError, match="NOT_IMPLEMENTED"):
-            check_no_headers_behind(table, source, destination)
-
-
 @pytest.mark.parametrize(("name", "value"), [("hash-header", "device"), ("hash-property", "message_id")])
-def test_a_hash_that_asks_more_than_the_key_is_not_led_to_either(name, value):
+def test_what_is_hashed_is_said(name, value):
     hashed_by = find_hashed_by({name: Field("longstr", value.encode())}, "x-consistent-hash", WHAT)
     assert hashed_by == (name, value)
-    asks = Exchange("asks", "x-consistent-hash", durable=True, auto_delete=False, internal=False, hashed_by=hashed_by)
-    table = make_table(asks)
-    with pytest.raises(AmqpError, match="NOT_IMPLEMENTED"):
-        check_no_headers_behind(table, table.get("amq.topic"), asks)
-    check_no_headers_behind(table, table.get("amq.topic"), make("by_key", "x-consistent-hash"))
 
 
 def test_other_exchanges_hash_nothing():
