@@ -12,7 +12,8 @@ from gateway.commands.refusing import EXIT_DENIED, EXIT_MISSING, EXIT_NOT_NOW, E
 
 GUEST = "guest"  # as RabbitMQ's tools come in, from the gateway's own machine only
 TIMEOUT_S = 30
-CODES = {401: EXIT_DENIED, 403: EXIT_DENIED, 404: EXIT_MISSING, 409: EXIT_NOT_NOW, 503: EXIT_NOT_NOW}  # 2 for others
+CODES = {401: EXIT_DENIED, 403: EXIT_DENIED, 404: EXIT_MISSING, 409: EXIT_NOT_NOW}
+SERVER_ERRORS = 500
 
 
 class AdminClient:
@@ -92,7 +93,7 @@ class AdminClient:
             said = f"cannot ask the gateway at {self._admin}: {reason}"
             code = EXIT_UNREACHABLE
             if isinstance(error, urllib.error.HTTPError):
-                said, code = _refusal(error.read()) or said, CODES.get(error.code, EXIT_WRONG_USE)
+                said, code = _refusal(error.read()) or said, _code_of(error.code)
             if self._is_quiet:
                 raise typer.Exit(code) from error
             refuse(said, error, code=code)
@@ -106,6 +107,10 @@ def quote(name: str) -> str:
         refuse("a name is empty")
 
     return quote_part(name, safe="")
+
+
+def _code_of(status: int) -> int:
+    return CODES.get(status, EXIT_NOT_NOW if status >= SERVER_ERRORS else EXIT_WRONG_USE)
 
 
 def _refusal(body: bytes) -> str:

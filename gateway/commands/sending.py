@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated
 
 import typer
@@ -14,7 +12,6 @@ from gateway.commands.doors.traffic import Outgoing
 from gateway.commands.refusing import EXIT_INTERRUPTED, EXIT_NOTHING, refuse
 
 WINDOW = 100  # on their way at the same time
-STDIN = "-"
 
 
 @at_door(Door.MQTT)
@@ -56,12 +53,16 @@ def publish(
     if not target and not (exchange and place.door is Door.AMQP):
         refuse("the target is empty: a topic such as plant/1/temp, or a routing key")
     pairs = read_headers(headers)
-    bodies = _bodies(body, file, lines=lines, size=size)
+    if [body is not None, file is not None, size is not None].count(True) > 1:
+        refuse("a message is BODY, --file or --size, one of them")
+    if lines and (body is not None or size is not None):
+        refuse("--lines: they are of stdin, or of --file")
+    content = None if body is None else body.encode(errors="surrogateescape")
+    if size is not None:
+        content = b"x" * size
     total = _Total()
-    run(
-        _publish(place, (make(one) for one in bodies for _ in range(count)), rate, total),
-        interrupted=EXIT_INTERRUPTED,
-    )
+    bodies = _bodies(content, file, lines=lines)
+    run(_publish(place, make, bodies, _Pace(count, rate), total), interrupted=EXIT_INTERRUPTED)
     if total.unreached:
         few = "the message reaches" if total.sent == 1 else f"{total.unreached} of {total.sent} messages reach"
         refuse(f"{few} nobody", code=EXIT_NOTHING)
@@ -83,29 +84,30 @@ def read_headers(texts: list[str] | None) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _bodies(body: str | None, file: str | None, *, lines: bool, size: int | None) -> Iterator[bytes]:
-    if [body is not None, file is not None, size is not None].count(True) > 1:
-        refuse("a message is BODY, --file or --size, one of them")
-    if body is not None:
-        content = body.encode(errors="surrogateescape")
-        return iter(content.splitlines() if lines else [content])
-    if size is not None:
-        return iter([b"x" * size])
-    return _read(file, lines=lines)
+async def _bodies(content: bytes | None, file: str | None, *, lines: bool) -> AsyncIterator[bytes]:
+    """Give the body, or what is read, whole or line by line."""
+    from gateway.commands.doors.feeding import read_chunks
+
+    if content is not None:
+        yield content
+        return
+    rest: list[bytes] = []
+    async for chunk in read_chunks(file):
+        if lines:
+            *whole, last = b"".join((*rest, chunk)).split(b"\n")
+            for line in whole:
+                yield line.removesuffix(b"\r")
+            rest = [last]
+        else:
+            rest.append(chunk)
+    left = b"".join(rest)
+    if left or not lines:
+        yield left
 
 
-def _read(file: str | None, *, lines: bool) -> Iterator[bytes]:
-    try:
-        with sys.stdin.buffer if file in {None, STDIN} else Path(str(file)).open("rb") as source:
-            if lines:
-                yield from (line.rstrip(b"\r\n") for line in source)
-            else:
-                yield source.read()
-    except OSError as error:
-        refuse(f"cannot read {file}: {error.strerror}", error)
-
-
-async def _publish(place: Place, messages: Iterator[Outgoing], rate: float | None, total: _Total) -> None:
+async def _publish(
+    place: Place, make: Callable[[bytes], Outgoing], bodies: AsyncIterator[bytes], pace: _Pace, total: _Total
+) -> None:
     import asyncio
 
     from gateway.commands.doors.choice import make_link
@@ -122,22 +124,31 @@ async def _publish(place: Place, messages: Iterator[Outgoing], rate: float | Non
     async with make_link(place) as link:
         try:
             async with asyncio.TaskGroup() as group:
-                async for message in _paced(messages, rate):
-                    await room.acquire()
-                    group.create_task(send(message))
+                async for body in bodies:
+                    for _ in range(pace.count):
+                        await pace.wait()
+                        await room.acquire()
+                        group.create_task(send(make(body)))
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
 
 
-async def _paced(messages: Iterator[Outgoing], rate: float | None) -> AsyncIterator[Outgoing]:
-    """Give messages as they are read, on a thread: a terminal or pipe may be slow; no faster than a rate."""
-    import asyncio
+class _Pace:
+    """How often each body is sent, and how many messages a second."""
 
-    loop = asyncio.get_running_loop()
-    begun_s = loop.time()
-    number = 0
-    while (message := await asyncio.to_thread(next, messages, None)) is not None:
-        if rate is not None:
-            await asyncio.sleep(max(begun_s + number / rate - loop.time(), 0))
-        yield message
-        number += 1
+    def __init__(self, count: int, rate: float | None) -> None:
+        self.count = count
+        self._rate = rate
+        self._number = 0
+        self._begun_s = 0.0
+
+    async def wait(self) -> None:
+        """Wait until the next may be sent."""
+        import asyncio
+
+        if self._rate is None:
+            return
+        now_s = asyncio.get_running_loop().time()
+        self._begun_s = self._begun_s or now_s
+        await asyncio.sleep(max(self._begun_s + self._number / self._rate - now_s, 0))
+        self._number += 1

@@ -11,11 +11,11 @@ from tests.support.commands import call_lmq
 pytestmark = pytest.mark.slow
 
 
-def complete(line, admin):
-    """Return what bash would be given for a line."""
-    words = line.split(" ")
-    env = {"_LMQ_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    return call_lmq(env={**env, "LMQ_CLI_ADMIN": admin}).stdout.split()
+def complete(line, admin, shell="bash"):
+    """Return what a shell would be given for a line."""
+    env = {"_LMQ_COMPLETE": f"complete_{shell}", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+    others = {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    return call_lmq(env={**env, **others, "LMQ_CLI_ADMIN": admin}).stdout.split()
 
 
 def test_names_of_the_running_gateway_are_completed(running):
@@ -26,6 +26,9 @@ def test_names_of_the_running_gateway_are_completed(running):
     client.send("PUT", "/api/vhosts/completed", {})
     client.send("PUT", "/api/users/completer", {"password": "x", "tags": ""})
     assert complete("lmq queue purge completed-", admin) == ["completed-a", "completed-b"]
+    assert complete("lmq queue purge completed-", admin, "fish") == ["completed-a", "completed-b"]
+    zsh = complete("lmq queue purge completed-", admin, "zsh")
+    assert [name for name in ("completed-a", "completed-b") if f'"{name}"' in " ".join(zsh)] != []
     assert complete("lmq consume completed-", admin) == ["completed-a", "completed-b"]
     assert complete("lmq vhost delete comp", admin) == ["completed"]
     assert complete("lmq queue purge x --vhost comp", admin) == ["completed"]
