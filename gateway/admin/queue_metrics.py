@@ -22,6 +22,7 @@ def total_families(totals: Totals, now_s: float) -> Iterator[Metric]:
         ("lmq_queue_messages_unacknowledged", "Messages that consumers have.", totals.unacked),
         ("lmq_consumers", "Consumers of AMQP queues.", totals.readers),
         ("lmq_channels", "Open channels of AMQP connections.", totals.channels),
+        ("lmq_inflight", "Messages that MQTT sessions were sent and did not acknowledge.", totals.inflight),
         ("lmq_subscriptions", "Subscriptions of MQTT sessions, connected or not.", totals.subscriptions),
     ):
         yield GaugeMetricFamily(name, text, value)

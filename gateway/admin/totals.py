@@ -37,6 +37,7 @@ class Totals(NamedTuple):
     subscriptions: int = 0
     deepest: tuple[QueueEntry, ...] = ()
     oldest: tuple[tuple[QueueEntry, int], ...] = ()
+    inflight: int = 0  # messages that MQTT sessions were sent and did not acknowledge
 
 
 class TotalsKeeper:
@@ -45,7 +46,7 @@ class TotalsKeeper:
     Args:
         queues: Begins a walk over the queues.
         channels: Begins a walk over the connections, which gives the number of channels of each.
-        subscriptions: Begins a walk over the sessions, which gives the number of subscriptions of each.
+        sessions: Begins a walk over the sessions, which gives of each its subscriptions and its messages in flight.
         ages: Says how old the first message of a queue is; None for nobody who does.
     """
 
@@ -53,12 +54,12 @@ class TotalsKeeper:
         self,
         queues: Callable[[], Iterator[QueueEntry | None]],
         channels: Callable[[], Iterator[int]],
-        subscriptions: Callable[[], Iterator[int]],
+        sessions: Callable[[], Iterator[tuple[int, int]]],
         ages: OldestMessages | None = None,
     ) -> None:
         self._queues = queues
         self._channels = channels
-        self._subscriptions = subscriptions
+        self._sessions = sessions
         self._ages = ages
         self.latest = Totals()
         self._at_s = -FRESH_S
@@ -90,15 +91,20 @@ class TotalsKeeper:
             stored_ms = self._ages.stored_ms(entry) if self._ages is not None and entry.first_waiting else 0
             if stored_ms:
                 _note(oldest, OLDEST_COUNT, _FAR_MS - stored_ms, queues, entry)
+        subscriptions = inflight = 0
+        async for filters, sent in walk(self._sessions()):
+            subscriptions += filters
+            inflight += sent
         return Totals(
             queues,
             ready,
             unacked,
             readers,
             await _add_up(self._channels()),
-            await _add_up(self._subscriptions()),
+            subscriptions,
             tuple(entry for _, _, entry in sorted(deepest, reverse=True)),
             tuple((entry, _FAR_MS - rank) for rank, _, entry in sorted(oldest, reverse=True)),
+            inflight,
         )
 
 

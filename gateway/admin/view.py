@@ -67,7 +67,7 @@ class AdminView:
         self.totals = TotalsKeeper(
             doors[AmqpDoor.name].inventory().queues,
             self._count_channels,
-            self._count_subscriptions,
+            self._count_sessions,
             OldestMessages(broker),
         )
         self.rosters = Rosters()
@@ -95,8 +95,10 @@ class AdminView:
         yield from memory_families(self.memory)
         yield from penalty_families(self.authenticator.penalties, time.time_ns() // 1_000_000)
 
-    def _count_subscriptions(self) -> Iterator[int]:
-        return (len(session.subscriptions) for session in self.mqtt.sessions)
+    def _count_sessions(self) -> Iterator[tuple[int, int]]:
+        for session in self.mqtt.sessions:
+            window = session.window
+            yield len(session.subscriptions), 0 if window is None else window.head - window.tail
 
     def _consumed(self) -> Iterator[tuple[VirtualHost, SharedQueue]]:
         for connection in list(self.amqp.connections):
