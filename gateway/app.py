@@ -91,6 +91,7 @@ class Gateway:
         self.broker = self._make_broker(caches)
         self.authenticator.keep_secret(self.broker.table("auth"))
         self.authenticator.keep_users(self.broker.table("auth_users"))
+        self.authenticator.quotas.keep(self.broker.table("user_limits"))
         self.authenticator.rules.keep(self.broker.table("auth_rules"))
         self.authenticator.on_changed = self._recheck
         self._make_guards()
@@ -165,6 +166,7 @@ class Gateway:
     def _forget_user(self, name: str) -> None:
         """Let go of what a user has who is deleted."""
         self.api_tokens.revoke_of(name)
+        self.authenticator.quotas.forget(name)
         mqtt = self.doors[MqttDoor.name]
         assert isinstance(mqtt, MqttDoor)
         mqtt.end_sessions_of(name)

@@ -35,6 +35,8 @@ class Kind(StrEnum):
     USER_DELETED = "user.deleted"
     USER_PASSWORD_CHANGED = "user.password.changed"  # noqa: S105 - the name of an event
     USER_TAGS_SET = "user.tags.set"
+    USER_LIMITS_SET = "user.limits.set"
+    USER_LIMITS_CLEARED = "user.limits.cleared"
     PERMISSION_CREATED = "permission.created"
     PERMISSION_DELETED = "permission.deleted"
     TOPIC_PERMISSION_CREATED = "topic.permission.created"

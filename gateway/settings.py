@@ -31,6 +31,7 @@ from gateway.penalty_settings import PenaltySettings
 from gateway.rule_settings import RuleSettings
 from gateway.secret_settings import Secret
 from gateway.topic_rules import AutoSubscription, RewriteRule
+from gateway.user_limit_settings import UserLimitsSettings
 
 ENV_PREFIX = "LMQ_"
 _IN_LIST = re.compile(r".*?\.\d+\.")
@@ -182,6 +183,7 @@ class UserSettings(BaseModel, frozen=True, extra="forbid"):
     may_configure: bool = True  # may make and remove queues and exchanges
     tags: tuple[UserTag, ...] = ()  # what the user may do at the admin API; none: not come in there
     groups: tuple[str, ...] = ()  # that rules may name
+    limits: UserLimitsSettings = UserLimitsSettings()
 
 
 class AuthSettings(BaseModel, frozen=True, extra="forbid"):
@@ -198,6 +200,7 @@ class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     open: bool = False  # clients without a login are meant to come in also from other machines, and may do all
     jwt: JwtSettings = JwtSettings()
     penalty: PenaltySettings = PenaltySettings()
+    user_limits: UserLimitsSettings = UserLimitsSettings()
     backends: tuple[Backend, ...] = ()  # what knows users elsewhere, asked in order after the users that are known here
 
 

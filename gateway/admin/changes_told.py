@@ -1,4 +1,4 @@
-"""Tells what was changed by the admin API, once it was: whatever changes something is a row here, or is told by a door.
+"""Tells what was changed by the admin API, once it was: by a row here, by a door, or as `admin.changed` with the path.
 
 Refusals of somebody who logged in are told too.
 """
@@ -16,7 +16,6 @@ ACTOR = "actor"  # in the state of a request: who asks
 FIELDS = "told"  # in the state of a request: what a route says beside the names in the path
 REFUSED = frozenset({401, 403})
 FAILED = 400
-RENAMED = {"user": "name"}  # whose permissions: `user` is who asks
 OF_DOORS = None  # the AMQP door tells it, or there is nothing to be told: no definition changes
 
 KINDS: dict[tuple[str, str], Kind | None] = {
@@ -25,6 +24,8 @@ KINDS: dict[tuple[str, str], Kind | None] = {
     ("DELETE", "/api/users/{name}"): Kind.USER_DELETED,
     ("PUT", "/api/lmq/users/{name}/password"): Kind.USER_PASSWORD_CHANGED,
     ("PUT", "/api/lmq/users/{name}/tags"): Kind.USER_TAGS_SET,
+    ("PUT", "/api/user-limits/{user}/{name}"): Kind.USER_LIMITS_SET,
+    ("DELETE", "/api/user-limits/{user}/{name}"): Kind.USER_LIMITS_CLEARED,
     ("PUT", "/api/permissions/{vhost}/{user}"): Kind.PERMISSION_CREATED,
     ("DELETE", "/api/permissions/{vhost}/{user}"): Kind.PERMISSION_DELETED,
     ("PUT", "/api/topic-permissions/{vhost}/{user}"): Kind.TOPIC_PERMISSION_CREATED,
@@ -38,9 +39,15 @@ KINDS: dict[tuple[str, str], Kind | None] = {
     ("DELETE", "/api/policies/{vhost}/{name}"): Kind.POLICY_CLEARED,
     ("PUT", "/api/operator-policies/{vhost}/{name}"): Kind.POLICY_SET,
     ("DELETE", "/api/operator-policies/{vhost}/{name}"): Kind.POLICY_CLEARED,
+    ("PUT", "/api/parameters/{component}/{vhost}/{name}"): OF_DOORS,
+    ("DELETE", "/api/parameters/{component}/{vhost}/{name}"): OF_DOORS,
+    ("PUT", "/api/global-parameters/{name}"): OF_DOORS,
+    ("DELETE", "/api/global-parameters/{name}"): OF_DOORS,
+    ("POST", "/api/rebalance/queues"): OF_DOORS,
     ("POST", "/api/definitions"): Kind.DEFINITIONS_IMPORTED,
     ("POST", "/api/definitions/{vhost}"): Kind.DEFINITIONS_IMPORTED,
     ("DELETE", "/api/connections/{name}"): Kind.CONNECTION_TURNED_OUT,
+    ("DELETE", "/api/connections/username/{user}"): Kind.CONNECTION_TURNED_OUT,
     ("DELETE", "/api/lmq/sessions/{client}"): Kind.SESSION_ENDED,
     ("POST", "/api/lmq/groups/{group}/reset"): Kind.GROUP_RESET,
     ("PUT", "/api/lmq/rules/{name}"): Kind.RULE_SET,
@@ -92,7 +99,10 @@ def _tell(scope: Scope, status: int) -> None:
     elif status < FAILED:
         kind = KINDS.get((scope["method"], _find_template(scope)), Kind.CHANGED)
         if kind is not None:
-            names = {RENAMED.get(name, name): unquote(str(text)) for name, text in scope.get("path_params", {}).items()}
+            names = {name: unquote(str(text)) for name, text in scope.get("path_params", {}).items()}
+            if "user" in names:  # whose permissions or limits: `user` is who asks
+                names = {"limit" if name == "name" else name: text for name, text in names.items()}
+                names["name"] = names.pop("user")
             actor.tell(kind, **names, **state.get(FIELDS, {}), request=f"{scope['method']} {unquote(scope['path'])}")
 
 

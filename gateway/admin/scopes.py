@@ -15,9 +15,9 @@ MESSAGES = "messages"
 PARTS = {
     "users": ("/api/users", "/api/lmq/users", "/api/permissions", "/api/topic-permissions", "/api/user-limits"),
     "vhosts": ("/api/vhosts", "/api/vhost-limits"),
-    "policies": ("/api/policies", "/api/operator-policies"),
+    "policies": ("/api/policies", "/api/operator-policies", "/api/parameters", "/api/global-parameters"),
     "definitions": ("/api/definitions",),
-    "queues": ("/api/queues", "/api/exchanges", "/api/bindings", "/api/lmq/move"),
+    "queues": ("/api/queues", "/api/exchanges", "/api/bindings", "/api/rebalance", "/api/lmq/move"),
     "connections": ("/api/connections", "/api/lmq/sessions", "/api/lmq/groups"),
     "rules": ("/api/lmq/rules",),
     "tokens": ("/api/lmq/tokens",),

@@ -199,6 +199,21 @@ def _short_end(payload: bytes, pos: int) -> int:
     return pos + 1 + payload[pos] if pos < len(payload) else len(payload)
 
 
+def check_channel_count(count: int, channel_max: int) -> None:
+    """Check that a connection may have one more channel than `count`.
+
+    Raises:
+        AmqpError: NOT_ALLOWED.
+    """
+    if count >= channel_max:
+        reason = f"number of channels opened ({count}) has reached the negotiated channel_max ({channel_max})"
+        raise AmqpError(ReplyCode.NOT_ALLOWED, reason)
+
+
+def unbounded() -> None:
+    """Let a user have as many channels as its connections may have."""
+
+
 def unexpected_content() -> AmqpError:
     """Return the answer to content that no publish precedes."""
     return AmqpError(ReplyCode.UNEXPECTED_FRAME, "expected method frame, got non method frame instead")

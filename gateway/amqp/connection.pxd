@@ -25,6 +25,7 @@ cdef class AmqpConnection:
     cdef public Py_ssize_t payload_max
     cdef public Heartbeat heartbeat
     cdef long long _channel_max
+    cdef public object check_channel
     cdef CutterPool _pool
     cdef str _version
     cdef bytes _buf

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pamqp import base, commands
 from pamqp.commands import Basic, Connection as Method
 
-from gateway.amqp.channel import Channel, Incomplete, unexpected_content
+from gateway.amqp.channel import Channel, Incomplete, check_channel_count, unbounded, unexpected_content
 from gateway.amqp.codec import PUBLISH, cut_frame
 from gateway.amqp.errors import AmqpError, PeerSilentError, undecodable, unexpected_frame, unimplemented
 from gateway.amqp.events import (
@@ -66,6 +66,7 @@ class AmqpConnection:
         self.payload_max = FRAME_MAX_AT_FIRST - FRAME_OVERHEAD
         self.heartbeat = Heartbeat(now_ms)
         self._channel_max = limits.channel_max
+        self.check_channel: Callable[[], None] = unbounded  # raises where the user may have no more
         self._pool = pool
         self._version = version
         self._buf = b""
@@ -280,10 +281,8 @@ class AmqpConnection:
     def _open_channel(self, number: int) -> None:
         if number in self.channels:
             raise AmqpError(ReplyCode.CHANNEL_ERROR, "second 'channel.open' seen", commands.Channel.Open.index)
-        count = len(self.channels)
-        if count >= self._channel_max:
-            reason = f"number of channels opened ({count}) has reached the negotiated channel_max ({self._channel_max})"
-            raise AmqpError(ReplyCode.NOT_ALLOWED, reason)
+        check_channel_count(len(self.channels), self._channel_max)
+        self.check_channel()
         self.channels[number] = Channel(number, self._incomplete)
         self.send_method(number, commands.Channel.OpenOk())
 

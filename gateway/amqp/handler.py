@@ -281,7 +281,7 @@ class AmqpHandler(ConnectionHandler):
         self._denials.note("publish" if isinstance(event, PublishRun) else "operation", name)
 
     def _do_open(self, event: OpenAsked, connection: AmqpConnection) -> None:
-        self._enter(enter(self._door.vhosts, event.vhost, self, self._identity))
+        self._enter(enter(self._door.vhosts, event.vhost, self, self._identity, self._door.authenticator.quotas))
         self.output.payload_max = connection.payload_max
         connection.accept_open()
 

@@ -115,4 +115,6 @@ class AmqpServices:
     def forget(self, connection: OpenConnection) -> None:
         """Forget a connection that is gone."""
         self.connections.discard(connection)
+        if connection.identity is not None:
+            self.authenticator.quotas.leave(connection.identity.user, connection)
         self.metrics.connections -= 1

@@ -26,6 +26,7 @@ from gateway.auth.credentials import (
     Refusal,
     Then,
 )
+from gateway.auth.login_log import tell_penalty
 from gateway.auth.open_ways import OpenWays
 from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.penalty_box import PenaltyBox
@@ -37,8 +38,9 @@ from gateway.auth.settings_users import make_user, make_users
 from gateway.auth.stored_users import StoredUsers, Table
 from gateway.auth.token_logins import Keys, TokenLogins, read_keys
 from gateway.auth.tokens import Token
+from gateway.auth.user_quotas import UserQuotas
 from gateway.auth.users import User, find_rounds, make_decoys, make_usual_decoy
-from gateway.events import Actor, Events, Kind
+from gateway.events import Events
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings
 
@@ -100,7 +102,8 @@ class Authenticator:
         self._own: set[str] = set()  # users that are parts of the gateway
         self._key = os.urandom(32)
         self.penalties = PenaltyBox(settings.penalty)
-        self.penalties.on_penalty = self._tell_penalty
+        self.penalties.on_penalty = partial(tell_penalty, self.events)
+        self.quotas = UserQuotas(settings)
         self._checks = PasswordChecks(work, clock, self.penalties)
         self.tokens = TokenLogins(self._checks, clock, read_keys(settings.jwt, environment))
         self.tokens.on_ended = self._note_ended
@@ -123,9 +126,6 @@ class Authenticator:
 
     def _note_ended(self) -> None:
         self.on_changed()
-
-    def _tell_penalty(self, host: str, refuse_s: int) -> None:
-        Actor(self.events, "", 0, host).tell(Kind.ADDRESS_REFUSED, for_s=refuse_s)
 
     def _change_users(self) -> None:
         """Go by the users of the settings and of the data folder."""
@@ -305,6 +305,7 @@ class Authenticator:
         self.rules.use(settings.rules)
         self._settings = self._open.settings = settings
         self.penalties.use(settings.penalty)
+        self.quotas.use(settings)
         self._of_settings = users
         self._change_users()
 

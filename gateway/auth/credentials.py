@@ -64,6 +64,7 @@ class Refusal(Enum):
     WRONG = "wrong user name or password"
     BUSY = "too many logins wait"
     DOWN = "a back end that may know the user gives no answer"
+    QUOTA = "the user has as many connections as it may have"
     STRANGER = "the name in the certificate is none of the users"
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from gateway.auth.credentials import Identity, LoginAnswer
-from gateway.events import Actor, Kind
+from gateway.events import Actor, Events, Kind
 from gateway.logs import said, tell
 
 LOGGER = logging.getLogger(__name__)
@@ -36,3 +36,8 @@ def outcome_of(answer: LoginAnswer) -> str:
     if isinstance(answer, Identity):
         return "known" if answer.user else "anonymous"
     return answer.name.lower()
+
+
+def tell_penalty(events: Events, host: str, refuse_s: int) -> None:
+    """Say that logins of an address are refused for so long, because it guesses."""
+    Actor(events, "", 0, host).tell(Kind.ADDRESS_REFUSED, for_s=refuse_s)

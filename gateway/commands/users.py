@@ -147,6 +147,42 @@ def list_users(
     repeat(show, watch)
 
 
+@user_cli.command("limits")
+def set_limits(
+    name: NameArgument,
+    *,
+    connections_max: Annotated[
+        int | None, typer.Option("--max-connections", help="Open at once, all doors together; below 0 for no limit.")
+    ] = None,
+    channels_max: Annotated[
+        int | None, typer.Option("--max-channels", help="Of AMQP, open at once; below 0 for no limit.")
+    ] = None,
+    messages_rate: Annotated[
+        int | None, typer.Option(help="Messages a second that the user may publish; below 0 for any.")
+    ] = None,
+    bytes_rate: Annotated[int | None, typer.Option(help="The same for bytes of bodies.")] = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set limits of a user, and show those that it has."""
+    client = AdminClient(admin, user, password)
+    path = f"/api/user-limits/{quote(name)}"
+    limits = {
+        "max-connections": connections_max,
+        "max-channels": channels_max,
+        "messages-rate": messages_rate,
+        "bytes-rate": bytes_rate,
+    }
+    for limit, value in limits.items():
+        if value is not None:
+            client.send("PUT", f"{path}/{limit}", {"value": value})
+    found = client.ask(path)
+    lines = [f"{limit}: {value}" for one in found for limit, value in one["value"].items()]
+    print_listed(found, lines or ["no limits of its own"], as_json=as_json)
+
+
 def listed(users: list[dict[str, Any]], permissions: list[dict[str, Any]]) -> list[str]:
     """Return the lines that tell users and their permissions."""
     lines: list[str] = []

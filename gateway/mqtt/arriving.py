@@ -166,6 +166,11 @@ class Arriving(Holding):
             and door.attachments.make_way(client_id, identity, is_clean=connect.is_clean, now_ms=now_ms)
         ):
             return False
+        over = door.authenticator.quotas.enter(identity.user, self)
+        if over is not None:
+            why = f"user connection limit ({over}) is reached"
+            self._refuse(connect, ConnectCode.SERVER_UNAVAILABLE, why, now_ms, ReasonCode.QUOTA_EXCEEDED)
+            return True
         terms = entering.terms = make_terms(connect, door.settings, self._limits)
         found = entering.found = door.attachments.attach(self, client_id, identity, terms.expiry_s)
         door.strangers.discard(self)

@@ -117,6 +117,8 @@ class Leaving(ConnectionHandler):
         if attempt is not None:
             self._door.authenticator.cancel(attempt)
         self._entering = self._steps = None
+        if self.identity is not None:
+            self._door.authenticator.quotas.leave(self.identity.user, self)
         session, self.session = self.session, None
         will, self._will = self._will, None
         if session is not None:

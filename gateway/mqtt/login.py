@@ -14,6 +14,7 @@ CODES = {
     Refusal.WRONG: ConnectCode.BAD_CREDENTIALS,
     Refusal.BUSY: ConnectCode.SERVER_UNAVAILABLE,
     Refusal.DOWN: ConnectCode.SERVER_UNAVAILABLE,
+    Refusal.QUOTA: ConnectCode.SERVER_UNAVAILABLE,
     Refusal.STRANGER: ConnectCode.NOT_AUTHORIZED,
 }
 

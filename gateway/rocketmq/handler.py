@@ -165,6 +165,9 @@ class RocketmqHandler(ConnectionHandler):
             self.transport.request_turn()
 
     def _come_in(self, identity: Identity, request: Command) -> None:
+        if not self._door.may_be(self, identity):
+            self._refuse(Refusal.QUOTA, request)
+            return
         secret = b""
         if is_proven(identity, request, self.transport.peer_name):
             secret = self._door.authenticator.find_secret(identity.user)

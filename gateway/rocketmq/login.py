@@ -15,6 +15,7 @@ CODES = {
     Refusal.WRONG: ResponseCode.NO_PERMISSION,
     Refusal.BUSY: ResponseCode.SYSTEM_BUSY,
     Refusal.DOWN: ResponseCode.SYSTEM_BUSY,
+    Refusal.QUOTA: ResponseCode.SYSTEM_BUSY,
     Refusal.STRANGER: ResponseCode.NO_PERMISSION,
 }
 REMARKS = {
@@ -22,6 +23,7 @@ REMARKS = {
     Refusal.WRONG: "no user has this AccessKey, or the Signature is not made with its secret",
     Refusal.BUSY: "too many logins wait, try again later",
     Refusal.DOWN: "a back end that may know the user gives no answer, try again later",
+    Refusal.QUOTA: "the user has as many connections as it may have",
     Refusal.STRANGER: "the name in the certificate is none of the users",
 }
 

@@ -11,6 +11,7 @@ from core.metrics import DoorMetrics
 from core.properties import encode_properties
 from gateway.address import format_address
 from gateway.auth.authenticator import Authenticator
+from gateway.auth.credentials import Identity
 from gateway.auth.recheck import Visitor
 from gateway.delay_levels import parse_delay_levels
 from gateway.events import Actor
@@ -158,9 +159,18 @@ class RocketmqServices:
         self.metrics.connections += 1
         self.metrics.connections_total += 1
 
+    def may_be(self, connection: OpenConnection, identity: Identity) -> bool:
+        """Count a connection to its user, and to no other any more; False where the user has as many as may be."""
+        quotas, before = self.authenticator.quotas, connection.identity
+        if before is not None and before.user != identity.user:
+            quotas.leave(before.user, connection)
+        return quotas.enter(identity.user, connection) is None
+
     def forget(self, connection: OpenConnection) -> None:
         """Forget a connection that is closed."""
         self.connections.discard(connection)
+        if connection.identity is not None:
+            self.authenticator.quotas.leave(connection.identity.user, connection)
         self.metrics.connections -= 1
 
     def address_for(self, transport: Transport) -> tuple[str, int]:

@@ -31,7 +31,9 @@ DEFINITIONS = APIRouter()
 async def export(view: View, administrator: Administrator) -> Response:
     """Everything durable of AMQP, as a file that RabbitMQ imports."""
     del administrator
-    return await _export(chain(tell_users(view.authenticator.stored), tell_definitions(view.vhosts)), SECTIONS)
+    return await _export(
+        chain(tell_users(view.authenticator.stored, view.authenticator.quotas), tell_definitions(view.vhosts)), SECTIONS
+    )
 
 
 @DEFINITIONS.get("/definitions/{vhost}")
@@ -71,7 +73,7 @@ async def _export(items: Iterable[Told | None], sections: Sequence[str]) -> Resp
 async def _import(view: AdminView, request: Request, only: str | None) -> Item:
     """Import a file; the answer says how much, and what was left out."""
     plan = Plan(view.vhosts, only)
-    users = UserPlan(view.authenticator.stored, view.authenticator.is_of_settings)
+    users = UserPlan(view.authenticator.stored, view.authenticator.quotas, view.authenticator.is_of_settings)
     try:
         sections: dict[str, list[object]] = {}
         async for section, item in walk(split_definitions((await request.body()).decode())):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
@@ -12,6 +13,7 @@ from gateway.admin.management.definitions_plan import DefinitionsError
 from gateway.admin.management.users import RABBITMQ, Tags
 from gateway.auth.credentials import GUEST, OWN_PREFIX
 from gateway.auth.stored_users import NAME_BYTES_MAX, StoredUsers
+from gateway.auth.user_quotas import NAMES as LIMIT_NAMES, UserQuotas
 from gateway.auth.user_rows import PLACES, KeyRow, NameRow
 from gateway.auth.users import PasswordHashError, parse_hash, read_rabbitmq_hash, write_rabbitmq_hash
 from gateway.rule_settings import compile_regex
@@ -54,7 +56,7 @@ class SaidKeys(BaseModel):
     read: Text
 
 
-def tell_users(stored: StoredUsers) -> Iterator[Told | None]:
+def tell_users(stored: StoredUsers, quotas: UserQuotas) -> Iterator[Told | None]:
     """Give the users of the data folder with their permissions; what they sign with is not told."""
     for user in list(stored.users.values()):
         said: dict[str, object] = {"name": user.name, "password_hash": "", "hashing_algorithm": RABBITMQ}
@@ -62,7 +64,7 @@ def tell_users(stored: StoredUsers) -> Iterator[Told | None]:
             said["password_hash"], said["hashing_algorithm"] = write_rabbitmq_hash(user.kept)
         elif user.kept:
             said["lmq_password_hash"] = user.kept
-        yield "users", {**said, "tags": list(user.tags), "limits": {}}
+        yield "users", {**said, "tags": list(user.tags), "limits": quotas.stored.get(user.name, {})}
         for vhost, names in list(stored.names.get(user.name, {}).items()):
             yield "permissions", {"user": user.name, "vhost": vhost, **names._asdict()}
         for (vhost, exchange), keys in list(stored.keys.get(user.name, {}).items()):
@@ -74,10 +76,12 @@ class UserPlan:
 
     Args:
         stored: Where they go.
+        quotas: Where their limits go.
         is_of_settings: Whether a user is the settings' to change.
     """
 
-    def __init__(self, stored: StoredUsers, is_of_settings: Callable[[str], bool]) -> None:
+    def __init__(self, stored: StoredUsers, quotas: UserQuotas, is_of_settings: Callable[[str], bool]) -> None:
+        self._quotas = quotas
         self.left_out: list[str] = []
         self.counts: dict[str, int] = {}
         self._stored = stored
@@ -119,7 +123,6 @@ class UserPlan:
         if self._is_of_settings(said.name) or said.name.startswith(OWN_PREFIX):
             self.left_out.append(f"{what}: there is one of this name in the settings (auth.users)")
             return
-        self.left_out += [f"limit '{name}' of {what}: there is none of that name here" for name in said.limits]
         try:
             kept = _find_hash(said)
         except PasswordHashError as error:
@@ -132,6 +135,15 @@ class UserPlan:
         self._count("users")
         if found is None or (found.kept, found.tags) != (kept, tags):
             self._work.append(lambda: self._stored.put_user(said.name, kept, tags, secret))
+        self._take_limits(said, what)
+
+    def _take_limits(self, said: SaidUser, what: str) -> None:
+        before = self._quotas.stored.get(said.name, {})
+        for name, value in said.limits.items():
+            if name not in LIMIT_NAMES or not isinstance(value, int):
+                self.left_out.append(f"limit '{name}' of {what}: there is none of that name here")
+            elif before.get(name) != value:
+                self._work.append(partial(self._quotas.set, said.name, name, value))
 
     def _take_names(self, said: SaidNames) -> None:
         what = f"permissions of user '{said.user}' in vhost '{said.vhost}'"

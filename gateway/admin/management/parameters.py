@@ -21,9 +21,8 @@ CLUSTER_NAME = "cluster_name"
 @PARAMETERS.get("/deprecated-features")
 @PARAMETERS.get("/deprecated-features/used")
 @PARAMETERS.get("/parameters")
-@PARAMETERS.get("/user-limits")
 async def list_none(looker: Looker) -> list[Item]:
-    """None: there are no plugins, no features to switch on, and limits of users are settings."""
+    """None: there are no plugins, and no features to switch on."""
     del looker
     return []
 
@@ -32,13 +31,6 @@ async def list_none(looker: Looker) -> list[Item]:
 async def list_parameters_of(looker: Looker, component: PathName) -> list[Item]:
     """None: there are no plugins."""
     del looker, component
-    return []
-
-
-@PARAMETERS.get("/user-limits/{user}")
-async def list_limits_of(looker: Looker, user: PathName) -> list[Item]:
-    """None: limits of users are settings."""
-    del looker, user
     return []
 
 

@@ -18,6 +18,7 @@ from gateway.admin.management.permissions import PERMISSIONS
 from gateway.admin.management.policies import OPERATOR_POLICIES, POLICIES
 from gateway.admin.management.queue_actions import QUEUE_ACTIONS
 from gateway.admin.management.queues import QUEUES
+from gateway.admin.management.user_limits import USER_LIMITS
 from gateway.admin.management.users import USERS
 from gateway.admin.management.vhost_limits import VHOST_LIMITS
 from gateway.admin.management.vhosts import VHOSTS
@@ -36,6 +37,7 @@ for routes in (
     BINDINGS,
     PERMISSIONS,
     USERS,
+    USER_LIMITS,
     VHOSTS,
     VHOST_LIMITS,
     POLICIES,

@@ -203,7 +203,7 @@ def tell_user(view: AdminView, user: User) -> Item:
         "password_hash": text,
         "hashing_algorithm": algorithm,
         "tags": list(user.tags),
-        "limits": {},
+        "limits": view.authenticator.quotas.stored.get(user.name, {}),
         "lmq": {"of_settings": not is_ours, "has_secret": bool(user.secret)},
     }
 

@@ -19,8 +19,6 @@ LISTED = [
     "federation-upstream in vhost 'shop': it has no meaning here",
     "global parameter 'cluster_name': it has no meaning here",
     "global parameter 'internal_cluster_id': it has no meaning here",
-    "limit 'max-channels' of user 'old': there is none of that name here",
-    "limit 'max-connections' of user 'old': there is none of that name here",
     "parameter 'away' of shovel in vhost 'shop': it has no meaning here",
     "parameter 'up' of federation-upstream in vhost 'shop': it has no meaning here",
     "permissions of user 'guest' in vhost '/': ",

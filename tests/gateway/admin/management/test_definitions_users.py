@@ -8,7 +8,9 @@ import pytest
 from gateway.admin.management.definitions_plan import DefinitionsError
 from gateway.admin.management.definitions_users import UserPlan, tell_users
 from gateway.auth.stored_users import StoredUsers
+from gateway.auth.user_quotas import UserQuotas
 from gateway.auth.users import check_password, hash_password
+from gateway.settings import AuthSettings
 
 SALT = b"salt"
 HASH = base64.b64encode(SALT + hashlib.sha256(SALT + b"secret").digest()).decode()
@@ -18,8 +20,8 @@ KEYS = {"user": "bob", "vhost": "/", "exchange": "amq.topic", "write": "^{userna
 FILE = {"users": [{**BOB, "tags": ["monitoring"]}], "permissions": [NAMES], "topic_permissions": [KEYS]}
 
 
-def run(stored, sections):
-    plan = UserPlan(stored, lambda user: user == "of-settings")
+def run(stored, sections, quotas=None):
+    plan = UserPlan(stored, quotas or UserQuotas(AuthSettings()), lambda user: user == "of-settings")
     for _ in plan.check(sections, lambda vhost: vhost == "/"):
         pass
     for _ in plan.carry_out():
@@ -27,9 +29,9 @@ def run(stored, sections):
     return plan
 
 
-def told(stored):
+def told(stored, quotas=None):
     found = {}
-    for section, item in tell_users(stored):
+    for section, item in tell_users(stored, quotas or UserQuotas(AuthSettings())):
         found.setdefault(section, []).append(item)
     return found
 
@@ -112,3 +114,13 @@ def test_nothing_is_changed_where_something_is_wrong(section, item, said):
         run(stored, {**FILE, section: [*FILE[section], item]})
     assert said in str(raised.value)
     assert told(stored) == {}
+
+
+def test_limits_come_in_and_go_out_with_their_user_and_others_are_left_out():
+    stored, quotas = StoredUsers(), UserQuotas(AuthSettings())
+    limits = {"max-connections": 5, "max-channels": 0}
+    for _ in range(2):
+        plan = run(stored, {"users": [{**BOB, "tags": [], "limits": {**limits, "odd": 1}}]}, quotas)
+        assert plan.left_out == ["limit 'odd' of user 'bob': there is none of that name here"]
+    assert quotas.find("bob")[:2] == (5, 0)
+    assert told(stored, quotas)["users"][0]["limits"] == limits

@@ -1,0 +1,74 @@
+"""How many connections and channels users may have, and how fast they may publish."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel, StrictInt
+
+from gateway.admin.login import Administrator
+from gateway.admin.management.failures import bad_request, not_found
+from gateway.admin.management.keeping import keep
+from gateway.admin.management.listing import Item
+from gateway.admin.paths import PathName
+from gateway.admin.view import AdminView, View
+from gateway.auth.credentials import GUEST
+from gateway.auth.user_quotas import NAMES, NO_LIMIT
+
+USER_LIMITS = APIRouter()
+
+
+class UserLimitBody(BaseModel):
+    """A limit; below 0: none."""
+
+    value: StrictInt
+
+
+@USER_LIMITS.get("/user-limits")
+async def list_user_limits(view: View, administrator: Administrator) -> list[Item]:
+    """The limits of all users that have one of their own."""
+    del administrator
+    return [_tell(user, limits) for user, limits in sorted(view.authenticator.quotas.stored.items())]
+
+
+@USER_LIMITS.get("/user-limits/{user}")
+async def list_limits_of_user(view: View, administrator: Administrator, user: PathName) -> list[Item]:
+    """The limits of one user, where it has one of its own."""
+    del administrator
+    _check_there(view, user)
+    limits = view.authenticator.quotas.stored.get(user)
+    return [] if limits is None else [_tell(user, limits)]
+
+
+@USER_LIMITS.put("/user-limits/{user}/{name}", status_code=204)
+async def set_user_limit(
+    view: View, administrator: Administrator, user: PathName, name: PathName, said: UserLimitBody
+) -> None:
+    """Set `max-connections`, `max-channels`, `messages-rate` or `bytes-rate`; what is there already stays."""
+    del administrator
+    await _set(view, user, name, said.value)
+
+
+@USER_LIMITS.delete("/user-limits/{user}/{name}", status_code=204)
+async def clear_user_limit(view: View, administrator: Administrator, user: PathName, name: PathName) -> None:
+    """Take a limit back, harmless where there is none."""
+    del administrator
+    await _set(view, user, name, NO_LIMIT)
+
+
+async def _set(view: AdminView, user: str, name: str, value: int) -> None:
+    _check_there(view, user)
+    if name not in NAMES:
+        raise bad_request(f"no limit '{name}': there are {', '.join(NAMES)}")
+    if value == 0 and name.endswith("-rate"):
+        raise bad_request(f"{name} is at least 1, or below 0 for any number")
+    view.authenticator.quotas.set(user, name, value)
+    await keep(view.broker)
+
+
+def _check_there(view: AdminView, user: str) -> None:
+    if user != GUEST and all(one.name != user for one in view.authenticator.users()):
+        raise not_found(f"no user '{user}'")
+
+
+def _tell(user: str, limits: dict[str, int]) -> Item:
+    return {"user": user, "value": limits}

@@ -1,0 +1,124 @@
+"""What each user may have and do on all connections together, and what the user has.
+
+What the settings say of a user goes before what was set while the gateway runs, and that before what is for all.
+Clients without a name, and parts of the gateway, have no limits here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from gateway.auth.credentials import OWN_PREFIX
+from gateway.settings import AuthSettings
+from gateway.user_limit_settings import UserLimitsSettings
+
+NO_LIMIT = -1
+NONE = UserLimitsSettings()
+NAMES = {  # what the API calls each limit: RabbitMQ's names, and names of the same form
+    "max-connections": "connections_max",
+    "max-channels": "channels_max",
+    "messages-rate": "messages_rate",
+    "bytes-rate": "bytes_rate",
+}
+
+
+class Table(Protocol):
+    """A durable table."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of a key."""
+
+    def delete(self, key: bytes) -> None:
+        """Remove a key, where it is there."""
+
+    def items(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield all."""
+
+
+class Quota(NamedTuple):
+    """The limits of one user; below 0: none."""
+
+    connections_max: int = NO_LIMIT
+    channels_max: int = NO_LIMIT
+    messages_rate: int = NO_LIMIT
+    bytes_rate: int = NO_LIMIT
+
+
+class UserQuotas:
+    """The quotas of all users, and the connections that count.
+
+    Args:
+        settings: Have those of all, and of some.
+    """
+
+    def __init__(self, settings: AuthSettings) -> None:
+        self.stored: dict[str, dict[str, int]] = {}  # by user, by the API's names
+        self._table: Table | None = None
+        self._settings = settings
+        self._seats: dict[str, set[object]] = {}
+
+    def keep(self, table: Table) -> None:
+        """Go by the limits of a table, too, where those are kept that are set while the gateway runs."""
+        self._table = table
+        self.stored = {user.decode(): json.loads(row) for user, row in list(table.items())}
+
+    def use(self, settings: AuthSettings) -> None:
+        """Go by other settings from now on; who is in stays."""
+        self._settings = settings
+
+    def set(self, user: str, name: str, value: int) -> None:
+        """Set a limit by the API's name, below 0: none; who is in stays."""
+        said = {**self.stored.pop(user, {}), name: value}
+        kept = {limit: number for limit, number in said.items() if number >= 0}
+        if kept:
+            self.stored[user] = kept
+            if self._table is not None:
+                self._table.put(user.encode(), json.dumps(kept).encode())
+        elif self._table is not None:
+            self._table.delete(user.encode())
+
+    def forget(self, user: str) -> None:
+        """Take the limits of a user back who is deleted."""
+        if self.stored.pop(user, None) is not None and self._table is not None:
+            self._table.delete(user.encode())
+
+    def find(self, user: str) -> Quota:
+        """Return what counts for a user now."""
+        if not user or user.startswith(OWN_PREFIX):
+            return Quota()
+        own, stored = self._settings.users.get(user), self.stored.get(user, {})
+        limits = NONE if own is None else own.limits
+        return Quota(*(self._find(field, name, limits, stored) for name, field in NAMES.items()))
+
+    def _find(self, field: str, name: str, own: UserLimitsSettings, stored: Mapping[str, int]) -> int:
+        of_user: int = getattr(own, field)
+        if of_user:
+            return of_user
+        if name in stored:
+            return stored[name]
+        for_all: int = getattr(self._settings.user_limits, field)
+        return for_all or NO_LIMIT
+
+    def enter(self, user: str, seat: object) -> int | None:
+        """Count a connection, and return None; or return the limit that it would be over. Harmless when done before."""
+        seats = self._seats.get(user, set())
+        limit = self.find(user).connections_max
+        if 0 <= limit <= len(seats - {seat}):
+            return limit
+        if user:
+            self._seats.setdefault(user, seats).add(seat)
+        return None
+
+    def leave(self, user: str, seat: object) -> None:
+        """Forget a connection; harmless where it did not count."""
+        seats = self._seats.get(user)
+        if seats is not None:
+            seats.discard(seat)
+            if not seats:
+                del self._seats[user]
+
+    def count(self, user: str, of_seat: Callable[[object], int]) -> int:
+        """Return what all connections of a user have together."""
+        return sum(map(of_seat, self._seats.get(user, ())))

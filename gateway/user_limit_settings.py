@@ -1,0 +1,18 @@
+"""Settings of what one user may have and do, on all of the user's connections together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+Limit = Annotated[int, Field(ge=0)]
+
+
+class UserLimitsSettings(BaseModel, frozen=True, extra="forbid"):
+    """What one user may have and do, on all connections together, whatever their doors; 0: any number."""
+
+    connections_max: Limit = 0  # open at once
+    channels_max: Limit = 0  # of AMQP, open at once
+    messages_rate: Limit = 0  # messages a second that the user may publish; more are read later
+    bytes_rate: Limit = 0  # bytes of bodies a second that the user may publish; more are read later

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.admin import managed_gateway
+
+pytestmark = pytest.mark.asyncio
+LIMITS = "/api/user-limits"
+
+
+async def test_limits_are_set_told_taken_back_and_go_with_their_user(tmp_path):
+    async with managed_gateway(tmp_path / "data") as (gateway, client):
+        told = []
+        gateway.authenticator.events.listen(told.append)
+        assert (await client.put("/api/users/ann", json={"password": "x", "tags": ""})).status_code == 201
+        assert (await client.put(f"{LIMITS}/ann/max-connections", json={"value": 5})).status_code == 204
+        assert (await client.put(f"{LIMITS}/ann/max-channels", json={"value": 7})).status_code == 204
+        expected = [{"user": "ann", "value": {"max-connections": 5, "max-channels": 7}}]
+        assert (await client.get(LIMITS)).json() == (await client.get(f"{LIMITS}/ann")).json() == expected
+        assert (await client.get("/api/users/ann")).json()["limits"] == expected[0]["value"]
+        assert gateway.authenticator.quotas.find("ann").connections_max == 5
+        assert (await client.delete(f"{LIMITS}/ann/max-channels")).status_code == 204
+        assert (await client.get(f"{LIMITS}/ann")).json() == [{"user": "ann", "value": {"max-connections": 5}}]
+        assert (await client.get(f"{LIMITS}/guest")).json() == []
+        fields = [(event.kind, event.fields["name"], event.fields.get("limit")) for event in told]
+        assert fields[1] == ("user.limits.set", "ann", "max-connections")
+        assert fields[3] == ("user.limits.cleared", "ann", "max-channels")
+        for path, value, code in (("ann/odd", 1, 400), ("ann/messages-rate", 0, 400), ("eve/max-channels", 1, 404)):
+            assert (await client.put(f"{LIMITS}/{path}", json={"value": value})).status_code == code
+        assert (await client.put(f"{LIMITS}/ann/max-channels", json={"value": "7"})).status_code == 400
+    async with managed_gateway(tmp_path / "data") as (gateway, client):
+        assert gateway.authenticator.quotas.find("ann").connections_max == 5
+        assert (await client.delete("/api/users/ann")).status_code == 204
+        assert (await client.get(LIMITS)).json() == []
