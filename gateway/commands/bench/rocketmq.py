@@ -12,7 +12,7 @@ from gateway.commands.bench.figures import Tally, sent_ns, stamp
 from gateway.commands.bench.peers import TICK_S, Pace
 from gateway.commands.bench.plan import Plan
 from gateway.commands.doors.place import Place
-from gateway.commands.doors.security import make_context
+from gateway.commands.doors.security import check_reachable, make_context
 from gateway.commands.doors.traffic import LinkError
 from gateway.commands.refusing import EXIT_NOT_NOW, EXIT_UNREACHABLE
 from lmq import ConnectFailedError, OutMessage, Producer, PullConsumer, SdkError
@@ -28,6 +28,7 @@ class _RocketmqPeer:
         self.over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.tally = tally
         self.topic = topic
+        self.place = place
         self.address = place.address
         self.how: dict[str, Any] = {
             "tls": make_context(place.tls),
@@ -75,6 +76,7 @@ class RocketmqPublisher(_RocketmqPeer):
 
     async def open(self) -> None:
         """Connect, and have the topic made where brokers make topics by themselves."""
+        await check_reachable(self.place)
         try:
             await self._producer.start()
             await self._producer.send(self.topic, b"first")
@@ -119,6 +121,7 @@ class RocketmqConsumer(_RocketmqPeer):
 
     async def open(self) -> None:
         """Connect, and note where the topic ends now."""
+        await check_reachable(self.place)
         try:
             await self._consumer.start()
             for queue in await self._consumer.queues(self.topic):

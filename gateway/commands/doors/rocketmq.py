@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from gateway.commands.doors.place import Place
-from gateway.commands.doors.security import make_context
+from gateway.commands.doors.security import check_reachable, make_context
 from gateway.commands.doors.traffic import GROUP, AckMode, Incoming, LinkError, Outgoing, Start, StartKind, Wanted
 from gateway.commands.refusing import EXIT_DENIED, EXIT_MISSING, EXIT_UNREACHABLE, EXIT_WRONG_USE
 from lmq import (
@@ -53,6 +53,7 @@ class RocketmqLink:
 
     async def __aenter__(self) -> Self:
         """Begin; connections are made when they are needed."""
+        await check_reachable(self._place)
         await self._stack.__aenter__()
         return self
 

@@ -1,11 +1,15 @@
-"""The TLS that a link is secured by."""
+"""The TLS that a link is secured by, and a first look whether its server is there."""
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 
-from gateway.commands.doors.place import Tls
-from gateway.commands.refusing import refuse
+from gateway.commands.doors.place import Place, Tls
+from gateway.commands.doors.traffic import LinkError
+from gateway.commands.refusing import EXIT_UNREACHABLE, refuse
+
+TIMEOUT_S = 5.0
 
 
 def make_context(tls: Tls | None) -> ssl.SSLContext | None:
@@ -24,3 +28,20 @@ def make_context(tls: Tls | None) -> ssl.SSLContext | None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+async def check_reachable(place: Place) -> None:
+    """Look whether something takes connections there: a library may try for long. With TLS it is left to the library.
+
+    Raises:
+        LinkError: Nothing does.
+    """
+    if place.tls is not None:
+        return
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            _, writer = await asyncio.open_connection(place.host, place.port)
+    except (OSError, TimeoutError) as error:
+        why = str(error) or f"no answer in {TIMEOUT_S:.0f} s"
+        raise LinkError(f"cannot connect to {place.door} {place.address}: {why}", EXIT_UNREACHABLE) from error
+    writer.close()

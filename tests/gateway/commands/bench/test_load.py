@@ -49,13 +49,13 @@ async def test_a_rate_is_kept_to_and_large_bodies_go_in_several_frames(tmp_path)
         assert told["publishers"]["seconds"] > 0.15
 
 
-@pytest.mark.parametrize("door", [Door.MQTT, Door.AMQP])
+@pytest.mark.parametrize("door", list(Door))
 async def test_a_server_that_is_not_there_or_lets_nobody_in_is_told(tmp_path, door):
     nowhere = Place(door, "127.0.0.1", 1, None, None, "/", None, None)
     with pytest.raises(LinkError, match="connect") as failed:
         await run(nowhere, Plan("bench", 1, 0, 1))
     assert failed.value.code == 6
-    closed = AuthSettings(mqtt_anonymous=False, amqp_guest=False)
+    closed = AuthSettings(mqtt_anonymous=False, amqp_guest=False, rocketmq_anonymous=False)
     async with running_gateway(tmp_path, auth=closed) as gateway:
         with pytest.raises(LinkError):
             await run(place(gateway, door), Plan("bench", 0 if door is Door.MQTT else 1, 1, 1))

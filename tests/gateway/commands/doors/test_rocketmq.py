@@ -34,9 +34,9 @@ async def test_messages_are_sent_taken_given_back_and_read_again(tmp_path):
 
 
 async def test_what_cannot_be_is_told(tmp_path):
-    async with RocketmqLink(place(("127.0.0.1", 1))) as link:
-        with pytest.raises(LinkError, match=r"cannot connect to 127\.0\.0\.1:1") as failed:
-            await link.publish(Outgoing("Jobs", b""))
+    with pytest.raises(LinkError, match=r"cannot connect to rocketmq 127\.0\.0\.1:1") as failed:
+        async with RocketmqLink(place(("127.0.0.1", 1))):
+            pass
     assert failed.value.code == 6
     async with (
         running_gateway(tmp_path, auth=AuthSettings(rocketmq_anonymous=False)) as gateway,

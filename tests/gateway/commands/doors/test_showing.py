@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gateway.commands.doors.showing import Output, show
 from gateway.commands.doors.traffic import Incoming
+
+TEXTS = st.text('a/\n"\\\u00e9\u2028\ud800', max_size=8)
 
 
 def test_forms_of_a_line():
@@ -19,7 +21,8 @@ def test_forms_of_a_line():
     }  # fmt: skip
 
 
-@given(st.text(), st.binary(), st.dictionaries(st.text(), st.text() | st.binary() | st.integers() | st.none()))
+@settings(max_examples=50)
+@given(TEXTS, st.binary(), st.dictionaries(TEXTS, TEXTS | st.binary() | st.integers() | st.none()))
 def test_any_message_is_one_line_of_json(topic, body, headers):
     line = show(Incoming(topic, body, None, headers), Output.JSON)
     assert line.count(b"\n") == 1
