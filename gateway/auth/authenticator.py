@@ -7,7 +7,7 @@ import hmac
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from core.cache_budget import CacheBudget
 from gateway.auth.backends.chain import BackendChain
@@ -31,30 +31,19 @@ from gateway.auth.open_ways import OpenWays
 from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.auth.permissions import ALL, Permissions
-from gateway.auth.rule_book import NAMELESS, Account, RuleBook
+from gateway.auth.rule_book import NAMELESS, RuleBook
 from gateway.auth.rule_lists import RuleLists
-from gateway.auth.scram import ScramExchange, Verifier, make_fake
+from gateway.auth.scram import ScramExchange, Verifier
 from gateway.auth.settings_users import make_user, make_users
 from gateway.auth.stored_users import StoredUsers, Table
+from gateway.auth.strangers import Strangers
 from gateway.auth.token_logins import Keys, TokenLogins, read_keys
 from gateway.auth.tokens import Token
 from gateway.auth.user_quotas import UserQuotas
-from gateway.auth.users import User, find_rounds, make_decoys, make_usual_decoy
+from gateway.auth.users import User
 from gateway.events import Events
 from gateway.runtime import Clock
 from gateway.settings import AuthSettings
-
-_SCRAM_KEY = b"scram"
-
-
-class Secrets(Protocol):
-    """A durable table."""
-
-    def get(self, key: bytes) -> bytes | None:
-        """Return the value of a key, or None."""
-
-    def put(self, key: bytes, value: bytes) -> None:
-        """Set the value of a key."""
 
 
 class WaysIn(NamedTuple):
@@ -98,7 +87,8 @@ class Authenticator:
         self.on_changed: Callable[[], None] = _nothing  # users or permissions of the data folder
         self._of_settings = make_users(settings, environment)
         self.rules = RuleLists(settings.rules, self._note_stored)
-        self._decoys: list[str] = []
+        self._strangers = Strangers(self._of_settings)
+        self.keep_secret = self._strangers.keep_secret
         self._own: set[str] = set()  # users that are parts of the gateway
         self._key = os.urandom(32)
         self.penalties = PenaltyBox(settings.penalty)
@@ -110,7 +100,6 @@ class Authenticator:
         self.backends = BackendChain(clock, self.penalties)
         if settings.backends:
             self.backends.use(make_backends(settings, environment))
-        self._scram_key = os.urandom(32)
         self._book = RuleBook(caches or CacheBudget())
         self._change_users()
 
@@ -131,8 +120,7 @@ class Authenticator:
         """Go by the users of the settings and of the data folder."""
         self._users = {**self.stored.users, **self._of_settings}
         self.has_scram = any(user.verifier is not None for user in self._users.values())  # so it may be offered
-        self._rounds = find_rounds(self._users)
-        self._decoys = make_decoys(self._users) or self._decoys or [make_usual_decoy()]
+        self._strangers.follow(self._users)
         self._change_rights()
 
     def _change_rights(self) -> None:
@@ -142,14 +130,6 @@ class Authenticator:
 
     def _make_identity(self, user: str, who: Credentials, account: User | None = None) -> Identity:
         return Identity(user, self._book.make(user, client=who.client, host=who.host, door=who.protocol), account)
-
-    def keep_secret(self, secrets: Secrets) -> None:
-        """Go by the secret of a table, made there on first use: what unknown names are told is the same for ever."""
-        kept = secrets.get(_SCRAM_KEY)
-        if kept is None:
-            secrets.put(_SCRAM_KEY, self._scram_key)
-        else:
-            self._scram_key = kept
 
     def begin(self, credentials: Credentials, then: Then) -> Attempt | None:
         """Find out who this is, and call `then` on the loop: before this returns, or later.
@@ -178,7 +158,7 @@ class Authenticator:
         elif user is None:
             self._answer(then, Refusal.NAMELESS)
         else:
-            return self._check(credentials, self._make_stranger(user), then)
+            return self._check(credentials, self._strangers.make(user), then)
         return None
 
     def _found_token(self, who: Credentials, then: Then, is_right: bool | None, token: Token | None) -> None:  # noqa: FBT001  # called so
@@ -225,13 +205,13 @@ class Authenticator:
         """
         user = self._users.get(exchange.user)
         if user is None or user.verifier is None or user.verifier != exchange.verifier:  # it was changed meanwhile
-            user = self._make_stranger(exchange.user)
+            user = self._strangers.make(exchange.user)
         name = self._digest(b"name", exchange.user.encode())[:16]
         return self._checks.add(who.host, name, b"", exchange.check, partial(self._found, user, who, then))
 
     def _find_verifier(self, name: str) -> Verifier:
         """Return how the proof of a user is checked; one that fits nothing for a name that has none."""
-        fake = make_fake(name, self._scram_key, self._rounds)  # made in any case, so that time tells nothing
+        fake = self._strangers.make_verifier(name)  # made in any case, so that time tells nothing
         user = self._users.get(name)
         return fake if user is None or user.verifier is None else user.verifier
 
@@ -373,11 +353,6 @@ class Authenticator:
     def _lets_guest_in(self) -> bool:
         return GUEST not in self._users and self._open.lets_guest_in()
 
-    def _make_stranger(self, name: str) -> User:
-        """Return what stands in for an unknown name: the same decoy each time, as costly as that of some user."""
-        number = int.from_bytes(self._digest(b"decoy", name.encode())[:8])
-        return User(name, Account(), self._decoys[number % len(self._decoys)])
-
     def _check(self, credentials: Credentials, user: User, then: Then) -> Attempt | None:
         host = credentials.host
         found = partial(self._found, user, credentials, then)
@@ -385,7 +360,7 @@ class Authenticator:
             check = partial(credentials.signed, user.secret or os.urandom(32))
             return self._checks.add(host, self._digest(b"name", user.name.encode())[:16], b"", check, found)
         if not user.kept:
-            user = self._make_stranger(user.name)
+            user = self._strangers.make(user.name)
         password = credentials.password or b""
         if len(password) > PASSWORD_BYTES_MAX:
             self._answer(then, Refusal.WRONG)

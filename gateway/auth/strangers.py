@@ -1,0 +1,61 @@
+"""What stands in for names that are no user's, so that a refusal takes as long and looks as one of a user."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from collections.abc import Mapping
+from typing import Protocol
+
+from gateway.auth.rule_book import Account
+from gateway.auth.scram import Verifier, make_fake
+from gateway.auth.users import User, find_rounds, make_decoys, make_usual_decoy
+
+_SCRAM_KEY = b"scram"
+
+
+class Secrets(Protocol):
+    """A durable table."""
+
+    def get(self, key: bytes) -> bytes | None:
+        """Return the value of a key, or None."""
+
+    def put(self, key: bytes, value: bytes) -> None:
+        """Set the value of a key."""
+
+
+class Strangers:
+    """Decoys like the users that there are.
+
+    Args:
+        users: Those by name.
+    """
+
+    def __init__(self, users: Mapping[str, User]) -> None:
+        self._key = os.urandom(32)
+        self._scram_key = os.urandom(32)
+        self._decoys = [make_usual_decoy()]
+        self.follow(users)
+
+    def follow(self, users: Mapping[str, User]) -> None:
+        """Be like other users from now on."""
+        self._rounds = find_rounds(users)
+        self._decoys = make_decoys(users) or self._decoys
+
+    def keep_secret(self, secrets: Secrets) -> None:
+        """Go by the secret of a table, made there on first use: what unknown names are told is the same for ever."""
+        kept = secrets.get(_SCRAM_KEY)
+        if kept is None:
+            secrets.put(_SCRAM_KEY, self._scram_key)
+        else:
+            self._scram_key = kept
+
+    def make(self, name: str) -> User:
+        """Return what stands in for an unknown name: the same decoy each time, as costly as that of some user."""
+        digest = hmac.new(self._key, b"decoy" + name.encode(), hashlib.sha256).digest()
+        return User(name, Account(), self._decoys[int.from_bytes(digest[:8]) % len(self._decoys)])
+
+    def make_verifier(self, name: str) -> Verifier:
+        """Return how the proof of an unknown name is checked: by what fits nothing."""
+        return make_fake(name, self._scram_key, self._rounds)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from gateway.auth.rule_book import Account
+from gateway.auth.strangers import Strangers
+from gateway.auth.users import User, hash_for_scram
+from tests.support.logins import quick_hash
+from tests.support.stores import MemoryTable
+
+
+def _users(*kept):
+    return {f"u{number}": User(f"u{number}", Account(), one) for number, one in enumerate(kept)}
+
+
+def test_name_has_one_decoy_which_is_like_that_of_some_user_and_fits_no_password():
+    strangers = Strangers(_users(quick_hash("secret"), hash_for_scram("secret", 4_096)))
+    made = [strangers.make(f"stranger {number}") for number in range(40)]
+    assert {user.kept.split("$")[0] for user in made} == {"scrypt", "scram-sha-256"}
+    assert strangers.make("stranger 7").kept == made[7].kept
+    assert not any(user.check(b"secret") for user in made[:3])
+
+
+def test_decoys_are_like_the_users_that_there_are_now():
+    strangers = Strangers({})
+    assert strangers.make("x").kept.startswith("scrypt$16384$8$1$")
+    strangers.follow(_users(quick_hash("secret")))
+    assert strangers.make("x").kept.startswith("scrypt$2$1$1$")
+    strangers.follow({})
+    assert strangers.make("x").kept.startswith("scrypt$2$1$1$")
+
+
+def test_what_an_unknown_name_is_asked_for_is_the_same_after_a_restart():
+    table = MemoryTable()
+    first, second, other = (Strangers({}) for _ in range(3))
+    first.keep_secret(table)
+    second.keep_secret(table)
+
+    def asked(strangers, name):
+        verifier = strangers.make_verifier(name)
+        return verifier.rounds, verifier.salt
+
+    assert asked(first, "x") == asked(second, "x")
+    assert asked(first, "x") != asked(other, "x")
+    assert asked(first, "x") != asked(first, "y")
