@@ -6,7 +6,8 @@ import tomllib
 import pytest
 
 from gateway.logs import set_up_logs, tell
-from tests.support.admin import managed_gateway
+from tests.support.admin import make_client, make_view, managed_gateway
+from tests.support.gateway import running_gateway
 from tests.support.logins import quick_hash
 
 pytestmark = pytest.mark.asyncio
@@ -67,9 +68,25 @@ async def test_how_much_the_log_says_changes_at_once_for_all_or_one(tmp_path):
         assert answer.status_code == 400
 
 
-async def test_retention_runs_when_it_is_asked_for(tmp_path, monkeypatch):
-    async with managed_gateway(tmp_path) as (gateway, client):
-        asked = []
-        monkeypatch.setattr(gateway.broker.engine, "retire", lambda now_ms: asked.append(now_ms) or 7)
-        assert (await client.post("/api/lmq/retention")).json()["segments"] == 7
-        assert len(asked) == 1
+class AskedBroker:
+    """A broker that notes when it is asked to let go of segments, of which it says that 7 went."""
+
+    def __init__(self, broker):
+        self.broker = broker
+        self.asked = []
+
+    def __getattr__(self, name):
+        return getattr(self.broker, name)
+
+    def retire(self, now_ms):
+        self.asked.append(now_ms)
+        return 7
+
+
+async def test_retention_runs_when_it_is_asked_for(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        view = make_view(gateway)
+        view.broker = AskedBroker(gateway.broker)
+        async with make_client(view) as client:
+            assert (await client.post("/api/lmq/retention")).json()["segments"] == 7
+        assert len(view.broker.asked) == 1
