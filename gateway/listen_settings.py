@@ -217,6 +217,13 @@ NetworkListen = Annotated[
 ]
 
 
+class AdminSettings(BaseModel, frozen=True, extra="forbid"):
+    """The operator's door: HTTP API, metrics, health."""
+
+    listen: NetworkListen = "127.0.0.1:15672"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list
+    fan_out_report: str = ""  # the folder that `lmq report fan-out --out` writes to; the console shows its page
+
+
 def find_listens(listen: str | Sequence[ListenSettings]) -> Sequence[ListenSettings]:
     """Return the addresses of a setting `listen`; none where the door is closed."""
     if isinstance(listen, str):

@@ -25,7 +25,7 @@ from gateway.bridge_settings import BridgeSettings
 from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
 from gateway.jwt_settings import JwtSettings
 from gateway.limits_settings import CacheSettings, LimitsSettings
-from gateway.listen_settings import LISTED, TAGS, Listen, MqttListen, NetworkListen, find_beyond
+from gateway.listen_settings import LISTED, TAGS, AdminSettings, Listen, MqttListen, NetworkListen, find_beyond
 from gateway.observing_settings import EventsSettings, LogSettings, TelemetrySettings
 from gateway.penalty_settings import PenaltySettings
 from gateway.rule_settings import RuleSettings
@@ -127,6 +127,8 @@ class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
     listen: Listen = "127.0.0.1:5672"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list, see `listen`
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, 0: as many as descriptors allow
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
+    messages_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that a connection may publish, 0: any number
+    bytes_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that it may publish, 0: any number
     heartbeat_s: Annotated[int, Field(ge=0, le=65_535)] = 60  # offered to clients; 0 for none
     frame_bytes_max: Annotated[int, Field(ge=4_096, le=1 << 20)] = 131_072  # largest frame, offered to clients
     channels_max: Annotated[int, Field(ge=1, le=65_535)] = 2_047  # open at once on one connection
@@ -159,13 +161,6 @@ class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
     transaction_timeout_ms: Annotated[int, Field(ge=1)] = 6_000  # then a producer is asked how its transaction ended
     transaction_check_interval_ms: Annotated[int, Field(ge=1)] = 30_000  # and after each of these again
     transaction_checks_max: Annotated[int, Field(ge=1, le=1_000)] = 15  # so often; then it is given up
-
-
-class AdminSettings(BaseModel, frozen=True, extra="forbid"):
-    """The operator's door: HTTP API, metrics, health."""
-
-    listen: NetworkListen = "127.0.0.1:15672"  # HOST:PORT, port 0 picks one, `off` closes the door; or a list
-    fan_out_report: str = ""  # the folder that `lmq report fan-out --out` writes to; the console shows its page
 
 
 UserTag = Literal["administrator", "monitoring", "management"]  # all; see all; see, and change what its rights allow

@@ -63,6 +63,8 @@ TAKES_EFFECT = {
     "amqp.listen": NEXT_START,
     "amqp.connections_max": AT_ONCE,
     "amqp.host_connections_max": AT_ONCE,
+    "amqp.messages_rate": NEW_CONNECTIONS,
+    "amqp.bytes_rate": NEW_CONNECTIONS,
     "amqp.heartbeat_s": NEW_CONNECTIONS,
     "amqp.frame_bytes_max": NEW_CONNECTIONS,
     "amqp.channels_max": NEW_CONNECTIONS,

@@ -14,5 +14,5 @@ class UserLimitsSettings(BaseModel, frozen=True, extra="forbid"):
 
     connections_max: Limit = 0  # open at once
     channels_max: Limit = 0  # of AMQP, open at once
-    messages_rate: Limit = 0  # messages a second that the user may publish; more are read later
-    bytes_rate: Limit = 0  # bytes of bodies a second that the user may publish; more are read later
+    messages_rate: Limit = 0  # messages a second that the user may publish at MQTT and AMQP; more are read later
+    bytes_rate: Limit = 0  # bytes of bodies a second that the user may publish there; more are read later

@@ -93,8 +93,7 @@ class AmqpHandler(ConnectionHandler):
     def _enter(self, vhost: VirtualHost) -> None:
         door = self._door
         self._vhost = vhost
-        actor = door.actor(self._transport, self._identity.user)
-        self.declarer = Declarer(vhost, self.output, self._identity, actor)
+        self.declarer = Declarer(vhost, self.output, self._identity, door.actor(self._transport, self._identity.user))
         self.reading = Reading(vhost, self.declarer, self.output, door.encoder, door.metrics)
         self._publisher = Publisher(door.broker, vhost, self._identity, door.metrics)
 
@@ -129,7 +128,7 @@ class AmqpHandler(ConnectionHandler):
     def _act(self, connection: AmqpConnection, now_ms: int) -> bool:
         """Do what came, event by event; return whether something is left because others are to have their turn."""
         transport = self._transport
-        while True:
+        while not self._blocking.is_paused:
             event = self._next_event(connection)
             if event is None:
                 return False
@@ -139,6 +138,7 @@ class AmqpHandler(ConnectionHandler):
             if not transport.is_writable and isinstance(event, MethodCame):
                 transport.pause_reading()  # a peer that does not read answers gets no more of them
                 return True
+        return False
 
     def _next_event(self, connection: AmqpConnection) -> Event | None:
         event, self._again = self._again, None
@@ -146,8 +146,8 @@ class AmqpHandler(ConnectionHandler):
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
-        if self._entrance.attempt is not None and self._begin(now_ms).has_more():
-            self._has_ended = True  # what came is done after the login
+        if (self._entrance.attempt is not None or self._blocking.is_paused) and self._begin(now_ms).has_more():
+            self._has_ended = True  # what came is done after the login, or the pause
             return
         self.output.is_ending = True
         self.answers.when_done(partial(self._hang_up, self._begin(now_ms)))
@@ -173,6 +173,7 @@ class AmqpHandler(ConnectionHandler):
 
     def on_timer(self, now_ms: int) -> None:
         """Send heartbeats, and give up on a silent peer."""
+        self._blocking.end_pause(now_ms)
         try:
             self._begin(now_ms).handle_timer(now_ms)
         except PeerSilentError as error:
@@ -181,7 +182,7 @@ class AmqpHandler(ConnectionHandler):
 
     def next_deadline_ms(self) -> int | None:
         """Return when `on_timer` is wanted; at once while the time is not known."""
-        return 0 if self.output.connection is None else self.output.connection.next_deadline_ms()
+        return self._blocking.next_deadline_ms(self.output.connection)
 
     def _begin(self, now_ms: int) -> AmqpConnection:
         if self.output.connection is None:
@@ -259,10 +260,12 @@ class AmqpHandler(ConnectionHandler):
 
     def _do_event(self, event: Event, now_ms: int) -> None:
         if isinstance(event, PublishRun):
+            self._blocking.note_published(self._begin(now_ms), event.batch, now_ms)
             if event.channel.transaction is None:
                 self._publish(event, now_ms)
             else:
                 self._hold(event, now_ms)
+            self._blocking.note_taken(self._begin(now_ms), event.batch, now_ms)
         elif isinstance(event, SettleRun):
             self.reading.settle(event.channel, now_ms)
         elif isinstance(event, MethodCame):
@@ -282,11 +285,11 @@ class AmqpHandler(ConnectionHandler):
 
     def _do_open(self, event: OpenAsked, connection: AmqpConnection) -> None:
         self._enter(enter(self._door.vhosts, event.vhost, self, self._identity, self._door.authenticator.quotas))
+        self._blocking.pacing = self._door.find_pacing(self, connection.heartbeat.received_ms)
         self.output.payload_max = connection.payload_max
         connection.accept_open()
 
     def _publish(self, event: PublishRun, now_ms: int) -> None:
-        self._blocking.note_published(self._begin(now_ms))
         event.batch.origin = self._origin
         event.batch.born_host = self._transport.peer_host
         answer = self._publisher.publish(event, self.output.payload_max, self._transport, now_ms)
@@ -305,7 +308,6 @@ class AmqpHandler(ConnectionHandler):
 
     def _hold(self, event: PublishRun, now_ms: int) -> None:
         """Keep what a transactional channel publishes, for its commit."""
-        self._blocking.note_published(self._begin(now_ms))
         self._publisher.check(event, self._transport)
         if event.batch.count < event.count:
             self._begin(now_ms).unread(event)

@@ -47,4 +47,4 @@ cdef class Publisher:
 
 
 @cython.locals(size=Py_ssize_t, i=Py_ssize_t)
-cdef Py_ssize_t _body_bytes(PublishBatch batch) except -1
+cpdef Py_ssize_t body_bytes(PublishBatch batch) except -1

@@ -337,7 +337,7 @@ class Publisher:
         batch = run.batch
         count = batch.count
         self._metrics.messages_in += count
-        self._metrics.bytes_in += _body_bytes(batch)
+        self._metrics.bytes_in += body_bytes(batch)
         try:
             self._broker.publish_batch(batch, now_ms)
         except DiskFullError as error:
@@ -349,7 +349,8 @@ class Publisher:
             raise error_from_core(error, PUBLISH) from error
 
 
-def _body_bytes(batch: PublishBatch) -> int:
+def body_bytes(batch: PublishBatch) -> int:
+    """Return the bytes of the bodies of a batch."""
     size = 0
     for i in range(batch.count):
         size += batch.body_end[i] - batch.body_start[i]

@@ -23,6 +23,7 @@ from gateway.auth.recheck import Visitor
 from gateway.events import Actor
 from gateway.net.held_publishers import HeldPublishers
 from gateway.net.protocol import Transport
+from gateway.pacing import Pacing, make_pacing
 from gateway.settings import AmqpSettings
 
 BATCH_MESSAGES_MAX = 2_048
@@ -101,6 +102,14 @@ class AmqpServices:
         """Offer to new connections what these settings say."""
         self.settings = settings
         self._offers.clear()
+
+    def find_pacing(self, connection: OpenConnection, now_ms: int) -> Pacing | None:
+        """Return how fast a connection may publish, None where there is no limit: also to those of the admin API."""
+        settings, identity = self.settings, connection.identity
+        if identity is None or not connection.transport.conn_id:
+            return None
+        of_user = self.authenticator.quotas.find_rates(identity.user, now_ms)
+        return make_pacing(settings.messages_rate, settings.bytes_rate, of_user, now_ms)
 
     def actor(self, transport: Transport, user: str) -> Actor:
         """Return by whose doing things happen on a connection."""

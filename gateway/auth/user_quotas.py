@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from gateway.auth.credentials import OWN_PREFIX
+from gateway.pacing import UserRates
 from gateway.settings import AuthSettings
 from gateway.user_limit_settings import UserLimitsSettings
 
@@ -58,6 +59,7 @@ class UserQuotas:
         self._table: Table | None = None
         self._settings = settings
         self._seats: dict[str, set[object]] = {}
+        self._rates: dict[str, tuple[Quota, UserRates]] = {}  # of users that have connections
 
     def keep(self, table: Table) -> None:
         """Go by the limits of a table, too, where those are kept that are set while the gateway runs."""
@@ -118,6 +120,18 @@ class UserQuotas:
             seats.discard(seat)
             if not seats:
                 del self._seats[user]
+                self._rates.pop(user, None)
+
+    def find_rates(self, user: str, now_ms: int) -> UserRates | None:
+        """Return the rates that all connections of a user share, None where it has none."""
+        quota = self.find(user)
+        if quota.messages_rate < 0 and quota.bytes_rate < 0:
+            return None
+        quota = quota._replace(connections_max=NO_LIMIT, channels_max=NO_LIMIT)
+        known = self._rates.get(user)
+        if known is None or known[0] != quota:
+            known = self._rates[user] = quota, UserRates(quota.messages_rate, quota.bytes_rate, now_ms)
+        return known[1]
 
     def count(self, user: str, of_seat: Callable[[object], int]) -> int:
         """Return what all connections of a user have together."""

@@ -16,7 +16,7 @@ from gateway.mqtt.entering import Entering
 from gateway.mqtt.errors import ProtocolViolationError
 from gateway.mqtt.holding import Holding
 from gateway.mqtt.login import CODES, PROTOCOL, check_client_id, credentials_of
-from gateway.mqtt.pacing import make_pacing
+from gateway.mqtt.pacing import make_client_pacing
 from gateway.mqtt.packets import Auth, Connect, Subscribe, Will
 from gateway.mqtt.properties import Property
 from gateway.mqtt.proving import Proving
@@ -254,7 +254,8 @@ class Arriving(Holding):
     def _begin(self, session: Session, user: bytes, now_ms: int) -> None:
         """Begin with what a client has without asking: a pace, and subscriptions."""
         door = self._door
-        self._pacing = make_pacing(door.settings, self._limits, now_ms)
+        of_user = door.authenticator.quotas.find_rates(user.decode(), now_ms)
+        self._pacing = make_client_pacing(door.settings, self._limits, of_user, now_ms)
         if door.settings.auto_subscribe and self.transport.peer != OWN_PEER:
             assert self._may is not None
             wanted = Subscribe(0, auto_filters(door.settings.auto_subscribe, session.client_id, user))

@@ -16,7 +16,6 @@ from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.errors import PacketTooLargeError, ReceiveMaximumError
 from gateway.mqtt.events import AckRun, PublishRun
 from gateway.mqtt.leaving import Leaving
-from gateway.mqtt.pacing import Pacing
 from gateway.mqtt.packets import LEVEL_5, PUBREC, PUBREL
 from gateway.mqtt.properties import Property, encode_properties
 from gateway.mqtt.publishing import PROTOCOL
@@ -27,6 +26,7 @@ from gateway.mqtt.subscribing import Answer, Granted
 from gateway.mqtt.terms import RECEIVE_MAX
 from gateway.mqtt.topics import plain_filter
 from gateway.net.protocol import Transport
+from gateway.pacing import Pacing
 
 LOGGER = logging.getLogger(__name__)
 

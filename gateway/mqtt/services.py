@@ -26,7 +26,7 @@ from gateway.mqtt.sys_tree import SysTree
 from gateway.mqtt.wills import Wills
 from gateway.net.held_publishers import HeldConnection, HeldPublishers
 from gateway.net.protocol import Transport
-from gateway.net.rates import Rate
+from gateway.rates import Rate
 from gateway.settings import MqttSettings
 from gateway.version import VERSION
 

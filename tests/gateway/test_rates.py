@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from gateway.net.rates import Rate
+from gateway.rates import Rate
 
 
 def test_as_much_at_once_as_in_a_second_and_then_in_turn():

@@ -1,0 +1,69 @@
+"""How fast one connection may publish: what comes faster is not read for a while, and nobody else is disturbed.
+
+A rate may be shared by all connections of a user: what one of them takes the others have not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gateway.rates import Rate
+
+_ANY = 1 << 30
+
+
+class Pacing:
+    """The pace of one connection.
+
+    Args:
+        messages: Rates of messages, all of which hold.
+        sizes: Rates of bytes of bodies.
+    """
+
+    __slots__ = ("_messages", "_sizes", "is_paused", "until_ms")
+
+    def __init__(self, messages: Sequence[Rate], sizes: Sequence[Rate]) -> None:
+        self._messages = messages
+        self._sizes = sizes
+        self.is_paused = False
+        self.until_ms = 0
+
+    def allow(self, now_ms: int) -> int:
+        """Return how many messages may be taken now, at least one."""
+        return max(min((rate.left(now_ms) for rate in self._messages), default=_ANY), 1)
+
+    def note(self, count: int, size: int, now_ms: int) -> bool:
+        """Take note of messages that were taken; return whether a pause begins."""
+        wait_ms = 0
+        for rates, taken in ((self._messages, count), (self._sizes, size)):
+            for rate in rates:
+                rate.left(now_ms)
+                rate.take(taken)
+                wait_ms = max(wait_ms, rate.wait_ms())
+        self.is_paused = wait_ms > 0
+        self.until_ms = now_ms + wait_ms
+        return self.is_paused
+
+
+class UserRates:
+    """The rates that all connections of one user share, as long as it has any.
+
+    Args:
+        messages_rate: Messages a second, below 0 for any number.
+        bytes_rate: Bytes of bodies a second, below 0 for any number.
+        now_ms: The time.
+    """
+
+    __slots__ = ("messages", "sizes")
+
+    def __init__(self, messages_rate: int, bytes_rate: int, now_ms: int) -> None:
+        self.messages = [Rate(messages_rate, now_ms)] if messages_rate > 0 else []
+        self.sizes = [Rate(bytes_rate, now_ms)] if bytes_rate > 0 else []
+
+
+def make_pacing(messages_rate: int, bytes_rate: int, of_user: UserRates | None, now_ms: int) -> Pacing | None:
+    """Return the pace of a new connection, None where there is no limit; a rate of 0 is none of its own."""
+    own = UserRates(messages_rate, bytes_rate, now_ms)
+    messages = own.messages + (of_user.messages if of_user is not None else [])
+    sizes = own.sizes + (of_user.sizes if of_user is not None else [])
+    return Pacing(messages, sizes) if messages or sizes else None
