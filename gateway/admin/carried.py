@@ -10,10 +10,15 @@ from typing import Any, cast
 from gateway.net.streams.layer import LayerFactory, StreamError
 from gateway.net.streams.plain import peer_of
 from gateway.net.streams.stack import Stack
+from gateway.net.streams.tls import HTTP_CAME
 
 LOGGER = logging.getLogger(__name__)
 
 OPEN_S = 10.0  # that a peer has for handshakes
+WITHOUT_TLS = (
+    b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 46\r\nConnection: close\r\n\r\n"
+    b"HTTP came where HTTPS is spoken: use https://\n"
+)
 
 
 class CarriedTransport(asyncio.Transport):
@@ -134,6 +139,8 @@ class CarriedProtocol(asyncio.Protocol):
         try:
             data = stack.receive_data(data)
         except StreamError as error:
+            if error.reason == HTTP_CAME:
+                sock.write(WITHOUT_TLS)
             self._refuse(sock, error)
             return
         sock.write(stack.data_to_send())

@@ -20,6 +20,8 @@ RECORD_BYTES_MAX = 16 * 1024  # of plain text in one record, so a read gives no 
 RECORDS_AT_A_TIME = 64  # each costs some 2 us, whatever is in it
 CLIENT_HELLO_BYTES_MAX = 256 * 1024  # far more than any handshake sends before it is through, certificates included
 KIND = "tls"
+NO_TLS = "no TLS"
+HTTP_CAME = f"{NO_TLS}{told_of(b'GET ')}"  # the reason where a browser was told http://
 
 
 class TlsTerms(NamedTuple):
@@ -66,7 +68,7 @@ class TlsLayer(Layer):
         if not self.is_open:
             if not self._before and data[0] != HANDSHAKE_BYTE:
                 if not self._terms.is_optional:
-                    raise self._failed(f"no TLS{told_of(data)}")
+                    raise self._failed(f"{NO_TLS}{told_of(data)}")
                 self.is_open = self.is_done = True
                 return data
             self._before += len(data)

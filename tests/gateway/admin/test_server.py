@@ -53,10 +53,14 @@ async def test_it_serves_by_tls_and_refuses_what_is_none(caplog):
             assert (await client.get(f"https://{host}:{port}/")).json() == "here"
         large = await client.post(f"https://{host}:{port}/", content=b"x" * 300_000)
         assert large.status_code == 405
+    async with httpx.AsyncClient() as client:  # as a browser that was told http://
+        answer = await client.get(f"http://{host}:{port}/")
+        assert (answer.status_code, answer.text) == (400, "HTTP came where HTTPS is spoken: use https://\n")
     reader, writer = await asyncio.open_connection(host, port)
-    writer.write(b"GET / HTTP/1.1\r\n\r\n")
+    writer.write(b"AMQP\x00\x00\x09\x01")
     assert (await reader.read())[:1] in {b"", b"\x15"}
     writer.close()
+    assert "reason=tls: no TLS, but AMQP" in caplog.text
     assert "refused connection door=admin" in caplog.text
     assert "reason=tls: no TLS, but HTTP" in caplog.text
     await server.stop()
