@@ -11,7 +11,7 @@ PURE := build/pure
 COPY_SOURCES = git ls-files -co --exclude-standard | while read -r file; do [ -f "$$file" ] && echo "$$file"; done \
 		| tar -cf - -T - | tar -xf - -C
 
-.PHONY: help run test test-pure check torture fuzz conformance clients clients-amqp clients-rocketmq demo bench bench-peers bench-scale wheels test-wheel clean lock setup setup-test setup-check browser
+.PHONY: help run test test-pure check torture fuzz conformance clients clients-amqp clients-rocketmq demo bench bench-peers bench-scale wheels test-wheel clean lock setup setup-test setup-check browser schemathesis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ clients-rocketmq: setup-test ## RocketMQ's Java (4.9 and 5), Go and Node.js clie
 
 browser: setup-test ## the console in Chromium, every page, beside CI; skipped where there is no chromium or npm
 	@LMQ_TEST_CLIENTS=1 $(PY) -m pytest -q -s -m clients tests/integration/test_console_in_a_browser.py $(ARGS)
+
+schemathesis: setup-test ## the admin API asked by schemathesis (into build/) what its description allows, beside CI
+	@LMQ_TEST_CLIENTS=1 $(PY) -m pytest -q -s -m clients tests/integration/test_api_by_its_description.py $(ARGS)
 
 demo: setup-test ## 200 devices, AMQP and SDK consumers for 30 s, counted end to end, then the Spark report
 	@$(PY) -m gateway.demo $(ARGS)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Header, Query, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from starlette.exceptions import HTTPException as AnyHTTPException
@@ -88,7 +89,7 @@ async def readyz(view: View, response: Response) -> Readiness:
 
 
 @ROUTES.head("/metrics", include_in_schema=False)
-@ROUTES.get("/metrics")
+@ROUTES.get("/metrics", response_class=PlainTextResponse)
 async def metrics(view: View, accept: Accept = "") -> Response:
     """All counters in Prometheus's text form or OpenMetrics, with the deepest and the oldest queues by name."""
     await view.totals.find()
@@ -100,7 +101,7 @@ def _write(registry: CollectorRegistry, accept: str) -> Response:
     return Response(encode(registry), media_type=kind)
 
 
-@ROUTES.get("/metrics/detailed")
+@ROUTES.get("/metrics/detailed", response_class=PlainTextResponse)
 async def detailed_metrics(
     view: View,
     looker: Looker,

@@ -42,8 +42,8 @@ KINDS = (
         "/api/lmq/queues",
         _columns(
             name="name", vhost="vhost", door="door", kept="kept", ready="messages_ready",
-            unacked="messages_unacknowledged", readers="readers", in_s="rate_in", out_s="rate_out", next="next_offset",
-            light_queue="light_queue",
+            unacked="messages_unacknowledged", readers="readers", **{"in/s": "rate_in", "out/s": "rate_out"},
+            next="next_offset", light_queue="light_queue",
         ),
         "/api/lmq/queues/{}",
     ),

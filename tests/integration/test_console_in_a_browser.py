@@ -39,6 +39,7 @@ async def fill(gateway):
     async with aiomqtt.Client(host, port, identifier="dev-7") as device:
         for _ in range(5):
             await device.publish("plant/1/temp", b"21.5", qos=1, retain=True)
+        await device.publish("$delayed/600/later/1", b"not yet", qos=1)
     await connection.close()
 
 

@@ -80,7 +80,7 @@ async def list_bindings_between(
     return await answer_list(asked, KIND, _between(view, vhost, source, letter, destination))
 
 
-@BINDINGS.post("/bindings/{vhost}/e/{source}/{letter}/{destination}", status_code=201)
+@BINDINGS.post("/bindings/{vhost}/e/{source}/{letter}/{destination}", status_code=201, response_class=Response)
 async def bind(
     view: View,
     member: Member,

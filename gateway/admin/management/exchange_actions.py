@@ -10,6 +10,7 @@ from pamqp.commands import Exchange
 from gateway.admin.login import Member
 from gateway.admin.management.amqp_link import open_link
 from gateway.admin.management.declared import ExchangeBody
+from gateway.admin.management.failures import CHANGED
 from gateway.admin.management.places import get_exchange, get_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.view import View
@@ -17,7 +18,7 @@ from gateway.admin.view import View
 EXCHANGE_ACTIONS = APIRouter()
 
 
-@EXCHANGE_ACTIONS.put("/exchanges/{vhost}/{name}", status_code=201)
+@EXCHANGE_ACTIONS.put("/exchanges/{vhost}/{name}", status_code=201, response_class=Response, responses=CHANGED)
 async def declare_exchange(
     view: View, member: Member, vhost: PathName, name: PathName, wanted: ExchangeBody
 ) -> Response:

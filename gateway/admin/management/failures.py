@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -10,6 +11,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 API = "/api/"
+CHANGED: dict[int | str, dict[str, Any]] = {204: {"description": "It was there, and is as it is asked for now."}}
 
 
 def not_found(reason: str = "Not Found") -> HTTPException:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from gateway.admin.login import Administrator
-from gateway.admin.management.failures import bad_request, not_found
+from gateway.admin.management.failures import CHANGED, bad_request, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.management.places import get_vhost
@@ -74,7 +74,7 @@ async def show_permissions(view: View, administrator: Administrator, vhost: Path
     return {"user": user, "vhost": vhost, **row._asdict()}
 
 
-@PERMISSIONS.put("/permissions/{vhost}/{user}", status_code=201)
+@PERMISSIONS.put("/permissions/{vhost}/{user}", status_code=201, response_class=Response, responses=CHANGED)
 async def set_permissions(
     view: View, administrator: Administrator, vhost: PathName, user: PathName, said: NamesBody
 ) -> Response:
@@ -136,7 +136,7 @@ async def show_topic_permissions(
     return found
 
 
-@PERMISSIONS.put("/topic-permissions/{vhost}/{user}", status_code=201)
+@PERMISSIONS.put("/topic-permissions/{vhost}/{user}", status_code=201, response_class=Response, responses=CHANGED)
 async def set_topic_permissions(
     view: View, administrator: Administrator, vhost: PathName, user: PathName, said: KeysBody
 ) -> Response:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.admin.login import Administrator, Looker
-from gateway.admin.management.failures import bad_request, not_found
+from gateway.admin.management.failures import CHANGED, bad_request, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_list
 from gateway.admin.management.places import find_vhosts, get_vhost
@@ -55,7 +55,7 @@ def _add_routes(router: APIRouter, path: str, *, is_operator: bool) -> None:
         del looker
         return tell_policy(_get(view, vhost, name, is_operator=is_operator))
 
-    @router.put(f"{path}/{{vhost}}/{{name}}", status_code=201)
+    @router.put(f"{path}/{{vhost}}/{{name}}", status_code=201, response_class=Response, responses=CHANGED)
     async def put_policy(
         view: View, administrator: Administrator, vhost: PathName, name: PathName, said: PolicyBody
     ) -> Response:

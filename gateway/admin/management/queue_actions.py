@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from gateway.admin.login import Member
 from gateway.admin.management.amqp_link import open_link
 from gateway.admin.management.declared import QueueBody
+from gateway.admin.management.failures import CHANGED
 from gateway.admin.management.places import get_queue, get_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.view import View
@@ -24,7 +25,7 @@ class ActionBody(BaseModel):
     action: Literal["sync", "cancel_sync"]
 
 
-@QUEUE_ACTIONS.put("/queues/{vhost}/{name}", status_code=201)
+@QUEUE_ACTIONS.put("/queues/{vhost}/{name}", status_code=201, response_class=Response, responses=CHANGED)
 async def declare_queue(view: View, member: Member, vhost: PathName, name: PathName, wanted: QueueBody) -> Response:
     """Make a queue, or see that it is there as described: 201 and 204."""
     is_there = get_vhost(view, vhost).find(name) is not None

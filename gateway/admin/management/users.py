@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from gateway.admin.changes_told import FIELDS
 from gateway.admin.login import Administrator
-from gateway.admin.management.failures import bad_request, not_found
+from gateway.admin.management.failures import CHANGED, bad_request, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.paths import PathName
@@ -98,7 +98,7 @@ async def show_user(view: View, administrator: Administrator, name: PathName) ->
     return tell_user(view, get_user(view, name))
 
 
-@USERS.put("/users/{name}", status_code=201)
+@USERS.put("/users/{name}", status_code=201, response_class=Response, responses=CHANGED)
 async def put_user(view: View, administrator: Administrator, name: PathName, said: UserBody) -> Response:
     """Make a user, or change all of one: 201 and 204."""
     del administrator

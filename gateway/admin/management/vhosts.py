@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, BeforeValidator, Field
 
 from gateway.admin.login import Administrator, Looker
-from gateway.admin.management.failures import bad_request
+from gateway.admin.management.failures import CHANGED, bad_request
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.management.names import NODE
@@ -57,7 +57,7 @@ async def show_vhost(view: View, looker: Looker, name: PathName) -> Item:
     return tell_vhost(get_vhost(view, name))
 
 
-@VHOSTS.put("/vhosts/{name}", status_code=201)
+@VHOSTS.put("/vhosts/{name}", status_code=201, response_class=Response, responses=CHANGED)
 async def make_vhost(
     view: View, administrator: Administrator, name: PathName, said: VhostBody | None = None
 ) -> Response:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel
 
 from gateway.admin.login import Administrator
-from gateway.admin.management.failures import bad_request, not_found
+from gateway.admin.management.failures import CHANGED, bad_request, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Item
 from gateway.admin.paths import PathName
@@ -35,7 +35,7 @@ async def list_rules(view: View, administrator: Administrator) -> Item:
     return {"rules": [*ours, *stored], "default": settings.default}
 
 
-@RULES.put("/rules/{name}", status_code=201)
+@RULES.put("/rules/{name}", status_code=201, response_class=Response, responses=CHANGED)
 async def put_rule(
     view: View,
     administrator: Administrator,

@@ -1,6 +1,7 @@
 // Which pages there are, and in what order they are named.
 
 import { connections } from "./pages/connections.js";
+import { delayed } from "./pages/delayed.js";
 import { bridges, doors } from "./pages/doors.js";
 import { exchanges } from "./pages/exchanges.js";
 import { fanOut } from "./pages/fan-out.js";
@@ -20,11 +21,11 @@ import { topics } from "./pages/topics.js";
 export const PAGES = {
   overview, route, log, message, connections, sessions, subscriptions, retained,
   queues, exchanges, consumers, vhosts, policies, groups, users, logs, settings, topics,
-  letters, doors, bridges, rights, "fan-out": fanOut,
+  letters, delayed, doors, bridges, rights, "fan-out": fanOut,
 };
 
 export const NAVIGATION = [
-  ["", [["overview", "Overview"], ["connections", "Connections"], ["route", "Where does it go?"], ["message", "Where did it go?"], ["log", "The log's queues"], ["fan-out", "Fan-out"], ["letters", "Dead letters"]]],
+  ["", [["overview", "Overview"], ["connections", "Connections"], ["route", "Where does it go?"], ["message", "Where did it go?"], ["log", "The log's queues"], ["fan-out", "Fan-out"], ["letters", "Dead letters"], ["delayed", "Delayed"]]],
   ["MQTT", [["topics", "Topics"], ["sessions", "Sessions"], ["subscriptions", "Subscriptions"], ["retained", "Retained"]]],
   ["AMQP", [["queues", "Queues"], ["exchanges", "Exchanges"], ["consumers", "Consumers"], ["policies", "Policies"], ["vhosts", "Virtual hosts"]]],
   ["RocketMQ", [["groups", "Groups"]]],

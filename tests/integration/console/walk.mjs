@@ -95,6 +95,15 @@ async function sendBack(page) {
   await expectText(page, "send back", "0 letters in graves");
 }
 
+async function takeBack(page) {
+  await page.goto(`${base}/#/delayed`);
+  await expectText(page, "delayed", "later/1");
+  await page.click("button:has-text('Take back')");
+  await page.click("dialog button:has-text('Take back')");
+  await expectText(page, "take back", "Taken back.");
+  await expectText(page, "take back", "none here");
+}
+
 async function seeTheGateway(page) {
   await page.goto(`${base}/#/fan-out`);
   await expectText(page, "fan-out", "plant/1/temp");
@@ -145,6 +154,7 @@ for (const width of WIDTHS) {
 await showHostileText(page);
 await walkThrough(page);
 await sendBack(page);
+await takeBack(page);
 await seeTheGateway(page);
 await useKeys(page);
 console.log(`first paint after ${await timeFirstPaint(browser)} ms`);
