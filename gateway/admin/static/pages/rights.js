@@ -1,7 +1,7 @@
 // Rights in force: what users may do, and why somebody may or may not publish somewhere.
 
 import { get } from "../api.js";
-import { facts, h, told } from "../dom.js";
+import { h, told } from "../dom.js";
 import { count } from "../format.js";
 import { table } from "../list.js";
 
@@ -23,18 +23,15 @@ const TOPICS = [
   { title: "Read", read: (one) => code(one.read) },
 ];
 
-// The part of the settings that says who comes in, and the rules.
-function authOf(text) {
-  const lines = text.split("\n");
-  let isAuth = false;
-  return lines
-    .filter((line) => {
-      if (/^\[/.test(line)) isAuth = /^\[+auth/.test(line);
-      return isAuth;
-    })
-    .join("\n")
-    .trim();
-}
+// In the order in which they are asked: the first that is for a question decides.
+const RULES = [
+  { title: "", isNumber: true, read: (one) => count(one.place) },
+  { title: "Rule", read: (one) => h("span", { className: one.permit === "deny" ? "bad" : "" }, one.permit) },
+  { title: "What", read: (one) => one.actions.join(", ") },
+  { title: "Says", read: (one) => code(one.text.split(" ").slice(2).join(" ") || "everybody, everything") },
+  { title: "Name", read: (one) => one.name },
+  { title: "Kept in", read: (one) => (one.of_settings ? "the settings" : "the data folder") },
+];
 
 function makeQuestion(signal) {
   const user = h("input", { placeholder: "empty: no login", spellcheck: false });
@@ -66,10 +63,11 @@ export const rights = {
       table(topics.length ? "Regular expressions on routing keys" : "none: no topic is kept from anybody by these", TOPICS, topics),
     );
     const box = h("div");
-    main.append(h("h2", {}, "Logins and rules"), box);
+    main.append(h("h2", {}, "Rules"), box);
     try {
-      const { text } = await get("api/lmq/settings", {}, signal);
-      box.replaceChildren(facts([["Users", count(users.length)]]), h("pre", { tabIndex: 0, className: "tail" }, authOf(text) || "The settings say nothing: what comes with the gateway holds."));
+      const found = await get("api/lmq/rules", {}, signal);
+      const said = `What no rule is for is ${found.default === "allow" ? "allowed" : "denied"}; there are ${count(users.length)} users.`;
+      box.replaceChildren(table(said, RULES, found.rules.map((rule, i) => ({ ...rule, place: i + 1 }))));
     } catch (error) {
       if (error.name !== "AbortError") box.replaceChildren(told(error.message, true));
     }
