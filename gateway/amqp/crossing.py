@@ -40,8 +40,10 @@ class Crossing:
         self._properties = StoredProperties()
 
     def lead(self, route_properties: bytes, properties: bytes) -> list[bytes]:
-        """Return the light queues that a message goes to from here."""
-        topic = decode_properties(route_properties)[TOPIC]
+        """Return the light queues that a message goes to from here: none that came by no topic, but by our name."""
+        topic = decode_properties(route_properties).get(TOPIC)
+        if topic is None:
+            return []
         key = routing_key_from_topic(topic).decode(errors="replace")
         traits = Traits(key, self._block_of(properties))
         return self._light_names(find_way(self._table, self._exchange, key, traits).queues)

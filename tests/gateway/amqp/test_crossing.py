@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, strategies as st
 from pamqp.commands import Basic, Exchange, Queue
 
 from core.lmq.queue_name import amqp_crossing_name, is_crossing
+from core.properties import TOPIC, encode_properties
+from gateway.amqp.crossing import Crossing
+from gateway.amqp.exchanges import ExchangeTable
 from gateway.mqtt.properties import Property
 from tests.support import mqtt
 from tests.support.mqtt_5 import encoded, enter
@@ -179,3 +183,19 @@ def test_nothing_is_in_the_queue_that_stands_for_it(world, peer):
     name = amqp_crossing_name(b"/", b"amq.headers")
     assert is_crossing(name)
     assert world.broker.max_offset(world.broker.find_queue(name)) == 0
+
+
+def test_message_that_names_the_queue_which_stands_for_it_goes_nowhere_from_there(world, peer):
+    """A producer of RocketMQ may name any light queues."""
+    peer.publish(b"0", exchange="amq.topic", key="paint.wall", headers={"colour": "blue"})
+    name = amqp_crossing_name(b"/", b"amq.headers")
+    crossing = world.broker.detours.crossroads.standing[world.broker.find_queue(name)]
+    assert crossing.lead(b"", b"colour\x01red\x02") == []
+    assert crossing.lead(encode_properties([(TOPIC, b"paint/wall")]), b"colour\x01red\x02") != []
+
+
+@given(st.binary(max_size=200))
+def test_whatever_the_properties_are_they_are_read(properties):
+    table = ExchangeTable("/", lambda *_: None, lambda *_: None, lambda: None)
+    crossing = Crossing(table.get("amq.headers"), table, lambda _: [])
+    assert crossing.lead(encode_properties([(TOPIC, b"t")]), properties) == []
