@@ -137,6 +137,7 @@ def _let_in_by_token(view: AdminView, peer: str, text: str, request: Request) ->
     if may_manage(token.scopes, path):
         return Caller(peer, user, may, tags, scopes=token.scopes)
     if not may_look(token.scopes, method, path):
+        request.scope.setdefault("state", {})[ACTOR] = Actor(view.authenticator.events, DOOR, 0, peer, user)
         raise not_in(f"the token is not for this: its scopes are {', '.join(token.scopes)}")
     looks = (MONITORING,) if {ADMINISTRATOR, MONITORING} & set(tags) else tags
     return Caller(peer, user, may if is_open(path) else None, looks, scopes=token.scopes)

@@ -50,7 +50,7 @@ def enter(vhosts: VirtualHosts, name: str, connection: Entrant, identity: Identi
         over = quotas.enter(identity.user, connection)
         if over is not None:
             reason = f"connection refused for user '{identity.user}': user connection limit ({over}) is reached"
-            raise AmqpError(ReplyCode.NOT_ALLOWED, reason, index)
+            raise AmqpError(ReplyCode.NOT_ALLOWED, reason, index, denied=f"vhost '{name}' by=max-connections={over}")
         if connection.output.connection is not None:
             connection.output.connection.check_channel = partial(check_channels, quotas, identity.user)
     found.connections.add(connection)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
+from gateway.admin.changes_told import FIELDS
 from gateway.admin.login import Administrator, Caller, not_in
 from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.keeping import keep
@@ -40,12 +41,13 @@ async def list_tokens(view: View, administrator: Administrator, asked: Asked) ->
 
 
 @API_TOKENS.post("/tokens", status_code=201)
-async def add_token(view: View, administrator: Administrator, said: TokenBody) -> Item:
+async def add_token(view: View, administrator: Administrator, said: TokenBody, request: Request) -> Item:
     """Make a token and tell its text, this once; it lets in as its user, for its scopes, as long as that user may come.
 
     A token makes tokens of its own user and scopes only.
     """
     user = administrator.user if said.user is None else said.user
+    request.scope["state"][FIELDS] = {"name": said.name, "of": user, "scopes": said.scopes}
     _check_may_give(administrator, user, said.scopes)
     if view.api_tokens.find(said.name) is not None:
         raise bad_request(f"there is a token '{said.name}'")

@@ -41,6 +41,8 @@ async def test_token_is_told_once_lets_in_from_anywhere_and_is_revoked(tmp_path)
 
 async def test_token_is_for_its_scopes_alone(tmp_path):
     async with managed_gateway(tmp_path / "data") as (gateway, client):
+        told = []
+        gateway.authenticator.events.listen(told.append)
         declare(gateway, "q")
         reading, queues = await _add(client, "read"), await _add(client, "queues", "tokens", name="queues")
         async with _bearer(gateway, reading) as program:
@@ -56,6 +58,11 @@ async def test_token_is_for_its_scopes_alone(tmp_path):
                 ("PUT", "/api/users/ann"),
             ):
                 assert (await program.request(method, path, json={})).status_code == 401, path
+        assert told[0].fields["name"] == "ci"
+        assert [(event.kind, event.fields["name"]) for event in told[2:]] == [
+            ("access.denied", "/api/queues/%2F/q".replace("%2F", "/")),
+            ("access.denied", "/api/users/ann"),
+        ]
         async with _bearer(gateway, queues) as program:
             assert (await program.delete("/api/queues/%2F/q/contents")).status_code == 204
             assert (await program.put("/api/users/ann", json={"password": "x", "tags": ""})).status_code == 401
