@@ -13,9 +13,9 @@ from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.events import (
     ChannelEnded,
     ConnectionEnded,
+    Credential,
     CutterPool,
     FramesTaken,
-    LoginAsked,
     MethodCame,
     OpenAsked,
     PublishRun,
@@ -139,7 +139,7 @@ def _tell(event, connection, told):
     elif isinstance(event, OpenAsked):
         connection.accept_open()
     elif not isinstance(event, FramesTaken):
-        assert isinstance(event, LoginAsked | ConnectionEnded)
+        assert isinstance(event, Credential | ConnectionEnded)
         is_other = isinstance(event, ConnectionEnded) and event.reason.startswith(not_amqp(b""))
         told.append("another protocol" if is_other else event)  # the log says which, as far as the first piece tells
 
