@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import paho.mqtt.publish
 from typer.testing import CliRunner
@@ -64,3 +66,22 @@ def publish_mqtt(gateway, topic, body):
     """Publish a message to a gateway that runs as a process."""
     host, port = gateway.address("mqtt")
     paho.mqtt.publish.single(topic, body, qos=1, hostname=host, port=port)
+
+
+AS_ON_A_TERMINAL = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's jobs in the background ignore it
+runpy.run_module("gateway", run_name="__main__", alter_sys=True)
+"""
+
+
+@contextmanager
+def started_lmq(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Start `lmq` as on a terminal, and end it where it has not ended by itself."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, "-c", AS_ON_A_TERMINAL, *arguments]
+    with subprocess.Popen(command, cwd=ROOT, text=True, **pipes) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
 from gateway.commands import status
-from tests.support.commands import at, call_lmq
+from tests.support.commands import at, call_lmq, started_lmq
 from tests.support.sources import ROOT
 
 pytestmark = pytest.mark.slow
@@ -67,8 +65,7 @@ def test_other_classes(running, monkeypatch):
 
 
 def test_ctrl_c_while_publishing(running):
-    publish = [sys.executable, "-m", "gateway", "publish", "stopped", "--lines", *at(running, "mqtt")]
-    with subprocess.Popen(publish, cwd=ROOT, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started_lmq("publish", "stopped", "--lines", *at(running, "mqtt")) as process:
         process.stdin.write("one\n")
         process.stdin.flush()
         came = call_lmq("subscribe", "stopped", "--from", "first", "--count", "1", *at(running, "mqtt"))

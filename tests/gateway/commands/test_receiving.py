@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from gateway.commands.client import AdminClient
-from tests.support.commands import at, call_lmq, check_told
+from tests.support.commands import at, call_lmq, check_told, started_lmq
 from tests.support.sources import ROOT
 
 pytestmark = pytest.mark.slow
@@ -57,13 +57,13 @@ def test_groups_of_mqtt_and_rocketmq_share_the_work(running):
 def test_ctrl_c_and_a_reader_that_is_gone_end_it_in_peace(running):
     mqtt = at(running, "mqtt")
     assert call_lmq("publish", "ended/1", "x", "--retain", *mqtt).exit_code == 0
-    listen = [sys.executable, "-m", "gateway", "subscribe", "ended/#", *mqtt]
-    with subprocess.Popen(listen, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    listen = ("subscribe", "ended/#", *mqtt)
+    with started_lmq(*listen) as process:
         assert process.stdout.readline() == "ended/1 x\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0
         assert process.stderr.read() == ""
-    with subprocess.Popen(listen, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started_lmq(*listen) as process:
         assert process.stdout.readline() == "ended/1 x\n"
         process.stdout.close()
         call_lmq("publish", "ended/2", "y", *mqtt)
