@@ -25,6 +25,7 @@ from gateway.events import Actor
 PROTOCOL = "amqp"  # as RabbitMQ's, which has the same users for both
 DOOR = "admin"
 MONITORING = "monitoring"
+_SEE_ALL = frozenset({ADMINISTRATOR, MONITORING})
 
 
 class Caller:
@@ -75,6 +76,12 @@ class Caller:
         """
         if ADMINISTRATOR not in self.tags:
             raise not_in("not an administrator")
+
+    def may_see_topic(self, topic: bytes) -> bool:
+        """Return whether it is told of a topic: all are to administrators and monitors, else those that it may read."""
+        if not _SEE_ALL.isdisjoint(self.tags):
+            return True
+        return self._may is not None and self._may.may_subscribe(topic)
 
     def check(self, *, is_allowed: bool) -> None:
         """Return where its rights allow what it asks for; what that is was asked of `may`.
@@ -139,7 +146,7 @@ def _let_in_by_token(view: AdminView, peer: str, text: str, request: Request) ->
     if not may_look(token.scopes, method, path):
         request.scope.setdefault("state", {})[ACTOR] = Actor(view.authenticator.events, DOOR, 0, peer, user)
         raise not_in(f"the token is not for this: its scopes are {', '.join(token.scopes)}")
-    looks = (MONITORING,) if {ADMINISTRATOR, MONITORING} & set(tags) else tags
+    looks = (MONITORING,) if _SEE_ALL & set(tags) else tags
     return Caller(peer, user, may if is_open(path) else None, looks, scopes=token.scopes)
 
 

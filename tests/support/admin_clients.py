@@ -54,3 +54,12 @@ async def publish(client, exchange, key, body):
     wanted = {"routing_key": key, "payload": body, "payload_encoding": "string", "properties": {}}
     answer = await client.post(f"/api/exchanges/%2F/{exchange}/publish", json=wanted)
     assert answer.json()["routed"], answer.text
+
+
+async def add_user(client, name, tags, *, read=None):
+    """Make a user with its name as its password; without `read` it has no permission in any virtual host."""
+    wanted = {"password": name, "tags": tags}
+    assert (await client.put(f"/api/users/{name}", json=wanted)).status_code == 201
+    if read is not None:
+        rights = {"configure": "", "write": "", "read": read}
+        assert (await client.put(f"/api/permissions/%2F/{name}", json=rights)).status_code == 201

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import binascii
-import json
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from fastapi import APIRouter, Query, Response
 
@@ -19,6 +17,7 @@ from core.schedule.taking_back import Waiting, identity_of
 from gateway.admin.login import Administrator, Member
 from gateway.admin.management.failures import bad_request, busy, not_found
 from gateway.admin.management.listing import Item
+from gateway.admin.ours.delayed_targets import Target, find_target
 from gateway.admin.ours.reading import read_into, read_one
 from gateway.admin.steps import Steps
 from gateway.admin.stored import StoredRecord
@@ -34,6 +33,13 @@ DIGITS_MAX = 18
 DoorName = Literal["amqp", "mqtt", "rocketmq"]
 
 
+class Found(NamedTuple):
+    """A message that waits: what is told of it to those that may read `where` it goes."""
+
+    told: Item
+    where: Target
+
+
 @DELAYED.get("/delayed")
 async def list_delayed(
     view: View,
@@ -46,8 +52,8 @@ async def list_delayed(
     """Messages that wait, about in the order in which they are due: by the minute, far off ones by the day.
 
     `name` is a part of where they go. `next` is to be asked for as `after`; it is null at the end.
+    Those are left out that the caller may not read where they go; an administrator may read all.
     """
-    del member
     timer = view.broker.timer
     start = (-1, 0) if after is None else _place_of(after)
     found: list[Item] = []
@@ -60,10 +66,10 @@ async def list_delayed(
                 break
             for i in range(batch.count):
                 offset = batch.queue_offset[i] + 1
-                told = _tell(view, waiting.queue_id, batch, i)
+                seen = _look(view, waiting.queue_id, batch, i)
                 looked_at += 1
-                if told is not None and door in {None, told["door"]} and name in told["to"]:
-                    found.append(told)
+                if seen is not None and _is_asked_for(seen.told, door, name) and seen.where.may_read(view, member):
+                    found.append(seen.told)
                 if len(found) >= count or looked_at >= LOOKED_AT_MAX:
                     return {"items": found, "next": f"{waiting.queue_id}-{offset}", "waiting": timer.pending_count}
             await steps.rest()
@@ -72,17 +78,18 @@ async def list_delayed(
 
 @DELAYED.get("/delayed/{waiting_id}")
 async def show_delayed(view: View, member: Member, waiting_id: str) -> Item:
-    """One message that waits."""
-    del member
-    return (await _get(view, waiting_id))[0]
+    """One message that waits, for an administrator, and for one that may read where it goes."""
+    found, _ = await _get(view, waiting_id)
+    member.check(is_allowed=found.where.may_read(view, member))
+    return found.told
 
 
 @DELAYED.delete("/delayed/{waiting_id}", status_code=204)
 async def cancel_delayed(view: View, administrator: Administrator, waiting_id: str) -> Response:
     """Take a message back: nobody gets it."""
     del administrator
-    told, identity = await _get(view, waiting_id)
-    ticket = view.broker.timer.take_back(identity, told["due_at_ms"], view.begin_read(0))
+    found, identity = await _get(view, waiting_id)
+    ticket = view.broker.timer.take_back(identity, found.told["due_at_ms"], view.begin_read(0))
     if ticket < 0:
         raise busy("too many messages of this minute or day were taken back")
     stored: asyncio.Future[LmqError | None] = asyncio.get_running_loop().create_future()
@@ -99,7 +106,11 @@ def _from(places: list[Waiting], queue_id: int) -> Iterator[Waiting]:
     yield from places[numbers.index(queue_id) if queue_id in numbers else 0 :]
 
 
-async def _get(view: AdminView, waiting_id: str) -> tuple[Item, bytes]:
+def _is_asked_for(told: Item, door: str | None, name: str) -> bool:
+    return door in {None, told["door"]} and name in told["to"]
+
+
+async def _get(view: AdminView, waiting_id: str) -> tuple[Found, bytes]:
     """Return a waiting message and what it is known by.
 
     Raises:
@@ -109,9 +120,9 @@ async def _get(view: AdminView, waiting_id: str) -> tuple[Item, bytes]:
     waiting = next((place for place in view.broker.timer.waiting() if place.queue_id == queue_id), None)
     if waiting is not None and waiting.first <= offset < waiting.end:
         batch = await read_one(view.broker, waiting.queue_ref, offset)
-        told = None if batch is None else _tell(view, queue_id, batch, 0)
-        if batch is not None and told is not None:
-            return told, identity_of(batch, 0)
+        found = None if batch is None else _look(view, queue_id, batch, 0)
+        if batch is not None and found is not None:
+            return found, identity_of(batch, 0)
     raise not_found(f"no message '{waiting_id}' waits; it may have gone out")
 
 
@@ -122,7 +133,7 @@ def _place_of(waiting_id: str) -> tuple[int, int]:
     return int(queue), int(offset)
 
 
-def _tell(view: AdminView, queue_id: int, batch: StoredBatch, i: int) -> Item | None:
+def _look(view: AdminView, queue_id: int, batch: StoredBatch, i: int) -> Found | None:
     """Return a message that waits; None where it waits no more, or is none."""
     text = bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]])
     said = decode_properties(text)
@@ -133,16 +144,6 @@ def _tell(view: AdminView, queue_id: int, batch: StoredBatch, i: int) -> Item | 
     told = StoredRecord(record, batch, i).tell()
     for name in (WAITING_FOR, WAITING_AT, REAL_TOPIC):
         told["properties"].pop(text_of(name), None)
-    return {**told, "id": f"{queue_id}-{batch.queue_offset[i]}", "to": _goes_to(said), "due_at_ms": due_ms}
-
-
-def _goes_to(said: dict[bytes, bytes]) -> str:
-    """Return where a message goes, as people of its door call it: a topic, or an exchange and a routing key."""
-    if WAITING_AT in said:
-        try:
-            parts = json.loads(binascii.a2b_base64(said[WAITING_AT]))
-        except ValueError:
-            return ""
-        where = [part[0] if isinstance(part, list) else part for part in parts]
-        return " ".join(where)
-    return text_of(said.get(WAITING_FOR) or said.get(REAL_TOPIC, b""))
+    where = find_target(said)
+    told |= {"id": f"{queue_id}-{batch.queue_offset[i]}", "to": where.text, "due_at_ms": due_ms}
+    return Found(told, where)

@@ -53,8 +53,8 @@ async def show_fan_out(
     """The newest messages by MQTT and AMQP: in how many light queues each is, and what a copy in each had cost.
 
     `widths` has for each power of two the messages that are in so many light queues or more, and fewer than twice that.
+    Topics are told by name to administrators and monitors, to others those that they may subscribe to.
     """
-    del looker
     broker = view.broker
     queue_ref = broker.find_queue(queue_key(broker.parent_topic, 0))
     seen: dict[bytes, _Topic] = {}
@@ -72,7 +72,8 @@ async def show_fan_out(
             widths[1 << max(entries.bit_length() - 1, 0) if entries else 0] += 1
             copied_bytes += entries * body_bytes
             await steps.rest()
-    widest = sorted(seen.items(), key=lambda item: item[1].entries, reverse=True)[:TOPICS_MAX]
+    told = [one for one in seen.items() if looker.may_see_topic(one[0])]
+    widest = sorted(told, key=lambda item: item[1].entries, reverse=True)[:TOPICS_MAX]
     return {
         "messages": sum(topic.messages for topic in seen.values()),
         "span_ms": last_at_ms - first_at_ms,
@@ -80,7 +81,7 @@ async def show_fan_out(
         "body_bytes": sum(topic.body_bytes for topic in seen.values()),
         "copied_bytes": copied_bytes,
         "widths": [{"from": width, "messages": count} for width, count in sorted(widths.items())],
-        "topic_count": len(seen),
+        "topic_count": len(told),
         "topics": [_tell(*one) for one in widest],
         "has_report": bool(view.settings().admin.fan_out_report),
     }

@@ -27,11 +27,14 @@ async def list_retained(
     asked: Asked,
     topic_filter: Annotated[str, Query(alias="filter", min_length=1, max_length=4_096)] = "#",
 ) -> Response:
-    """The topics that have a retained message and match a filter."""
-    del looker
+    """The topics that have a retained message and match a filter.
+
+    One that is neither administrator nor monitor is told those that it may subscribe to.
+    """
     broker = view.broker
     kind: Kind[Kept] = Kind(name=lambda kept: text_of(kept[0]), describe=lambda kept: _tell(broker, kept))
-    return await answer_list(asked, kind, broker.retained.walk(topic_filter.encode()))
+    found = broker.retained.walk(topic_filter.encode())
+    return await answer_list(asked, kind, (one if one and looker.may_see_topic(one[0]) else None for one in found))
 
 
 @RETAINED.get("/retained/{topic}")

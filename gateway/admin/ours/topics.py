@@ -37,8 +37,10 @@ class _Seen:
 async def list_topics(
     view: View, looker: Looker, messages: Annotated[int, Query(ge=1, le=MESSAGES_MAX)] = 5_000
 ) -> Item:
-    """Topics of the newest messages that came by MQTT and AMQP, the busiest first, and the time that these span."""
-    del looker
+    """Topics of the newest messages that came by MQTT and AMQP, the busiest first, and the time that these span.
+
+    One that is neither administrator nor monitor is told those topics that it may subscribe to.
+    """
     broker = view.broker
     queue_ref = broker.find_queue(queue_key(broker.parent_topic, 0))
     seen: dict[bytes, _Seen] = {}
@@ -54,6 +56,7 @@ async def list_topics(
             _note(batch, seen)
             offset = batch.next_offset
             await steps.rest()
+    seen = {topic: one for topic, one in seen.items() if looker.may_see_topic(topic)}
     busiest = sorted(seen.items(), key=lambda item: item[1].count, reverse=True)[:TOPICS_MAX]
     return {
         "messages": count,

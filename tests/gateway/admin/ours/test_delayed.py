@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import httpx
 import pytest
 
 from lmq import Producer
 from tests.support.admin import managed_gateway
-from tests.support.admin_clients import connect
+from tests.support.admin_clients import add_user, connect
 
 pytestmark = pytest.mark.asyncio
 
@@ -71,3 +72,36 @@ async def test_it_is_for_those_who_log_in(tmp_path):
     async with managed_gateway(tmp_path, auth=None) as (_, client):
         assert (await client.get("/api/lmq/delayed")).status_code == 401
         assert (await client.delete("/api/lmq/delayed/7-7")).status_code == 401
+
+
+async def test_one_that_may_not_read_where_messages_go_sees_none_and_cancels_none(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        await _delay(gateway, "$delayed/3600/plant/1")
+        host, port = gateway.listening["namesrv"]
+        async with Producer(f"{host}:{port}") as producer:
+            await producer.send("Orders", b"new", delay=900)
+        exchange = {"type": "x-delayed-message", "durable": True, "arguments": {"x-delayed-type": "topic"}}
+        for name in ("late", "later"):
+            assert (await client.put(f"/api/exchanges/%2F/{name}", json=exchange)).status_code == 201
+            body = {"routing_key": "jobs", "payload": "work", "payload_encoding": "string"}
+            delayed = {**body, "properties": {"headers": {"x-delay": 4_000_000}}}
+            await client.post(f"/api/exchanges/%2F/{name}/publish", json=delayed)
+        ids = {item["to"]: item["id"] for item in (await _list(client))["items"]}
+        assert len(ids) == 4
+        for tag in ("management", "policymaker", "monitoring"):
+            await add_user(client, tag, tag)
+            eve = httpx.BasicAuth(tag, tag)
+            assert (await client.get("/api/lmq/delayed", auth=eve)).json()["items"] == []
+            for one in ids.values():
+                for ask in (client.get, client.delete):
+                    answer = await ask(f"/api/lmq/delayed/{one}", auth=eve)
+                    assert (answer.status_code, "body" in answer.json()) == (401, False)
+        await add_user(client, "worker", "management", read="^late$")
+        worker = httpx.BasicAuth("worker", "worker")
+        seen = (await client.get("/api/lmq/delayed", auth=worker)).json()["items"]
+        assert [(one["to"], one["body"]) for one in seen] == [("late jobs", "work")]
+        assert (await client.get(f"/api/lmq/delayed/{ids['late jobs']}", auth=worker)).status_code == 200
+        assert (await client.delete(f"/api/lmq/delayed/{ids['late jobs']}", auth=worker)).status_code == 401
+        await add_user(client, "buyer", "management", read="^(Orders|amq.topic)$")
+        seen = (await client.get("/api/lmq/delayed", auth=httpx.BasicAuth("buyer", "buyer"))).json()["items"]
+        assert [one["to"] for one in seen] == ["Orders", "plant/1"]
