@@ -52,7 +52,7 @@ class MemoryWatch:
         self._watermarks = watermarks
         self._measure = measure
         self._since_ms = 0
-        self.used_bytes = 0
+        self.used_bytes = measure()  # at each look
         self.bytes_max = 0
         self.use(bytes_max)
 

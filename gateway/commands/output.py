@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 MOMENT = "at_ms"  # what the names of moments end with
 EMPTY = "-"
+GAP = 3  # between two columns
+EDGES = 2
+FIRST_LEAST = 24  # letters of a name that are shown before columns are
 
 
 class Column(NamedTuple):
@@ -41,6 +44,32 @@ def print_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> No
 
     console = Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
     console.print(make_table(columns, rows))
+
+
+def fit_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]], width: int, spare: Sequence[str]) -> Any:  # noqa: ANN401 - as below
+    """Return rows as rich's table in which each is one line.
+
+    Args:
+        columns: The first is cut where it is too long for its line.
+        rows: What stands in them.
+        width: What a line has room for.
+        spare: Titles of columns that are left out, in this order, until the others have room.
+    """
+    widths = {
+        column.title: max(len(column.title), *(len(tell(find(row, column.key), column.key)) for row in rows), 0)
+        for column in columns
+    }
+    first, shown, room = columns[0], list(columns), 0
+    for title in [None, *spare]:
+        shown = [column for column in shown if column.title != title]
+        room = width - EDGES - sum(widths[column.title] + GAP for column in shown[1:])
+        if room >= min(widths[first.title], FIRST_LEAST):
+            break
+    table = make_table(shown, rows)
+    for column in table.columns:
+        column.no_wrap, column.overflow = True, "ellipsis"
+    table.columns[0].max_width = max(room, 1)
+    return table
 
 
 def make_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> Any:  # noqa: ANN401 - rich is not loaded yet

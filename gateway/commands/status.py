@@ -9,9 +9,11 @@ import typer
 from gateway.commands.client import AdminClient
 from gateway.commands.lists import KINDS, WatchOption
 from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, make_table, print_facts, print_json, print_table, repeat
+from gateway.commands.output import Column, fit_table, print_facts, print_json, print_table, repeat
 
 DEEPEST = 15  # queues that `lmq top` shows
+SPARE = ("light queue", "next", "door", "kept", "readers", "vhost", "unacked", "out/s", "in/s")  # on narrow terminals
+SPARE_OF_DOORS = ("sessions", "messages out", "messages in", "connections")
 DOORS = (
     Column("door", "door"),
     Column("connections", "connections"),
@@ -53,7 +55,7 @@ def facts_of(found: dict[str, Any]) -> dict[str, object]:
         "state": "ready" if ours["is_ready"] else "not ready",
         "uptime": f"{ours['uptime_ms'] // 1_000} s",
         "disk": f"{ours['disk']}, {ours['disk_free_bytes'] >> 20} MiB free, the log has {ours['log_bytes'] >> 20} MiB",
-        "memory": f"{ours['memory']}, {ours['memory_bytes'] >> 20} MiB of {ours['memory_bytes_max'] >> 20} MiB",
+        "memory": f"{ours['memory']}, {ours['memory_bytes'] >> 20} MiB {_of(ours['memory_bytes_max'])}",
         "alarms": ours["alarms"],
         "messages stored": ours["messages_stored"],
         "light queues": ours["light_queues"],
@@ -61,6 +63,10 @@ def facts_of(found: dict[str, Any]) -> dict[str, object]:
         "ready": totals["messages_ready"],
         "unacknowledged": totals["messages_unacknowledged"],
     }
+
+
+def _of(bytes_max: int) -> str:
+    return f"of {bytes_max >> 20} MiB" if bytes_max else "(no limit)"
 
 
 def rows_of(doors: dict[str, Any], before: dict[str, Any] | None = None, passed_s: float = 1.0) -> list[dict[str, Any]]:
@@ -101,7 +107,9 @@ def top(
                 {"door": "amqp", "sort": "messages_ready", "sort_reverse": True, "page": 1, "page_size": DEEPEST},
             )
             rows = rows_of(found["lmq"]["doors"], before, max(now_s - before_s, 0.001))
-            live.update(Group(make_table(DOORS, rows), make_table(columns, deepest["items"])), refresh=True)
+            width = live.console.width
+            doors = fit_table(DOORS, rows, width, SPARE_OF_DOORS)
+            live.update(Group(doors, fit_table(columns, deepest["items"], width, SPARE)), refresh=True)
             before, before_s, looks = found["lmq"]["doors"], now_s, looks + 1
             if looks == count:
                 return

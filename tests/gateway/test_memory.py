@@ -27,6 +27,10 @@ class Site:
         return self.room.is_low
 
 
+def test_what_is_used_is_known_before_the_first_look():
+    assert MemoryWatch(Room(0), Watermarks(), MOST, lambda: 70).used_bytes == 70
+
+
 def test_memory_is_low_above_the_most_and_well_again_a_sixteenth_below_it(caplog):
     site = Site()
     assert [site.look(used) for used in (MOST, MOST + 1, MOST, MOST - 99, MOST - 100)] == [

@@ -1,9 +1,20 @@
 from __future__ import annotations
 
 import pytest
+from rich.console import Console
 
 from gateway.commands import output
-from gateway.commands.output import Column, find, has, print_facts, print_listed, print_table, repeat, tell
+from gateway.commands.output import (
+    Column,
+    find,
+    fit_table,
+    has,
+    print_facts,
+    print_listed,
+    print_table,
+    repeat,
+    tell,
+)
 
 
 @pytest.mark.parametrize(
@@ -20,6 +31,20 @@ from gateway.commands.output import Column, find, has, print_facts, print_listed
 )
 def test_values_are_told_as_people_read_them(value, key, told):
     assert tell(value, key) == told
+
+
+@pytest.mark.parametrize(
+    ("width", "titles"), [(80, ["name", "ready", "light queue"]), (36, ["name", "ready"]), (12, ["name"])]
+)
+def test_a_narrow_table_leaves_columns_out_and_wraps_no_row(width, titles, capsys):
+    columns = (Column("name", "name"), Column("ready", "ready"), Column("light queue", "light_queue"))
+    rows = [{"name": "n" * length, "ready": 7, "light_queue": "%LMQ%" + "x" * 30} for length in (5, 30)]
+    Console(width=width).print(fit_table(columns, rows, width, ("light queue", "ready")))
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert lines[0].split() == " ".join(titles).split()
+    assert len(lines) == 4
+    assert all(len(line) <= width for line in lines)
+    assert ("…" in lines[3]) == (width < 80)
 
 
 def test_rows_are_a_table_whose_lines_are_not_cut(capsys):

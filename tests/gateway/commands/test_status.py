@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gateway.commands.status import rows_of
+from gateway.commands.status import facts_of, rows_of
 from tests.support.commands import call_lmq
 
 
@@ -13,6 +13,15 @@ def test_rates_are_of_what_came_since_the_last_look():
     assert "in_rate" not in rows_of(doors)[0]
     (row,) = rows_of(doors, {"mqtt": {"messages_in": 10, "messages_out": 5}}, 2.0)
     assert (row["door"], row["in_rate"], row["out_rate"]) == ("mqtt", 10, 0)
+
+
+@pytest.mark.parametrize(("most", "told"), [(0, "ok, 70 MiB (no limit)"), (100 << 20, "ok, 70 MiB of 100 MiB")])
+def test_memory_is_told_with_its_limit_where_there_is_one(most, told):
+    names = ("version", "disk", "alarms", "messages_stored", "light_queues")
+    numbers = {"uptime_ms": 1, "disk_free_bytes": 1, "log_bytes": 1, "memory_bytes": 70 << 20, "memory_bytes_max": most}
+    ours = {**dict.fromkeys(names, ""), **numbers, "is_ready": True, "memory": "ok"}
+    totals = {"messages_ready": 0, "messages_unacknowledged": 0}
+    assert facts_of({"lmq": ours, "queue_totals": totals, "object_totals": {"queues": 0}})["memory"] == told
 
 
 @pytest.mark.slow
