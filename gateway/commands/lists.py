@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from gateway.commands.client import AdminClient, quote
+from gateway.commands.finding import show_queue
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import Column, has, print_facts, print_json, print_table, repeat
 from gateway.commands.refusing import refuse
@@ -193,7 +194,7 @@ def make_show(kind: Kind) -> Callable[..., None]:
     """Return the command that shows one thing of a kind."""
 
     def show_thing(
-        name: Annotated[str, typer.Argument(help="What the list calls it; of a queue its light queue.")],
+        name: Annotated[str, typer.Argument(help="What the list calls it.")],
         *,
         admin: AdminOption = ADMIN,
         user: UserOption = None,
@@ -213,5 +214,5 @@ def add_lists(cli: typer.Typer) -> None:
         group = typer.Typer(**PLAIN, help=f"{kind.text} Without a command: list.")
         group.command("list")(make_list(kind))
         if kind.show:
-            group.command("show")(make_show(kind))
+            group.command("show")(show_queue if kind.name == "queues" else make_show(kind))
         cli.add_typer(group, name=kind.name)

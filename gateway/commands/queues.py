@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_queues, complete_vhosts
+from gateway.commands.finding import DoorOption, find_queue
 from gateway.commands.moments import read_moment
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import Column, print_json, print_table
-from gateway.commands.refusing import EXIT_MISSING, refuse
 
 queue_cli = typer.Typer(**PLAIN, help="Purge, delete, move and look into one queue.")
 
-LIGHT = "%LMQ%"
 QueueArgument = Annotated[str, typer.Argument(help="An AMQP queue.", autocompletion=complete_queues)]
 VhostOption = Annotated[str, typer.Option("--vhost", help="Its virtual host.", autocompletion=complete_vhosts)]
 MESSAGES = (
@@ -84,7 +84,7 @@ def peek(
         str, typer.Argument(help="A queue as its clients call it, or its light queue.", autocompletion=complete_queues)
     ],
     *,
-    door: Annotated[str | None, typer.Option(help="amqp, mqtt or rocketmq, where several have such a queue.")] = None,
+    door: DoorOption = None,
     vhost: Annotated[str | None, typer.Option("--vhost", help="As that.")] = None,
     offset: Annotated[int | None, typer.Option(min=0, help="From here on; without it the newest.")] = None,
     at: Annotated[
@@ -98,22 +98,18 @@ def peek(
 ) -> None:
     """Look at messages of any light queue; none is consumed."""
     client = AdminClient(admin, user, password)
-    queue = name if name.startswith(LIGHT) else find_light_queue(client, name, door, vhost)
+    queue = find_queue(client, name, door, vhost)
     question = {"queue": queue, "offset": offset, "at_ms": None if at is None else read_moment(at), "count": count}
-    found = client.get("/api/lmq/messages", question, as_member=True)["items"]
+    found = client.get("/api/lmq/messages", question, as_member=True)
+    if not found["items"]:
+        first, end = found["min_offset"], found["max_offset"]
+        kept = (
+            f"its offsets are {first} to {end - 1}"
+            if end > first
+            else f"it keeps none, the next one is at offset {end}"
+        )
+        print(f"lmq: '{name}' has no message there: {kept}", file=sys.stderr)
     if as_json:
-        print_json(found)
-    else:
-        print_table(MESSAGES, found)
-
-
-def find_light_queue(client: AdminClient, name: str, door: str | None, vhost: str | None) -> str:
-    """Return the light queue of the queue that people call `name`."""
-    found = client.get("/api/lmq/queues", {"name": name, "door": door, "page": 1, "page_size": 500})["items"]
-    exact = [one for one in found if one["name"] == name and vhost in {None, one["vhost"]}]
-    if not exact:
-        refuse(f"no queue is called '{name}'", code=EXIT_MISSING)
-    if len(exact) > 1:
-        places = ", ".join(f"{one['door']} {one['vhost']}".strip() for one in exact)
-        refuse(f"several queues are called '{name}': say --door or --vhost ({places})")
-    return str(exact[0]["light_queue"])
+        print_json(found["items"])
+    elif found["items"]:
+        print_table(MESSAGES, found["items"])

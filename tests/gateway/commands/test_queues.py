@@ -27,6 +27,10 @@ def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
     found = json.loads(lmq("queue", "peek", "from", "--offset", "1", "--json").stdout)
     assert [one["offset"] for one in found] == [1, 2]
     assert "hello" in lmq("message", found[0]["id"]).stdout
+    beyond = lmq("queue", "peek", "from", "--offset", "99")
+    assert (beyond.stdout, beyond.stderr) == ("", "lmq: 'from' has no message there: its offsets are 0 to 2\n")
+    assert "its offset" not in lmq("queue", "peek", "from").stderr
+    assert "it keeps none, the next one is at offset 0" in lmq("queue", "peek", "to").stderr
     assert len(json.loads(lmq("queue", "peek", "from", "--at", "2020-01-01", "--json").stdout)) == 3
     assert lmq("queue", "move", "from", "to", "--count", "2").stdout == "moved 2\n"
     check_told(lmq("queue", "delete", "to", "--if-empty"), "queue 'to' in vhost '/' not empty")

@@ -1,0 +1,72 @@
+"""Finds a queue of any door as people call it, and shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from gateway.commands.client import AdminClient, quote
+from gateway.commands.completing import complete_queues
+from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOption, UserOption
+from gateway.commands.output import print_facts, print_json
+from gateway.commands.refusing import EXIT_MISSING, refuse
+
+LIGHT = "%LMQ%"
+DEFAULT_VHOST = "/"
+PAGE_SIZE = 500
+DoorOption = Annotated[
+    str | None, typer.Option("--door", help="amqp, mqtt or rocketmq, where several have such a queue.")
+]
+
+
+def show_queue(
+    name: Annotated[
+        str, typer.Argument(help="A queue as its clients call it, or its light queue.", autocompletion=complete_queues)
+    ],
+    *,
+    door: DoorOption = None,
+    vhost: Annotated[str | None, typer.Option("--vhost", help="Of an AMQP queue; / where it has one there.")] = None,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one queue of any door: by its name or filter, or by its light queue."""
+    client = AdminClient(admin, user, password)
+    queue = find_queue(client, name, door, vhost)
+    found = client.get(f"/api/lmq/queues/{quote(queue)}")
+    (print_json if as_json else print_facts)(found)
+
+
+def find_queue(client: AdminClient, name: str, door: str | None, vhost: str | None) -> str:
+    """Return the light queue of the queue that people call `name`; without a virtual host first that of `/`.
+
+    It may be a light queue by itself.
+    """
+    if name.startswith(LIGHT):
+        return name
+    exact = [one for one in _named(client, name, door) if vhost in {None, one["vhost"]}]
+    if vhost is None and len(exact) > 1:
+        exact = [one for one in exact if one["vhost"] in {"", DEFAULT_VHOST}] or exact
+    if not exact:
+        refuse(f"no queue is called '{name}'" + _where(door, vhost), code=EXIT_MISSING)
+    if len(exact) > 1:
+        places = ", ".join(f"{one['door']} {one['vhost']}".strip() for one in exact)
+        refuse(f"several queues are called '{name}': say --door or --vhost ({places})")
+    return str(exact[0]["light_queue"])
+
+
+def _named(client: AdminClient, name: str, door: str | None) -> Iterator[dict[str, Any]]:
+    """Give the queues that are called just that: a list has those with it in their name."""
+    page, pages = 1, 1
+    while page <= pages:
+        found = client.get("/api/lmq/queues", {"name": name, "door": door, "page": page, "page_size": PAGE_SIZE})
+        yield from (one for one in found["items"] if name in {one["name"], one["light_queue"]})
+        page, pages = page + 1, found["page_count"]
+
+
+def _where(door: str | None, vhost: str | None) -> str:
+    at_door = f" at the door {door}" if door else ""
+    return at_door + (f" in virtual host '{vhost}'" if vhost is not None else "")
