@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from core.cache_budget import CacheBudget
+from gateway.auth.api_tokens import is_api_token
 from gateway.auth.backends.chain import BackendChain
 from gateway.auth.backends.kinds import make_backends
 from gateway.auth.backends.question import Backend
@@ -149,7 +150,7 @@ class Authenticator:
             self._answer(then, self._make_identity(GUEST, credentials))
         elif user in self._users:
             return self._check(credentials, self._users[user], then)
-        elif self.backends.takes(credentials):
+        elif self._may_ask(credentials):
             is_wrong = not self._open.lets_anonymous_in(credentials.protocol)
             asked = partial(self._found_outside, credentials._replace(password=None, signed=None), then)
             return self.backends.begin(credentials, asked, is_stranger_wrong=is_wrong)
@@ -166,6 +167,14 @@ class Authenticator:
             self._answer(then, Refusal.BUSY)
         else:
             self._let_in_by(token, who, then)
+
+    def _may_ask(self, who: Credentials) -> bool:
+        """Return whether back ends may see a name and its password: none that they may not give, no secret of ours."""
+        if who.user is None or who.password is None or not self._may_be_token(who.user):
+            return False
+        password = who.password.strip()  # as one that was copied with a line's end
+        is_ours = is_api_token(password.decode(errors="replace")) or self.tokens.takes(password)
+        return self.backends.takes(who) and not is_ours
 
     def _found_outside(self, who: Credentials, then: Then, found: Token | Refusal | None) -> None:
         """Go by what back ends said of somebody that is no user here."""

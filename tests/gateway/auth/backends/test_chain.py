@@ -10,8 +10,10 @@ from gateway.auth.backends.question import NO, NOT_MINE, BackendError, Reply, Ve
 from gateway.auth.credentials import Credentials, Identity, Refusal
 from gateway.auth.tokens import Token
 from gateway.settings import AuthSettings
+from tests.support import tokens
 from tests.support.backends import ScriptedBackend
 from tests.support.logins import HandClock, HandWork, quick_hash
+from tests.support.stores import MemoryTable
 
 pytestmark = pytest.mark.asyncio
 
@@ -166,7 +168,30 @@ async def test_users_of_the_gateway_are_not_asked_about():
     assert await gate.user("guest", b"x", "amqp") is Refusal.WRONG
     assert await gate.user("$bridge/x") is Refusal.WRONG
     assert await gate.user("key", None, "rocketmq", signed=lambda secret: True) == ""
-    assert [question.user for question in gate.backend.asked] == ["guest", "$bridge/x"]
+    assert not gate.backend.asked
+
+
+@pytest.mark.parametrize("user", ["guest", "", "$bridge/x", "own", "stored"])
+@pytest.mark.parametrize("protocol", ["mqtt", "amqp"])
+async def test_back_ends_never_see_names_that_are_not_theirs_to_give(user, protocol):
+    gate = Gate(say(YES))
+    gate.auth.keep_users(MemoryTable())
+    gate.auth.stored.put_user("stored", quick_hash("stored"), ())
+    for password in (b"guest", b"secret"):
+        assert await gate.user(user, password, protocol) is Refusal.WRONG
+    assert not gate.backend.asked
+
+
+async def test_back_ends_never_see_tokens_of_the_api_or_of_keys_here():
+    token = tokens.make({"sub": "ann"})
+    gate = Gate(say(YES), jwt={"algorithms": ["HS256"], "secret": tokens.SECRET})
+    for password in (b"lmq_0123456789ab_x", b" lmq_0123456789ab_x\n", b"lmq_", token + b"\n", token):
+        await gate.user("bob", password)
+    assert [question.password for question in gate.backend.asked] == []
+    plain = Gate(say(YES))
+    assert await plain.user("ann", b"lmq_0123456789ab_x", "amqp") is Refusal.WRONG
+    assert await plain.user("ann", token) == "ann"  # no token is taken here: it may be a back end's password
+    assert [question.user for question in plain.backend.asked] == ["ann"]
 
 
 @pytest.mark.parametrize(
