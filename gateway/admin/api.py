@@ -36,6 +36,7 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     403: {"description": "A page of another site asked for a change."},
     404: {"description": "There is no such thing."},
     413: {"description": "The request is too long."},
+    429: {"description": "Logins of this address are refused for a while, after too many wrong ones."},
     503: {"description": "It cannot be done now, or a check has failed."},
 }
 Accept = Annotated[str, Header(max_length=1_000, include_in_schema=False)]

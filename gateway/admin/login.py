@@ -99,6 +99,17 @@ def not_in(reason: str) -> HTTPException:
     return HTTPException(401, {"error": "not_authorized", "reason": reason}, challenge)
 
 
+def _refuse(view: AdminView, peer: str, refusal: Refusal) -> HTTPException:
+    """Return the answer to a login that is refused: 401, 429 where the address guesses, 503 where nobody can say."""
+    if refusal is Refusal.PENALTY:
+        left_s = view.authenticator.find_refused_s(peer.rpartition(":")[0])
+        said = {"error": "too_many_requests", "reason": refusal.value}
+        return HTTPException(429, said, {"Retry-After": str(max(left_s, 1))})
+    if refusal.is_busy:
+        return HTTPException(503, {"error": "unavailable", "reason": refusal.value})
+    return not_in(refusal.value)
+
+
 async def _find_caller(request: Request, view: View) -> Caller:
     """Return who asks with this request.
 
@@ -160,7 +171,7 @@ async def _let_in(view: AdminView, peer: str, user: str, password: str) -> Calle
     view.broker.metrics.door("admin").log_in(outcome_of(answer))
     if isinstance(answer, Refusal):
         _note_refused(view, peer, user, answer.value)
-        raise not_in(answer.value)
+        raise _refuse(view, peer, answer)
     tags = tuple(view.authenticator.find_tags(answer.user, answer.token))
     if not tags:
         raise not_in("the user has no tag that lets it in here")

@@ -147,7 +147,8 @@ class Entrance:
         log_refusal(self._door.actor(self._transport, ""), login.client, login.user, why)
         self._door.metrics.refuse("login")
         self._transport.end_reason = self._transport.end_reason or f"refused: {why}"
-        connection.refuse_login(login_refused(login.mechanism, is_busy=refusal.is_busy))
+        told = why if refusal is Refusal.PENALTY else ""
+        connection.refuse_login(login_refused(login.mechanism, is_busy=refusal.is_busy, why=told))
 
     # Once the client was let in
 

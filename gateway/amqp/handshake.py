@@ -117,8 +117,10 @@ def bytes_of(given: object) -> bytes:
     return given if isinstance(given, bytes) else str(given).encode()
 
 
-def login_refused(mechanism: str, *, is_busy: bool) -> AmqpError:
-    """Return what a client is told that does not come in; `is_busy`: it may come again."""
+def login_refused(mechanism: str, *, is_busy: bool, why: str = "") -> AmqpError:
+    """Return what a client is told that does not come in, by `why` where it may know that; `is_busy`: come again."""
+    if why:
+        return AmqpError(ReplyCode.ACCESS_REFUSED, why)
     if is_busy:
         return AmqpError(ReplyCode.CONNECTION_FORCED, "too many logins wait, try again later")
     reason = f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."

@@ -29,7 +29,7 @@ from gateway.auth.credentials import (
 )
 from gateway.auth.login_log import tell_penalty
 from gateway.auth.open_ways import OpenWays
-from gateway.auth.password_checks import Attempt, PasswordChecks
+from gateway.auth.password_checks import Attempt, PasswordChecks, pack_network
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.auth.permissions import ALL, Permissions
 from gateway.auth.rule_book import NAMELESS, RuleBook
@@ -164,7 +164,7 @@ class Authenticator:
 
     def _found_token(self, who: Credentials, then: Then, is_right: bool | None, token: Token | None) -> None:  # noqa: FBT001  # called so
         if is_right is None:
-            self._answer(then, Refusal.BUSY)
+            self._answer(then, self._find_hindrance(who))
         else:
             self._let_in_by(token, who, then)
 
@@ -182,6 +182,8 @@ class Authenticator:
             self._let_in_by(found, who, then)
         elif found is None and self._open.lets_anonymous_in(who.protocol):
             self._answer(then, self._make_identity("", who))
+        elif found is Refusal.BUSY:
+            self._answer(then, self._find_hindrance(who))
         else:
             self._answer(then, found or Refusal.WRONG)
 
@@ -270,6 +272,10 @@ class Authenticator:
         if known is not None:
             return known.tags
         return (ADMINISTRATOR,) if user == GUEST and self._lets_guest_in() else ()
+
+    def find_refused_s(self, host: str) -> int:
+        """Return for how many seconds logins from an address are refused because it guesses, 0: they are not."""
+        return self.penalties.find_left_s(pack_network(host), self._clock.now_ms())
 
     def lets_look(self, peer: str) -> bool:
         """Return whether the admin API answers questions of a peer that does not say who it is."""
@@ -386,11 +392,15 @@ class Authenticator:
     def _found(self, user: User, who: Credentials, then: Then, is_right: bool | None) -> None:  # noqa: FBT001  # called so
         known = self._users.get(user.name)  # as it is now: settings may have been read again meanwhile
         if is_right is None:
-            self._answer(then, Refusal.BUSY)
+            self._answer(then, self._find_hindrance(who))
         elif is_right and known is not None and known.comes_in_as(user):
             self._answer(then, self._make_identity(known.name, who, known))
         else:
             self._answer(then, Refusal.WRONG)
+
+    def _find_hindrance(self, who: Credentials) -> Refusal:
+        """Return why a login was not looked at."""
+        return Refusal.PENALTY if self.find_refused_s(who.host) else Refusal.BUSY
 
     def _answer(self, then: Then, answer: LoginAnswer) -> None:
         then(answer, self._clock.now_ms())

@@ -63,6 +63,7 @@ class Refusal(Enum):
     NAMELESS = "anonymous clients are not let in"
     WRONG = "wrong user name or password"
     BUSY = "too many logins wait"
+    PENALTY = "this address is refused for a while, after too many wrong logins"
     DOWN = "a back end that may know the user gives no answer"
     QUOTA = "the user has as many connections as it may have"
     STRANGER = "the name in the certificate is none of the users"

@@ -63,6 +63,11 @@ class PenaltyBox:
         self.refused_count += 1
         return True
 
+    def find_left_s(self, network: bytes, now_ms: int) -> int:
+        """Return for how many seconds logins of an address are refused from now on, 0: they are not."""
+        record = self._records.get(network)
+        return 0 if record is None else max(0, -((now_ms - record.refused_until_ms) // 1_000))
+
     def note_wrong(self, network: bytes, host: str, now_ms: int) -> None:
         """Note one more wrong login of an address; `host` is one of its names."""
         settings = self._settings

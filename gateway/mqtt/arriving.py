@@ -15,7 +15,7 @@ from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.entering import Entering
 from gateway.mqtt.errors import ProtocolViolationError
 from gateway.mqtt.holding import Holding
-from gateway.mqtt.login import CODES, PROTOCOL, check_client_id, credentials_of
+from gateway.mqtt.login import CODES, PROTOCOL, REASONS, check_client_id, credentials_of
 from gateway.mqtt.pacing import make_client_pacing
 from gateway.mqtt.packets import Auth, Connect, Subscribe, Will
 from gateway.mqtt.properties import Property
@@ -135,10 +135,10 @@ class Arriving(Holding):
         if isinstance(answer, Identity):
             self.identity = answer
             self._entering = Entering(connect, client_id, answer)
-        elif self._proving is not None and answer is not Refusal.BUSY:
+        elif self._proving is not None and answer not in {Refusal.BUSY, Refusal.PENALTY}:
             self._deny(self._proving, answer.value, now_ms)
         else:
-            self._refuse(connect, CODES[answer], answer.value, now_ms)
+            self._refuse(connect, CODES[answer], answer.value, now_ms, REASONS.get(answer))
         if attempt is not None:
             if self._entering is not None:
                 self._enter(self._entering, now_ms)

@@ -6,17 +6,19 @@ import secrets
 
 from gateway.auth.credentials import Credentials, Refusal
 from gateway.mqtt.packets import LEVEL_5, OLD_LEVEL, Connect
-from gateway.mqtt.reason_codes import ConnectCode
+from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
 
 PROTOCOL = "mqtt"
 CODES = {
     Refusal.NAMELESS: ConnectCode.NOT_AUTHORIZED,
     Refusal.WRONG: ConnectCode.BAD_CREDENTIALS,
     Refusal.BUSY: ConnectCode.SERVER_UNAVAILABLE,
+    Refusal.PENALTY: ConnectCode.NOT_AUTHORIZED,
     Refusal.DOWN: ConnectCode.SERVER_UNAVAILABLE,
     Refusal.QUOTA: ConnectCode.SERVER_UNAVAILABLE,
     Refusal.STRANGER: ConnectCode.NOT_AUTHORIZED,
 }
+REASONS = {Refusal.PENALTY: ReasonCode.BANNED}  # of MQTT 5, where it has a nearer one
 
 
 def check_client_id(connect: Connect, bytes_max: int, certified: str = "") -> tuple[ConnectCode, bytes]:

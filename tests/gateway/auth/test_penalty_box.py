@@ -93,3 +93,12 @@ def test_what_is_remembered_is_bounded_and_the_oldest_goes_first():
         site.box.note_wrong(b"%d" % number, HOST, site.now_s * 1_000)
     assert len(site.box._records) == ADDRESSES_MAX
     assert not site.refuses("192.0.2.1")
+
+
+def test_rest_of_the_time_is_told_in_whole_seconds_until_it_is_over():
+    site = Site().wrong(count=3)
+    network = pack_network(HOST)
+    at_ms = site.now_s * 1_000
+    moments = ((0, 10), (1, 10), (9_001, 1), (9_999, 1), (10_000, 0), (99_000, 0))
+    assert [(ms, site.box.find_left_s(network, at_ms + ms)) for ms, _ in moments] == list(moments)
+    assert site.box.find_left_s(pack_network("192.0.2.8"), at_ms) == 0
