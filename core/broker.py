@@ -166,7 +166,7 @@ class Broker:
             StoreClosedError: Nothing is taken any more.
         """
         if is_limited := len(self._limited) + len(self._levelled) + len(self._standing) > 0:
-            self.detours.divert(batch)
+            self.detours.divert(batch, now_ms)
         try:
             self.engine.append_batch(batch, now_ms)
         finally:

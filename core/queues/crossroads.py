@@ -17,8 +17,11 @@ from core.queues.diversion import Diversion, MakeRoute, Members
 class Crossroad(Protocol):
     """What such a queue stands for."""
 
-    def lead(self, route_properties: bytes, properties: bytes) -> Iterable[bytes]:
-        """Return the light queues that a message goes to, by the properties of its route and its own."""
+    def lead(self, route_properties: bytes, properties: bytes, flag: int, born_ms: int) -> Iterable[bytes]:
+        """Return the light queues that a message goes to, by what its record will say.
+
+        `properties` are its publisher's and its own.
+        """
 
 
 class Crossroads:
@@ -46,8 +49,8 @@ class Crossroads:
         if self.standing.pop(queue_ref, None) is not None:
             self._members.clear()
 
-    def divert(self, batch: PublishBatch) -> None:
-        """Give messages routes to where their choices lead, until `restore`."""
+    def divert(self, batch: PublishBatch, now_ms: int) -> None:
+        """Give messages that come now routes to where their choices lead, until `restore`."""
         if not self.standing:
             return
         asked = [self._members.find(route) for route in batch.routes]
@@ -61,9 +64,10 @@ class Crossroads:
             if route is None or not asked[index]:
                 continue
             names = set(route.dispatch.names).difference(asked[index].values())
-            properties = extra[batch.extra_start[i] : batch.extra_end[i]]
+            properties = batch.origin + extra[batch.extra_start[i] : batch.extra_end[i]]
+            born_ms = batch.born_ms[i] or now_ms
             for queue_ref in asked[index]:
-                names.update(self.standing[queue_ref].lead(route.prefix, properties))
+                names.update(self.standing[queue_ref].lead(route.prefix, properties, batch.flag[i], born_ms))
             ways = tuple(sorted(names))
             self._diversion.move(batch, i, ways, partial(self._lead_to, route, ways))
 

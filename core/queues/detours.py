@@ -23,9 +23,9 @@ class Detours:
         self.full = FullQueues(make_route)
         self.levels = Levels(make_route)
 
-    def divert(self, batch: PublishBatch) -> None:
-        """Give messages the routes that these queues say, until `restore`; an error leaves the batch as it was."""
-        self.crossroads.divert(batch)
+    def divert(self, batch: PublishBatch, now_ms: int) -> None:
+        """Give messages that come now the routes that these queues say, until `restore`; an error leaves the batch as it was."""
+        self.crossroads.divert(batch, now_ms)
         try:
             self.full.divert(batch)
             self.levels.divert(batch)

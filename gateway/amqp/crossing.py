@@ -11,7 +11,6 @@ from core.broker import Broker
 from core.errors import LmqError
 from core.lmq.queue_name import amqp_crossing_name
 from core.lmq.topic_space import routing_key_from_topic
-from core.message import FLAG_MARK
 from core.properties import TOPIC, decode_properties
 from gateway.amqp.exchanges import Exchange, ExchangeTable
 from gateway.amqp.routing import find_way
@@ -20,6 +19,7 @@ from gateway.amqp.traits import Traits
 
 BYTES_EACH = 5  # of a block, for each of the properties
 BYTES_MORE = 512
+KEY_BYTES_MAX = 255  # what is longer is told cut, and the topic in a header beside it
 
 LightNames = Callable[[Iterable[str]], list[bytes]]
 
@@ -39,24 +39,26 @@ class Crossing:
         self._light_names = light_names
         self._properties = StoredProperties()
 
-    def lead(self, route_properties: bytes, properties: bytes) -> list[bytes]:
+    def lead(self, route_properties: bytes, properties: bytes, flag: int, born_ms: int) -> list[bytes]:
         """Return the light queues that a message goes to from here: none that came by no topic, but by our name."""
         topic = decode_properties(route_properties).get(TOPIC)
         if topic is None:
             return []
-        key = routing_key_from_topic(topic).decode(errors="replace")
-        traits = Traits(key, self._block_of(properties))
+        raw_key = routing_key_from_topic(topic)
+        key = raw_key.decode(errors="replace")
+        told_topic = topic if len(raw_key) > KEY_BYTES_MAX else b""
+        traits = Traits(key, self._block_of(properties, told_topic, flag, born_ms))
         return self._light_names(find_way(self._table, self._exchange, key, traits).queues)
 
-    def _block_of(self, properties: bytes) -> bytes:
-        """Return the property block that a consumer of AMQP would be given."""
-        found = self._properties
-        found.read(properties, 0, len(properties))
+    def _block_of(self, properties: bytes, topic: bytes, flag: int, born_ms: int) -> bytes:
+        """Return the property block that a consumer of AMQP would be given; `topic` where it is told in a header."""
+        found, size = self._properties, len(properties)
+        found.read(properties, 0, size)
         block = found.amqp_block(properties)
         if block is not None:
             return block
-        out = bytearray(BYTES_EACH * len(properties) + BYTES_MORE)
-        end = found.write_block(properties, (0, len(properties), 0, 0), FLAG_MARK, 0, out, 0)
+        out = bytearray(BYTES_EACH * size + len(topic) + BYTES_MORE)
+        end = found.write_block(properties + topic, (0, size, size, size + len(topic)), flag, born_ms, out, 0)
         return bytes(out[:end])
 
 

@@ -27,7 +27,7 @@ def test_what_goes_past_one_queue_finds_its_level_in_another():
     detours.levels.add(1, Levelled())
     detours.full.add(2, Full())
     batch = make_batch(said(b"3"), b"")
-    detours.divert(batch)
+    detours.divert(batch, 1_000)
     assert led(batch) == [[b"a3"], [b"a"]]
     detours.restore(batch)
     assert led(batch) == [[b"a", b"b"]] * 2
@@ -40,5 +40,5 @@ def test_an_error_leaves_the_batch_as_it_was():
     detours.full.add(2, Full())
     batch = make_batch(said(b"3"))
     with pytest.raises(RuntimeError):
-        detours.divert(batch)
+        detours.divert(batch, 1_000)
     assert led(batch) == [[b"a", b"b"]]

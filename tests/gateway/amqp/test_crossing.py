@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 from pamqp.commands import Basic, Exchange, Queue
 
 from core.lmq.queue_name import amqp_crossing_name, is_crossing
+from core.message import FLAG_MARK
 from core.properties import TOPIC, encode_properties
 from gateway.amqp.crossing import Crossing
 from gateway.amqp.exchanges import ExchangeTable
@@ -78,6 +79,31 @@ def test_message_of_a_device_goes_by_its_user_properties(world, peer):
     publish(b"paint/wall", b"3")
     publish(b"paint/wall", b"4", (b"coats", b"2"), (b"x-amqp-types", b"bcoats="))  # a number, as from AMQP
     assert (got(world, "red"), got(world, "two")) == ([b"1"], [b"4"])
+
+
+def test_headers_that_the_gateway_adds_count_as_a_consumer_is_told_them(world, peer):
+    """Each header of a delivery, bound to alone with its very value, would have led the message there."""
+    long = b"long/" + b"x" * 300
+    bind(peer, "seen", "amq.topic", "#")
+    link(peer, "amq.topic", "amq.match")
+    publish = device(world)
+    publish(b"a", b"0", (b"level", b"hi"))
+    (frame,) = [peer.call(Basic.Get(queue="seen", no_ack=True))]
+    told = dict(frame.properties.headers)
+    assert {"x-client-id", "x-protocol", "timestamp_in_ms", "x-mqtt-publish-qos", "level"} <= told.keys()
+    del told["timestamp_in_ms"]
+    for name, value in told.items():
+        bind(peer, f"by {name}", "amq.match", **{"x-match": "any-with-x", name: value})
+    peer.declare("when", durable=True)
+    peer.call(Queue.Bind(queue="when", exchange="amq.match", arguments={"timestamp_in_ms": None}))
+    bind(peer, "both", "amq.match", **{"x-match": "all-with-x", "x-client-id": "device", "level": "hi"})
+    bind(peer, "other", "amq.match", **{"x-match": "any-with-x", "x-client-id": "other", "x-mqtt-publish-qos": 0})
+    bind(peer, "whole", "amq.match", **{"x-match": "any-with-x", "x-topic": long.decode()})
+    publish(b"a", b"1", (b"level", b"hi"))
+    publish(long, b"2", (b"level", b"lo"))
+    assert got(world, "both") == got(world, "by level") == [b"1"]
+    assert got(world, "by x-client-id") == got(world, "by x-mqtt-publish-qos") == got(world, "when") == [b"1", b"2"]
+    assert (got(world, "other"), got(world, "whole")) == ([], [b"2"])
 
 
 def test_other_readers_of_the_topic_get_all_of_it(world, peer):
@@ -190,12 +216,12 @@ def test_message_that_names_the_queue_which_stands_for_it_goes_nowhere_from_ther
     peer.publish(b"0", exchange="amq.topic", key="paint.wall", headers={"colour": "blue"})
     name = amqp_crossing_name(b"/", b"amq.headers")
     crossing = world.broker.detours.crossroads.standing[world.broker.find_queue(name)]
-    assert crossing.lead(b"", b"colour\x01red\x02") == []
-    assert crossing.lead(encode_properties([(TOPIC, b"paint/wall")]), b"colour\x01red\x02") != []
+    assert crossing.lead(b"", b"colour\x01red\x02", FLAG_MARK, 0) == []
+    assert crossing.lead(encode_properties([(TOPIC, b"paint/wall")]), b"colour\x01red\x02", FLAG_MARK, 0) != []
 
 
-@given(st.binary(max_size=200))
-def test_whatever_the_properties_are_they_are_read(properties):
+@given(st.binary(max_size=200), st.integers(0, 2**31 - 1), st.sampled_from((b"t", b"t" * 300)))
+def test_whatever_the_properties_are_they_are_read(properties, flag, topic):
     table = ExchangeTable("/", lambda *_: None, lambda *_: None, lambda: None)
     crossing = Crossing(table.get("amq.headers"), table, lambda _: [])
-    assert crossing.lead(encode_properties([(TOPIC, b"t")]), properties) == []
+    assert crossing.lead(encode_properties([(TOPIC, topic)]), properties, flag, 0) == []
