@@ -163,7 +163,8 @@ class RocketmqSettings(BaseModel, frozen=True, extra="forbid"):
     transaction_checks_max: Annotated[int, Field(ge=1, le=1_000)] = 15  # so often; then it is given up
 
 
-UserTag = Literal["administrator", "monitoring", "management"]  # all; see all; see, and change what its rights allow
+UserTag = Literal["administrator", "monitoring", "policymaker", "management"]
+"""All; see all; what management may and policies; see, and change what its rights allow."""
 
 
 class UserSettings(BaseModel, frozen=True, extra="forbid"):

@@ -24,7 +24,10 @@ class Detours:
         self.levels = Levels(make_route)
 
     def divert(self, batch: PublishBatch, now_ms: int) -> None:
-        """Give messages that come now the routes that these queues say, until `restore`; an error leaves the batch as it was."""
+        """Give messages that come now the routes that these queues say, until `restore`.
+
+        An error leaves the batch as it was.
+        """
         self.crossroads.divert(batch, now_ms)
         try:
             self.full.divert(batch)

@@ -25,6 +25,7 @@ from gateway.events import Actor
 PROTOCOL = "amqp"  # as RabbitMQ's, which has the same users for both
 DOOR = "admin"
 MONITORING = "monitoring"
+POLICYMAKER = "policymaker"
 _SEE_ALL = frozenset({ADMINISTRATOR, MONITORING})
 
 
@@ -82,6 +83,19 @@ class Caller:
         if not _SEE_ALL.isdisjoint(self.tags):
             return True
         return self._may is not None and self._may.may_subscribe(topic)
+
+    def check_policymaker(self, vhost: str) -> None:
+        """Return where it may set the policies and parameters of a virtual host.
+
+        Raises:
+            HTTPException: 401: It did not log in, has no tag for that, or no permissions in the virtual host.
+        """
+        if ADMINISTRATOR in self.tags:
+            return
+        if POLICYMAKER not in self.tags:
+            raise not_in("neither an administrator nor a policymaker")
+        if not self.may.may_enter(vhost.encode()):
+            raise not_in(f"user '{self.user}' has no permissions in vhost '{vhost}'")
 
     def check(self, *, is_allowed: bool) -> None:
         """Return where its rights allow what it asks for; what that is was asked of `may`.

@@ -23,7 +23,7 @@ NewPasswordOption = Annotated[
 ]
 StdinOption = Annotated[bool, typer.Option("--password-stdin", help="The new password is the first line of stdin.")]
 GenerateOption = Annotated[bool, typer.Option("--generate", help="Make the new password up, and print it.")]
-TAGS = ("administrator", "monitoring", "policymaker", "management")
+TAGS = ("administrator", "monitoring", "policymaker", "management")  # as `gateway.settings.UserTag`
 VhostOption = Annotated[
     str, typer.Option("--vhost", help="The virtual host; MQTT and RocketMQ are in /.", autocompletion=complete_vhosts)
 ]
@@ -35,7 +35,9 @@ EVERYTHING, NOTHING = ".*", "^$"
 def add(
     name: NameArgument,
     *,
-    tags: Annotated[list[str] | None, typer.Option("--tag", help="administrator, monitoring or management.")] = None,
+    tags: Annotated[
+        list[str] | None, typer.Option("--tag", help="administrator, monitoring, policymaker or management.")
+    ] = None,
     secret: Annotated[str, typer.Option(help="What the user's RocketMQ clients sign with.")] = "",
     new_password: NewPasswordOption = None,
     password_stdin: StdinOption = False,

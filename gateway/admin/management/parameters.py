@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from gateway.admin.login import Administrator, Looker
+from gateway.admin.login import Administrator, Looker, Member
 from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.listing import Item
 from gateway.admin.management.names import CLUSTER
@@ -50,16 +50,18 @@ async def show_parameter(looker: Looker, component: PathName, vhost: PathName, n
 
 
 @PARAMETERS.delete("/parameters/{component}/{vhost}/{name}", status_code=204)
-async def remove_parameter(administrator: Administrator, component: PathName, vhost: PathName, name: PathName) -> None:
+async def remove_parameter(caller: Member, component: PathName, vhost: PathName, name: PathName) -> None:
     """A parameter of a plugin: there is none."""
-    del administrator, component, vhost, name
+    caller.check_policymaker(vhost)
+    del component, name
     raise not_found()
 
 
 @PARAMETERS.put("/parameters/{component}/{vhost}/{name}", status_code=204)
-async def set_parameter(administrator: Administrator, component: PathName, vhost: PathName, name: PathName) -> None:
+async def set_parameter(caller: Member, component: PathName, vhost: PathName, name: PathName) -> None:
     """A parameter of a plugin: there is no plugin that would take it."""
-    del administrator, vhost, name
+    caller.check_policymaker(vhost)
+    del name
     raise bad_request(f"Validation failed\n\ncomponent {component} not found\n")
 
 

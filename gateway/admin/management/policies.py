@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from gateway.admin.login import Administrator, Looker
+from gateway.admin.login import Caller, Looker, Member
 from gateway.admin.management.failures import CHANGED, bad_request, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_list
@@ -56,11 +56,9 @@ def _add_routes(router: APIRouter, path: str, *, is_operator: bool) -> None:
         return tell_policy(_get(view, vhost, name, is_operator=is_operator))
 
     @router.put(f"{path}/{{vhost}}/{{name}}", status_code=201, response_class=Response, responses=CHANGED)
-    async def put_policy(
-        view: View, administrator: Administrator, vhost: PathName, name: PathName, said: PolicyBody
-    ) -> Response:
+    async def put_policy(view: View, caller: Member, vhost: PathName, name: PathName, said: PolicyBody) -> Response:
         """Set one: 201, or 204 where it was there; what it is for holds to it from now on."""
-        del administrator
+        _check(caller, vhost, is_operator=is_operator)
         get_vhost(view, vhost)
         if not 0 < len(name.encode()) <= NAME_BYTES_MAX:
             raise bad_request(f"the name of a policy has 1 to {NAME_BYTES_MAX} bytes")
@@ -76,12 +74,20 @@ def _add_routes(router: APIRouter, path: str, *, is_operator: bool) -> None:
         return Response(status_code=201 if is_new else 204)
 
     @router.delete(f"{path}/{{vhost}}/{{name}}", status_code=204)
-    async def delete_policy(view: View, administrator: Administrator, vhost: PathName, name: PathName) -> Response:
+    async def delete_policy(view: View, caller: Member, vhost: PathName, name: PathName) -> Response:
         """Delete one; what it was for holds to what is left."""
-        del administrator
+        _check(caller, vhost, is_operator=is_operator)
         view.vhosts.delete_policy(_get(view, vhost, name, is_operator=is_operator))
         await keep(view.broker)
         return Response(status_code=204)
+
+
+def _check(caller: Caller, vhost: str, *, is_operator: bool) -> None:
+    """Return where who asks may set a policy there: those of operators are for administrators alone."""
+    if is_operator:
+        caller.check_administrator()
+    else:
+        caller.check_policymaker(vhost)
 
 
 def _invalid(reason: str) -> HTTPException:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
-from gateway.commands.users import listed
+from gateway.commands.users import TAGS, listed
+from gateway.settings import UserTag
 from tests.support.commands import call_lmq, check_told
 
 
@@ -59,3 +62,7 @@ def test_a_new_password_is_asked_for_read_or_made_up(running):
     check_told(call_lmq("user", "add", "eve", "--generate", "--tag", "bogus", *admin), "'bogus' is no tag")
     check_told(call_lmq("user", "tags", "ann", "bogus", *admin), "'bogus' is no tag")
     assert call_lmq("user", "delete", "ann", *admin).exit_code == 0
+
+
+def test_tags_are_those_of_the_settings():
+    assert set(TAGS) == set(get_args(UserTag))

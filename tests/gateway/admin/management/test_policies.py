@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.admin import ELSEWHERE, declare, managed_gateway
+from tests.support.admin import ELSEWHERE, declare, make_client, make_view, managed_gateway
+from tests.support.logins import quick_hash
 
 pytestmark = pytest.mark.asyncio
 POLICY = {"pattern": "^a", "definition": {"max-length": 5, "ha-mode": "all"}, "priority": 2, "apply-to": "queues"}
@@ -50,3 +51,23 @@ async def test_only_administrators_set_policies(tmp_path):
     async with managed_gateway(tmp_path, peer=ELSEWHERE) as (_, client):
         assert (await client.put("/api/policies/%2F/p", json=POLICY)).status_code == 401
         assert (await client.delete("/api/operator-policies/%2F/p")).status_code == 401
+
+
+async def test_policymakers_set_policies_where_they_have_permissions(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        for name, tag in (("pm", "policymaker"), ("looks", "management")):
+            await client.put(f"/api/users/{name}", json={"password_hash": quick_hash("x"), "tags": tag})
+            await client.put(f"/api/permissions/%2F/{name}", json={"configure": "", "write": "", "read": ""})
+        await client.put("/api/vhosts/v")
+        async with make_client(make_view(gateway), auth=("pm", "x")) as maker:
+            assert (await maker.put("/api/policies/%2F/p", json=POLICY)).status_code == 201
+            assert (await maker.delete("/api/policies/%2F/p")).status_code == 204
+            answer = await maker.put("/api/policies/v/p", json=POLICY)
+            assert (answer.status_code, answer.json()["reason"]) == (401, "user 'pm' has no permissions in vhost 'v'")
+            assert (await maker.put("/api/operator-policies/%2F/p", json=POLICY)).status_code == 401
+            assert (await maker.put("/api/parameters/shovel/%2F/p", json={})).status_code == 400  # no such plugin
+            assert (await maker.put("/api/parameters/shovel/v/p", json={})).status_code == 401
+            assert (await maker.put("/api/vhosts/w")).status_code == 401
+        async with make_client(make_view(gateway), auth=("looks", "x")) as looker:
+            answer = await looker.put("/api/policies/%2F/p", json=POLICY)
+            assert (answer.status_code, answer.json()["reason"]) == (401, "neither an administrator nor a policymaker")
