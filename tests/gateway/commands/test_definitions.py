@@ -26,6 +26,10 @@ def test_definitions_are_imported_and_exported(running, tmp_path):
     result = call_lmq("definitions", "import", str(file), "--vhost", "/", *admin)
     assert result.stdout.splitlines()[0] == "imported: 1 queues"
     assert result.stdout.splitlines()[1].startswith("not imported: user 'bob': ")
+    check_told(result, "^lmq: imported 1, not imported 1$", code=3)
+    file.write_text(json.dumps({"queues": [queue]}))
+    result = call_lmq("definitions", "import", str(file), "--vhost", "/", *admin)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "imported: 1 queues\n", "")
     assert call_lmq("definitions", "export", str(written), "--vhost", "/", *admin).exit_code == 0
     assert queue in json.loads(written.read_text())["queues"]
     found = json.loads(call_lmq("definitions", "export", "-", *admin).stdout)
