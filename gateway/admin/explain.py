@@ -25,6 +25,10 @@ class QuestionError(Exception):
     """A question that has no answer; the text is for the asker."""
 
 
+class MissingError(QuestionError):
+    """A question about a virtual host, an exchange or a queue that is not there."""
+
+
 async def explain_topic(broker: Broker, vhost: VirtualHost | None, topic: str) -> Explanation:
     """Return where a publish to `topic` would go; `vhost` is the one that has the topics of MQTT, if it is there.
 
@@ -54,7 +58,8 @@ async def explain_exchange(broker: Broker, vhost: VirtualHost, name: str, key: s
     """Return where a publish to an exchange would go.
 
     Raises:
-        QuestionError: There is no such exchange, or clients may not publish to it.
+        MissingError: There is no such exchange.
+        QuestionError: Clients may not publish to it.
     """
     exchange = get_exchange(vhost, name)
     topic = _text(topic_from_routing_key(key.encode()))
@@ -80,11 +85,12 @@ def get_exchange(vhost: VirtualHost, name: str) -> Exchange:
     """Return an exchange that clients publish to.
 
     Raises:
-        QuestionError: There is none.
+        MissingError: There is none.
+        QuestionError: They do not publish to this one.
     """
     exchange = vhost.exchanges.find(name)
     if exchange is None:
-        raise QuestionError(f"no exchange '{name}' in vhost '{vhost.name}'")
+        raise MissingError(f"no exchange '{name}' in vhost '{vhost.name}'")
     if exchange.is_internal:
         raise QuestionError(f"exchange '{name}' in vhost '{vhost.name}' is internal: clients cannot publish to it")
     return exchange

@@ -22,7 +22,15 @@ from core.properties import (
     TTL_MS,
     decode_properties,
 )
-from gateway.admin.explain import BY_EACH, QuestionError, check_topic, explain_bindings, explain_space, get_exchange
+from gateway.admin.explain import (
+    BY_EACH,
+    MissingError,
+    QuestionError,
+    check_topic,
+    explain_bindings,
+    explain_space,
+    get_exchange,
+)
 from gateway.admin.schemas import ExplainedQueue, PassedExchange, PublishExplanation
 from gateway.admin.view import AdminView
 from gateway.amqp.errors import AmqpError
@@ -107,7 +115,7 @@ async def explain_publish(view: AdminView, publish: Publish) -> PublishExplanati
 def _find_vhost(view: AdminView, publish: Publish) -> VirtualHost:
     found = view.vhosts.find(publish.vhost) if publish.door == AMQP_DOOR else view.vhosts.topic_host
     if found is None:
-        raise QuestionError(f"no vhost '{publish.vhost}'")
+        raise MissingError(f"no vhost '{publish.vhost}'")
     return found
 
 
@@ -119,6 +127,8 @@ def _find_target(publish: Publish) -> tuple[str, str]:
         return publish.exchange, publish.key
     if publish.topic is None:
         raise QuestionError("a message of this door has a topic; of RocketMQ it is the property LMQ_TOPIC")
+    if publish.exchange or publish.key:
+        raise QuestionError(f"a message of {publish.door} has a topic, and neither an exchange nor a routing key")
     check_topic(publish.topic)
     return AMQ_TOPIC, routing_key_from_topic(publish.topic.encode()).decode()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.lmq.topic_space import filter_from_binding_key
-from gateway.admin.explain import QuestionError
+from gateway.admin.explain import MissingError
 from gateway.admin.management.argument_values import told_arguments
 from gateway.admin.schemas import QueueExplanation
 from gateway.admin.view import AdminView
@@ -17,14 +17,14 @@ def explain_queue(view: AdminView, vhost_name: str, name: str) -> QueueExplanati
     """Return what there is to say of a queue.
 
     Raises:
-        QuestionError: There is none.
+        MissingError: There is none.
     """
     vhost = view.vhosts.find(vhost_name)
     if vhost is None:
-        raise QuestionError(f"no vhost '{vhost_name}'")
+        raise MissingError(f"no vhost '{vhost_name}'")
     queue = vhost.find(name)
     if queue is None:
-        raise QuestionError(f"no queue '{name}' in vhost '{vhost_name}'")
+        raise MissingError(f"no queue '{name}' in vhost '{vhost_name}'")
     entry = describe_queue(view.broker, vhost, queue)
     arguments = told_arguments(queue.arguments)
     ways, keys = _find_ways(vhost.exchanges, name)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Response
 
-from gateway.admin.explain import QuestionError, explain_exchange, explain_topic
+from gateway.admin.explain import MissingError, QuestionError, explain_exchange, explain_topic
 from gateway.admin.explain_publish import Publish, explain_publish
 from gateway.admin.explain_queue import explain_queue
 from gateway.admin.login import Looker
@@ -23,6 +23,10 @@ Headers = Annotated[list[str] | None, Query(max_length=HEADERS_MAX)]
 Properties = Annotated[list[str] | None, Query(alias="property", max_length=HEADERS_MAX)]
 
 
+def _refused(error: QuestionError) -> HTTPException:
+    return HTTPException(404 if isinstance(error, MissingError) else 400, str(error))
+
+
 @EXPLANATIONS.get("", response_model=Explanation | ExchangeExplanation)
 async def explain(
     view: View,
@@ -35,7 +39,8 @@ async def explain(
 ) -> Response:
     """The light queues that a publish to `topic`, or to `exchange` in `vhost` with `routing_key`, would reach now.
 
-    They are given with their filters, bindings and readers. 400: the question has no answer, and why.
+    They are given with their filters, bindings and readers. 400: the question has no answer, and why;
+    404: there is no such virtual host or exchange.
     """
     del looker
     if (topic is None) == (exchange is None):
@@ -46,10 +51,10 @@ async def explain(
         else:
             place = view.vhosts.find(vhost)
             if place is None:
-                raise HTTPException(400, f"no vhost '{vhost}'")
+                raise MissingError(f"no vhost '{vhost}'")
             found = await explain_exchange(view.broker, place, exchange or "", routing_key)
     except QuestionError as error:
-        raise HTTPException(400, str(error)) from error
+        raise _refused(error) from error
     return Response(found.model_dump_json(), media_type="application/json")
 
 
@@ -71,23 +76,23 @@ async def explain_a_publish(
     """Where a publish would go, by which exchanges, whether `user` may, what each door shows of it, why `queue` not.
 
     A header is NAME=VALUE, and a value in JSON where it is no text; so is a property, by its name in AMQP. 400: the
-    question has no answer, and why.
+    question has no answer, and why; 404: there is no such virtual host or exchange.
     """
     del looker
     asked = Publish(door, vhost, exchange, routing_key, topic, header or [], user, queue, properties or [])
     try:
         found = await explain_publish(view, asked)
     except QuestionError as error:
-        raise HTTPException(400, str(error)) from error
+        raise _refused(error) from error
     return Response(found.model_dump_json(), media_type="application/json")
 
 
 @EXPLANATIONS.get("/queue", response_model=QueueExplanation)
 async def explain_a_queue(view: View, looker: Looker, name: Short, vhost: Short = DEFAULT_VHOST) -> Response:
-    """What leads to an AMQP queue, and what it holds. 400: there is none."""
+    """What leads to an AMQP queue, and what it holds. 404: there is none."""
     del looker
     try:
         found = explain_queue(view, vhost, name)
     except QuestionError as error:
-        raise HTTPException(400, str(error)) from error
+        raise _refused(error) from error
     return Response(found.model_dump_json(), media_type="application/json")

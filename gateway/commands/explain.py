@@ -54,7 +54,7 @@ def explain_publish(
     door: Annotated[
         Door | None, typer.Option("--door", "-d", help="Without it MQTT where there is a topic, else AMQP.")
     ] = None,
-    vhost: Annotated[str, typer.Option("--vhost", help="Of AMQP.")] = "/",
+    vhost: Annotated[str | None, typer.Option("--vhost", help="Of AMQP; without it /.")] = None,
     exchange: Annotated[str | None, typer.Option("--exchange", help="Of AMQP; '' is the default one.")] = None,
     key: Annotated[str | None, typer.Option("--key", help="The routing key, of AMQP.")] = None,
     topic: Annotated[str | None, typer.Option("--topic", help="Of MQTT; of RocketMQ the property LMQ_TOPIC.")] = None,
@@ -79,10 +79,22 @@ def explain_publish(
         refuse("what is published? --topic plant/1/temp, or of AMQP --key NAME with or without --exchange NAME")
     if by is not Door.AMQP and not topic:
         refuse(f"what is published? --topic, such as plant/1/temp; --exchange and --key are AMQP's, not {by}'s")
-    question = {"door": by, "vhost": vhost, "exchange": exchange or "", "routing_key": key or "", "topic": topic}
+    if by is not Door.AMQP:
+        _refuse_more(by, {"--exchange": exchange, "--key": key, "--vhost": vhost})
+    elif topic is not None:
+        refuse("--topic is of MQTT and RocketMQ: a message of AMQP has --exchange and --key")
+    question = {"door": by, "vhost": vhost or "/", "exchange": exchange or "", "routing_key": key or "", "topic": topic}
     more = {"header": header, "property": properties, "user": publisher, "queue": queue}
     found = AdminClient(admin, user, password).get("/api/explain/publish", {**question, **more})
     _print(found, publish_lines, as_json=as_json)
+
+
+def _refuse_more(door: Door, said: dict[str, str | None]) -> None:
+    """Refuse options that say something of AMQP, beside a topic of another door."""
+    names = [name for name, value in said.items() if value is not None]
+    if names:
+        are = "is" if len(names) == 1 else "are"
+        refuse(f"{' and '.join(names)} {are} of AMQP, and --topic is of {door}: leave one of the two out")
 
 
 @explain_cli.command("queue")

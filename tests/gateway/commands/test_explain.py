@@ -91,9 +91,12 @@ def test_explain_asks_for_an_exchange(running):
     assert result.stdout.startswith(
         "routing key 'work' on direct exchange '' is stored once on LMQ_PARENT and reaches 1"
     )
-    check_told(call_lmq("explain", "exchange", "none", "--admin", admin), "^lmq: no exchange 'none' in vhost '/'$")
+    none = call_lmq("explain", "exchange", "none", "--admin", admin)
+    check_told(none, "^lmq: no exchange 'none' in vhost '/'$", code=4)
     other = call_lmq("explain", "exchange", "jobs", "new", "--vhost", "none", "--admin", admin)
-    check_told(other, "^lmq: no vhost 'none'$")
+    check_told(other, "^lmq: no vhost 'none'$", code=4)
+    none = call_lmq("explain", "publish", "--exchange", "none", "--admin", admin)
+    check_told(none, "^lmq: no exchange 'none' in vhost '/'$", code=4)
 
 
 @pytest.mark.slow
@@ -199,4 +202,9 @@ def test_an_empty_topic_is_refused_in_words():
 
 def test_a_publish_of_nothing_is_told_what_is_missing():
     check_told(call_lmq("explain", "publish"), "^lmq: what is published\\? --topic plant/1/temp, or of AMQP --key")
+    both = call_lmq("explain", "publish", "--topic", "a/b", "--exchange", "x", "--key", "b")
+    check_told(both, "^lmq: --exchange and --key are of AMQP, and --topic is of mqtt: leave one")
+    check_told(call_lmq("explain", "publish", "--topic", "a/b", "--vhost", "v"), "^lmq: --vhost is of AMQP")
+    both = call_lmq("explain", "publish", "--door", "amqp", "--topic", "a/b", "--key", "b")
+    check_told(both, "^lmq: --topic is of MQTT and RocketMQ")
     check_told(call_lmq("explain", "publish", "--door", "mqtt"), "--exchange and --key are AMQP's, not mqtt's")
