@@ -26,6 +26,7 @@ PROTOCOL = "amqp"  # as RabbitMQ's, which has the same users for both
 DOOR = "admin"
 MONITORING = "monitoring"
 POLICYMAKER = "policymaker"
+NOBODY = "the token lets nobody in"
 _SEE_ALL = frozenset({ADMINISTRATOR, MONITORING})
 
 
@@ -39,6 +40,7 @@ class Caller:
         may: Its rights on exchanges and queues, None where it did not log in.
         tags: What it may do here.
         scopes: What its token of the API is for, None where it came in without one.
+        is_narrowed: That token is not for what the route is about: it may look at what is open to all that may look.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Caller:
         *,
         password: str = "",
         scopes: tuple[str, ...] | None = None,
+        is_narrowed: bool = False,
     ) -> None:
         self.peer = peer
         self.user = user
@@ -57,24 +60,27 @@ class Caller:
         self.tags = tags
         self.scopes = scopes
         self._may = may
+        self._is_narrowed = is_narrowed
 
     @property
     def may(self) -> Permissions:
         """Its rights on exchanges and queues, for one that logged in.
 
         Raises:
-            HTTPException: 401: It did not.
+            HTTPException: 401: It did not, or its token is not for this.
         """
         if self._may is None:
-            raise not_in("log in to change something")
+            raise _not_for(self.scopes or ()) if self._is_narrowed else not_in("log in for this")
         return self._may
 
     def check_administrator(self) -> None:
         """Return where it may do everything.
 
         Raises:
-            HTTPException: 401: It did not log in, or is no administrator.
+            HTTPException: 401: It did not log in, or is no administrator, or its token is not for this.
         """
+        if self._is_narrowed:
+            raise _not_for(self.scopes or ())
         if ADMINISTRATOR not in self.tags:
             raise not_in("not an administrator")
 
@@ -92,6 +98,8 @@ class Caller:
         """
         if ADMINISTRATOR in self.tags:
             return
+        if self._is_narrowed:
+            raise _not_for(self.scopes or ())
         if POLICYMAKER not in self.tags:
             raise not_in("neither an administrator nor a policymaker")
         if not self.may.may_enter(vhost.encode()):
@@ -113,15 +121,19 @@ def not_in(reason: str) -> HTTPException:
     return HTTPException(401, {"error": "not_authorized", "reason": reason}, challenge)
 
 
-def _refuse(view: AdminView, peer: str, refusal: Refusal) -> HTTPException:
+def _not_for(scopes: tuple[str, ...]) -> HTTPException:
+    return not_in(f"the token is not for this: its scopes are {', '.join(scopes)}")
+
+
+def _refuse(view: AdminView, peer: str, refusal: Refusal, why: str) -> HTTPException:
     """Return the answer to a login that is refused: 401, 429 where the address guesses, 503 where nobody can say."""
     if refusal is Refusal.PENALTY:
         left_s = view.authenticator.find_refused_s(peer.rpartition(":")[0])
-        said = {"error": "too_many_requests", "reason": refusal.value}
+        said = {"error": "too_many_requests", "reason": why}
         return HTTPException(429, said, {"Retry-After": str(max(left_s, 1))})
     if refusal.is_busy:
-        return HTTPException(503, {"error": "unavailable", "reason": refusal.value})
-    return not_in(refusal.value)
+        return HTTPException(503, {"error": "unavailable", "reason": why})
+    return not_in(why)
 
 
 async def _find_caller(request: Request, view: View) -> Caller:
@@ -146,7 +158,7 @@ async def _log_in(view: AdminView, peer: str, said: str, request: Request) -> Ca
     if scheme.lower() == "bearer" and is_api_token(rest.strip()):
         return _let_in_by_token(view, peer, rest.strip(), request)
     if scheme.lower() == "bearer":
-        return await _let_in(view, peer, "", rest.strip())
+        return await _let_in(view, peer, "", rest.strip(), wrong=NOBODY)
     try:
         user, colon, password = base64.b64decode(rest.strip(), validate=True).decode().partition(":")
     except (binascii.Error, UnicodeDecodeError) as error:
@@ -164,15 +176,15 @@ def _let_in_by_token(view: AdminView, peer: str, text: str, request: Request) ->
     tags: tuple[str, ...] = tuple(view.authenticator.find_tags(user))
     if token is None or may is None or not tags:
         _note_refused(view, peer, user, "no such token, or not any more")
-        raise not_in("the token lets nobody in")
+        raise not_in(NOBODY)
     method, path = request.method, request.url.path
     if may_manage(token.scopes, path):
         return Caller(peer, user, may, tags, scopes=token.scopes)
     if not may_look(token.scopes, method, path):
         request.scope.setdefault("state", {})[ACTOR] = Actor(view.authenticator.events, DOOR, 0, peer, user)
-        raise not_in(f"the token is not for this: its scopes are {', '.join(token.scopes)}")
+        raise _not_for(token.scopes)
     looks = (MONITORING,) if _SEE_ALL & set(tags) else tags
-    return Caller(peer, user, may if is_open(path) else None, looks, scopes=token.scopes)
+    return Caller(peer, user, may if is_open(path) else None, looks, scopes=token.scopes, is_narrowed=True)
 
 
 def _note_refused(view: AdminView, peer: str, user: str, why: str) -> None:
@@ -180,12 +192,13 @@ def _note_refused(view: AdminView, peer: str, user: str, why: str) -> None:
     log_refusal(Actor(view.authenticator.events, DOOR, 0, peer), "", user, why)
 
 
-async def _let_in(view: AdminView, peer: str, user: str, password: str) -> Caller:
+async def _let_in(view: AdminView, peer: str, user: str, password: str, *, wrong: str = Refusal.WRONG.value) -> Caller:
     answer = await _ask(view.authenticator, Credentials(PROTOCOL, user, password.encode(), peer))
     view.broker.metrics.door("admin").log_in(outcome_of(answer))
     if isinstance(answer, Refusal):
-        _note_refused(view, peer, user, answer.value)
-        raise _refuse(view, peer, answer)
+        why = wrong if answer is Refusal.WRONG else answer.value
+        _note_refused(view, peer, user, why)
+        raise _refuse(view, peer, answer, why)
     tags = tuple(view.authenticator.find_tags(answer.user, answer.token))
     if not tags:
         raise not_in("the user has no tag that lets it in here")

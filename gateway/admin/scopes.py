@@ -21,7 +21,8 @@ PARTS = {
     "connections": ("/api/connections", "/api/lmq/sessions", "/api/lmq/groups"),
     "rules": ("/api/lmq/rules",),
     "tokens": ("/api/lmq/tokens",),
-    MESSAGES: ("/api/lmq/messages", "/api/lmq/trace", "/api/lmq/retained", "/api/messages"),
+    "gateway": ("/api/lmq/log-levels", "/api/lmq/logs", "/api/lmq/retention", "/api/lmq/settings"),
+    MESSAGES: ("/api/lmq/messages", "/api/lmq/trace", "/api/lmq/retained", "/api/lmq/delayed", "/api/messages"),
 }
 SCOPES = (READ, ALL, *PARTS)
 _OF_MESSAGES = ("/publish", "/get")  # what paths of queues and exchanges end with that give messages or take them

@@ -25,7 +25,7 @@ def add(
         typer.Option(
             "--scope",
             help="read, administrator, or a part: users, vhosts, policies, definitions, queues, connections, rules, "
-            "tokens, messages; again for another one.",
+            "tokens, gateway, messages; again for another one.",
         ),
     ],
     ends_in: Annotated[str, typer.Option(help="Such as 12h, 30d, 4w, or never.")] = "90d",

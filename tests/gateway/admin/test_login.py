@@ -60,7 +60,7 @@ async def test_who_asks_is_told_who_it_is(tmp_path):
             }
         async with make_client(view, auth=None) as client:
             answer = await client.get("/api/whoami")
-            assert (answer.status_code, answer.json()["reason"]) == (401, "log in to change something")
+            assert (answer.status_code, answer.json()["reason"]) == (401, "log in for this")
 
 
 @pytest.mark.parametrize("said", ["", "Basic", "Basic ???", "Bearer abc", "Basic " + base64.b64encode(b"ann").decode()])

@@ -54,12 +54,20 @@ async def test_token_is_for_its_scopes_alone(tmp_path):
                 ("GET", "/api/definitions"),
                 ("GET", TOKENS),
                 ("GET", "/api/lmq/messages?queue=q"),
+                ("GET", "/api/lmq/delayed"),
+                ("GET", "/api/lmq/retained/t"),
+                ("PUT", "/api/lmq/log-levels"),
+                ("POST", "/api/lmq/retention"),
                 ("DELETE", "/api/queues/%2F/q"),
                 ("PUT", "/api/users/ann"),
             ):
-                assert (await program.request(method, path, json={})).status_code == 401, path
+                answer = await program.request(method, path, json={})
+                why = answer.json()["reason"]
+                assert (answer.status_code, why) == (401, "the token is not for this: its scopes are read"), path
         assert told[0].fields["name"] == "ci"
         assert [(event.kind, event.fields["name"]) for event in told[2:]] == [
+            ("access.denied", "/api/lmq/log-levels"),
+            ("access.denied", "/api/lmq/retention"),
             ("access.denied", "/api/queues/%2F/q".replace("%2F", "/")),
             ("access.denied", "/api/users/ann"),
         ]
@@ -92,3 +100,21 @@ async def test_token_is_never_more_than_its_user_is_now(tmp_path):
         assert (await client.post(TOKENS, json={"name": "x", "scopes": ["all"]})).status_code == 400
         _ = await _add(client, "read", name="twice")
         assert (await client.post(TOKENS, json={"name": "twice", "scopes": ["read"]})).status_code == 400
+
+
+async def test_token_for_messages_looks_at_those_that_wait_and_are_kept_too(tmp_path):
+    async with managed_gateway(tmp_path / "data") as (gateway, client):
+        async with _bearer(gateway, await _add(client, "messages")) as program:
+            assert (await program.get("/api/lmq/delayed")).status_code == 200
+            assert (await program.get("/api/lmq/retained/t")).status_code == 404
+        async with _bearer(gateway, await _add(client, "gateway", name="keeper")) as program:
+            assert (await program.get("/api/lmq/log-levels")).status_code == 200
+            assert (await program.get("/api/lmq/delayed")).status_code == 401
+
+
+@pytest.mark.parametrize("text", ["bad", "lmq_bad", "a.b.c"])
+async def test_token_that_is_none_is_refused_as_a_token(tmp_path, text, caplog):
+    async with managed_gateway(tmp_path / "data") as (gateway, _), _bearer(gateway, text) as program:
+        answer = await program.get("/api/overview")
+        assert (answer.status_code, answer.json()["reason"]) == (401, "the token lets nobody in")
+    assert "wrong user name" not in caplog.text
