@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field, model_validator
 
 from gateway.admin.login import Administrator, Looker
@@ -17,6 +18,7 @@ from gateway.admin.view import View
 from gateway.inventory import GroupEntry
 
 GROUPS = APIRouter()
+OWN_PREFIX = "CID_RMQ_SYS_"  # of groups that are official brokers' own, and the gateway's
 Whole = Annotated[int | None, Field(ge=0, le=2**62)]
 
 
@@ -35,10 +37,16 @@ class ResetBody(BaseModel):
 
 
 @GROUPS.get("/groups")
-async def list_groups(view: View, looker: Looker, asked: Asked) -> Response:
-    """The groups, each with the queues on which it has a place, and its lag there."""
+async def list_groups(
+    view: View, looker: Looker, asked: Asked, *, internal: Annotated[bool, Query()] = False
+) -> Response:
+    """The groups, each with the queues on which it has a place, and its lag there.
+
+    `internal` has the gateway's own among them: those that keep how far timed messages and transactions are.
+    """
     del looker
-    return await answer_list(asked, GROUP, view.rocketmq.inventory().groups())
+    groups = view.rocketmq.inventory().groups()
+    return await answer_list(asked, GROUP, groups if internal else _of_users(groups))
 
 
 @GROUPS.post("/groups/{group}/reset")
@@ -57,6 +65,10 @@ async def reset_group(view: View, administrator: Administrator, group: PathName,
     broker.consumer_offsets.commit(group.encode(), key, offset)
     view.rocketmq.claims.reset(group.encode(), key, offset)
     return {"group": group, "queue": wanted.queue, "next_offset": offset}
+
+
+def _of_users(groups: Iterator[GroupEntry | None]) -> Iterator[GroupEntry | None]:
+    return (None if entry is not None and entry.group.startswith(OWN_PREFIX) else entry for entry in groups)
 
 
 def _tell(entry: GroupEntry) -> Item:

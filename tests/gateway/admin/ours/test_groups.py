@@ -24,6 +24,10 @@ async def test_groups_tell_their_lag_and_are_sent_elsewhere(tmp_path):
             "members": 0,
             "light_queue": key,
         }
+        gateway.broker.consumer_offsets.commit(b"CID_RMQ_SYS_TIMER", b"rmq_sys_wheel_timer/1", 0)
+        assert [one["group"] for one in (await client.get("/api/lmq/groups?page=1")).json()["items"]] == ["billing"]
+        own = (await client.get("/api/lmq/groups?internal=true")).json()
+        assert sorted(one["group"] for one in own) == ["CID_RMQ_SYS_TIMER", "billing"]
         path = "/api/lmq/groups/billing/reset"
         answer = await client.post(path, json={"queue": key, "offset": 99})
         assert answer.json() == {"group": "billing", "queue": key, "next_offset": 1}
