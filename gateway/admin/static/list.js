@@ -111,7 +111,7 @@ export class List {
   }
 }
 
-// A table of a few rows that are at hand.
+// A table of a few rows that are at hand; without a caption where a heading says what it is.
 export function table(caption, columns, items) {
   return h(
     "div",
@@ -119,7 +119,7 @@ export function table(caption, columns, items) {
     h(
       "table",
       {},
-      h("caption", {}, caption),
+      caption && h("caption", {}, caption),
       h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col", className: column.isNumber ? "number" : "" }, column.title)))),
       h("tbody", {}, items.map((item) => h("tr", {}, columns.map((column) => h("td", { className: column.isNumber ? "number" : "" }, column.read(item)))))),
     ),

@@ -22,7 +22,7 @@ function showDoors(sample) {
   const rates = (name, field) => live.rates((one) => one.doors[name]?.[field] ?? 0).at(-1);
   const reasons = (counts) => Object.entries(counts).map(([reason, number]) => `${reason.replaceAll("_", " ")}: ${count(number)}`).join(", ");
   return table(
-    "Doors",
+    "",
     [
       { title: "Door", read: ([name]) => name },
       { title: "Connections", isNumber: true, read: ([, door]) => count(door.connections) },
@@ -59,7 +59,8 @@ function showFanOut(sample) {
     ["Entries in light queues", count(entries)],
     ["Entries a message", messages ? (entries / messages).toFixed(2) : ""],
     ["Bytes of bodies that came in", bytes(sum(sample, "bytes_in"))],
-    ["The same with a copy in each queue", messages ? `about ${bytes((sum(sample, "bytes_in") * entries) / messages)}` : ""],
+    // Where many went to no light queue (a queue of a RocketMQ topic is none) copies would not be more.
+    ["The same with a copy in each queue", entries > messages ? `about ${bytes((sum(sample, "bytes_in") * entries) / messages)}` : ""],
   ]);
 }
 

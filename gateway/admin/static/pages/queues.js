@@ -140,7 +140,7 @@ async function showQueue(main, signal, vhost, name) {
         card("Out", rate(stats.ack_details.rate), "/s"),
         card("Oldest waits", age(queue.lmq?.oldest_at_ms) || "–"),
       ),
-      h(
+      seen.length > 1 && h(
         "div",
         { className: "cards" },
         tall(seen.map((one) => one.depth), "Depth since this page opened", count),
