@@ -84,9 +84,14 @@ class Caller:
         if ADMINISTRATOR not in self.tags:
             raise not_in("not an administrator")
 
+    @property
+    def sees_all(self) -> bool:
+        """Whether it is an administrator or monitor, which all is told to."""
+        return not _SEE_ALL.isdisjoint(self.tags)
+
     def may_see_topic(self, topic: bytes) -> bool:
         """Return whether it is told of a topic: all are to administrators and monitors, else those that it may read."""
-        if not _SEE_ALL.isdisjoint(self.tags):
+        if self.sees_all:
             return True
         return self._may is not None and self._may.may_subscribe(topic)
 

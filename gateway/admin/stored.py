@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import base64
 import struct
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from core.lmq.topic_space import routing_key_from_topic
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, FLAG_RETAIN, StoredBatch
-from core.properties import CLIENT, PROTOCOL, RESERVED, TOPIC, TTL_MS, USER, decode_properties
+from core.properties import (
+    CLIENT,
+    EXCHANGE,
+    PROTOCOL,
+    RESERVED,
+    ROUTING_KEY,
+    TOPIC,
+    TTL_MS,
+    USER,
+    decode_properties,
+)
 from gateway.inventory import text_of
 
 BODY_BYTES_MAX = 16_384  # shown; the rest is only counted
@@ -15,6 +27,36 @@ Item = dict[str, Any]
 
 # The topic's queue, and the offset in it. Source: docs/storage-format.md, "Record".
 _HEAD = struct.Struct(">12xi4xq")
+
+
+class Address(NamedTuple):
+    """Where a message was published: to a topic, or to an exchange, which may be b"", by a routing key."""
+
+    topic: bytes
+    exchange: bytes | None = None
+    key: bytes = b""
+
+    @classmethod
+    def of(cls, topic: bytes, properties: Mapping[bytes, bytes]) -> Address:
+        """Return the address that a record has; `topic` is the topic space's form of the routing key, too."""
+        exchange = properties.get(EXCHANGE)
+        if exchange is None:
+            return cls(topic)
+        key = properties.get(ROUTING_KEY)
+        return cls(b"", exchange, routing_key_from_topic(topic) if key is None else key)
+
+    @classmethod
+    def at(cls, batch: StoredBatch, i: int) -> Address:
+        """Return the address of one message of a batch."""
+        topic = bytes(batch.buf[batch.topic_start[i] : batch.topic_end[i]])
+        encoded = bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]])
+        return cls.of(topic, decode_properties(encoded)) if EXCHANGE in encoded else cls(topic)
+
+    def tell(self) -> Item:
+        """Return it as it is told; exchange and routing key are None where it is a topic."""
+        if self.exchange is None:
+            return {"topic": text_of(self.topic), "exchange": None, "routing_key": None}
+        return {"topic": "", "exchange": text_of(self.exchange), "routing_key": text_of(self.key)}
 
 
 class StoredRecord:
@@ -44,7 +86,7 @@ class StoredRecord:
         ttl = self.properties.get(TTL_MS, b"")
         return {
             "id": str(self.place),
-            "topic": text_of(self.topic),
+            **Address.of(self.topic, self.properties).tell(),
             "stored_at_ms": self.store_ms,
             "published_at_ms": self._born_ms,
             "expires_at_ms": self.store_ms + int(ttl) if ttl.isdigit() else None,
@@ -62,7 +104,7 @@ class StoredRecord:
         }
 
 
-_TOLD = frozenset({TOPIC, CLIENT, USER, PROTOCOL, TTL_MS, b"LMQ_SET"})
+_TOLD = frozenset({TOPIC, CLIENT, USER, PROTOCOL, TTL_MS, EXCHANGE, ROUTING_KEY, b"LMQ_SET"})
 
 
 def tell_body(body: bytes) -> Item:

@@ -9,7 +9,16 @@ import typer
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_sessions
 from gateway.commands.options import ADMIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import MOMENT, Column, print_facts, print_json, print_table, tell
+from gateway.commands.output import (
+    DEFAULT_EXCHANGE,
+    MOMENT,
+    Column,
+    print_facts,
+    print_json,
+    print_table,
+    tell,
+    tell_address,
+)
 
 TRACE_S = 0.5  # between two questions
 READERS = (Column("kind", "kind"), Column("reader", "reader"), Column("how far", "stage"), Column("", "note"))
@@ -36,12 +45,19 @@ def message(
     if as_json:
         print_json(found)
         return
-    print_facts({name: value for name, value in found.items() if name != "queues"})
+    print_facts(_facts_of(found))
     for queue in found["queues"]:
         print()
         print_facts({name: value for name, value in queue.items() if name != "readers"})
         if queue["readers"]:
             print_table(READERS, queue["readers"])
+
+
+def _facts_of(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what is told of a message itself; of its addresses the one that it has."""
+    hidden = {"queues", "exchange", "routing_key"} if found["exchange"] is None else {"queues", "topic"}
+    told = {name: value for name, value in found.items() if name not in hidden}
+    return told if found["exchange"] != "" else {**told, "exchange": DEFAULT_EXCHANGE}
 
 
 def device(
@@ -98,7 +114,7 @@ def _trace_line(item: dict[str, Any]) -> str:
     more = item["queue_count"] - len(names)
     reached = ", ".join([*names, *([f"{more} more"] if more else [])]) or "no queue"
     by = item["client"] or item["user"] or item["door"]
-    what = f"{item['topic']} by {by}, {item['body_bytes']} bytes, id {item['id']}"
+    what = f"{tell_address(item)} by {by}, {item['body_bytes']} bytes, id {item['id']}"
     return f"{tell(item['stored_at_ms'], MOMENT)} {what} -> {reached}"
 
 

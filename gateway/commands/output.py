@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 MOMENT = "at_ms"  # what the names of moments end with
 EMPTY = "-"
+DEFAULT_EXCHANGE = "(default)"
 GAP = 3  # between two columns
 EDGES = 2
 FIRST_LEAST = 24  # letters of a name that are shown before columns are
@@ -117,6 +118,13 @@ def tell(value: object, key: str = "") -> str:
     if isinstance(value, list):
         return " ".join(tell(inner) for inner in value) or EMPTY
     return str(value)
+
+
+def tell_address(message: dict[str, Any]) -> str:
+    """Return where a message was published: a topic, or an exchange and a routing key."""
+    if message["exchange"] is None:
+        return str(message["topic"])
+    return f"{message['exchange'] or DEFAULT_EXCHANGE} {message['routing_key']}".rstrip()
 
 
 def print_facts(answer: dict[str, Any]) -> None:

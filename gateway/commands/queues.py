@@ -12,7 +12,7 @@ from gateway.commands.completing import complete_queues, complete_vhosts
 from gateway.commands.finding import DoorOption, find_queue
 from gateway.commands.moments import read_moment
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
-from gateway.commands.output import Column, print_json, print_table
+from gateway.commands.output import Column, print_json, print_table, tell_address
 
 queue_cli = typer.Typer(**PLAIN, help="Purge, delete, move and look into one queue.")
 
@@ -22,7 +22,7 @@ MESSAGES = (
     Column("offset", "offset"),
     Column("id", "id"),
     Column("stored", "stored_at_ms"),
-    Column("topic", "topic"),
+    Column("published to", "to"),
     Column("client", "client"),
     Column("bytes", "body_bytes"),
     Column("body", "body"),
@@ -112,4 +112,4 @@ def peek(
     if as_json:
         print_json(found["items"])
     elif found["items"]:
-        print_table(MESSAGES, found["items"])
+        print_table(MESSAGES, [{**one, "to": tell_address(one)} for one in found["items"]])

@@ -11,13 +11,13 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from core.message import StoredBatch
-from gateway.admin.login import Looker
+from gateway.admin.login import Caller, Looker
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Item
 from gateway.admin.ours.reading import find_queues, read_into
 from gateway.admin.steps import Steps
+from gateway.admin.stored import Address
 from gateway.admin.view import View
-from gateway.inventory import text_of
 from gateway.rocketmq.topic_table import queue_key
 
 FAN_OUT = APIRouter()
@@ -31,7 +31,7 @@ TOPICS_MAX = 100  # told, the widest first
 
 
 class _Topic:
-    """What was seen of one topic."""
+    """What was seen of one topic, or of one exchange and routing key."""
 
     __slots__ = ("body_bytes", "entries", "messages", "widest")
 
@@ -53,11 +53,11 @@ async def show_fan_out(
     """The newest messages by MQTT and AMQP: in how many light queues each is, and what a copy in each had cost.
 
     `widths` has for each power of two the messages that are in so many light queues or more, and fewer than twice that.
-    Topics are told by name to administrators and monitors, to others those that they may subscribe to.
+    What was published to is told to administrators and monitors, to others the topics that they may subscribe to.
     """
     broker = view.broker
     queue_ref = broker.find_queue(queue_key(broker.parent_topic, 0))
-    seen: dict[bytes, _Topic] = {}
+    seen: dict[Address, _Topic] = {}
     widths: Counter[int] = Counter()
     copied_bytes = first_at_ms = last_at_ms = 0
     end = broker.max_offset(queue_ref) if queue_ref >= 0 else 0
@@ -66,13 +66,13 @@ async def show_fan_out(
     while offset < end and await read_into(broker, queue_ref, offset, batch, BYTES_MAX) > 0:
         first_at_ms, last_at_ms = first_at_ms or batch.store_ms[0], batch.store_ms[batch.count - 1]
         offset = batch.next_offset
-        for topic, body_bytes, record in _copy(batch):
+        for address, body_bytes, record in _copy(batch):
             entries = len(await find_queues(broker, record))
-            seen.setdefault(topic, _Topic()).note(entries, body_bytes)
+            seen.setdefault(address, _Topic()).note(entries, body_bytes)
             widths[1 << max(entries.bit_length() - 1, 0) if entries else 0] += 1
             copied_bytes += entries * body_bytes
             await steps.rest()
-    told = [one for one in seen.items() if looker.may_see_topic(one[0])]
+    told = [one for one in seen.items() if _may_see(looker, one[0])]
     widest = sorted(told, key=lambda item: item[1].entries, reverse=True)[:TOPICS_MAX]
     return {
         "messages": sum(topic.messages for topic in seen.values()),
@@ -87,11 +87,15 @@ async def show_fan_out(
     }
 
 
-def _copy(batch: StoredBatch) -> list[tuple[bytes, int, bytes]]:
-    """Return topic, length of the body and record of each message."""
+def _may_see(looker: Caller, address: Address) -> bool:
+    return looker.sees_all if address.exchange is not None else looker.may_see_topic(address.topic)
+
+
+def _copy(batch: StoredBatch) -> list[tuple[Address, int, bytes]]:
+    """Return address, length of the body and record of each message."""
     return [
         (
-            bytes(batch.buf[batch.topic_start[i] : batch.topic_end[i]]),
+            Address.at(batch, i),
             batch.body_end[i] - batch.body_start[i],
             bytes(batch.buf[batch.record_start[i] : batch.record_end[i]]),
         )
@@ -99,9 +103,9 @@ def _copy(batch: StoredBatch) -> list[tuple[bytes, int, bytes]]:
     ]
 
 
-def _tell(topic: bytes, seen: _Topic) -> Item:
+def _tell(address: Address, seen: _Topic) -> Item:
     return {
-        "topic": text_of(topic),
+        **address.tell(),
         "messages": seen.messages,
         "entries": seen.entries,
         "widest": seen.widest,

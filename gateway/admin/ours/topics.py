@@ -11,6 +11,7 @@ from gateway.admin.login import Looker
 from gateway.admin.management.listing import Item
 from gateway.admin.ours.reading import read_into
 from gateway.admin.steps import Steps
+from gateway.admin.stored import Address
 from gateway.admin.view import View
 from gateway.inventory import text_of
 from gateway.rocketmq.topic_table import queue_key
@@ -39,12 +40,13 @@ async def list_topics(
 ) -> Item:
     """Topics of the newest messages that came by MQTT and AMQP, the busiest first, and the time that these span.
 
-    One that is neither administrator nor monitor is told those topics that it may subscribe to.
+    `by_exchange` are those of `messages` that were published to another exchange than amq.topic: to no topic. One that
+    is neither administrator nor monitor is told those topics that it may subscribe to.
     """
     broker = view.broker
     queue_ref = broker.find_queue(queue_key(broker.parent_topic, 0))
     seen: dict[bytes, _Seen] = {}
-    count = first_at_ms = last_at_ms = 0
+    count = others = first_at_ms = last_at_ms = 0
     if queue_ref >= 0:
         end = broker.max_offset(queue_ref)
         offset = max(broker.min_offset(queue_ref), end - messages)
@@ -53,28 +55,36 @@ async def list_topics(
             first_at_ms = first_at_ms or batch.store_ms[0]
             last_at_ms = batch.store_ms[batch.count - 1]
             count += batch.count
-            _note(batch, seen)
+            others += _note(batch, seen)
             offset = batch.next_offset
             await steps.rest()
     seen = {topic: one for topic, one in seen.items() if looker.may_see_topic(topic)}
     busiest = sorted(seen.items(), key=lambda item: item[1].count, reverse=True)[:TOPICS_MAX]
     return {
         "messages": count,
+        "by_exchange": others,
         "span_ms": last_at_ms - first_at_ms,
         "topic_count": len(seen),
         "topics": [_tell(*item) for item in busiest],
     }
 
 
-def _note(batch: StoredBatch, seen: dict[bytes, _Seen]) -> None:
+def _note(batch: StoredBatch, seen: dict[bytes, _Seen]) -> int:
+    """Take in the messages of a batch that were published to topics; return how many were not."""
+    others = 0
     for i in range(batch.count):
-        topic = bytes(batch.buf[batch.topic_start[i] : batch.topic_end[i]])
+        address = Address.at(batch, i)
+        if address.exchange is not None:
+            others += 1
+            continue
+        topic = address.topic
         known = seen.get(topic)
         if known is None:
             known = seen[topic] = _Seen()
         known.count += 1
         known.body_bytes += batch.body_end[i] - batch.body_start[i]
         known.last_at_ms = batch.store_ms[i]
+    return others
 
 
 def _tell(topic: bytes, seen: _Seen) -> Item:

@@ -23,10 +23,14 @@ def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
         client.send("PUT", f"/api/queues/%2F/{name}", {"durable": True})
     amqp = at(running, "amqp")
     assert call_lmq("publish", "from", "hello", "--count", "3", "--header", "kind=a", *amqp).exit_code == 0
-    assert "hello" in lmq("queue", "peek", "from", "--count", "1").stdout
+    peeked = lmq("queue", "peek", "from", "--count", "1").stdout
+    assert "hello" in peeked
+    assert "(default) from" in peeked
     found = json.loads(lmq("queue", "peek", "from", "--offset", "1", "--json").stdout)
     assert [one["offset"] for one in found] == [1, 2]
-    assert "hello" in lmq("message", found[0]["id"]).stdout
+    told = lmq("message", found[0]["id"]).stdout
+    assert "hello" in told
+    assert "exchange         (default)" in told
     beyond = lmq("queue", "peek", "from", "--offset", "99")
     assert (beyond.stdout, beyond.stderr) == ("", "lmq: 'from' has no message there: its offsets are 0 to 2\n")
     assert "its offset" not in lmq("queue", "peek", "from").stderr

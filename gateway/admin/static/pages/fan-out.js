@@ -4,13 +4,14 @@ import { get } from "../api.js";
 import { card, h, told } from "../dom.js";
 import { bytes, count, duration } from "../format.js";
 import { table } from "../list.js";
+import { addressLink } from "./log.js";
 
 const AGAIN_MS = 5_000;
 
 const mean = (entries, messages) => (messages ? (entries / messages).toFixed(entries / messages < 100 ? 1 : 0) : "0");
 
 const COLUMNS = [
-  { title: "Topic", read: (one) => h("a", { href: `#/route?topic=${encodeURIComponent(one.topic)}` }, one.topic) },
+  { title: "Published to", read: addressLink },
   { title: "Messages", isNumber: true, read: (one) => count(one.messages) },
   { title: "Queues each", isNumber: true, read: (one) => mean(one.entries, one.messages) },
   { title: "Most", isNumber: true, read: (one) => count(one.widest) },
@@ -50,8 +51,8 @@ export const fanOut = {
         ),
         h("h2", {}, "How wide"),
         found.messages ? h("div", { className: "card" }, showWidths(found.widths)) : h("p", {}, "Nothing was published by MQTT or AMQP yet."),
-        h("h2", {}, "Widest topics"),
-        h("div", { className: "wide" }, table(`${count(found.topic_count)} topics, those with most entries first`, COLUMNS, found.topics)),
+        h("h2", {}, "Widest"),
+        h("div", { className: "wide" }, table(`${count(found.topic_count)} topics, and pairs of exchange and routing key, those with most entries first`, COLUMNS, found.topics)),
         h("h2", {}, "By device, over the whole log"),
         found.has_report
           ? h("p", {}, h("a", { href: "api/lmq/fan-out/report", target: "_blank", rel: "noopener" }, "The last report of Spark"))

@@ -33,12 +33,19 @@ export function messageLink(id) {
   return h("a", { href: `#/message/${path(id)}` }, id);
 }
 
+// Where a message was published, by its topic or its exchange and routing key: a link to where that leads now.
+export function addressLink(one) {
+  if (typeof one.exchange !== "string") return h("a", { href: `#/route?topic=${encodeURIComponent(one.topic)}` }, one.topic);
+  const where = new URLSearchParams({ exchange: one.exchange, key: one.routing_key });
+  return h("a", { href: `#/route?${where}` }, `${one.exchange || "(default)"} ${one.routing_key}`);
+}
+
 const cut = (text, length = 160) => (text.length > length ? `${text.slice(0, length)}…` : text);
 
 const MESSAGES = [
   { title: "Offset", isNumber: true, read: (one) => count(one.offset) },
   { title: "Message", read: (one) => messageLink(one.id) },
-  { title: "Topic", read: (one) => one.topic },
+  { title: "Published to", read: addressLink },
   { title: "Stored", read: (one) => moment(one.stored_at_ms) },
   { title: "Bytes", isNumber: true, read: (one) => bytes(one.body_bytes) },
   { title: "Body", read: (one) => h("span", { className: "mono" }, one.encoding === "base64" ? `base64 ${cut(one.body)}` : cut(one.body)) },

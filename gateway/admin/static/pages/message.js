@@ -4,7 +4,7 @@ import { get, path } from "../api.js";
 import { facts, h } from "../dom.js";
 import { count, lightName, moment, yes } from "../format.js";
 import { table } from "../list.js";
-import { logLink } from "./log.js";
+import { addressLink, logLink } from "./log.js";
 
 const READERS = [
   { title: "Reader", read: (one) => (one.kind === "session" ? h("a", { href: `#/sessions/${path(one.reader)}` }, one.reader) : one.reader) },
@@ -29,7 +29,7 @@ async function showMessage(main, signal, id) {
   const properties = Object.entries(found.properties);
   main.append(
     facts([
-      ["Topic", h("a", { href: `#/route?topic=${encodeURIComponent(found.topic)}` }, found.topic)],
+      [typeof found.exchange === "string" ? "Exchange, key" : "Topic", addressLink(found)],
       ["Stored", moment(found.stored_at_ms)],
       ["Published", moment(found.published_at_ms)],
       ["Expires", moment(found.expires_at_ms)],

@@ -43,6 +43,7 @@ export const topics = {
       found.topics.forEach((topic) => plant(root, topic));
       const span = Math.max(found.span_ms, 1_000);
       said.textContent = `Topics of the newest ${count(found.messages)} messages by MQTT and AMQP, which came within ${duration(found.span_ms)}: ${count(found.topic_count)} in all.`;
+      if (found.by_exchange) said.textContent += ` ${count(found.by_exchange)} of the messages went to other exchanges than amq.topic, and so to no topic.`;
       tree.replaceChildren(h("ul", {}, [...root.below].map(([level, node]) => draw(node, level, level, span, open))));
       box.replaceChildren();
     };

@@ -21,6 +21,8 @@ async def test_the_newest_messages_tell_how_wide_they_went(tmp_path):
         assert (found["messages"], found["entries"], found["body_bytes"], found["copied_bytes"]) == (3, 6, 7, 16)
         assert found["widths"] == [{"from": 1, "messages": 1}, {"from": 2, "messages": 2}]
         first = found["topics"][0]
+        assert (first["exchange"], found["topics"][-1]["topic"]) == (None, "")
+        assert (found["topics"][-1]["exchange"], found["topics"][-1]["routing_key"]) == ("", "jobs")
         assert (first["topic"], first["entries"], first["widest"], first["body_bytes"]) == ("plant/1", 3, 3, 4)
         assert (await client.get("/api/lmq/fan-out?messages=1")).json()["messages"] == 1
 
