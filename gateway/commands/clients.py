@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.commands.asking import YesOption, confirm
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_connections, complete_sessions
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, PasswordOption, UserOption
@@ -30,9 +31,15 @@ def close(
 def end(
     client_id: Annotated[str, typer.Argument(help="The client's identifier.", autocompletion=complete_sessions)],
     *,
+    yes: YesOption = False,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
 ) -> None:
     """End an MQTT session with its subscriptions, and its connection."""
-    AdminClient(admin, user, password).send("DELETE", f"/api/lmq/sessions/{quote(client_id)}")
+    client = AdminClient(admin, user, password)
+    path = f"/api/lmq/sessions/{quote(client_id)}"
+    if not yes:
+        client.ask(path)
+        confirm(f"session {client_id!r} goes with its subscriptions and what waits for the client", yes=False)
+    client.send("DELETE", path)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from gateway.commands.asking import YesOption, confirm
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_queues, complete_vhosts
 from gateway.commands.finding import DoorOption, find_queue
@@ -34,12 +35,16 @@ def purge(
     name: QueueArgument,
     *,
     vhost: VhostOption = "/",
+    yes: YesOption = False,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
 ) -> None:
     """Drop all messages of an AMQP queue that no consumer has."""
-    AdminClient(admin, user, password).send("DELETE", f"/api/queues/{quote(vhost)}/{quote(name)}/contents")
+    client = AdminClient(admin, user, password)
+    path = f"/api/queues/{quote(vhost)}/{quote(name)}"
+    _confirm(client, path, "is emptied of", yes=yes)
+    client.send("DELETE", f"{path}/contents")
 
 
 @queue_cli.command("delete")
@@ -49,13 +54,27 @@ def delete(
     vhost: VhostOption = "/",
     if_empty: Annotated[bool, typer.Option("--if-empty", help="Not where it has messages.")] = False,
     if_unused: Annotated[bool, typer.Option("--if-unused", help="Not where it has consumers.")] = False,
+    yes: YesOption = False,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
 ) -> None:
-    """Delete an AMQP queue."""
-    asked = f"if-empty={str(if_empty).lower()}&if-unused={str(if_unused).lower()}"
-    AdminClient(admin, user, password).send("DELETE", f"/api/queues/{quote(vhost)}/{quote(name)}?{asked}")
+    """Delete an AMQP queue, with its messages."""
+    client = AdminClient(admin, user, password)
+    path = f"/api/queues/{quote(vhost)}/{quote(name)}"
+    _confirm(client, path, "goes with", yes=yes or if_empty)
+    client.send("DELETE", f"{path}?if-empty={str(if_empty).lower()}&if-unused={str(if_unused).lower()}")
+
+
+def _confirm(client: AdminClient, path: str, goes: str, *, yes: bool) -> None:
+    """Go on where it is meant that a queue loses its messages, or where it has none."""
+    if yes:
+        return
+    found = client.ask(path)
+    count = found["messages"]
+    if count:
+        place = "" if found["vhost"] == "/" else f" in vhost {found['vhost']!r}"
+        confirm(f"queue {found['name']!r}{place} {goes} {count} message{'' if count == 1 else 's'}", yes=False)
 
 
 @queue_cli.command("move")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gateway.commands.asking import ask_password, read_password
+from gateway.commands.asking import YesOption, ask_password, confirm, read_password
 from gateway.commands.client import AdminClient, quote
 from gateway.commands.completing import complete_users, complete_vhosts
 from gateway.commands.lists import WatchOption
@@ -124,10 +124,22 @@ def set_tags(
 
 @user_cli.command("delete")
 def delete(
-    name: NameArgument, *, admin: AdminOption = ADMIN, user: UserOption = None, password: PasswordOption = None
+    name: NameArgument,
+    *,
+    yes: YesOption = False,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
 ) -> None:
     """Delete a user with the permissions; the user's connections are closed."""
-    AdminClient(admin, user, password).send("DELETE", f"/api/users/{quote(name)}")
+    client = AdminClient(admin, user, password)
+    path = f"/api/users/{quote(name)}"
+    if not yes:
+        client.ask(path)
+        places = [one["vhost"] for one in client.ask(f"{path}/permissions")]
+        lost = f"permissions in {', '.join(places)}" if places else "no permissions"
+        confirm(f"user {name!r} goes with {lost}, and with open connections and tokens", yes=False)
+    client.send("DELETE", path)
 
 
 @user_cli.command("list")

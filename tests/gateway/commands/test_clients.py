@@ -1,12 +1,35 @@
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
+
+import paho.mqtt.client as mqtt
 import pytest
 
 from tests.support.commands import call_lmq, check_told
+
+
+@contextmanager
+def stayed(gateway, client_id):
+    """Have a client be there with its session."""
+    host, port = gateway.address("mqtt")
+    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id, clean_session=False)
+    came = threading.Event()
+    client.on_connect = lambda *_: came.set()
+    client.connect(host, port)
+    client.loop_start()
+    assert came.wait(10)
+    yield
+    client.disconnect()
+    client.loop_stop()
 
 
 @pytest.mark.slow
 def test_clients_that_are_not_there_cannot_be_parted_with(running):
     admin = f"127.0.0.1:{running.port('admin')}"
     check_told(call_lmq("connection", "close", "999999", "--admin", admin), "^lmq: no connection '999999'$", code=4)
+    with stayed(running, "parted"):
+        told = "^lmq: session 'parted' goes with its subscriptions and what waits for the client; say --yes"
+        check_told(call_lmq("session", "end", "parted", "--admin", admin), told)
+        assert call_lmq("session", "end", "parted", "--yes", "--admin", admin).exit_code == 0
     check_told(call_lmq("session", "end", "no/body", "--admin", admin), "no session 'no/body'", code=4)

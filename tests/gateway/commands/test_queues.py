@@ -38,8 +38,12 @@ def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
     assert len(json.loads(lmq("queue", "peek", "from", "--at", "2020-01-01", "--json").stdout)) == 3
     assert lmq("queue", "move", "from", "to", "--count", "2").stdout == "moved 2\n"
     check_told(lmq("queue", "delete", "to", "--if-empty"), "queue 'to' in vhost '/' not empty")
-    assert lmq("queue", "purge", "to").exit_code == 0
+    check_told(lmq("queue", "purge", "to"), "^lmq: queue 'to' is emptied of 2 messages; say --yes if it is meant$")
+    assert lmq("queue", "purge", "to", "--yes").exit_code == 0
+    assert lmq("queue", "purge", "to").exit_code == 0  # there is nothing to lose
     assert lmq("queue", "delete", "to", "--if-empty").exit_code == 0
-    assert lmq("queue", "delete", "from").exit_code == 0
+    check_told(lmq("queue", "delete", "from"), "^lmq: queue 'from' goes with 1 message; say --yes if it is meant$")
+    assert lmq("queue", "delete", "from", "--yes").exit_code == 0
+    check_told(lmq("queue", "delete", "from"), "^lmq: no queue 'from' in vhost '/'$", code=4)
     check_told(lmq("queue", "peek", "none"), "no queue is called 'none'", code=4)
     check_told(call_lmq("publish", "nobody", "hello", *amqp), "^lmq: the message reaches nobody$", code=3)

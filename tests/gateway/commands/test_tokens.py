@@ -35,7 +35,7 @@ def test_program_with_a_token_asks_a_gateway_by_its_url_until_the_token_is_revok
     names = json.loads(call_lmq(*url, "vhost", "list", "--json", env={"LMQ_TOKEN": text}).stdout)
     assert [one["name"] for one in names] == ["/", "made"]
     check_told(
-        call_lmq(*url, "--token", text, "user", "delete", "x"),
+        call_lmq(*url, "--token", text, "user", "delete", "x", "--yes"),
         "the token is not for this: its scopes are vhosts",
         code=5,
     )

@@ -36,7 +36,11 @@ def test_users_are_made_granted_listed_and_deleted(running):
     assert call_lmq("user", "list", *asked_by).stdout.splitlines()[0] == "bob/1  tags: administrator"
     assert call_lmq("revoke", "bob/1", *admin).exit_code == 0
     assert call_lmq("user", "list", *admin).stdout.splitlines() == ["bob/1  tags: administrator"]
-    assert call_lmq("user", "delete", "bob/1", *admin).exit_code == 0
+    told = (
+        "^lmq: user 'bob/1' goes with no permissions, and with open connections and tokens; say --yes if it is meant$"
+    )
+    check_told(call_lmq("user", "delete", "bob/1", *admin), told)
+    assert call_lmq("user", "delete", "bob/1", "--yes", *admin).exit_code == 0
     check_told(call_lmq("user", "delete", "bob/1", *admin), "^lmq: no user 'bob/1'$", code=4)
     check_told(call_lmq("grant", "bob/1", "--all", *admin), "^lmq: no user 'bob/1'$", code=4)
     check_told(call_lmq("revoke", "bob/1", *admin), "^lmq: user 'bob/1' has no such permissions in vhost '/'$", code=4)
@@ -61,7 +65,7 @@ def test_a_new_password_is_asked_for_read_or_made_up(running):
     check_told(call_lmq("user", "add", "eve", "--generate", "--password-stdin", *admin), "one of them")
     check_told(call_lmq("user", "add", "eve", "--generate", "--tag", "bogus", *admin), "'bogus' is no tag")
     check_told(call_lmq("user", "tags", "ann", "bogus", *admin), "'bogus' is no tag")
-    assert call_lmq("user", "delete", "ann", *admin).exit_code == 0
+    assert call_lmq("user", "delete", "ann", "--yes", *admin).exit_code == 0
 
 
 def test_tags_are_those_of_the_settings():
