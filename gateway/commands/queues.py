@@ -14,6 +14,7 @@ from gateway.commands.finding import DoorOption, find_queue
 from gateway.commands.moments import read_moment
 from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, PasswordOption, UserOption
 from gateway.commands.output import Column, print_json, print_table, tell_address
+from gateway.commands.refusing import EXIT_NOTHING, refuse
 
 queue_cli = typer.Typer(**PLAIN, help="Purge, delete, move and look into one queue.")
 
@@ -91,10 +92,16 @@ def move(
     user: UserOption = None,
     password: PasswordOption = None,
 ) -> None:
-    """Move messages to another AMQP queue, or dead letters back to the queues that they come from."""
+    """Move messages to another AMQP queue, or dead letters back to the queues that they come from.
+
+    Those that cannot go there stay, and the others go on; the exit code is 3 then.
+    """
     client = AdminClient(admin, user, password)
     wanted = {"vhost": vhost, "source": name, "destination": to, "count": count}
-    print(f"moved {client.send('POST', '/api/lmq/move', wanted)['moved']}")
+    done = client.send("POST", "/api/lmq/move", wanted)
+    if done["left"]:
+        refuse(f"moved {done['moved']}, {done['left']} left: {', '.join(done['reasons'])}", code=EXIT_NOTHING)
+    print(f"moved {done['moved']}")
 
 
 @queue_cli.command("peek")

@@ -41,12 +41,13 @@ async def _find_graves(view: AdminView) -> Senders:
     reached: dict[tuple[str, str], list[str]] = {}
     for vhost in view.vhosts:
         async for queue in walk(queue if queue.has_dead_letters else None for queue in vhost):
-            for name in _find_way(vhost, queue, reached):
+            for name in find_way(vhost, queue, reached):
                 graves.setdefault((vhost.name, name), []).append(queue.name)
     return graves
 
 
-def _find_way(vhost: VirtualHost, queue: SharedQueue, reached: dict[tuple[str, str], list[str]]) -> list[str]:
+def find_way(vhost: VirtualHost, queue: SharedQueue, reached: dict[tuple[str, str], list[str]]) -> list[str]:
+    """Return the queues that letters of a queue that has such may come to; `reached` remembers those of exchanges."""
     name, key = queue.terms.dead_letter_exchange or "", queue.terms.dead_letter_key
     if not name:
         return [key or queue.name]

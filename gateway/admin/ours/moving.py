@@ -13,11 +13,14 @@ from gateway.admin.management.amqp_link import AmqpLink, open_link
 from gateway.admin.management.failures import bad_request
 from gateway.admin.management.listing import Item
 from gateway.admin.management.places import get_queue, get_vhost
+from gateway.admin.ours.origins import UNKNOWN, Origins, strip_deaths
 from gateway.admin.view import View
+from gateway.amqp.queues import VirtualHost
 
 MOVING = APIRouter()
 COUNT_MAX = 10_000
-DIED_IN = "x-first-death-queue"
+REASONS_MAX = 20  # told
+COPIES = ("CC", "BCC")  # would send copies elsewhere
 Name = Annotated[str, Field(min_length=1, max_length=255)]
 
 
@@ -32,30 +35,71 @@ class MoveBody(BaseModel):
 
 @MOVING.post("/move")
 async def move_messages(view: View, member: Member, wanted: MoveBody) -> Item:
-    """Move messages, each only done with when it is stored anew: one that fails is in both queues, none in neither."""
+    """Move messages, each only done with when it is stored anew: one that fails is in both queues, none in neither.
+
+    One that cannot go where it is to go stays, and the others go on: `left` are so many, and `reasons` says why. 400:
+    all stay. None goes anywhere else by its headers `CC` and `BCC`, which it has no more.
+    """
     vhost = get_vhost(view, wanted.vhost)
     most = get_queue(vhost, wanted.source).pop.ready_count
     if wanted.destination is not None:
         get_queue(vhost, wanted.destination)
-    moved = 0
     async with open_link(view, member, wanted.vhost) as link:
-        while moved < min(wanted.count, most) and await _move_one(link, wanted):
-            moved += 1
-    return {"moved": moved}
+        move = _Move(link, vhost, wanted, member.user)
+        while most and move.moved < wanted.count and move.left < COUNT_MAX and await move.go_on():
+            most -= 1
+    if move.left and not move.moved:
+        raise bad_request(f"moved 0, {move.left} left: {', '.join(move.reasons)}")
+    return {"moved": move.moved, "left": move.left, "reasons": list(move.reasons)}
 
 
-async def _move_one(link: AmqpLink, wanted: MoveBody) -> bool:
-    found = await link.get(wanted.source, no_ack=False)
-    if found is None:
-        return False
-    assert isinstance(found.method, Basic.GetOk)
-    headers = found.properties.headers or {}
-    destination = wanted.destination or headers.get(DIED_IN)
-    if not isinstance(destination, str) or not destination:
-        raise bad_request("a message says in no header where it died: give a destination")
-    if wanted.destination is None:
-        found.properties.headers = {name: value for name, value in headers.items() if not name.startswith("x-")}
-    if not await link.publish(Basic.Publish(0, "", destination, True), found.properties, found.body):  # noqa: FBT003
-        raise bad_request(f"there is no queue '{destination}'")
-    link.tell(Basic.Ack(found.method.delivery_tag or 0))
-    return True
+class _Move:
+    """One errand: messages that stay are held until its link ends, so each is seen once; then they are ready again."""
+
+    def __init__(self, link: AmqpLink, vhost: VirtualHost, wanted: MoveBody, user: str) -> None:
+        self._link = link
+        self._vhost = vhost
+        self._wanted = wanted
+        self._user = user
+        self._origins = Origins(vhost, wanted.source)
+        self.moved = 0
+        self.left = 0
+        self.reasons: dict[str, None] = {}  # a set in order
+
+    async def go_on(self) -> bool:
+        """Move the next message, or leave it; return False where there is none."""
+        found = await self._link.get(self._wanted.source, no_ack=False)
+        if found is None:
+            return False
+        assert isinstance(found.method, Basic.GetOk)
+        headers = found.properties.headers or {}
+        destination = self._wanted.destination
+        if destination is None:
+            destination = self._origins.find(headers)
+            headers = strip_deaths(headers)
+        found.properties.headers = {name: value for name, value in headers.items() if name not in COPIES} or None
+        reason = self._find_hurdle(destination, found.properties.user_id)
+        if not reason and not await self._link.publish(
+            Basic.Publish(0, "", destination or "", True),  # noqa: FBT003
+            found.properties,
+            found.body,
+        ):
+            reason = f"no queue '{destination}'"
+        if reason:
+            self.left += 1
+            if len(self.reasons) < REASONS_MAX:
+                self.reasons[reason] = None
+            return True
+        self._link.tell(Basic.Ack(found.method.delivery_tag or 0))
+        self.moved += 1
+        return True
+
+    def _find_hurdle(self, destination: str | None, user_id: str | None) -> str:
+        """Return why a message cannot go to a queue, empty: nothing is in its way."""
+        if destination is None:
+            return UNKNOWN
+        if self._vhost.find(destination) is None:
+            return f"no queue '{destination}'"
+        if user_id and user_id != self._user:
+            return f"user_id is '{user_id}', and only that user may publish so"
+        return ""

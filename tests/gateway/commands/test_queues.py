@@ -37,6 +37,7 @@ def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
     assert "it keeps none, the next one is at offset 0" in lmq("queue", "peek", "to").stderr
     assert len(json.loads(lmq("queue", "peek", "from", "--at", "2020-01-01", "--json").stdout)) == 3
     assert lmq("queue", "move", "from", "to", "--count", "2").stdout == "moved 2\n"
+    check_told(lmq("queue", "move", "from"), "moved 0, 1 left: the gateway cannot tell where they died", code=2)
     check_told(lmq("queue", "delete", "to", "--if-empty"), "queue 'to' in vhost '/' not empty")
     check_told(lmq("queue", "purge", "to"), "^lmq: queue 'to' is emptied of 2 messages; say --yes if it is meant$")
     assert lmq("queue", "purge", "to", "--yes").exit_code == 0
@@ -47,3 +48,18 @@ def test_a_queue_is_looked_into_moved_purged_and_deleted(running, lmq):
     check_told(lmq("queue", "delete", "from"), "^lmq: no queue 'from' in vhost '/'$", code=4)
     check_told(lmq("queue", "peek", "none"), "no queue is called 'none'", code=4)
     check_told(call_lmq("publish", "nobody", "hello", *amqp), "^lmq: the message reaches nobody$", code=3)
+
+
+def test_letters_that_stay_are_told_with_an_exit_code(running, lmq):
+    client = AdminClient(f"127.0.0.1:{running.port('admin')}")
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "grave"}
+    client.send("PUT", "/api/queues/%2F/grave", {"durable": True})
+    for name in ("gone", "stays"):
+        client.send("PUT", f"/api/queues/%2F/{name}", {"durable": True, "arguments": arguments})
+        assert call_lmq("publish", name, "hello", *at(running, "amqp")).exit_code == 0
+        reject = {"count": 1, "ackmode": "reject_requeue_false", "encoding": "auto"}
+        client.send("POST", f"/api/queues/%2F/{name}/get", reject)
+    while client.ask("/api/queues/%2F/grave")["messages_ready"] < 2:
+        pass
+    client.send("DELETE", "/api/queues/%2F/gone")
+    check_told(lmq("queue", "move", "grave"), "^lmq: moved 1, 1 left: no queue 'gone'$", code=3)

@@ -54,8 +54,8 @@ async function showLetters(main, signal, vhost, name) {
     const to = destination.value || "the queues they died in";
     if (!(await confirmed(`Send up to ${count(Number(many.value))} letters of ${name} to ${to}?`, "Send"))) return;
     try {
-      const { moved } = await post("api/lmq/move", { vhost, source: name, destination: destination.value || undefined, count: Number(many.value) });
-      box.replaceChildren(told(`Sent ${count(moved)}.`));
+      const { moved, left, reasons } = await post("api/lmq/move", { vhost, source: name, destination: destination.value || undefined, count: Number(many.value) });
+      box.replaceChildren(told(left ? `Sent ${count(moved)}; ${count(left)} stay: ${reasons.join(", ")}.` : `Sent ${count(moved)}.`, left > 0));
     } catch (error) {
       box.replaceChildren(told(error.message, true));
     }

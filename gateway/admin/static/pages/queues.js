@@ -98,7 +98,10 @@ function makeActions(vhost, name, where, box) {
   const destination = h("input", { placeholder: "empty: where they died", spellcheck: false });
   const move = () => {
     const wanted = { vhost, source: name, destination: destination.value || undefined };
-    return act(box, async () => told(`Moved ${count((await post("api/lmq/move", wanted)).moved)}.`));
+    return act(box, async () => {
+      const { moved, left, reasons } = await post("api/lmq/move", wanted);
+      return left ? told(`Moved ${count(moved)}; ${count(left)} stay: ${reasons.join(", ")}.`, true) : told(`Moved ${count(moved)}.`);
+    });
   };
   const body = h("textarea", { rows: 2, placeholder: "a message" });
   const send = () => {

@@ -39,7 +39,11 @@ async def test_queues_that_dead_letters_come_to_are_listed_with_where_they_come_
         assert {name: one["from"] for name, one in found.items()} == {"dead": ["mail"], "graves": ["jobs"]}
         assert (found["dead"]["messages"], found["graves"]["messages"]) == (1, 0)
         assert found["dead"]["oldest_at_ms"] > 0
-        assert (await client.post("/api/lmq/move", json={"source": "dead"})).json() == {"moved": 1}
+        assert (await client.post("/api/lmq/move", json={"source": "dead"})).json() == {
+            "moved": 1,
+            "left": 0,
+            "reasons": [],
+        }
         assert (await client.get("/api/queues/%2F/mail")).json()["messages"] == 1
 
 
