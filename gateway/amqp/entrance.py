@@ -16,7 +16,7 @@ from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.services import AmqpServices
 from gateway.amqp.states import State, Step, follow
 from gateway.auth.credentials import Credentials, Identity, LoginAnswer, Refusal
-from gateway.auth.login_log import log_login, log_refusal, outcome_of
+from gateway.auth.login_log import log_login, log_refusal, outcome_of, reason_of
 from gateway.auth.mechanisms import PROOF_ERRORS, Proof, find_proof
 from gateway.auth.password_checks import Attempt
 from gateway.net.protocol import Transport
@@ -123,7 +123,7 @@ class Entrance:
         final = b"" if self._proof is None else self._proof.final
         self._door.metrics.log_in(outcome_of(answer))
         if isinstance(answer, Refusal):
-            self._refuse(answer, answer.value, connection)
+            self._refuse(answer, reason_of(answer, self._transport.peer_name), connection)
         elif final:
             self._proven = answer
             _ask(connection, final)

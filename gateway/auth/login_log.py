@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from gateway.auth.credentials import Identity, LoginAnswer
+from gateway.auth.credentials import Identity, LoginAnswer, Refusal
 from gateway.events import Actor, Events, Kind
 from gateway.logs import said, tell
 
@@ -29,6 +29,11 @@ def log_refusal(actor: Actor, client: bytes | str, user: bytes | str, why: str) 
         why,
     )
     actor.tell(Kind.LOGIN_REFUSED, client=said(client), name=said(user), reason=why)
+
+
+def reason_of(refusal: Refusal, certified: str) -> str:
+    """Return why a client is not let in, for the log; `certified` is whom its certificate names."""
+    return f"{refusal.value}: {said(certified)}" if refusal is Refusal.STRANGER else refusal.value
 
 
 def outcome_of(answer: LoginAnswer) -> str:

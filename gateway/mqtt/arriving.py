@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gateway.auth.credentials import OWN_PEER, Identity, LoginAnswer, Refusal
-from gateway.auth.login_log import log_login, log_refusal, outcome_of
+from gateway.auth.login_log import log_login, log_refusal, outcome_of, reason_of
 from gateway.auth.mechanisms import PROOF_ERRORS
 from gateway.door import ClientLimits
 from gateway.logs import said
@@ -138,7 +138,8 @@ class Arriving(Holding):
         elif self._proving is not None and answer not in {Refusal.BUSY, Refusal.PENALTY}:
             self._deny(self._proving, answer.value, now_ms)
         else:
-            self._refuse(connect, CODES[answer], answer.value, now_ms, REASONS.get(answer))
+            why = reason_of(answer, self.transport.peer_name)
+            self._refuse(connect, CODES[answer], why, now_ms, REASONS.get(answer))
         if attempt is not None:
             if self._entering is not None:
                 self._enter(self._entering, now_ms)

@@ -13,7 +13,7 @@ from core.errors import LmqError
 from core.properties import encode_origin
 from gateway.auth.credentials import ADMINISTRATOR, Identity, LoginAnswer, Refusal
 from gateway.auth.denials import Denials
-from gateway.auth.login_log import log_login, log_refusal, outcome_of
+from gateway.auth.login_log import log_login, log_refusal, outcome_of, reason_of
 from gateway.auth.password_checks import Attempt
 from gateway.auth.recheck import TURNED_OUT
 from gateway.events import Actor
@@ -182,7 +182,8 @@ class RocketmqHandler(ConnectionHandler):
         user = request.ext.get(ACCESS_KEY, "")
         if user != self._refused_user:  # else a client that asks again and again fills the log
             self._refused_user = user
-            log_refusal(self._door.actor(self.transport, ""), self.client.client_id, user, why.value)
+            reason = reason_of(why, self.transport.peer_name)
+            log_refusal(self._door.actor(self.transport, ""), self.client.client_id, user, reason)
         self.identity = None
         self._connection.refuse()
         self._name_origin()

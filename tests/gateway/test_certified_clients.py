@@ -42,7 +42,7 @@ async def test_client_identifier_is_the_one_of_the_certificate(tmp_path):
         assert (code, found.texts[P.ASSIGNED_CLIENT_ID]) == (0, b"sensor-1")
 
 
-async def test_amqp_client_is_the_user_that_its_certificate_names_in_a_host_name(tmp_path):
+async def test_amqp_client_is_the_user_that_its_certificate_names_in_a_host_name(tmp_path, caplog):
     entry = secure(client_ca=authority_file(), client_certificate="optional", user_from="dns")
     auth = AuthSettings.model_validate({"users": {"ann.test": {"password_hash": quick_hash("secret")}}})
     async with running_gateway(tmp_path, amqp=AmqpSettings(listen=[entry]), auth=auth) as gateway:
@@ -61,6 +61,7 @@ async def test_amqp_client_is_the_user_that_its_certificate_names_in_a_host_name
         for name in ("bob", None):  # no user of that name; and EXTERNAL is offered to those with a certificate alone
             with pytest.raises(pika.exceptions.AMQPConnectionError):
                 await asyncio.to_thread(open_as, name, external())
+    assert "reason=the name in the certificate is none of the users: bob" in caplog.text
 
 
 async def test_handshakes_that_failed_are_counted_with_their_reason(tmp_path):

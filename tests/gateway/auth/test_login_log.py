@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from gateway.auth.credentials import Identity, Refusal
-from gateway.auth.login_log import log_login, log_refusal, outcome_of
+from gateway.auth.login_log import log_login, log_refusal, outcome_of, reason_of
 from gateway.auth.permissions import ALL
 from gateway.events import Actor, Events, Kind
 
@@ -31,3 +31,9 @@ def test_logins_and_refusals_bear_connection_and_name(caplog):
 def test_an_outcome_is_a_word():
     answers = [Identity("ann", ALL), Identity("", ALL), Refusal.WRONG, Refusal.NAMELESS]
     assert [outcome_of(answer) for answer in answers] == ["known", "anonymous", "wrong", "nameless"]
+
+
+def test_reason_of_a_certificate_that_is_nobodys_says_whose_name_it_has():
+    assert reason_of(Refusal.STRANGER, "bob") == "the name in the certificate is none of the users: bob"
+    assert reason_of(Refusal.STRANGER, "x" * 1_000).endswith(": " + "x" * 128 + "...")
+    assert reason_of(Refusal.WRONG, "bob") == "wrong user name or password"
