@@ -52,6 +52,12 @@ def check_url(url: str) -> str:
     return url
 
 
+def leads_here(url: str) -> bool:
+    """Return whether an address of a server is on this machine, by what it is called; no name is looked up."""
+    host = urlsplit(url).hostname or ""
+    return host == "localhost" or (host != UNIX_HOST and is_loopback(f"{host}:0"))
+
+
 def pack_host(host: str, port: int) -> bytes:
     """Return the address (4 or 16 bytes) and the port (4 bytes) as a record stores them; zeros if it is no address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

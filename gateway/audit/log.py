@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -32,13 +34,22 @@ class AuditLog:
 
     @staticmethod
     def check(settings: AuditSettings) -> None:
-        """See that the file can be written.
+        """See that the file can be written, or made where it is not there; nothing is made.
 
         Raises:
             SettingsError: It cannot.
         """
-        if settings.file is not None:
-            _open(settings.file, settings).close()
+        path = settings.file
+        if path is None:
+            return
+        if path.exists():
+            fault = errno.EISDIR if path.is_dir() else 0 if os.access(path, os.W_OK) else errno.EACCES
+        elif not path.parent.is_dir():
+            fault = errno.ENOENT
+        else:
+            fault = 0 if os.access(path.parent, os.W_OK | os.X_OK) else errno.EACCES
+        if fault:
+            raise _refuse(path, os.strerror(fault))
 
     def use(self, settings: AuditSettings) -> None:
         """Write as the settings say from now on, to the file of that name: something else may have moved the last one.
@@ -70,7 +81,11 @@ def _open(path: Path, settings: AuditSettings) -> AuditFiles:
     try:
         return AuditFiles(path, settings.bytes_max, settings.files_max)
     except OSError as error:
-        raise SettingsError(f"audit.file: cannot write {path}: {error.strerror}") from error
+        raise _refuse(path, error.strerror) from error
+
+
+def _refuse(path: Path, why: str | None) -> SettingsError:
+    return SettingsError(f"audit.file: cannot write {path}: {why}")
 
 
 def make_line(now_ms: int, event: Event) -> bytes:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from core.cache_budget import CacheBudget
 from gateway.auth.api_tokens import is_api_token
 from gateway.auth.backends.chain import BackendChain
-from gateway.auth.backends.kinds import make_backends
+from gateway.auth.backends.kinds import describe_clear, make_backends
 from gateway.auth.backends.question import Backend
 from gateway.auth.check_threads import SlowWork
 from gateway.auth.credentials import (
@@ -353,8 +353,8 @@ class Authenticator:
         self.backends.use(ways.backends)
 
     def describe(self, doors: Collection[str]) -> list[str]:
-        """Return one line for each way in at these doors that asks for no secret; logged at the start."""
-        return self._open.describe(doors)
+        """Return one line for each way in at these doors that asks for no secret, or tells it; logged at the start."""
+        return [*self._open.describe(doors), *describe_clear(self._settings)]
 
     # Ways in
 

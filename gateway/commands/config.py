@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Annotated
 
 import typer
@@ -16,7 +17,8 @@ config_cli = typer.Typer(**PLAIN, help="Look at the settings.")
 @config_cli.command("check")
 def config_check(*, config: ConfigOption = None) -> None:
     """Read the settings as `serve` would, and say what is wrong with them."""
-    from gateway.auth.backends.kinds import make_backends
+    from gateway.audit.log import AuditLog
+    from gateway.auth.backends.kinds import describe_clear, make_backends
     from gateway.auth.settings_users import make_users
     from gateway.auth.token_logins import read_keys
     from gateway.listeners import check_certificates
@@ -29,6 +31,9 @@ def config_check(*, config: ConfigOption = None) -> None:
         for backend in make_backends(settings.auth, os.environ):
             backend.close()
         check_certificates(settings)
+        AuditLog.check(settings.audit)
+    for line in describe_clear(settings.auth):
+        print(f"lmq: warning: {line}", file=sys.stderr)
     print("settings are fine")
 
 

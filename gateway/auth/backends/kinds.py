@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gateway.address import leads_here
 from gateway.auth.backends.amqtt_backend import AmqttBackend
 from gateway.auth.backends.http_backend import HttpBackend
 from gateway.auth.backends.question import Backend
@@ -29,6 +30,18 @@ KINDS: dict[str, Callable[[Any, Mapping[str, str]], Backend]] = {
     "ldap": _make_ldap,
     "amqtt": AmqttBackend,
 }
+
+
+def describe_clear(settings: AuthSettings) -> list[str]:
+    """Return one line for each back end that passwords go to in clear, beyond this machine."""
+    lines = []
+    for number, said in enumerate(settings.backends):
+        url = getattr(said, "url", "")
+        is_clear = url.startswith(("http:", "ldap:")) and not getattr(said, "starttls", False)
+        if is_clear and not leads_here(url):
+            name = f"auth.backends[{number}]"
+            lines.append(f"passwords go to a back end in clear: use TLS beyond this machine name={name} url={url}")
+    return lines
 
 
 def make_backends(settings: AuthSettings, environment: Mapping[str, str]) -> list[Backend]:

@@ -75,3 +75,26 @@ def test_a_setting_of_another_type_is_told_in_an_operators_words(tmp_path, line,
     config = tmp_path / "lmq.toml"
     config.write_text(line)
     check_told(call_lmq("config", "check", "--config", str(config)), told)
+
+
+def test_file_of_the_audit_log_is_looked_at_and_not_made(tmp_path):
+    config = tmp_path / "lmq.toml"
+    config.write_text(f"[audit]\nfile = '{tmp_path}/none/audit.log'\n")
+    check_told(
+        call_lmq("config", "check", "--config", str(config)),
+        r"audit\.file: cannot write .*/none/audit\.log: No such file or directory",
+    )
+    config.write_text(f"[audit]\nfile = '{tmp_path}'\n")
+    check_told(call_lmq("config", "check", "--config", str(config)), r"audit\.file: cannot write .*: Is a directory")
+    config.write_text(f"[audit]\nfile = '{tmp_path}/audit.log'\n")
+    assert call_lmq("config", "check", "--config", str(config)).stdout == "settings are fine\n"
+    assert not (tmp_path / "audit.log").exists()
+
+
+def test_back_end_that_gets_passwords_in_clear_is_warned_of(tmp_path):
+    config = tmp_path / "lmq.toml"
+    config.write_text("[[auth.backends]]\nkind = 'http'\nurl = 'http://auth.example.com/login'\n")
+    told = call_lmq("config", "check", "--config", str(config))
+    assert (told.exit_code, told.stdout) == (0, "settings are fine\n")
+    assert "warning: passwords go to a back end in clear" in told.stderr
+    assert "auth.backends[0] url=http://auth.example.com/login" in told.stderr

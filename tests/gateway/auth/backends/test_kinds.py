@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from gateway.auth.backends.kinds import KINDS, make_backends
+from gateway.auth.backends.kinds import KINDS, describe_clear, make_backends
 from gateway.backend_settings import KINDS as SETTINGS
 from gateway.settings import AuthSettings, SettingsError
 
@@ -29,3 +29,23 @@ def test_directory_needs_its_library(monkeypatch):
     said = {"kind": "ldap", "url": "ldap://x", "base": "o=x"}
     with pytest.raises(SettingsError, match=r"auth\.backends\[0\] needs the extra ldap"):
         make_backends(AuthSettings.model_validate({"backends": [said]}), {})
+
+
+@pytest.mark.parametrize(
+    ("backend", "is_warned"),
+    [
+        ({"kind": "http", "url": "http://192.0.2.7/login"}, True),
+        ({"kind": "http", "url": "http://127.0.0.1.example.com/"}, True),
+        ({"kind": "http", "url": "http://unix/"}, True),
+        ({"kind": "http", "url": "https://192.0.2.7/login"}, False),
+        ({"kind": "http", "url": "http://localhost:8000/"}, False),
+        ({"kind": "http", "url": "http://[::1]:8000/"}, False),
+        ({"kind": "ldap", "url": "ldap://192.0.2.7", "user_dn": "uid=${username}"}, True),
+        ({"kind": "ldap", "url": "ldap://192.0.2.7", "user_dn": "uid=${username}", "starttls": True}, False),
+        ({"kind": "ldap", "url": "ldaps://192.0.2.7", "user_dn": "uid=${username}"}, False),
+        ({"kind": "sql", "dsn": "sqlite:/x", "query": "SELECT ${username}"}, False),
+    ],
+)
+def test_back_end_beyond_this_machine_that_gets_passwords_in_clear_is_told_of(backend, is_warned):
+    lines = describe_clear(AuthSettings.model_validate({"backends": [backend]}))
+    assert [("in clear" in line and "auth.backends[0]" in line) for line in lines] == [True] * is_warned
