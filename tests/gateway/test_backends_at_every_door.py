@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import tomllib
 
 import aio_pika
 import aiomqtt
@@ -18,6 +19,7 @@ from tests.support.gateway import make_settings, running_gateway
 from tests.support.http_server import HttpServer
 from tests.support.logins import quick_hash
 from tests.support.slapd import ADMIN, PEOPLE, SLAPD, Slapd
+from tests.support.sources import ROOT
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.slow]
 
@@ -87,6 +89,27 @@ async def test_answer_of_a_web_server_says_what_its_user_may_do(tmp_path):
                 queue = await channel.declare_queue("q")
                 with pytest.raises(aiormq.exceptions.ChannelAccessRefused):
                     await queue.bind("amq.topic", "other.#")
+
+
+async def test_rules_of_the_manual_let_a_client_publish_and_subscribe_at_amqp_too(tmp_path):
+    manual = (ROOT / "docs" / "security.md").read_text()
+    texts = [text for text in manual.split("```") if text.startswith("toml") and 'topics = ["plant/1/#"]' in text]
+    found = [tomllib.loads(text.removeprefix("toml"))["auth"] for text in texts]
+    assert len(found) == 2
+    async with HttpServer(lambda asked: "allow plant-1") as server:
+        for number, said in enumerate(found):
+            auth = make_auth({"kind": "http", "url": server.url}, rules=said["rules"], default=said["default"])
+            async with running_gateway(tmp_path / str(number), auth=auth) as gateway:
+                host, port = gateway.listening["amqp"]
+                async with await aio_pika.connect(host=host, port=port, login="ann", password="secret") as connection:
+                    channel = await connection.channel()
+                    topics = await channel.get_exchange("amq.topic")
+                    queue = await channel.declare_queue("plant-1.q")
+                    await queue.bind(topics, "plant.1.#")
+                    await topics.publish(aio_pika.Message(b"1"), "plant.1.t")
+                    assert (await queue.get()).body == b"1"
+                    with pytest.raises(aiormq.exceptions.ChannelAccessRefused):
+                        await topics.publish(aio_pika.Message(b"1"), "plant.2.t")
 
 
 async def test_clients_of_each_door_come_in_by_a_table_of_sqlite(tmp_path):
