@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import subprocess
 import sys
@@ -35,8 +36,19 @@ def run_lmq(*arguments, **options):
 
 
 def call_lmq(*arguments, **options):
-    """Run `lmq` in this process."""
-    return CliRunner().invoke(cli, arguments, **options)
+    """Run `lmq` in this process; what it has libraries leave out of the log comes again after it."""
+    before = _levels()
+    try:
+        return CliRunner().invoke(cli, arguments, **options)
+    finally:
+        for name, level in _levels().items():
+            if level != before.get(name, logging.NOTSET):
+                logging.getLogger(name).setLevel(before.get(name, logging.NOTSET))
+
+
+def _levels():
+    loggers = logging.root.manager.loggerDict.items()
+    return {name: logger.level for name, logger in loggers if isinstance(logger, logging.Logger)}
 
 
 def check_refused(result, text):
