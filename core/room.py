@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 # Publishers go on when there is a sixteenth more than the least, so that they do not stop again at once.
 MARGIN_SHIFT = 4
+DISK_LOW, MEMORY_LOW = "the disk is low on room", "memory is low"  # as everybody is told
 
 
 class Room:
@@ -31,6 +32,13 @@ class Room:
     def watch(self, on_low: Callable[[], None], on_enough: Callable[[int], None]) -> None:
         """Call `on_low()` when the room gets low, and `on_enough(now_ms)` when publishers may go on."""
         self._watchers.append((on_low, on_enough))
+
+    @property
+    def lack(self) -> str:
+        """What there is too little of, in words; empty where nothing is low."""
+        if self.is_disk_low:
+            return DISK_LOW
+        return MEMORY_LOW if self.is_memory_low else ""
 
     def is_enough(self, free_bytes: int, *, is_full: bool) -> bool:
         """Return whether publishers may go on with this much; once the room is low that takes more. Any thread may ask.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from core.room import MARGIN_SHIFT, Room
+from core.room import MARGIN_SHIFT, MEMORY_LOW, Room
 from gateway.net.watermarks import Watermarks
 
 LOGGER = logging.getLogger(__name__)
@@ -74,7 +74,8 @@ class MemoryWatch:
         if is_low:
             self._since_ms = now_ms
             LOGGER.warning(
-                "memory is low: publishers are held back, newcomers refused used_bytes=%d memory_bytes_max=%d",
+                "%s: publishers are held back, newcomers refused used_bytes=%d memory_bytes_max=%d",
+                MEMORY_LOW,
                 used,
                 self.bytes_max,
             )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from core.broker import Broker
+from core.room import DISK_LOW
 from core.settings import RetentionSettings
 from gateway.door import Door
 from gateway.retention import Retention, SegmentRetention
@@ -105,7 +106,7 @@ class Upkeep:
         self._holds_before = holds
         LOGGER.warning(
             "%s: publishers are held back free_bytes=%d disk_free_bytes_min=%d data_dir=%s",
-            "the disk is full" if is_full else "the disk is low on room",
+            "the disk is full" if is_full else DISK_LOW,
             free_bytes,
             room.free_bytes_min,
             self._data_dir,

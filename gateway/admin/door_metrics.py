@@ -15,12 +15,12 @@ COUNTERS = (
     ("bytes_in", "Bytes of bodies taken in."),
     ("bytes_out", "Bytes of bodies handed out."),
     ("connections_total", "Connections opened since the start."),
-    ("holds", "How often a publisher was held back because the disk was low on room."),
+    ("holds", "How often a publisher was held back because the disk or the memory was low."),
 )
 GAUGES = (
     ("connections", "Connections open now."),
     ("sessions", "Sessions, connected or not."),
-    ("publishers_held", "Connections held back now, because the disk is low on room."),
+    ("publishers_held", "Connections held back now, because the disk or the memory is low."),
 )
 REASONS = (
     ("refused", "reason", "Packets, channels or connections refused."),

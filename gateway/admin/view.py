@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from core.broker import Broker
+from core.room import DISK_LOW, MEMORY_LOW
 from gateway.admin.activity import QueueActivity
 from gateway.admin.limit_metrics import audit_families, memory_families, penalty_families
 from gateway.admin.metrics import GatewayCollector
@@ -150,8 +151,8 @@ class AdminView:
         """Return what holds new work up, in words; docs/operations.md says what each means."""
         marks, room = self.capacity.watermarks, self.broker.room
         found = (
-            (room.is_disk_low, "the disk is low on room"),
-            (room.is_memory_low, "memory is low"),
+            (room.is_disk_low, DISK_LOW),
+            (room.is_memory_low, MEMORY_LOW),
             (marks.is_full(self.capacity.count), "there are as many connections as there may be"),
             (self.capacity.is_paused, "file descriptors allow no more connections"),
             (self.broker.is_failed, "the disk refused a sync"),

@@ -260,7 +260,7 @@ class LocalLink(Transport):
         if found is None:
             return
         packet, then = found
-        if code == QUOTA_EXCEEDED:  # the disk is low on room: later
+        if code == QUOTA_EXCEEDED:  # the disk or the memory is low: later
             self._loop.call_later(RETRY_S, self._publish_again, packet_id, packet)
             return
         del self._taken[packet_id]

@@ -8,6 +8,7 @@ from functools import partial
 from core.errors import LmqError
 from core.message import FLAG_QOS_MASK
 from core.properties import encode_origin
+from core.room import DISK_LOW, MEMORY_LOW
 from gateway.events import Kind
 from gateway.logs import said
 from gateway.mqtt.answers import encode_suback, encode_unsuback
@@ -47,7 +48,7 @@ _REFUSED_WORDS = {
 }
 _LOW_WORDS, _LOW_MEMORY_WORDS = (
     {int(ReasonCode.QUOTA_EXCEEDED): encode_properties([(Property.REASON, b"quota exceeded: " + text)])}
-    for text in (b"the disk is low on room", b"memory is low")
+    for text in (DISK_LOW.encode(), MEMORY_LOW.encode())
 )
 
 

@@ -76,3 +76,11 @@ def test_room_is_low_while_the_disk_or_the_memory_is(room, told):
     assert told == ["low", 3]
     room.note_memory(is_low=False, now_ms=4)
     assert told == ["low", 3]
+
+
+def test_what_is_low_is_told_in_words(room):
+    assert room.lack == ""
+    room.note_memory(is_low=True, now_ms=1)
+    assert room.lack == "memory is low"
+    _look(room, 0)
+    assert room.lack == "the disk is low on room"

@@ -21,7 +21,7 @@ from gateway.amqp.reply_codes import ReplyCode
 from gateway.auth.credentials import GUEST, OWN_PEER
 from gateway.net.protocol import ConnectionHandler, Transport
 
-WAIT_S = 10.0  # for one answer; publishers may be held back while the disk is low on room
+WAIT_S = 10.0  # for one answer; publishers may be held back while the disk or the memory is low
 CHANNEL = 1
 TURNS_MAX = 1_000  # that are waited for what was sent last
 Frame = base.Frame | body.ContentBody | header.ContentHeader | header.ProtocolHeader | heartbeat.Heartbeat
@@ -43,19 +43,21 @@ class AmqpLink(Transport):
     Args:
         begin_read: Tells the moment.
         peer: Where the client of the API comes from.
+        find_lack: Tells what publishers are held back for, empty where they are not.
     """
 
     __slots__ = (
-        "_begin_read", "_buffer", "_frames", "_handler", "_has_more", "_is_open", "_is_paused", "_is_pumping",
-        "_outgoing", "_waiter", "payload_max",
+        "_begin_read", "_buffer", "_find_lack", "_frames", "_handler", "_has_more", "_is_open", "_is_paused",
+        "_is_pumping", "_outgoing", "_waiter", "payload_max",
     )  # fmt: skip
 
-    def __init__(self, begin_read: Callable[[int], int], peer: str) -> None:
+    def __init__(self, begin_read: Callable[[int], int], peer: str, find_lack: Callable[[], str]) -> None:
         super().__init__()
         self.peer = peer
         self.peer_host = b"\x7f\0\0\1\0\0\0\0"
         self.payload_max = 0
         self._begin_read = begin_read
+        self._find_lack = find_lack
         self._handler: ConnectionHandler | None = None
         self._buffer = bytearray()  # of what the door wrote
         self._frames: deque[Frame] = deque()
@@ -158,7 +160,8 @@ class AmqpLink(Transport):
                 async with asyncio.timeout(WAIT_S):
                     await self._waiter
             except TimeoutError as error:
-                raise busy("publishers are held back: the disk is low on room") from error
+                lack = self._find_lack()
+                raise busy(f"publishers are held back: {lack}" if lack else "no answer came in time") from error
         frame_ = self._frames.popleft()
         if isinstance(frame_, commands.Channel.Close | commands.Connection.Close):
             raise failure_of(frame_.reply_code or 0, frame_.reply_text)
@@ -285,7 +288,7 @@ async def open_link(view: AdminView, caller: Caller, vhost: str) -> AsyncIterato
     Raises:
         HTTPException: The door does not let it in, or refuses what is asked for meanwhile.
     """
-    link = AmqpLink(view.begin_read, caller.peer)
+    link = AmqpLink(view.begin_read, caller.peer, lambda: view.broker.room.lack)
     try:
         await link.open(view.amqp.connect, caller, vhost)
         yield link

@@ -51,3 +51,16 @@ async def test_a_publisher_is_not_kept_waiting_for_room(tmp_path, monkeypatch):
             for _ in range(3):
                 await link.publish(Basic.Publish(0, "", "q"), Basic.Properties(), b"x")
         assert raised.value.status_code == 503
+        assert raised.value.detail["reason"] == "publishers are held back: the disk is low on room"
+
+
+async def test_memory_that_is_low_is_told_as_that(tmp_path, monkeypatch):
+    monkeypatch.setattr(amqp_link, "WAIT_S", 0.05)
+    async with running_gateway(tmp_path) as gateway, open_link(make_view(gateway), GUEST, "/") as link:
+        await link.call(Queue.Declare(0, "q"), Queue.DeclareOk)
+        gateway.broker.room.note_memory(is_low=True, now_ms=0)
+        with pytest.raises(HTTPException) as raised:
+            for _ in range(3):
+                await link.publish(Basic.Publish(0, "", "q"), Basic.Properties(), b"x")
+        assert raised.value.detail["reason"] == "publishers are held back: memory is low"
+        gateway.broker.room.note_memory(is_low=False, now_ms=0)
