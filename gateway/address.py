@@ -13,15 +13,22 @@ UNIX_HOST = "unix"  # stands for the host of a client at a Unix socket
 UNKNOWN_HOST = b"\x00" * 8
 
 
+class PortError(ValueError):
+    """A port that there cannot be; the text says so."""
+
+
 def parse_address(text: str) -> tuple[str, int]:
     """Return host and port of `HOST:PORT` or `[HOST]:PORT`; all before the last colon is the host.
 
     Raises:
-        ValueError: The text is neither, or the port is not in 0..65535.
+        PortError: The port is more than 65535.
+        ValueError: The text is neither.
     """
     host, separator, port = text.rpartition(":")
-    if not separator or not port.isascii() or not port.isdigit() or int(port) > PORT_MAX:
+    if not separator or not port.isascii() or not port.isdigit():
         raise ValueError(f"{text!r} is not HOST:PORT")
+    if len(port) > len(str(PORT_MAX)) or int(port) > PORT_MAX:
+        raise PortError(f"the port is at most {PORT_MAX}, and not {port}")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     return host, int(port)

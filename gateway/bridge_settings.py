@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
-from gateway.address import parse_address
+from gateway.address import PortError, parse_address
 
 QOS_1 = 1
 _SPECIAL = ("$share/", "$queue/", "$exclusive/", "$replay/", "$delayed/")
@@ -19,6 +19,8 @@ _DELAY = re.compile(r"\$delayed/[0-9]{1,10}/.*")
 def _check_address(text: str) -> str:
     try:
         _, port = parse_address(text)
+    except PortError:
+        raise
     except ValueError as error:
         raise ValueError("must be HOST:PORT") from error
     if not port:

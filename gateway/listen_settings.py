@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from gateway.address import UNIX, parse_address
+from gateway.address import UNIX, PortError, parse_address
 
 OFF = "off"
 TAGS = ("listen-text", "listen-list")  # of the two ways to write the setting, in pydantic's errors; no operator's words
@@ -33,6 +33,8 @@ def find_address(listen: str) -> tuple[str, int] | None:
 def _check_address(text: str) -> str:
     try:
         address = find_address(text)
+    except PortError:
+        raise
     except ValueError as error:
         raise ValueError("must be HOST:PORT (port 0 picks one) or off") from error
     if address and ":" in address[0] and not text.startswith(("[", UNIX)):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 
 class LogSettings(BaseModel, frozen=True, extra="forbid"):
@@ -26,7 +27,13 @@ class EventsSettings(BaseModel, frozen=True, extra="forbid"):
         return self.mqtt or self.amqp
 
 
-Url = Annotated[str, Field(pattern="^https?://[^ ]+$")]
+def _check_collector(text: str) -> str:
+    if not re.fullmatch("https?://[^ ]+", text):
+        raise ValueError("must be an address, such as http://127.0.0.1:4318")
+    return text
+
+
+Url = Annotated[str, AfterValidator(_check_collector)]
 
 
 class TelemetrySettings(BaseModel, frozen=True, extra="forbid"):

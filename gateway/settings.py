@@ -28,6 +28,7 @@ from gateway.limits_settings import CacheSettings, LimitsSettings
 from gateway.listen_settings import LISTED, TAGS, AdminSettings, Listen, MqttListen, NetworkListen, find_beyond
 from gateway.observing_settings import EventsSettings, LogSettings, TelemetrySettings
 from gateway.penalty_settings import PenaltySettings
+from gateway.plain_errors import Wrong, tell_wrong
 from gateway.rule_settings import RuleSettings
 from gateway.secret_settings import Secret
 from gateway.topic_rules import AutoSubscription, RewriteRule
@@ -278,7 +279,7 @@ def _validate(tree: Mapping[str, Any], layers: list[tuple[str, Mapping[str, Any]
     try:
         return GatewaySettings.model_validate(tree)
     except ValidationError as error:
-        lines = [_describe(detail["loc"], detail["type"], detail["msg"], layers) for detail in error.errors()]
+        lines = [_describe(wrong, layers) for wrong in tell_wrong(error.errors())]
         raise SettingsError("; ".join(lines)) from error
 
 
@@ -335,30 +336,22 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
+_LISTEN = "must be HOST:PORT (port 0 picks one), off, or a list of addresses"
 _WORDS = {
     **dict.fromkeys(("model_type", "dict_type"), "must be a table of settings"),
-    "tuple_type": "must be HOST:PORT (port 0 picks one), off, or a list of addresses",
-    "path_type": "must name a folder or a file, as text",
-    **dict.fromkeys(("int_type", "int_parsing"), "must be a whole number"),
-    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
-    "missing": "is missing",
     "union_tag_invalid": f"kind must be one of {', '.join(KINDS)}",
 }
 
 
-def _describe_type(kind: str, text: str) -> str:
-    """Return what is wrong in an operator's words where pydantic has a programmer's."""
-    return _WORDS.get(kind) or text.removeprefix("Value error, ")
-
-
-def _describe(loc: tuple[int | str, ...], kind: str, text: str, layers: list[tuple[str, Mapping[str, Any]]]) -> str:
-    loc = tuple(part for part in loc if part not in TAGS and part not in KIND_TAGS)
+def _describe(wrong: Wrong, layers: list[tuple[str, Mapping[str, Any]]]) -> str:
+    is_listen = wrong.kind == "tuple_type" and not set(TAGS).isdisjoint(wrong.place)
+    loc = tuple(part for part in wrong.place if part not in TAGS and part not in KIND_TAGS)
     path = ".".join(str(part) for part in loc)
     ends = range(len(loc), 0, -1)  # a part that is missing is the fault of the source that has the others
     source = next((name for end in ends for name, layer in layers if _holds(layer, loc[:end])), "the settings")
-    if kind == "extra_forbidden":
+    if wrong.kind == "extra_forbidden":
         return f"unknown setting {path} in {source}{_hint(path)}"
-    said = _describe_type(kind, text)
+    said = _LISTEN if is_listen else _WORDS.get(wrong.kind, wrong.text)
     return f"wrong setting {path} in {source}: {said}" if path else f"wrong settings: {said}"
 
 

@@ -73,7 +73,7 @@ class AdminClient:
         import urllib.error
         import urllib.request
         from base64 import b64encode
-        from http.client import HTTPException
+        from http.client import BadStatusLine, HTTPException, RemoteDisconnected
 
         url = f"{self._base}{path}"
         headers = {"Content-Type": "application/json"}
@@ -92,6 +92,8 @@ class AdminClient:
             reason = getattr(error, "reason", error)
             said = f"cannot ask the gateway at {self._admin}: {reason}"
             code = EXIT_UNREACHABLE
+            if isinstance(error, BadStatusLine) and not isinstance(error, RemoteDisconnected):
+                said = f"that is no admin API at {self._admin}: {_speaks(str(error))}"
             if isinstance(error, urllib.error.HTTPError):
                 said, code = _refusal(error.read()) or said, _code_of(error.code)
             if self._is_quiet:
@@ -107,6 +109,11 @@ def quote(name: str) -> str:
         refuse("a name is empty")
 
     return quote_part(name, safe="")
+
+
+def _speaks(line: str) -> str:
+    """Return what speaks there, by what it answers a question of HTTP."""
+    return "it speaks AMQP" if line.startswith("AMQP") else "it does not speak HTTP"
 
 
 def _code_of(status: int) -> int:

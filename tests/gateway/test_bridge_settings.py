@@ -24,7 +24,8 @@ def test_bridge_needs_an_address_and_topics_and_no_more():
     [
         ({"address": "h"}, "must be HOST:PORT"),
         ({"address": "h:0"}, "must be HOST:PORT, the port that the other broker listens on"),
-        ({"topics": []}, "at least 1 item"),
+        ({"topics": []}, "topics in test: must not be empty"),
+        ({"address": "h:99999"}, "the port is at most 65535, and not 99999"),
         ({"topics": [{"filter": "a/#/b"}]}, "# stands alone, as the last level"),
         ({"topics": [{"filter": "a/b+"}]}, "[+] stands for a whole level"),
         ({"topics": [{"filter": ""}]}, "must be a plain topic filter"),

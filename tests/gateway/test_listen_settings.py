@@ -30,6 +30,7 @@ def test_a_list_has_addresses_as_text_and_as_tables():
     ("listen", "said"),
     [
         ("here", "must be HOST:PORT"),
+        ("127.0.0.1:99999", "the port is at most 65535, and not 99999"),
         ("::1:1883", "an IPv6 host needs brackets"),
         ("unix:", "must name a path"),
         ([{"address": "h:1", "websocket": "mqtt"}], "begins with /"),

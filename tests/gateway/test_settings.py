@@ -65,6 +65,12 @@ def test_users_come_from_the_file(config):
         ("[mqtt]\nlisen = 'off'", "unknown setting mqtt.lisen in {path}; did you mean mqtt.listen?"),
         ("[store.flsh]\nmode = 'sync'", "unknown setting store.flsh in {path}; did you mean store.flush.mode?"),
         ("[mqtt]\nlisten = 'here'", "wrong setting mqtt.listen in {path}: must be HOST:PORT"),
+        ("[mqtt]\nlisten = 'h:99999'", "wrong setting mqtt.listen in {path}: the port is at most 65535, and not 99999"),
+        (
+            "[telemetry]\nendpoint = 'x'",
+            "wrong setting telemetry.endpoint in {path}: must be an address, such as http:",
+        ),
+        ("[auth.users.bob]\ntags = 7", "wrong setting auth.users.bob.tags in {path}: must be a list"),
         (
             "[mqtt]\nlisten = 7",
             "wrong setting mqtt.listen in {path}: must be HOST:PORT (port 0 picks one), off, or a list",
@@ -77,7 +83,7 @@ def test_users_come_from_the_file(config):
         ("[mqtt]\nlisten = '::1:1883'", "wrong setting mqtt.listen in {path}: an IPv6 host needs brackets"),
         (
             "[store.flush]\nmode = 'never'",
-            "wrong setting store.flush.mode in {path}: Input should be 'sync'",
+            "wrong setting store.flush.mode in {path}: must be 'sync' or 'async'",
         ),
         ("[store.flush]\ninterval_ms = 0", "wrong setting store.flush.interval_ms in {path}: "),
         ("[mqtt", "{path} is not TOML: "),

@@ -20,6 +20,7 @@ from gateway.amqp.exchanges import DELAYED, KINDS
 from gateway.amqp.host_profile import LIMITS, HostProfile
 from gateway.amqp.policies import ALL, InvalidPolicyError, Policy, check_policy
 from gateway.amqp.virtual_hosts import VirtualHosts
+from gateway.plain_errors import tell_wrong
 from gateway.settings import VHOST_BYTES_MAX
 
 PROBLEMS_MAX = 100
@@ -291,9 +292,9 @@ class Plan:
         try:
             return form.model_validate(item)
         except ValidationError as error:
-            wrong = error.errors()[0]
-            where = ".".join(map(str, wrong["loc"]))
-            self._problem(f"{kind} {_shown(item)}: {where}: {wrong['msg']}" if where else f"{kind}: {wrong['msg']}")
+            wrong = tell_wrong(error.errors())[0]
+            where = ".".join(map(str, wrong.place))
+            self._problem(f"{kind} {_shown(item)}: {where}: {wrong.text}" if where else f"{kind}: {wrong.text}")
             return None
 
     def _knows(self, vhost: str, what: str) -> bool:

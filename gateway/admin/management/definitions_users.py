@@ -16,6 +16,7 @@ from gateway.auth.stored_users import NAME_BYTES_MAX, StoredUsers
 from gateway.auth.user_quotas import NAMES as LIMIT_NAMES, UserQuotas
 from gateway.auth.user_rows import PLACES, KeyRow, NameRow
 from gateway.auth.users import PasswordHashError, parse_hash, read_rabbitmq_hash, write_rabbitmq_hash
+from gateway.plain_errors import tell_wrong
 from gateway.rule_settings import compile_regex
 
 USER_SECTIONS = ("users", "permissions", "topic_permissions")
@@ -206,6 +207,6 @@ def _read(form: type[Said], kind: str, item: object) -> Said:
     try:
         return form.model_validate(item)
     except ValidationError as error:
-        wrong = error.errors()[0]
-        where = ".".join(map(str, wrong["loc"]))
-        raise DefinitionsError([f"{kind}: {where}: {wrong['msg']}"]) from error
+        wrong = tell_wrong(error.errors())[0]
+        where = "".join(f"{part}: " for part in wrong.place)
+        raise DefinitionsError([f"{kind}: {where}{wrong.text}"]) from error

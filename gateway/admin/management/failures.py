@@ -10,6 +10,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException as AnyHTTPException
 
+from gateway.plain_errors import tell_wrong
+
 API = "/api/"
 CHANGED: dict[int | str, dict[str, Any]] = {204: {"description": "It was there, and is as it is asked for now."}}
 
@@ -44,5 +46,6 @@ async def answer_wrong(request: Request, failure: Exception) -> Response:
     """Answer a request that is not well formed: what is wrong with each of its parts, in one line."""
     del request
     assert isinstance(failure, RequestValidationError)
-    parts = [f"{'.'.join(map(str, part['loc'][1:])) or 'body'}: {part['msg']}" for part in failure.errors()]
+    wrong = tell_wrong(failure.errors())
+    parts = [f"{'.'.join(map(str, one.place[1:])) or 'body'}: {one.text}" for one in wrong]
     return JSONResponse({"error": "bad_request", "reason": "; ".join(parts)}, 400)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
+from gateway.plain_errors import tell_wrong
 from gateway.rocketmq.errors import CommandRefusedError
 from lmq.remoting.response_codes import ResponseCode
 
@@ -67,8 +68,8 @@ def parse(schema: type[M], said: bytes | dict[str, object], what: str = "") -> M
     try:
         return schema.model_validate_json(said) if isinstance(said, bytes) else schema.model_validate(said)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = what or ".".join(str(part) for part in first["loc"]) or "the body"
+        first = tell_wrong(error.errors())[0]
+        where = what or ".".join(str(part) for part in first.place) or "the body"
         raise CommandRefusedError(
-            ResponseCode.INVALID_PARAMETER, f"{where}: {first['msg']}"[:REMARK_CHARS_MAX]
+            ResponseCode.INVALID_PARAMETER, f"{where}: {first.text}"[:REMARK_CHARS_MAX]
         ) from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.settings import RetentionSettings
+from gateway.plain_errors import tell_first
 from gateway.retention import Retention
 from gateway.rocketmq.admin.works import AdminPeer
 from gateway.rocketmq.errors import CommandRefusedError
@@ -99,8 +100,7 @@ class BrokerSettings:
             changed = RocketmqSettings.model_validate(self._current().model_dump() | changes)
             retention = RetentionSettings.model_validate(self._retention.settings.model_dump() | kept)
         except ValueError as error:
-            remark = " ".join(line.strip() for line in str(error).splitlines()[1:3])  # the first setting that is wrong
-            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, remark) from error
+            raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, tell_first(error)) from error
         self._apply(changed)
         if kept:
             self._retention.use(retention)

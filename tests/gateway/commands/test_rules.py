@@ -22,4 +22,6 @@ def test_rules_are_set_listed_moved_and_removed(running):
         assert call_lmq("rule", "remove", name, *admin).exit_code == 0
     check_told(call_lmq("rule", "remove", "devices", *admin), "^lmq: no rule 'devices' in the data folder$", code=4)
     check_told(call_lmq("rule", "move", "devices", *admin), "give --before RULE or --last")
-    check_told(call_lmq("rule", "add", "x", "deny", "--topic", "a/#/b", *admin), "topics")
+    check_told(call_lmq("rule", "add", "x", "deny", "--topic", "a/#/b", *admin), "^lmq: topics.0: must be ")
+    sent = call_lmq("rule", "add", "x", "deny", "--action", "send", *admin)
+    check_told(sent, "^lmq: actions.0: must be one of 'publish', [^;]* or 'all'$")

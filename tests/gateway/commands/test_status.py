@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gateway.commands.status import facts_of, rows_of
-from tests.support.commands import call_lmq
+from tests.support.commands import call_lmq, check_told
 
 
 def test_rates_are_of_what_came_since_the_last_look():
@@ -34,3 +34,9 @@ def test_the_whole_gateway_is_shown_once_or_live(running):
     result = call_lmq("top", "--count", "2", "--every", "0.2", "--admin", admin)
     assert result.exit_code == 0, result.output
     assert "in/s" in result.stdout
+
+
+@pytest.mark.slow
+def test_another_door_is_no_admin_api(running):
+    amqp = f"127.0.0.1:{running.port('amqp')}"
+    check_told(call_lmq("status", "--admin", amqp), f"^lmq: that is no admin API at {amqp}: it speaks AMQP$", code=6)

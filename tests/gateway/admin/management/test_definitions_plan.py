@@ -52,14 +52,14 @@ def test_file_is_imported_twice_as_once(world):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"vhosts": [{"name": ""}]}, 'vhost {"name": ""}: name: String should have at least 1 character'),
-        ({"vhosts": ["v"]}, "vhost: Input should be a valid dictionary"),
+        ({"vhosts": [{"name": ""}]}, 'vhost {"name": ""}: name: must not be empty'),
+        ({"vhosts": ["v"]}, "vhost: must be an object of names and values"),
         ({"queues": [{**QUEUE, "vhost": "none"}]}, "queue 'q': no vhost 'none'"),
-        ({"queues": [{**QUEUE, "name": 7}]}, "name: Input should be a valid string"),
-        ({"queues": [{"name": "q"}]}, "vhost: Field required"),
+        ({"queues": [{**QUEUE, "name": 7}]}, "name: must be a text"),
+        ({"queues": [{"name": "q"}]}, "vhost: is missing"),
         (
             {"bindings": [{**BINDING, "destination_type": "odd"}]},
-            "destination_type: Input should be 'queue' or 'exchange'",
+            "destination_type: must be 'queue' or 'exchange'",
         ),
         ({"exchanges": [{**EXCHANGE, "name": "amq.fanout"}]}, "is there, and differs: inequivalent arg 'type'"),
     ],
