@@ -14,13 +14,20 @@ from tests.support.commands import call_lmq, check_told
 pytestmark = pytest.mark.slow
 
 
-def test_a_queue_is_shown_by_its_name_its_filter_or_its_light_queue(running):
+@pytest.fixture
+def show(running):
+    """`lmq queues show` at a gateway that has some, which goes back to what it was."""
     admin = f"127.0.0.1:{running.port('admin')}"
     client = AdminClient(admin)
     client.send("PUT", "/api/vhosts/far", {})
-    show = partial(call_lmq, "queues", "show", "--admin", admin)
     for path in ("%2F/shown", "%2F/shown-too", "far/shown", "far/only-far"):
         client.send("PUT", f"/api/queues/{path}", {"durable": True})
+    yield partial(call_lmq, "queues", "show", "--admin", admin)
+    for path in ("queues/%2F/shown", "queues/%2F/shown-too", "vhosts/far"):
+        client.send("DELETE", f"/api/{path}")
+
+
+def test_a_queue_is_shown_by_its_name_its_filter_or_its_light_queue(running, show):
     told = json.loads(show("shown", "--json").stdout)
     assert (told["name"], told["door"], told["vhost"]) == ("shown", "amqp", "/")
     assert json.loads(show(told["light_queue"], "--json").stdout)["name"] == "shown"
