@@ -18,6 +18,7 @@ from gateway.admin.view import AdminView, View
 from gateway.auth.api_tokens import is_api_token
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.credentials import ADMINISTRATOR, Credentials, LoginAnswer, Refusal
+from gateway.auth.judge import DEFAULT, PERMISSIONS, Verdict
 from gateway.auth.login_log import log_refusal, outcome_of
 from gateway.auth.permissions import Permissions
 from gateway.events import Actor
@@ -110,14 +111,28 @@ class Caller:
         if not self.may.may_enter(vhost.encode()):
             raise not_in(f"user '{self.user}' has no permissions in vhost '{vhost}'")
 
-    def check(self, *, is_allowed: bool) -> None:
+    def check(self, what: str, *, is_allowed: bool, verdict: Verdict | None = None, vhost: str = "/") -> None:
         """Return where its rights allow what it asks for; what that is was asked of `may`.
 
+        Args:
+            what: It, in words.
+            is_allowed: The answer.
+            verdict: What decided, where that is known.
+            vhost: Where rights are missing.
+
         Raises:
-            HTTPException: 401: They do not.
+            HTTPException: 401: They do not, with what is missing.
         """
-        if not is_allowed:
-            raise not_in(f"access refused for user '{self.user}'")
+        if is_allowed:
+            return
+        by = "" if verdict is None else f" by {verdict.by}"
+        missing = ""
+        if verdict is None or verdict.by in {DEFAULT, PERMISSIONS}:
+            missing = (
+                f": tags give no rights on messages; 'lmq grant {self.user} --vhost {vhost} --all' does, "
+                f"or 'lmq rule add NAME allow --for-user {self.user}'"
+            )
+        raise not_in(f"{what} refused for user '{self.user}'{by}{missing}")
 
 
 def not_in(reason: str) -> HTTPException:

@@ -288,6 +288,10 @@ async def open_link(view: AdminView, caller: Caller, vhost: str) -> AsyncIterato
     Raises:
         HTTPException: The door does not let it in, or refuses what is asked for meanwhile.
     """
+    if view.vhosts.find(vhost) is not None:
+        verdict = caller.may.explain("enter", b"", vhost.encode())
+        is_allowed = caller.may.may_enter(vhost.encode())
+        caller.check(f"access to vhost '{vhost}'", is_allowed=is_allowed, verdict=verdict, vhost=vhost)
     link = AmqpLink(view.begin_read, caller.peer, lambda: view.broker.room.lack)
     try:
         await link.open(view.amqp.connect, caller, vhost)

@@ -80,7 +80,8 @@ async def list_delayed(
 async def show_delayed(view: View, member: Member, waiting_id: str) -> Item:
     """One message that waits, for an administrator, and for one that may read where it goes."""
     found, _ = await _get(view, waiting_id)
-    member.check(is_allowed=found.where.may_read(view, member))
+    where = found.where
+    member.check(f"read access to '{where.text}'", is_allowed=where.may_read(view, member), vhost=where.vhost)
     return found.told
 
 

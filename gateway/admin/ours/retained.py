@@ -40,7 +40,9 @@ async def list_retained(
 @RETAINED.get("/retained/{topic}")
 async def show_retained(view: View, member: Member, topic: PathName) -> Item:
     """The retained message of a topic."""
-    member.check(is_allowed=member.may.may_subscribe(topic.encode()))
+    verdict = member.may.explain("subscribe", topic.encode())
+    is_allowed = member.may.may_subscribe(topic.encode())
+    member.check(f"subscribe access to topic '{topic}'", is_allowed=is_allowed, verdict=verdict)
     record = view.broker.retained.get(topic.encode())
     batch = StoredBatch(1)
     if record is None or not view.broker.read_record(record, batch):

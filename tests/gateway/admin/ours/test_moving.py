@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from gateway.settings import AuthSettings
 from tests.support.admin import declare, managed_gateway
 from tests.support.admin_clients import add_user, publish
 
@@ -127,6 +128,31 @@ async def test_a_letter_goes_back_to_the_first_of_the_queues_that_it_died_in(tmp
         await _kill(client, "jobs", "work")
         assert (await client.post("/api/lmq/move", json={"source": "dead"})).json()["moved"] == 1
         assert [one["payload"] for one in await _take(client, "jobs")] == ["work"]
+
+
+async def test_an_administrator_without_rights_is_told_what_is_missing(tmp_path):
+    async with managed_gateway(tmp_path, rights=AuthSettings(default="deny")) as (gateway, client):
+        declare(gateway, "from", "to")
+        wanted = {"source": "from", "destination": "to"}
+        answer = await client.post("/api/lmq/move", json=wanted)
+        told = "tags give no rights on messages; 'lmq grant guest --vhost / --all' does, or 'lmq rule add"
+        assert answer.status_code == 401
+        assert answer.json()["reason"].startswith(
+            f"access to vhost '/' refused for user 'guest' by auth.default: {told}"
+        )
+        reason = (await client.get("/api/lmq/retained/a")).json()["reason"]
+        assert reason.startswith(f"subscribe access to topic 'a' refused for user 'guest' by auth.default: {told}")
+        rule = {"permit": "allow", "users": ["guest"]}
+        assert (await client.put("/api/lmq/rules/mine", json=rule)).status_code == 201
+        assert (await client.get("/api/lmq/retained/a")).status_code == 404
+        await _send(client, "from", "m")
+        assert (await client.post("/api/lmq/move", json=wanted)).json()["moved"] == 1
+        assert (await client.delete("/api/lmq/rules/mine")).status_code == 204
+        rights = {"configure": ".*", "write": ".*", "read": ".*"}
+        assert (await client.put("/api/permissions/%2F/guest", json=rights)).status_code in {201, 204}
+        assert (await client.get("/api/lmq/retained/a")).status_code == 404
+        wanted = {"source": "to", "destination": "from"}
+        assert (await client.post("/api/lmq/move", json=wanted)).json()["moved"] == 1
 
 
 async def test_a_message_of_another_user_by_its_user_id_stays(tmp_path):
