@@ -81,7 +81,7 @@ async def show_delayed(view: View, member: Member, waiting_id: str) -> Item:
     """One message that waits, for an administrator, and for one that may read where it goes."""
     found, _ = await _get(view, waiting_id)
     where = found.where
-    member.check(f"read access to '{where.text}'", is_allowed=where.may_read(view, member), vhost=where.vhost)
+    member.check(f"read access to message '{waiting_id}'", is_allowed=where.may_read(view, member))
     return found.told
 
 
