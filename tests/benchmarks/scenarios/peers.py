@@ -104,10 +104,11 @@ def gateway(flush: str) -> Callable[[Path, dict[str, int]], Server]:
         doors = [f"--{flag}={f'127.0.0.1:{ports[door]}' if door in ports else 'off'}" for flag, door in listen.items()]
         serve = ["serve", f"--data-dir={folder / 'data'}", f"--flush={flush}"]
         command = [sys.executable, "-m", "gateway", *serve, *doors]
-        certificate, key = map(str, server_files())
-        plain = [f"127.0.0.1:{ports[door]}" for door in ("mqtt", "plain") if door in ports]
-        secure = {"address": f"127.0.0.1:{ports['mqtts']}", "tls": {"certificate": certificate, "key": key}}
-        env = {"PYTHONPATH": str(ROOT), "LMQ_MQTT__LISTEN": json.dumps([*plain, secure])}
+        mqtt: list[object] = [f"127.0.0.1:{ports[door]}" for door in ("mqtt", "plain") if door in ports]
+        if "mqtts" in ports:
+            certificate, key = map(str, server_files())
+            mqtt.append({"address": f"127.0.0.1:{ports['mqtts']}", "tls": {"certificate": certificate, "key": key}})
+        env = {"PYTHONPATH": str(ROOT), "LMQ_MQTT__LISTEN": json.dumps(mqtt) if mqtt else "off"}
         return Server(spawn(command, folder, env), folder, {})
 
     return launch
