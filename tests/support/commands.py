@@ -36,10 +36,17 @@ def run_lmq(*arguments, **options):
 
 
 def call_lmq(*arguments, **options):
-    """Run `lmq` in this process; what it has libraries leave out of the log comes again after it."""
+    """Run `lmq` in this process."""
+    with kept_levels():
+        return CliRunner().invoke(cli, arguments, **options)
+
+
+@contextmanager
+def kept_levels() -> Iterator[None]:
+    """Let the log be as it was afterwards: commands have libraries say less in their process."""
     before = _levels()
     try:
-        return CliRunner().invoke(cli, arguments, **options)
+        yield
     finally:
         for name, level in _levels().items():
             if level != before.get(name, logging.NOTSET):

@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.commands import kept_levels
 from tests.support.gateway import GatewayProcess
+
+
+@pytest.fixture(autouse=True)
+def _log_as_it_was():
+    with kept_levels():
+        yield
 
 
 @pytest.fixture(scope="package")
