@@ -1,6 +1,6 @@
 """What operators want to know of: who came in, and who made, changed or removed what. One place for all doors.
 
-Whoever wants to know of it listens; as long as nobody does, telling costs a look at an empty tuple. Nothing of the
+Listeners are told; as long as there are none, telling costs a look at an empty tuple. Nothing of the
 data path is told.
 """
 

@@ -1,4 +1,4 @@
-"""What the log, the metrics and whoever listens are told of logins, the same at every door."""
+"""What the log, the metrics and listeners to events are told of logins, the same at every door."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def log_refusal(actor: Actor, client: bytes | str, user: bytes | str, why: str) 
 
 
 def reason_of(refusal: Refusal, certified: str) -> str:
-    """Return why a client is not let in, for the log; `certified` is whom its certificate names."""
+    """Return why a client is not let in, for the log; `certified` is the name in its certificate."""
     return f"{refusal.value}: {said(certified)}" if refusal is Refusal.STRANGER else refusal.value
 
 

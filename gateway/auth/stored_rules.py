@@ -1,6 +1,6 @@
 """Rules in the data folder, each with a name, changed while the gateway runs. They come after those of the settings.
 
-So whoever writes the settings has the first word, and whoever may use the API decides what is left open there.
+So the settings have the first word, and administrators of the API decide what is left open there.
 """
 
 from __future__ import annotations
