@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -100,6 +101,27 @@ class QueueCount:
                 if not self._waiting:
                     return array("q", [self._found[name] for name in self._names])
         return None
+
+    def look_through(self, segments: Iterable[tuple[int, Buffer, int]]) -> None:
+        """Go through segments as `run` does, but past what is damaged: what is left of a damaged use counts as one.
+
+        A use of which nothing is left is not counted, so `contradicts` then says less, never more.
+        """
+        into = StoredBatch(1)
+        use = re.compile(re.escape(b"%b\x01%d\x02" % (DISPATCH_SET, self._place)))
+        for base, view, start in segments:
+            end = start
+            for pos in walk(into, view, base, start):
+                if pos == DAMAGE:
+                    continue
+                if pos > end:
+                    hidden = sum(1 for _ in use.finditer(view, end, pos))
+                    self._uses[self._place] = self.use_count + hidden
+                if not is_gap(into, 0, view):
+                    self._take(into, view, base, pos)
+                if not self._waiting:
+                    return
+                end = into.record_end[0]
 
     def _take(self, into: StoredBatch, view: Buffer, base: int, pos: int) -> bool:
         copy = read_copy(into, view, base + pos, pos)

@@ -124,10 +124,7 @@ class SetRescue:
         before = [one for one in self._own_copies() if one.place < self._base + pos]
         for offsets in (left, stood):
             if offsets is not None and (size := _proven_size(raw, self._base + pos, copy, offsets)):
-                near = QueueCount(self._base + pos, names, before)
-                near.run(islice(self._from(end), SEGMENTS_NEAR))
-                # Found lost before, when there was no copy: others have the offsets of its messages since.
-                return None if near.contradicts(offsets) else RestoredSet(names, offsets, size)
+                return self._unless_given_again(RestoredSet(names, offsets, size), pos, before)
         count = QueueCount(self._base + pos, names, before)
         counted = count.run(self._from(end))
         if counted is None or min(counted) < 0:
@@ -136,7 +133,13 @@ class SetRescue:
         if not size and counted == stood and count.use_count:
             record = _build(self._base + pos, copy, counted, bytes(8))
             size = len(record) if len(record) == len(raw) else 0
-        return RestoredSet(names, counted, size) if size else None
+        return self._unless_given_again(RestoredSet(names, counted, size), pos, before) if size else None
+
+    def _unless_given_again(self, found: RestoredSet, pos: int, before: list[SetCopy]) -> RestoredSet | None:
+        """Return `found`, or None where it was lost before, when there was no copy: others have its offsets since."""
+        near = QueueCount(self._base + pos, found.names, before)
+        near.look_through(islice(self._from(pos + found.size), SEGMENTS_NEAR))
+        return None if near.contradicts(found.offsets) else found
 
     def _from(self, pos: int) -> Iterator[tuple[int, Buffer, int]]:
         """Give all that follows `pos`: base, bytes and where to begin."""

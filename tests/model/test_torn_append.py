@@ -120,6 +120,7 @@ def check(found, confirmed, appended, some):
     seed=st.integers(0, 1 << 32),
 )
 @example(history=[[({0}, 20_000)]], some=[("many", 0)], seed=1_362)  # a list that a later copy would bring back
+@example(history=[[("all", 20_000)]], some=[("many", 20_000), ("all", 0)], seed=216)  # the same, its message torn too
 def test_append_that_a_failing_machine_cuts_short_costs_nothing_that_was_confirmed(history, some, seed):
     with tempfile.TemporaryDirectory(dir=memory_folder()) as name:
         root = Path(name)
