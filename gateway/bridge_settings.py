@@ -116,6 +116,8 @@ class BridgeSettings(BaseModel, frozen=True, extra="forbid"):
             raise ValueError("a bridge that carries in sends out with a qos of 1 at most; make another one for qos 2")
         if self.password_env and self.password_file is not None:
             raise ValueError("password_env and password_file are two ways to say one thing")
+        if self.retry_min_ms > self.retry_max_ms:
+            raise ValueError(f"retry_min_ms ({self.retry_min_ms}) is more than retry_max_ms ({self.retry_max_ms})")
         return self
 
     @property

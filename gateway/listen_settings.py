@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,16 @@ OFF = "off"
 TAGS = ("listen-text", "listen-list")  # of the two ways to write the setting, in pydantic's errors; no operator's words
 
 
-Network = IPv4Network | IPv6Network
+def _as_network(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return ip_network(value)
+    except ValueError as error:
+        raise ValueError(f"must be an address or a network, such as 10.0.0.0/8: {error}") from error
+
+
+Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_as_network)]
 NameSource = Literal["common_name", "subject", "email", "dns", "uri"]
 
 
@@ -171,6 +180,22 @@ def find_beyond(listen: str | Sequence[str | ListenSettings]) -> str | None:
         )
         if found is not None and not asks and not _is_of_this_machine(found[0]):
             return text
+    return None
+
+
+def find_twice(listens: Mapping[str, str | Sequence[str | ListenSettings]]) -> str | None:
+    """Return what is wrong where two of these settings, or one of them twice, name the same address; else None."""
+    users: dict[tuple[str, int], str] = {}
+    for name, listen in listens.items():
+        for one in [listen] if isinstance(listen, str) else listen:
+            text = one if isinstance(one, str) else one.address
+            address = find_address(text)
+            if address is None or (not address[1] and not text.startswith(UNIX)):
+                continue
+            other = users.get(address)
+            if other is not None:
+                return f"{name} has {text} twice" if other == name else f"{other} and {name} are both {text}"
+            users[address] = name
     return None
 
 

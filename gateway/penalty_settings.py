@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_network
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 DAY_S = 86_400
 
@@ -30,3 +30,9 @@ class PenaltySettings(BaseModel, frozen=True, extra="forbid"):
     refuse_s_max: Annotated[int, Field(ge=1, le=30 * DAY_S)] = 3_600  # and no longer
     loopback: bool = False  # also addresses of this machine
     exempt: tuple[Network, ...] = ()  # networks that may be wrong as often as they like, such as "10.0.0.0/8"
+
+    @model_validator(mode="after")
+    def _check_times(self) -> PenaltySettings:
+        if self.refuse_s > self.refuse_s_max:
+            raise ValueError(f"refuse_s ({self.refuse_s}) is more than refuse_s_max ({self.refuse_s_max})")
+        return self

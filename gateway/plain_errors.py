@@ -24,19 +24,30 @@ _BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less tha
 _VALUE_ERROR = "Value error, "
 
 
+_TELLING = {
+    "literal_error", "multiple_of", "int_parsing", "int_from_float", "float_parsing", "bool_parsing",
+    "greater_than", "greater_than_equal", "less_than", "less_than_equal",
+}  # fmt: skip
+_VALUE_CHARACTERS_MAX = 64
+
+
 class Wrong(NamedTuple):
-    """One thing that is wrong: where, pydantic's word for what, and the sentence."""
+    """One thing that is wrong: where, pydantic's word for what, the sentence, and the value if that helps.
+
+    The value is told of numbers, switches and words of a list alone: none of them is a password.
+    """
 
     place: tuple[int | str, ...]
     kind: str
     text: str
+    value: str = ""
 
 
 def tell_wrong(errors: Sequence[ErrorDetails]) -> list[Wrong]:
     """Return what is wrong, without what only follows from another: a list is not too short for a bad part of it."""
     places = [error["loc"] for error in errors]
     return [
-        Wrong(error["loc"], error["type"], _say(error))
+        Wrong(error["loc"], error["type"], _say(error), _tell_value(error))
         for error in errors
         if error["type"] != "too_short" or not any(_is_below(place, error["loc"]) for place in places)
     ]
@@ -54,6 +65,15 @@ def _is_below(place: tuple[int | str, ...], above: tuple[int | str, ...]) -> boo
     return len(place) > len(above) and place[: len(above)] == above
 
 
+def _tell_value(error: ErrorDetails) -> str:
+    value = error.get("input")
+    if error["type"] not in _TELLING or not isinstance(value, int | float | str):
+        return ""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = text if len(text) <= _VALUE_CHARACTERS_MAX else text[:_VALUE_CHARACTERS_MAX] + "…"
+    return repr(text) if isinstance(value, str) else text
+
+
 def _say(error: ErrorDetails) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind in _WORDS:
@@ -63,6 +83,8 @@ def _say(error: ErrorDetails) -> str:
         return f"must be one of {expected}" if ", " in expected else f"must be {expected}"
     if kind == "string_pattern_mismatch":
         return f"must match {context['pattern']}"
+    if kind == "multiple_of":
+        return f"must be a multiple of {context['multiple_of']}"
     return _say_bound(kind, context) or error["msg"].removeprefix(_VALUE_ERROR)
 
 

@@ -5,7 +5,6 @@ The table of all of them is docs/settings.md, made from these models by `lmq con
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import tomllib
@@ -25,12 +24,22 @@ from gateway.bridge_settings import BridgeSettings
 from gateway.delay_levels import DEFAULT_LEVELS, DelayLevels
 from gateway.jwt_settings import JwtSettings
 from gateway.limits_settings import CacheSettings, LimitsSettings
-from gateway.listen_settings import LISTED, TAGS, AdminSettings, Listen, MqttListen, NetworkListen, find_beyond
+from gateway.listen_settings import (
+    LISTED,
+    TAGS,
+    AdminSettings,
+    Listen,
+    MqttListen,
+    NetworkListen,
+    find_beyond,
+    find_twice,
+)
 from gateway.observing_settings import EventsSettings, LogSettings, TelemetrySettings
 from gateway.penalty_settings import PenaltySettings
 from gateway.plain_errors import Wrong, tell_wrong
 from gateway.rule_settings import RuleSettings
 from gateway.secret_settings import Secret
+from gateway.setting_names import find_close_name
 from gateway.topic_rules import AutoSubscription, RewriteRule
 from gateway.user_limit_settings import UserLimitsSettings
 
@@ -230,6 +239,15 @@ class GatewaySettings(BaseModel, frozen=True, extra="forbid"):
         return self
 
     @model_validator(mode="after")
+    def _check_addresses(self) -> GatewaySettings:
+        doors = {"mqtt.listen": self.mqtt.listen, "amqp.listen": self.amqp.listen, "admin.listen": self.admin.listen}
+        rocketmq = {"rocketmq.namesrv": self.rocketmq.namesrv, "rocketmq.broker": self.rocketmq.broker}
+        twice = find_twice({**doors, **rocketmq})
+        if twice:
+            raise ValueError(twice)
+        return self
+
+    @model_validator(mode="after")
     def _check_open(self) -> GatewaySettings:
         """Refuse to let everybody in whom the network lets through, where nobody said that this is meant."""
         auth = self.auth
@@ -351,7 +369,8 @@ def _describe(wrong: Wrong, layers: list[tuple[str, Mapping[str, Any]]]) -> str:
     source = next((name for end in ends for name, layer in layers if _holds(layer, loc[:end])), "the settings")
     if wrong.kind == "extra_forbidden":
         return f"unknown setting {path} in {source}{_hint(path)}"
-    said = _LISTEN if is_listen else _WORDS.get(wrong.kind, wrong.text)
+    told = f"{wrong.text}, and not {wrong.value}" if wrong.value else wrong.text
+    said = _LISTEN if is_listen else _WORDS.get(wrong.kind, told)
     return f"wrong setting {path} in {source}: {said}" if path else f"wrong settings: {said}"
 
 
@@ -368,11 +387,10 @@ def _holds(layer: Mapping[str, Any], loc: tuple[int | str, ...]) -> bool:
 def _hint(path: str, *, as_variable: bool = False) -> str:
     if path.startswith("auth.users.") and path.endswith(".password"):
         return "; passwords are not kept: give password_hash, as lmq hash-password prints it, or password_env"
-    known = _find_known(path)
-    close = difflib.get_close_matches(path, known, n=1, cutoff=0.5)
-    if not close:
+    close = find_close_name(path, _find_known(path))
+    if close is None:
         return ""
-    name = ENV_PREFIX + close[0].replace(".", "__").upper() if as_variable else close[0]
+    name = ENV_PREFIX + close.replace(".", "__").upper() if as_variable else close
     return f"; did you mean {name}?"
 
 

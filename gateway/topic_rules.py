@@ -10,7 +10,7 @@ import re
 import warnings
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 PATTERN_BYTES_MAX = 1_024
 OPTIONAL_MAX = 4  # each can double the time
@@ -18,6 +18,7 @@ _ATOM = r"\.|\[\^?\]?(?:[^\]\\]|\\.)*\]|\\[dwDWsS]|\\[^a-zA-Z0-9]|[^\\.\[\](){}*
 _TOKEN = re.compile(
     rf"(?P<open>\((?:\?:)?)|(?P<close>\))(?P<maybe>\??)|(?P<end>\$)|(?P<atom>{_ATOM})(?P<repeat>[*+?]\??|\{{\d{{1,3}}(?:,\d{{0,3}})?\}})?"
 )
+_PLACE = re.compile(r"\$([1-9])")
 _SLOW = "could take long: each repetition but the last must end at a character that it cannot take, as [^/]+/ does"
 
 
@@ -89,6 +90,16 @@ class RewriteRule(BaseModel, frozen=True, extra="forbid"):
     source: Filter  # topics or filters that this rule is for
     pattern: Annotated[str, AfterValidator(check_pattern)]  # a regular expression from ^ on; where it fails all stays
     destination: Annotated[str, Field(min_length=1)]  # with $1 to $9, %c or ${clientid}, %u or ${username}
+
+    @model_validator(mode="after")
+    def _check_places(self) -> RewriteRule:
+        groups = re.compile(self.pattern).groups
+        beyond = [number for number in _PLACE.findall(self.destination) if int(number) > groups]
+        if beyond:
+            raise ValueError(
+                f"destination has ${beyond[0]}, and the pattern {groups or 'no'} group{'s' * (groups != 1)}"
+            )
+        return self
 
     def __str__(self) -> str:
         """Return the rule in one line."""

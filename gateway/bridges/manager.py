@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Iterator
 from functools import partial
+from types import ModuleType
 from typing import Protocol, cast
 
 from core.metrics import BridgeMetrics, Metrics
@@ -25,6 +26,24 @@ LOGGER = logging.getLogger(__name__)
 
 OPEN_S = 5.0  # for the sessions of all bridges to get their filters
 PREFIX = OWN_PREFIX  # of the user and the client identifier that a bridge's session has
+
+
+def check_bridges(settings: dict[str, BridgeSettings]) -> ModuleType | None:
+    """Return the module that bridges are made by, None where there are none.
+
+    Raises:
+        SettingsError: aiomqtt is missing, or the variable of a password is not set.
+    """
+    for name, one in settings.items():
+        if one.password_env and one.password_env not in os.environ:
+            raise SettingsError(f"bridges.{name}.password_env: {one.password_env} is not set")
+    if not settings:
+        return None
+    try:
+        return importlib.import_module("gateway.bridges.bridge")
+    except ImportError as error:
+        why = f"bridges need aiomqtt, which cannot be imported ({error}): pip install 'lmq-gateway[bridge]'"
+        raise SettingsError(why) from error
 
 
 class RunningBridge(Protocol):
@@ -82,15 +101,9 @@ class Bridges:
         Raises:
             SettingsError: aiomqtt is missing, or the variable of a password is not set.
         """
-        for name, one in settings.items():
-            if one.password_env and one.password_env not in os.environ:
-                raise SettingsError(f"bridges.{name}.password_env: {one.password_env} is not set")
-        if settings:
-            try:
-                self._module = importlib.import_module("gateway.bridges.bridge")
-            except ImportError as error:
-                why = f"bridges need aiomqtt, which cannot be imported ({error}): pip install 'lmq-gateway[bridge]'"
-                raise SettingsError(why) from error
+        module = check_bridges(settings)
+        if module is not None:
+            self._module = module
 
     async def open(self) -> None:
         """End the sessions of bridges that are no more; return when those that are have theirs, with their filters."""

@@ -21,6 +21,7 @@ def config_check(*, config: ConfigOption = None) -> None:
     from gateway.auth.backends.kinds import describe_clear, make_backends
     from gateway.auth.settings_users import make_users
     from gateway.auth.token_logins import read_keys
+    from gateway.bridges.manager import check_bridges
     from gateway.listeners import check_certificates
     from gateway.settings import SettingsError, load_settings
 
@@ -32,6 +33,7 @@ def config_check(*, config: ConfigOption = None) -> None:
             backend.close()
         check_certificates(settings)
         AuditLog.check(settings.audit)
+        check_bridges(settings.bridges)
     for line in describe_clear(settings.auth):
         print(f"lmq: warning: {line}", file=sys.stderr)
     print("settings are fine")

@@ -34,7 +34,7 @@ def test_a_list_has_addresses_as_text_and_as_tables():
         ("::1:1883", "an IPv6 host needs brackets"),
         ("unix:", "must name a path"),
         ([{"address": "h:1", "websocket": "mqtt"}], "begins with /"),
-        ([{"address": "h:1", "proxies": ["somewhere"]}], "not a valid"),
+        ([{"address": "h:1", "proxies": ["somewhere"]}], "must be an address or a network, such as"),
         ([{"address": "h:1", "tls": {"certificate": "a", "name_is_user": True}}], "name_is_user needs client_ca"),
         ([{"address": "h:1", "tls": {"certificate": "a", "user_from": "dns"}}], "user_from needs client_ca"),
         ([{"address": "h:1", "tls": {"certificate": "a", "crl": "b"}}], "crl needs client_ca"),

@@ -18,6 +18,7 @@ class Said(BaseModel, extra="forbid"):
     longer: Annotated[str, Field(min_length=2)] = "aa"
     word: Annotated[str, Field(pattern="^[a-z]+$")] = "a"
     count: Annotated[int, Field(ge=1, lt=9)] = 1
+    even: Annotated[int, Field(multiple_of=2)] = 2
     share: Annotated[float, Field(gt=0, le=1)] = 1
     one: Literal["a"] = "a"
     two: Literal["a", "b"] = "a"
@@ -36,6 +37,7 @@ class Said(BaseModel, extra="forbid"):
         ({"name": 7}, "name", "must be a text"),
         ({"longer": "a"}, "longer", "must have at least 2 characters"),
         ({"word": "A"}, "word", "must match ^[a-z]+$"),
+        ({"even": 3}, "even", "must be a multiple of 2"),
         ({"count": 0}, "count", "must be at least 1"),
         ({"count": 9}, "count", "must be less than 9"),
         ({"count": "x"}, "count", "must be a whole number"),

@@ -63,7 +63,7 @@ def test_users_come_from_the_file(config):
     ("text", "message"),
     [
         ("[mqtt]\nlisen = 'off'", "unknown setting mqtt.lisen in {path}; did you mean mqtt.listen?"),
-        ("[store.flsh]\nmode = 'sync'", "unknown setting store.flsh in {path}; did you mean store.flush.mode?"),
+        ("[store.flsh]\nmode = 'sync'", "unknown setting store.flsh in {path}; did you mean store.flush?"),
         ("[mqtt]\nlisten = 'here'", "wrong setting mqtt.listen in {path}: must be HOST:PORT"),
         ("[mqtt]\nlisten = 'h:99999'", "wrong setting mqtt.listen in {path}: the port is at most 65535, and not 99999"),
         (
@@ -83,9 +83,25 @@ def test_users_come_from_the_file(config):
         ("[mqtt]\nlisten = '::1:1883'", "wrong setting mqtt.listen in {path}: an IPv6 host needs brackets"),
         (
             "[store.flush]\nmode = 'never'",
-            "wrong setting store.flush.mode in {path}: must be 'sync' or 'async'",
+            "wrong setting store.flush.mode in {path}: must be 'sync' or 'async', and not 'never'",
         ),
-        ("[store.flush]\ninterval_ms = 0", "wrong setting store.flush.interval_ms in {path}: "),
+        (
+            "[store.flush]\ninterval_ms = 0",
+            "wrong setting store.flush.interval_ms in {path}: must be at least 1, and not 0",
+        ),
+        (
+            "[auth]\namqp_guest = 'no way'",
+            "wrong setting auth.amqp_guest in {path}: must be true or false, and not 'no way'",
+        ),
+        ("[amqp]\nheartbeat_s = 1.5", "wrong setting amqp.heartbeat_s in {path}: must be a whole number, and not 1.5"),
+        ("[mqtt]\nport = 1883", "unknown setting mqtt.port in {path}; did you mean mqtt.listen?"),
+        ("[stor]\nqueues_max = 1", "unknown setting stor in {path}; did you mean store?"),
+        (
+            "[mqtt]\nlisten = [{address = 'h:1', proxies = ['10.0.0.0/99']}]",
+            "wrong setting mqtt.listen.0.proxies.0 in {path}: must be an address or a network, such as 10.0.0.0/8: ",
+        ),
+        ("[amqp]\nlisten = '127.0.0.1:1883'", "wrong settings: mqtt.listen and amqp.listen are both 127.0.0.1:1883"),
+        ("[mqtt]\nlisten = ['h:1', 'h:1']", "wrong settings: mqtt.listen has h:1 twice"),
         ("[mqtt", "{path} is not TOML: "),
     ],
 )

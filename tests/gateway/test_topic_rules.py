@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pydantic import ValidationError
 
+from gateway.plain_errors import tell_wrong
 from gateway.topic_rules import AutoSubscription, RewriteRule, check_pattern
 
 GOOD = [
@@ -74,3 +75,17 @@ def test_filters_must_be_filters(source):
 def test_rules_are_shown_in_one_line():
     assert str(RewriteRule(source="a/#", pattern="^a/(.+)", destination="b/$1")) == "all a/# ^a/(.+) -> b/$1"
     assert str(AutoSubscription(filter="cmd/${clientid}", qos=1)) == "cmd/${clientid} at 1"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "destination", "said"),
+    [
+        ("^x/(.+)$", "y/$2", "destination has [$]2, and the pattern 1 group$"),
+        ("^x$", "$1", "destination has [$]1, and the pattern no groups$"),
+    ],
+)
+def test_a_destination_has_no_group_that_the_pattern_has_not(pattern, destination, said):
+    assert RewriteRule(source="#", pattern="^(a)/(b)$", destination="$2/$1").destination == "$2/$1"
+    with pytest.raises(ValidationError) as caught:
+        RewriteRule(source="#", pattern=pattern, destination=destination)
+    assert re.search(said, tell_wrong(caught.value.errors())[0].text)

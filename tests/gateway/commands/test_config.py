@@ -41,6 +41,17 @@ def test_back_ends_are_made_when_the_config_is_checked(tmp_path):
     )
 
 
+def test_passwords_of_bridges_are_looked_for_when_the_config_is_checked(tmp_path):
+    config = tmp_path / "lmq.toml"
+    config.write_text(
+        "[bridges.cloud]\naddress = 'h:1883'\npassword_env = 'NOT_SET_ANYWHERE'\ntopics = [{filter = 'a'}]\n"
+    )
+    check_told(
+        call_lmq("config", "check", "--config", str(config)),
+        r"bridges\.cloud\.password_env: NOT_SET_ANYWHERE is not set",
+    )
+
+
 def test_shown_config_is_a_config_and_its_secrets_are_shown_only_where_they_are_asked_for(tmp_path):
     kept = hash_password("secret")
     config, shown = tmp_path / "lmq.toml", tmp_path / "shown.toml"
@@ -67,8 +78,8 @@ def test_shown_config_without_secrets_loads_back(tmp_path):
     ("line", "told"),
     [
         ("data_dir = 3", "data_dir in .*: must name a folder"),
-        ("[mqtt]\nconnections_max = 'x'", "mqtt.connections_max in .*: must be a whole number$"),
-        ("[auth]\namqp_guest = 'maybe'", "auth.amqp_guest in .*: must be true or false$"),
+        ("[mqtt]\nconnections_max = 'x'", "mqtt.connections_max in .*: must be a whole number, and not 'x'$"),
+        ("[auth]\namqp_guest = 'maybe'", "auth.amqp_guest in .*: must be true or false, and not 'maybe'$"),
     ],
 )
 def test_a_setting_of_another_type_is_told_in_an_operators_words(tmp_path, line, told):
