@@ -72,9 +72,9 @@ class Broker:
         self._retaining.catch_up()
         self.lifetimes = Lifetimes()
         self.detours = Detours(engine.make_route)
-        self._limited = self.detours.full.limited  # most often none: nothing is asked then
-        self._levelled = self.detours.levels.levelled  # nor of these
-        self._standing = self.detours.crossroads.standing  # nor of these
+        self._limited = self.detours.full.asked  # most often none: nothing is asked then
+        self._levelled = self.detours.levels.asked  # nor of these
+        self._standing = self.detours.crossroads.asked  # nor of these
         self._waiters = Waiters()
         self._grown: list[int] = []
         self._shown: list[int] = []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
+from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from core.message import DispatchSet, PublishBatch, Route
 
 MakeRoute = Callable[[bytes, int, bytes, Sequence[bytes]], Route]
+Asked = TypeVar("Asked")  # what stands for a queue, and is asked about its messages
 
 
 class Members:
@@ -74,3 +76,47 @@ class Diversion:
             batch.route_index[i] = index
         self._moved = []
         del batch.routes[self._route_count :]
+
+
+class Detour(Generic[Asked]):
+    """Queues that are asked about messages before these are appended, by number.
+
+    Args:
+        make_route: Makes the route of a topic, its queue and prefix to light queues.
+    """
+
+    __slots__ = ("_diversion", "_make_route", "_members", "asked")
+
+    def __init__(self, make_route: MakeRoute) -> None:
+        self.asked: dict[int, Asked] = {}  # while there are none, nothing need be asked of this
+        self._make_route = make_route
+        self._members = Members(self.asked)
+        self._diversion = Diversion()
+
+    def add(self, queue_ref: int, queue: Asked) -> None:
+        """Ask `queue` about the messages of a light queue from now on."""
+        self.asked[queue_ref] = queue
+        self._members.clear()
+
+    def drop(self, queue_ref: int) -> None:
+        """Ask about that light queue's messages no more; harmless where nothing was asked."""
+        if self.asked.pop(queue_ref, None) is not None:
+            self._members.clear()
+
+    def restore(self, batch: PublishBatch) -> None:
+        """Give a batch that was appended the routes back that its front knows."""
+        self._diversion.restore(batch)
+
+    def _begin(self, batch: PublishBatch) -> list[dict[int, bytes]] | None:
+        """Take up a batch; return for each route the queues to ask, with their names; None if there are none."""
+        if not self.asked:
+            return None
+        members = [self._members.find(route) for route in batch.routes]
+        if not any(members):
+            return None
+        self._diversion.begin(batch)
+        return members
+
+    def _lead(self, route: Route, names: Sequence[bytes]) -> Route:
+        """Return a route like `route` that leads to the light queues `names`."""
+        return self._make_route(route.topic, route.queue_id, route.prefix, names)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from core.message import PublishBatch, Route
-from core.queues.diversion import Diversion, MakeRoute, Members
+from core.queues.diversion import Detour, MakeRoute
 
 NO_END = 1 << 62
 
@@ -47,54 +47,41 @@ class Limited(Protocol):
         """So many messages went past it."""
 
 
-class FullQueues:
-    """The queues that may refuse messages, by number.
+class FullQueues(Detour[Limited]):
+    """The queues that may refuse messages, by number."""
 
-    Args:
-        make_route: Makes the route of a topic, its queue and prefix to light queues.
-    """
-
-    __slots__ = ("_diversion", "_instead", "_make_route", "_members", "limited", "refused")
+    __slots__ = ("_instead", "refused")
 
     def __init__(self, make_route: MakeRoute) -> None:
+        super().__init__(make_route)
         self.refused: list[int] = []  # of the batch that was looked at last, what some queue refused, in order
-        self._make_route = make_route
-        self.limited: dict[int, Limited] = {}  # by number; while there are none, nothing need be asked of this
         self._instead: dict[int, bytes] = {}
-        self._members = Members(self.limited)
-        self._diversion = Diversion()
 
-    def add(self, queue_ref: int, queue: Limited, instead: bytes = b"") -> None:
-        """Ask a queue from now on; what it refuses goes to the light queue `instead`, where that is said."""
-        self.limited[queue_ref] = queue
-        if instead:
-            self._instead[queue_ref] = instead
-        self._members.clear()
+    def send_instead(self, queue_ref: int, instead: bytes) -> None:
+        """Let what a queue refuses go to the light queue `instead`, while that queue is asked."""
+        self._instead[queue_ref] = instead
 
     def drop(self, queue_ref: int) -> None:
-        """Ask it no more; harmless where it was not."""
-        if self.limited.pop(queue_ref, None) is not None:
+        """Ask about that light queue's messages no more; harmless where nothing was asked."""
+        if queue_ref in self.asked:
+            super().drop(queue_ref)
             self._instead.pop(queue_ref, None)
-            self._members.clear()
             self.refused = []
 
     def divert(self, batch: PublishBatch) -> None:
         """Give messages that a full queue refuses routes without it, until `restore`; `refused` says which they are."""
-        if not self.limited:
-            return
         self.refused = []
-        asked = [self._members.find(route) for route in batch.routes]
-        if not any(asked):
+        members = self._begin(batch)
+        if members is None:
             return
-        self._diversion.begin(batch)
         rooms: dict[int, Room] = {}
         past: Counter[int] = Counter()
         for i in range(batch.count):
             index = batch.route_index[i]
             full: list[int] = []
-            for queue_ref in asked[index]:
+            for queue_ref in members[index]:
                 if queue_ref not in rooms:
-                    rooms[queue_ref] = self.limited[queue_ref].find_room(batch.count)
+                    rooms[queue_ref] = self.asked[queue_ref].find_room(batch.count)
                 if not rooms[queue_ref].admit(batch.body_end[i] - batch.body_start[i]):
                     full.append(queue_ref)
             if full:
@@ -102,11 +89,7 @@ class FullQueues:
                 self.refused.append(i)
                 self._diversion.move(batch, i, tuple(full), partial(self._without, batch.routes[index], full))
         for queue_ref, count in past.items():
-            self.limited[queue_ref].refuse(count)
-
-    def restore(self, batch: PublishBatch) -> None:
-        """Give a batch that was appended the routes back that its front knows."""
-        self._diversion.restore(batch)
+            self.asked[queue_ref].refuse(count)
 
     def _without(self, route: Route | None, full: list[int]) -> Route | None:
         if route is None:
@@ -114,4 +97,4 @@ class FullQueues:
         left = {self._members.find(route)[queue_ref] for queue_ref in full}
         names = {name for name in route.dispatch.names if name not in left}
         names |= {self._instead[queue_ref] for queue_ref in full if queue_ref in self._instead}
-        return self._make_route(route.topic, route.queue_id, route.prefix, sorted(names))
+        return self._lead(route, sorted(names))

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from core.errors import LmqError
 from core.message import PublishBatch, Route
-from core.queues.diversion import Diversion, MakeRoute, Members
+from core.queues.diversion import Detour
 
 PRIORITY_NAME = b"x-amqp-priority"
 DIGITS_MAX = 3  # of a priority: it is an octet
@@ -29,51 +29,24 @@ class Levelled(Protocol):
         """
 
 
-class Levels:
-    """The queues with priorities, by the number of the light queue of their lowest level.
+class Levels(Detour[Levelled]):
+    """The queues with priorities, by the number of the light queue of their lowest level."""
 
-    Args:
-        make_route: Makes the route of a topic, its queue and prefix to light queues.
-    """
-
-    __slots__ = ("_diversion", "_make_route", "_members", "levelled")
-
-    def __init__(self, make_route: MakeRoute) -> None:
-        self.levelled: dict[int, Levelled] = {}  # while there are none, nothing need be asked of this
-        self._make_route = make_route
-        self._members = Members(self.levelled)
-        self._diversion = Diversion()
-
-    def add(self, queue_ref: int, queue: Levelled) -> None:
-        """Ask a queue for its levels from now on."""
-        self.levelled[queue_ref] = queue
-        self._members.clear()
-
-    def drop(self, queue_ref: int) -> None:
-        """Ask it no more; harmless where it was not."""
-        if self.levelled.pop(queue_ref, None) is not None:
-            self._members.clear()
+    __slots__ = ()
 
     def divert(self, batch: PublishBatch) -> None:
         """Give messages above the lowest level routes to the light queues of theirs, until `restore`."""
-        if not self.levelled:
+        members = self._begin(batch)
+        if members is None:
             return
-        asked = [self._members.find(route) for route in batch.routes]
-        if not any(asked):
-            return
-        self._diversion.begin(batch)
         extra = bytes(batch.extra)
         for i in range(batch.count):
             index = batch.route_index[i]
-            if not asked[index]:
+            if not members[index]:
                 continue
             level = find_priority(extra, batch.extra_start[i], batch.extra_end[i])
             if level:
                 self._diversion.move(batch, i, (level,), partial(self._at_level, batch.routes[index], level))
-
-    def restore(self, batch: PublishBatch) -> None:
-        """Give a batch that was appended the routes back that it had."""
-        self._diversion.restore(batch)
 
     def _at_level(self, route: Route | None, level: int) -> Route | None:
         """Return a route with the light queues of a level; where there is no room for one, with the lowest."""
@@ -82,12 +55,12 @@ class Levels:
         names = set(route.dispatch.names)
         for queue_ref, lowest in self._members.find(route).items():
             try:
-                at_level = self.levelled[queue_ref].use_level(level)
+                at_level = self.asked[queue_ref].use_level(level)
             except LmqError:
                 continue
             names.discard(lowest)
             names.add(at_level)
-        return self._make_route(route.topic, route.queue_id, route.prefix, sorted(names))
+        return self._lead(route, sorted(names))
 
 
 def find_priority(extra: bytes, pos: int, end: int) -> int:

@@ -79,7 +79,7 @@ class Crossings:
         name = amqp_crossing_name(self._vhost, exchange.name.encode())
         crossroads = self._broker.detours.crossroads
         queue_ref = self._broker.find_queue(name)
-        if queue_ref not in crossroads.standing:
+        if queue_ref not in crossroads.asked:
             try:
                 queue_ref = self._broker.intern_queue(name)
             except LmqError:

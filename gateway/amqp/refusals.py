@@ -57,8 +57,10 @@ class Refusals:
             return
         beside = self._make(queue) if queue.terms.buries_refused else None
         self._asked[queue.light_name] = queue.pop.queue_ref
-        self._broker.detours.full.add(queue.pop.queue_ref, queue, beside.light_name if beside is not None else b"")
+        full = self._broker.detours.full
+        full.add(queue.pop.queue_ref, queue)
         if beside is not None:
+            full.send_instead(queue.pop.queue_ref, beside.light_name)
             beside.watch()
 
     def renew(self, queue: SharedQueue) -> None:

@@ -84,6 +84,9 @@ cdef Py_ssize_t _value_at(
     const unsigned char[::1] buf, Py_ssize_t pos, Py_ssize_t end, const unsigned char[::1] name
 ) except -2
 
+@cython.locals(at=Py_ssize_t)
+cdef Py_ssize_t _value_end(const unsigned char[::1] buf, Py_ssize_t start, Py_ssize_t end) except -1
+
 @cython.locals(i=Py_ssize_t)
 cpdef Py_ssize_t pick_all(StoredBatch batch, int[::1] picked) except -1
 

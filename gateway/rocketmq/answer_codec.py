@@ -194,9 +194,7 @@ def pick_tagged(batch: StoredBatch, tags: frozenset[bytes], picked: array[int]) 
         start = _value_at(buf, batch.properties_start[i], batch.properties_end[i], _TAGS)
         if start < 0:
             continue
-        end = octets.find_byte(buf, 0x02, start, batch.properties_end[i])
-        if end < 0:
-            end = batch.properties_end[i]
+        end = _value_end(buf, start, batch.properties_end[i])
         if octets.read_bytes(buf, start, end) in tags:
             picked[count] = i
             count += 1
@@ -225,9 +223,7 @@ def pick_keyed(
         start = _value_at(buf, batch.properties_start[i], batch.properties_end[i], name)
         if start < 0:
             continue
-        end = octets.find_byte(buf, 0x02, start, batch.properties_end[i])
-        if end < 0:
-            end = batch.properties_end[i]
+        end = _value_end(buf, start, batch.properties_end[i])
         value = octets.read_bytes(buf, start, end)
         if value == key if not is_list else key in value.split(b" "):
             picked[count] = i
@@ -242,9 +238,7 @@ def hash_words(batch: StoredBatch, name: bytes | memoryview, hashes: list[int]) 
         start = _value_at(buf, batch.properties_start[i], batch.properties_end[i], name)
         if start < 0:
             continue
-        end = octets.find_byte(buf, 0x02, start, batch.properties_end[i])
-        if end < 0:
-            end = batch.properties_end[i]
+        end = _value_end(buf, start, batch.properties_end[i])
         hashes.extend([hash_key(word) for word in octets.read_bytes(buf, start, end).split(b" ")])
 
 
@@ -258,6 +252,12 @@ def _value_at(buf: bytes | bytearray | memoryview, pos: int, end: int, name: byt
         if pos == 0:
             return -1
     return -1
+
+
+def _value_end(buf: bytes | bytearray | memoryview, start: int, end: int) -> int:
+    """Return where the value that begins at `start` ends, at the latest at `end`, where the properties do."""
+    at = octets.find_byte(buf, 0x02, start, end)
+    return end if at < 0 else at
 
 
 def pick_all(batch: StoredBatch, picked: array[int]) -> int:

@@ -97,4 +97,4 @@ def test_routes_without_a_choice_are_let_be():
     assert len(batch.routes) == 2
     crossroads.drop(hash(b"choice"))
     crossroads.drop(hash(b"choice"))
-    assert crossroads.standing == {}
+    assert crossroads.asked == {}

@@ -86,7 +86,8 @@ def test_a_queue_that_is_dropped_is_asked_no_more():
 
 def test_what_is_refused_goes_elsewhere_where_that_is_said():
     queues = FullQueues(make_route)
-    queues.add(1, Limited(0), b"beside")
+    queues.add(1, Limited(0))
+    queues.send_instead(1, b"beside")
     queues.add(2, Limited(0))
     batch = make_batch(1, b"a", b"b", b"c")
     queues.divert(batch)

@@ -175,7 +175,7 @@ def test_it_holds_after_a_start_and_ends_with_the_binding(world, peer):
     assert isinstance(peer.call(unlinked), Exchange.UnbindOk)
     peer.publish(b"2", exchange="amq.topic", key="paint.wall", headers={"colour": "red"})
     assert got(world, "red") == []
-    assert world.broker.detours.crossroads.standing == {}
+    assert world.broker.detours.crossroads.asked == {}
 
 
 def test_one_of_two_bindings_may_go(world, peer):
@@ -215,7 +215,7 @@ def test_message_that_names_the_queue_which_stands_for_it_goes_nowhere_from_ther
     """A producer of RocketMQ may name any light queues."""
     peer.publish(b"0", exchange="amq.topic", key="paint.wall", headers={"colour": "blue"})
     name = amqp_crossing_name(b"/", b"amq.headers")
-    crossing = world.broker.detours.crossroads.standing[world.broker.find_queue(name)]
+    crossing = world.broker.detours.crossroads.asked[world.broker.find_queue(name)]
     assert crossing.lead(b"", b"colour\x01red\x02", FLAG_MARK, 0) == []
     assert crossing.lead(encode_properties([(TOPIC, b"paint/wall")]), b"colour\x01red\x02", FLAG_MARK, 0) != []
 

@@ -594,7 +594,7 @@ def test_a_queue_with_priorities_cannot_be_read_again(world):
 def test_a_level_that_has_no_room_for_its_light_queue_shares_the_lowest(world, monkeypatch):
     peer = declare_levels(world)
     publish_levels(peer, (1, b"a"))
-    monkeypatch.setattr(world.broker.detours.levels.levelled.popitem()[1].__class__, "use_level", refuse_level)
+    monkeypatch.setattr(world.broker.detours.levels.asked.popitem()[1].__class__, "use_level", refuse_level)
     world.amqp.vhost.find("q").watch()
     publish_levels(peer, (4, b"b"))
     assert drain(peer) == [b"a", b"b"]
