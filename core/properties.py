@@ -24,6 +24,7 @@ USER = b"LMQ_USER"  # the publisher's user name
 PROTOCOL = b"LMQ_PROTOCOL"  # the door it came in by: mqtt, amqp or rocketmq
 EXCHANGE = b"LMQ_EXCHANGE"  # AMQP exchange, absent for amq.topic
 ROUTING_KEY = b"LMQ_KEY"  # AMQP routing key, absent where the topic says the same
+DIED_IN = b"LMQ_DIED"  # where a dead letter died first: AMQP virtual host/queue, each percent-encoded
 CONTENT_TYPE = b"CONTENT_TYPE"  # MIME type of the body
 TTL_MS = b"LMQ_TTL_MS"  # how long the message lives from its store time on; the flag tells that it is there
 AMQP = b"LMQ_AMQP"  # AMQP's property block as it came, base64
@@ -54,6 +55,7 @@ RESERVED = frozenset(
     )
     + (
         ROUTING_KEY,
+        DIED_IN,
         TTL_MS,
         AMQP,
         ESCAPED_CONTENT_TYPE,

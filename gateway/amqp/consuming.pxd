@@ -19,6 +19,8 @@ cdef class Reading:
     cdef DeliveryEncoder _encoder
     cdef DoorMetrics _metrics
     cdef str _refused
+    cdef public bint notes_origin
+    cdef public bytes origin
 
     @cython.locals(ring=UnackedRing)
     cpdef settle(self, Channel channel, long long now_ms)

@@ -12,6 +12,7 @@ from pamqp.commands import Basic
 from core.errors import ReceiptError
 from core.message import AWAY
 from core.metrics import DoorMetrics
+from core.properties import DIED_IN, decode_properties
 from core.queues.terms import NO_LIMIT
 from gateway.amqp.argument_rules import CONSUMER_TIMEOUT, RULES, check_integer
 from gateway.amqp.channel import Channel
@@ -62,6 +63,8 @@ class Reading:
         self._encoder = encoder
         self._metrics = metrics
         self._refused = ""  # a stream that a message was given back to
+        self.notes_origin = False
+        self.origin = b""  # `LMQ_DIED` of the message that `get` returned last, where it is to be noted
 
     def qos(self, channel: Channel, method: Basic.Qos) -> None:
         """Set the prefetch of consumers to come, or of the channel."""
@@ -189,6 +192,9 @@ class Reading:
             tag = channel.unacked.push(stored, slot)
             release_slot(channel, slot)  # once acknowledged
         left = pop.ready_count
+        if self.notes_origin:
+            properties = stored.buf[stored.properties_start[0] : stored.properties_end[0]]
+            self.origin = decode_properties(properties).get(DIED_IN, b"")
         self._encoder.tells_offsets = False
         self._encoder.counts_deliveries = queue.counts_deliveries
         data = self._encoder.encode_get_ok(stored, channel.number, tag, self._output.payload_max, left)

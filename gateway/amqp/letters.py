@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from array import array
 from typing import Protocol
+from urllib.parse import quote, unquote
 
 from core import octets
 from core.broker import Broker
@@ -21,7 +22,7 @@ from core.message import (
     Route,
     StoredBatch,
 )
-from core.properties import CLIENT, EXCHANGE, PROTOCOL, ROUTING_KEY, TOPIC, USER, encode_properties
+from core.properties import CLIENT, DIED_IN, EXCHANGE, PROTOCOL, ROUTING_KEY, TOPIC, USER, encode_properties
 from gateway.amqp.deaths import Buried, Death, bury, is_cycle
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import AMQ_TOPIC, Exchange, ExchangeTable
@@ -43,6 +44,7 @@ Ways = dict[tuple[object, object], int]
 class Surroundings(Protocol):
     """The virtual host, as far as dead letters go through it."""
 
+    name: str
     exchanges: ExchangeTable
 
     def light_name(self, queue: str) -> bytes:
@@ -159,11 +161,19 @@ class LetterWriter:
         buried = bury(block, death)
         way = self._find_way(burial, vhost, buried, buried.keys if key_said is None else (key_said.encode(),))
         if way != _NOWHERE:
-            self._extra = self._origin(buf) + self._encode(buried.block, block)
+            said = self._encode(buried.block, block)
+            place = encode_place(vhost.name, burial.queue.name)
+            self._extra = self._origin(buf, place, EXTRA_BYTES_MAX - len(said)) + said
         return way
 
-    def _origin(self, buf: bytes | bytearray | memoryview) -> bytes:
+    def _origin(self, buf: bytes | bytearray | memoryview, place: bytes, room: int) -> bytes:
+        """Return the properties that say where the message came from; it died in `place` now, perhaps again.
+
+        Where it died first is left out where `room` has not enough for it.
+        """
         found = self._found
+        if found.died_start >= 0:
+            place = octets.read_bytes(buf, found.died_start, found.died_end)
         said: list[tuple[bytes, bytes]] = []
         if found.protocol_start >= 0:
             said.append((PROTOCOL, octets.read_bytes(buf, found.protocol_start, found.protocol_end)))
@@ -171,6 +181,8 @@ class LetterWriter:
             said.append((CLIENT, octets.read_bytes(buf, found.client_start, found.client_end)))
         if found.user_start >= 0:
             said.append((USER, octets.read_bytes(buf, found.user_start, found.user_end)))
+        if len(DIED_IN) + len(place) + 2 <= room:
+            said.append((DIED_IN, place))
         return encode_properties(said)
 
     def _block(self, stored: StoredBatch, i: int) -> bytes:
@@ -228,3 +240,14 @@ class LetterWriter:
             items = [(TOPIC, topic)] if topic else []
             prefix = encode_properties([*items, (EXCHANGE, exchange.name.encode()), (ROUTING_KEY, key)])
         return self._broker.route_queues(prefix, names)
+
+
+def encode_place(vhost: str, queue: str) -> bytes:
+    """Return where a message died, as its letter says it in `LMQ_DIED`."""
+    return f"{quote(vhost, safe='')}/{quote(queue, safe='')}".encode()
+
+
+def decode_place(said: bytes) -> tuple[str, str]:
+    """Return the virtual host and the queue that `LMQ_DIED` names; both are empty where it names none."""
+    vhost, _, queue = said.decode(errors="replace").partition("/")
+    return unquote(vhost), unquote(queue)

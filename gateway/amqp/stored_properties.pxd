@@ -20,6 +20,7 @@ cdef int _NAME_CONTENT_TYPE
 cdef int _NAME_ENVELOPE
 cdef int _NAME_PAIR
 cdef int _NAME_TOLD
+cdef int _NAME_DIED
 cdef int _SHORT_BYTES_MAX
 cdef int _CLIENT_AT
 cdef int _USER_AT
@@ -56,6 +57,8 @@ cdef class StoredProperties:
     cdef public Py_ssize_t amqp_end
     cdef public Py_ssize_t content_type_start
     cdef public Py_ssize_t content_type_end
+    cdef public Py_ssize_t died_start
+    cdef public Py_ssize_t died_end
     cdef public Py_ssize_t other_start
     cdef public bint has_envelope
     cdef BlockReader _checker

@@ -31,6 +31,7 @@ NAME_CONTENT_TYPE = 8
 NAME_ENVELOPE = 9  # another field of the envelope
 NAME_PAIR = 10  # a user property, escaped
 NAME_TOLD = 11  # a user property that may be one of AMQP's own
+NAME_DIED = 12
 _NAME_OTHER = NAME_OTHER
 _NAME_HIDDEN = NAME_HIDDEN
 _NAME_CLIENT = NAME_CLIENT
@@ -43,6 +44,7 @@ _NAME_CONTENT_TYPE = NAME_CONTENT_TYPE
 _NAME_ENVELOPE = NAME_ENVELOPE
 _NAME_PAIR = NAME_PAIR
 _NAME_TOLD = NAME_TOLD
+_NAME_DIED = NAME_DIED
 
 # Headers that the gateway adds to messages of other doors; a user property of the same name is left out.
 OWN_HEADERS = (b"x-client-id", b"x-user", b"x-protocol", b"timestamp_in_ms", b"x-mqtt-publish-qos", b"x-mqtt-retain")
@@ -96,6 +98,8 @@ def _lmq_name(buf: bytes | bytearray | memoryview, pos: int, size: int) -> int:
         return _NAME_KEY
     if size == 8 and rest == 0x5F414D51:  # AMQ
         return _NAME_AMQP
+    if size == 8 and rest == 0x5F444945:  # DIE
+        return _NAME_DIED
     if size == 8 and rest == 0x5F504149:  # PAI
         return _NAME_PAIR
     if rest in (0x5F54544C, 0x5F464F52, 0x5F434F52, 0x5F524553, 0x5F434F4E):  # TTL, FOR, COR, RES, CON
@@ -121,6 +125,8 @@ class StoredProperties:
         self.amqp_end = -1
         self.content_type_start = -1
         self.content_type_end = -1
+        self.died_start = -1
+        self.died_end = -1
         self.other_start = -1  # the first property that is a user's
         self.has_envelope = False  # there are other fields of the envelope
         self._checker = BlockReader()
@@ -135,6 +141,7 @@ class StoredProperties:
         self.key_start = -1
         self.amqp_start = -1
         self.content_type_start = -1
+        self.died_start = -1
         self.other_start = -1
         self.has_envelope = False
 
@@ -178,6 +185,9 @@ class StoredProperties:
         elif code == _NAME_CONTENT_TYPE:
             self.content_type_start = start
             self.content_type_end = end
+        elif code == _NAME_DIED:
+            self.died_start = start
+            self.died_end = end
 
     def amqp_block(self, buf: bytes | bytearray | memoryview) -> bytes | None:
         """Return the block that `LMQ_AMQP` holds; None where there is none, or a forged one."""

@@ -17,9 +17,10 @@ from pamqp import base, body, commands, frame, header, heartbeat
 from gateway.admin.login import Caller, not_in
 from gateway.admin.management.failures import bad_request, busy, not_found
 from gateway.admin.view import AdminView
+from gateway.amqp.handler import AmqpHandler
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.auth.credentials import GUEST, OWN_PEER
-from gateway.net.protocol import ConnectionHandler, Transport
+from gateway.net.protocol import Transport
 
 WAIT_S = 10.0  # for one answer; publishers may be held back while the disk or the memory is low
 CHANNEL = 1
@@ -29,12 +30,15 @@ Answer = TypeVar("Answer", bound=base.Frame)
 
 
 class Message:
-    """A message with its method, `basic.get-ok` or `basic.return`."""
+    """A message with its method, `basic.get-ok` or `basic.return`; `origin` is the `LMQ_DIED` of what was got."""
 
-    def __init__(self, method: base.Frame, properties: commands.Basic.Properties, content: bytes) -> None:
+    def __init__(
+        self, method: base.Frame, properties: commands.Basic.Properties, content: bytes, origin: bytes
+    ) -> None:
         self.method = method
         self.properties = properties
         self.body = content
+        self.origin = origin
 
 
 class AmqpLink(Transport):
@@ -58,7 +62,7 @@ class AmqpLink(Transport):
         self.payload_max = 0
         self._begin_read = begin_read
         self._find_lack = find_lack
-        self._handler: ConnectionHandler | None = None
+        self._handler: AmqpHandler | None = None
         self._buffer = bytearray()  # of what the door wrote
         self._frames: deque[Frame] = deque()
         self._waiter: asyncio.Future[None] | None = None
@@ -66,7 +70,7 @@ class AmqpLink(Transport):
         self._is_open = True
         self._is_paused = self._is_pumping = self._has_more = False
 
-    async def open(self, connect: Callable[[Transport], ConnectionHandler], caller: Caller, vhost: str) -> None:
+    async def open(self, connect: Callable[[Transport], AmqpHandler], caller: Caller, vhost: str) -> None:
         """Come in, as the caller, and open a channel.
 
         Raises:
@@ -126,6 +130,8 @@ class AmqpLink(Transport):
         Raises:
             HTTPException: The door refuses it.
         """
+        if self._handler is not None:
+            self._handler.reading.notes_origin = True
         self._send(commands.Basic.Get(0, queue, no_ack))
         frame_ = await self._next()
         return await self._read_message(frame_) if isinstance(frame_, commands.Basic.GetOk) else None
@@ -142,7 +148,8 @@ class AmqpLink(Transport):
             part = await self._next()
             assert isinstance(part, body.ContentBody)
             content += part.value
-        return Message(method, head.properties or commands.Basic.Properties(), bytes(content))
+        origin = b"" if self._handler is None else self._handler.reading.origin
+        return Message(method, head.properties or commands.Basic.Properties(), bytes(content), origin)
 
     async def _expect(self, answer: type[Answer]) -> Answer:
         while True:

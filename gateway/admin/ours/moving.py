@@ -13,7 +13,7 @@ from gateway.admin.management.amqp_link import AmqpLink, open_link
 from gateway.admin.management.failures import bad_request
 from gateway.admin.management.listing import Item
 from gateway.admin.management.places import get_queue, get_vhost
-from gateway.admin.ours.origins import UNKNOWN, Origins, strip_deaths
+from gateway.admin.ours.origins import UNKNOWN, find_origin, strip_deaths
 from gateway.admin.view import View
 from gateway.amqp.queues import VirtualHost
 
@@ -61,7 +61,6 @@ class _Move:
         self._vhost = vhost
         self._wanted = wanted
         self._user = user
-        self._origins = Origins(vhost, wanted.source)
         self.moved = 0
         self.left = 0
         self.reasons: dict[str, None] = {}  # a set in order
@@ -75,7 +74,7 @@ class _Move:
         headers = found.properties.headers or {}
         destination = self._wanted.destination
         if destination is None:
-            destination = self._origins.find(headers)
+            destination = find_origin(self._vhost.name, found.origin)
             headers = strip_deaths(headers)
         found.properties.headers = {name: value for name, value in headers.items() if name not in COPIES} or None
         reason = self._find_hurdle(destination, found.properties.user_id)

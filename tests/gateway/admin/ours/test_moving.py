@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from urllib.parse import quote
 
 import pytest
 
@@ -12,7 +13,7 @@ pytestmark = pytest.mark.asyncio
 
 
 async def _count(client, queue):
-    return (await client.get(f"/api/queues/%2F/{queue}")).json()["messages_ready"]
+    return (await client.get(f"/api/queues/%2F/{quote(queue, safe='')}")).json()["messages_ready"]
 
 
 async def test_messages_are_moved_with_all_that_they_carry(tmp_path):
@@ -40,7 +41,7 @@ TAKE = {"count": 9, "ackmode": "ack_requeue_false", "encoding": "auto"}
 async def _dying(client, queue, **arguments):
     """Make a queue whose letters come to `dead`."""
     wanted = {"durable": True, "arguments": LETTERS | arguments}
-    assert (await client.put(f"/api/queues/%2F/{queue}", json=wanted)).status_code == 201
+    assert (await client.put(f"/api/queues/%2F/{quote(queue, safe='')}", json=wanted)).status_code == 201
 
 
 async def _send(client, queue, body, **properties):
@@ -52,13 +53,13 @@ async def _kill(client, queue, body, **properties):
     """Publish a message to a queue, and reject it there."""
     await _send(client, queue, body, **properties)
     before = await _count(client, "dead")
-    await client.post(f"/api/queues/%2F/{queue}/get", json=TAKE | {"ackmode": "reject_requeue_false"})
+    await client.post(f"/api/queues/%2F/{quote(queue, safe='')}/get", json=TAKE | {"ackmode": "reject_requeue_false"})
     while await _count(client, "dead") == before:
         await asyncio.sleep(0)
 
 
 async def _take(client, queue):
-    return (await client.post(f"/api/queues/%2F/{queue}/get", json=TAKE)).json()
+    return (await client.post(f"/api/queues/%2F/{quote(queue, safe='')}/get", json=TAKE)).json()
 
 
 async def test_headers_of_the_application_go_back_with_a_dead_letter(tmp_path):
@@ -104,20 +105,36 @@ async def test_a_moved_message_goes_to_its_destination_alone(tmp_path):
 
 async def test_what_a_publisher_wrote_sends_nothing_anywhere(tmp_path):
     async with managed_gateway(tmp_path) as (gateway, client):
-        declare(gateway, "dead", "payments")
+        declare(gateway, "dead")
         await _dying(client, "jobs")
+        await _dying(client, "payments")
         said = {"x-first-death-queue": "payments", "x-first-death-reason": "rejected", "x-first-death-exchange": ""}
         last = {name.replace("first", "last"): value for name, value in said.items()}
         entry = {"queue": "payments", "reason": "rejected", "exchange": "", "count": 1, "routing-keys": ["payments"]}
+        all_of_it = {**said, **last, "x-death": [entry]}
         await _send(client, "dead", "forged", headers=said)
-        await _send(client, "dead", "forged", headers={**said, **last, "x-death": [entry]})
-        await _kill(client, "jobs", "forged, then dead", headers=said)
+        await _send(client, "dead", "forged", headers=all_of_it)
+        await _send(client, "dead", "forged", headers={**all_of_it, "LMQ_DIED": "%2F/payments"})
         answer = await client.post("/api/lmq/move", json={"source": "dead"})
         assert (answer.status_code, answer.json()["reason"]) == (
             400,
             "moved 0, 3 left: the gateway cannot tell where they died: give a destination",
         )
-        assert (await _count(client, "payments"), await _count(client, "dead")) == (0, 3)
+        await _kill(client, "jobs", "forged, then dead", headers={**all_of_it, "LMQ_DIED": "%2F/payments"})
+        assert (await client.post("/api/lmq/move", json={"source": "dead"})).json()["moved"] == 1
+        counts = {queue: await _count(client, queue) for queue in ("payments", "dead", "jobs")}
+        assert counts == {"payments": 0, "dead": 3, "jobs": 1}
+
+
+async def test_a_letter_goes_back_whatever_queues_send_theirs_by_now(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "dead")
+        await _dying(client, "jobs/of:1")
+        await _kill(client, "jobs/of:1", "work")
+        await client.delete("/api/queues/%2F/jobs%2Fof:1")
+        declare(gateway, "jobs/of:1")
+        assert (await client.post("/api/lmq/move", json={"source": "dead"})).json()["moved"] == 1
+        assert (await _count(client, "jobs/of:1"), await _count(client, "dead")) == (1, 0)
 
 
 async def test_a_letter_goes_back_to_the_first_of_the_queues_that_it_died_in(tmp_path):

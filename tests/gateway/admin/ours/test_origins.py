@@ -2,19 +2,20 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.admin.ours.origins import read_deaths, strip_deaths
-
-DEATH = {"queue": "jobs", "reason": "rejected", "exchange": "", "count": 2}
-
-
-@pytest.mark.parametrize("said", [None, "jobs", {}, [1], [DEATH, "x"], []])
-def test_deaths_that_are_not_as_they_should_be_are_none(said):
-    assert read_deaths({"x-death": said}) == []
+from gateway.admin.ours.origins import find_origin, strip_deaths
+from gateway.amqp.letters import encode_place
 
 
-def test_deaths_are_read_the_latest_first():
-    later = DEATH | {"queue": "later", "reason": "expired"}
-    assert read_deaths({"x-death": [later, DEATH]}) == [("later", "expired", ""), ("jobs", "rejected", "")]
+@pytest.mark.parametrize("queue", ["jobs", "a/b", "ü %2F", "\x01\x02", ""])
+def test_a_queue_is_found_again_in_its_virtual_host_alone(queue):
+    said = encode_place("/", queue)
+    assert (find_origin("/", said), find_origin("other", said)) == (queue or None, None)
+    assert not set(said) & {1, 2}
+
+
+@pytest.mark.parametrize("said", [b"", b"/", b"jobs", b"%2F", b"%2F/", b"\xff/\xff"])
+def test_what_names_no_queue_is_no_origin(said):
+    assert find_origin("/", said) is None
 
 
 def test_only_what_the_gateway_puts_on_is_taken_off():
