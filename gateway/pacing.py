@@ -46,7 +46,7 @@ class Pacing:
 
 
 class UserRates:
-    """The rates that all connections of one user share, as long as it has any.
+    """The rates that all connections of one user share, or of one address.
 
     Args:
         messages_rate: Messages a second, below 0 for any number.
@@ -61,9 +61,14 @@ class UserRates:
         self.sizes = [Rate(bytes_rate, now_ms)] if bytes_rate > 0 else []
 
 
-def make_pacing(messages_rate: int, bytes_rate: int, of_user: UserRates | None, now_ms: int) -> Pacing | None:
-    """Return the pace of a new connection, None where there is no limit; a rate of 0 is none of its own."""
-    own = UserRates(messages_rate, bytes_rate, now_ms)
-    messages = own.messages + (of_user.messages if of_user is not None else [])
-    sizes = own.sizes + (of_user.sizes if of_user is not None else [])
+def make_pacing(
+    messages_rate: int, bytes_rate: int, of_user: UserRates | None, now_ms: int, *others: UserRates
+) -> Pacing | None:
+    """Return the pace of a new connection, None where there is no limit; a rate of 0 is none of its own.
+
+    `others` are rates that it shares besides: with all of its address, or of the address that it came to.
+    """
+    all_rates = [UserRates(messages_rate, bytes_rate, now_ms), *([] if of_user is None else [of_user]), *others]
+    messages = [rate for rates in all_rates for rate in rates.messages]
+    sizes = [rate for rates in all_rates for rate in rates.sizes]
     return Pacing(messages, sizes) if messages or sizes else None

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+Kept = TypeVar("Kept")
+RECENT_MAX = 16_384
+
 
 class Rate:
     """So many units a second; more than there are may be taken, and are waited for.
@@ -32,3 +38,25 @@ class Rate:
     def wait_ms(self) -> int:
         """Return in how many milliseconds there is at least one, 0 where there is."""
         return 0 if self._left >= 1 else int((1 - self._left) * 1_000 / self.per_s) + 1
+
+
+class Recent(Generic[Kept]):
+    """What was asked for last, by name: a client that comes again at once finds what it left there.
+
+    Args:
+        count_max: Names that are kept; the one that was asked for longest ago goes first.
+    """
+
+    def __init__(self, count_max: int = RECENT_MAX) -> None:
+        self._count_max = count_max
+        self._kept: dict[str | bytes, tuple[object, Kept]] = {}
+
+    def find(self, name: str | bytes, limits: object, make: Callable[[], Kept]) -> Kept:
+        """Return what is kept by a name, made anew where other limits count for it now."""
+        known = self._kept.pop(name, None)
+        if known is None or known[0] != limits:
+            known = limits, make()
+        self._kept[name] = known
+        if len(self._kept) > self._count_max:
+            del self._kept[next(iter(self._kept))]
+        return known[1]

@@ -139,6 +139,8 @@ class AmqpSettings(BaseModel, frozen=True, extra="forbid"):
     host_connections_max: Annotated[int, Field(ge=0)] = 0  # open at once from one address, 0 for no limit
     messages_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that a connection may publish, 0: any number
     bytes_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that it may publish, 0: any number
+    messages_out_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that a connection is sent, 0: any number
+    bytes_out_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that it is sent, 0: any number
     heartbeat_s: Annotated[int, Field(ge=0, le=65_535)] = 60  # offered to clients; 0 for none
     frame_bytes_max: Annotated[int, Field(ge=4_096, le=1 << 20)] = 131_072  # largest frame, offered to clients
     channels_max: Annotated[int, Field(ge=1, le=65_535)] = 2_047  # open at once on one connection

@@ -12,6 +12,7 @@ cdef class Blocking:
     cdef public object pacing
     cdef public bint is_paused
     cdef AmqpConnection _paused
+    cdef object _until_ms
 
     cpdef note_published(self, AmqpConnection connection, PublishBatch batch, long long now_ms)
 

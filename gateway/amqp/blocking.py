@@ -26,7 +26,7 @@ class Blocking:
         output: The connection's.
     """
 
-    __slots__ = ("_connection", "_held", "_output", "_paused", "is_paused", "pacing", "transport")
+    __slots__ = ("_connection", "_held", "_output", "_paused", "_until_ms", "is_paused", "pacing", "transport")
 
     def __init__(self, held: HeldPublishers, output: ConnectionOutput) -> None:
         self.transport = output.transport
@@ -36,6 +36,7 @@ class Blocking:
         self.pacing: Pacing | None = None  # where there is a limit to what it may publish
         self.is_paused = False  # it was too fast, and is not read for a while
         self._paused: AmqpConnection | None = None
+        self._until_ms = 0
 
     def note_published(self, connection: AmqpConnection, batch: PublishBatch, now_ms: int) -> None:
         """Take note that messages came on this connection; those that are too fast are cut off."""
@@ -48,15 +49,20 @@ class Blocking:
     def note_taken(self, connection: AmqpConnection, batch: PublishBatch, now_ms: int) -> None:
         """Take note of messages that were taken; a connection that is too fast is not read for a while."""
         if self.pacing is not None and self.pacing.note(batch.count, body_bytes(batch), now_ms):
-            self.is_paused = True
-            self._paused = connection
-            self.transport.hold_reading()
-            connection.heartbeat.pause()
-            self.transport.deadline_changed()
+            self.pause(connection, self.pacing.until_ms)
+
+    def pause(self, connection: AmqpConnection, until_ms: int) -> None:
+        """Do not read the connection until a moment."""
+        self.is_paused = True
+        self._until_ms = until_ms
+        self._paused = connection
+        self.transport.hold_reading()
+        connection.heartbeat.pause()
+        self.transport.deadline_changed()
 
     def end_pause(self, now_ms: int) -> None:
         """Read on, if a pause is over; not while the connection is held."""
-        if self.is_paused and self.pacing is not None and now_ms >= self.pacing.until_ms:
+        if self.is_paused and now_ms >= self._until_ms:
             self.is_paused = False
             connection, self._paused = self._paused, None
             if connection is not None and not self._held.is_held(self):
@@ -66,10 +72,12 @@ class Blocking:
 
     def next_deadline_ms(self, connection: AmqpConnection | None) -> int | None:
         """Return the end of a pause, or the connection's own deadline where that is earlier; 0: it has not begun."""
-        others_ms = 0 if connection is None else connection.next_deadline_ms()
-        if not self.is_paused or self.pacing is None:
-            return others_ms
-        return self.pacing.until_ms if others_ms is None else min(others_ms, self.pacing.until_ms)
+        found = 0 if connection is None else connection.next_deadline_ms()
+        pace = self._output.pace
+        for until_ms in (self._until_ms if self.is_paused else 0, 0 if pace is None else pace.until_ms):
+            if until_ms and (found is None or until_ms < found):
+                found = until_ms
+        return found
 
     def hold_if_low(self) -> None:
         """Hold the connection back, if it publishes and the room is low; what was read of it has been handled."""
@@ -97,7 +105,7 @@ class Blocking:
         connection, self._connection = self._connection, None
         assert connection is not None
         connection.heartbeat.resume(now_ms)
-        if self.pacing is not None:  # a pause is over, too
+        if self.pacing is not None or self._output.pace is not None:  # a pause is over, too
             self.is_paused = False
             self.transport.request_turn()
         if "connection.blocked" in connection.client_capabilities:

@@ -107,6 +107,8 @@ class Consumer:
         if channel.is_closing or not self._output.has_room():
             return 0
         room = _TAKE_COUNT_MAX
+        if self._output.pace is not None:
+            room = min(room, self._output.pace.room())
         if self.no_ack:
             return room
         if self._prefetch:
@@ -136,6 +138,8 @@ class Consumer:
         self._output.put(data)
         self._metrics.messages_out += count
         self._metrics.bytes_out += self._encoder.body_bytes
+        if self._output.pace is not None:
+            self._output.pace.note(count, self._encoder.body_bytes)
 
     def flush(self) -> None:
         """Write what was put together."""

@@ -203,6 +203,8 @@ class Reading:
         stored.clear()
         self._metrics.messages_out += 1
         self._metrics.bytes_out += self._encoder.body_bytes
+        if self._output.pace is not None:
+            self._output.pace.note(1, self._encoder.body_bytes)
         return data
 
     def settle(self, channel: Channel, now_ms: int) -> None:

@@ -49,8 +49,9 @@ def enter(vhosts: VirtualHosts, name: str, connection: Entrant, identity: Identi
     if connection.transport.conn_id:  # else of the admin API, which does not count
         over = quotas.enter(identity.user, connection)
         if over is not None:
-            reason = f"connection refused for user '{identity.user}': user connection limit ({over}) is reached"
-            raise AmqpError(ReplyCode.NOT_ALLOWED, reason, index, denied=f"vhost '{name}' by=max-connections={over}")
+            reason = f"connection refused for user '{identity.user}': {over}"
+            by = f"{'connects-rate' if over.is_rate else 'max-connections'}={over.limit}"
+            raise AmqpError(ReplyCode.NOT_ALLOWED, reason, index, denied=f"vhost '{name}' by={by}")
         if connection.output.connection is not None:
             connection.output.connection.check_channel = partial(check_channels, quotas, identity.user)
     found.connections.add(connection)

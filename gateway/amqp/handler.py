@@ -146,7 +146,8 @@ class AmqpHandler(ConnectionHandler):
 
     def on_eof(self, now_ms: int) -> None:
         """The peer sends no more: nothing more is delivered to it, and what came is answered."""
-        if (self._entrance.attempt is not None or self._blocking.is_paused) and self._begin(now_ms).has_more():
+        must_wait = self._entrance.attempt is not None or self._blocking.is_paused
+        if must_wait and (self._again is not None or self._begin(now_ms).has_more()):
             self._has_ended = True  # what came is done after the login, or the pause
             return
         self.output.is_ending = True
@@ -159,6 +160,9 @@ class AmqpHandler(ConnectionHandler):
     def on_writable(self, now_ms: int) -> None:
         """Let consumers go on that waited for room, and methods."""
         self._transport.resume_reading()
+        self._feed_starved(now_ms)
+
+    def _feed_starved(self, now_ms: int) -> None:
         for channel in self._begin(now_ms).channels.values():
             Reading.run_starved(channel)
 
@@ -172,8 +176,11 @@ class AmqpHandler(ConnectionHandler):
         self._door.forget(self)
 
     def on_timer(self, now_ms: int) -> None:
-        """Send heartbeats, and give up on a silent peer."""
+        """Send heartbeats, give up on a silent peer, and go on where a pause is over."""
         self._blocking.end_pause(now_ms)
+        pace = self.output.pace
+        if pace is not None and pace.end_pause(now_ms):
+            self._feed_starved(now_ms)
         try:
             self._begin(now_ms).handle_timer(now_ms)
         except PeerSilentError as error:
@@ -286,6 +293,7 @@ class AmqpHandler(ConnectionHandler):
     def _do_open(self, event: OpenAsked, connection: AmqpConnection) -> None:
         self._enter(enter(self._door.vhosts, event.vhost, self, self._identity, self._door.authenticator.quotas))
         self._blocking.pacing = self._door.find_pacing(self, connection.heartbeat.received_ms)
+        self.output.pace = self._door.find_out_pace(self, connection.heartbeat.received_ms)
         self.output.payload_max = connection.payload_max
         connection.accept_open()
 
@@ -349,7 +357,12 @@ class AmqpHandler(ConnectionHandler):
             self._again = MethodCame(channel, again)
 
     def do_get(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:
-        """Give one message."""
+        """Give one message, later where the connection was given too many."""
+        pace = self.output.pace
+        if pace is not None and pace.until_ms > now_ms:
+            self._again = MethodCame(channel, method)
+            self._blocking.pause(self._begin(now_ms), pace.until_ms)
+            return
         self.answers.give(channel, None, then=partial(self._give_one, channel, method, now_ms))
 
     def _give_one(self, channel: Channel, method: Basic.Get, now_ms: int) -> None:

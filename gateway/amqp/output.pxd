@@ -11,6 +11,7 @@ cdef class ConnectionOutput:
     cdef public Py_ssize_t payload_max
     cdef public bint is_ending
     cdef public bint is_released
+    cdef public object pace
     cdef Py_ssize_t _put_bytes
 
     cpdef bint has_room(self) except -1

@@ -13,6 +13,7 @@ from core.errors import LmqError
 from gateway.amqp.channel import Channel
 from gateway.amqp.connection import AmqpConnection
 from gateway.amqp.errors import error_from_core
+from gateway.amqp.out_pace import OutPace
 from gateway.amqp.states import State
 from gateway.net.protocol import Transport
 
@@ -27,7 +28,7 @@ class ConnectionOutput:
     more. `is_released`: what the connection had was given back.
     """
 
-    __slots__ = ("_put_bytes", "connection", "is_ending", "is_released", "payload_max", "transport")
+    __slots__ = ("_put_bytes", "connection", "is_ending", "is_released", "pace", "payload_max", "transport")
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -35,6 +36,7 @@ class ConnectionOutput:
         self.payload_max = 0
         self.is_ending = False
         self.is_released = False
+        self.pace: OutPace | None = None  # where there is a limit to what it is sent
         self._put_bytes = 0
 
     def has_room(self) -> bool:

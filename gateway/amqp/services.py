@@ -14,6 +14,7 @@ from gateway.amqp.errors import AmqpError
 from gateway.amqp.events import CutterPool
 from gateway.amqp.handshake import ConnectionLimits
 from gateway.amqp.offer import limits_of
+from gateway.amqp.out_pace import OutPace
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.virtual_hosts import VirtualHosts
@@ -110,6 +111,17 @@ class AmqpServices:
             return None
         of_user = self.authenticator.quotas.find_rates(identity.user, now_ms)
         return make_pacing(settings.messages_rate, settings.bytes_rate, of_user, now_ms)
+
+    def find_out_pace(self, connection: OpenConnection, now_ms: int) -> OutPace | None:
+        """Return how fast a connection is sent messages, None where there is no limit: also to those of the API."""
+        settings, identity = self.settings, connection.identity
+        if identity is None or not connection.transport.conn_id:
+            return None
+        of_user = self.authenticator.quotas.find_out_rates(identity.user, now_ms)
+        pacing = make_pacing(settings.messages_out_rate, settings.bytes_out_rate, of_user, now_ms)
+        if pacing is None:
+            return None
+        return OutPace(pacing, connection.transport, self.authenticator.clock.now_ms)
 
     def actor(self, transport: Transport, user: str) -> Actor:
         """Return by whose doing things happen on a connection."""

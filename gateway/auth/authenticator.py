@@ -82,7 +82,7 @@ class Authenticator:
     ) -> None:
         self._settings = settings
         self._open = OpenWays(settings)
-        self._clock = clock
+        self.clock = clock
         self.events = Events()  # that operators are told of
         self.stored = StoredUsers()
         self.on_changed: Callable[[], None] = _nothing  # users or permissions of the data folder
@@ -94,7 +94,7 @@ class Authenticator:
         self._key = os.urandom(32)
         self.penalties = PenaltyBox(settings.penalty)
         self.penalties.on_penalty = partial(tell_penalty, self.events)
-        self.quotas = UserQuotas(settings)
+        self.quotas = UserQuotas(settings, clock.now_ms)
         self._checks = PasswordChecks(work, clock, self.penalties)
         self.tokens = TokenLogins(self._checks, clock, read_keys(settings.jwt, environment))
         self.tokens.on_ended = self._note_ended
@@ -275,7 +275,7 @@ class Authenticator:
 
     def find_refused_s(self, host: str) -> int:
         """Return for how many seconds logins from an address are refused because it guesses, 0: they are not."""
-        return self.penalties.find_left_s(pack_network(host), self._clock.now_ms())
+        return self.penalties.find_left_s(pack_network(host), self.clock.now_ms())
 
     def lets_look(self, peer: str) -> bool:
         """Return whether the admin API answers questions of a peer that does not say who it is."""
@@ -403,7 +403,7 @@ class Authenticator:
         return Refusal.PENALTY if self.find_refused_s(who.host) else Refusal.BUSY
 
     def _answer(self, then: Then, answer: LoginAnswer) -> None:
-        then(answer, self._clock.now_ms())
+        then(answer, self.clock.now_ms())
 
     def _digest(self, *parts: bytes) -> bytes:
         return hmac.new(self._key, b"".join(parts), hashlib.sha256).digest()

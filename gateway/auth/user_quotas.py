@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from gateway.auth.credentials import OWN_PREFIX
 from gateway.pacing import UserRates
+from gateway.rates import Rate, Recent
 from gateway.settings import AuthSettings
 from gateway.user_limit_settings import UserLimitsSettings
 
@@ -22,6 +24,9 @@ NAMES = {  # what the API calls each limit: RabbitMQ's names, and names of the s
     "max-channels": "channels_max",
     "messages-rate": "messages_rate",
     "bytes-rate": "bytes_rate",
+    "messages-out-rate": "messages_out_rate",
+    "bytes-out-rate": "bytes_out_rate",
+    "connects-rate": "connects_rate",
 }
 
 
@@ -45,6 +50,23 @@ class Quota(NamedTuple):
     channels_max: int = NO_LIMIT
     messages_rate: int = NO_LIMIT
     bytes_rate: int = NO_LIMIT
+    messages_out_rate: int = NO_LIMIT
+    bytes_out_rate: int = NO_LIMIT
+    connects_rate: int = NO_LIMIT
+
+
+ANY = Quota()
+
+
+class Over(NamedTuple):
+    """The limit that one more connection would be over."""
+
+    limit: int
+    is_rate: bool = False  # of logins a second, else of connections
+
+    def __str__(self) -> str:
+        """Return what an operator is told, in RabbitMQ's form."""
+        return f"user connection {'rate ' if self.is_rate else ''}limit ({self.limit}) is reached"
 
 
 class UserQuotas:
@@ -52,14 +74,18 @@ class UserQuotas:
 
     Args:
         settings: Have those of all, and of some.
+        read_ms: Returns the time.
     """
 
-    def __init__(self, settings: AuthSettings) -> None:
+    def __init__(self, settings: AuthSettings, read_ms: Callable[[], int]) -> None:
         self.stored: dict[str, dict[str, int]] = {}  # by user, by the API's names
         self._table: Table | None = None
-        self._settings = settings
+        self.use(settings)
         self._seats: dict[str, set[object]] = {}
-        self._rates: dict[str, tuple[Quota, UserRates]] = {}  # of users that have connections
+        self._read_ms = read_ms
+        self._rates: Recent[UserRates] = Recent()
+        self._out_rates: Recent[UserRates] = Recent()
+        self._connects: Recent[Rate] = Recent()
 
     def keep(self, table: Table) -> None:
         """Go by the limits of a table, too, where those are kept that are set while the gateway runs."""
@@ -69,6 +95,8 @@ class UserQuotas:
     def use(self, settings: AuthSettings) -> None:
         """Go by other settings from now on; who is in stays."""
         self._settings = settings
+        self._is_for_all = settings.user_limits != NONE
+        self._limited = {name for name, user in settings.users.items() if user.limits != NONE}
 
     def set(self, user: str, name: str, value: int) -> None:
         """Set a limit by the API's name, below 0: none; who is in stays."""
@@ -88,8 +116,10 @@ class UserQuotas:
 
     def find(self, user: str) -> Quota:
         """Return what counts for a user now."""
+        if not (self._is_for_all or user in self._limited or user in self.stored):
+            return ANY
         if not user or user.startswith(OWN_PREFIX):
-            return Quota()
+            return ANY
         own, stored = self._settings.users.get(user), self.stored.get(user, {})
         limits = NONE if own is None else own.limits
         return Quota(*(self._find(field, name, limits, stored) for name, field in NAMES.items()))
@@ -103,15 +133,27 @@ class UserQuotas:
         for_all: int = getattr(self._settings.user_limits, field)
         return for_all or NO_LIMIT
 
-    def enter(self, user: str, seat: object) -> int | None:
+    def enter(self, user: str, seat: object) -> Over | None:
         """Count a connection, and return None; or return the limit that it would be over. Harmless when done before."""
         seats = self._seats.get(user, set())
-        limit = self.find(user).connections_max
-        if 0 <= limit <= len(seats - {seat}):
-            return limit
+        if seat in seats:
+            return None
+        quota = self.find(user)
+        if 0 <= quota.connections_max <= len(seats):
+            return Over(quota.connections_max)
+        if quota.connects_rate > 0 and not self._may_connect(user, quota.connects_rate):
+            return Over(quota.connects_rate, is_rate=True)
         if user:
             self._seats.setdefault(user, seats).add(seat)
         return None
+
+    def _may_connect(self, user: str, per_s: int) -> bool:
+        now_ms = self._read_ms()
+        rate = self._connects.find(user, per_s, partial(Rate, per_s, now_ms))
+        if rate.left(now_ms) < 1:
+            return False
+        rate.take(1)
+        return True
 
     def leave(self, user: str, seat: object) -> None:
         """Forget a connection; harmless where it did not count."""
@@ -120,19 +162,21 @@ class UserQuotas:
             seats.discard(seat)
             if not seats:
                 del self._seats[user]
-                self._rates.pop(user, None)
 
     def find_rates(self, user: str, now_ms: int) -> UserRates | None:
-        """Return the rates that all connections of a user share, None where it has none."""
+        """Return the rates of what a user publishes, which all its connections share; None where it has none."""
         quota = self.find(user)
-        if quota.messages_rate < 0 and quota.bytes_rate < 0:
-            return None
-        quota = quota._replace(connections_max=NO_LIMIT, channels_max=NO_LIMIT)
-        known = self._rates.get(user)
-        if known is None or known[0] != quota:
-            known = self._rates[user] = quota, UserRates(quota.messages_rate, quota.bytes_rate, now_ms)
-        return known[1]
+        return _find_in(self._rates, user, (quota.messages_rate, quota.bytes_rate), now_ms)
+
+    def find_out_rates(self, user: str, now_ms: int) -> UserRates | None:
+        """Return the rates of what a user is sent, which all its connections share; None where it has none."""
+        quota = self.find(user)
+        return _find_in(self._out_rates, user, (quota.messages_out_rate, quota.bytes_out_rate), now_ms)
 
     def count(self, user: str, of_seat: Callable[[object], int]) -> int:
         """Return what all connections of a user have together."""
         return sum(map(of_seat, self._seats.get(user, ())))
+
+
+def _find_in(kept: Recent[UserRates], user: str, limits: tuple[int, int], now_ms: int) -> UserRates | None:
+    return kept.find(user, limits, partial(UserRates, *limits, now_ms)) if max(limits) >= 0 else None

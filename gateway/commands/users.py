@@ -175,6 +175,11 @@ def set_limits(
         int | None, typer.Option(help="Messages a second that the user may publish; below 0 for any.")
     ] = None,
     bytes_rate: Annotated[int | None, typer.Option(help="The same for bytes of bodies.")] = None,
+    messages_out_rate: Annotated[
+        int | None, typer.Option(help="Messages a second that the user is sent; below 0 for any.")
+    ] = None,
+    bytes_out_rate: Annotated[int | None, typer.Option(help="The same for bytes of bodies.")] = None,
+    connects_rate: Annotated[int | None, typer.Option(help="Logins a second; below 0 for any.")] = None,
     admin: AdminOption = ADMIN,
     user: UserOption = None,
     password: PasswordOption = None,
@@ -188,6 +193,9 @@ def set_limits(
         "max-channels": channels_max,
         "messages-rate": messages_rate,
         "bytes-rate": bytes_rate,
+        "messages-out-rate": messages_out_rate,
+        "bytes-out-rate": bytes_out_rate,
+        "connects-rate": connects_rate,
     }
     for limit, value in limits.items():
         if value is not None:

@@ -169,8 +169,8 @@ class Arriving(Holding):
             return False
         over = door.authenticator.quotas.enter(identity.user, self)
         if over is not None:
-            why = f"user connection limit ({over}) is reached"
-            self._refuse(connect, ConnectCode.SERVER_UNAVAILABLE, why, now_ms, ReasonCode.QUOTA_EXCEEDED)
+            reason = ReasonCode.CONNECTION_RATE_EXCEEDED if over.is_rate else ReasonCode.QUOTA_EXCEEDED
+            self._refuse(connect, ConnectCode.SERVER_UNAVAILABLE, str(over), now_ms, reason)
             return True
         terms = entering.terms = make_terms(connect, door.settings, self._limits)
         found = entering.found = door.attachments.attach(self, client_id, identity, terms.expiry_s)

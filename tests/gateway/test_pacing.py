@@ -30,20 +30,23 @@ def test_connections_of_a_user_share_the_user_s_rates_and_have_their_own():
     assert second.until_ms == 101
     assert first.note(1, 0, 0)
     assert second.allow(1_000) == 9  # one more than there were was taken
+    third = make_pacing(0, 0, None, 0, UserRates(5, -1, 0), UserRates(-1, 50, 0))
+    assert third.allow(0) == 5
+    assert third.note(1, 51, 0)
     assert make_pacing(0, 0, None, 0) is None
     assert make_pacing(0, 0, UserRates(-1, -1, 0), 0) is None
 
 
-def test_rates_are_the_same_as_long_as_a_user_has_connections():
+def test_rates_are_the_same_for_who_comes_again():
     settings = AuthSettings(user_limits=UserLimitsSettings(messages_rate=5))
-    quotas = UserQuotas(settings)
+    quotas = UserQuotas(settings, int)
     quotas.enter("ann", "seat")
     rates = quotas.find_rates("ann", 0)
     assert quotas.find_rates("ann", 9) is rates
+    quotas.leave("ann", "seat")
+    assert quotas.find_rates("ann", 9) is rates
     quotas.use(AuthSettings(user_limits=UserLimitsSettings(messages_rate=6)))
     assert quotas.find_rates("ann", 9) is not rates
-    quotas.leave("ann", "seat")
-    assert quotas._rates == {}
     assert quotas.find_rates("", 0) is None
     quotas.use(AuthSettings())
     assert quotas.find_rates("ann", 0) is None

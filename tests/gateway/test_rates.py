@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, strategies as st
 
-from gateway.rates import Rate
+from gateway.rates import Rate, Recent
 
 
 def test_as_much_at_once_as_in_a_second_and_then_in_turn():
@@ -33,3 +33,17 @@ def test_never_more_than_its_rate_and_one_second(per_s, steps):
         rate.take(some)
         taken += some
         assert taken <= per_s + per_s * now_ms / 1_000
+
+
+def test_a_name_that_comes_again_finds_what_it_left_unless_its_limits_changed_or_many_came_since():
+    recent = Recent(2)
+    first = recent.find("ann", 5, object)
+    recent.find("bob", 5, object)
+    assert recent.find("ann", 5, object) is first
+    recent.find("eve", 5, object)  # bob goes
+    assert recent.find("ann", 5, object) is first
+    assert recent.find("ann", 6, object) is not first
+    other = recent.find("eve", 5, object)
+    recent.find("bob", 5, object)
+    recent.find("kim", 5, object)
+    assert recent.find("eve", 5, object) is not other

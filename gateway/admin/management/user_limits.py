@@ -1,4 +1,4 @@
-"""How many connections and channels users may have, and how fast they may publish."""
+"""How many connections and channels users may have, and how fast they publish, are sent messages and log in."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def list_limits_of_user(view: View, administrator: Administrator, user: Pa
 async def set_user_limit(
     view: View, administrator: Administrator, user: PathName, name: PathName, said: UserLimitBody
 ) -> None:
-    """Set `max-connections`, `max-channels`, `messages-rate` or `bytes-rate`; what is there already stays."""
+    """Set `max-connections`, `max-channels` or a rate, such as `messages-rate`; what is there already stays."""
     del administrator
     await _set(view, user, name, said.value)
 

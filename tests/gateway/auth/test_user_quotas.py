@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.auth.user_quotas import Quota, UserQuotas
+from gateway.auth.user_quotas import Over, Quota, UserQuotas
 from gateway.settings import AuthSettings, UserSettings
 from gateway.user_limit_settings import UserLimitsSettings
 from tests.gateway.auth.test_stored_rules import Rows
@@ -15,7 +15,7 @@ def rows():
 
 def _make(rows, for_all=None, **users):
     told = {name: UserSettings(limits=UserLimitsSettings(**limits)) for name, limits in users.items()}
-    quotas = UserQuotas(AuthSettings(users=told, user_limits=UserLimitsSettings(**(for_all or {}))))
+    quotas = UserQuotas(AuthSettings(users=told, user_limits=UserLimitsSettings(**(for_all or {}))), int)
     quotas.keep(rows)
     return quotas
 
@@ -45,7 +45,7 @@ def test_limits_are_taken_back_one_by_one_or_with_their_user(rows):
 
 def test_connections_count_once_each_until_they_leave(rows):
     quotas = _make(rows, {"connections_max": 2})
-    assert [quotas.enter("ann", seat) for seat in ("a", "b", "a", "c")] == [None, None, None, 2]
+    assert [quotas.enter("ann", seat) for seat in ("a", "b", "a", "c")] == [None, None, None, Over(2)]
     assert quotas.enter("bob", "c") is None
     assert quotas.count("ann", len) == 2
     quotas.leave("ann", "c")
@@ -56,3 +56,23 @@ def test_connections_count_once_each_until_they_leave(rows):
         quotas.leave("bob", seat)
         assert quotas.enter("", seat) is None
     assert quotas._seats == {}
+
+
+def test_logins_a_second_count_also_those_that_left_and_not_those_that_are_in(rows):
+    now_ms = [0]
+    quotas = UserQuotas(AuthSettings(user_limits=UserLimitsSettings(connects_rate=2)), lambda: now_ms[0])
+    assert [quotas.enter("ann", seat) for seat in ("a", "b", "a", "c")] == [None, None, None, Over(2, is_rate=True)]
+    quotas.leave("ann", "a")
+    quotas.leave("ann", "b")
+    assert str(quotas.enter("ann", "c")) == "user connection rate limit (2) is reached"
+    assert quotas.enter("bob", "x") is quotas.enter("", "y") is None
+    now_ms[0] = 500
+    assert [quotas.enter("ann", seat) for seat in "cd"] == [None, Over(2, is_rate=True)]
+
+
+def test_what_a_user_is_sent_has_rates_of_its_own(rows):
+    quotas = _make(rows, {"messages_rate": 3}, ann={"messages_out_rate": 5, "bytes_out_rate": 7})
+    out = quotas.find_out_rates("ann", 0)
+    assert ([rate.per_s for rate in out.messages], [rate.per_s for rate in out.sizes]) == ([5], [7])
+    assert quotas.find_rates("ann", 0).messages[0].per_s == 3
+    assert quotas.find_out_rates("bob", 0) is None

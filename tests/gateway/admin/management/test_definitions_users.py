@@ -21,7 +21,7 @@ FILE = {"users": [{**BOB, "tags": ["monitoring"]}], "permissions": [NAMES], "top
 
 
 def run(stored, sections, quotas=None):
-    plan = UserPlan(stored, quotas or UserQuotas(AuthSettings()), lambda user: user == "of-settings")
+    plan = UserPlan(stored, quotas or UserQuotas(AuthSettings(), int), lambda user: user == "of-settings")
     for _ in plan.check(sections, lambda vhost: vhost == "/"):
         pass
     for _ in plan.carry_out():
@@ -31,7 +31,7 @@ def run(stored, sections, quotas=None):
 
 def told(stored, quotas=None):
     found = {}
-    for section, item in tell_users(stored, quotas or UserQuotas(AuthSettings())):
+    for section, item in tell_users(stored, quotas or UserQuotas(AuthSettings(), int)):
         found.setdefault(section, []).append(item)
     return found
 
@@ -117,7 +117,7 @@ def test_nothing_is_changed_where_something_is_wrong(section, item, said):
 
 
 def test_limits_come_in_and_go_out_with_their_user_and_others_are_left_out():
-    stored, quotas = StoredUsers(), UserQuotas(AuthSettings())
+    stored, quotas = StoredUsers(), UserQuotas(AuthSettings(), int)
     limits = {"max-connections": 5, "max-channels": 0}
     for _ in range(2):
         plan = run(stored, {"users": [{**BOB, "tags": [], "limits": {**limits, "odd": 1}}]}, quotas)

@@ -1,0 +1,46 @@
+"""How fast a connection is sent messages: what is more waits in its queues, where others may take it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gateway.net.protocol import Transport
+from gateway.pacing import Pacing
+
+
+class OutPace:
+    """The pace of one connection; while it pauses, its consumers have no room, and a basic.get waits.
+
+    Args:
+        pacing: Its rates.
+        transport: Its own, whose timer ends pauses.
+        read_ms: Returns the time.
+    """
+
+    __slots__ = ("_pacing", "_read_ms", "_transport")
+
+    def __init__(self, pacing: Pacing, transport: Transport, read_ms: Callable[[], int]) -> None:
+        self._pacing = pacing
+        self._transport = transport
+        self._read_ms = read_ms
+
+    @property
+    def until_ms(self) -> int:
+        """When the pause ends, 0 where there is none."""
+        return self._pacing.until_ms if self._pacing.is_paused else 0
+
+    def room(self) -> int:
+        """Return how many messages may be sent now."""
+        return 0 if self._pacing.is_paused else self._pacing.allow(self._read_ms())
+
+    def note(self, count: int, size: int) -> None:
+        """Take note of messages that are sent, and how many bytes their bodies have."""
+        if self._pacing.note(count, size, self._read_ms()):
+            self._transport.deadline_changed()
+
+    def end_pause(self, now_ms: int) -> bool:
+        """Return whether a pause was over at this moment, and is no more."""
+        if not self._pacing.is_paused or now_ms < self._pacing.until_ms:
+            return False
+        self._pacing.is_paused = False
+        return True

@@ -1,0 +1,124 @@
+"""How fast a client is sent messages: the rest waits, for it or for others."""
+
+from __future__ import annotations
+
+import pytest
+from pamqp.commands import Basic
+
+from gateway.settings import UserSettings
+from gateway.user_limit_settings import UserLimitsSettings
+from tests.support.amqp_door import AmqpWorld, Message
+from tests.support.logins import quick_hash
+
+HASH = quick_hash("secret")
+
+
+@pytest.fixture
+def world(tmp_path):
+    world = AmqpWorld(tmp_path, messages_out_rate=10)
+    yield world
+    world.close()
+
+
+def _fill(world, count, body=b"x"):
+    world.client().declare("q", durable=True)
+    world.client().publish(*[body] * count, key="q")
+
+
+def _pass_time(world, ms, *peers):
+    world.now_ms += ms
+    for peer in peers:
+        deadline_ms = peer.handler.next_deadline_ms()
+        if deadline_ms is not None and deadline_ms <= world.now_ms:
+            peer.handler.on_timer(world.now_ms)
+    world.turn()
+
+
+@pytest.mark.here(reason="counts what one turn hands out")
+@pytest.mark.parametrize("no_ack", [True, False])
+def test_consumer_gets_as_much_a_second_and_then_the_rest(world, no_ack):
+    _fill(world, 25)
+    peer = world.client().consume("q", no_ack=no_ack)
+    assert len(peer.bodies()) == 10
+    _pass_time(world, 50, peer)
+    assert peer.bodies() == []
+    _pass_time(world, 450, peer)
+    assert len(peer.bodies()) == 5
+    for _ in range(2):
+        _pass_time(world, 1_000, peer)
+    assert len(peer.bodies()) == 10
+
+
+@pytest.mark.here(reason="counts what one turn hands out")
+def test_what_a_paced_consumer_leaves_goes_to_others(world):
+    _fill(world, 19)
+    slow, other = world.client().consume("q", no_ack=True), world.client().consume("q", no_ack=True)
+    assert len(slow.bodies()) + len(other.bodies()) == 19
+    slow.call(Basic.Qos(prefetch_count=1))  # it is still answered
+    _fill(world, 1)
+    assert len(slow.bodies()) + len(other.bodies()) == 1
+
+
+@pytest.mark.here(reason="counts what one turn hands out")
+def test_bytes_that_are_too_many_are_waited_for(tmp_path):
+    world = AmqpWorld(tmp_path, bytes_out_rate=1_000)
+    _fill(world, 2, b"x" * 1_500)
+    peer = world.client()
+    peer.call(Basic.Qos(prefetch_count=1))
+    peer.consume("q")
+    first = peer.messages()
+    assert len(first) == 1
+    peer.send(Basic.Ack(first[0].tag))
+    assert peer.messages() == []
+    _pass_time(world, 400, peer)
+    assert peer.messages() == []
+    _pass_time(world, 110, peer)
+    assert len(peer.messages()) == 1
+    world.close()
+
+
+@pytest.mark.here(reason="counts what one turn hands out")
+def test_gets_are_answered_at_the_same_pace_in_their_order(world):
+    _fill(world, 12)
+    peer = world.client()
+    peer.send(*[Basic.Get(queue="q", no_ack=True)] * 13)
+    assert len(peer.bodies()) == 10
+    assert peer.transport.is_held
+    _pass_time(world, 101, peer)
+    assert len(peer.bodies()) == 1
+    _pass_time(world, 1_000, peer)
+    (last, empty) = peer.take()
+    assert isinstance(last, Message)
+    assert isinstance(empty, Basic.GetEmpty)
+    assert not peer.transport.is_held
+
+
+@pytest.mark.here(reason="counts what one turn hands out")
+def test_all_of_a_user_share_its_rate_and_others_have_theirs(tmp_path):
+    users = {
+        "ann": UserSettings(password_hash=HASH, limits=UserLimitsSettings(messages_out_rate=6)),
+        "bob": UserSettings(password_hash=HASH),
+    }
+    world = AmqpWorld(tmp_path, auth={"users": users})
+    for queue, count in (("a", 5), ("b", 5), ("c", 9)):
+        world.client().declare(queue)
+        world.client().publish(*[b"x"] * count, key=queue)
+    first, second = (world.client(user="ann", password="secret").consume(queue, no_ack=True) for queue in "ab")
+    other = world.client(user="bob", password="secret").consume("c", no_ack=True)
+    assert (len(first.bodies()), len(second.bodies()), len(other.bodies())) == (5, 1, 9)
+    _pass_time(world, 1_000, first, second)
+    assert len(second.bodies()) == 4
+    world.close()
+
+
+def test_a_user_that_logs_in_too_often_is_refused_for_a_moment(tmp_path):
+    users = {"ann": UserSettings(password_hash=HASH, limits=UserLimitsSettings(connects_rate=2))}
+    world = AmqpWorld(tmp_path, auth={"users": users})
+    for _ in range(2):
+        world.client(user="ann", password="secret")
+    refused = world.log_in("ann", "secret")
+    assert refused.opening[-1].reply_code == 530
+    assert "user connection rate limit (2) is reached" in refused.opening[-1].reply_text
+    world.now_ms += 1_000
+    world.client(user="ann", password="secret")
+    world.close()
