@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import struct
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 PORT_MAX = 65_535
@@ -85,3 +86,23 @@ def is_loopback(peer: str) -> bool:
         return False
     mapped = getattr(address, "ipv4_mapped", None)
     return (mapped or address).is_loopback
+
+
+def pack_network(host: str) -> bytes:
+    """Return what counts as one address: of IPv6 the first 64 bits, since one machine may have all of the rest."""
+    address = _find_ip(host)
+    return host.encode() if address is None else address.packed[:8].hex().encode()
+
+
+def is_within(host: str, networks: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
+    """Return whether a host is of one of these networks."""
+    address = _find_ip(host)
+    return address is not None and any(address in network for network in networks if network.version == address.version)
+
+
+def _find_ip(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        address = ipaddress.ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address

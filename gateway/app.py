@@ -44,6 +44,7 @@ from gateway.net.connection_table import ConnectionTable
 from gateway.net.descriptors import LOOK_INTERVAL_MS, Capacity, descriptor_limit, find_connections_max
 from gateway.net.endpoint import Endpoint
 from gateway.net.limits import ConnectionLimits
+from gateway.net.paces import AllPaces
 from gateway.net.shares import Shares
 from gateway.net.watermarks import Watermarks
 from gateway.rocketmq.door import RocketmqDoor
@@ -127,6 +128,7 @@ class Gateway:
 
     def _make_guards(self) -> None:
         """Make what keeps the gateway safe, or says what was done."""
+        self._paces = AllPaces(self.settings.limits.address, self.clock.now_ms)
         self.audit = AuditLog(self.authenticator.events, self.clock)
         self.api_tokens = ApiTokens(self.broker.table("api_tokens"))
         bytes_max = self.settings.limits.memory_bytes_max
@@ -186,6 +188,7 @@ class Gateway:
             turns=self.turns,
             admission=self.admission,
             shares=self.shares,
+            paces=self._paces.of(door.name, door.accepts_rate),
             turn_away=door.refuser(),
             events=self.authenticator.events,
         )
@@ -326,6 +329,7 @@ class Gateway:
         for door in self.doors.values():
             door.reload(settings)
             self._limits[door.name].reload(door.limits.connections_max, door.limits.host_connections_max)
+        self._paces.use(settings.limits.address, {name: door.accepts_rate for name, door in self.doors.items()})
         self.authenticator.reload(settings.auth, users)
         self._recheck()
 

@@ -10,6 +10,7 @@ from core.metrics import DoorMetrics
 from gateway.auth.recheck import Visitor
 from gateway.inventory import Inventory
 from gateway.listen_settings import ListenSettings, MqttListenSettings, NameSource, Network, TlsSettings, find_listens
+from gateway.net.paces import ListenerRates
 from gateway.net.protocol import ConnectionHandler, HandlerFactory, Transport
 from gateway.settings import GatewaySettings
 
@@ -35,6 +36,7 @@ class Listen(NamedTuple):
         proxies: Networks of the proxies in front of it, which name their peers; empty: peers connect by themselves.
         clients: What holds for each of its clients.
         connections_max: Open at once by it, 0 for no limit of its own.
+        rates: What holds for all its clients together.
         websocket: The path of a WebSocket that carries the protocol; empty: nothing does.
         client_id_from: Where a client's certificate has the client identifier; None: nowhere.
     """
@@ -46,19 +48,34 @@ class Listen(NamedTuple):
     websocket: str = ""
     clients: ClientLimits = ClientLimits()
     connections_max: int = 0
+    rates: ListenerRates = ListenerRates()
     client_id_from: NameSource | None = None
-
-
-def _special(entry: ListenSettings) -> tuple[str, ClientLimits, int, NameSource | None]:
-    if isinstance(entry, MqttListenSettings):
-        clients = ClientLimits(entry.messages_rate, entry.bytes_rate, entry.packet_bytes_max, entry.inflight_max)
-        return entry.websocket, clients, entry.connections_max, entry.client_id_from
-    return "", ClientLimits(), 0, None
 
 
 def find_listening(name: str, setting: str | Sequence[ListenSettings]) -> list[Listen]:
     """Return the addresses of a setting `listen`, all of one name; none where it is off."""
-    return [Listen(name, entry.address, entry.tls, entry.proxies, *_special(entry)) for entry in find_listens(setting)]
+    return [_make_listen(name, entry) for entry in find_listens(setting)]
+
+
+def _make_listen(name: str, entry: ListenSettings) -> Listen:
+    listen = Listen(
+        name,
+        entry.address,
+        entry.tls,
+        entry.proxies,
+        connections_max=entry.connections_max,
+        rates=ListenerRates(
+            entry.connects_rate,
+            entry.total_messages_rate,
+            entry.total_bytes_rate,
+            entry.total_messages_out_rate,
+            entry.total_bytes_out_rate,
+        ),
+    )
+    if not isinstance(entry, MqttListenSettings):
+        return listen
+    clients = ClientLimits(entry.messages_rate, entry.bytes_rate, entry.packet_bytes_max, entry.inflight_max)
+    return listen._replace(websocket=entry.websocket, clients=clients, client_id_from=entry.client_id_from)
 
 
 class Interval(NamedTuple):
@@ -94,6 +111,11 @@ class Door(ABC):
     @abstractmethod
     def limits(self) -> ConnectionSettings:
         """How many connections may be open; asked again after `reload`."""
+
+    @property
+    def accepts_rate(self) -> int:
+        """How many connections a second are accepted, 0 for any number; asked again after `reload`."""
+        return 0
 
     @property
     @abstractmethod

@@ -8,6 +8,18 @@ from pydantic import BaseModel, Field
 
 from core.cache_budget import CACHE_BYTES_MAX
 from core.settings import MIB
+from gateway.penalty_settings import Network
+
+
+class AddressLimitsSettings(BaseModel, frozen=True, extra="forbid"):
+    """What one address may do, all doors together; of IPv6 its first 64 bits count. 0: any number."""
+
+    connects_rate: Annotated[int, Field(ge=0)] = 0  # connections a second that come from it; more are refused
+    messages_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that it publishes; more are read later
+    bytes_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that it publishes; more are read later
+    messages_out_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that it is sent; more wait where they are
+    bytes_out_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that it is sent; more wait
+    exempt: tuple[Network, ...] = ()  # networks without these limits, such as "10.0.0.0/8" of a router with many behind
 
 
 class LimitsSettings(BaseModel, frozen=True, extra="forbid"):
@@ -17,6 +29,7 @@ class LimitsSettings(BaseModel, frozen=True, extra="forbid"):
     # None: six tenths of what the machine or the container has; 0: any
     memory_bytes_max: Annotated[int, Field(ge=0)] | None = None
     connections_max: Annotated[int, Field(ge=0)] = 0  # open at once, all doors together; 0: as descriptors allow
+    address: AddressLimitsSettings = AddressLimitsSettings()
 
 
 class CacheSettings(BaseModel, frozen=True, extra="forbid"):

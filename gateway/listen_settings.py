@@ -132,6 +132,12 @@ class ListenSettings(BaseModel, frozen=True, extra="forbid"):
     address: Annotated[Address, AfterValidator(_check_listed)]  # HOST:PORT, port 0 picks one; or unix:PATH
     tls: TlsSettings | None = None  # none: what is sent can be read and changed on its way
     proxies: tuple[Network, ...] = ()  # these connect for others, and name them by the PROXY protocol: 10.0.0.0/8
+    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once by this address, 0: as many as by all
+    connects_rate: Annotated[int, Field(ge=0)] = 0  # connections a second that come here; more are refused, 0: any
+    total_messages_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that all clients here publish, 0: any
+    total_bytes_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that all clients here publish, 0: any
+    total_messages_out_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that all clients here are sent, 0: any
+    total_bytes_out_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies that all clients here are sent, 0: any
 
     def __str__(self) -> str:
         """Return the address and what is special of it, in one line."""
@@ -151,7 +157,6 @@ class MqttListenSettings(ListenSettings, frozen=True, extra="forbid"):
     )
     # where a client's certificate has the client identifier that it must give, or no other; none: it gives any
     client_id_from: NameSource | None = None
-    connections_max: Annotated[int, Field(ge=0)] = 0  # open at once by this address, 0: as many as by all
     messages_rate: Annotated[int, Field(ge=0)] = 0  # of each client here, in place of `mqtt.messages_rate`; 0: that one
     bytes_rate: Annotated[int, Field(ge=0)] = 0  # of each client here, in place of `mqtt.bytes_rate`; 0: that one
     # of each client here, in place of `mqtt.packet_bytes_max`; 0: that one

@@ -6,6 +6,7 @@ A rate may be shared by all connections of a user: what one of them takes the ot
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from gateway.rates import Rate
 
@@ -59,6 +60,19 @@ class UserRates:
     def __init__(self, messages_rate: int, bytes_rate: int, now_ms: int) -> None:
         self.messages = [Rate(messages_rate, now_ms)] if messages_rate > 0 else []
         self.sizes = [Rate(bytes_rate, now_ms)] if bytes_rate > 0 else []
+
+
+NONE: tuple[UserRates, ...] = ()
+
+
+class SharedRates(NamedTuple):
+    """The rates that a connection shares, of what it publishes and of what it is sent."""
+
+    incoming: tuple[UserRates, ...] = NONE
+    outgoing: tuple[UserRates, ...] = NONE
+
+
+ALONE = SharedRates()
 
 
 def make_pacing(

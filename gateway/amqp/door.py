@@ -29,6 +29,11 @@ class AmqpDoor(AmqpServices, Door):
         return self.settings
 
     @property
+    def accepts_rate(self) -> int:
+        """How many connections a second are accepted."""
+        return self.settings.connects_rate
+
+    @property
     def handlers(self) -> AbstractSet[OpenConnection]:
         """All connections."""
         return self.connections

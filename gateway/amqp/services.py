@@ -110,7 +110,8 @@ class AmqpServices:
         if identity is None or not connection.transport.conn_id:
             return None
         of_user = self.authenticator.quotas.find_rates(identity.user, now_ms)
-        return make_pacing(settings.messages_rate, settings.bytes_rate, of_user, now_ms)
+        shared = connection.transport.shared.incoming
+        return make_pacing(settings.messages_rate, settings.bytes_rate, of_user, now_ms, *shared)
 
     def find_out_pace(self, connection: OpenConnection, now_ms: int) -> OutPace | None:
         """Return how fast a connection is sent messages, None where there is no limit: also to those of the API."""
@@ -118,7 +119,8 @@ class AmqpServices:
         if identity is None or not connection.transport.conn_id:
             return None
         of_user = self.authenticator.quotas.find_out_rates(identity.user, now_ms)
-        pacing = make_pacing(settings.messages_out_rate, settings.bytes_out_rate, of_user, now_ms)
+        shared = connection.transport.shared.outgoing
+        pacing = make_pacing(settings.messages_out_rate, settings.bytes_out_rate, of_user, now_ms, *shared)
         if pacing is None:
             return None
         return OutPace(pacing, connection.transport, self.authenticator.clock.now_ms)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from core.cache_budget import CacheBudget
+from gateway.address import pack_network
 from gateway.auth.api_tokens import is_api_token
 from gateway.auth.backends.chain import BackendChain
 from gateway.auth.backends.kinds import describe_clear, make_backends
@@ -29,7 +30,7 @@ from gateway.auth.credentials import (
 )
 from gateway.auth.login_log import tell_penalty
 from gateway.auth.open_ways import OpenWays
-from gateway.auth.password_checks import Attempt, PasswordChecks, pack_network
+from gateway.auth.password_checks import Attempt, PasswordChecks
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.auth.permissions import ALL, Permissions
 from gateway.auth.rule_book import NAMELESS, RuleBook

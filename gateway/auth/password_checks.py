@@ -13,13 +13,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from gateway.address import pack_network
 from gateway.auth.check_threads import THREADS_MAX, SlowWork
 from gateway.auth.digest_memory import DigestMemory
 from gateway.auth.penalty_box import PenaltyBox
@@ -313,13 +313,3 @@ def _is_idle(lane: Lane) -> bool:
 def find_rest_ms(wrong_count: int) -> int:
     """Return how long an address rests after so many wrong attempts beyond the free ones."""
     return min(REST_MS << min(wrong_count - 1, 16), REST_MS_MAX)
-
-
-def pack_network(host: str) -> bytes:
-    """Return what counts as one address: of IPv6 the first 64 bits, since a guesser has all of the rest."""
-    try:
-        address = ipaddress.ip_address(host.strip("[]").partition("%")[0])
-    except ValueError:
-        return host.encode()
-    mapped = getattr(address, "ipv4_mapped", None) or address
-    return mapped.packed[:8].hex().encode()

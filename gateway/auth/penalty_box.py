@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 
-from gateway.address import is_loopback
+from gateway.address import is_loopback, is_within
 from gateway.penalty_settings import PenaltySettings
 
 LOGGER = logging.getLogger(__name__)
@@ -103,12 +103,7 @@ class PenaltyBox:
     def _is_exempt(self, host: str) -> bool:
         if not self._settings.loopback and is_loopback(f"{host}:0"):
             return True
-        try:
-            address = ip_address(host.strip("[]").partition("%")[0])
-        except ValueError:
-            return False
-        address = getattr(address, "ipv4_mapped", None) or address
-        return any(address in network for network in self._exempt if network.version == address.version)
+        return is_within(host, self._exempt)
 
 
 def _nobody(host: str, refuse_s: int) -> None:

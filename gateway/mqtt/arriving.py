@@ -256,7 +256,7 @@ class Arriving(Holding):
         """Begin with what a client has without asking: a pace, and subscriptions."""
         door = self._door
         of_user = door.authenticator.quotas.find_rates(user.decode(), now_ms)
-        self._pacing = make_client_pacing(door.settings, self._limits, of_user, now_ms)
+        self._pacing = make_client_pacing(door.settings, self._limits, of_user, now_ms, *self.transport.shared.incoming)
         if door.settings.auto_subscribe and self.transport.peer != OWN_PEER:
             assert self._may is not None
             wanted = Subscribe(0, auto_filters(door.settings.auto_subscribe, session.client_id, user))

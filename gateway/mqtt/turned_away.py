@@ -1,4 +1,4 @@
-"""A client that comes when there are as many connections as there may be: its CONNECT is answered, and that is all."""
+"""A client that comes when there are too many, or too fast: its CONNECT is answered, and that is all."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from gateway.mqtt.events import RunPool
 from gateway.mqtt.packets import Connect
 from gateway.mqtt.properties import Property
 from gateway.mqtt.reason_codes import ConnectCode, ReasonCode
+from gateway.net.paces import DOOR_FAST
 from gateway.net.protocol import ConnectionHandler, Transport
 
 WAIT_MS = 2_000  # for its CONNECT
@@ -41,7 +42,9 @@ class TurnedAway(ConnectionHandler):
             return False
         if isinstance(event, Connect):
             if event.properties.number(Property.PACKET_BYTES_MAX, REFUSAL_BYTES) >= REFUSAL_BYTES:
-                self._connection.say_no(ConnectCode.SERVER_UNAVAILABLE, ReasonCode.QUOTA_EXCEEDED)
+                is_fast = self._transport.refusal.endswith(DOOR_FAST)
+                reason = ReasonCode.CONNECTION_RATE_EXCEEDED if is_fast else ReasonCode.QUOTA_EXCEEDED
+                self._connection.say_no(ConnectCode.SERVER_UNAVAILABLE, reason)
             self._end()
         elif self._left_bytes < 0:
             self._end()

@@ -7,6 +7,7 @@ from gateway.runtime cimport Clock, CoarseTimer, TurnRunner
 @cython.final
 cdef class Endpoint:
     cdef public str name
+    cdef public object paces
     cdef public object connect
     cdef public long long connections
     cdef public Clock clock

@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 
 from gateway.events import Events
+from gateway.limits_settings import AddressLimitsSettings
 from gateway.net.admission import Admission
 from gateway.net.connection_table import ConnectionTable
 from gateway.net.limits import ConnectionLimits, ListenerLimits
+from gateway.net.paces import NO_LIMITS, AddressRates, Connects, ListenerRates, Paces
 from gateway.net.protocol import HandlerFactory
 from gateway.net.shares import Shares
 from gateway.runtime import Clock, CoarseTimer, TurnRunner
@@ -26,6 +28,7 @@ class Endpoint:
         "events",
         "limits",
         "name",
+        "paces",
         "refused",
         "shares",
         "table",
@@ -47,6 +50,7 @@ class Endpoint:
         turns: TurnRunner,
         admission: Admission,
         shares: Shares,
+        paces: Paces | None = None,
         turn_away: HandlerFactory | None = None,
         events: Events | None = None,
     ) -> None:
@@ -62,10 +66,11 @@ class Endpoint:
         self.admission = admission
         self.shares = shares
         self.events = events or Events()
+        self.paces = paces or Paces(Connects(), AddressRates(AddressLimitsSettings()), clock.now_ms)
         self.turn_away = turn_away  # gives connections their handlers that are refused and to be told so
 
-    def at(self, connect: HandlerFactory, connections_max: int) -> Endpoint:
-        """Return the endpoint of one of the door's addresses, which may have a maximum of its own, 0 for none."""
+    def at(self, connect: HandlerFactory, connections_max: int, rates: ListenerRates = NO_LIMITS) -> Endpoint:
+        """Return the endpoint of one of the door's addresses, which may have limits of its own, 0 for none."""
         return Endpoint(
             self.name,
             connect,
@@ -77,13 +82,14 @@ class Endpoint:
             turns=self.turns,
             admission=self.admission,
             shares=self.shares,
+            paces=self.paces.at(rates),
             turn_away=self.turn_away,
             events=self.events,
         )
 
     def find_refusal(self, host: str) -> str:
         """Return why another connection of `host` is not let in, which the log says, or an empty text and count it."""
-        reason = self.limits.refusal(host)
+        reason = self.paces.refusal(host) or self.limits.refusal(host)
         if reason:
             self.note_refused(host, reason, reason)
         return reason
@@ -92,12 +98,12 @@ class Endpoint:
         """Return whether a connection that is refused is told so, and count it until `limits.release_turned`."""
         return self.turn_away is not None and self.limits.enter_turned()
 
-    def may_speak_for(self, host: str, peer: str) -> bool:
-        """Return whether `host` may have one more connection, which was let in without a host; else say why not."""
-        reason = self.limits.host_refusal(host)
+    def find_host_refusal(self, host: str, peer: str) -> str:
+        """Return why `host` may not have one more connection, which was let in without a host, or an empty text."""
+        reason = self.paces.host_refusal(host) or self.limits.host_refusal(host)
         if reason:
             self.note_refused(peer, reason, reason)
-        return not reason
+        return reason
 
     def note_refused(self, peer: str, kind: str, reason: str) -> None:
         """Count a connection that is turned away, by its kind, and say so."""

@@ -7,7 +7,6 @@ from typing import cast
 
 from gateway.address import format_address, pack_host
 from gateway.net.endpoint import Endpoint
-from gateway.net.limits import HOST_FULL
 from gateway.net.streams.layer import LayerFactory, Peer, StreamError
 from gateway.net.streams.stack import Stack
 from gateway.net.transport import SocketTransport
@@ -133,11 +132,13 @@ class LayeredTransport(SocketTransport):
             self.peer = format_address(*peer.address)
             self.peer_host = pack_host(*peer.address)
             self._counted_host = host = peer.address[0]
-            if not self.refusal and not self._endpoint.may_speak_for(host, self.peer):
+            self.shared = self._endpoint.paces.find(host)
+            reason = "" if self.refusal else self._endpoint.find_host_refusal(host, self.peer)
+            if reason:
                 self._counted_host = ""
                 if self._endpoint.may_tell():
                     self._endpoint.limits.release("")
-                    self.refusal = HOST_FULL
+                    self.refusal = reason
                     return True
                 self.end_reason = "too many of its host"
                 self.abort()

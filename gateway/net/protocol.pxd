@@ -12,6 +12,7 @@ cdef class Transport:
     cdef public bytes peer_host
     cdef public str peer_name
     cdef public str refusal
+    cdef public object shared
     cdef public bint is_writable
     cdef public long long since_ms
     cdef public long long bytes_in

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar, runtime_checkable
 
+from gateway.pacing import ALONE
+
 Event_co = TypeVar("Event_co", covariant=True)
 
 
@@ -58,7 +60,7 @@ class Transport:
     until `on_writable`. While more than 1 MiB waits the front is given nothing and `is_share_over` is True: what the
     peer does not read cannot grow.
     `end_reason` is for the log: a front that closes says why, and nothing where the peer did. `refusal` says why a peer
-    may not come in, and is mostly empty. The peer came at
+    may not come in, and is mostly empty. `shared` are rates that it shares with others. The peer came at
     `since_ms`; `bytes_in` and `bytes_out` count what was read from the socket and what was written to it.
     """
 
@@ -73,6 +75,7 @@ class Transport:
         "peer_host",
         "peer_name",
         "refusal",
+        "shared",
         "since_ms",
     )
 
@@ -84,6 +87,7 @@ class Transport:
         self.peer_host = b""
         self.peer_name = ""
         self.refusal = ""
+        self.shared = ALONE
         self.is_writable = True
         self.since_ms = 0
         self.bytes_in = 0

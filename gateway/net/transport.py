@@ -104,6 +104,7 @@ class SocketTransport(Transport):
         """Return whether the limits let it in, by its host, or let it stay until it is told why not."""
         self._counted_host = host
         self.refusal = self._endpoint.find_refusal(host)
+        self.shared = self._endpoint.paces.find(host)
         return not self.refusal or self._endpoint.may_tell()
 
     def _begin(self, host: str) -> None:

@@ -41,6 +41,11 @@ class RocketmqDoor(RocketmqServices, Door):
         return self.settings
 
     @property
+    def accepts_rate(self) -> int:
+        """How many connections a second are accepted."""
+        return self.settings.connects_rate
+
+    @property
     def handlers(self) -> AbstractSet[Visitor]:
         """All connections."""
         return self.connections

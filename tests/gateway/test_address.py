@@ -1,8 +1,19 @@
 from __future__ import annotations
 
+from ipaddress import ip_network
+
 import pytest
 
-from gateway.address import UNKNOWN_HOST, check_url, format_address, is_loopback, pack_host, parse_address
+from gateway.address import (
+    UNKNOWN_HOST,
+    check_url,
+    format_address,
+    is_loopback,
+    is_within,
+    pack_host,
+    pack_network,
+    parse_address,
+)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +96,22 @@ def test_url_is_an_address_of_http(url):
 def test_url_that_is_no_address_of_http_is_refused(url):
     with pytest.raises(ValueError, match=r"must be an address|has a name"):
         check_url(url)
+
+
+@pytest.mark.parametrize(
+    ("host", "same", "other"),
+    [
+        ("192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"),
+        ("[2001:db8:1:2::1]", "2001:db8:1:2:ffff::9", "2001:db8:1:3::1"),
+        ("fe80::1%eth0", "fe80::2", "fe81::1"),
+        ("no address", "no address", "another"),
+    ],
+)
+def test_what_counts_as_one_address(host, same, other):
+    assert pack_network(host) == pack_network(same) != pack_network(other)
+
+
+def test_hosts_of_networks():
+    networks = [ip_network(text) for text in ("10.0.0.0/8", "2001:db8::/32")]
+    hosts = ("10.1.2.3", "::ffff:10.0.0.1", "[2001:db8::1]", "11.0.0.1", "fe80::1%eth0", "no address", "")
+    assert [is_within(host, networks) for host in hosts] == [True, True, True, False, False, False, False]

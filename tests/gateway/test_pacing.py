@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.auth.user_quotas import UserQuotas
+from gateway.limits_settings import AddressLimitsSettings
+from gateway.net.paces import AllPaces
 from gateway.pacing import UserRates, make_pacing
 from gateway.settings import AuthSettings, UserSettings
 from gateway.user_limit_settings import UserLimitsSettings
@@ -102,4 +104,21 @@ def test_all_of_a_user_s_connections_share_the_rate(tmp_path):
         peer.transport.peer_name = "ann"
         peer.send(connect(b"%d" % number), publish(b"t", b"1"), publish(b"t", b"2"))
     assert [peer.transport.is_held for peer in peers] == [False, True]
+    world.close()
+
+
+def test_all_of_an_address_share_its_rate_at_all_doors(tmp_path):
+    world = AmqpWorld(tmp_path)
+    of_address = AllPaces(AddressLimitsSettings(messages_rate=3), lambda: world.now_ms).of("any", 0)
+    world.client().declare("q")
+    service = world.client(shared=of_address.find("192.0.2.1"))
+    service.publish(*[b"x"] * 3, key="q")
+    assert service.transport.is_held
+    other = world.client(shared=of_address.find("192.0.2.2"))
+    other.publish(*[b"x"] * 2, key="q")
+    assert not other.transport.is_held
+    device = world.dial()
+    device.transport.shared = of_address.find("192.0.2.1")
+    device.send(connect(b"d"), publish(b"t", b"1"), publish(b"t", b"2"))
+    assert device.transport.is_held
     world.close()

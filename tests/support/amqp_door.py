@@ -10,6 +10,7 @@ from pamqp.commands import Basic, Confirm, Connection, Queue
 from core.message import AWAY, StoredBatch
 from core.properties import decode_properties
 from gateway.amqp.door import AmqpDoor
+from gateway.pacing import ALONE
 from gateway.settings import AmqpSettings
 from tests.support import amqp, mqtt
 from tests.support.mqtt_door import STORE, DoorPeer, MemoryTransport, World
@@ -105,9 +106,20 @@ class AmqpWorld(World):
         transport = MemoryTransport(self.conn_id)
         return Peer(self, transport, self.amqp.connect(transport))
 
-    def log_in(self, user="guest", password="guest", *, heartbeat=0, frame_max=131_072, properties=None, vhost="/"):
+    def log_in(
+        self,
+        user="guest",
+        password="guest",
+        *,
+        heartbeat=0,
+        frame_max=131_072,
+        properties=None,
+        vhost="/",
+        shared=ALONE,
+    ):
         """Return a client with an open connection, without a channel."""
         peer = self.accept()
+        peer.transport.shared = shared
         peer.write(amqp.PROTOCOL_HEADER)
         said = {"capabilities": CAPABILITIES, **(properties or {})}
         peer.send(Connection.StartOk(said, "PLAIN", f"\0{user}\0{password}", "en_US"), channel=0)

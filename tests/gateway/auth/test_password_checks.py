@@ -14,7 +14,6 @@ from gateway.auth.password_checks import (
     WAITING_MAX,
     PasswordChecks,
     find_rest_ms,
-    pack_network,
 )
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.penalty_settings import PenaltySettings
@@ -211,19 +210,6 @@ def test_fault_in_what_follows_a_login_stops_no_other(site, caplog):
     site.ask("10.0.0.1", RIGHT, tag="next")
     site.work.finish_all()
     assert site.answers == [("next", True)]
-
-
-@pytest.mark.parametrize(
-    ("host", "same", "other"),
-    [
-        ("192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"),
-        ("[2001:db8:1:2::1]", "2001:db8:1:2:ffff::9", "2001:db8:1:3::1"),
-        ("fe80::1%eth0", "fe80::2", "fe81::1"),
-        ("no address", "no address", "another"),
-    ],
-)
-def test_what_counts_as_one_address(host, same, other):
-    assert pack_network(host) == pack_network(same) != pack_network(other)
 
 
 def test_answer_without_a_digest_is_not_remembered(site):

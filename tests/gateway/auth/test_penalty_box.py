@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.auth.password_checks import pack_network
+from gateway.address import pack_network
 from gateway.auth.penalty_box import ADDRESSES_MAX, PenaltyBox
 from gateway.penalty_settings import PenaltySettings
 

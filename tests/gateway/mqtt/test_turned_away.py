@@ -7,6 +7,7 @@ import pytest
 from gateway.mqtt.events import RunPool
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.turned_away import CONNECT_BYTES_MAX, WAIT_MS, TurnedAway
+from gateway.net.paces import ADDRESS_FAST
 from tests.support import mqtt
 from tests.support.mqtt_5 import connack_of
 from tests.support.mqtt_door import MemoryTransport
@@ -30,6 +31,13 @@ def test_connect_of_3_1_1_is_answered_with_return_code_3_and_closed(step):
     assert transport.is_closed
     assert handler.next_deadline_ms() is None
     handler.on_closed(NOW_MS)
+
+
+def test_a_client_that_comes_too_fast_is_told_that():
+    handler, transport = make()
+    transport.refusal = ADDRESS_FAST
+    handler.on_data(mqtt.connect_5(b"c"), NOW_MS)
+    assert connack_of(bytes(transport.sent))[1] == ReasonCode.CONNECTION_RATE_EXCEEDED
 
 
 def test_connect_of_5_is_answered_with_quota_exceeded():

@@ -15,8 +15,10 @@ import pytest
 
 from core.metrics import LoopMetrics
 from gateway.address import is_loopback
+from gateway.limits_settings import AddressLimitsSettings
 from gateway.net.layered_transport import OPEN_MS
 from gateway.net.limits import ConnectionLimits
+from gateway.net.paces import AllPaces
 from gateway.net.shares import READS_NS, Shares
 from gateway.net.streams.layer import StreamError
 from gateway.net.streams.proxy_header import ProxyHeader
@@ -413,6 +415,24 @@ async def test_limits_of_hosts_are_for_those_behind_the_proxy():
         writer.write(told("192.0.2.1") + b"x")
         assert await reader.readexactly(1) == b"x"
         writer.close()
+
+
+async def test_rates_of_hosts_are_for_those_behind_the_proxy():
+    async with open_proxied_site() as site:
+        limits = AddressLimitsSettings(connects_rate=1, messages_rate=7)
+        site.endpoint.paces = AllPaces(limits, lambda: 0).of("test", 0)
+        peers = []
+        for host in ("192.0.2.1", "192.0.2.2", "192.0.2.1"):
+            reader, writer = await site.connect()
+            writer.write(told(host) + b"x")
+            peers.append((reader, writer))
+        assert [await reader.readexactly(1) for reader, _ in peers[:2]] == [b"x", b"x"]
+        with contextlib.suppress(ConnectionResetError):
+            assert await peers[2][0].read() == b""
+        assert site.refused == {"address_connects_rate": 1}
+        assert [handler.transport.shared.incoming[0].messages[0].per_s for handler in site.handlers] == [7, 7]
+        for _, writer in peers:
+            writer.close()
 
 
 async def test_who_does_not_say_for_whom_is_not_taken_for_somebody_on_this_machine():
