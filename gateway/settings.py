@@ -40,6 +40,7 @@ from gateway.plain_errors import Wrong, tell_wrong
 from gateway.rule_settings import RuleSettings
 from gateway.secret_settings import Secret
 from gateway.setting_names import find_close_name
+from gateway.settings_tree import holds, merge
 from gateway.topic_rules import AutoSubscription, RewriteRule
 from gateway.user_limit_settings import UserLimitsSettings
 
@@ -284,7 +285,7 @@ def load_settings(config: Path | None, flags: Mapping[str, Any]) -> GatewaySetti
     layers = [("the command line", flags), ("the environment", _read_environment()), (str(config), _read_file(config))]
     merged: dict[str, Any] = {}
     for _, layer in reversed(layers):
-        merged = _merge(merged, layer)
+        merged = merge(merged, layer)
     return _validate(merged, layers)
 
 
@@ -350,14 +351,6 @@ def _is_setting(variable: str) -> bool:
     return True
 
 
-def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(low)
-    for name, value in high.items():
-        below = merged.get(name)
-        merged[name] = _merge(below, value) if isinstance(below, Mapping) and isinstance(value, Mapping) else value
-    return merged
-
-
 _LISTEN = "must be HOST:PORT (port 0 picks one), off, or a list of addresses"
 _WORDS = {
     **dict.fromkeys(("model_type", "dict_type"), "must be a table of settings"),
@@ -370,22 +363,12 @@ def _describe(wrong: Wrong, layers: list[tuple[str, Mapping[str, Any]]]) -> str:
     loc = tuple(part for part in wrong.place if part not in TAGS and part not in KIND_TAGS)
     path = ".".join(str(part) for part in loc)
     ends = range(len(loc), 0, -1)  # a part that is missing is the fault of the source that has the others
-    source = next((name for end in ends for name, layer in layers if _holds(layer, loc[:end])), "the settings")
+    source = next((name for end in ends for name, layer in layers if holds(layer, loc[:end])), "the settings")
     if wrong.kind == "extra_forbidden":
         return f"unknown setting {path} in {source}{_hint(path)}"
     told = f"{wrong.text}, and not {wrong.value}" if wrong.value else wrong.text
     said = _LISTEN if is_listen else _WORDS.get(wrong.kind, told)
     return f"wrong setting {path} in {source}: {said}" if path else f"wrong settings: {said}"
-
-
-def _holds(layer: Mapping[str, Any], loc: tuple[int | str, ...]) -> bool:
-    node: Any = layer
-    for part in loc:
-        is_there = part in node if isinstance(node, Mapping) else isinstance(node, list) and isinstance(part, int)
-        if not is_there:
-            return False
-        node = node[part]
-    return True
 
 
 def _hint(path: str, *, as_variable: bool = False) -> str:
