@@ -23,8 +23,8 @@ from gateway.settings import (
 )
 from tests.support.sources import ROOT
 
-READY_S = 30
-STOP_S = 10
+READY_S = 90  # on a machine that does other things too; a test may take 120
+STOP_S = 60
 SEGMENT_BYTES = 4 * 1024 * 1024  # small, so that tests roll segments and need little disk
 ANY_PORT = "127.0.0.1:0"
 DOORS = ("mqtt", "amqp", "namesrv", "broker", "admin")
@@ -97,6 +97,7 @@ class GatewayProcess:
             elif word == "ready":
                 return
         self.process.wait()
+        self.process.stdout.close()
         raise AssertionError("the gateway did not start:\n" + "".join(self.errors))
 
     def address(self, door):

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-READY_S = 30
+READY_S = 60
 
 
 def find_tool(name):

@@ -10,7 +10,7 @@ import time
 import trustme
 
 SLAPD = shutil.which("slapd", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/lib/openldap") or shutil.which("slapd")
-READY_S = 10
+READY_S = 60
 BASE = "dc=example,dc=com"
 PEOPLE = f"ou=people,{BASE}"
 ADMIN = f"cn=admin,{BASE}"
