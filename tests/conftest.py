@@ -23,8 +23,10 @@ ON_DISK = tuple(
     TESTS / name for name in ("core/store", "core/test_crc32.py", "fault", "integration", "spark_analytics", "tidy")
 )
 # `make test-pure` leaves out what would come to the same compiled, docs/testing.md: rules about the text of the source,
-# tools that measure, and most programs at the doors of a gateway that is a process of its own, killed or not.
-IN_ONE_BUILD = tuple(TESTS / name for name in ("benchmarks", "fault", "integration", "tidy"))
+# tools that measure, and most programs at the doors of a gateway that is a process of its own, killed, refused or not.
+IN_ONE_BUILD = tuple(
+    TESTS / name for name in ("benchmarks", "fault", "integration", "tidy", "gateway/commands/test_serve.py")
+)
 IN_BOTH_BUILDS = {
     *(TESTS / "integration" / f"test_{name}.py" for name in ("every_door", "amqp_clients", "mqtt_clients", "streams")),
     *(TESTS / "fault" / f"test_{name}.py" for name in ("kill", "any_bytes", "fuzz_mqtt", "torn_write", "older_folder")),
