@@ -68,6 +68,10 @@ class Answers:
         self._unconfirmed = 0
         self._done: Callable[[], None] | None = None
 
+    def are_prompt(self) -> bool:
+        """Return whether nothing is left to be answered before what comes now."""
+        return self._given == self._handed_in and not self._late
+
     def give(
         self,
         channel: Channel,
@@ -79,7 +83,7 @@ class Answers:
         """Send `method`, then call `then`; either may be None. Dropped when the channel is gone by then."""
         if method is None and then is None and not is_durable:
             return
-        if not is_durable and self._given == self._handed_in and not self._late:
+        if not is_durable and self.are_prompt():
             self._give_now(channel, method, then)
         else:
             self._late.append((channel, method, then))

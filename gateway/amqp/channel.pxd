@@ -27,6 +27,8 @@ cdef class Channel:
     cdef public long long confirmed
     cdef public UnackedRing unacked
     cdef public list ack_marks
+    cdef public object again
+    cdef public bytes again_frame
     cdef public long long prefetch_count
     cdef public long long prefetch_global
     cdef public str last_queue

@@ -63,6 +63,8 @@ class Channel:
 
     __slots__ = (
         "ack_marks",
+        "again",
+        "again_frame",
         "confirmed",
         "consumers",
         "content",
@@ -94,6 +96,8 @@ class Channel:
         self.confirmed = 0  # all up to this number were answered
         self.unacked = UnackedRing()
         self.ack_marks: list[tuple[int, int]] | None = None  # moments, and the first tag that was not given by then
+        self.again: Any = None  # the event of the last frame that clients send again and again, and that frame
+        self.again_frame = b""
         self.prefetch_count = 0  # of consumers to come; 0 for no limit
         self.prefetch_global = 0  # of all consumers together
         self.last_queue = ""  # what an empty queue name stands for
@@ -123,6 +127,14 @@ class Channel:
         if bits & IMMEDIATE:
             raise AmqpError(ReplyCode.NOT_IMPLEMENTED, "immediate=true", PUBLISH)
         self.content = Content(payload[6:raw_end], bits & 1)
+
+    def take_part(self, kind: int, payload: bytes, body_max: int) -> bool:
+        """Take a content header, or else a body; return whether the content is complete.
+
+        Raises:
+            AmqpError: As `take_header` and `take_body`.
+        """
+        return self.take_header(payload, body_max) if kind == FRAME_HEADER else self.take_body(payload)
 
     def take_header(self, payload: bytes, body_max: int) -> bool:
         """Take a content header; return whether the content is complete.

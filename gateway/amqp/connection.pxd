@@ -1,5 +1,6 @@
 import cython
 
+from core cimport octets
 from gateway.amqp.channel cimport Channel, Incomplete
 from gateway.amqp.codec cimport PublishCutter, cut_frame
 from gateway.amqp.events cimport CutterPool, PublishRun, SettleRun, make_publish_run

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pamqp import base, commands
 from pamqp.commands import Basic, Connection as Method
 
+from core import octets
 from gateway.amqp.channel import Channel, Incomplete, check_channel_count, unbounded, unexpected_content
 from gateway.amqp.codec import PUBLISH, cut_frame
 from gateway.amqp.errors import AmqpError, PeerSilentError, undecodable, unexpected_frame, unimplemented
@@ -17,14 +18,14 @@ from gateway.amqp.events import (
     Event,
     FramesTaken,
     LoginAsked,
-    MethodCame,
     OpenAsked,
     PublishRun,
     SettleRun,
     make_publish_run,
+    note_method,
     secret_of,
 )
-from gateway.amqp.frames import FRAME_HEADER, FRAME_HEARTBEAT, FRAME_METHOD, FRAME_OVERHEAD
+from gateway.amqp.frames import FRAME_HEARTBEAT, FRAME_METHOD, FRAME_OVERHEAD
 from gateway.amqp.handshake import PROTOCOL_HEADER, ConnectionLimits, Login, agreed_frame_max, not_amqp, start_method
 from gateway.amqp.heartbeat import HEARTBEAT_FRAME, Heartbeat, check_beat
 from gateway.amqp.methods import decode_method, encode_method
@@ -190,6 +191,10 @@ class AmqpConnection:
         if is_settle(self._view, pos, end):
             self._pos = channel.unacked.cut_settles(self._view, pos, end, number)
             return SettleRun(channel)
+        if channel.again is not None and octets.starts_with(self._view, pos, channel.again_frame):
+            self._pos = pos + len(channel.again_frame)
+            again: Event = channel.again
+            return again
         cutter = self._pool.show()
         most, user = self.limits.body_bytes_max, self.user
         after = cutter.cut(self._view, pos, end, number, self.payload_max, most, user, channel.reply_name)
@@ -236,11 +241,7 @@ class AmqpConnection:
             raise unexpected_frame(kind, payload)
         if channel is None:
             raise unexpected_content()
-        if kind == FRAME_HEADER:
-            is_complete = channel.take_header(payload, self.limits.body_bytes_max)
-        else:
-            is_complete = channel.take_body(payload)
-        if not is_complete:
+        if not channel.take_part(kind, payload, self.limits.body_bytes_max):
             return None
         channel.finish_content(self._pool.show(), self.user)
         return make_publish_run(self._pool, channel)
@@ -265,9 +266,9 @@ class AmqpConnection:
         if index == PUBLISH:
             channel.start_content(payload)
             return None
-        return self._on_channel_method(channel, decode_method(payload))
+        return self._on_channel_method(channel, decode_method(payload), payload)
 
-    def _on_channel_method(self, channel: Channel, method: base.Frame) -> Event | None:
+    def _on_channel_method(self, channel: Channel, method: base.Frame, payload: bytes) -> Event | None:
         if isinstance(method, commands.Channel.Close):
             del self.channels[channel.number]
             self.send_method(channel.number, commands.Channel.CloseOk())
@@ -276,7 +277,7 @@ class AmqpConnection:
             raise undecodable(b"", method.index)
         if method.index >> 16 == Method.frame_id:
             raise unimplemented(method.index)
-        return MethodCame(channel, method)
+        return note_method(channel, method, payload)
 
     def _open_channel(self, number: int) -> None:
         if number in self.channels:

@@ -1,9 +1,11 @@
 import cython
 
+from core.message cimport StoredBatch
 from core.metrics cimport DoorMetrics
 from gateway.amqp.channel cimport Channel
 from gateway.amqp.consumer cimport Slot
 from gateway.amqp.delivery_codec cimport DeliveryEncoder
+from gateway.amqp.first_message cimport take_first
 from gateway.amqp.output cimport ConnectionOutput
 from gateway.amqp.shared_queue cimport SharedQueue
 from gateway.amqp.unacked cimport UnackedRing
@@ -21,6 +23,12 @@ cdef class Reading:
     cdef str _refused
     cdef public bint notes_origin
     cdef public bytes origin
+
+    @cython.locals(
+        queue=SharedQueue, stored=StoredBatch, encoder=DeliveryEncoder, slot=int, tag="long long",
+        taken=Py_ssize_t, data=bytes
+    )
+    cpdef bytes get(self, Channel channel, object method, long long now_ms)
 
     @cython.locals(ring=UnackedRing)
     cpdef settle(self, Channel channel, long long now_ms)

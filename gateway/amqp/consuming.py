@@ -22,6 +22,7 @@ from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.direct_reply import REPLY_TO, make_reply_name
 from gateway.amqp.errors import AmqpError, not_of_streams
 from gateway.amqp.field_table import Field
+from gateway.amqp.first_message import take_first
 from gateway.amqp.methods import arguments_of
 from gateway.amqp.output import ConnectionOutput
 from gateway.amqp.queues import VirtualHost
@@ -32,7 +33,6 @@ from gateway.amqp.stream_filter import parse_filter
 from gateway.amqp.stream_offset import NEXT, STREAM_OFFSET, Start, parse_start
 from gateway.amqp.unacked import DROP, REQUEUE
 
-GET_BYTES_MAX = 1  # one message is read in any case
 PRIORITY = "x-priority"
 _DROP = DROP
 _REQUEUE = REQUEUE
@@ -173,16 +173,20 @@ class Reading:
         if queue.is_auto_delete and not queue.consumers and not queue.is_deleted and not consumer.is_stream:
             self._vhost.remove(queue)
 
+    def can_get(self, channel: Channel, queue: str) -> bool:
+        """Return whether `get` need not wait: the queue is open, and no transaction is being committed."""
+        found = self._vhost.find(queue)
+        return found is not None and found.is_open and channel.transaction is None
+
     def get(self, channel: Channel, method: Basic.Get, now_ms: int) -> bytes | None:
         """Return the frames of one message, or None where there is none; empty ones while it is on its way."""
         queue = self._declarer.get_readable(channel, method.queue)
         stored = self._vhost.stored
         if queue.is_stream:
             raise not_of_streams("basic.get", f"queue '{queue.name}' in vhost '{self._vhost.name}'")
-        self._vhost.use(queue)
-        pop = queue.pop
-        queue.drop_expired(now_ms)
-        taken = pop.take(stored, 1, GET_BYTES_MAX, 0, now_ms)
+        if queue.lease_ms >= 0:
+            self._vhost.use(queue)
+        taken = take_first(queue, stored, now_ms)
         if taken <= 0:
             return b"" if taken == AWAY else None
         if method.no_ack:
@@ -191,20 +195,22 @@ class Reading:
             slot = take_slot(channel, Slot(queue, None))
             tag = channel.unacked.push(stored, slot)
             release_slot(channel, slot)  # once acknowledged
+        pop = queue.pop
         left = pop.ready_count
         if self.notes_origin:
             properties = stored.buf[stored.properties_start[0] : stored.properties_end[0]]
             self.origin = decode_properties(properties).get(DIED_IN, b"")
-        self._encoder.tells_offsets = False
-        self._encoder.counts_deliveries = queue.counts_deliveries
-        data = self._encoder.encode_get_ok(stored, channel.number, tag, self._output.payload_max, left)
+        encoder = self._encoder
+        encoder.tells_offsets = False
+        encoder.counts_deliveries = queue.counts_deliveries
+        data = encoder.encode_get_ok(stored, channel.number, tag, self._output.payload_max, left)
         if method.no_ack:
             pop.ack_many(stored.queue_offset, 1)
         stored.clear()
         self._metrics.messages_out += 1
-        self._metrics.bytes_out += self._encoder.body_bytes
+        self._metrics.bytes_out += encoder.body_bytes
         if self._output.pace is not None:
-            self._output.pace.note(1, self._encoder.body_bytes)
+            self._output.pace.note(1, encoder.body_bytes)
         return data
 
     def settle(self, channel: Channel, now_ms: int) -> None:
@@ -248,6 +254,7 @@ class Reading:
         self._apply(channel, now_ms)
         self._refused = ""
         channel.slots.clear()  # they refer back to the channel, by its consumers
+        channel.again = None  # as this does
         for consumer in consumers:
             self._maybe_remove(consumer)
 

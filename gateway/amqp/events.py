@@ -8,11 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pamqp import base
-from pamqp.commands import Connection as Method
+from pamqp.commands import Basic, Connection as Method
 
 from core.message import PublishBatch
 from gateway.amqp.channel import Channel
 from gateway.amqp.codec import PublishCutter
+from gateway.amqp.frames import FRAME_METHOD, encode_frame
 from gateway.amqp.handshake import bytes_of
 
 NO_COPIES: dict[int, tuple[bytes, ...]] = {}
@@ -154,6 +155,15 @@ class MethodCame:
 
     channel: Channel
     method: base.Frame
+
+
+def note_method(channel: Channel, method: base.Frame, payload: bytes) -> MethodCame:
+    """Return the event of a method; that of a `basic.get` is kept for the next frame that is the same."""
+    event = MethodCame(channel, method)
+    if isinstance(method, Basic.Get):
+        channel.again = event
+        channel.again_frame = encode_frame(FRAME_METHOD, channel.number, payload)
+    return event
 
 
 @dataclass(frozen=True, slots=True)

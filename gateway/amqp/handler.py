@@ -348,6 +348,9 @@ class AmqpHandler(ConnectionHandler):
     # Methods
 
     def _do_method(self, channel: Channel, method: base.Frame, now_ms: int) -> None:
+        if type(method) is Basic.Get and self.answers.are_prompt() and self.reading.can_get(channel, method.queue):
+            self._give_one(channel, method, now_ms)
+            return
         is_committing = channel.transaction is not None and channel.transaction.is_committing
         if is_committing or (self._vhost is not None and self._vhost.must_wait(method, channel.last_queue)):
             self._again = MethodCame(channel, method)

@@ -323,7 +323,7 @@ class SharedQueue(Reader):
                 fresh_from = self._levels.fresh_from(stored.queue_offset[0])
             expired = take_expired(stored, now_ms, self.limit_ms, fresh_from)
             if expired:
-                self._let_go(array("q", expired), len(expired), EXPIRED, now_ms)
+                self.let_go(array("q", expired), len(expired), EXPIRED, now_ms)
             if not stored.count:
                 continue
             touched[id(consumer)] = consumer
@@ -368,7 +368,7 @@ class SharedQueue(Reader):
             offsets = array("q", stored.queue_offset[: max(taken, 0)])
             stored.clear()
             if offsets:
-                self._let_go(offsets, len(offsets), EXPIRED, now_ms)
+                self.let_go(offsets, len(offsets), EXPIRED, now_ms)
             left -= len(offsets)
             if not offsets or expired < found:
                 return
@@ -393,12 +393,12 @@ class SharedQueue(Reader):
         offsets = array("q", stored.queue_offset[:taken])
         stored.clear()
         if taken:
-            self._let_go(offsets, taken, MAXLEN, now_ms)
+            self.let_go(offsets, taken, MAXLEN, now_ms)
             self.run_soon()
 
     def reject(self, offsets: array[int], count: int, now_ms: int) -> None:
         """Finish messages that a consumer rejected for good."""
-        self._let_go(offsets, count, REJECTED, now_ms)
+        self.let_go(offsets, count, REJECTED, now_ms)
 
     def give_back(self, offsets: array[int], count: int, now_ms: int) -> None:
         """Show messages again that a consumer gave back, but for those that were given too often."""
@@ -407,11 +407,11 @@ class SharedQueue(Reader):
             spent = array("q", [offset for offset in offsets[:count] if self.pop.attempt(offset) > limit])
             if spent:
                 rest = sorted(set(offsets[:count]).difference(spent))
-                self._let_go(spent, len(spent), DELIVERY_LIMIT, now_ms)
+                self.let_go(spent, len(spent), DELIVERY_LIMIT, now_ms)
                 offsets, count = array("q", rest), len(rest)
         self.pop.nack_many(offsets, count)
 
-    def _let_go(self, offsets: array[int], count: int, reason: bytes, now_ms: int) -> None:
+    def let_go(self, offsets: array[int], count: int, reason: bytes, now_ms: int) -> None:
         """Finish messages that no consumer will have, or let them go on as dead letters."""
         if self.has_dead_letters:
             self._burial.bury(self, offsets, count, reason, now_ms)
