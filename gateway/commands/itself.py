@@ -82,5 +82,9 @@ def run_retention(
 ) -> None:
     """Let go of segments that are past their time or over the size now, not within ten seconds."""
     found = AdminClient(admin, user, password).send("POST", "/api/lmq/retention")
-    told = f"{found['segments']} segments went; the log has {found['log_bytes'] >> 20} MiB"
+    bound = "no bound" if found["bytes_max"] is None else f"{found['bytes_max'] >> 20} MiB"
+    told = (
+        f"{found['segments']} segments went; the log has {found['log_bytes'] >> 20} MiB; what nobody needs goes "
+        f"after {found['age_hours']} h (store.retention.age_hours) or beyond {bound} (store.retention.bytes_max)"
+    )
     print_listed(found, [told], as_json=as_json)

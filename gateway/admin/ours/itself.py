@@ -64,4 +64,11 @@ async def run_retention(view: View, administrator: Administrator) -> Item:
     del administrator
     count = view.broker.retire(view.begin_read(0))
     figures = view.broker.figures()
-    return {"segments": count, "log_bytes": figures.log_bytes, "log_bytes_punched": figures.log_bytes_punched}
+    kept = view.settings().store.retention
+    return {
+        "segments": count,
+        "log_bytes": figures.log_bytes,
+        "log_bytes_punched": figures.log_bytes_punched,
+        "age_hours": kept.age_hours,
+        "bytes_max": kept.bytes_max,
+    }
