@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
-from core.errors import FlushFailedError, LmqError
+from core.errors import DiskFullError, FlushFailedError, LmqError
 from gateway import sync_calls
 from gateway.disk_threads import as_core_error, join
 from gateway.sync_calls import COUNT, ERROR, FILES, FILES_MAX, HAS_STEPS, STOPS, TOOK_NS, WORK_SLOTS
@@ -20,6 +20,7 @@ from gateway.sync_calls import COUNT, ERROR, FILES, FILES_MAX, HAS_STEPS, STOPS,
 LOGGER = logging.getLogger(__name__)
 
 GIVE_WAY_S = 50e-6  # what a thread that waits takes to wake
+ROOM_WAIT_S = 0.2  # between two tries of what the disk has no room for
 TELL_NS = 1_000_000  # of one turn of the loop, for those that waited for a sync
 TOLD_AT_ONCE = 16  # of them, some 0.2 ms: each is mostly a write to a socket
 
@@ -36,7 +37,10 @@ class Flush(Protocol):
         """Whether there is more."""
 
     def run_steps(self, pause: Callable[[], None] | None = None) -> None:
-        """Do the rest, with pauses in what is long; an error of the core where the disk refused."""
+        """Do the rest, with pauses in what is long; an error of the core where the disk refused.
+
+        A call after an error goes on with what failed.
+        """
 
 
 class Flushable(Protocol):
@@ -70,6 +74,7 @@ class FlushThread:
 
     A sync begins as soon as it is asked for; all requests that come while it runs are answered by the next one.
     `on_synced` is told the seconds that each took, None for a failed one; after a failure there are no more syncs.
+    A disk that is full is no failure: what finds no room waits until there is some.
     """
 
     def __init__(
@@ -198,7 +203,7 @@ class FlushThread:
             began_ns = time.monotonic_ns()
             try:
                 _check(self._work[ERROR])
-                flush.run_steps(_give_way)
+                self._run_steps(flush)
             except Exception as error:
                 LOGGER.exception("the flush thread ends; nothing more is promised to be on disk")
                 self._error = as_core_error(error)
@@ -206,6 +211,24 @@ class FlushThread:
                 return
             self._work[TOOK_NS] += time.monotonic_ns() - began_ns
             os.eventfd_write(self._done_fd, 1)
+
+    def _run_steps(self, flush: Flush) -> None:
+        """Do the steps; one that finds no room on the disk is tried until there is some, or the thread is to end."""
+        is_told = False
+        while True:
+            try:
+                flush.run_steps(_give_way)
+            except DiskFullError as error:
+                if self._is_stopping:
+                    raise
+                if not is_told:
+                    LOGGER.warning("what is to be safe on disk waits for room: %s", error)
+                is_told = True
+                time.sleep(ROOM_WAIT_S)  # noqa: TID251 - on the thread that syncs
+            else:
+                break
+        if is_told:
+            LOGGER.info("what waited for room is safe on disk")
 
 
 def _give_way() -> None:

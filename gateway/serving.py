@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -54,7 +56,7 @@ async def _serve(settings: GatewaySettings, load: Callable[[], GatewaySettings])
     try:
         await gateway.start()
         collector.start()
-        print("\n".join([*gateway.lines(), "ready"]), flush=True)
+        _tell([*gateway.lines(), "ready"])
         reloader = asyncio.create_task(_reload(gateway, load, hung_up))
         waits = [asyncio.create_task(event.wait()) for event in (wanted, gateway.stopped)]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -66,6 +68,17 @@ async def _serve(settings: GatewaySettings, load: Callable[[], GatewaySettings])
         await gateway.stop()
         collector.stop()
     return EXIT_FAILED if gateway.stopped.is_set() else 0
+
+
+def _tell(lines: list[str]) -> None:
+    """Print lines; that nobody reads them, or there is no room for them, keeps no gateway from its work."""
+    try:
+        print("\n".join(lines), flush=True)
+    except OSError as error:
+        LOGGER.warning("cannot say on the standard output where it listens: %s", error.strerror)
+        nowhere = os.open(os.devnull, os.O_WRONLY)  # for what is left in the buffer, which the end of Python writes out
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 async def _reload(gateway: Gateway, load: Callable[[], GatewaySettings], hung_up: asyncio.Event) -> None:

@@ -36,6 +36,7 @@ class SyncPlan:
         self.fds: list[int] = []
         self._fds_max = fds_max
         self._steps: list[Step] = []
+        self._done = 0  # of them
         self._owners: list[Syncable] = []
 
     def add_file(self, fd: int, owner: Syncable | None = None) -> None:
@@ -61,11 +62,14 @@ class SyncPlan:
 
         Raises:
             FlushFailedError, DiskFullError, DataFolderUnusableError: What a step met; those after it were not done.
+                Another call goes on with that step.
         """
-        for step in self._steps:
-            for _ in step() or ():
+        while self._done < len(self._steps):
+            for _ in self._steps[self._done]() or ():
                 if pause is not None:
                     pause()
+            self._done += 1
+        self._done = 0
 
     def run(self) -> None:
         """Do all of it.

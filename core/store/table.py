@@ -277,8 +277,9 @@ def _check_sum(key: bytes, value: bytes, version: int) -> int:
 
 
 def _translate(error: sqlite3.Error, path: Path) -> StoreError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_FULL:
+    extended = getattr(error, "sqlite_errorcode", 0)
+    code = extended & 0xFF
+    if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # the latter: the index of its WAL
         return DiskFullError(str(path))
     if code == sqlite3.SQLITE_IOERR:
         return FlushFailedError(f"{path}: {error}")

@@ -10,6 +10,7 @@ import pytest
 
 from core.errors import DiskFullError, FlushFailedError
 from core.store.flush import Flush
+from gateway import flush_thread
 from gateway.flush_thread import TELL_NS, TOLD_AT_ONCE, FlushThread
 
 
@@ -143,12 +144,8 @@ def refuse():
     raise OSError(5, "input/output error")
 
 
-def fill():
-    raise DiskFullError("segment")
-
-
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("step", "ending"), [(refuse, "refused"), (fill, "failed"), (None, "refused")])
+@pytest.mark.parametrize(("step", "ending"), [(refuse, "refused"), (None, "refused")])
 async def test_failed_sync_is_told_as_an_error_of_the_core_and_ends_the_thread(tmp_path, caplog, step, ending):
     caplog.set_level(logging.CRITICAL, "gateway.flush_thread")
     store = Store(tmp_path / "f", step)
@@ -158,12 +155,62 @@ async def test_failed_sync_is_told_as_an_error_of_the_core_and_ends_the_thread(t
     thread.request()
     await rounds.until_ended()
     assert took == [None]
-    assert isinstance(rounds.calls[1], DiskFullError if step is fill else FlushFailedError)
+    assert isinstance(rounds.calls[1], FlushFailedError)
     assert store.ended == [ending]
     thread.request()
     await asyncio.sleep(0)
     assert len(rounds.calls) == 2
     assert await thread.stop(5)
+
+
+class FullDisk:
+    """A step that finds no room until there is some."""
+
+    def __init__(self):
+        self.tries = 0
+        self.tried = threading.Event()
+        self.has_room = False
+
+    def __call__(self):
+        self.tries += 1
+        self.tried.set()
+        if not self.has_room:
+            raise DiskFullError("definitions.db")
+
+
+@pytest.mark.asyncio
+async def test_what_finds_no_room_waits_for_some_and_is_safe_then(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(flush_thread, "ROOM_WAIT_S", 0.001)
+    caplog.set_level(logging.INFO, "gateway.flush_thread")
+    step = FullDisk()
+    store = Store(tmp_path / "f", step)
+    thread, rounds, took = make(store)
+    thread.request()
+    assert await asyncio.to_thread(step.tried.wait, 5)
+    assert (rounds.calls, store.ended) == (["begin"], [])
+    step.has_room = True
+    await rounds.until_ended()
+    assert (rounds.calls, store.ended, len(took)) == (["begin", "end"], ["done"], 1)
+    assert step.tries >= 2
+    said = "what is to be safe on disk waits for room: no space left for definitions.db"
+    assert [record.getMessage() for record in caplog.records] == [said, "what waited for room is safe on disk"]
+    thread.request()
+    await rounds.until_ended(2)
+    assert await thread.stop(5)
+
+
+@pytest.mark.asyncio
+async def test_stop_does_not_wait_for_room(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(flush_thread, "ROOM_WAIT_S", 0.001)
+    caplog.set_level(logging.CRITICAL, "gateway.flush_thread")
+    step = FullDisk()
+    store = Store(tmp_path / "f", step)
+    thread, rounds, took = make(store)
+    thread.request()
+    assert await asyncio.to_thread(step.tried.wait, 5)
+    assert await thread.stop(5)
+    assert isinstance(rounds.calls[1], DiskFullError)
+    assert (store.ended, took) == (["failed"], [None])
 
 
 @pytest.mark.asyncio

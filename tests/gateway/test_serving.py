@@ -7,9 +7,11 @@ import socket
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+from gateway import serving
 from gateway.address import format_address
 from gateway.net.listener import ListenError
 from gateway.serving import USE_ERRORS, run_gateway
@@ -60,6 +62,16 @@ def _is_refused(address):
             return sock.recv(1) == b""
         except ConnectionError:
             return True
+
+
+def test_where_it_listens_can_be_said_to_nobody(monkeypatch, caplog):
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        serving._tell(["listening mqtt 127.0.0.1:1", "ready"])
+        monkeypatch.undo()
+        full.flush()  # as Python does at its end
+    (record,) = caplog.records
+    assert record.getMessage() == "cannot say on the standard output where it listens: No space left on device"
 
 
 @pytest.mark.usefixtures("kept_logs")

@@ -39,6 +39,24 @@ def test_a_long_step_pauses_between_its_slices(synced):
     assert synced[7:] == [0, 1, 2, "short"]
 
 
+def test_a_step_that_failed_is_the_one_that_a_later_call_goes_on_with(synced):
+    plan = SyncPlan()
+    errors = [FlushFailedError("no room")]
+
+    def fail_once():
+        synced.append("tried")
+        if errors:
+            raise errors.pop()
+
+    for step in (lambda: synced.append("before"), fail_once, lambda: synced.append("after")):
+        plan.add_step(step)
+    with pytest.raises(FlushFailedError):
+        plan.run_steps()
+    assert synced == ["before", "tried"]
+    plan.run_steps()
+    assert synced == ["before", "tried", "tried", "after"]
+
+
 def test_more_files_than_a_round_takes_are_steps(synced):
     plan = SyncPlan(4)
     for fd in range(7):
