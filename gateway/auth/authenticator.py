@@ -120,7 +120,8 @@ class Authenticator:
 
     def _change_users(self) -> None:
         """Go by the users of the settings and of the data folder."""
-        self._users = {**self.stored.users, **self._of_settings}
+        stored = {name: user.shut_out() if user.is_disabled else user for name, user in self.stored.users.items()}
+        self._users = {**stored, **self._of_settings}
         self.has_scram = any(user.verifier is not None for user in self._users.values())  # so it may be offered
         self._strangers.follow(self._users)
         self._change_rights()
@@ -243,13 +244,15 @@ class Authenticator:
         """Return what a user may do now, None where nobody of that name comes in by `protocol`; empty: anonymous."""
         if user in self._own:
             return ALL
-        if user not in self._users and (user or not self._open.lets_anonymous_in(protocol)):
+        known = self._users.get(user)
+        if known.is_disabled if known else (user or not self._open.lets_anonymous_in(protocol)):
             return None
         return self._book.make(user, client=client, host=host, door=protocol)
 
     def find_member(self, user: str, host: str) -> Permissions | None:
         """Return the rights of a user that a token of the admin API is of, None where there is none of that name."""
-        if user in self._users or (user == GUEST and self._lets_guest_in()):
+        known = self._users.get(user)
+        if (known is not None and not known.is_disabled) or (user == GUEST and self._lets_guest_in()):
             return self._book.make(user, client="", host=host, door="amqp")
         return None
 
@@ -258,8 +261,8 @@ class Authenticator:
         return self._may_be_token(user) or self.find_rights(protocol, user) is not None
 
     def users(self) -> list[User]:
-        """Return all users, also those of the data folder."""
-        return list(self._users.values())
+        """Return all users, also those of the data folder, and the disabled ones as they are kept."""
+        return list({**self.stored.users, **self._of_settings}.values())
 
     def is_of_settings(self, user: str) -> bool:
         """Return whether a user is the settings' to change."""
@@ -364,7 +367,9 @@ class Authenticator:
         known = self._users.get(who.certified)
         if who.certified == GUEST and who.peer == OWN_PEER and self._lets_guest_in():
             return self._make_identity(GUEST, who)
-        return Refusal.STRANGER if known is None else self._make_identity(known.name, who, known)
+        if known is None or known.is_disabled:
+            return Refusal.STRANGER
+        return self._make_identity(known.name, who, known)
 
     def _lets_guest_in(self) -> bool:
         return GUEST not in self._users and self._open.lets_guest_in()

@@ -58,14 +58,23 @@ class StoredUsers:
             self._gather(user)
 
     def put_user(self, name: str, kept: str, tags: tuple[str, ...], secret: str = "") -> None:
-        """Make or change a user; `kept` is a password hash, empty: no password is right.
+        """Make or change a user; `kept` is a password hash, empty: no password is right. A disabled one stays so.
 
         Raises:
             PasswordHashError: The hash is none.
         """
         if kept:
             parse_hash(kept)
-        said = {"hash": kept, "tags": list(tags), "secret": secret}
+        known = self.users.get(name)
+        self._keep_user(name, kept, tags, secret, is_disabled=known is not None and known.is_disabled)
+
+    def disable_user(self, name: str, *, is_disabled: bool) -> None:
+        """Let nobody in as a user that is there, or let the user in again; all else of it stays."""
+        known = self.users[name]
+        self._keep_user(name, known.kept, known.tags, known.secret.decode(), is_disabled=is_disabled)
+
+    def _keep_user(self, name: str, kept: str, tags: tuple[str, ...], secret: str, *, is_disabled: bool) -> None:
+        said = {"hash": kept, "tags": list(tags), "secret": secret, **({"disabled": True} if is_disabled else {})}
         self.users[name] = _make_user(name, said)
         self._put([USER, name], said)
         self._tell(name)
@@ -147,7 +156,9 @@ class StoredUsers:
 
 
 def _make_user(name: str, said: dict[str, Any]) -> User:
-    return User(name, Account(), said["hash"], said["secret"].encode(), tuple(said["tags"]))
+    user = User(name, Account(), said["hash"], said["secret"].encode(), tuple(said["tags"]))
+    user.is_disabled = bool(said.get("disabled"))
+    return user
 
 
 def _nothing() -> None:

@@ -179,9 +179,10 @@ def find_verifier(kept: str) -> Verifier | None:
 class User:
     """One user: how the password is kept, and what the user may do."""
 
-    __slots__ = ("kept", "may", "name", "secret", "tags", "verifier")
+    __slots__ = ("is_disabled", "kept", "may", "name", "secret", "tags", "verifier")
 
     def __init__(self, name: str, may: Account, kept: str, secret: bytes = b"", tags: tuple[str, ...] = ()) -> None:
+        self.is_disabled = False  # nothing lets the user in
         self.name = name
         self.may = may
         self.kept = kept  # a password hash, empty: no password is right
@@ -189,9 +190,16 @@ class User:
         self.tags = tags  # what the user may do at the admin API
         self.secret = secret  # what the user signs with, empty: nothing is
 
+    def shut_out(self) -> User:
+        """Return the user as one that has no password, secret or tag, and does not come in otherwise either."""
+        found = User(self.name, self.may, "")
+        found.is_disabled = True
+        return found
+
     def comes_in_as(self, other: User) -> bool:
         """Return whether the same passwords and secrets are right, for a user in the same groups."""
-        return (self.kept, self.secret, self.may.groups) == (other.kept, other.secret, other.may.groups)
+        ours = (self.kept, self.secret, self.may.groups, self.is_disabled)
+        return ours == (other.kept, other.secret, other.may.groups, other.is_disabled)
 
     def check(self, password: bytes) -> bool:
         """Return whether `password` is this user's; slow on purpose."""

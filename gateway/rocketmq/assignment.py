@@ -6,9 +6,10 @@ Source: docs/protocols/rocketmq.md, "Topics and groups".
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from core.lmq.queue_name import is_light
+from gateway.events import Actor, Kind
 from gateway.rocketmq.client_table import ClientTable, read_object
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX
@@ -19,6 +20,16 @@ from lmq.remoting.response_codes import ResponseCode
 
 ALL_QUEUES = -1
 Share = Callable[[list[int], int, int], list[int]]
+
+
+class Operator(Protocol):
+    """The connection that a request came in by."""
+
+    def may_configure(self, name: bytes) -> bool:
+        """Whether this client may make, change and remove a topic or group."""
+
+    def actor(self) -> Actor:
+        """By whose doing something happens."""
 
 
 class Assignment:
@@ -71,21 +82,25 @@ class Assignment:
             return share_for_pop(share, queues, index, len(members), mode.share_queues)
         return share(queues, index, len(members))
 
-    def set_mode(self, request: Command) -> Command:
+    def set_mode(self, request: Command, peer: Operator) -> Command:
         """Note how a group is to consume a topic: its members learn it when they ask for their queues.
 
         Raises:
-            CommandRefusedError: The topic is not there, or the mode is impossible.
+            CommandRefusedError: The topic is not there, the mode impossible, or the group not this client's to set.
         """
         said = read_object(request)
         topic, group = (str(said.get(name, "")) for name in ("topic", "consumerGroup"))
         self._topics.get(topic.encode())
         if not 0 < len(group.encode()) <= GROUP_BYTES_MAX or "\0" in group:
             raise CommandRefusedError(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "subscription group does not exist")
+        if not peer.may_configure(group.encode()):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to set {group} up")
         share_queues = said.get("popShareQueueNum", 0)
         if type(share_queues) is not int:
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "popShareQueueNum is no number")
-        self._modes.set(topic, group, RequestMode(str(said.get("mode", "")), share_queues))
+        mode = RequestMode(str(said.get("mode", "")), share_queues)
+        self._modes.set(topic, group, mode)
+        peer.actor().tell(Kind.GROUP_SET, group=group, topic=topic, mode=mode.mode)
         return answer(request, ResponseCode.SUCCESS)
 
 

@@ -20,6 +20,8 @@ LOCK_MS = 60_000  # a lock that is not renewed for so long may be taken by anoth
 GROUPS_MAX = 256  # of one client, as producer and consumer each
 SUBSCRIPTIONS_MAX = 1024  # of one client in one group
 OBJECT_BYTES_MAX = 1 << 20  # thousands of subscriptions, which take some 10 ms to parse
+MayRead = Callable[[bytes], bool]
+"""Whether a client may read a topic."""
 
 
 class ConsumerGroup:
@@ -31,6 +33,19 @@ class ConsumerGroup:
         self.is_broadcast = False  # each member gets all messages
         self.kind = ""  # how it consumes, and where it begins: as its clients say, to be shown
         self.starts_at = ""
+
+
+class Beat:
+    """A heartbeat, which may name thousands of subscriptions, and what is left of taking it in."""
+
+    __slots__ = ("answer", "request", "steps")
+
+    def __init__(self, request: Command, steps: Iterator[None]) -> None:
+        self.request = request
+        self.answer = answer(
+            request, ResponseCode.SUCCESS, ext={"IS_SUPPORT_HEART_BEAT_V2": "false", "IS_SUB_CHANGE": "false"}
+        )
+        self.steps = steps
 
 
 class ClientTable:
@@ -78,22 +93,24 @@ class ClientTable:
 
     # Heartbeats
 
-    def heart_beat(self, client: Client, request: Command) -> Iterator[None]:
+    def heart_beat(self, client: Client, request: Command, may_read: MayRead) -> Iterator[None]:
         """Return the steps that note the client and its groups, and tell the others of a group that changed.
+
+        The client is no member of a group that it names with a topic that it may not read.
 
         Raises:
             CommandRefusedError: The body is no JSON object.
         """
-        return self._heart_beat(client, request, read_object(request))
+        return self._heart_beat(client, request, read_object(request), may_read)
 
-    def _heart_beat(self, client: Client, request: Command, said: dict[str, Any]) -> Iterator[None]:
+    def _heart_beat(self, client: Client, request: Command, said: dict[str, Any], may_read: MayRead) -> Iterator[None]:
         self._name(client, str(said.get("clientID", "")))
         client.language, client.version = request.language, request.version
         producers = _objects(said, "producerDataSet")[:GROUPS_MAX]
         # a heartbeat names them all
         self.producers.set_groups(client, {str(data.get("groupName", "")) for data in producers})
         for data in _objects(said, "consumerDataSet")[:GROUPS_MAX]:
-            yield from self._join(client, data)
+            yield from self._join(client, data, may_read)
 
     def _name(self, client: Client, client_id: str) -> None:
         self._forget_name(client)
@@ -109,12 +126,14 @@ class ClientTable:
         """Return the connected client of that identifier, or None."""
         return self._by_id.get(client_id)
 
-    def _join(self, client: Client, data: dict[str, Any]) -> Iterator[None]:
+    def _join(self, client: Client, data: dict[str, Any], may_read: MayRead) -> Iterator[None]:
         name = str(data.get("groupName", ""))
         if not name or (name not in client.consumer_groups and len(client.consumer_groups) >= GROUPS_MAX):
             return
         subscriptions: dict[str, Subscription] = {}
         for topic, wanted in _read_subscriptions(data):
+            if not may_read(topic.encode(errors="replace")):
+                return
             subscriptions[topic] = wanted
             yield
         group = self._groups.setdefault(name, ConsumerGroup())
@@ -193,8 +212,8 @@ class ClientTable:
 
     # Locks of ordered consumers
 
-    def lock_queues(self, request: Command, now_ms: int) -> Command:
-        """Lock queues of a group for one client; answer with those that it holds now."""
+    def lock_queues(self, request: Command, may_read: MayRead, now_ms: int) -> Command:
+        """Lock queues of a group for one client that may read them; answer with those that it holds now."""
         said = read_object(request)
         group, client_id = str(said.get("consumerGroup", "")), str(said.get("clientId", ""))
         held = []
@@ -202,20 +221,23 @@ class ClientTable:
         locks = self._locks.setdefault(group, {})
         for queue in _objects(said, "mqSet")[:SUBSCRIPTIONS_MAX]:
             key = _lock_key(queue)
+            if not may_read(str(queue.get("topic", "")).encode(errors="replace")):
+                continue
             holder, until_ms = locks.get(key, (client_id, 0))
             if holder == client_id or until_ms <= now_ms:
                 locks[key] = (client_id, now_ms + LOCK_MS)
                 held.append(queue)
         return answer(request, ResponseCode.SUCCESS, body=encode_json({"lockOKMQSet": held}))
 
-    def unlock_queues(self, request: Command) -> Command:
-        """Give locks back."""
+    def unlock_queues(self, request: Command, may_read: MayRead) -> Command:
+        """Give locks back, of queues that the client may read."""
         said = read_object(request)
         group, client_id = str(said.get("consumerGroup", "")), str(said.get("clientId", ""))
         locks = self._locks.get(group, {})
         for queue in _objects(said, "mqSet"):
             key = _lock_key(queue)
-            if locks.get(key, ("", 0))[0] == client_id:
+            is_held = locks.get(key, ("", 0))[0] == client_id
+            if is_held and may_read(str(queue.get("topic", "")).encode(errors="replace")):
                 del locks[key]
         if not locks:
             self._locks.pop(group, None)

@@ -118,13 +118,15 @@ class ConsumerManage:
         self._one.clear()
         return self._broker.bytes_since(first) <= YOUNG_LOG_BYTES
 
-    def update_offset(self, request: Command) -> Command:
-        """Note the offset that a group goes on at; a negative one says nothing and is let go."""
+    def update_offset(self, request: Command, asker: LaterAnswered) -> Command:
+        """Note the offset that a group goes on at, if the client may read there; a negative one is let go."""
         group = text_field(request, "consumerGroup").encode()
         key = self._check_queue(request)
         offset = integer_field(request, "commitOffset")
         if not 0 < len(group) <= GROUP_BYTES_MAX or offset > OFFSET_MAX:
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, "the group or the offset is impossible")
+        if not asker.may_read(key):
+            raise CommandRefusedError(ResponseCode.NO_PERMISSION, "no permission to read this topic")
         if offset >= 0:
             self._broker.consumer_offsets.commit(group, key, offset)
         return answer(request, ResponseCode.SUCCESS)

@@ -6,7 +6,7 @@ Source: docs/protocols/rocketmq.md.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 from core.errors import LmqError
@@ -19,6 +19,7 @@ from gateway.auth.recheck import TURNED_OUT
 from gateway.events import Actor
 from gateway.net.protocol import ConnectionHandler, Transport
 from gateway.rocketmq.client import Client
+from gateway.rocketmq.client_table import Beat
 from gateway.rocketmq.connection import Connection, Login
 from gateway.rocketmq.errors import CommandRefusedError, PeerSilentError, response_code_of
 from gateway.rocketmq.functions import FUNCTIONS
@@ -39,19 +40,6 @@ from lmq.remoting.signature import ACCESS_KEY
 
 LOGGER = logging.getLogger(__name__)
 _LOGIN = int(State.LOGIN)
-
-
-class Beat:
-    """A heartbeat, which may name thousands of subscriptions, and what is left of taking it in."""
-
-    __slots__ = ("answer", "request", "steps")
-
-    def __init__(self, request: Command, steps: Iterator[None]) -> None:
-        self.request = request
-        self.answer = answer(
-            request, ResponseCode.SUCCESS, ext={"IS_SUPPORT_HEART_BEAT_V2": "false", "IS_SUB_CHANGE": "false"}
-        )
-        self.steps = steps
 
 
 class RocketmqHandler(ConnectionHandler):
@@ -172,8 +160,9 @@ class RocketmqHandler(ConnectionHandler):
         if is_proven(identity, request, self.transport.peer_name):
             secret = self._door.authenticator.find_secret(identity.user)
         if secret and (self.identity is None or self.identity.user != identity.user):
-            actor = self._door.actor(self.transport, identity.user)
-            log_login(actor, self.client.client_id, identity.user, is_known=True)
+            log_login(
+                self._door.actor(self.transport, identity.user), self.client.client_id, identity.user, is_known=True
+            )
         self.identity = identity
         self._connection.accept(secret)
         self._name_origin()
@@ -315,8 +304,7 @@ class RocketmqHandler(ConnectionHandler):
 
     def _note_denied(self, action: str, name: bytes, by: str = "") -> None:
         if self._denials is None:
-            user = "" if self.identity is None else self.identity.user
-            self._denials = Denials(self._door.actor(self.transport, user))
+            self._denials = Denials(self.actor())
         self._denials.note(action, name, by)
 
     def may_configure(self, name: bytes) -> bool:
@@ -326,13 +314,17 @@ class RocketmqHandler(ConnectionHandler):
             self._note_denied("configure", name)
         return is_allowed
 
+    def actor(self) -> Actor:
+        """Return by whose doing things happen on this connection."""
+        return self._door.actor(self.transport, "" if self.identity is None else self.identity.user)
+
     def find_administrator(self) -> Actor | None:
         """Return by whose doing something happens, where this client's user may do everything; else None."""
         user = "" if self.identity is None else self.identity.user
         if not user or ADMINISTRATOR not in self._door.authenticator.find_tags(user):
             self._note_denied("configure", b"users")
             return None
-        return self._door.actor(self.transport, user)
+        return self.actor()
 
     def turn_out(self, now_ms: int, reason: str = "") -> None:  # noqa: ARG002 - as the other doors
         """Close because clients may not come in any more as this one did."""
@@ -361,7 +353,7 @@ class RocketmqHandler(ConnectionHandler):
 
     def _make_sender(self, write: Callable[[bytes], None]) -> Sender:
         host_hex = self._door.broker.store_host.hex().upper().encode()
-        return Sender(write, self.may_publish, self.may_publish_topic, host_hex, self.is_share_over)
+        return Sender(write, self.may_publish, self.may_publish_topic, host_hex, self.is_share_over, actor=self.actor)
 
     def _handle(self, request: Command, now_ms: int) -> None:
         """Answer one request; none is so wrong that it costs the connection."""
@@ -390,7 +382,7 @@ class RocketmqHandler(ConnectionHandler):
             self._send_one(self._get_sender(), request, now_ms)
             return None
         if code == RequestCode.HEART_BEAT:
-            self._beat = Beat(request, self._door.clients.heart_beat(self.client, request))
+            self._beat = Beat(request, self._door.clients.heart_beat(self.client, request, self.may_read))
             return None
         function = FUNCTIONS.get(code)
         if function is None:

@@ -13,6 +13,7 @@ from core.cache_budget import Cache
 from core.errors import QueueError
 from core.lmq.queue_name import is_light
 from core.message import Route
+from gateway.events import Actor, Kind
 from gateway.rocketmq.delay import DelayService, waiting_prefix
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
@@ -57,12 +58,15 @@ class Sender:
         may_publish_topic: Callable[[bytes], bool],
         host_hex: bytes,
         is_share_over: Callable[[], bool],
+        *,
+        actor: Callable[[], Actor],
     ) -> None:
         self.write = write
         self.is_share_over = is_share_over  # whether others are to have their turn
         self.may_publish = may_publish  # to a topic or light queue
         self.may_publish_topic = may_publish_topic  # of the topic space
         self.host_hex = host_hex  # our own address, for message ids
+        self.actor = actor  # by whose doing topics are made
 
 
 Decision = Route | CommandRefusedError
@@ -178,7 +182,10 @@ class SendRoutes:
             return self._route_later(target, 0, names)
         if is_light(target.topic):
             return self._broker.route_rocketmq(self._broker.parent_topic, 0, [target.topic, *names])
+        made_count = self._topics.made_count
         topic = self._topics.open_for_send(target.topic, target.default_topic, target.default_queues)
+        if self._topics.made_count > made_count:
+            sender.actor().tell(Kind.TOPIC_CREATED, topic=target.topic.decode(), write_queues=topic.write_queues)
         queue_id = target.queue_id
         if queue_id >= max(topic.read_queues, topic.write_queues):
             raise CommandRefusedError(

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from core.broker import Broker
 from core.errors import LmqError
+from gateway.events import Actor, Kind
 from gateway.rocketmq.client_table import ClientTable, read_object
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.fields import flag_field, integer_field, text_field
@@ -30,6 +31,9 @@ class AdminPeer(Protocol):
 
     def may_configure(self, name: bytes) -> bool:
         """Whether this client may make, change and remove a topic or group."""
+
+    def actor(self) -> Actor:
+        """By whose doing something happens."""
 
 
 class TopicAdmin:
@@ -65,12 +69,17 @@ class TopicAdmin:
             is_order=flag_field(request, "order", otherwise=False),
             sys_flag=integer_field(request, "topicSysFlag", 0) & 0x7FFFFFFF,
         )
+        is_new = self._topics.find(name) is None
         self._topics.set(name, topic)
+        told = {"read_queues": topic.read_queues, "write_queues": topic.write_queues, "perm": topic.perm}
+        peer.actor().tell(Kind.TOPIC_CREATED if is_new else Kind.TOPIC_CHANGED, topic=name.decode(), **told)
         self._answer_kept(request, peer)
 
     def delete_topic(self, request: Command, peer: AdminPeer) -> None:
         """Forget a topic."""
-        self._topics.delete(_named(request, "topic", peer))
+        name = _named(request, "topic", peer)
+        if self._topics.delete(name):
+            peer.actor().tell(Kind.TOPIC_DELETED, topic=name.decode())
         self._answer_kept(request, peer)
 
     def get_topic(self, request: Command) -> Command:
@@ -103,6 +112,7 @@ class TopicAdmin:
         self._groups.set(name.encode(), _read_group(said))
         group = self._groups.get(name.encode())
         self._set_retry_queues(name.encode(), group)
+        peer.actor().tell(Kind.GROUP_SET, group=name)
         self._answer_kept(request, peer)
 
     def _set_retry_queues(self, name: bytes, group: Group) -> None:
@@ -131,6 +141,7 @@ class TopicAdmin:
             offsets = self._broker.consumer_offsets
             for group, key, _ in [item for item in offsets.items() if item[0] == name]:
                 offsets.forget(group, key)
+        peer.actor().tell(Kind.GROUP_DELETED, group=name.decode())
         self._answer_kept(request, peer)
 
     def _answer_kept(self, request: Command, peer: AdminPeer) -> None:

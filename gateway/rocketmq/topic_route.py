@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from gateway.events import Actor, Kind
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field
 from gateway.rocketmq.topic_table import PERM_WRITE, Topic, TopicTable
@@ -22,6 +23,9 @@ class Operator(Protocol):
 
     def may_configure(self, name: bytes) -> bool:
         """Whether this client may make, change and remove a topic or group."""
+
+    def actor(self) -> Actor:
+        """By whose doing something happens."""
 
 
 class TopicRoute:
@@ -79,6 +83,7 @@ class TopicRoute:
         is_ours = text_field(request, "brokerName") == self._broker_name
         if is_ours:
             self._is_write_wiped = is_wiped
+            operator.actor().tell(Kind.CHANGED, request="wipeWritePerm" if is_wiped else "addWritePerm")
         count = len(self._topics.names()) if is_ours else 0
         return answer(request, ResponseCode.SUCCESS, ext={field: str(count)})
 

@@ -231,12 +231,14 @@ class TopicTable:
         self._put(name, topic)
         self._tell_changed()
 
-    def delete(self, name: bytes) -> None:
-        """Forget a topic; its messages stay in the log for as long as others of their age."""
-        if self._rows.get(name) is not None:
-            self._known.pop(name, None)
-            self._rows.delete(name)
-            self._tell_changed()
+    def delete(self, name: bytes) -> bool:
+        """Forget a topic; its messages stay in the log for as long as others of their age. False: there is none."""
+        if self._rows.get(name) is None:
+            return False
+        self._known.pop(name, None)
+        self._rows.delete(name)
+        self._tell_changed()
+        return True
 
     def names(self) -> list[bytes]:
         """Return the names of all topics that were made."""

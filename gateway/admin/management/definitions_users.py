@@ -33,6 +33,7 @@ class SaidUser(BaseModel):
     password_hash: Text = ""
     hashing_algorithm: str | None = None
     lmq_password_hash: Text = ""
+    lmq_disabled: bool = False
     tags: Tags = []
     limits: dict[str, object] = {}
 
@@ -65,6 +66,8 @@ def tell_users(stored: StoredUsers, quotas: UserQuotas) -> Iterator[Told | None]
             said["password_hash"], said["hashing_algorithm"] = write_rabbitmq_hash(user.kept)
         elif user.kept:
             said["lmq_password_hash"] = user.kept
+        if user.is_disabled:
+            said["lmq_disabled"] = True
         yield "users", {**said, "tags": list(user.tags), "limits": quotas.stored.get(user.name, {})}
         for vhost, names in list(stored.names.get(user.name, {}).items()):
             yield "permissions", {"user": user.name, "vhost": vhost, **names._asdict()}
@@ -136,6 +139,8 @@ class UserPlan:
         self._count("users")
         if found is None or (found.kept, found.tags) != (kept, tags):
             self._work.append(lambda: self._stored.put_user(said.name, kept, tags, secret))
+        if said.lmq_disabled:
+            self._work.append(lambda: self._stored.disable_user(said.name, is_disabled=True))
         self._take_limits(said, what)
 
     def _take_limits(self, said: SaidUser, what: str) -> None:

@@ -204,7 +204,7 @@ def tell_user(view: AdminView, user: User) -> Item:
         "hashing_algorithm": algorithm,
         "tags": list(user.tags),
         "limits": view.authenticator.quotas.stored.get(user.name, {}),
-        "lmq": {"of_settings": not is_ours, "has_secret": bool(user.secret)},
+        "lmq": {"of_settings": not is_ours, "has_secret": bool(user.secret), "is_disabled": user.is_disabled},
     }
 
 

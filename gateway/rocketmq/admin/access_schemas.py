@@ -23,7 +23,7 @@ class UserInfo(BaseModel):
 
     password: str | None = None
     userType: Literal["Super", "Normal"] | None = None  # noqa: N815 - RocketMQ's names
-    userStatus: Literal["enable"] | None = None  # noqa: N815
+    userStatus: Literal["enable", "disable"] | None = None  # noqa: N815
 
 
 Action = Literal["All", "Pub", "Sub", "Create", "Update", "Delete", "Get", "List"]

@@ -25,6 +25,7 @@ from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
 
 SUPER, NORMAL = "Super", "Normal"
+ENABLED, DISABLED = "enable", "disable"
 SECRET_CHARS_MAX = 1_024
 LISTED_MAX = 10_000
 NOBODY = "only a user with the tag administrator may ask for users and access lists, by a signed request"
@@ -52,14 +53,17 @@ class AccessUsers:
         said = parse(UserInfo, bytes(request.body) or b"{}")
         self._put(name, said, said.password or "", (), "")
         actor.tell(Kind.USER_CREATED, name=name)
+        self._set_status(name, said, actor)
         self._broker.when_kept(partial(answer_kept, request, peer))
 
     def update(self, request: Command, peer: AdminPeer) -> None:
         """Change a user; a password for the other doors stays."""
         actor, name = get_administrator(peer), self._get_name(request)
         known, said = self._get(name), parse(UserInfo, bytes(request.body) or b"{}")
-        self._put(name, said, said.password or known.secret.decode(), known.tags, known.kept)
-        actor.tell(Kind.USER_PASSWORD_CHANGED if said.password else Kind.USER_TAGS_SET, name=name)
+        if said.password or said.userType is not None:
+            self._put(name, said, said.password or known.secret.decode(), known.tags, known.kept)
+            actor.tell(Kind.USER_PASSWORD_CHANGED if said.password else Kind.USER_TAGS_SET, name=name)
+        self._set_status(name, said, actor)
         self._broker.when_kept(partial(answer_kept, request, peer))
 
     def delete(self, request: Command, peer: AdminPeer) -> None:
@@ -98,6 +102,13 @@ class AccessUsers:
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, "The user is not exist")
         return known
 
+    def _set_status(self, name: str, said: UserInfo, actor: Actor) -> None:
+        """Disable the user or let it in again, where that is said and is something else."""
+        is_disabled = said.userStatus == DISABLED
+        if said.userStatus is not None and self._get(name).is_disabled != is_disabled:
+            self._authenticator.stored.disable_user(name, is_disabled=is_disabled)
+            actor.tell(Kind.USER_DISABLED if is_disabled else Kind.USER_ENABLED, name=name)
+
     def _put(self, name: str, said: UserInfo, secret: str, tags: tuple[str, ...], kept: str) -> None:
         if not SECRET_LENGTH_MIN <= len(secret) <= SECRET_CHARS_MAX:
             remark = f"a password has {SECRET_LENGTH_MIN} to {SECRET_CHARS_MAX} characters"
@@ -123,4 +134,4 @@ def get_administrator(peer: AdminPeer) -> Actor:
 def _tell(user: User) -> dict[str, str]:
     """Return a user as tools show it, without the password."""
     kind = SUPER if ADMINISTRATOR in user.tags else NORMAL
-    return {"username": user.name, "userType": kind, "userStatus": "enable"}
+    return {"username": user.name, "userType": kind, "userStatus": DISABLED if user.is_disabled else ENABLED}

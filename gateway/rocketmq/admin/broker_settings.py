@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.settings import RetentionSettings
+from gateway.events import Kind
 from gateway.plain_errors import tell_first
 from gateway.retention import Retention
 from gateway.rocketmq.admin.works import AdminPeer
@@ -104,6 +105,7 @@ class BrokerSettings:
         self._apply(changed)
         if kept:
             self._retention.use(retention)
+        peer.actor().tell(Kind.SETTINGS_CHANGED, names=sorted(wanted))
         return answer(request, ResponseCode.SUCCESS)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from core.broker import Broker
+from gateway.events import Kind
 from gateway.rocketmq.admin.works import AdminPeer, answer_kept, check_size
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field
@@ -45,11 +46,14 @@ class KvConfig:
         if is_new and len(self._rows) >= ENTRIES_MAX:
             raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, f"there are {ENTRIES_MAX} values already")
         self._rows.put(key, value)
+        peer.actor().tell(Kind.CHANGED, request=f"updateKvConfig {_told(key)}")
         self._broker.when_kept(partial(answer_kept, request, peer))
 
     def delete(self, request: Command, peer: AdminPeer) -> None:
         """Forget a value."""
-        self._rows.delete(self._check_right(request, peer))
+        key = self._check_right(request, peer)
+        self._rows.delete(key)
+        peer.actor().tell(Kind.CHANGED, request=f"deleteKvConfig {_told(key)}")
         self._broker.when_kept(partial(answer_kept, request, peer))
 
     def get(self, request: Command) -> Command:
@@ -79,6 +83,10 @@ class KvConfig:
         if not peer.may_configure(key.encode()):
             raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to set {key}")
         return _row_key(namespace, key)
+
+
+def _told(key: bytes) -> str:
+    return key.replace(b"\0", b" ").decode()
 
 
 def _row_key(namespace: str, key: str) -> bytes:

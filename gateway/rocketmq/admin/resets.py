@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from core.broker import Broker
+from gateway.events import Kind
 from gateway.rocketmq.admin.queue_tables import encode_queue, encode_table
 from gateway.rocketmq.admin.works import AdminPeer, Steps, check_size, find_offset
 from gateway.rocketmq.client_table import ClientTable
@@ -75,6 +76,7 @@ class Resets:
             before = self._broker.consumer_offsets.get(group.encode(), key)
             offsets[queue_id] = offset if goes_on or before is None else min(offset, before)
             yield
+        peer.actor().tell(Kind.GROUP_RESET, group=group, topic=name, offsets=[*offsets.items()])
         return self._set(request, group, name, offsets)
 
     def _set(self, request: Command, group: str, topic: str, offsets: dict[int, int]) -> Command:

@@ -38,6 +38,9 @@ class AdminPeer(LaterAnswered, Protocol):
     def may_configure(self, name: bytes) -> bool:
         """Whether this client may make, change and remove a topic or group."""
 
+    def actor(self) -> Actor:
+        """Return by whose doing something happens."""
+
     def find_administrator(self) -> Actor | None:
         """Return by whose doing something happens, where this client's user may do everything; else None."""
 

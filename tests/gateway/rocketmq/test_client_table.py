@@ -26,8 +26,12 @@ def subscription(topic: str, text: str = "*", version: int = 1, **more: object) 
 
 def beat(table: ClientTable, client: Client, request: Command) -> None:
     """Take in all of a heartbeat."""
-    for _ in table.heart_beat(client, request):
+    for _ in table.heart_beat(client, request, may_read):
         pass
+
+
+def may_read(topic: bytes) -> bool:
+    return topic != b"Secret"
 
 
 def heart_beat(client_id: str, *subscriptions: dict[str, object], group: str = "g") -> Command:
@@ -94,10 +98,16 @@ def test_a_sql_subscription_is_taken_as_such_and_a_wrong_one_never_for_all(table
     assert caught.value.code == 27
 
 
-def lock(table: ClientTable, client: str, now_ms: int, *queues: int) -> list[int]:
-    wanted = [{"topic": "T", "brokerName": "b", "queueId": queue} for queue in queues]
+def test_a_client_is_no_member_of_a_group_for_what_it_may_not_read(table):
+    beat(table, Client(Output(1)), heart_beat("a", subscription("T")))
+    beat(table, Client(Output(2)), heart_beat("b", subscription("T"), subscription("Secret")))
+    assert members(table) == ["a"]
+
+
+def lock(table: ClientTable, client: str, now_ms: int, *queues: int, topic: str = "T") -> list[int]:
+    wanted = [{"topic": topic, "brokerName": "b", "queueId": queue} for queue in queues]
     body = json.dumps({"consumerGroup": "g", "clientId": client, "mqSet": wanted}).encode()
-    held = json.loads(table.lock_queues(Command(41, body=body), now_ms).body)["lockOKMQSet"]
+    held = json.loads(table.lock_queues(Command(41, body=body), may_read, now_ms).body)["lockOKMQSet"]
     return [queue["queueId"] for queue in held]
 
 
@@ -106,12 +116,13 @@ def test_a_queue_is_locked_for_one_client_until_it_is_given_back_or_not_renewed(
     assert lock(table, "b", 1, 1, 2) == [2]
     assert lock(table, "a", 10, 0) == [0]
     body = {"consumerGroup": "g", "clientId": "a", "mqSet": [{"topic": "T", "brokerName": "b", "queueId": 1}]}
-    table.unlock_queues(Command(42, body=json.dumps(body | {"clientId": "b"}).encode()))
+    table.unlock_queues(Command(42, body=json.dumps(body | {"clientId": "b"}).encode()), may_read)
     assert lock(table, "b", 20, 1) == []
-    table.unlock_queues(Command(42, body=json.dumps(body).encode()))
+    table.unlock_queues(Command(42, body=json.dumps(body).encode()), may_read)
     assert lock(table, "b", 20, 1) == [1]
     assert lock(table, "b", LOCK_MS + 9, 0) == []
     assert lock(table, "b", LOCK_MS + 10, 0) == [0]
+    assert lock(table, "b", LOCK_MS + 10, 0, topic="Secret") == []
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b"\xff", b"[" * 100_000])

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from core.lmq.queue_name import amqp_passing_name, amqp_queue_name, mqtt_queue_name
 from gateway.auth.permissions import ALL
 from gateway.rocketmq.name_rights import may_read, may_read_record, may_write
 from lmq.remoting.message_codec import Record
+from lmq.remoting.signature import AccessKeys
 from tests.gateway.auth.test_permissions import make_book, of
+from tests.support.rocketmq_access import CREATE_USER, ROOT, ask_as, open_site
 
 PARENT = b"LMQ_PARENT"
 RULES = (
@@ -91,3 +95,27 @@ def test_messages_that_may_be_read(one, is_allowed):
 def test_nobody_sends_to_what_the_gateway_tells():
     assert not may_write(ALL, mqtt_queue_name(b"$events/#"))
     assert may_write(ALL, mqtt_queue_name(b"plant/#"))
+
+
+def test_places_locks_and_members_of_a_group_are_not_for_those_that_may_not_read_its_topic(tmp_path):
+    site = open_site(tmp_path / "d")
+    root, ann = site.connect(), AccessKeys("ann", "12345678")
+    ask_as(ROOT, root, CREATE_USER, {"password": ann.secret_key}, username="ann")
+    ask_as(ROOT, root, 17, topic="T", readQueueNums=1, writeQueueNums=1, perm=6, topicFilterType="SINGLE_TAG")
+    queue = {"topic": "T", "queueId": 0}
+    wanted = {"topic": "T", "subString": "*", "subVersion": 1, "expressionType": "TAG"}
+    consumer = {"groupName": "g", "consumeType": "CONSUME_PASSIVELY", "subscriptionDataSet": [wanted]}
+    mode = {"topic": "T", "consumerGroup": "g", "mode": "POP"}
+
+    def ask_all(keys):
+        peer = site.connect()
+        codes = [ask_as(keys, peer, 15, **queue, consumerGroup="g", commitOffset=0).code]
+        codes.append(ask_as(keys, peer, 401, mode).code)
+        ask_as(keys, peer, 34, {"clientID": keys.access_key, "consumerDataSet": [consumer]})
+        locks = {"consumerGroup": "g", "clientId": keys.access_key, "mqSet": [{**queue, "brokerName": "b"}]}
+        held = json.loads(bytes(ask_as(keys, peer, 41, locks).body))["lockOKMQSet"]
+        return codes, site.door.clients.members_of("g"), len(held)
+
+    assert ask_all(ann) == ([16, 16], [], 0)
+    assert ask_all(ROOT) == ([0, 0], ["root"], 1)
+    site.close()

@@ -206,3 +206,34 @@ def test_who_may_not_configure_changes_nothing(site, peer):
             refused(request, Stranger())
         assert caught.value.code == 16
     assert route_of(peer)["readQueueNums"] == 16
+
+
+def test_what_is_made_changed_and_removed_is_told_with_the_doing(site, peer):
+    told = []
+    site.authenticator.events.listen(told.append)
+    set_topic(peer)
+    set_topic(peer, write=3)
+    peer.ask(215, topic="T")
+    peer.ask(215, topic="T")  # there is none any more
+    peer.send(topic="Made")
+    peer.send(topic="Made")
+    set_group(peer, groupName="g")
+    peer.ask(401, json.dumps({"topic": "Made", "consumerGroup": "g", "mode": "POP"}).encode())
+    peer.ask(222, topic="Made", group="g", timestamp=-1)
+    peer.ask(207, groupName="g", cleanOffset="true")
+    peer.ask(25, b"autoCreateTopicEnable=false\n")
+    peer.ask(100, namespace="N", key="k", value="v")
+    found = [(event.kind, event.fields.get("topic"), event.fields.get("group")) for event in told]
+    assert found == [
+        ("topic.created", "T", None),
+        ("topic.changed", "T", None),
+        ("topic.deleted", "T", None),
+        ("topic.created", "Made", None),
+        ("group.set", None, "g"),
+        ("group.set", "Made", "g"),
+        ("group.reset", "Made", "g"),
+        ("group.deleted", None, "g"),
+        ("settings.changed", None, None),
+        ("admin.changed", None, None),
+    ]
+    assert {(event.actor.door, event.actor.conn_id) for event in told} == {("rocketmq", peer.transport.conn_id)}

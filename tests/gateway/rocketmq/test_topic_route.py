@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from gateway.events import Actor, Events
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.topic_route import TopicRoute
 from gateway.rocketmq.topic_table import TopicTable
@@ -52,6 +53,9 @@ class Operator:
 
     def may_configure(self, _name: bytes) -> bool:
         return self._may
+
+    def actor(self) -> Actor:
+        return Actor(Events(), "rocketmq", 1, "peer")
 
 
 def perm_of(found: TopicRoute) -> int:

@@ -62,6 +62,14 @@ def test_hash_that_rabbitmq_does_not_read_is_told_beside_an_empty_one():
     assert {name: user.kept for name, user in other.users.items()} == {"ann": kept, "certified": ""}
 
 
+def test_a_disabled_user_is_disabled_wherever_the_definitions_come_to():
+    stored, other = StoredUsers(), StoredUsers()
+    stored.put_user("ann", hash_password("secret"), ())
+    stored.disable_user("ann", is_disabled=True)
+    run(other, told(stored))
+    assert other.users["ann"].is_disabled
+
+
 def test_what_a_user_signs_with_stays():
     stored = StoredUsers()
     stored.put_user("bob", "", (), "a secret")

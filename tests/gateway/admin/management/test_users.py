@@ -30,7 +30,7 @@ async def test_user_is_made_told_changed_and_deleted(tmp_path):
             "hashing_algorithm": "lmq_scrypt",
             "tags": ["monitoring", "ops"],
             "limits": {},
-            "lmq": {"of_settings": False, "has_secret": False},
+            "lmq": {"of_settings": False, "has_secret": False, "is_disabled": False},
         }
         assert [one["name"] for one in (await client.get("/api/users")).json()] == ["bob/1"]
         assert [one["name"] for one in (await client.get("/api/users/without-permissions")).json()] == ["bob/1"]

@@ -51,6 +51,33 @@ def test_another_password_counts_at_once_and_a_deleted_user_comes_in_no_more(sit
     assert bytes(ask_as(ROOT, peer, GET_USER, username="ann").body) == b""
 
 
+def test_a_disabled_user_comes_in_no_more_and_keeps_all_it_had_until_it_is_let_in_again(site, peer):
+    ask_as(ROOT, peer, CREATE_USER, {"password": ANN.secret_key, "userType": "Super"}, username="ann")
+    inside = site.connect()
+    assert ask_as(ANN, inside, GET_USER, username="ann").code == 0
+    identity = inside.handler.identity
+    assert ask_as(ROOT, peer, UPDATE_USER, {"userStatus": "disable"}, username="ann").code == 0
+    assert ask_as(ANN, site.connect(), GET_USER, username="ann").code == 16
+    assert not site.authenticator.may_stay("rocketmq", identity)
+    assert site.authenticator.find_rights("mqtt", "ann") is None
+    assert site.authenticator.find_member("ann", "127.0.0.1") is None
+    assert site.authenticator.find_tags("ann") == ()
+    told = json.loads(bytes(ask_as(ROOT, peer, GET_USER, username="ann").body))
+    assert told == {"username": "ann", "userType": "Super", "userStatus": "disable"}
+    ask_as(ROOT, peer, UPDATE_USER, {"password": "another one"}, username="ann")  # does not let it in again
+    assert ask_as(AccessKeys("ann", "another one"), site.connect(), GET_USER, username="ann").code == 16
+    assert ask_as(ROOT, peer, UPDATE_USER, {"userStatus": "enable"}, username="ann").code == 0
+    assert ask_as(AccessKeys("ann", "another one"), site.connect(), GET_USER, username="ann").code == 0
+
+
+def test_a_user_may_be_made_disabled_and_stays_so_when_the_folder_is_opened_again(site, peer):
+    said = {"password": ANN.secret_key, "userStatus": "disable"}
+    assert ask_as(ROOT, peer, CREATE_USER, said, username="ann").code == 0
+    site.authenticator.keep_users(site.broker.table("auth_users"))
+    assert ask_as(ANN, site.connect(), GET_USER, username="ann").code == 16
+    assert site.authenticator.stored.users["ann"].is_disabled
+
+
 def test_users_are_listed_by_a_part_of_their_name(peer):
     assert bytes(ask_as(ROOT, peer, LIST_USERS).body) == b""
     for name in ("cy", "ann", "anton"):
@@ -70,7 +97,7 @@ def test_users_are_listed_by_a_part_of_their_name(peer):
         (CREATE_USER, {"password": "12345"}, "new", 29, "a password has 6"),
         (CREATE_USER, {}, "new", 29, "a password has 6"),
         (CREATE_USER, {"password": "12345678", "userType": "King"}, "new", 29, "userType"),
-        (CREATE_USER, {"password": "12345678", "userStatus": "disable"}, "new", 29, "userStatus"),
+        (CREATE_USER, {"password": "12345678", "userStatus": "away"}, "new", 29, "userStatus"),
         (CREATE_USER, [], "new", 29, "the body"),
     ],
 )
