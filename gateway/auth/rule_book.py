@@ -15,6 +15,7 @@ from gateway.rule_settings import RuleSettings
 NEVER = -1
 NAMELESS = ("", "guest")  # come in without being users
 GONE = View(publish=False, subscribe=False, configure=False)  # somebody who was a user
+VIEWS_MAX = 4_096  # that are remembered, by user and groups
 
 
 class Account(NamedTuple):
@@ -33,7 +34,7 @@ class RuleBook(Rights):
         caches: Bounds what is remembered.
     """
 
-    __slots__ = ("_accounts", "_allows", "_lost", "_lost_all", "_lost_users", "_rows", "_rules")
+    __slots__ = ("_accounts", "_allows", "_lost", "_lost_all", "_lost_users", "_rows", "_rules", "_views")
 
     def __init__(self, caches: CacheBudget) -> None:
         super().__init__(caches)
@@ -44,6 +45,7 @@ class RuleBook(Rights):
         self._lost_all = False
         self._lost_users: set[str] = set()
         self._rows: Mapping[str, UserRows] = {}
+        self._views: dict[tuple[str, tuple[str, ...] | None], View] = {}  # of newcomers that differ in nothing else
 
     def change(
         self,
@@ -68,6 +70,7 @@ class RuleBook(Rights):
             self._rules = Rules(rules)
         self._accounts = accounts
         self._allows = allows
+        self._views.clear()
         self.version += 1
 
     def make(
@@ -84,7 +87,18 @@ class RuleBook(Rights):
         return Permissions(rights=self, subject=Subject(user, client, host, door, groups, rules))
 
     def look(self, subject: Subject, since: int) -> View:
-        """Return what counts for a subject now."""
+        """Return what counts for a subject now; newcomers that no rule tells apart are given the same view."""
+        if since != NEVER or self._rules.tells_clients_apart or subject.rules or subject.user in self._rows:
+            return self._make_view(subject, since)
+        key = (subject.user, subject.groups)
+        view = self._views.get(key)
+        if view is None:
+            if len(self._views) >= VIEWS_MAX:
+                self._views.clear()
+            view = self._views[key] = self._make_view(subject, since)
+        return view
+
+    def _make_view(self, subject: Subject, since: int) -> View:
         of_token = subject.groups is not None
         account = Account(groups=subject.groups) if subject.groups is not None else self._accounts.get(subject.user)
         if account is None and subject.user not in NAMELESS:

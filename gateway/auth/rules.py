@@ -64,10 +64,16 @@ class Rule:
         self._networks = [ipaddress.ip_network(network) for network in said.addresses]
 
     @property
+    def tells_clients_apart(self) -> bool:
+        """Whether it may say one thing of one client of a user, and another of another."""
+        said = self.said
+        return bool(self.is_own or said.clients or said.addresses or said.doors)
+
+    @property
     def has_condition(self) -> bool:
         """Whether it is for some only, or another one for each."""
         said = self.said
-        return bool(self.is_own or said.users or said.groups or said.clients or said.addresses or said.doors)
+        return bool(self.tells_clients_apart or said.users or said.groups)
 
     def is_for(self, subject: Subject, groups: tuple[str, ...]) -> bool:
         """Return whether the rule is for what a subject asks."""
@@ -209,6 +215,7 @@ class Rules:
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.all = rules
         self.general = RuleSet([rule for rule in self.all if not rule.has_condition])
+        self.tells_clients_apart = any(rule.tells_clients_apart for rule in self.all)
         self._by_user: dict[str, list[Rule]] = {}
         self._by_client: dict[str, list[Rule]] = {}
         self._others: list[Rule] = []

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from gateway.auth import rule_book
 from gateway.auth.rule_book import Account
 from tests.gateway.auth.test_permissions import change, make_book, of
 
@@ -53,3 +54,24 @@ def test_who_comes_in_afterwards_has_lost_nothing():
     book = make_book()
     change(book, allows=False)
     assert not of(book).has_lost
+
+
+def test_clients_that_were_let_in_alike_are_told_apart_by_rules_that_come_later():
+    accounts = {"ann": Account()}
+    book = make_book(accounts=accounts)
+    one, other = (of(book, "ann", client=client) for client in ("c1", "c2"))
+    change(book, {"permit": "deny", "clients": ["c2"], "topics": ["a/#"]}, accounts=accounts)
+    assert one.may_publish(b"a/1")
+    assert not other.may_publish(b"a/1")
+    assert of(book, "ann", client="c1").may_publish(b"a/1")
+    assert not of(book, "ann", client="c2").may_publish(b"a/1")
+
+
+def test_rules_of_users_and_groups_are_told_apart_where_clients_are_not(monkeypatch):
+    monkeypatch.setattr(rule_book, "VIEWS_MAX", 2)
+    accounts = {"ann": Account(groups=("ops",)), "bob": Account(), "cy": Account()}
+    book = make_book(OPS, {"permit": "allow", "users": ["cy"], "topics": ["c/#"]}, allows=False, accounts=accounts)
+    for _ in range(2):
+        for user, topic in (("ann", b"a/1"), ("bob", b""), ("cy", b"c/1")):
+            may = of(book, user)
+            assert [one for one in (b"a/1", b"c/1") if may.may_publish(one)] == [one for one in (topic,) if one]
