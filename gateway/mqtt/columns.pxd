@@ -11,6 +11,7 @@ cdef int _FLAG_BARE
 cdef int _FLAG_EXPIRES
 cdef int _MALFORMED
 cdef int _PUBACK
+cdef int _FAILURE
 
 
 @cython.final

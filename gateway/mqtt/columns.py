@@ -16,6 +16,7 @@ NEAR_BYTES_MAX = 2048  # a read up to this size is decoded from a copy: a view o
 _ACK_BYTES_MAX = 5  # type, length, packet identifier, reason code
 _EXTRA_BYTES_MIN = 4096
 _PUBACK = 4
+_FAILURE = 0x80  # reason codes from here on say that something was not done
 _FLAG_MARK = FLAG_MARK
 _FLAG_BARE = FLAG_BARE
 _FLAG_EXPIRES = FLAG_EXPIRES
@@ -34,7 +35,7 @@ class RunColumns:
         self.ping_count = 0
         self.exact_count = 0  # messages at QoS 2 in the batch
         self.answer_count = 0  # packets that `encode_acks` returned last
-        self.failure_count = 0  # those of them that say a code
+        self.failure_count = 0  # those of them that say why a message is not taken
         self.body_bytes = 0  # of all messages of the batch
         self.topic_index: dict[bytes, int] = {}
         self.near: bytearray | memoryview = memoryview(bytearray(NEAR_BYTES_MAX))
@@ -136,7 +137,7 @@ def encode_acks(columns: RunColumns, count: int) -> bytes:
             if columns.codes[i]:
                 out[size + 1] = 3
                 out[size + 4] = columns.codes[i]
-                columns.failure_count += 1
+                columns.failure_count += columns.codes[i] >= _FAILURE
                 size += 1
             columns.answer_count += 1
             size += 4

@@ -16,6 +16,7 @@ cdef int _EXACT
 cdef bytes _DELAYED_PREFIX
 cdef int _QOS_MASK
 cdef int _NOT_AUTHORIZED
+cdef int _UNHEARD
 cdef int _QUOTA_EXCEEDED
 cdef int _NOT_FOUND
 cdef int _PUBCOMP_FIRST
@@ -84,3 +85,7 @@ cdef void _cut_batch(RunColumns columns, Py_ssize_t count) except *
 
 @cython.locals(batch=PublishBatch, i=Py_ssize_t)
 cdef _note_codes(RunColumns columns)
+
+
+@cython.locals(batch=PublishBatch, route=Route, is_unheard=bint, k=Py_ssize_t, i=Py_ssize_t)
+cdef void _note_unheard(RunColumns columns, bytes parent_topic) except *

@@ -39,6 +39,7 @@ _PUBCOMP_FIRST = 0x70
 _QUOTA_EXCEEDED = int(ReasonCode.QUOTA_EXCEEDED)
 _NOT_FOUND = int(ReasonCode.PACKET_IDENTIFIER_NOT_FOUND)
 _NOT_AUTHORIZED = int(ReasonCode.NOT_AUTHORIZED)
+_UNHEARD = int(ReasonCode.NO_MATCHING_SUBSCRIBERS)
 
 
 class Publishing:
@@ -92,8 +93,10 @@ class Publishing:
         batch.born_host = transport.peer_host
         for i in range(batch.count):
             columns.codes[i] = 0
-        if run.denied and session.level == _LEVEL_5:
-            _note_codes(columns)
+        if session.level == _LEVEL_5:
+            if run.denied:
+                _note_codes(columns)
+            _note_unheard(columns, self._broker.parent_topic)
         if batch.retained_count and (self.retained_count_max or self.retained_body_bytes_max):
             self._refuse_retained(columns, session)
         if columns.exact_count:
@@ -318,6 +321,24 @@ def _note_codes(columns: RunColumns) -> None:
     for i in range(batch.count):
         if batch.routes[batch.route_index[i]] is None:
             columns.codes[i] = _NOT_AUTHORIZED
+
+
+def _note_unheard(columns: RunColumns, parent_topic: bytes) -> None:
+    """Let those be answered so that no light queue gets: nobody subscribes to their topics, and no queue is bound.
+
+    What waits for its time has a topic of its own in the log: who hears of it is not known yet.
+    """
+    batch = columns.batch
+    is_unheard = False
+    for k in range(len(batch.routes)):
+        route = batch.routes[k]
+        if route is not None and not route.dispatch.count and route.topic == parent_topic:
+            is_unheard = True
+    if is_unheard:
+        for i in range(batch.count):
+            route = batch.routes[batch.route_index[i]]
+            if route is not None and not route.dispatch.count and route.topic == parent_topic:
+                columns.codes[i] = _UNHEARD
 
 
 def _measure(value: bool, generation: int) -> int:  # noqa: ARG001, FBT001 - the interface says so

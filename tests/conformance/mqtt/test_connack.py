@@ -106,9 +106,10 @@ def test_all_qos_are_supported(side):
     assert (connack.code, connack.number(P.QOS_MAX)) == (0, -1)
     peer.send(*[side.publish(b"t", qos=qos, packet_id=qos) for qos in (1, 2)])
     peer.send(side.subscribe(1, *[(b"t%d" % qos, qos) for qos in range(3)]))
+    unheard = 0x10 if side.is_5 else 0
     assert [(one.kind, one.code, one.codes) for one in side.said(peer)] == [
-        ("PUBACK", 0, ()),
-        ("PUBREC", 0, ()),
+        ("PUBACK", unheard, ()),
+        ("PUBREC", unheard, ()),
         ("SUBACK", 0, (0, 1, 2)),
     ]
 

@@ -191,6 +191,7 @@ def test_after_a_pubrec_that_says_no_the_identifier_stands_for_another_message(s
 
 @keeps(v5="4.3.3-13")
 def test_exchange_is_brought_to_its_end_where_the_message_expired(side):
+    side.enter(b"s", (b"t", 0), keep_alive_s=0)
     peer = side.enter(keep_alive_s=0)
     item = [(P.MESSAGE_EXPIRY, 1)]
     assert side.one(peer.send(side.publish(b"t", items=item, qos=2, packet_id=7))).kind == "PUBREC"

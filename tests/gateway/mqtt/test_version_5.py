@@ -200,7 +200,9 @@ RETAINED_WORDS = b"quota exceeded: too many retained messages, or too long a one
     ],
 )
 def test_refused_message_is_answered_in_words_where_they_are_wanted_and_have_room(make_world, items, reason):
-    peer = enter(make_world(retained_body_bytes_max=3), b"p", *items)
+    world = make_world(retained_body_bytes_max=3)
+    world.client(b"s", (b"t", 0))
+    peer = enter(world, b"p", *items)
     peer.send(*[publish_5(b"t", b"long", qos=qos, packet_id=qos, retain=True) for qos in (1, 2)])
     peer.send(publish_5(b"t", b"1", qos=1, packet_id=3))
     refused = [refusal_5(puback(1), 0x97, reason), refusal_5(pubrec(2), 0x97, reason)]
@@ -225,6 +227,34 @@ def test_client_that_asks_is_told_below_what_it_may_be_answered(make_world, pref
     if told is not None:
         peer.send(subscribe_5(1, (told + b"/#", 0)), publish_5(told + b"/1", b"x"))
         assert [one.topic for one in got(peer)] == [told + b"/1"]
+
+
+# Nobody subscribes
+
+UNHEARD = 0x10
+
+
+def test_message_that_no_queue_gets_is_acknowledged_so(world):  # MQTT-3.4.2-1, MQTT-3.5.2-1
+    peer = enter(world, b"p")
+    world.client(b"s", (b"heard/#", 0))
+    world.client(b"away", (b"kept", 1), clean=False).vanish()
+    topics = (b"heard/1", b"unheard", b"kept")
+    for retain in (False, True):
+        peer.send(*[publish_5(topic, b"x", qos=1, packet_id=i + 1, retain=retain) for i, topic in enumerate(topics)])
+        assert peer.take() == [puback(1), refusal_5(puback(2), UNHEARD), puback(3)]
+    peer.send(publish_5(b"unheard", b"x", qos=2, packet_id=9))
+    assert peer.take() == [refusal_5(pubrec(9), UNHEARD)]
+    assert peer.send(pubrel(9)).take() == [pubcomp(9)]
+    old = world.client(b"old")
+    assert old.send(publish(b"unheard", b"x", qos=1, packet_id=1)).take() == [puback(1)]
+
+
+def test_who_hears_what_waits_for_its_time_is_not_known(world):
+    peer = enter(world, b"p")
+    assert peer.send(publish_5(b"$delayed/5/unheard", b"x", qos=1, packet_id=1)).take() == [puback(1)]
+    assert peer.send(publish_5(b"$delayed/0/unheard", b"x", qos=1, packet_id=2)).take() == [
+        refusal_5(puback(2), UNHEARD)
+    ]
 
 
 # Flow
