@@ -13,9 +13,7 @@ from tests.support.mqtt_5 import P, encoded, enter
 
 RULES = (
     RewriteRule(action="all", source="x/#", pattern="^x/y/(.+)$", destination="z/y/x/$1"),
-    RewriteRule(
-        action="publish", source="y/+/z/#", pattern="^y/([^/]+)/z/(.+)$", destination="y/z/$2/%c/${username}"
-    ),
+    RewriteRule(action="publish", source="y/+/z/#", pattern="^y/([^/]+)/z/(.+)$", destination="y/z/$2/%c/${username}"),
     RewriteRule(action="subscribe", source="s/#", pattern="^s/(.+)$", destination="t/$1/${clientid}"),
 )
 
