@@ -37,6 +37,7 @@ DUE = b"LMQ_DUE"  # when a waiting message is due
 CANCEL = b"TIMER_DEL_UNIQKEY"  # topic+key of the waiting message that this one takes back
 WAITING_FOR = b"LMQ_FOR"  # the topic in MQTT's form that a waiting message goes to
 WAITING_AT = b"LMQ_AT"  # the AMQP exchange that a waiting message goes to, and its routing keys: JSON in base64
+LETTER_OF = b"LMQ_LETTER_OF"  # the place of the message that a dead letter is of
 TAGS = b"TAGS"
 KEYS = b"KEYS"
 UNIQ_KEY = b"UNIQ_KEY"
@@ -65,6 +66,7 @@ RESERVED = frozenset(
         CANCEL,
         WAITING_FOR,
         WAITING_AT,
+        LETTER_OF,
         PAYLOAD_FORMAT,
         PAIR,
         b"WAIT",

@@ -120,6 +120,19 @@ class FateEntry(NamedTuple):
     reader: str  # as the door calls it
     stage: Stage
     note: str = ""  # what else is to be known
+    holder: str = ""  # what has it now, where that is known
+    done_as: str = "acknowledged"  # what done is where it did not end in another way
+    ends: tuple[tuple[bytes, bytes, int], ...] = ()  # light queue, reader and offset under which endings are noted
+    letters: tuple[bytes, ...] = ()  # light queues that its dead letter may be in
+
+
+class PlaceEntry(NamedTuple):
+    """How far a reader of a light queue is that is no AMQP queue."""
+
+    light_queue: bytes
+    reader: bytes
+    next_offset: int  # was never taken
+    floor: int  # all before it are done
 
 
 class Inventory(ABC):
@@ -161,6 +174,10 @@ class Inventory(ABC):
         """Give the subscriptions of a client's session; None where the door has no such session."""
         del client
         return None
+
+    def places(self) -> Iterator[PlaceEntry | None]:
+        """Give how far readers are; none where there are so many that this is not to be asked every few seconds."""
+        return iter(())
 
     @abstractmethod
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:

@@ -207,9 +207,9 @@ class CountedQueue:
         """Read messages, as of a pop queue."""
         return self._inner.read_offsets(offsets, count, into)
 
-    def purge(self) -> int:
+    def purge(self, now_ms: int = 0) -> int:
         """Finish all that nobody has, as of a pop queue."""
-        count = self._inner.purge()
+        count = self._inner.purge(now_ms)
         self._shown, self._unread, self._given_back, self._shown_until = 0, [], None, _ALL
         self._counted_until = max(self._inner.next_offset, self._counted_until)
         self._used, self._is_used_known = self._total, True

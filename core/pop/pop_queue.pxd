@@ -14,6 +14,7 @@ cdef class PopDesk:
     cdef public object timers
     cdef public dict queues
     cdef public object offsets
+    cdef public object endings
 
 
 cdef class PopQueue:

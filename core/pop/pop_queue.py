@@ -8,6 +8,7 @@ from typing import Protocol
 
 from core.errors import ReceiptError
 from core.message import AWAY, StoredBatch
+from core.pop.endings import PURGED, PURGED_OR_DONE, Endings
 from core.pop.inflight import InFlight
 from core.pop.journal import PopJournal
 from core.pop.receipt import Receipt
@@ -48,7 +49,7 @@ class PopDesk:
         request_timer: Called when the earliest deadline of all has become earlier.
     """
 
-    __slots__ = ("journal", "offsets", "on_shown", "queues", "request_timer", "store", "timers")
+    __slots__ = ("endings", "journal", "offsets", "on_shown", "queues", "request_timer", "store", "timers")
 
     def __init__(
         self,
@@ -62,6 +63,7 @@ class PopDesk:
         self.on_shown = on_shown
         self.request_timer = request_timer
         self.timers = TimerWheel()  # by number
+        self.endings = Endings()
         self.queues: dict[int, PopQueue] = {}  # open ones, by number
         self.offsets = array("q", bytes(8 * AGAIN_COUNT_MAX))
 
@@ -315,10 +317,13 @@ class PopQueue:
                 found.add(queue_offset)
         return array("q", sorted(found))
 
-    def purge(self) -> int:
+    def purge(self, now_ms: int = 0) -> int:
         """Finish all messages that no consumer has; return how many there were."""
         next_offset = max(self._store.max_offset(self.queue_ref), self.state.window.next_offset)
         count = self.ready_count
+        note_run = self._desk.endings.note_run
+        note_run((self.queue, self.group), self.floor, self.next_offset, PURGED_OR_DONE, now_ms)
+        note_run((self.queue, self.group), self.next_offset, next_offset, PURGED, now_ms)
         self.state.purge(next_offset)
         self._desk.journal.write()
         return count

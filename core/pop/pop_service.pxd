@@ -7,5 +7,6 @@ cdef class PopService:
     cdef object _store
     cdef readonly PopDesk _desk
     cdef dict _queues
+    cdef readonly object endings
     cdef dict _states
     cdef dict _resting

@@ -56,6 +56,7 @@ class PopService:
         self._store = store
         self._desk = PopDesk(store, self.journal, on_shown, request_timer)
         self._queues = self._desk.queues
+        self.endings = self._desk.endings
         self._states: dict[int, InFlight] = {}  # of others where something is in flight
         self._resting: dict[int, int] = {}  # the next offset of the rest
         self.journal.replay(self._apply)

@@ -47,7 +47,7 @@ class OneLevel(Protocol):
     def read_offsets(self, offsets: array[int], count: int, into: StoredBatch) -> int:
         """Fill `into` with messages; return how many of these are dealt with."""
 
-    def purge(self) -> int:
+    def purge(self, now_ms: int = 0) -> int:
         """Finish all messages that nobody has."""
 
     def attempt(self, queue_offset: int) -> int:
@@ -205,9 +205,9 @@ class LevelledQueue:
             _lift(into, level)
         return used
 
-    def purge(self) -> int:
+    def purge(self, now_ms: int = 0) -> int:
         """Finish all messages that nobody has."""
-        return sum(one.purge() for one in self._levels.values())
+        return sum(one.purge(now_ms) for one in self._levels.values())
 
     def stage(self, queue_offset: int) -> Stage:
         """Return how far a message is, of a level in use."""

@@ -12,15 +12,18 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable
 from heapq import nlargest
-from time import monotonic
+from time import monotonic, time_ns
 from typing import NamedTuple
 
 from core.broker import Broker
 from core.queues.levelled_queue import LevelledQueue
 from gateway.admin.steps import Steps, walk
+from gateway.admin.trail import Trail
 from gateway.amqp.inventory import count_messages
+from gateway.amqp.queue_pops import GROUP
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
+from gateway.inventory import PlaceEntry
 
 INTERVAL_S = 5.0  # between two looks
 SHARE = 50  # times what a look cost, at least, until the next one
@@ -28,7 +31,8 @@ BLOCK = 2_048  # queues that are compared in one step
 GROWN_MAX = 20_000  # queues whose rate is kept: those that grew most
 WATCHED_MAX = 10_000  # queues that consumers read, or that were told of lately
 TOLD_S = 60.0  # so long a queue is watched that the API told of
-Placed = tuple[VirtualHost, SharedQueue]
+CONSUMERS_MAX = 8  # of a queue, that are named where its place is noted
+Placed = tuple[VirtualHost, SharedQueue, str]  # with a consumer
 
 
 class Level(NamedTuple):
@@ -56,11 +60,21 @@ class QueueActivity:
     Args:
         broker: Where they are.
         consumed: Begins a walk over the AMQP queues that somebody consumes, in any order and as often as it likes.
+        trail: Where it is noted how far readers are.
+        places: Begins a walk over the places of other readers.
     """
 
-    def __init__(self, broker: Broker, consumed: Callable[[], Iterable[Placed | None]]) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        consumed: Callable[[], Iterable[Placed | None]],
+        trail: Trail,
+        places: Callable[[], Iterable[PlaceEntry | None]],
+    ) -> None:
         self._broker = broker
         self._consumed = consumed
+        self._trail = trail
+        self._places = places
         self._blocks: list[array[int]] = []
         self._looked_at_s = 0.0
         self._next_at_s = 0.0
@@ -82,6 +96,7 @@ class QueueActivity:
         try:
             await self._find_grown(began_s)
             await self._watch()
+            await self._note_places()
         finally:
             self._is_looking = False
             self._looked_at_s = began_s
@@ -114,13 +129,30 @@ class QueueActivity:
         until_s = monotonic() - TOLD_S
         self._told = {queue: told for queue, told in self._told.items() if told[1] >= until_s}
         found: dict[SharedQueue, tuple[Level, Rates | None]] = {}
-        for places in (self._consumed(), [(vhost, queue) for queue, (vhost, _) in self._told.items()]):
-            async for vhost, queue in walk(places):
+        consumers: dict[SharedQueue, list[str]] = {}
+        for places in (self._consumed(), [(vhost, queue, "") for queue, (vhost, _) in self._told.items()]):
+            async for vhost, queue, consumer in walk(places):
+                if consumer and len(names := consumers.setdefault(queue, [])) < CONSUMERS_MAX:
+                    names.append(consumer)
                 if queue not in found and not queue.is_deleted and len(found) < WATCHED_MAX:
                     level = self._level_of(vhost, queue)
                     known = self._watched.get(queue)
                     found[queue] = (level, None if known is None else find_rates(known[0], level))
         self._watched = found
+        now_ms, steps = time_ns() // 1_000_000, Steps()
+        for queue in found:
+            self._note_place(queue, ", ".join(consumers.get(queue, ())), now_ms)
+            await steps.rest()
+
+    def _note_place(self, queue: SharedQueue, consumers: str, now_ms: int) -> None:
+        pop = self._broker.pop.find(queue.light_name, GROUP) if queue.is_open and not queue.is_deleted else None
+        if pop is not None:
+            self._trail.note((queue.light_name, GROUP), now_ms, pop.next_offset, pop.floor, consumers)
+
+    async def _note_places(self) -> None:
+        now_ms = time_ns() // 1_000_000
+        async for place in walk(self._places()):
+            self._trail.note((place.light_queue, place.reader), now_ms, place.next_offset, place.floor)
 
     def _level_of(self, vhost: VirtualHost, queue: SharedQueue) -> Level:
         ready, unacked = count_messages(self._broker, vhost, queue)

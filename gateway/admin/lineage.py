@@ -1,7 +1,7 @@
 """Where a message went: its light queues, and how far each reader is with it. Nothing is written for it beforehand.
 
 The record says which light queues it is in; what became of it there is what the places of readers and the state of
-shared queues say now. So a message is known as long as the log keeps it, and for one that is done with only that.
+shared queues say now, what ended without an acknowledgement since the start, and dead letters in the log.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Query
@@ -17,8 +17,10 @@ from pydantic import BaseModel, Field
 
 from core.broker import Broker
 from core.lmq.queue_name import LIGHT_PREFIX
-from core.message import AWAY, StoredBatch
+from core.message import StoredBatch
+from gateway.admin.asking import ask, read_on
 from gateway.admin.login import Administrator, Looker
+from gateway.admin.outcomes import Outcomes, letter_of
 from gateway.admin.paths import PathName
 from gateway.admin.steps import walk
 from gateway.admin.stored import StoredRecord
@@ -29,10 +31,7 @@ from gateway.rocketmq.topic_table import queue_key
 
 LINEAGE = APIRouter(prefix="/api/lmq", tags=["lmq"])
 COUNT_MAX = 200
-LIST_BYTES_MAX = 1 << 20  # of records in one list
 OFFSET_MAX = (1 << 63) - 1
-AGAIN_MAX = 500  # tries
-AGAIN_S = 0.01  # after which a read is tried again whose messages were on their way
 QUEUES_MAX = 100  # told of a message at once
 READERS_MAX = 100  # told of a queue by name, all others by their number
 LOOKED_AT_MAX = 4_096  # messages of the same millisecond among which one is looked for
@@ -62,30 +61,16 @@ async def list_messages(view: View, administrator: Administrator, asked: Annotat
     queue_ref = broker.find_queue(asked.queue.encode())
     if queue_ref < 0:
         raise HTTPException(404, {"error": "Object Not Found", "reason": f"no queue '{asked.queue}' in the log"})
-    await _ask(lambda then: broker.open_queue(queue_ref, then))
+    await ask(lambda then: broker.open_queue(queue_ref, then))
     start, end = broker.min_offset(queue_ref), broker.max_offset(queue_ref)
     offset = asked.offset
     if asked.at_ms is not None:
         at_ms = asked.at_ms
-        offset = await _ask(lambda then: broker.find_offset(queue_ref, at_ms, then))
+        offset = await ask(lambda then: broker.find_offset(queue_ref, at_ms, then))
     batch = StoredBatch(asked.count)
-    await _read(broker, queue_ref, max(start, end - asked.count if offset is None else offset), batch)
+    await read_on(broker, queue_ref, max(start, end - asked.count if offset is None else offset), batch)
     items = [_tell_stored(batch, i) for i in range(batch.count)]
     return {"min_offset": start, "max_offset": end, "next_offset": batch.next_offset, "items": items}
-
-
-async def _read(broker: Broker, queue_ref: int, offset: int, into: StoredBatch) -> int:
-    """Read on in a queue, and wait for messages that are on their way.
-
-    Raises:
-        HTTPException: 503: They did not come.
-    """
-    for _ in range(AGAIN_MAX):
-        count = broker.read(queue_ref, offset, into, into.capacity, LIST_BYTES_MAX)
-        if count != AWAY:
-            return count
-        await asyncio.sleep(AGAIN_S)
-    raise HTTPException(503, {"error": "unavailable", "reason": "the messages did not come in time"})
 
 
 def _tell_stored(batch: StoredBatch, i: int) -> Item:
@@ -103,22 +88,27 @@ async def show_message(
     """A message, and where it went: of its light queues those from `first` on, a hundred at most.
 
     `message_id` is what other answers call `id`, or an offset message id of RocketMQ. `stage` of a reader is `waits`,
-    `taken`, `given back` or `done`; what became of it then (acknowledged, expired, dropped, a dead letter) is not kept.
+    `taken`, `given back` or `done`; `outcome` says what done means (acknowledged, sent, expired, rejected, dropped,
+    purged, a dead letter), `from_ms` and `until_ms` between which moments it was so (0: not known), `by` what has or
+    had it, `letter` the dead letter. `letter_of` is the message that this one is a dead letter of.
     404: the log has no such message, or no longer.
     """
     del administrator
     place = _place_of(message_id)
-    record = await _ask(lambda then: view.broker.find_record(place, then)) if place is not None else None
+    record = await ask(lambda then: view.broker.find_record(place, then)) if place is not None else None
     one = StoredBatch(1)
     if record is None or not view.broker.read_record(record, one):
         raise HTTPException(404, {"error": "Object Not Found", "reason": "no such message is kept"})
     stored = StoredRecord(record, one, 0)
-    dispatched = await _ask(lambda then: view.broker.engine.find_dispatch(record, then))
+    dispatched = await ask(lambda then: view.broker.engine.find_dispatch(record, then))
     places = [*_own_place(view.broker, stored), *dispatched]
+    outcomes = Outcomes(view, stored)
+    origin = letter_of(bytes(one.buf[one.properties_start[0] : one.properties_end[0]]))
     return {
         **stored.tell(),
+        "letter_of": None if origin is None else str(origin),
         "queue_count": len(places),
-        "queues": [await _tell_queue(view, stored, *each) for each in places[first : first + QUEUES_MAX]],
+        "queues": [await _tell_queue(view, stored, outcomes, *each) for each in places[first : first + QUEUES_MAX]],
     }
 
 
@@ -138,14 +128,9 @@ def _own_place(broker: Broker, stored: StoredRecord) -> Iterator[tuple[bytes, in
         yield queue_key(stored.topic, stored.queue_id), stored.queue_offset
 
 
-async def _ask(begin: Callable[[Callable[[Any], None]], None]) -> Any:  # noqa: ANN401 - what the engine tells
-    """Return what an engine tells at once or later."""
-    found: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    begin(lambda told: None if found.done() else found.set_result(told))
-    return await found
-
-
-async def _tell_queue(view: AdminView, stored: StoredRecord, light_queue: bytes, offset: int) -> Item:
+async def _tell_queue(
+    view: AdminView, stored: StoredRecord, outcomes: Outcomes, light_queue: bytes, offset: int
+) -> Item:
     queue_ref = view.broker.find_queue(light_queue)
     if offset < 0 and queue_ref >= 0:
         offset = await _find_offset(view.broker, queue_ref, stored)
@@ -154,7 +139,7 @@ async def _tell_queue(view: AdminView, stored: StoredRecord, light_queue: bytes,
     async for fate in walk(_fates(view.doors.values(), light_queue, offset) if offset >= 0 else ()):
         stages[fate.stage.value] += 1
         if len(readers) < READERS_MAX:
-            readers.append(_tell_fate(fate))
+            readers.append({**_tell_fate(fate), **await outcomes.tell(fate)})
     return {
         "light_queue": text_of(light_queue),
         "is_light": light_queue.startswith(LIGHT_PREFIX),
@@ -176,11 +161,11 @@ def _tell_fate(fate: FateEntry) -> Item:
 
 async def _find_offset(broker: Broker, queue_ref: int, stored: StoredRecord) -> int:
     """Return the offset of a message in a queue, by its time and place; -1 where it is not found."""
-    offset = await _ask(lambda then: broker.find_offset(queue_ref, stored.store_ms, then))
+    offset = await ask(lambda then: broker.find_offset(queue_ref, stored.store_ms, then))
     batch = StoredBatch(FIRST_COUNT)
     looked_at = 0
     while offset >= 0 and looked_at < LOOKED_AT_MAX:
-        count = await _read(broker, queue_ref, offset, batch)
+        count = await read_on(broker, queue_ref, offset, batch)
         for i in range(count):
             if batch.physical_offset[i] == stored.place:
                 return batch.queue_offset[i]

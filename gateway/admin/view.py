@@ -18,8 +18,9 @@ from gateway.admin.metrics import GatewayCollector
 from gateway.admin.oldest import OldestMessages
 from gateway.admin.rosters.keeper import Rosters
 from gateway.admin.totals import TotalsKeeper
+from gateway.admin.trail import Trail
 from gateway.amqp.door import AmqpDoor
-from gateway.amqp.inventory import channels_of
+from gateway.amqp.inventory import channels_of, describe_consumer
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 from gateway.amqp.virtual_hosts import VirtualHosts
@@ -28,6 +29,7 @@ from gateway.auth.api_tokens import ApiTokens
 from gateway.auth.authenticator import Authenticator
 from gateway.carriage import SecureAddress
 from gateway.door import Door
+from gateway.inventory import PlaceEntry
 from gateway.memory import MemoryWatch
 from gateway.mqtt.door import MqttDoor
 from gateway.net.descriptors import Capacity
@@ -72,7 +74,9 @@ class AdminView:
             OldestMessages(broker),
         )
         self.rosters = Rosters()
-        self.activity = QueueActivity(broker, self._consumed)
+        self.trail = Trail()
+        self.since_ms = time.time_ns() // 1_000_000  # of what came before, it is not known how it ended
+        self.activity = QueueActivity(broker, self._consumed, self.trail, self._places)
         self.certificates = certificates
         self.api_tokens = api_tokens
         self.memory = memory
@@ -101,12 +105,16 @@ class AdminView:
             window = session.window
             yield len(session.subscriptions), 0 if window is None else window.head - window.tail
 
-    def _consumed(self) -> Iterator[tuple[VirtualHost, SharedQueue]]:
+    def _consumed(self) -> Iterator[tuple[VirtualHost, SharedQueue, str]]:
         for connection in list(self.amqp.connections):
             if connection.vhost is not None:
                 for channel in channels_of(connection):
                     for consumer in list(channel.consumers.values()):
-                        yield connection.vhost, consumer.queue
+                        yield connection.vhost, consumer.queue, describe_consumer(connection, consumer)
+
+    def _places(self) -> Iterator[PlaceEntry | None]:
+        for door in self.doors.values():
+            yield from door.inventory().places()
 
     def _count_channels(self) -> Iterator[int]:
         return (len(channels_of(connection)) for connection in list(self.amqp.connections))

@@ -297,7 +297,7 @@ class Declarer:
         if queue.is_stream:
             raise not_of_streams("queue.purge", self._describe_queue(queue.name))
         queue.drop_expired(now_ms)
-        count = queue.pop.purge()
+        count = queue.pop.purge(now_ms)
         self._tell(Kind.QUEUE_PURGED, name=queue.name, messages=count)
         return Answer(None if method.nowait else QueueMethod.PurgeOk(message_count=count), is_durable=False)
 

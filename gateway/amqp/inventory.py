@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from core.broker import Broker
 from core.lmq.queue_name import amqp_level_name, level_of
 from core.queues.levelled_queue import LEVEL_SHIFT
+from core.stage import Stage
 from gateway.amqp.channel import Channel
 from gateway.amqp.consumer import Consumer
+from gateway.amqp.letter_queues import find_letter_queues
 from gateway.amqp.queue_pops import GROUP
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.services import AmqpServices, OpenConnection
@@ -89,14 +91,44 @@ class AmqpInventory(Inventory):
                 if queue.is_deleted or not _has(queue, light_queue, level) or offset < queue.first_offset:
                     yield None
                 else:
-                    stage = queue.pop.stage(offset | level << LEVEL_SHIFT)
-                    yield FateEntry("queue", f"{queue.name} in {vhost.name}", stage)
+                    shifted = offset | level << LEVEL_SHIFT
+                    stage = queue.pop.stage(shifted)
+                    holder = ""
+                    for each in self._holders(vhost, queue, shifted) if stage is Stage.TAKEN else ():
+                        yield None
+                        holder = holder or each
+                    yield FateEntry(
+                        "queue",
+                        f"{queue.name} in {vhost.name}",
+                        stage,
+                        holder=holder,
+                        ends=((light_queue, GROUP, offset), (queue.light_name, GROUP, shifted)),
+                        letters=tuple(map(vhost.light_name, find_letter_queues(vhost, queue, {})))
+                        if queue.has_dead_letters
+                        else (),
+                    )
+
+    def _holders(self, vhost: VirtualHost, queue: SharedQueue, offset: int) -> Iterator[str]:
+        """Give, by connection, the consumers that have a message."""
+        for connection in list(self._services.connections):
+            for channel in channels_of(connection) if connection.vhost is vhost else ():
+                for number, slot in enumerate(channel.slots):
+                    if slot is not None and slot.queue is queue and channel.unacked.holds(number, offset):
+                        yield describe_consumer(connection, slot.consumer)
+            yield ""
 
 
 def _has(queue: SharedQueue, light_queue: bytes, level: int) -> bool:
     if not level:
         return queue.light_name == light_queue
     return level <= queue.terms.priority_max and amqp_level_name(queue.light_name, level) == light_queue
+
+
+def describe_consumer(connection: OpenConnection, consumer: Consumer | None) -> str:
+    """Return how operators know a consumer; None stands for a get."""
+    tag = "a get" if consumer is None else f"consumer {consumer.tag}"
+    user = "" if connection.identity is None else connection.identity.user
+    return f"{tag} of {user} at {connection.transport.peer}" if user else f"{tag} at {connection.transport.peer}"
 
 
 def _is_shown(one: OpenConnection) -> bool:

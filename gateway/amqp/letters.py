@@ -22,7 +22,17 @@ from core.message import (
     Route,
     StoredBatch,
 )
-from core.properties import CLIENT, DIED_IN, EXCHANGE, PROTOCOL, ROUTING_KEY, TOPIC, USER, encode_properties
+from core.properties import (
+    CLIENT,
+    DIED_IN,
+    EXCHANGE,
+    LETTER_OF,
+    PROTOCOL,
+    ROUTING_KEY,
+    TOPIC,
+    USER,
+    encode_properties,
+)
 from gateway.amqp.deaths import Buried, Death, bury, is_cycle
 from gateway.amqp.errors import AmqpError
 from gateway.amqp.exchanges import AMQ_TOPIC, Exchange, ExchangeTable
@@ -33,6 +43,7 @@ from gateway.amqp.stored_properties import StoredProperties
 from gateway.amqp.traits import Traits
 
 _BLOCK_ROOM = 512  # besides five times the properties, and the topic
+_NAMED_MAX = EXTRA_BYTES_MAX - 64  # of what a letter says; one that says more does not name its message
 _OWN_ROOM = 4_096  # of the publisher's names before the block
 _SEPARATORS = (b"\x00", b"\x01", b"\x02")
 _NOWHERE = -1
@@ -124,10 +135,14 @@ class LetterWriter:
                 self._same_flag = flag
         if self._same_way == _NOWHERE:
             return False
-        self._add(octets.read_bytes(buf, stored.body_start[i], stored.body_end[i]), flag, stored.born_ms[i])
+        extra = self._extra
+        if len(extra) <= _NAMED_MAX:
+            extra += b"%b\x01%d\x02" % (LETTER_OF, stored.physical_offset[i])
+        body = octets.read_bytes(buf, stored.body_start[i], stored.body_end[i])
+        self._add(body, extra, flag, stored.born_ms[i])
         return True
 
-    def _add(self, body: bytes, flag: int, born_ms: int) -> None:
+    def _add(self, body: bytes, extra: bytes, flag: int, born_ms: int) -> None:
         batch = self._batch
         k = batch.count
         batch.route_index[k] = self._same_way
@@ -135,9 +150,9 @@ class LetterWriter:
         batch.body_start[k] = self.body_bytes
         self.body_bytes += len(body)
         batch.body_end[k] = self.body_bytes
-        self._extras.append(self._extra)
+        self._extras.append(extra)
         batch.extra_start[k] = self._extra_bytes
-        self._extra_bytes += len(self._extra)
+        self._extra_bytes += len(extra)
         batch.extra_end[k] = self._extra_bytes
         flag = flag if flag & FLAG_MARK_MASK == FLAG_MARK else FLAG_MARK | 1
         batch.flag[k] = flag & ~(FLAG_RETAIN | FLAG_EXPIRES | FLAG_BARE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
@@ -88,6 +88,14 @@ class QueuePops:
         found = cast("CountedLevel", self.open(_name_level(light_name, level), terms))
         self._broker.open_queue(found.queue_ref, partial(_tell_opened, on_opened, found.queue_ref))
         return found
+
+    def note_ended(
+        self, light_name: bytes, offsets: Sequence[int], count: int, reason: bytes, now_ms: int, *, is_lost: bool
+    ) -> None:
+        """Note why the first `count` of these messages end; `is_lost`: they have no dead letters."""
+        self._broker.pop.endings.note((light_name, GROUP), offsets, count, reason.decode(), now_ms)
+        if is_lost:
+            self._broker.metrics.door("amqp").drop(reason.decode(), count)
 
     def tell_lifetime(self, light_name: bytes, terms: QueueTerms, *, is_kept: bool) -> None:
         """Tell readers of other doors how long messages live in a queue; `is_kept`: for ever, whatever they say."""

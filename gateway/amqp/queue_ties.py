@@ -70,7 +70,7 @@ class Shared(Protocol):
     def read_offsets(self, offsets: array[int], count: int, into: StoredBatch) -> int:
         """Fill `into` with messages; return how many of these are dealt with."""
 
-    def purge(self) -> int:
+    def purge(self, now_ms: int = 0) -> int:
         """Finish all messages that nobody has."""
 
     def attempt(self, queue_offset: int) -> int:

@@ -413,8 +413,8 @@ class SharedQueue(Reader):
 
     def let_go(self, offsets: array[int], count: int, reason: bytes, now_ms: int) -> None:
         """Finish messages that no consumer will have, or let them go on as dead letters."""
+        self._pops.note_ended(self.light_name, offsets, count, reason, now_ms, is_lost=not self.has_dead_letters)
         if self.has_dead_letters:
             self._burial.bury(self, offsets, count, reason, now_ms)
-            return
-        self._broker.metrics.door("amqp").drop(reason.decode(), count)
-        self.pop.ack_many(offsets, count)
+        else:
+            self.pop.ack_many(offsets, count)

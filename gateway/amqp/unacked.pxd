@@ -51,6 +51,9 @@ cdef class UnackedRing:
     cdef void _make_room(self, Py_ssize_t count) except *
 
     @cython.locals(tag="long long", place="long long")
+    cpdef bint holds(self, int slot, long long offset) except -1
+
+    @cython.locals(tag="long long", place="long long")
     cdef void _move_late(self) except *
 
     @cython.locals(slots="int[::1]", offsets="long long[::1]", tag="long long")

@@ -122,6 +122,14 @@ class UnackedRing:
         if room > self._mask + 1:
             self._grow(room)
 
+    def holds(self, slot: int, offset: int) -> bool:
+        """Return whether a message is unacknowledged in a slot."""
+        for tag in range(self.first_tag, self.next_tag):
+            place = tag & self._mask
+            if self._offset[place] == offset and self._slot[place] == slot:
+                return True
+        return (slot, offset) in self._late.values()
+
     def _move_late(self) -> None:
         """Empty the ring into the map: most of it is settled, and the rest stays longer than others."""
         for tag in range(self.first_tag, self.next_tag):

@@ -21,7 +21,15 @@ from gateway.commands.output import (
 )
 
 TRACE_S = 0.5  # between two questions
-READERS = (Column("kind", "kind"), Column("reader", "reader"), Column("how far", "stage"), Column("", "note"))
+READERS = (
+    Column("kind", "kind"),
+    Column("reader", "reader"),
+    Column("how far", "how_far"),
+    Column("when", "when"),
+    Column("by", "by"),
+    Column("letter", "letter"),
+    Column("", "note"),
+)
 OWED = (
     Column("filter", "topic_filter"),
     Column("qos", "qos"),
@@ -40,7 +48,7 @@ def message(
     password: PasswordOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where a message went: its light queues, and how far each reader is with it."""
+    """Show where a message went: its light queues, how far each reader is with it, and what became of it."""
     found = AdminClient(admin, user, password).get(f"/api/lmq/messages/{quote(message_id)}", as_member=True)
     if as_json:
         print_json(found)
@@ -50,7 +58,19 @@ def message(
         print()
         print_facts({name: value for name, value in queue.items() if name != "readers"})
         if queue["readers"]:
-            print_table(READERS, queue["readers"])
+            print_table(READERS, [{**one, **_tell_fate(one)} for one in queue["readers"]])
+
+
+def _tell_fate(reader: dict[str, Any]) -> dict[str, Any]:
+    """Return what is told of a reader: an outcome in place of `done`, and when."""
+    moments = [tell(reader[name], MOMENT) if reader[name] else "" for name in ("from_ms", "until_ms")]
+    after, before = moments
+    when = after if after == before else " to ".join(moments) if after and before else after and f"after {after}"
+    return {
+        "how_far": reader["outcome"] or reader["stage"],
+        "when": when or (before and f"before {before}"),
+        "letter": reader["letter"] and reader["letter"]["id"],
+    }
 
 
 def _facts_of(found: dict[str, Any]) -> dict[str, Any]:

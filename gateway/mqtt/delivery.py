@@ -204,7 +204,7 @@ class Delivery(Redelivery):
             return 0
         feed = self._feeds[subscription.queue_ref]
         batch = self.batch
-        skip_oldest(self, subscription)
+        skip_oldest(self, subscription, self.now_ms)
         limit = min(limit, feed.gap(subscription) or limit)
         if not self._read_behind(subscription, limit):
             feed.wait_for(subscription)
@@ -228,7 +228,7 @@ class Delivery(Redelivery):
             return False
         subscription.position = batch.next_offset
         if batch.count:
-            self.drop_expired(batch, self.now_ms)
+            self.drop_expired(batch, self.now_ms, subscription.queue_ref, subscription.session.client_id)
             if subscription.is_solo or subscription.done_before is not None:
                 too_large = keep_wanted(batch, subscription)
                 if too_large:

@@ -36,7 +36,7 @@ cdef class Desk(Reader):
     cpdef want(self, Subscription subscription)
 
     @cython.locals(expired=list)
-    cpdef drop_expired(self, StoredBatch batch, long long now_ms)
+    cpdef drop_expired(self, StoredBatch batch, long long now_ms, int queue_ref=*, bytes reader=*)
 
 
 cdef class FilterFeed(Reader):

@@ -60,14 +60,14 @@ class Limits(Protocol):
         """Messages that a slow subscriber at QoS 0 may be behind before it loses them."""
 
 
-def skip_oldest(desk: Desk, subscription: Subscription) -> None:
+def skip_oldest(desk: Desk, subscription: Subscription, now_ms: int) -> None:
     """Let the oldest of too many messages that wait for a subscription at QoS 1 or 2 go."""
     queued = desk.queued
     if (queued.count_max or queued.bytes_max) and subscription.qos and not subscription.is_replay:
         over = queued.find_first(subscription.queue_ref) - subscription.position
         if over > 0:
+            desk.note_skipped(subscription, subscription.position + over, "queue_full", now_ms)
             subscription.position += over
-            desk.metrics.drop("queue_full", over)
 
 
 class Desk(Reader):
@@ -91,11 +91,27 @@ class Desk(Reader):
         """Let a subscription that is BEHIND read on, in turn."""
         raise NotImplementedError
 
-    def drop_expired(self, batch: StoredBatch, now_ms: int) -> None:
-        """Take what has outlived its time to live out of a batch."""
+    def drop_expired(self, batch: StoredBatch, now_ms: int, queue_ref: int = -1, reader: bytes = b"") -> None:
+        """Take what has outlived its time to live out of a batch.
+
+        Args:
+            batch: What was read.
+            now_ms: The time.
+            queue_ref: Where it was read, -1 where that does not matter.
+            reader: For which client or group; empty for all that are abreast.
+        """
         expired = take_expired(batch, now_ms, -1, _ALL)
         if expired:
             self.metrics.drop("expired", len(expired))
+            if queue_ref >= 0:
+                queue = self.broker.queue_key(queue_ref)
+                self.broker.pop.endings.note((queue, reader), expired, len(expired), "expired", now_ms)
+
+    def note_skipped(self, subscription: Subscription, until: int, reason: str, now_ms: int) -> None:
+        """Note that a subscription loses what it has not been sent before an offset."""
+        self.metrics.drop(reason, until - subscription.position)
+        queue, reader = self.broker.queue_key(subscription.queue_ref), subscription.session.client_id
+        self.broker.pop.endings.note_run((queue, reader), subscription.position, until, reason, now_ms)
 
 
 class FilterFeed(Reader):
@@ -145,7 +161,7 @@ class FilterFeed(Reader):
             self._ahead.remove(subscription)
         elif subscription in self._slow:
             self._slow.remove(subscription)
-            self._drop(subscription, self._desk.broker.max_offset(self.queue_ref))
+            self._drop(subscription, self._desk.broker.max_offset(self.queue_ref), 0)
         if subscription.is_solo:
             self._solo.remove(subscription)
         if subscription in self._away:
@@ -221,7 +237,7 @@ class FilterFeed(Reader):
             if subscription.position < max_offset and not subscription.is_blocked:
                 self._desk.want(subscription)
         if self._slow and max_offset - self._slowest > self._desk.lag_count_max:
-            self._trim()
+            self._trim(now_ms)
         return has_more
 
     def _advance(self, now_ms: int) -> bool:
@@ -243,7 +259,7 @@ class FilterFeed(Reader):
         else:
             self.position = batch.next_offset
         if batch.count:
-            desk.drop_expired(batch, now_ms)
+            desk.drop_expired(batch, now_ms, self.queue_ref)
             desk.form_5.now_ms = now_ms
             self._send()
             batch.clear()
@@ -358,18 +374,18 @@ class FilterFeed(Reader):
                 keep_places(desk, subscription, self.position)
             session.outlet.write(data)  # type: ignore[union-attr] # abreast, so it has one
 
-    def _trim(self) -> None:
+    def _trim(self, now_ms: int) -> None:
         """Take from those too far behind at QoS 0 what they have missed."""
         max_offset = self._desk.broker.max_offset(self.queue_ref)
         lag_max = self._desk.lag_count_max
         for subscription in self._slow:
             if max_offset - subscription.position > lag_max:
-                self._drop(subscription, max_offset)
+                self._drop(subscription, max_offset, now_ms)
         self._slowest = min(subscription.position for subscription in self._slow)
 
-    def _drop(self, subscription: Subscription, until: int) -> None:
+    def _drop(self, subscription: Subscription, until: int, now_ms: int) -> None:
         if until > subscription.position:
-            self._desk.metrics.drop("slow_subscriber", until - subscription.position)
+            self._desk.note_skipped(subscription, until, "slow_subscriber", now_ms)
             subscription.position = until
 
 

@@ -11,16 +11,19 @@ from gateway.inventory import (
     ConnectionEntry,
     FateEntry,
     Inventory,
+    PlaceEntry,
     QueueEntry,
     SessionEntry,
     SubscriptionEntry,
     describe_connection,
     text_of,
 )
+from gateway.mqtt.packets import NO_LOCAL
 from gateway.mqtt.services import MqttServices, OpenConnection
 from gateway.mqtt.session import Session, Subscription
 
 PREFIX = LIGHT_PREFIX + MQTT + b"%"
+PLACES_MAX = 4_000  # sessions whose places are looked at every few seconds, a microsecond or two each
 LOOKS_A_STEP = 256  # queues of other doors that are passed over at once, about 0.2 us each
 
 
@@ -110,6 +113,23 @@ class MqttInventory(Inventory):
             inflight=inflight,
         )
 
+    def places(self) -> Iterator[PlaceEntry | None]:
+        """Give how far sessions and shared groups are, where there are not too many."""
+        services = self._services
+        broker = services.broker
+        for queue_ref, group in [(group.queue_ref, group) for group in services.subscribing.sharing.groups()]:
+            yield PlaceEntry(broker.queue_key(queue_ref), group.owner, group.next_offset, group.floor)
+        if len(services.sessions) > PLACES_MAX:
+            return
+        for session in list(services.sessions):
+            yield None
+            window = session.window
+            for one in list(session.subscriptions.values()):
+                if one.group is None and not one.is_replay:
+                    position = services.delivery.position_of(one)
+                    floor = position if window is None else window.lowest_offset(one.source, position)
+                    yield PlaceEntry(broker.queue_key(one.queue_ref), session.client_id, position, floor)
+
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
         """Give how far each session and each shared group is; one that subscribed later counts as done with it."""
         services = self._services
@@ -117,14 +137,32 @@ class MqttInventory(Inventory):
         if queue_ref < 0 or not light_queue.startswith(PREFIX):
             return
         for group in services.subscribing.sharing.groups_on(queue_ref):
-            yield FateEntry("group", text_of(group.owner), group.stage(offset))
+            stage = group.stage(offset)
+            holder = text_of(group.find_holder(offset)) if stage is Stage.TAKEN else ""
+            owner = group.owner
+            yield FateEntry("group", text_of(owner), stage, holder=holder, ends=((light_queue, owner, offset),))
         for session in list(services.sessions):
             yield None
             for subscription in list(session.subscriptions.values()):
                 if subscription.queue_ref == queue_ref and subscription.group is None and not subscription.is_replay:
                     stage = _stage_of(session, subscription, services.delivery.position_of(subscription), offset)
                     note = f"filter {text_of(subscription.topic_filter)} at QoS {subscription.qos}"
-                    yield FateEntry("session", text_of(session.client_id), stage, note)
+                    client = session.client_id
+                    ends = ((light_queue, client, offset), (light_queue, b"", offset))
+                    done_as = _done_as(session, subscription, offset)
+                    yield FateEntry("session", text_of(client), stage, note, done_as=done_as, ends=ends)
+
+
+def _done_as(session: Session, subscription: Subscription, offset: int) -> str:
+    """Return what done is for a subscription where a message did not end in another way."""
+    if offset < subscription.first_offset:
+        return "subscribed later"
+    done_as = "acknowledged" if subscription.qos else "sent"
+    if subscription.options & NO_LOCAL:
+        done_as += ", or its own"
+    if session.packet_bytes_max:
+        done_as += ", or too large for it"
+    return done_as
 
 
 def _stage_of(session: Session, subscription: Subscription, position: int, offset: int) -> Stage:

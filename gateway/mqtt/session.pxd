@@ -12,6 +12,7 @@ cdef class Subscription:
     cdef public int qos
     cdef public int queue_ref
     cdef public long long position
+    cdef public long long first_offset
     cdef public long long dup_until
     cdef public long long floor_slot
     cdef public long long sent_slot

@@ -60,6 +60,7 @@ class Subscription:
         "abreast_at",
         "done_before",
         "dup_until",
+        "first_offset",
         "floor_slot",
         "group",
         "identifier",
@@ -86,6 +87,7 @@ class Subscription:
         self.qos = qos
         self.queue_ref = queue_ref
         self.position = position
+        self.first_offset = position  # what was there before it came, as far as this process knows
         self.dup_until = 0
         self.floor_slot = NO_SLOT
         self.sent_slot = NO_SLOT

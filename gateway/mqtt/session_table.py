@@ -166,6 +166,7 @@ class SessionTable:
                 replays = is_replay(topic_filter) and not options & REPLAY_OVER
                 queue_ref = open_history() if replays else queue_ref
                 made = Subscription(owner, topic_filter, qos, queue_ref, max_offset(queue_ref))
+                made.first_offset = 0
                 made.is_replay, made.options, made.identifier = replays, options & ~REPLAY_OVER, identifier
                 self._load_places(made, row, next_version)
                 owner.subscriptions[topic_filter] = made

@@ -44,7 +44,7 @@ class SharedDesk(Protocol):
     exact: ExactJournal
     places: PlacesLike
 
-    def drop_expired(self, batch: StoredBatch, now_ms: int) -> None:
+    def drop_expired(self, batch: StoredBatch, now_ms: int, queue_ref: int = -1, reader: bytes = b"") -> None:
         """Take what has outlived its time to live out of a batch."""
 
     def let_go(self, session: Session, window: InflightWindow, number: int) -> None:
@@ -95,6 +95,13 @@ class SharedGroup(Reader):
     def stage(self, offset: int) -> Stage:
         """Return how far a message is."""
         return self._pop.stage(offset)
+
+    def find_holder(self, offset: int) -> bytes:
+        """Return the client that has a message and has not acknowledged it, empty where none is known."""
+        for member in self._members:
+            if offset in (member.unacked or {}).values():
+                return member.session.client_id
+        return b""
 
     def drop(self) -> None:
         """Forget what was taken and done: the group is no more."""
@@ -246,7 +253,7 @@ class SharedGroup(Reader):
         batch = self._batch
         desk = self._desk
         before = [batch.queue_offset[i] for i in range(batch.count)]
-        desk.drop_expired(batch, now_ms)
+        desk.drop_expired(batch, now_ms, self.queue_ref, self.owner)
         if self._owned:
             keep(batch, lambda i: batch.queue_offset[i] not in self._owned)
             self._owned.difference_update(before)
@@ -337,6 +344,10 @@ class Sharing:
         if not self._counts[key]:
             del self._counts[key]
             self._groups.pop(key).drop()
+
+    def groups(self) -> list[SharedGroup]:
+        """Return all groups."""
+        return list(self._groups.values())
 
     def groups_on(self, queue_ref: int) -> list[SharedGroup]:
         """Return the groups that share a light queue."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from core.stage import Stage
 from gateway.inventory import (
@@ -10,13 +11,16 @@ from gateway.inventory import (
     FateEntry,
     GroupEntry,
     Inventory,
+    PlaceEntry,
     QueueEntry,
     SessionEntry,
     describe_connection,
     text_of,
 )
 from gateway.rocketmq.services import RocketmqServices
-from gateway.rocketmq.topic_table import queue_key
+from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, queue_key
+
+PLACES_MAX = 4_000  # that are looked at every few seconds
 
 
 class RocketmqInventory(Inventory):
@@ -86,6 +90,11 @@ class RocketmqInventory(Inventory):
                 yield queue_ref if queue_ref >= 0 else None
             yield None
 
+    def places(self) -> Iterator[PlaceEntry]:
+        """Give how far groups are by what they committed, the first of many."""
+        for group, key, offset in islice(self._services.broker.consumer_offsets.items(), PLACES_MAX):
+            yield PlaceEntry(key, group, offset, offset)
+
     def fates(self, light_queue: bytes, offset: int) -> Iterator[FateEntry | None]:
         """Give how far each group is that ever committed an offset on the queue."""
         services = self._services
@@ -95,4 +104,11 @@ class RocketmqInventory(Inventory):
                 continue
             taken = services.claims.find(group, key)
             stage = Stage.WAITS if taken is None else taken.stage(offset)
-            yield FateEntry("group", text_of(group), Stage.DONE if offset < committed else stage)
+            yield FateEntry(
+                "group",
+                text_of(group),
+                Stage.DONE if offset < committed else stage,
+                done_as="acknowledged, or not wanted by its filter",
+                ends=((key, group, offset),),
+                letters=(queue_key(RETRY_PREFIX + group, 0), queue_key(DEAD_PREFIX + group, 0)),
+            )

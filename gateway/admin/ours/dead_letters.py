@@ -11,10 +11,8 @@ from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.queue_ends import find_ends, find_ends_of
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
-from gateway.amqp.exchanges import Exchange
 from gateway.amqp.inventory import count_messages
-from gateway.amqp.queues import VirtualHost
-from gateway.amqp.shared_queue import SharedQueue
+from gateway.amqp.letter_queues import find_letter_queues
 from gateway.inventory import text_of
 from gateway.rocketmq.topic_table import DEAD_PREFIX
 
@@ -41,36 +39,9 @@ async def _find_graves(view: AdminView) -> Senders:
     reached: dict[tuple[str, str], list[str]] = {}
     for vhost in view.vhosts:
         async for queue in walk(queue if queue.has_dead_letters else None for queue in vhost):
-            for name in find_way(vhost, queue, reached):
+            for name in find_letter_queues(vhost, queue, reached):
                 graves.setdefault((vhost.name, name), []).append(queue.name)
     return graves
-
-
-def find_way(vhost: VirtualHost, queue: SharedQueue, reached: dict[tuple[str, str], list[str]]) -> list[str]:
-    """Return the queues that letters of a queue that has such may come to; `reached` remembers those of exchanges."""
-    name, key = queue.terms.dead_letter_exchange or "", queue.terms.dead_letter_key
-    if not name:
-        return [key or queue.name]
-    known = reached.get((vhost.name, name))
-    if known is None:
-        exchange = vhost.exchanges.find(name)
-        known = reached[vhost.name, name] = [] if exchange is None else _follow(exchange)
-    return known
-
-
-def _follow(exchange: Exchange) -> list[str]:
-    """Return the queues that an exchange leads to, by whatever key, also by way of others."""
-    queues: dict[str, None] = {}
-    passed = {exchange}
-    todo = [exchange]
-    for one in todo:
-        for destination, _, _ in one.bindings:
-            if isinstance(destination, str):
-                queues[destination] = None
-            elif destination not in passed:
-                passed.add(destination)
-                todo.append(destination)
-    return list(queues)
 
 
 def _tell_amqp(view: AdminView, place: tuple[str, str], senders: list[str]) -> Item | None:

@@ -54,7 +54,7 @@ class Level:
     def nack_many(self, offsets, count, visible_at_ms=0):
         self.ready = sorted([*offsets[:count], *self.ready])
 
-    def purge(self):
+    def purge(self, now_ms=0):
         count, self.ready = len(self.ready), []
         return count
 

@@ -187,3 +187,17 @@ def test_the_oldest_tag_is_found_whether_in_the_ring_or_in_the_map():
         for tag in range(ring.next_tag - 3, ring.next_tag):
             ring.settle(tag, ACK, multiple=False)
     assert (ring.oldest_tag(), ring.slot_of(2)) == (2, 5)
+
+
+def test_what_a_slot_holds_is_known_until_it_is_settled():
+    ring = UnackedRing()
+    push(ring, 2)
+    push(ring, 1, slot=1, first_offset=7)
+    assert (ring.holds(0, 101), ring.holds(1, 101), ring.holds(1, 7)) == (True, False, True)
+    run(ring, settle_frame(ACK_INDEX, 2))
+    assert not ring.holds(0, 101)
+    for first in range(0, 2 * LATE_FROM, 64):
+        push(ring, 64, first_offset=1_000 + first)
+        ring.cut_settles(settle_frame(ACK_INDEX, ring.next_tag - 1, 0), 0, 21, 1)
+    assert ring.holds(0, 100)
+    assert ring.holds(1, 7)

@@ -6,10 +6,19 @@ import { count, lightName, moment, yes } from "../format.js";
 import { table } from "../list.js";
 import { addressLink, logLink } from "./log.js";
 
+function when({ from_ms: from, until_ms: until }) {
+  if (from && from === until) return moment(from);
+  if (from && until) return `${moment(from)} to ${moment(until)}`;
+  return from ? `after ${moment(from)}` : until ? `before ${moment(until)}` : "";
+}
+
 const READERS = [
   { title: "Reader", read: (one) => (one.kind === "session" ? h("a", { href: `#/sessions/${path(one.reader)}` }, one.reader) : one.reader) },
   { title: "Kind", read: (one) => one.kind },
-  { title: "How far", read: (one) => h("span", { className: one.stage === "done" ? "" : "warn" }, one.stage) },
+  { title: "How far", read: (one) => h("span", { className: one.stage === "done" ? "" : "warn" }, one.outcome ?? one.stage) },
+  { title: "When", read: when },
+  { title: "By", read: (one) => one.by },
+  { title: "Dead letter", read: (one) => (one.letter ? h("a", { href: `#/message/${path(one.letter.id)}` }, one.letter.id) : "") },
   { title: "", read: (one) => one.note },
 ];
 
@@ -36,6 +45,7 @@ async function showMessage(main, signal, id) {
       ["Door", found.door],
       ["Publisher", [found.client, found.user && `user ${found.user}`].filter(Boolean).join(", ")],
       ["QoS", found.qos],
+      ["Dead letter of", found.letter_of === null ? "" : h("a", { href: `#/message/${path(found.letter_of)}` }, found.letter_of)],
       ["Retained", found.retain ? yes(true) : ""],
       ["Body", `${count(found.body_bytes)} bytes${found.encoding === "base64" ? ", in base64" : ""}${found.is_cut ? ", the first of them" : ""}`],
     ]),
@@ -47,7 +57,7 @@ async function showMessage(main, signal, id) {
   }
   main.append(
     h("h2", {}, `Where it went: ${count(found.queue_count)} ${found.queue_count === 1 ? "queue" : "queues"}`),
-    h("p", { className: "faint" }, "Done is acknowledged, dropped, expired or made a dead letter: which of these is not kept. A session that subscribed later counts as done."),
+    h("p", { className: "faint" }, "When is known to some seconds. What ended before the gateway started is only known of dead letters."),
     ...found.queues.map(showQueue),
   );
   if (found.queue_count > found.queues.length) main.append(h("p", {}, `The first ${count(found.queues.length)} are shown.`));

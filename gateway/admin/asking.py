@@ -1,0 +1,37 @@
+"""How the admin API waits for what an engine tells later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import HTTPException
+
+from core.broker import Broker
+from core.message import AWAY, StoredBatch
+
+READ_BYTES_MAX = 1 << 20  # of records in one go
+AGAIN_MAX = 500  # tries
+AGAIN_S = 0.01  # after which a read is tried again whose messages were on their way
+
+
+async def ask(begin: Callable[[Callable[[Any], None]], None]) -> Any:  # noqa: ANN401 - what the engine tells
+    """Return what an engine tells at once or later."""
+    found: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    begin(lambda told: None if found.done() else found.set_result(told))
+    return await found
+
+
+async def read_on(broker: Broker, queue_ref: int, offset: int, into: StoredBatch) -> int:
+    """Read on in a queue, and wait for messages that are on their way.
+
+    Raises:
+        HTTPException: 503: They did not come.
+    """
+    for _ in range(AGAIN_MAX):
+        count = broker.read(queue_ref, offset, into, into.capacity, READ_BYTES_MAX)
+        if count != AWAY:
+            return count
+        await asyncio.sleep(AGAIN_S)
+    raise HTTPException(503, {"error": "unavailable", "reason": "the messages did not come in time"})

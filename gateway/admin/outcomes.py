@@ -1,0 +1,131 @@
+"""What became of a message that a reader is done with, as far as the gateway can tell without a write for each.
+
+Sources: the endings that were noted since the start (`core/pop/endings.py`), the log, where dead letters name the
+message that they are of, and looks at places every few seconds. What was done before the start is told where a dead
+letter says it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from core.message import StoredBatch
+from core.properties import LETTER_OF, decode_properties
+from core.stage import Stage
+from gateway.admin.asking import ask, read_on
+from gateway.admin.steps import Steps
+from gateway.admin.stored import StoredRecord
+from gateway.admin.view import AdminView
+from gateway.inventory import FateEntry, text_of
+
+READ_COUNT = 64
+LOOKED_AT_MAX = 20_000  # messages of one queue among which a dead letter is looked for
+NOT_KEPT = "not kept: it was done before the gateway started, or too long ago"
+DEAD_LETTER = "dead letter"
+_ORIGIN = b"ORIGIN_MESSAGE_ID"  # RocketMQ's: address, port, place
+_OFFSET_ID = re.compile(rb"[0-9A-Fa-f]{32}|[0-9A-Fa-f]{56}")
+_WORDS = {
+    "expired": "expired",
+    "rejected": "rejected",
+    "maxlen": "dropped: its queue was full",
+    "queue_full": "dropped: too many waited for it",
+    "slow_subscriber": "dropped: it read too slowly",
+    "delivery_limit": "given up: it was given back too often",
+}
+Item = dict[str, Any]
+
+
+class Letter(NamedTuple):
+    """A dead letter of a message, or what RocketMQ sends a group again."""
+
+    place: int
+    stored_ms: int
+    queue: bytes
+
+    def tell(self) -> Item:
+        """Return it as it is told."""
+        return {"id": str(self.place), "light_queue": text_of(self.queue), "stored_at_ms": self.stored_ms}
+
+
+class Outcomes:
+    """Tells of one message.
+
+    Args:
+        view: The gateway.
+        stored: The message.
+    """
+
+    def __init__(self, view: AdminView, stored: StoredRecord) -> None:
+        self._view = view
+        self._stored = stored
+        self._letters: dict[bytes, Letter | None] = {}
+
+    async def tell(self, fate: FateEntry) -> Item:
+        """Return what a reader made of it: `outcome` is None while it is not done; times are 0 where not known."""
+        told: Item = {"outcome": None, "from_ms": 0, "until_ms": 0, "by": fate.holder, "letter": None}
+        if fate.stage is not Stage.DONE:
+            return told
+        endings = self._view.broker.pop.endings
+        ending = next((found for end in fate.ends if (found := endings.find(*end)) is not None), None)
+        is_kept = self._stored.store_ms >= self._view.since_ms and all(endings.is_kept(*end) for end in fate.ends)
+        letter = None
+        if ending is not None or not is_kept or not fate.done_as.startswith(("acknowledged", "sent")):
+            letter = await self._find_letter(fate, 0 if ending is None else ending.from_ms)
+        elif fate.kind == "group" and fate.letters:  # RocketMQ's clients send back what they cannot use, and go on
+            letter = await self._find_letter(fate, 0)
+        if ending is not None:
+            told["outcome"] = _WORDS.get(ending.reason, ending.reason)
+            told["from_ms"], told["until_ms"] = ending.from_ms, ending.until_ms
+        elif letter is not None:
+            told["outcome"] = DEAD_LETTER
+            told["from_ms"] = told["until_ms"] = letter.stored_ms
+        elif is_kept or fate.done_as.startswith("subscribed"):
+            told["outcome"] = fate.done_as
+            for queue, reader, offset in fate.ends[:1]:
+                passed = self._view.trail.find((queue, reader), offset)
+                told["from_ms"], told["until_ms"], told["by"] = passed
+        else:
+            told["outcome"] = NOT_KEPT
+        return {**told, "letter": None if letter is None else letter.tell()}
+
+    async def _find_letter(self, fate: FateEntry, from_ms: int) -> Letter | None:
+        """Return the dead letter that one of the queues has that it may be in."""
+        for queue in fate.letters:
+            if queue not in self._letters:
+                self._letters[queue] = await self._look_in(queue, max(self._stored.store_ms, from_ms))
+            found = self._letters[queue]
+            if found is not None:
+                return found
+        return None
+
+    async def _look_in(self, queue: bytes, from_ms: int) -> Letter | None:
+        broker = self._view.broker
+        queue_ref = broker.find_queue(queue)
+        if queue_ref < 0:
+            return None
+        await ask(lambda then: broker.open_queue(queue_ref, then))
+        offset = max(await ask(lambda then: broker.find_offset(queue_ref, from_ms, then)), broker.min_offset(queue_ref))
+        batch, steps, looked_at = StoredBatch(READ_COUNT), Steps(), 0
+        while looked_at < LOOKED_AT_MAX:
+            count = await read_on(broker, queue_ref, offset, batch)
+            if not count:
+                return None
+            for i in range(count):
+                encoded = bytes(batch.buf[batch.properties_start[i] : batch.properties_end[i]])
+                if letter_of(encoded) == self._stored.place and batch.physical_offset[i] != self._stored.place:
+                    return Letter(batch.physical_offset[i], batch.store_ms[i], queue)
+            looked_at, offset = looked_at + count, batch.next_offset
+            await steps.rest()
+        return None
+
+
+def letter_of(encoded: bytes) -> int | None:
+    """Return the place of the message that a record with these properties is a dead letter of; None: it is none."""
+    if LETTER_OF not in encoded and _ORIGIN not in encoded:
+        return None
+    properties = decode_properties(encoded)
+    place, origin = properties.get(LETTER_OF, b""), properties.get(_ORIGIN, b"")
+    if place.isdigit():
+        return int(place)
+    return int(origin[-16:], 16) if _OFFSET_ID.fullmatch(origin) else None

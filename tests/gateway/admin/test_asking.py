@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from fastapi import HTTPException
+
+from core.message import AWAY, StoredBatch
+from gateway.admin import asking
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_what_is_told_later_is_waited_for():
+    loop = asyncio.get_running_loop()
+    assert await asking.ask(lambda then: then(7)) == 7
+    assert await asking.ask(lambda then: loop.call_soon(then, 8)) == 8
+
+
+class _Late:
+    def __init__(self, away):
+        self.away = away
+
+    def read(self, *_asked):
+        self.away -= 1
+        return AWAY if self.away >= 0 else 3
+
+
+async def test_messages_on_their_way_are_asked_for_again_and_not_for_ever(monkeypatch):
+    monkeypatch.setattr(asking, "AGAIN_S", 0.0)
+    monkeypatch.setattr(asking, "AGAIN_MAX", 3)
+    assert await asking.read_on(_Late(2), 0, 0, StoredBatch(1)) == 3
+    with pytest.raises(HTTPException):
+        await asking.read_on(_Late(3), 0, 0, StoredBatch(1))
