@@ -24,7 +24,7 @@ from core.store.flush import Flush, Flusher
 from core.store.journal import Journal
 from core.store.layout import INDEX_FOLDER
 from core.store.log_scan import LogScan
-from core.store.opening import open_log
+from core.store.opening import find_definitions, open_log
 from core.store.pages_ahead import PagesAhead
 from core.store.places import Places
 from core.store.puncher import Puncher
@@ -104,7 +104,7 @@ class MessageStore:
 
     @classmethod
     def _open_locked(cls, data_dir: Path, settings: StoreSettings, lock: DataLock) -> MessageStore:
-        definitions = Definitions.open(data_dir / "definitions.db")
+        definitions = Definitions.open(find_definitions(data_dir, settings))
         try:
             segments, recovered = open_log(data_dir, settings, definitions.covered_until)
             store = cls(data_dir, settings, lock, segments, recovered, definitions)

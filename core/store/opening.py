@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
+from core.errors import DataFolderUnusableError
 from core.settings import StoreSettings
 from core.store.disk import sync_folder
-from core.store.layout import COMMIT_LOG_FOLDER, INDEX_FOLDER
+from core.store.layout import COMMIT_LOG_FOLDER, CONFIRMED_FILE, INDEX_FOLDER
 from core.store.log_check import check_log
 from core.store.losses import tell_losses
 from core.store.recovery import Recovered, recover
 from core.store.segments import Segments
 
+LOGGER = logging.getLogger(__name__)
+
+DEFINITIONS = "definitions.db"
 FOLDERS = (COMMIT_LOG_FOLDER, INDEX_FOLDER, "places", "journals")
+
+
+def find_definitions(data_dir: Path, settings: StoreSettings) -> Path:
+    """Return where a folder's definitions are, or are to be.
+
+    Raises:
+        DataFolderUnusableError: They are gone, and there is a log. No queue or session would need its messages, so that
+            retention would let all of them go.
+    """
+    path = data_dir / DEFINITIONS
+    is_of_a_gateway = (data_dir / CONFIRMED_FILE).exists()  # else a log was put into an empty folder
+    if path.exists() or not is_of_a_gateway or not any((data_dir / COMMIT_LOG_FOLDER).glob("[0-9]*")):
+        return path
+    lost = "is missing, and there is a log: without it no queue, session or user is known, and no message is needed"
+    if not settings.accept_loss:
+        said = f"{lost}; put it back, or go on without it by store.accept_loss = true"
+        raise DataFolderUnusableError(str(path), said)
+    LOGGER.warning("store.accept_loss: %s %s", path, lost)
+    return path
 
 
 def open_log(data_dir: Path, settings: StoreSettings, covered_until: int) -> tuple[Segments, Recovered]:

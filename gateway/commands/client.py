@@ -70,6 +70,7 @@ class AdminClient:
 
     def _send(self, method: str, path: str, body: object, user: str | None) -> Any:  # noqa: ANN401 - JSON
         import json
+        import ssl
         import urllib.error
         import urllib.request
         from base64 import b64encode
@@ -92,6 +93,8 @@ class AdminClient:
             reason = getattr(error, "reason", error)
             said = f"cannot ask the gateway at {self._admin}: {reason}"
             code = EXIT_UNREACHABLE
+            if isinstance(reason, ssl.SSLCertVerificationError):
+                said += "; SSL_CERT_FILE in the environment names a file with an authority of your own"
             if isinstance(error, BadStatusLine) and not isinstance(error, RemoteDisconnected):
                 said = f"that is no admin API at {self._admin}: {_speaks(str(error))}"
             if isinstance(error, urllib.error.HTTPError):

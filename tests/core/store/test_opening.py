@@ -43,3 +43,19 @@ def test_only_what_was_not_confirmed_is_synced_again(tmp_path, monkeypatch):
 def test_what_the_tables_say_of_the_log_counts_where_nothing_else_does(tmp_path):
     with pytest.raises(DataFolderUnusableError, match="there is no segment: positions 0 to 5"):
         open_log(tmp_path, SMALL, 5)
+
+
+def test_a_log_whose_definitions_are_gone_is_not_opened_unless_that_loss_is_accepted(tmp_path, caplog):
+    store = open_store(tmp_path)
+    publish(store, store.make_route(b"T", 0, b"", []), b"one")
+    store.close()
+    for path in tmp_path.glob("definitions.db*"):
+        path.unlink()
+    with pytest.raises(
+        DataFolderUnusableError, match=r"definitions\.db: is missing, and there is a log: .*put it back"
+    ):
+        open_store(tmp_path)
+    assert not (tmp_path / "definitions.db").exists()
+    open_store(tmp_path, SMALL.model_copy(update={"accept_loss": True})).close()
+    assert "store.accept_loss: " in caplog.text
+    open_store(tmp_path).close()

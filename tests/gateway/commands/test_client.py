@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import asyncio
+import ssl
+
 import pytest
 import typer
 
 from gateway.commands import client
 from gateway.commands.client import AdminClient, quote
+from tests.support.certificates import authority_file, server_files
+from tests.support.http_server import HttpServer
 
 
 def test_names_are_one_part_of_a_path():
@@ -30,6 +35,22 @@ def test_another_scheme_than_http_is_refused(capsys):
     with pytest.raises(typer.Exit):
         AdminClient("ftp://nowhere")
     assert capsys.readouterr().err == "lmq: ftp://nowhere is not an http address\n"
+
+
+@pytest.mark.asyncio
+async def test_an_authority_of_ones_own_is_told_how_to_be_named(capsys, monkeypatch):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*server_files())
+    async with HttpServer(lambda asked: '{"name": "guest"}', ssl=context) as server:
+        ask = AdminClient(f"https://localhost:{server.port}").get
+        with pytest.raises(typer.Exit) as caught:
+            await asyncio.to_thread(ask, "/api/whoami", {})
+        assert caught.value.exit_code == 6
+        assert capsys.readouterr().err.endswith(
+            "; SSL_CERT_FILE in the environment names a file with an authority of your own\n"
+        )
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority_file()))
+        assert await asyncio.to_thread(ask, "/api/whoami", {}) == {"name": "guest"}
 
 
 @pytest.mark.slow
