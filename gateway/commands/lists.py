@@ -30,6 +30,7 @@ class Kind(NamedTuple):
     columns: tuple[Column, ...]
     show: str  # the path of one, with its name in it; empty where none is shown by itself
     shows_message: bool = False  # for which one has to log in
+    spare: tuple[str, ...] = ()  # columns that are left out first where a terminal is narrow
 
 
 def _columns(**keys: str) -> tuple[Column, ...]:
@@ -47,6 +48,7 @@ KINDS = (
             next="next_offset", light_queue="light_queue",
         ),
         "/api/lmq/queues/{}",
+        spare=("light queue", "next", "kept", "readers", "vhost"),
     ),
     Kind(
         "connections",
@@ -57,6 +59,7 @@ KINDS = (
             channels="channels", bytes_in="recv_oct", bytes_out="send_oct", since="connected_at",
         ),
         "/api/connections/{}",
+        spare=("bytes in", "bytes out", "since", "channels", "vhost", "client"),
     ),
     Kind(
         "channels",
@@ -67,6 +70,7 @@ KINDS = (
             unconfirmed="messages_unconfirmed", prefetch="prefetch_count",
         ),
         "/api/channels/{}",
+        spare=("unconfirmed", "prefetch", "vhost", "consumers"),
     ),
     Kind(
         "consumers",
@@ -77,6 +81,7 @@ KINDS = (
             channel="channel_details.name",
         ),
         "",
+        spare=("channel", "prefetch", "vhost"),
     ),
     Kind(
         "sessions",
@@ -97,6 +102,7 @@ KINDS = (
             light_queue="light_queue",
         ),
         "",
+        spare=("light queue", "next", "inflight"),
     ),
     Kind(
         "groups",
@@ -111,6 +117,7 @@ KINDS = (
         "/api/exchanges",
         _columns(name="name", vhost="vhost", type="type", durable="durable", arguments="arguments"),
         "",
+        spare=("arguments", "durable"),
     ),
     Kind(
         "bindings",
@@ -121,6 +128,7 @@ KINDS = (
             arguments="arguments",
         ),
         "",
+        spare=("arguments", "type", "vhost"),
     ),
     Kind(
         "deadletters",
@@ -131,6 +139,7 @@ KINDS = (
             light_queue="light_queue",
         ),
         "",
+        spare=("light queue", "vhost", "oldest"),
     ),
     Kind(
         "retained",
@@ -185,7 +194,7 @@ def _show(kind: Kind, found: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(found["items"])
         return
-    print_table(kind.columns, found["items"])
+    print_table(kind.columns, found["items"], kind.spare)
     if found["filtered_count"] > found["item_count"]:
         print(f"{found['item_count']} of {found['filtered_count']}")
 

@@ -98,8 +98,13 @@ def device(
 
 
 def trace(
-    topic_filter: Annotated[str, typer.Argument(metavar="FILTER", help="Topics, by an MQTT filter.")] = "#",
+    topic_filter: Annotated[
+        str, typer.Argument(metavar="FILTER", help="Topics, by an MQTT filter; of an exchange, keys: orders.*")
+    ] = "#",
     *,
+    exchange: Annotated[
+        str | None, typer.Option(help='Only what comes by this AMQP exchange; "" is the default one.')
+    ] = None,
     count: Annotated[int | None, typer.Option(min=1, help="End after so many messages.")] = None,
     offset: Annotated[int | None, typer.Option(min=0, help="Begin there in the parent topic, not now.")] = None,
     admin: AdminOption = ADMIN,
@@ -116,7 +121,9 @@ def trace(
     left = sys.maxsize if count is None else count
     try:
         while left > 0:
-            told = client.get("/api/lmq/trace", {"filter": topic_filter, "offset": offset}, as_member=True)
+            told = client.get(
+                "/api/lmq/trace", {"filter": topic_filter, "exchange": exchange, "offset": offset}, as_member=True
+            )
             if told["skipped"]:
                 print(f"lmq: {told['skipped']} messages were too many to be looked at", file=sys.stderr)
             for item in told["items"][:left]:

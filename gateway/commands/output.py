@@ -37,14 +37,18 @@ def print_listed(answer: object, lines: Sequence[str], *, as_json: bool) -> None
             print(line)
 
 
-def print_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> None:
-    """Print rows as a table, numbers to the right; where nobody looks at a terminal its lines are not cut."""
+def print_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]], spare: Sequence[str] = ()) -> None:
+    """Print rows as a table, numbers to the right; where nobody looks at a terminal its lines are not cut.
+
+    Of those titles that `spare` names, so many are left out that each row is one line of the terminal.
+    """
     import sys
 
     from rich.console import Console
 
-    console = Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
-    console.print(make_table(columns, rows))
+    is_seen = sys.stdout.isatty()
+    console = Console(width=None if is_seen else 10_000, highlight=False)
+    console.print(fit_table(columns, rows, console.width, spare) if is_seen and spare else make_table(columns, rows))
 
 
 def fit_table(columns: Sequence[Column], rows: Sequence[dict[str, Any]], width: int, spare: Sequence[str]) -> Any:  # noqa: ANN401 - as below

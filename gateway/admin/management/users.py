@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import os
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -10,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, BeforeValidator, Field
 
 from gateway.admin.changes_told import FIELDS
-from gateway.admin.login import Administrator
+from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.failures import CHANGED, bad_request, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
@@ -24,6 +27,7 @@ from gateway.auth.users import PasswordHashError, User, hash_password, read_rabb
 USERS = APIRouter()
 PASSWORD_CHARS_MAX = 8_192
 TAGS_MAX = 100
+SALT_BYTES = 4  # as RabbitMQ has it
 RABBITMQ = "rabbit_password_hashing_sha256"
 LMQ = "lmq_"  # in front of what RabbitMQ does not know
 
@@ -62,6 +66,14 @@ class NamesBody(BaseModel):
     """Users to be deleted."""
 
     users: list[str]
+
+
+@USERS.get("/auth/hash_password/{password}")
+async def make_hash(looker: Looker, password: PathName) -> Item:
+    """The hash of a password as RabbitMQ's definitions have it."""
+    del looker
+    salt = os.urandom(SALT_BYTES)
+    return {"ok": base64.b64encode(salt + hashlib.sha256(salt + password.encode()).digest()).decode()}
 
 
 @USERS.get("/users")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -13,7 +14,7 @@ from gateway.admin.management.listing import Item
 from gateway.admin.ours.light_queues import name_of
 from gateway.admin.ours.reading import find_queues, read_into
 from gateway.admin.steps import Steps
-from gateway.admin.stored import StoredRecord
+from gateway.admin.stored import Address, StoredRecord
 from gateway.admin.view import View
 from gateway.auth.topic_patterns import covers
 from gateway.rocketmq.topic_table import queue_key
@@ -25,12 +26,18 @@ LOOKED_AT_MAX = 5_000  # for one answer
 BEHIND_MAX = 50_000  # messages; who asks more seldom misses some
 QUEUES_MAX = 20  # told of one message, the others by their number
 BYTES_MAX = 1 << 20
+Wanted = Callable[[Address], bool]
 
 
 class TraceQuestion(BaseModel, frozen=True):
-    """What is traced: topics that match a filter, from an offset on; without one only the end is told."""
+    """What is traced: topics that match a filter, from an offset on; without one only the end is told.
+
+    What came by an exchange other than amq.topic has no topic: it is told where all is asked for (`#`), or where
+    `exchange` names it; the filter is a pattern of routing keys then, as in `orders.*` or `orders.#`.
+    """
 
     filter: Annotated[str, Field(min_length=1, max_length=4_096)] = "#"
+    exchange: Annotated[str | None, Field(max_length=255)] = None
     offset: Annotated[int | None, Field(ge=0, le=2**62)] = None
 
 
@@ -48,25 +55,36 @@ async def trace(view: View, administrator: Administrator, asked: Annotated[Trace
         return {"next_offset": end, "skipped": 0, "items": []}
     offset = max(asked.offset, broker.min_offset(queue_ref), end - BEHIND_MAX)
     skipped, until = offset - min(asked.offset, offset), offset + LOOKED_AT_MAX
-    levels = asked.filter.encode().split(b"/")
+    is_wanted = _topics_of(asked.filter) if asked.exchange is None else _keys_of(asked.exchange, asked.filter)
     found: list[tuple[bytes, Item]] = []
     batch, steps = StoredBatch(BATCH_COUNT), Steps()
     while offset < min(end, until) and len(found) < TOLD_MAX:
         if await read_into(broker, queue_ref, offset, batch, BYTES_MAX) <= 0:
             break
         offset = batch.next_offset
-        found += _pick(batch, levels)
+        found += _pick(batch, is_wanted)
         await steps.rest()
     items = [{**told, **_tell_queues(await find_queues(broker, record))} for record, told in found]
     return {"next_offset": offset, "skipped": skipped, "items": items}
 
 
-def _pick(batch: StoredBatch, levels: list[bytes]) -> list[tuple[bytes, Item]]:
-    """Return the record of each message whose topic matches, and what is told of it."""
+def _topics_of(topic_filter: str) -> Wanted:
+    levels = topic_filter.encode().split(b"/")
+    if topic_filter == "#":
+        return lambda address: address.exchange is not None or covers(levels, address.topic.split(b"/"), wide=False)
+    return lambda address: address.exchange is None and covers(levels, address.topic.split(b"/"), wide=False)
+
+
+def _keys_of(exchange: str, pattern: str) -> Wanted:
+    name, words = exchange.encode(), [b"+" if word == b"*" else word for word in pattern.encode().split(b".")]
+    return lambda address: address.exchange == name and covers(words, address.key.split(b"."), wide=False)
+
+
+def _pick(batch: StoredBatch, is_wanted: Wanted) -> list[tuple[bytes, Item]]:
+    """Return the record of each message that is wanted, and what is told of it."""
     picked: list[tuple[bytes, Item]] = []
     for i in range(batch.count):
-        topic = bytes(batch.buf[batch.topic_start[i] : batch.topic_end[i]])
-        if covers(levels, topic.split(b"/"), wide=False):
+        if is_wanted(Address.at(batch, i)):
             record = bytes(batch.buf[batch.record_start[i] : batch.record_end[i]])
             picked.append((record, StoredRecord(record, batch, i).tell()))
     return picked

@@ -93,3 +93,13 @@ def test_nothing_to_list_is_no_line(capsys):
     print_listed(["a"], ["first", "second"], as_json=False)
     print_listed([], [], as_json=True)
     assert capsys.readouterr().out == "first\nsecond\n[]\n"
+
+
+def test_in_a_narrow_terminal_a_table_leaves_out_what_it_may_and_folds_no_row(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "dumb")
+    columns = (Column("name", "name"), Column("ready", "ready"), Column("light queue", "light_queue"))
+    print_table(columns, [{"name": "readings", "ready": 7, "light_queue": "%LMQ%amqp%|2f%readings"}], ("light queue",))
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert [line.split() for line in (lines[0], lines[-1])] == [["name", "ready"], ["readings", "7"]]

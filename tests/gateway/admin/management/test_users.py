@@ -161,3 +161,11 @@ async def test_sessions_of_a_deleted_user_end(tmp_path):
                     while any(session.owner == b"bob" for session in sessions):
                         await asyncio.sleep(0)
         assert {session.client_id for session in sessions} == {b"ann-0", b"ann-1"}
+
+
+async def test_a_hash_is_made_that_definitions_take(tmp_path):
+    async with managed_gateway(tmp_path) as (_, client):
+        made = (await client.get("/api/auth/hash_password/se%2Fcret")).json()["ok"]
+        raw = base64.b64decode(made)
+        assert raw[4:] == hashlib.sha256(raw[:4] + b"se/cret").digest()
+        assert (await client.get("/api/auth/hash_password/se%2Fcret")).json()["ok"] != made

@@ -4,7 +4,8 @@ import aiomqtt
 import pytest
 
 from gateway.admin.ours import tracing
-from tests.support.admin import managed_gateway
+from tests.support.admin import declare, managed_gateway
+from tests.support.admin_clients import publish
 
 pytestmark = pytest.mark.asyncio
 
@@ -44,3 +45,22 @@ async def test_an_answer_has_a_bound_and_what_lies_too_far_back_is_counted(tmp_p
 async def test_a_trace_is_for_administrators(tmp_path):
     async with managed_gateway(tmp_path, auth=None) as (_, client):
         assert (await client.get("/api/lmq/trace")).status_code == 401
+
+
+async def test_what_comes_by_an_exchange_is_told_by_its_keys_and_no_topic(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        declare(gateway, "orders.new", "plain")
+        for key in ("orders.new", "plain"):
+            await publish(client, "amq.default", key, "x")
+        await client.post("/api/bindings/%2F/e/amq.topic/q/plain", json={"routing_key": "orders.#"})
+        await publish(client, "amq.topic", "orders.new", "x")
+
+        async def trace(**asked):
+            told = await client.get("/api/lmq/trace", params={"offset": 0, **asked})
+            return [(one["exchange"], one["routing_key"] or one["topic"]) for one in told.json()["items"]]
+
+        assert await trace(filter="orders/new") == [(None, "orders/new")]
+        assert await trace(exchange="", filter="orders.*") == [("", "orders.new")]
+        assert await trace(exchange="", filter="#") == [("", "orders.new"), ("", "plain")]
+        assert await trace(exchange="other") == []
+        assert len(await trace()) == 3
