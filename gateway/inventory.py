@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from core.stage import Stage
 from gateway.address import format_address
@@ -142,9 +142,17 @@ class Inventory(ABC):
     in it or not. It gives one thing a step, or None for a step that found nothing; so it is asked by `take_page`.
     """
 
-    @abstractmethod
     def connections(self) -> Iterator[ConnectionEntry | None]:
         """Give the open connections."""
+        return map(self.describe_open, list(self.open_connections()))
+
+    @abstractmethod
+    def open_connections(self) -> Iterable[Any]:
+        """Return the open connections, as the door has them: each the same object for as long as it is open."""
+
+    @abstractmethod
+    def describe_open(self, connection: Any) -> ConnectionEntry | None:  # noqa: ANN401 - the door's own kind
+        """Return what one of these is; None where it is closed, or not to be shown."""
 
     def channels(self) -> Iterator[ChannelEntry | None]:
         """Give the channels; none where the protocol has none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from core.broker import Broker
 from core.lmq.queue_name import amqp_level_name, level_of
@@ -34,11 +34,14 @@ class AmqpInventory(Inventory):
     def __init__(self, services: AmqpServices) -> None:
         self._services = services
 
-    def connections(self) -> Iterator[ConnectionEntry | None]:
-        """Give the open connections."""
-        connections = self._services.connections
-        for one in list(connections):
-            yield _describe_connection(one) if _is_shown(one) and one in connections else None
+    def open_connections(self) -> Iterable[OpenConnection]:
+        """Return the open connections."""
+        return self._services.connections
+
+    def describe_open(self, connection: OpenConnection) -> ConnectionEntry | None:
+        """Return what one of these is; None where it is closed, or the gateway's own."""
+        is_shown = _is_shown(connection) and connection in self._services.connections
+        return _describe_connection(connection) if is_shown else None
 
     def channels(self) -> Iterator[ChannelEntry | None]:
         """Give the channels of all connections."""

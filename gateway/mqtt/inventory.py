@@ -33,15 +33,18 @@ class MqttInventory(Inventory):
     def __init__(self, services: MqttServices) -> None:
         self._services = services
 
-    def connections(self) -> Iterator[ConnectionEntry]:
-        """Give the open connections: first those with a session, then those that were not let in yet."""
-        services = self._services
-        attached = cast("Iterable[OpenConnection]", services.attachments)
-        for connection in [*attached, *services.strangers]:
-            session = connection.session
-            if session is not None or connection in services.strangers:
-                client = b"" if session is None else session.client_id
-                yield describe_connection(connection.transport, connection.identity, text_of(client))
+    def open_connections(self) -> Iterable[OpenConnection]:
+        """Return the open connections: first those with a session, then those that were not let in yet."""
+        attached = cast("Iterable[OpenConnection]", self._services.attachments)
+        return [*attached, *self._services.strangers]
+
+    def describe_open(self, connection: OpenConnection) -> ConnectionEntry | None:
+        """Return what one of these is; None where it is closed."""
+        session = connection.session
+        if session is None and connection not in self._services.strangers:
+            return None
+        client = b"" if session is None else session.client_id
+        return describe_connection(connection.transport, connection.identity, text_of(client))
 
     def turn_out(self, conn_id: int, reason: str, now_ms: int) -> bool:
         """Close a connection; return whether it was there."""
@@ -58,7 +61,7 @@ class MqttInventory(Inventory):
         """Give all sessions."""
         sessions = self._services.sessions
         for session in list(sessions):
-            yield _describe(session) if sessions.find(session.client_id) is session else None
+            yield describe_session(session) if sessions.find(session.client_id) is session else None
 
     def end_session(self, client: str, reason: str, now_ms: int) -> bool:
         """End a session, and the connection that it has; return whether it was there."""
@@ -174,7 +177,8 @@ def _stage_of(session: Session, subscription: Subscription, position: int, offse
     return Stage.DONE
 
 
-def _describe(session: Session) -> SessionEntry:
+def describe_session(session: Session) -> SessionEntry:
+    """Return the entry of a session."""
     window = session.window
     return SessionEntry(
         client=text_of(session.client_id),

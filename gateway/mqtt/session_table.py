@@ -125,6 +125,10 @@ class SessionTable:
         """Give all sessions."""
         return iter(self._sessions.values())
 
+    def __reversed__(self) -> Iterator[Session]:
+        """Give all sessions, those first that came last."""
+        return reversed(self._sessions.values())
+
     def load(
         self,
         open_queue: Callable[[bytes], int],

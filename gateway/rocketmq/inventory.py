@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from core.stage import Stage
@@ -17,7 +17,7 @@ from gateway.inventory import (
     describe_connection,
     text_of,
 )
-from gateway.rocketmq.services import RocketmqServices
+from gateway.rocketmq.services import OpenConnection, RocketmqServices
 from gateway.rocketmq.topic_table import DEAD_PREFIX, RETRY_PREFIX, queue_key
 
 PLACES_MAX = 4_000  # that are looked at every few seconds
@@ -29,12 +29,15 @@ class RocketmqInventory(Inventory):
     def __init__(self, services: RocketmqServices) -> None:
         self._services = services
 
-    def connections(self) -> Iterator[ConnectionEntry | None]:
-        """Give the open connections."""
-        connections = self._services.connections
-        for one in list(connections):
-            client = one.client.client_id
-            yield describe_connection(one.transport, one.identity, client) if one in connections else None
+    def open_connections(self) -> Iterable[OpenConnection]:
+        """Return the open connections."""
+        return self._services.connections
+
+    def describe_open(self, connection: OpenConnection) -> ConnectionEntry | None:
+        """Return what one of these is; None where it is closed."""
+        is_open = connection in self._services.connections
+        client = connection.client.client_id
+        return describe_connection(connection.transport, connection.identity, client) if is_open else None
 
     def turn_out(self, conn_id: int, reason: str, now_ms: int) -> bool:
         """Close a connection; return whether it was there."""

@@ -17,9 +17,11 @@ from gateway.admin.management.amqp_link import open_link
 from gateway.admin.management.argument_values import binding_arguments
 from gateway.admin.management.declared import BindingBody
 from gateway.admin.management.failures import not_found
-from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept, answer_list
 from gateway.admin.management.places import find_vhosts, get_exchange, get_queue, get_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.rosters.roster import Part, Roster
+from gateway.admin.rosters.walked_parts import OrderedPart, WalkedPart
 from gateway.admin.view import AdminView, View
 from gateway.amqp.exchanges import HEADERS, Binding, Exchange
 from gateway.amqp.header_match import ALL, X_MATCH
@@ -36,14 +38,14 @@ Placed = tuple[VirtualHost, str, Binding]  # with the name of the exchange that 
 async def list_bindings(view: View, looker: Looker, asked: Asked) -> Response:
     """The bindings of all virtual hosts."""
     del looker
-    return await answer_list(asked, KIND, _walk(find_vhosts(view, None)))
+    return await _list(view, None, asked)
 
 
 @BINDINGS.get("/bindings/{vhost}")
 async def list_bindings_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
     """The bindings of one virtual host."""
     del looker
-    return await answer_list(asked, KIND, _walk(find_vhosts(view, vhost)))
+    return await _list(view, vhost, asked)
 
 
 @BINDINGS.get("/queues/{vhost}/{name}/bindings")
@@ -156,10 +158,37 @@ def _between(view: AdminView, vhost: str, source: str, letter: Letter, destinati
     return (placed for placed in _to_queue(place, queue) if placed[1] == exchange.name)
 
 
-def _walk(vhosts: Iterable[VirtualHost]) -> Iterator[Placed]:
-    for place in vhosts:
-        for exchange in place.exchanges:
-            yield from _from_exchange(place, exchange)
+async def _list(view: AdminView, vhost: str | None, asked: Question) -> Response:
+    find_vhosts(view, vhost)
+    return await answer_kept(asked, KIND, view.rosters.get(("bindings", vhost), lambda: BindingRoster(view, vhost)))
+
+
+class BindingRoster(Roster[tuple[VirtualHost, Exchange], Placed]):
+    """The bindings of one virtual host, or of all."""
+
+    def __init__(self, view: AdminView, vhost: str | None) -> None:
+        super().__init__()
+        self._view = view
+        self._vhost = vhost
+
+    def sources(self) -> Iterable[tuple[VirtualHost, Exchange]]:
+        """Return the exchanges."""
+        return [(place, exchange) for place in find_vhosts(self._view, self._vhost) for exchange in place.exchanges]
+
+    def open(self, source: tuple[VirtualHost, Exchange]) -> Part[Placed]:
+        """Return the bindings of an exchange; the one without a name has one of each queue."""
+        place, exchange = source
+        if not exchange.name:
+            return OrderedPart(
+                lambda: reversed(place),
+                lambda: len(place),
+                lambda queue: not queue.is_deleted,
+                lambda _queue: "",
+                lambda queue: (place, "", (queue.name, queue.name, None)),
+            )
+        return WalkedPart(
+            lambda: exchange.bindings, lambda _binding: exchange.name, lambda binding: (place, exchange.name, binding)
+        )
 
 
 def _from_exchange(place: VirtualHost, exchange: Exchange) -> Iterator[Placed]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Response
 
 from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.failures import not_found
-from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.management.listing import Asked, Item, Kind, answer_kept, answer_list
 from gateway.admin.management.names import NODE
 from gateway.admin.management.places import get_vhost
 from gateway.admin.paths import PathName
+from gateway.admin.rosters.roster import Part, Roster
+from gateway.admin.rosters.walked_parts import WalkedPart
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
 from gateway.inventory import ConnectionEntry
@@ -27,7 +29,7 @@ Placed = tuple[str, ConnectionEntry]  # with the door
 async def list_connections(view: View, looker: Looker, asked: Asked) -> Response:
     """The open connections of all doors."""
     del looker
-    return await answer_list(asked, KIND, _walk(view))
+    return await answer_kept(asked, KIND, view.rosters.get("connections", lambda: ConnectionRoster(view)))
 
 
 @CONNECTIONS.get("/vhosts/{vhost}/connections")
@@ -77,6 +79,32 @@ async def close_connection(
     door, entry = await _find(view, name)
     if not view.doors[door].inventory().turn_out(entry.conn_id, x_reason, view.begin_read(0)):
         raise not_found(f"no connection '{name}'")
+
+
+class ConnectionRoster(Roster[str, Placed]):
+    """The connections of all doors."""
+
+    def __init__(self, view: AdminView) -> None:
+        super().__init__()
+        self._view = view
+
+    def sources(self) -> Iterable[str]:
+        """Return the names of the doors."""
+        return self._view.doors
+
+    def open(self, source: str) -> Part[Placed]:
+        """Return the connections of a door."""
+        inventory = self._view.doors[source].inventory()
+
+        def tell(connection: Any) -> Placed | None:  # noqa: ANN401 - the door's own kind
+            entry = inventory.describe_open(connection)
+            return None if entry is None else (source, entry)
+
+        def name(connection: Any) -> str:  # noqa: ANN401 - the door's own kind
+            entry = inventory.describe_open(connection)
+            return "" if entry is None else entry.name
+
+        return WalkedPart(inventory.open_connections, name, tell)
 
 
 def _walk(view: AdminView) -> Iterator[Placed | None]:

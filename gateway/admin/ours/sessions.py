@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
 from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.failures import not_found
-from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.management.listing import Asked, Item, Kind, answer_kept, answer_list
 from gateway.admin.paths import PathName
+from gateway.admin.rosters.roster import Part, Roster
+from gateway.admin.rosters.walked_parts import OrderedPart
 from gateway.admin.steps import walk
 from gateway.admin.view import View
-from gateway.inventory import Inventory, SessionEntry, SubscriptionEntry
+from gateway.inventory import Inventory, SessionEntry, SubscriptionEntry, text_of
+from gateway.mqtt.inventory import describe_session
+from gateway.mqtt.session_table import SessionTable
 
 SESSIONS = APIRouter()
 Placed = tuple[str, SubscriptionEntry]  # with the client
@@ -24,7 +28,7 @@ REASON = "an operator ended the session"
 async def list_sessions(view: View, looker: Looker, asked: Asked) -> Response:
     """The sessions, connected or not."""
     del looker
-    return await answer_list(asked, SESSION, view.mqtt.inventory().sessions())
+    return await answer_kept(asked, SESSION, view.rosters.get("sessions", lambda: SessionRoster(view.mqtt.sessions)))
 
 
 @SESSIONS.get("/sessions/{client}")
@@ -57,6 +61,30 @@ async def list_subscriptions(
     """The subscriptions of all sessions, or of one client's."""
     del looker
     return await answer_list(asked, SUBSCRIPTION, _walk(view.mqtt.inventory(), client))
+
+
+class SessionRoster(Roster[str, SessionEntry]):
+    """The sessions, in the order they came."""
+
+    def __init__(self, sessions: SessionTable) -> None:
+        super().__init__()
+        self._sessions = sessions
+
+    def sources(self) -> Iterable[str]:
+        """Return the one place where they are."""
+        return ("mqtt",)
+
+    def open(self, source: str) -> Part[SessionEntry]:
+        """Return them."""
+        del source
+        table = self._sessions
+        return OrderedPart(
+            lambda: reversed(table),
+            lambda: len(table),
+            lambda session: table.find(session.client_id) is session,
+            lambda session: text_of(session.client_id),
+            describe_session,
+        )
 
 
 def _walk(inventory: Inventory, only: str | None) -> Iterator[Placed | None]:
@@ -106,4 +134,14 @@ SUBSCRIPTION: Kind[Placed] = Kind(
     figures={"waiting": lambda placed: waiting_of(placed[1]), "client": lambda placed: placed[0]},
 )
 
-SESSION: Kind[SessionEntry] = Kind(name=lambda entry: entry.client, describe=tell_session)
+SESSION: Kind[SessionEntry] = Kind(
+    name=lambda entry: entry.client,
+    describe=tell_session,
+    figures={
+        "user": lambda entry: entry.user or "",
+        "connected": lambda entry: entry.conn_id > 0,
+        "persistent": lambda entry: entry.is_persistent,
+        "subscriptions": lambda entry: entry.subscriptions,
+        "inflight": lambda entry: entry.inflight,
+    },
+)

@@ -1,0 +1,115 @@
+"""Sessions, connections and bindings as parts of long lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from itertools import takewhile
+from typing import Generic, TypeVar
+
+from gateway.admin.rosters.roster import Part
+
+LOOKS_A_STEP = 64
+Thing = TypeVar("Thing")
+Kept = TypeVar("Kept", bound=Hashable)
+
+
+class WalkedPart(Part[Thing], Generic[Kept, Thing]):
+    """Things that come and go in no order: all are looked at each time, about 0.1 us each.
+
+    Args:
+        walk: Begins a walk over what is there.
+        name: Says what one is called, once.
+        tell: Returns what is told of one; None where there is nothing to be told any more.
+    """
+
+    def __init__(
+        self,
+        walk: Callable[[], Iterable[Kept]],
+        name: Callable[[Kept], str],
+        tell: Callable[[Kept], Thing | None],
+    ) -> None:
+        self._walk = walk
+        self._name = name
+        self._tell = tell
+        self._kept: list[Kept | None] = []  # None: it is gone
+        self._names: list[str] = []
+        self._there: dict[Kept, int] = {}  # with its number
+
+    def arrivals(self) -> Iterator[None]:
+        """Look at all of them."""
+        before, now = self._there, dict[Kept, int]()
+        for at, one in enumerate(list(self._walk())):
+            number = before.get(one)
+            if number is None:
+                number = len(self._kept)
+                self._kept.append(one)
+                self._names.append(self._name(one))
+            now[one] = number
+            if at % LOOKS_A_STEP == 0:
+                yield
+        for one, number in before.items():
+            if one not in now:
+                self._kept[number] = None
+        self._there = now
+        self.size = len(self._kept)
+        yield
+
+    def alive(self) -> int:
+        """Return how many there are."""
+        return len(self._there)
+
+    def name(self, number: int) -> str:
+        """Return what one was called when it came."""
+        return self._names[number]
+
+    def take(self, number: int) -> Thing | None:
+        """Return what is told of one; None where it is gone."""
+        one = self._kept[number]
+        return None if one is None else self._tell(one)
+
+
+class OrderedPart(Part[Thing], Generic[Kept, Thing]):
+    """Things that are kept in the order they came: only those are looked at that came since the last question.
+
+    Args:
+        newest_first: Begins a walk over what is there, from its end.
+        count: Says how many there are.
+        is_there: Says whether one is there still.
+        name: Says what one is called.
+        tell: Returns what is told of one.
+    """
+
+    def __init__(
+        self,
+        newest_first: Callable[[], Iterable[Kept]],
+        count: Callable[[], int],
+        is_there: Callable[[Kept], bool],
+        name: Callable[[Kept], str],
+        tell: Callable[[Kept], Thing],
+    ) -> None:
+        self._newest_first = newest_first
+        self._count = count
+        self._is_there = is_there
+        self._name = name
+        self._tell = tell
+        self._kept: list[Kept] = []
+
+    def arrivals(self) -> Iterator[None]:
+        """Take those that came after the last one that is still there."""
+        last = next((one for one in reversed(self._kept) if self._is_there(one)), None)
+        self._kept += list(takewhile(lambda one: one is not last, self._newest_first()))[::-1]
+        self.size = len(self._kept)
+        yield
+
+    def alive(self) -> int:
+        """Return how many there are."""
+        return self._count()
+
+    def name(self, number: int) -> str:
+        """Return what one is called."""
+        return self._name(self._kept[number])
+
+    def take(self, number: int) -> Thing | None:
+        """Return what is told of one; None where it is gone."""
+        one = self._kept[number]
+        return self._tell(one) if self._is_there(one) else None

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+
+from gateway.admin.rosters.walked_parts import OrderedPart, WalkedPart
+from tests.support.admin import declare, managed_gateway
+from tests.support.admin_clients import subscribe
+
+pytestmark = pytest.mark.asyncio
+
+
+def _look(part):
+    for _ in part.arrivals():
+        pass
+    return [part.take(number) for number in range(part.size)]
+
+
+async def test_what_comes_and_goes_in_no_order_keeps_its_number_and_what_is_gone_is_let_go():
+    there = {"a", "b"}
+    part = WalkedPart(lambda: sorted(there), lambda one: f"name of {one}", lambda one: one.upper())
+    assert _look(part) == ["A", "B"]
+    there.remove("a")
+    there.add("c")
+    assert (_look(part), part.alive()) == ([None, "B", "C"], 2)
+    there.add("a")
+    assert _look(part) == [None, "B", "C", "A"]
+    assert [part.name(number) for number in (0, 2)] == ["name of a", "name of c"]
+
+
+async def test_of_what_is_kept_in_order_only_what_came_since_is_looked_at():
+    there = {"a": 1, "b": 2, "c": 3}
+    looked = []
+
+    def newest_first():
+        for one in reversed(there):
+            looked.append(one)
+            yield one
+
+    part = OrderedPart(newest_first, lambda: len(there), lambda one: one in there, str, str.upper)
+    assert _look(part) == ["A", "B", "C"]
+    del there["c"]
+    there["d"] = 4
+    looked.clear()
+    assert (_look(part), looked) == (["A", "B", None, "D"], ["d", "b"])
+    assert (part.alive(), part.name(3)) == (3, "d")
+
+
+async def _pages(client, where, column, **asked):
+    found = (await client.get(where, params={"page": 1, **asked})).json()
+    assert (found["filtered_count"], found["total_count"] >= len(found["items"])) == (len(found["items"]), True)
+    return [item[column] for item in found["items"]]
+
+
+async def test_sessions_connections_and_bindings_of_now_are_in_each_answer(tmp_path):
+    async with managed_gateway(tmp_path) as (gateway, client):
+        assert await _pages(client, "/api/lmq/sessions", "client") == []
+        async with subscribe(gateway, "b", "t"):
+            assert await _pages(client, "/api/connections", "protocol") == ["MQTT"]
+        assert await _pages(client, "/api/connections", "protocol") == []
+        async with subscribe(gateway, "a", "t", "u"):
+            assert await _pages(client, "/api/lmq/sessions", "client") == ["a", "b"]
+            asked = {"sort": "subscriptions", "sort_reverse": "true", "columns": "client,connected"}
+            assert await _pages(client, "/api/lmq/sessions", "connected", **asked) == [True, False]
+        await client.delete("/api/lmq/sessions/a")
+        assert await _pages(client, "/api/lmq/sessions", "client", name="A") == []
+        declare(gateway, "q")
+        assert await _pages(client, "/api/bindings", "source") == [""]
+        for _ in range(2):
+            await client.post("/api/bindings/%2F/e/amq.fanout/q/q", json={"routing_key": "k"})
+            assert await _pages(client, "/api/bindings/%2F", "source") == ["", "amq.fanout"]
+            assert await _pages(client, "/api/bindings", "destination", name="fan") == ["q"]
+            await client.delete("/api/bindings/%2F/e/amq.fanout/q/q/k")
+            assert await _pages(client, "/api/bindings", "source") == [""]
+        await client.delete("/api/queues/%2F/q")
+        assert await _pages(client, "/api/bindings", "source") == []
