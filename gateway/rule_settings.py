@@ -3,47 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
-import re2
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
+from gateway.regex import compile_regex
 from gateway.topic_rules import Filter
 
 PATTERN_CHARS_MAX = 1_024
-REGEX_BYTES_MAX = 1 << 20  # of memory for one compiled expression
 EXPRESSION = "re:"
 TOPIC_ACTIONS = frozenset(("publish", "subscribe"))
 NAME_ACTIONS = frozenset(("read", "write", "configure"))
 ALL = "all"
-
-
-class Regex(Protocol):
-    """A compiled regular expression."""
-
-    def search(self, text: str) -> object:
-        """Return where it matches first, None where it does not."""
-
-
-def compile_regex(text: str) -> Regex:
-    """Return a compiled regular expression, of which the time is linear in what it is matched with.
-
-    Raises:
-        ValueError: It is none.
-    """
-    options = re2.Options()
-    options.log_errors = False
-    options.max_mem = REGEX_BYTES_MAX
-    try:
-        compiled: Regex = re2.compile(text, options)
-    except re2.error as error:
-        raise ValueError(f"is no regular expression: {_said(error)}") from error
-    return compiled
-
-
-def _said(error: Exception) -> str:
-    cause = error.args[0] if error.args else ""
-    return cause.decode(errors="replace") if isinstance(cause, bytes) else str(cause)
 
 
 def _check_name(text: str) -> str:

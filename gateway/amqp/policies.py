@@ -15,7 +15,7 @@ from typing import NamedTuple
 from core.broker import Broker
 from gateway.amqp.argument_rules import CLASSIC, QUORUM, STREAM
 from gateway.amqp.policy_keys import Definition, find_fault
-from gateway.rule_settings import Regex, compile_regex
+from gateway.regex import Regex, compile_regex
 
 TABLE = "amqp_policies"
 EXCHANGES = "exchanges"

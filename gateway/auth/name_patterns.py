@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Iterable
 
 from gateway.auth.rule_trie import NO_RULE
-from gateway.rule_settings import EXPRESSION, compile_regex
+from gateway.regex import compile_regex
+from gateway.rule_settings import EXPRESSION
 
 CLIENT = "%c"
 USER = "%u"

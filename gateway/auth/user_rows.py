@@ -12,7 +12,7 @@ from typing import NamedTuple
 from core.lmq.topic_space import binding_key_from_filter, routing_key_from_topic
 from gateway.auth.name_patterns import escape
 from gateway.auth.rules import TOPIC_VHOST, WRITE
-from gateway.rule_settings import Regex, compile_regex
+from gateway.regex import Regex, compile_regex
 
 AMQ_TOPIC = "amq.topic"
 PLACES = ("{username}", "{vhost}", "{client_id}")

@@ -17,7 +17,7 @@ from gateway.auth.user_quotas import NAMES as LIMIT_NAMES, UserQuotas
 from gateway.auth.user_rows import PLACES, KeyRow, NameRow
 from gateway.auth.users import PasswordHashError, parse_hash, read_rabbitmq_hash, write_rabbitmq_hash
 from gateway.plain_errors import tell_wrong
-from gateway.rule_settings import compile_regex
+from gateway.regex import compile_regex
 
 USER_SECTIONS = ("users", "permissions", "topic_permissions")
 OURS = "rabbitmq-"  # what hashes that RabbitMQ reads begin with

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from gateway.admin.management.failures import bad_request
 from gateway.admin.rosters.roster import NAME, Column, Roster, Search
 from gateway.admin.steps import walk, walk_chunks
-from gateway.rule_settings import compile_regex
+from gateway.regex import compile_regex
 
 PAGE_SIZE = 100
 PAGE_SIZE_MAX = 500

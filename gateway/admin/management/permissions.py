@@ -19,7 +19,8 @@ from gateway.admin.view import AdminView, View
 from gateway.auth.credentials import GUEST
 from gateway.auth.stored_users import NAME_BYTES_MAX
 from gateway.auth.user_rows import PLACES, KeyRow, NameRow
-from gateway.rule_settings import PATTERN_CHARS_MAX, compile_regex
+from gateway.regex import compile_regex
+from gateway.rule_settings import PATTERN_CHARS_MAX
 
 PERMISSIONS = APIRouter()
 Expression = Annotated[str, Field(max_length=PATTERN_CHARS_MAX)]

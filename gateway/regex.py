@@ -1,0 +1,122 @@
+r"""Regular expressions that others write, in patterns of policies and rights: RE2's, so that none can hold the loop.
+
+RE2 looks around nowhere. What lists of RabbitMQ's policies nearly all have is understood all the same: look-aheads
+that stand at the very start, as in `^(?!amq\.).*`, where each is a question of its own about the start of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import re2
+
+REGEX_BYTES_MAX = 1 << 20  # of memory for one compiled expression
+AHEADS_MAX = 8  # look-aheads of one expression
+_AHEADS = {"(?!": False, "(?=": True}
+
+
+class Regex(Protocol):
+    """A compiled regular expression."""
+
+    def search(self, text: str) -> object:
+        """Return where it matches first, None where it does not."""
+
+
+class _AfterLooks:
+    """An expression that is held to the start of a text, and what has to stand there, or must not."""
+
+    def __init__(self, rest: Regex, looks: Sequence[tuple[Regex, bool]]) -> None:
+        self._rest = rest
+        self._looks = looks
+
+    def search(self, text: str) -> object:
+        """Return where it matches, None where it does not."""
+        if any((look.search(text) is not None) is not wanted for look, wanted in self._looks):
+            return None
+        return self._rest.search(text)
+
+
+def compile_regex(text: str) -> Regex:
+    """Return a compiled regular expression, of which the time is linear in what it is matched with.
+
+    Raises:
+        ValueError: It is none, or looks around elsewhere than ahead from the start.
+    """
+    try:
+        return _compile(text)
+    except ValueError:
+        split = _split_aheads(text)
+        if split is None:
+            raise
+    aheads, rest = split
+    return _AfterLooks(_compile(f"^{rest}"), [(_compile(f"^(?:{ahead})"), wanted) for ahead, wanted in aheads])
+
+
+def _compile(text: str) -> Regex:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = REGEX_BYTES_MAX
+    try:
+        compiled: Regex = re2.compile(text, options)
+    except re2.error as error:
+        raise ValueError(f"is no regular expression: {_said(error)}") from error
+    return compiled
+
+
+def _said(error: Exception) -> str:
+    cause = error.args[0] if error.args else ""
+    return cause.decode(errors="replace") if isinstance(cause, bytes) else str(cause)
+
+
+def _split_aheads(text: str) -> tuple[list[tuple[str, bool]], str] | None:
+    """Return the look-aheads behind a `^`, each with whether it has to match, and the rest; None where it is not so."""
+    if not text.startswith("^") or "\\Q" in text:
+        return None
+    aheads: list[tuple[str, bool]] = []
+    at = 1
+    while len(aheads) < AHEADS_MAX and text[at : at + 3] in _AHEADS:
+        end = _find_end(text, at + 3)
+        if end < 0:
+            return None
+        aheads.append((text[at + 3 : end], _AHEADS[text[at : at + 3]]))
+        at = end + 1
+    rest = text[at:]
+    is_one = _find_end(f"{rest})", 0) == len(rest) and not _has_choice(rest) and rest[:1] not in {"*", "+", "?", "{"}
+    return (aheads, rest) if aheads and is_one else None
+
+
+def _find_end(text: str, at: int) -> int:
+    """Return where the parenthesis closes that is open at `at`, or -1."""
+    return next((place for place, depth in _walk(text, at) if text[place] == ")" and depth < 0), -1)
+
+
+def _has_choice(text: str) -> bool:
+    """Return whether an expression is a choice of several, outside of parentheses."""
+    return any(text[place] == "|" and depth == 0 for place, depth in _walk(text, 0))
+
+
+def _walk(text: str, at: int) -> Sequence[tuple[int, int]]:
+    """Return the places of parentheses and bars, and how deep it is behind each; not those that mean themselves."""
+    found: list[tuple[int, int]] = []
+    depth, class_at = 0, -1
+    while at < len(text):
+        char = text[at]
+        if char == "\\":
+            at += 1
+        elif class_at >= 0:
+            is_first = at == class_at + 1 or (at == class_at + 2 and text[class_at + 1] == "^")
+            if text.startswith("[:", at):
+                end = text.find(":]", at)
+                at = end + 1 if end >= 0 else at
+            elif char == "]" and not is_first:
+                class_at = -1
+        elif char == "[":
+            class_at = at
+        elif char in "()|":
+            depth += {"(": 1, ")": -1, "|": 0}[char]
+            found.append((at, depth))
+            if depth < 0:
+                break
+        at += 1
+    return found
