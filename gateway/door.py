@@ -24,6 +24,8 @@ class ClientLimits(NamedTuple):
     bytes_rate: int = 0  # of their bodies
     packet_bytes_max: int = 0  # largest packet that is taken of it
     inflight_max: int = 0  # messages at QoS 1 and 2 that it is sent and has not acknowledged
+    messages_out_rate: int = 0  # that it is sent
+    bytes_out_rate: int = 0  # of their bodies
 
 
 class Listen(NamedTuple):
@@ -74,7 +76,14 @@ def _make_listen(name: str, entry: ListenSettings) -> Listen:
     )
     if not isinstance(entry, MqttListenSettings):
         return listen
-    clients = ClientLimits(entry.messages_rate, entry.bytes_rate, entry.packet_bytes_max, entry.inflight_max)
+    clients = ClientLimits(
+        entry.messages_rate,
+        entry.bytes_rate,
+        entry.packet_bytes_max,
+        entry.inflight_max,
+        entry.messages_out_rate,
+        entry.bytes_out_rate,
+    )
     return listen._replace(websocket=entry.websocket, clients=clients, client_id_from=entry.client_id_from)
 
 

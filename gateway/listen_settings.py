@@ -159,6 +159,9 @@ class MqttListenSettings(ListenSettings, frozen=True, extra="forbid"):
     client_id_from: NameSource | None = None
     messages_rate: Annotated[int, Field(ge=0)] = 0  # of each client here, in place of `mqtt.messages_rate`; 0: that one
     bytes_rate: Annotated[int, Field(ge=0)] = 0  # of each client here, in place of `mqtt.bytes_rate`; 0: that one
+    # messages a second that each client here is sent, in place of `mqtt.messages_out_rate`; 0: that one
+    messages_out_rate: Annotated[int, Field(ge=0)] = 0
+    bytes_out_rate: Annotated[int, Field(ge=0)] = 0  # to each client here, as `mqtt.bytes_out_rate`; 0: that one
     # of each client here, in place of `mqtt.packet_bytes_max`; 0: that one
     packet_bytes_max: Annotated[int, Field(ge=0, le=268_435_460)] = 0
     # to each client here, where that is less than `mqtt.inflight_max`; 0: that one

@@ -33,6 +33,10 @@ class Pacing:
         """Return how many messages may be taken now, at least one."""
         return max(min((rate.left(now_ms) for rate in self._messages), default=_ANY), 1)
 
+    def allow_bytes(self, now_ms: int) -> int:
+        """Return how many bytes of bodies may be taken now, at least one."""
+        return max(min((rate.left(now_ms) for rate in self._sizes), default=_ANY), 1)
+
     def note(self, count: int, size: int, now_ms: int) -> bool:
         """Take note of messages that were taken; return whether a pause begins."""
         wait_ms = 0

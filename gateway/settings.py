@@ -111,6 +111,8 @@ class MqttSettings(BaseModel, frozen=True, extra="forbid"):
     sys_interval_s: Annotated[int, Field(ge=0, le=86_400)] = 10  # the $SYS tree is published so often, 0 for none
     messages_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that a client may publish, 0: any number
     bytes_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that a client may publish, 0: any number
+    messages_out_rate: Annotated[int, Field(ge=0)] = 0  # messages a second that a client is sent, 0: any number
+    bytes_out_rate: Annotated[int, Field(ge=0)] = 0  # bytes of bodies a second that a client is sent, 0: any number
     connects_rate: Annotated[int, Field(ge=0)] = 0  # clients a second that are let in, 0: any number
     # messages at QoS 1 and 2 that wait for a session by one subscription, then the oldest give way; 0: any number
     queued_count_max: Annotated[int, Field(ge=0)] = 0

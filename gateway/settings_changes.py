@@ -52,6 +52,8 @@ TAKES_EFFECT = {
     "mqtt.sys_interval_s": AT_ONCE,
     "mqtt.messages_rate": NEW_CONNECTIONS,
     "mqtt.bytes_rate": NEW_CONNECTIONS,
+    "mqtt.messages_out_rate": NEW_CONNECTIONS,
+    "mqtt.bytes_out_rate": NEW_CONNECTIONS,
     "mqtt.connects_rate": AT_ONCE,
     "mqtt.queued_count_max": AT_ONCE,
     "mqtt.queued_bytes_max": AT_ONCE,

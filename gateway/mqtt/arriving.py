@@ -16,7 +16,7 @@ from gateway.mqtt.entering import Entering
 from gateway.mqtt.errors import ProtocolViolationError
 from gateway.mqtt.holding import Holding
 from gateway.mqtt.login import CODES, PROTOCOL, REASONS, check_client_id, credentials_of
-from gateway.mqtt.pacing import make_client_pacing
+from gateway.mqtt.pacing import Outflow, make_client_pacing, make_outflow
 from gateway.mqtt.packets import Auth, Connect, Subscribe, Will
 from gateway.mqtt.properties import Property
 from gateway.mqtt.proving import Proving
@@ -220,6 +220,8 @@ class Arriving(Holding):
         self._connection.say_welcome(session_present=found.is_present, properties=items)
         transport.write(self._connection.data_to_send())
         session.outlet = transport
+        if transport.peer != OWN_PEER:
+            session.pace = self._make_outflow(identity.user, now_ms)
         door.delivery.resume(session)
         door.sys_tree.watch_all(session)
         self._begin(session, user, now_ms)
@@ -261,6 +263,12 @@ class Arriving(Holding):
             assert self._may is not None
             wanted = Subscribe(0, auto_filters(door.settings.auto_subscribe, session.client_id, user))
             self._steps = door.subscribing.subscribe(session, wanted, self._may, now_ms, self._note_auto)
+
+    def _make_outflow(self, user: str, now_ms: int) -> Outflow | None:
+        transport = self.transport
+        of_user = self._door.authenticator.quotas.find_out_rates(user, now_ms)
+        others = transport.shared.outgoing
+        return make_outflow(self._door.settings, self._limits, of_user, now_ms, transport.deadline_changed, *others)
 
     def _refuse(
         self, connect: Connect, code: ConnectCode, why: str, now_ms: int, reason: ReasonCode | None = None

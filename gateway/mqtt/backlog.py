@@ -13,7 +13,7 @@ from core.lmq.waiters import Reader
 from core.message import AWAY, StoredBatch
 from gateway.mqtt.catch_up import RUN_MAX, Ahead, CatchUp
 from gateway.mqtt.inflight import InflightWindow
-from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, READ_BYTES_MAX
+from gateway.mqtt.publish_encoder import READ_BYTES_MAX
 from gateway.mqtt.session import GONE, NO_SLOT, RETAINED_SOURCE, Session, Subscription
 from gateway.mqtt.topics import plain_filter
 
@@ -185,7 +185,9 @@ class Backlog(Reader):
         self._run_soon(self)
         return False
 
-    def read_again(self, window: InflightWindow, number: int, batch: StoredBatch, one: StoredBatch) -> int:
+    def read_again(
+        self, window: InflightWindow, number: int, batch: StoredBatch, one: StoredBatch, count_max: int
+    ) -> int:
         """Read messages of the session's window again, from `number` on, that stand together in a queue.
 
         Returns:
@@ -197,7 +199,7 @@ class Backlog(Reader):
         offset = window.offset_of(number)
         if subscription is None:
             return self._read_owed(number, offset, one)
-        wanted = min(BATCH_COUNT_MAX, self.resend_until - number)
+        wanted = min(count_max, self.resend_until - number)
         if session.receive_max:
             wanted = min(wanted, session.receive_max - window.unacked_before(number))
         wanted = window.run_length(number, wanted)

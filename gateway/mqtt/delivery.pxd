@@ -32,7 +32,7 @@ cdef class Delivery(Redelivery):
     @cython.locals(session=Session, limit="long long", feed=FilterFeed, batch=StoredBatch, sent=Py_ssize_t)
     cdef Py_ssize_t _run_behind(self, Subscription subscription) except -1
 
-    @cython.locals(batch=StoredBatch)
+    @cython.locals(batch=StoredBatch, bytes_max=Py_ssize_t)
     cdef bint _read_behind(self, Subscription subscription, long long limit) except -1
 
     @cython.locals(

@@ -197,6 +197,8 @@ class Delivery(Redelivery):
         if subscription.state != BEHIND or session.outlet is None or subscription.is_queued:
             return 0
         limit = min(BATCH_COUNT_MAX, session.room(self.inflight_max)) if subscription.qos else BATCH_COUNT_MAX
+        if session.pace is not None:
+            limit = min(limit, session.pace.room(self.now_ms))
         if limit <= 0 or not session.outlet.is_writable:
             if not subscription.is_blocked:
                 subscription.is_blocked = True
@@ -224,7 +226,9 @@ class Delivery(Redelivery):
     def _read_behind(self, subscription: Subscription, limit: int) -> bool:
         """Fill the batch with what is next and wanted; False where it is on its way."""
         batch = self.batch
-        if self.broker.read(subscription.queue_ref, subscription.position, batch, limit, READ_BYTES_MAX) == AWAY:
+        pace = subscription.session.pace
+        bytes_max = READ_BYTES_MAX if pace is None else min(READ_BYTES_MAX, pace.room_bytes(self.now_ms))
+        if self.broker.read(subscription.queue_ref, subscription.position, batch, limit, bytes_max) == AWAY:
             return False
         subscription.position = batch.next_offset
         if batch.count:

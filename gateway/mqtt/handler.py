@@ -16,6 +16,7 @@ from gateway.mqtt.packets import Auth, Connect, Disconnect, Subscribe, Unsubscri
 from gateway.mqtt.properties import Property
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.services import MqttServices
+from gateway.mqtt.session import Session
 from gateway.mqtt.states import State
 from gateway.mqtt.subscribing import Steps
 from gateway.net.protocol import Transport
@@ -156,6 +157,8 @@ class MqttHandler(Arriving):
         pacing = self._pacing
         if pacing is not None and pacing.is_paused and now_ms >= pacing.until_ms:
             self._end_pause(pacing, now_ms)
+        if self.session is not None and self.session.pace is not None:
+            self._send_on(self.session, now_ms)
         if self._awaited is not None:  # nothing is read from the peer meanwhile
             self._connection.note_heard(now_ms)
         try:
@@ -168,9 +171,20 @@ class MqttHandler(Arriving):
 
     def next_deadline_ms(self) -> int | None:
         """Return when the peer is overdue, or a pause is over."""
+        until_ms = self._connection.next_deadline_ms()
         if self._pacing is not None and self._pacing.is_paused:
-            return self._pacing.until_ms
-        return self._connection.next_deadline_ms()
+            until_ms = self._pacing.until_ms
+        pace = None if self.session is None else self.session.pace
+        if pace is None or pace.until_ms is None:
+            return until_ms
+        return pace.until_ms if until_ms is None else min(until_ms, pace.until_ms)
+
+    def _send_on(self, session: Session, now_ms: int) -> None:
+        """Send what waits for the end of a pause, where it is over."""
+        pace = session.pace
+        if pace is not None and pace.until_ms is not None and now_ms >= pace.until_ms:
+            pace.go_on()
+            self._door.delivery.wake(session)
 
     # Control packets
 

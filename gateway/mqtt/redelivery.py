@@ -13,7 +13,7 @@ from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.feeds import Desk, Limits, PlacesLike
 from gateway.mqtt.inflight import EXACT_RECEIVED, EXACT_SENT, ID_COUNT, ONCE_SENT, InflightWindow
 from gateway.mqtt.packets import LEVEL_5, RETAIN_AS_PUBLISHED
-from gateway.mqtt.publish_encoder import OLD_FORM, Form
+from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, OLD_FORM, Form
 from gateway.mqtt.session import Session, Subscription
 from gateway.mqtt.sieve import fits, make_form
 
@@ -72,6 +72,8 @@ class Redelivery(Desk):
         session = backlog.session
         if self._backlogs.get(session) is not backlog or session.outlet is None or not session.outlet.is_writable:
             return 0
+        if session.pace is not None and not session.pace.room(self.now_ms):
+            return 0  # the end of the pause wakes it
         if backlog.is_resending:
             assert session.window is not None
             sent = self._resend(backlog, session.window)
@@ -90,6 +92,8 @@ class Redelivery(Desk):
         session = backlog.session
         if not backlog.retained or session.outlet is None or not session.outlet.is_writable:
             return False
+        if session.pace is not None and not session.pace.room(self.now_ms):
+            return False
         return not backlog.retained[0].qos or session.room(self.inflight_max) > 0
 
     def _resend(self, backlog: Backlog, window: InflightWindow) -> int:
@@ -105,7 +109,8 @@ class Redelivery(Desk):
             if window.state_of(number) == EXACT_RECEIVED:
                 backlog.resend_from = number + 1
                 return self._send_release(session, number)
-            count = backlog.read_again(window, number, self.batch, self._one)
+            count_max = BATCH_COUNT_MAX if session.pace is None else session.pace.room(self.now_ms)
+            count = backlog.read_again(window, number, self.batch, self._one, min(count_max, BATCH_COUNT_MAX))
             if count > 0:
                 break
             if count == AWAY:
@@ -195,6 +200,8 @@ class Redelivery(Desk):
     def _write(self, session: Session, data: bytes, batch: StoredBatch) -> int:
         assert session.outlet is not None
         session.outlet.write(data)
+        if session.pace is not None:
+            session.pace.note(batch.count, self.encoder.body_bytes, self.now_ms)
         self.metrics.messages_out += batch.count
         self.metrics.bytes_out += self.encoder.body_bytes
         batch.clear()

@@ -47,6 +47,26 @@ class ShareGroup(Protocol):
         """A member has room again."""
 
 
+class Pace(Protocol):
+    """How fast a session may be sent messages."""
+
+    @property
+    def until_ms(self) -> int | None:
+        """When the pause is over that lasts now, None where none does."""
+
+    def go_on(self) -> None:
+        """End a pause."""
+
+    def room(self, now_ms: int) -> int:
+        """Return how many messages may be sent now, 0 while a pause lasts."""
+
+    def room_bytes(self, now_ms: int) -> int:
+        """Return how many bytes of bodies may be sent now, at least one."""
+
+    def note(self, count: int, size: int, now_ms: int) -> None:
+        """Take note of messages that were sent, and of the bytes of their bodies."""
+
+
 class Subscription:
     """One filter of one session: a cursor on the light queue of the filter.
 
@@ -111,7 +131,8 @@ class Session:
 
     `owner` is the user it belongs to, empty for anonymous clients, None where that was not written down. `taken` are
     the packet identifiers of messages at QoS 2 that came and were not released; `exact_number` is the session's in the
-    journal of QoS 2, 0 for none. `level`, `receive_max`, `packet_bytes_max` and `aliases` are those of its connection.
+    journal of QoS 2, 0 for none. `level`, `receive_max`, `packet_bytes_max`, `aliases` and `pace` are those of its
+    connection.
     """
 
     __slots__ = (
@@ -126,6 +147,7 @@ class Session:
         "level",
         "outlet",
         "owner",
+        "pace",
         "packet_bytes_max",
         "receive_max",
         "retained_inflight",
@@ -152,6 +174,7 @@ class Session:
         self.shared: list[Subscription] = []  # shared subscriptions that are read for
         self.exact_number = 0
         self.aliases: TopicAliases | None = None  # where the client takes some
+        self.pace: Pace | None = None  # where it may not be sent messages as fast as they come
         self.level = 0
         self.expiry_s = NEVER if is_persistent else 0  # how long it outlives its connection
         self.receive_max = 0  # messages at QoS 1 and 2 that the client takes at once, 0 where it did not say
@@ -231,5 +254,6 @@ class Session:
             subscription.is_blocked = False
         self.blocked.clear()
         self.aliases = None
+        self.pace = None
         if self.window is not None:
             self.window.shrink()

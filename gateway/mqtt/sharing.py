@@ -184,10 +184,10 @@ class SharedGroup(Reader):
         in_turn = self._members[self._next :] + self._members[: self._next]
         if strategy == STICKY:
             in_turn = self._members[:1]
-        takers = [one for one in in_turn if self._room_of(one) > 0] if ready > 0 else []
+        takers = [one for one in in_turn if self._room_of(one, now_ms) > 0] if ready > 0 else []
         total = 0
         for subscription in takers:
-            share = min((ready + len(takers) - 1) // len(takers), self._room_of(subscription))
+            share = min((ready + len(takers) - 1) // len(takers), self._room_of(subscription, now_ms))
             taken = self._pop.take(self._batch, share, TAKE_BYTES_MAX, 0, now_ms) if share > 0 else 0
             if taken > 0:
                 total += self._batch.record_end[taken - 1] - self._batch.record_start[0]
@@ -203,7 +203,7 @@ class SharedGroup(Reader):
         if not members:
             return 0
         for member in members:
-            if self._room_of(member) > 0:
+            if self._room_of(member, now_ms) > 0:
                 self._assigned.take_back(member)
         taken = self._pop.take(batch, min(self._assigned.room, BATCH_COUNT_MAX), TAKE_BYTES_MAX, 0, now_ms)
         for i in range(max(taken, 0)):
@@ -211,7 +211,7 @@ class SharedGroup(Reader):
             self._assigned.add(member, batch.queue_offset[i], now_ms)
         total = max(taken, 0)
         for member in members:
-            offsets = self._assigned.peek(member, min(self._room_of(member), BATCH_COUNT_MAX))
+            offsets = self._assigned.peek(member, min(self._room_of(member, now_ms), BATCH_COUNT_MAX))
             found = self._pop.read_taken(offsets, batch) if offsets else 0
             if found <= 0:
                 continue
@@ -235,18 +235,19 @@ class SharedGroup(Reader):
 
     def _pass_by(self, members: list[Subscription], now_ms: int) -> None:
         """Give what is a stalled member's to members that have room, if any has."""
-        if not any(self._room_of(one) > 0 for one in members):
+        if not any(self._room_of(one, now_ms) > 0 for one in members):
             return
         for member in members:
-            if self._room_of(member) <= 0 and self._assigned.is_stalled(member, now_ms):
+            if self._room_of(member, now_ms) <= 0 and self._assigned.is_stalled(member, now_ms):
                 self._show_again(self._assigned.pass_by(member))
                 self.run_soon()
 
-    def _room_of(self, subscription: Subscription) -> int:
+    def _room_of(self, subscription: Subscription, now_ms: int) -> int:
         session = subscription.session
         if session.outlet is None or not session.outlet.is_writable:
             return 0
-        return session.room(self._desk.inflight_max) if subscription.qos else BATCH_COUNT_MAX
+        room = session.room(self._desk.inflight_max) if subscription.qos else BATCH_COUNT_MAX
+        return room if session.pace is None else min(room, session.pace.room(now_ms))
 
     def _deliver(self, subscription: Subscription, now_ms: int) -> None:
         """Send what was taken to a member."""
@@ -284,12 +285,20 @@ class SharedGroup(Reader):
                 number += 1
             else:
                 done.append(batch.queue_offset[i])
-        desk.metrics.messages_out += batch.count
-        desk.metrics.bytes_out += desk.encoder.body_bytes
+        self._note_sent(session, now_ms)
         if done:
             self._finish(sorted(done))
         assert session.outlet is not None
         session.outlet.write(data)
+
+    def _note_sent(self, session: Session, now_ms: int) -> None:
+        """Count what the encoder has for a session."""
+        desk = self._desk
+        count, size = self._batch.count, desk.encoder.body_bytes
+        if session.pace is not None:
+            session.pace.note(count, size, now_ms)
+        desk.metrics.messages_out += count
+        desk.metrics.bytes_out += size
 
     def _give_for_good(self, subscription: Subscription, exact: list[tuple[int, int]]) -> None:
         """Write down which messages at QoS 2 are a session's now, before they are done for the group."""

@@ -41,11 +41,12 @@ def keep_wanted(batch: StoredBatch, subscription: Subscription) -> int:
 
 
 def has_own_form(subscription: Subscription) -> bool:
-    """Return whether a subscription is written to in a form that it shares with no other."""
+    """Return whether a subscription is written to in a form that it shares with no other, or at a pace of its own."""
     session = subscription.session
     has_options = subscription.options & (NO_LOCAL | RETAIN_AS_PUBLISHED)
     is_other = subscription.is_replay or has_options or subscription.identifier
-    return bool(is_other or session.packet_bytes_max or session.aliases is not None)
+    is_alone = session.packet_bytes_max or session.aliases is not None or session.pace is not None
+    return bool(is_other or is_alone)
 
 
 def make_form(subscription: Subscription, now_ms: int) -> Form:

@@ -8,6 +8,7 @@ from gateway.door import ClientLimits, Listen
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.settings import GatewaySettings, MqttSettings
 from tests.support import mqtt
+from tests.support.logins import quick_hash
 from tests.support.mqtt import connack, connect_5, puback, publish
 from tests.support.mqtt_5 import connack_of
 from tests.support.mqtt_door import MemoryTransport, Peer
@@ -125,3 +126,119 @@ def test_clients_of_one_address_may_have_rates_of_their_own(make_world):
         peer = Peer(world, transport, world.door.connect_at(listen)(transport))
         peer.send(mqtt.connect(b"c%d" % count), *[publish(b"t", body) for body in numbered(9)])
         assert subscriber.bodies() == numbered(count)
+
+
+# What a client is sent
+
+
+def publish_all(world, bodies, qos=1, **how):
+    publisher = world.client(b"p")
+    publisher.send(*[publish(b"t", body, qos=qos, packet_id=i + 1, **how) for i, body in enumerate(bodies)])
+
+
+def take_and_acknowledge(peer):
+    found = peer.take_deliveries()
+    peer.send(*[puback(one.packet_id) for one in found if one.qos])
+    return [one.body for one in found]
+
+
+def take_in_seconds(world, peer, count):
+    """Return what a client got in each of so many seconds."""
+    found = []
+    for _ in range(count):
+        pass_time(world, peer, 1_000)
+        found.append(take_and_acknowledge(peer))
+    return found
+
+
+@pytest.mark.parametrize("topic_filter", [b"t", b"$share/g/t", b"$replay/0/t"])
+@pytest.mark.parametrize("qos", [0, 1])
+def test_client_is_sent_messages_at_its_pace_and_none_is_lost(make_world, topic_filter, qos):
+    world = make_world(messages_out_rate=10)
+    slow = world.client(b"s", (topic_filter, qos))
+    publish_all(world, numbered(25))
+    got = [take_and_acknowledge(slow), *take_in_seconds(world, slow, 3)]
+    assert got == [numbered(10), numbered(10, 10), numbered(5, 20), []]
+    publish_all(world, [b"later"])
+    assert take_and_acknowledge(slow) == [b"later"]
+
+
+def test_pace_of_one_client_is_nobody_elses(make_world):
+    world = make_world()
+    peers = []
+    for limits in (ClientLimits(messages_out_rate=2), ClientLimits()):
+        world.conn_id += 1
+        transport = MemoryTransport(world.conn_id)
+        listen = Listen("mqtt", "127.0.0.1:1883", clients=limits)
+        peer = Peer(world, transport, world.door.connect_at(listen)(transport))
+        peer.send(mqtt.connect(b"c%d" % world.conn_id), mqtt.subscribe(1, (b"t", 1))).take()
+        peers.append(peer)
+    publish_all(world, numbered(5))
+    assert [take_and_acknowledge(peer) for peer in peers] == [numbered(2), numbered(5)]
+    assert take_in_seconds(world, peers[0], 2) == [numbered(2, 2), numbered(1, 4)]
+
+
+def test_bytes_that_a_client_is_sent_are_limited_too(make_world):
+    world = make_world(bytes_out_rate=100)
+    slow = world.client(b"s", (b"t", 1))
+    publish_all(world, [b"x" * 250, b"next"])
+    assert take_and_acknowledge(slow) == [b"x" * 250]
+    assert take_in_seconds(world, slow, 2) == [[], [b"next"]]
+
+
+def test_retained_messages_and_those_sent_again_come_at_the_pace(make_world):
+    world = make_world(messages_out_rate=2)
+    retained = [publish(b"r/" + name, name, retain=True, qos=1, packet_id=int(name) + 1) for name in numbered(5)]
+    world.client(b"p").send(*retained)
+    slow = world.connect(b"s", clean=False).send(mqtt.subscribe(1, (b"r/#", 1)))
+    got = [one.body for one in slow.take_deliveries()]
+    assert len(got) == 2
+    pass_time(world, slow, 1_000)
+    got += [one.body for one in slow.take_deliveries()]
+    assert len(got) == 4
+    slow.vanish()
+    again = world.connect(b"s", clean=False)
+    sent_again = again.take_deliveries()
+    for _ in range(3):
+        pass_time(world, again, 1_000)
+        got_now = again.take_deliveries()
+        assert len(got_now) <= 2
+        sent_again += got_now
+    assert [(one.body, one.dup) for one in sent_again[:4]] == [(body, True) for body in got]
+    assert sorted(one.body for one in sent_again) == numbered(5)
+
+
+def test_connections_of_a_user_share_what_it_is_sent(make_world):
+    ann = {"password_hash": quick_hash("secret"), "limits": {"messages_out_rate": 4}}
+    world = make_world(auth={"users": {"ann": ann}, "mqtt_anonymous": True})
+    peers = [world.connect(name, user=b"ann", password=b"secret") for name in (b"a", b"b")]
+    for peer in peers:
+        peer.send(mqtt.subscribe(1, (b"t", 0))).take()
+    publish_all(world, numbered(6))
+    counts = [[len(peer.bodies()) for peer in peers]]
+    for _ in range(4):
+        world.now_ms += 1_000
+        for peer in peers:
+            peer.handler.on_timer(world.now_ms)
+        world.turn()
+        counts.append([len(peer.bodies()) for peer in peers])
+    assert sum(map(sum, counts)) == 12
+    assert all(sum(one) <= 4 for one in counts)
+
+
+def test_what_is_sent_again_from_a_queue_comes_at_the_pace(make_world):
+    world = make_world()
+    world.client(b"s", (b"t", 1), clean=False)
+    publish_all(world, numbered(5))
+    world.door.sessions.find(b"s").outlet.sent.clear()
+    world.door.reload(GatewaySettings(mqtt=MqttSettings(messages_out_rate=2)))
+    again = world.connect(b"s", clean=False)
+    got = [again.take_deliveries()]
+    for _ in range(2):
+        pass_time(world, again, 1_000)
+        got.append(again.take_deliveries())
+    assert [[(one.body, one.dup) for one in each] for each in got] == [
+        [(b"0", True), (b"1", True)],
+        [(b"2", True), (b"3", True)],
+        [(b"4", True)],
+    ]
