@@ -6,7 +6,7 @@ headers, is found for each message so, and the routes of topics stay what caches
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from core.queues.diversion import Detour
 class Crossroad(Protocol):
     """What such a queue stands for."""
 
-    def lead(self, route_properties: bytes, properties: bytes, flag: int, born_ms: int) -> Iterable[bytes]:
+    def lead(self, route_properties: bytes, properties: bytes, flag: int, born_ms: int) -> Sequence[bytes]:
         """Return the light queues that a message goes to, by what its record will say.
 
         `properties` are its publisher's and its own.
@@ -28,6 +28,22 @@ class Crossroads(Detour[Crossroad]):
     """All of them, by the numbers of the light queues that stand for them."""
 
     __slots__ = ()
+
+    def find_lost(self, batch: PublishBatch, messages: Iterable[int], now_ms: int) -> set[int]:
+        """Return those of `messages` that would go to such queues alone, and that their choices lead nowhere."""
+        lost: set[int] = set()
+        if not self.asked:
+            return lost
+        for i in messages:
+            route = batch.routes[batch.route_index[i]]
+            members = self._members.find(route)
+            if route is None or not members or len(members) < route.dispatch.count:
+                continue
+            properties = batch.origin + bytes(batch.extra[batch.extra_start[i] : batch.extra_end[i]])
+            born_ms = batch.born_ms[i] or now_ms
+            if not any(self.asked[each].lead(route.prefix, properties, batch.flag[i], born_ms) for each in members):
+                lost.add(i)
+        return lost
 
     def divert(self, batch: PublishBatch, now_ms: int) -> None:
         """Give messages that come now routes to where their choices lead, until `restore`."""

@@ -39,8 +39,8 @@ cdef class Publisher:
     )
     cdef object _resolve(self, PublishBatch batch, dict copies, Transport transport)
 
-    @cython.locals(batch=PublishBatch, lost=set, route=Route, i=Py_ssize_t, index=int, dropped=Py_ssize_t)
-    cdef bytes _return_unroutable(self, PublishRun run, Py_ssize_t payload_max)
+    @cython.locals(batch=PublishBatch, lost=set, strays=set, route=Route, i=Py_ssize_t, index=int, dropped=Py_ssize_t)
+    cdef bytes _return_unroutable(self, PublishRun run, Py_ssize_t payload_max, now_ms)
 
     @cython.locals(batch=PublishBatch, count=Py_ssize_t)
     cdef bytes _append(self, PublishRun run, now_ms)

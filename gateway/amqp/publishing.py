@@ -35,6 +35,7 @@ ERROR_BYTES = 1_024  # of an error, with its text
 NOT_NOW = -1  # what is looked at is published later
 LOOK_COUNT = 16  # messages whose headers are looked at before the share of the turn is
 _MANDATORY = MANDATORY
+_NONE: set[int] = set()  # never written to
 
 
 class Target:
@@ -120,7 +121,7 @@ class Publisher:
             fault = None
         answer = b""
         if batch.count:
-            answer = self._return_unroutable(run, payload_max)
+            answer = self._return_unroutable(run, payload_max, now_ms)
             self._append(run, now_ms)
         if fault is not None:
             self._metrics.refuse("publish")
@@ -306,7 +307,7 @@ class Publisher:
     def _is_topic_space(self, exchange: str, topic: bytes) -> bool:
         return exchange == AMQ_TOPIC and bool(topic) and self._vhost.exchanges.topic_space is not None
 
-    def _return_unroutable(self, run: PublishRun, payload_max: int) -> bytes:
+    def _return_unroutable(self, run: PublishRun, payload_max: int, now_ms: int) -> bytes:
         """Count what goes nowhere; return the frames that give back what had to go somewhere."""
         batch = run.batch
         routes = batch.routes
@@ -314,13 +315,14 @@ class Publisher:
         for i, route in enumerate(routes):
             if route is None or not (route.dispatch.count or route.topic == TIMER_TOPIC):
                 lost.add(i)
-        if not lost:
+        strays = self._find_strays(batch, now_ms)
+        if not lost and not strays:
             return b""
         returned: list[bytes] = []
         dropped = 0
         for i in range(batch.count):
             index = batch.route_index[i]
-            if index not in lost:
+            if index not in lost and i not in strays:
                 continue
             if batch.tag[i] & _MANDATORY:
                 returned.append(_return_frames(batch, i, run.channel.number, payload_max))
@@ -331,6 +333,13 @@ class Publisher:
         if returned:
             self._metrics.drop("returned", len(returned))
         return b"".join(returned)
+
+    def _find_strays(self, batch: PublishBatch, now_ms: int) -> set[int]:
+        """Return mandatory messages that only exchanges behind `amq.topic` could take, and do not."""
+        crossroads = self._broker.detours.crossroads
+        if not crossroads.asked:
+            return _NONE
+        return crossroads.find_lost(batch, [i for i in range(batch.count) if batch.tag[i] & MANDATORY], now_ms)
 
     def _append(self, run: PublishRun, now_ms: int) -> None:
         """Append the batch; where the disk is full, a publisher that waits for confirms goes on with the others."""

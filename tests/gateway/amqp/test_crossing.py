@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, strategies as st
-from pamqp.commands import Basic, Exchange, Queue
+from pamqp.commands import Basic, Exchange, Queue, Tx
 
 from core.lmq.queue_name import amqp_crossing_name, is_crossing
 from core.message import FLAG_MARK
@@ -70,6 +70,29 @@ def test_message_of_amqp_goes_by_its_headers(world, peer):
     peer.publish(b"other", exchange="amq.topic", key="wood", headers={"colour": "red"})
     assert got(world, "red") == [b"{'colour': 'red'}", b"{'coats': 2, 'colour': 'red'}"]
     assert got(world, "two") == [b"{'coats': 2, 'colour': 'red'}"]
+
+
+@pytest.mark.parametrize("is_transactional", [False, True])
+def test_mandatory_message_that_none_of_its_headers_takes_anywhere_comes_back(world, peer, is_transactional):
+    if is_transactional:
+        peer.call(Tx.Select())
+    for colour in ("blue", "red"):
+        peer.publish(colour.encode(), exchange="amq.topic", key="paint.x", mandatory=True, headers={"colour": colour})
+    peer.publish(b"not mandatory", exchange="amq.topic", key="paint.x", headers={"colour": "blue"})
+    if is_transactional:
+        peer.send(Tx.Commit())
+    returned = [frame for frame in peer.take() if getattr(frame, "body", None) is not None]
+    assert [(frame.body, frame.method.reply_code, frame.method.routing_key) for frame in returned] == [
+        (b"blue", 312, "paint.x")
+    ]
+    assert got(world, "red") == [b"red"]
+
+
+def test_mandatory_message_that_another_reader_of_its_topic_takes_does_not_come_back(world, peer):
+    bind(peer, "all", "amq.topic", "paint.#")
+    peer.publish(b"1", exchange="amq.topic", key="paint.x", mandatory=True, headers={"colour": "blue"})
+    assert peer.take() == []
+    assert got(world, "all") == [b"1"]
 
 
 def test_message_of_a_device_goes_by_its_user_properties(world, peer):
