@@ -12,7 +12,7 @@ from typing import cast
 from core.lmq.topic_space import binding_key_from_filter, filter_from_binding_key, topic_from_routing_key
 from core.lmq.topic_trie import TopicTrie
 from gateway.amqp.errors import AmqpError
-from gateway.amqp.hash_choice import HashChoice
+from gateway.amqp.hash_choice import HashChoice, draw_place
 from gateway.amqp.header_match import HeaderIndex, HeaderMatch
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.traits import HASH_HEADER, HashedBy, Traits
@@ -27,9 +27,10 @@ TOPIC = "topic"
 HEADERS = "headers"
 CONSISTENT_HASH = "x-consistent-hash"
 RANDOM = "x-random"
+MODULUS_HASH = "x-modulus-hash"
 LOCAL_RANDOM = "x-local-random"  # of RabbitMQ 4; all queues are on one node
 DELAYED = "x-delayed-message"
-KINDS = (DIRECT, FANOUT, TOPIC, HEADERS, CONSISTENT_HASH, RANDOM, LOCAL_RANDOM)
+KINDS = (DIRECT, FANOUT, TOPIC, HEADERS, CONSISTENT_HASH, MODULUS_HASH, RANDOM, LOCAL_RANDOM)
 """The types of exchanges; of those that delay, the types that they may route like."""
 PREDECLARED = {
     DEFAULT: DIRECT,
@@ -170,11 +171,17 @@ class Exchange:
             if one is not None:
                 found = [one]
         elif self.bindings:
-            if self._picks is None:
-                self._picks = [binding[0] for binding in self.bindings]
-            found = [secrets.choice(self._picks)]
+            picks = self._find_picks()
+            by_hash = self.rule == MODULUS_HASH
+            found = [picks[draw_place(traits.hashed(None), len(picks))] if by_hash else secrets.choice(picks)]
         traits.chosen[self] = cast("list[object]", found)
         return found
+
+    def _find_picks(self) -> list[Destination]:
+        """Return what is bound, once for each binding, in an order that a restart does not change."""
+        if self._picks is None:
+            self._picks = sorted((binding[0] for binding in self.bindings), key=_unique_name)
+        return self._picks
 
     def reaching(self, key: str, traits: Traits) -> list[tuple[Destination, str]]:
         """Return the bindings that lead such a message on, each as where it leads and its key.
@@ -200,6 +207,8 @@ class Exchange:
         if self.rule == RANDOM:
             count = len(self.bindings)
             return [(one, f"{key} (one of {count} by chance)".strip()) for one, key, _ in self.bindings]
+        if self.rule == MODULUS_HASH:
+            return [(one, f"by hash, one of {len(self.bindings)}") for one in self._choose(traits)]
         if self.hashed_by is None:
             return [(one, f"weight {self._by_hash.weight(one)}") for one in self._choose(traits)]
         source, name = self.hashed_by
@@ -208,7 +217,7 @@ class Exchange:
         return [(one, f"weight {self._by_hash.weight(one)} {said}") for one in bound]
 
 
-CHOOSING = (CONSISTENT_HASH, RANDOM)
+CHOOSING = (CONSISTENT_HASH, MODULUS_HASH, RANDOM)
 """The types that give each message to one of their bindings."""
 Destination = str | Exchange
 """What a binding leads to: a queue, by its name, or an exchange."""

@@ -83,6 +83,11 @@ class HashChoice(Generic[Owner]):
         return found
 
 
+def draw_place(value: bytes, count: int) -> int:
+    """Return which of `count` places a value has, from 0: what an `x-modulus-hash` exchange does."""
+    return int.from_bytes(hashlib.blake2b(value, digest_size=8).digest(), "big") % count
+
+
 def _draw(value: bytes, seed: bytes) -> float:
     """Return a number between 0 and 1, neither of them."""
     digest = hashlib.blake2b(value, digest_size=8, salt=seed).digest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.lmq.topic_space import topic_from_routing_key
-from gateway.amqp.exchanges import CONSISTENT_HASH, DEFAULT, DIRECT, HEADERS, RANDOM, TOPIC, Exchange, ExchangeTable
+from gateway.amqp.exchanges import CHOOSING, DEFAULT, DIRECT, HEADERS, TOPIC, Exchange, ExchangeTable
 from gateway.amqp.header_match import HeaderMatch
 from gateway.amqp.routing import alternate_of
 from gateway.amqp.traits import Traits
@@ -72,7 +72,7 @@ def _why(exchange: Exchange, bound_key: str, match: HeaderMatch | None, key: str
         return f"the binding key is '{bound_key}', the routing key '{key}'"
     if exchange.rule == TOPIC:
         return f"the binding key '{bound_key}' does not match the routing key '{key}'"
-    if exchange.rule in {CONSISTENT_HASH, RANDOM}:
+    if exchange.rule in CHOOSING:
         return "the message goes to one queue of several, this time to another"
     return "the message does not pass it"
 

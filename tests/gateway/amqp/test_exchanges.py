@@ -122,7 +122,20 @@ def test_a_random_exchange_takes_each_of_its_bindings_once_in_a_while():
     assert exchange.destinations("k", Traits("k")) == ["b"]
 
 
-@pytest.mark.parametrize("kind", ["x-random", "x-consistent-hash"])
+def test_a_modulus_hash_gives_a_key_to_one_binding_whatever_the_order_they_came_in():
+    exchange, again = make("x-modulus-hash"), make("x-modulus-hash")
+    assert exchange.destinations("k", Traits("k")) == []
+    for i in range(4):
+        exchange.bind((f"q{i}", f"{i}", None))
+        again.bind((f"q{3 - i}", "", None))
+    keys = [f"k{i}" for i in range(200)]
+    found = [exchange.destinations(key, Traits(key)) for key in keys]
+    assert {tuple(one) for one in found} == {("q0",), ("q1",), ("q2",), ("q3",)}
+    assert [again.destinations(key, Traits(key)) for key in keys] == found
+    assert exchange.reaching("k1", Traits("k1")) == [(found[1][0], "by hash, one of 4")]
+
+
+@pytest.mark.parametrize("kind", ["x-random", "x-consistent-hash", "x-modulus-hash"])
 def test_one_destination_is_chosen_for_a_message_whatever_its_keys(kind):
     exchange = make(kind)
     for i in range(20):
