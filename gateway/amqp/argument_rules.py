@@ -53,12 +53,12 @@ class Rule(NamedTuple):
     Args:
         types: The types of queue that it is for.
         check: Refuses a value that may not be; told how the text begins.
-        is_kept: Whether it is kept, and compared when the queue is declared again.
+        is_compared: Whether it has to be the same when the queue is declared again.
     """
 
     types: tuple[str, ...]
     check: Check
-    is_kept: bool = True
+    is_compared: bool = True
 
 
 def check_integer(field: Field, start: str) -> int:
@@ -185,6 +185,6 @@ RULES = {
     "x-stream-max-segment-size-bytes": Rule((STREAM,), _check_segment),
     "x-stream-filter-size-bytes": Rule((STREAM,), _number(0)),
     CONSUMER_TIMEOUT: Rule(TYPES, _number(0)),
-    QUEUE_MODE: Rule((CLASSIC,), _choice(MODES, "mode"), is_kept=False),
+    QUEUE_MODE: Rule((CLASSIC,), _choice(MODES, "mode"), is_compared=False),
 }
 """By name, in the order in which they are compared."""

@@ -27,6 +27,8 @@ from gateway.amqp.reply_codes import ReplyCode
 
 DELIVERIES_OF_QUORUM = 20  # of a message that is given back, where nothing is said; as in RabbitMQ 4
 PREFIX = "x-"
+UNKNOWN_BYTES_MAX = 1_024  # names and values of what is kept though it means nothing
+NUMBER_BYTES = 8
 
 KeptArguments = dict[str, Field]
 _NOTHING_SAID = resolve_terms({})  # one for all such queues
@@ -39,7 +41,7 @@ def find_terms(arguments: KeptArguments, policy: Mapping[str, object] | None = N
     told: dict[str, int | str] = {}
     for name, field in arguments.items():
         value = field.value if field.text is None else field.text
-        if isinstance(value, int | str):
+        if name in RULES and isinstance(value, int | str):
             told[name.removeprefix(PREFIX)] = value
     if MAX_AGE in arguments:
         told[MAX_AGE.removeprefix(PREFIX)] = parse_age(arguments[MAX_AGE].text or "")
@@ -73,7 +75,7 @@ def is_stream(arguments: Mapping[str, Field]) -> bool:
 def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
     """Return what a new queue keeps of its arguments; `what` says in texts which queue.
 
-    What RabbitMQ does not know is passed over, as it does.
+    What RabbitMQ does not know is passed over, as it does, and told again where it is small.
 
     Raises:
         AmqpError: PRECONDITION_FAILED: an argument is wrong, or not for queues of this type.
@@ -90,9 +92,23 @@ def check_arguments(arguments: Mapping[str, Field], what: str) -> KeptArguments:
     if DEAD_LETTER_KEY in arguments and DEAD_LETTER_EXCHANGE not in arguments:
         reason = f"invalid arg '{DEAD_LETTER_KEY}' for {what}: routing_key_but_no_dlx_defined"
         raise AmqpError(ReplyCode.PRECONDITION_FAILED, reason)
-    kept = {name: arguments[name] for name, rule in RULES.items() if rule.is_kept and name in arguments}
+    kept = {name: arguments[name] for name in RULES if name in arguments}
     if kind == CLASSIC:
         kept.pop(QUEUE_TYPE, None)  # what is not said is classic
+    return kept | _find_small({name: field for name, field in arguments.items() if name not in RULES})
+
+
+def _find_small(unknown: Mapping[str, Field]) -> KeptArguments:
+    """Return what is kept of arguments that mean nothing here, to be told and exported: texts, numbers and flags."""
+    kept: KeptArguments = {}
+    room = UNKNOWN_BYTES_MAX
+    for name, field in unknown.items():
+        if field.text is None and field.kind != "bool" and field.kind not in INTEGERS:
+            continue
+        room -= len(name.encode()) + (len(field.value) if isinstance(field.value, bytes) else NUMBER_BYTES)
+        if room < 0:
+            break
+        kept[name] = field
     return kept
 
 
@@ -133,7 +149,7 @@ def check_same_arguments(received: Mapping[str, Field], current: Mapping[str, Fi
     if type_of(received) == CLASSIC and type_of(current) == CLASSIC:
         received = {name: field for name, field in received.items() if name != QUEUE_TYPE}
     for name, rule in RULES.items():
-        if rule.is_kept:
+        if rule.is_compared:
             check_same_argument(name, received.get(name), current.get(name), what)
 
 

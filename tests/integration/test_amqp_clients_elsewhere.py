@@ -140,7 +140,7 @@ SUITES = (
         "https://github.com/mosquito/aiormq",
         ["tests"],
         needs=("aiormq<7", *ASYNC),  # for its metadata
-        options=("-k", "not amqps"),  # that are at port 5671
+        options=("-k", "not amqps and not ssl"),  # that are at port 5671
     ),
 )
 

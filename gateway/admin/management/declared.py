@@ -12,6 +12,15 @@ def _as_object(value: object) -> object:
     return {} if value is None or value == [] else value
 
 
+def as_table(value: object) -> object:
+    """Return an object where a file of RabbitMQ's has a list of pairs in its place, as `rabbitmqctl` writes some."""
+    if not isinstance(value, list) or not all(
+        isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in value
+    ):
+        return value
+    return dict(value)
+
+
 Table = Annotated[dict[str, Any], BeforeValidator(_as_object)]
 """A table of arguments, headers or properties."""
 

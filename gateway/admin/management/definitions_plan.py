@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, Field as Bounded, ValidationError
 
-from gateway.admin.management.declared import Table
+from gateway.admin.management.declared import Table, as_table
 from gateway.admin.management.names import OPERATOR_POLICY
 from gateway.amqp.argument_rules import CLASSIC, QUEUE_TYPE, TYPES
 from gateway.amqp.definition_draft import HostDraft
@@ -68,6 +68,7 @@ class SaidVhost(SaidMetadata):
 
     name: Annotated[str, Bounded(min_length=1, max_length=VHOST_BYTES_MAX)]
     metadata: SaidMetadata = SaidMetadata()
+    limits: Annotated[dict[str, Any], BeforeValidator(as_table)] = {}
 
 
 class SaidParameter(BaseModel):
@@ -119,7 +120,7 @@ class SaidPolicy(BaseModel):
     name: Name
     vhost: Name
     pattern: str
-    definition: dict[str, Any]
+    definition: Annotated[dict[str, Any], BeforeValidator(as_table)]
     priority: int = 0
     apply_to: Annotated[str, Bounded(alias="apply-to")] = ALL
 
@@ -211,6 +212,7 @@ class Plan:
             kind = None
         queue_type = QUEUE_TYPES[kind] if kind else before.queue_type
         self._profiles[said.name] = before._replace(description=description, tags=tags, queue_type=queue_type)
+        self._take_limits(said.name, said.limits)
         if not self._vhosts.is_going(said.name):
             self._count("vhosts")
         else:
@@ -228,15 +230,19 @@ class Plan:
             return
         if not self._knows(said.vhost, f"parameter '{said.name}'"):
             return
-        found = self._vhosts.find(said.vhost)
-        profile = self._profiles.get(said.vhost) or (HostProfile() if found is None else found.profile)
-        for name, value in said.value.items() if isinstance(said.value, dict) else ():
+        limits = as_table(said.value)
+        self._take_limits(said.vhost, limits if isinstance(limits, dict) else {})
+        self._count("parameters")
+
+    def _take_limits(self, vhost: str, limits: Mapping[str, object]) -> None:
+        found = self._vhosts.find(vhost)
+        profile = self._profiles.get(vhost) or (HostProfile() if found is None else found.profile)
+        for name, value in limits.items():
             if name in LIMITS and isinstance(value, int):
                 profile = profile.with_limit(name, value)
             else:
-                self.left_out.append(f"limit '{name}' of vhost '{said.vhost}': there is none of that name here")
-        self._profiles[said.vhost] = profile
-        self._count("parameters")
+                self.left_out.append(f"limit '{name}' of vhost '{vhost}': there is none of that name here")
+        self._profiles[vhost] = profile
 
     def _take_policy(self, item: object, *, is_operator: bool = False) -> None:
         said = self._read(SaidPolicy, "policy", item)

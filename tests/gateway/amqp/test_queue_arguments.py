@@ -38,7 +38,7 @@ def test_what_means_something_is_kept():
         "x-expires": number(1),
         "odd": text(b"mine"),
     }
-    assert list(check_arguments(given, WHAT)) == ["x-expires", "x-message-ttl"]
+    assert list(check_arguments(given, WHAT)) == ["x-expires", "x-message-ttl", "x-queue-mode", "odd"]
     assert check_arguments({}, WHAT) == {}
 
 
@@ -95,9 +95,16 @@ def test_what_differs_is_said(received, current, said):
     assert refused(check_same_arguments, *both, WHAT) == f"inequivalent arg 'x-expires' for {WHAT}: {said}"
 
 
-def test_what_nobody_knows_is_passed_over():
-    assert check_arguments({"x-odd": number(1), "odd": number(1)}, WHAT) == {}
+def test_what_nobody_knows_is_kept_where_it_is_small_and_means_nothing():
+    table, fraction = Field("table", b""), Field("double", 1.5)
+    given = {"x-odd": number(1), "max-length": number(1), "is": Field("bool", True), "t": table, "f": fraction}
+    kept = check_arguments(given, WHAT)
+    assert list(kept) == ["x-odd", "max-length", "is"]
+    assert find_terms(kept) == find_terms({})
     check_same_arguments({"x-odd": number(1)}, {}, WHAT)
+    check_same_arguments({}, {"x-queue-mode": text(b"lazy"), **kept}, WHAT)
+    much = {f"n{i}": text(b"x" * 250) for i in range(200)}
+    assert len(check_arguments(much, WHAT)) == 4
 
 
 def test_whole_numbers_are_told_from_others():

@@ -160,6 +160,16 @@ def test_virtual_hosts_keep_what_the_file_does_not_say_and_get_their_limits(worl
     assert world.amqp.vhosts.find("w").profile == ("other", ("b", "c"), 4, 3, "")
 
 
+def test_lists_of_pairs_that_rabbitmqctl_writes_are_read_as_objects(world):
+    value = {"pattern": ".*", "apply-to": "queues", "priority": 0, "definition": [["expires", 5000], ["max-length", 5]]}
+    limits = {"component": "vhost-limits", "name": "limits", "vhost": "v", "value": [["max-queues", 7]]}
+    operators = {"component": "operator_policy", "name": "o", "vhost": "v", "value": value}
+    vhost = {"name": "v", "limits": [["max-connections", 50]], "metadata": {"description": "", "tags": ""}}
+    run(world, {"vhosts": [vhost], "parameters": [operators, limits]})
+    assert world.amqp.vhosts.find("v").profile.limits == {"max-connections": 50, "max-queues": 7}
+    assert [policy.definition for policy in world.amqp.vhosts.policies] == [{"expires": 5000, "max-length": 5}]
+
+
 def test_type_of_a_queue_may_stand_beside_its_arguments(world):
     run(world, {**FILE, "queues": [{**QUEUE, "type": "quorum"}]})
     assert world.amqp.vhosts.find("v").find("q").arguments["x-queue-type"].text == "quorum"
