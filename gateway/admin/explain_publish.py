@@ -31,6 +31,7 @@ from gateway.admin.explain import (
     explain_space,
     get_exchange,
 )
+from gateway.admin.publish_notes import find_notes
 from gateway.admin.schemas import ExplainedQueue, PassedExchange, PublishExplanation
 from gateway.admin.view import AdminView
 from gateway.amqp.errors import AmqpError
@@ -108,6 +109,7 @@ async def explain_publish(view: AdminView, publish: Publish) -> PublishExplanati
         queues=queues,
         shown=_show(view, trace, (name, key), {**properties, **_named("header", headers)}, block),
         queue=publish.queue,
+        notes=find_notes(vhost, trace, properties.get("priority", 0)),
         why_not=[] if publish.queue is None else _ask_why(vhost, trace, publish.queue, light_names, key, traits),
     )
 

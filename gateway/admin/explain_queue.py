@@ -9,6 +9,7 @@ from gateway.admin.schemas import QueueExplanation
 from gateway.admin.view import AdminView
 from gateway.amqp.exchanges import Destination, Exchange, ExchangeTable
 from gateway.amqp.inventory import describe_queue
+from gateway.amqp.queue_pops import QueuePops
 
 WAYS_MAX = 1_000  # that are told: a queue may have a hundred thousand bindings
 
@@ -33,6 +34,7 @@ def explain_queue(view: AdminView, vhost_name: str, name: str) -> QueueExplanati
         name=name,
         vhost=vhost_name,
         light_queue=entry.light_queue,
+        levels=[one.decode() for one in QueuePops(view.broker).light_names(queue.light_name, queue.terms)[1:]],
         arguments=arguments,
         bindings=ways,
         filters=[filter_from_binding_key(key.encode()).decode() for key in keys],

@@ -88,7 +88,8 @@ class PublishExplanation(ExchangeExplanation):
 
     `is_allowed` and `verdict` are what the user may, None and empty where no user was named. `waits_ms` is how long
     the message waits before it has its way. `shown` is what each door tells of it: names, and headers. `why_not` says
-    why `queue` does not get it, for each of its bindings; it is empty where it does.
+    why `queue` does not get it, for each of its bindings; it is empty where it does. `notes` say what is not to be seen
+    in the way: the light queue of a priority, a queue that is full, an alternate that is not there.
     """
 
     door: str
@@ -100,18 +101,21 @@ class PublishExplanation(ExchangeExplanation):
     shown: dict[str, dict[str, str]]
     queue: str | None
     why_not: list[str]
+    notes: list[str]
 
 
 class QueueExplanation(BaseModel):
     """What leads to an AMQP queue, and what it holds.
 
     `bindings` are the ways there: exchange and key, one exchange after another. `filters` are what leads there from the
-    topic space, in MQTT's form. `ruled` is what policies say together.
+    topic space, in MQTT's form. `ruled` is what policies say together. `levels` are the light queues of its further
+    priorities.
     """
 
     name: str
     vhost: str
     light_queue: str
+    levels: list[str]
     arguments: dict[str, Any]
     bindings: list[str]
     filters: list[str]

@@ -53,9 +53,15 @@ def find_way(table: ExchangeTable, start: Exchange, key: str, traits: Traits) ->
 
 def alternate_of(table: ExchangeTable, exchange: Exchange) -> list[Destination]:
     """Return the exchange that takes what no binding takes, if there is one."""
-    name = table.ruled_alternate(exchange.name) if exchange.alternate is None else exchange.alternate
-    found = table.find(name) if isinstance(name, str) else None
+    name = alternate_name(table, exchange)
+    found = None if name is None else table.find(name)
     return [] if found is None else [found]
+
+
+def alternate_name(table: ExchangeTable, exchange: Exchange) -> str | None:
+    """Return the name of that exchange, which need not be there; None where nothing is said."""
+    name = table.ruled_alternate(exchange.name) if exchange.alternate is None else exchange.alternate
+    return name if isinstance(name, str) else None
 
 
 class TopicRelay:

@@ -149,7 +149,7 @@ def explained(found: dict[str, Any]) -> list[str]:
 def publish_lines(found: dict[str, Any]) -> list[str]:
     """Return the lines that tell where a publish goes."""
     lines = explained(found)
-    lines += [f"  {line}" for line in _waits(found) + _passed(found)]
+    lines += [f"  {line}" for line in _waits(found) + _passed(found) + found["notes"]]
     if found["verdict"]:
         lines.append(f"  {'allowed' if found['is_allowed'] else 'refused'}: {found['verdict']}")
     for door, names in found["shown"].items():
@@ -175,6 +175,8 @@ def _passed(found: dict[str, Any]) -> list[str]:
 def queue_lines(found: dict[str, Any]) -> list[str]:
     """Return the lines that tell of a queue."""
     lines = [f"queue {found['name']!r} of vhost {found['vhost']!r} is the light queue {found['light_queue']}"]
+    if found["levels"]:
+        lines.append(f"  and of further priorities: {', '.join(found['levels'])}")
     lines += [f"  {name}: {value}" for name, value in found["arguments"].items()]
     lines += [f"  {sort}: {found[key]}" for sort, key in POLICIES if found[key] is not None]
     lines += [f"  ruled: {name} = {value}" for name, value in found["ruled"].items()]

@@ -14,11 +14,14 @@ def _as_object(value: object) -> object:
 
 def as_table(value: object) -> object:
     """Return an object where a file of RabbitMQ's has a list of pairs in its place, as `rabbitmqctl` writes some."""
-    if not isinstance(value, list) or not all(
-        isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in value
-    ):
-        return value
-    return dict(value)
+    table: dict[str, object] = {}
+    for pair in value if isinstance(value, list) else ():
+        match pair:
+            case [str(name), said]:
+                table[name] = said
+            case _:
+                return value
+    return table if isinstance(value, list) else value
 
 
 Table = Annotated[dict[str, Any], BeforeValidator(_as_object)]

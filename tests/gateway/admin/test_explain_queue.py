@@ -45,3 +45,13 @@ async def test_policies_that_hold_are_told_with_where_dead_letters_go(tmp_path):
         assert (found.policy, found.operator_policy) == ("dead", "few")
         assert found.ruled == {"dead-letter-exchange": "amq.fanout", "max-length": 3}
         assert found.dead_letters == "amq.fanout"
+
+
+async def test_light_queues_of_priorities_in_use_are_told(tmp_path):
+    async with running_gateway(tmp_path) as gateway:
+        async with await aio_pika.connect("amqp://guest:guest@{}:{}/".format(*gateway.listening["amqp"])) as connection:
+            channel = await connection.channel()
+            await channel.declare_queue("q", durable=True, arguments={"x-max-priority": 5})
+            await channel.default_exchange.publish(aio_pika.Message(b"1", priority=3), "q")
+        found = explain_queue(make_view(gateway), "/", "q")
+        assert (found.levels, found.ready) == (["%LMQ%amqp%|y3%|2f%q"], 1)

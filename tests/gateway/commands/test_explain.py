@@ -132,6 +132,7 @@ PUBLISH = {
     "shown": {"amqp": {"exchange": "in", "routing_key": "a.b", "header h": "1"}},
     "queue": None,
     "why_not": [],
+    "notes": ["exchange 'out' has the alternate 'alt', which is not there"],
 }
 
 
@@ -139,6 +140,7 @@ def test_a_publish_is_told_with_its_exchanges_and_what_doors_show():
     assert publish_lines(PUBLISH)[1:] == [
         "  passes topic exchange 'in'",
         "  passes direct exchange 'out' by in a.#",
+        "  exchange 'out' has the alternate 'alt', which is not there",
         "  as amqp shows it",
         "    exchange: in",
         "    routing_key: a.b",
@@ -150,7 +152,7 @@ def test_a_publish_is_told_with_the_verdict_the_wait_and_why_a_queue_does_not_ge
     more = {"is_allowed": False, "verdict": "user 'u' may not", "queue": "q", "why_not": ["it is not bound"]}
     lines = publish_lines({**PUBLISH, **more, "waits_ms": 5, "shown": {}})
     assert lines[1] == "  it waits 5 ms first"
-    assert lines[4:] == ["  refused: user 'u' may not", "  queue 'q' does not get it", "    it is not bound"]
+    assert lines[5:] == ["  refused: user 'u' may not", "  queue 'q' does not get it", "    it is not bound"]
     assert publish_lines({**PUBLISH, "queue": "q"})[-1] == "  queue 'q' gets it"
 
 
@@ -159,6 +161,7 @@ def test_a_queue_is_told_with_the_ways_there():
         "name": "q",
         "vhost": "/",
         "light_queue": "%LMQ%amqp%|2f%q",
+        "levels": ["%LMQ%amqp%|y3%|2f%q"],
         "arguments": {"x-max-length": 5},
         "bindings": ["(default) q", "in a.# > out a.b"],
         "filters": ["a/#"],
@@ -174,6 +177,7 @@ def test_a_queue_is_told_with_the_ways_there():
     }
     assert queue_lines(found) == [
         "queue 'q' of vhost '/' is the light queue %LMQ%amqp%|2f%q",
+        "  and of further priorities: %LMQ%amqp%|y3%|2f%q",
         "  x-max-length: 5",
         "  policy: short",
         "  ruled: max-length = 3",
