@@ -11,38 +11,28 @@ from collections.abc import Callable, Sequence
 
 from core.cache_budget import CacheBudget
 from core.engine import Engine, EngineFigures, Found, FoundRecord, Holder, Outcome, Places, Table
-from core.lmq.awaited_queues import AwaitedQueues
 from core.lmq.consumer_offsets import ConsumerOffsets
 from core.lmq.explained import ExplainedQueue
 from core.lmq.lifetimes import Lifetimes
 from core.lmq.retained import RetainedMessages
 from core.lmq.retaining import Retaining
 from core.lmq.router import Router
-from core.lmq.waiters import Reader, Waiters
 from core.message import PublishBatch, Route, StoredBatch
 from core.metrics import Metrics
 from core.pop.pop_service import PopService
 from core.properties import TOPIC, encode_properties
 from core.queues.detours import Detours
+from core.reader_turns import ReaderTurns
 from core.record_journal import RecordJournal
 from core.row_format import FIRST, RowFormat
 from core.schedule.timer import Timer
-
-ROUNDS_MAX = 8  # so often a reader with more to do is run in one turn, before others have theirs
-READERS_MAX = 512  # that run in one turn; the rest come first in the next
-_ROUNDS_MAX = ROUNDS_MAX
-_READERS_MAX = READERS_MAX
 
 
 def _nothing() -> None:
     return
 
 
-def _raise(_reader: Reader, error: Exception) -> None:
-    raise error
-
-
-class Broker:
+class Broker(ReaderTurns):
     """Publish, read, pop, acknowledge and subscribe over one engine.
 
     Args:
@@ -55,15 +45,12 @@ class Broker:
     def __init__(
         self, engine: Engine, *, parent_topic: bytes, metrics: Metrics, caches: CacheBudget | None = None
     ) -> None:
-        self.engine = engine
+        super().__init__(engine)
         self.caches = CacheBudget() if caches is None else caches
         self.parent_topic = parent_topic
         self.metrics = metrics
-        engine.request_turn = self.request_turn
         self.room = engine.room
-        self.schedule: Callable[[], None] = _nothing
         self.request_timer: Callable[[], None] = _nothing
-        self.on_reader_error: Callable[[Reader, Exception], None] = _raise
         self.router = Router(self._make_topic_route, self.caches)
         self.retained = RetainedMessages(engine.table("retained"), engine.record_version)
         self.consumer_offsets = ConsumerOffsets(engine.table("consumer_offsets"), engine.places("consumer_offsets"))
@@ -75,15 +62,7 @@ class Broker:
         self._limited = self.detours.full.asked  # most often none: nothing is asked then
         self._levelled = self.detours.levels.asked  # nor of these
         self._standing = self.detours.crossroads.asked  # nor of these
-        self._waiters = Waiters()
-        self._grown: list[int] = []
-        self._shown: list[int] = []
-        self._requested: dict[int, Reader] = {}
-        self._awaited = AwaitedQueues(engine.queue_count, engine.queue_key)
-        self._is_awaited = False  # some queue may be
-        self._put_off: dict[int, Reader] = {}  # by the last turn, which had more to do than fits one
         self._has_due = False  # `handle_timer` had more to do than fits one turn
-        self.has_work = False  # readers have; `run_turn` is due
         self.timer = Timer(self)
 
     # Routes
@@ -179,11 +158,6 @@ class Broker:
     def _on_armed(self) -> None:
         self.request_timer()
 
-    def _on_shown(self, queue_ref: int) -> None:
-        """Wake the readers that wait for messages that were given back, as for new ones."""
-        self._shown.append(queue_ref)
-        self._wake_up()
-
     # Queues
 
     def intern_queue(self, name: bytes) -> int:
@@ -205,10 +179,6 @@ class Broker:
     def queue_count(self) -> int:
         """Return how many queues there are: their numbers are those below."""
         return self.engine.queue_count()
-
-    def reader_count(self, queue_ref: int) -> int:
-        """Return how many wait for messages of a queue."""
-        return sum(reader.reader_count() for reader in self._waiters.parked(queue_ref))
 
     def min_offset(self, queue_ref: int) -> int:
         """Return the first offset that is kept."""
@@ -272,102 +242,16 @@ class Broker:
         """Return the journal `name`."""
         return self.engine.journal(name)
 
-    # Waiting
-
-    def park(self, queue_ref: int, reader: Reader) -> None:
-        """Call `reader.on_ready` at the end of each turn in which the queue grew, until `unpark`."""
-        self._waiters.park(queue_ref, reader)
-        self.engine.watch(queue_ref, on=True)
-
-    def unpark(self, queue_ref: int, reader: Reader) -> None:
-        """Take back `park`; harmless where the reader is not parked."""
-        self._waiters.unpark(queue_ref, reader)
-        if not self._waiters.is_waited_for(queue_ref):
-            self.engine.watch(queue_ref, on=False)
-
-    def await_queue(self, key: bytes, reader: Reader) -> None:
-        """Call `reader.on_ready` once, after the queue `key`, which is not there, was made to publish to it."""
-        self._awaited.add(key, reader)
-        self._is_awaited = True
-
-    def forget_awaited(self, key: bytes, reader: Reader) -> None:
-        """Take back `await_queue`; harmless where the reader does not wait."""
-        self._awaited.discard(key, reader)
-
-    def request_run(self, reader: Reader) -> None:
-        """Call `reader.on_ready` in the next turn even if nothing grew."""
-        self._requested[id(reader)] = reader
-        self._wake_up()
-
-    def cancel_run(self, reader: Reader) -> None:
-        """Forget a `request_run` that was not met yet, and that its queue grew."""
-        self._requested.pop(id(reader), None)
-        self._put_off.pop(id(reader), None)
-
-    def request_turn(self) -> None:
-        """Have `run_turn` called though no reader has work: the engine has."""
-        self._wake_up()
-
-    def _wake_up(self) -> None:
-        if not self.has_work:
-            self.has_work = True
-            self.schedule()
+    # Turns
 
     def run_turn(self, now_ms: int) -> None:
-        """Run each reader that has work; one reader's fault goes to `on_reader_error` and stops nobody else.
-
-        A reader with more to read is called again in the next round: readers of queues that hold the same messages stay
-        side by side, and share what one of them has read.
-        """
+        """Run each reader that has work, then what the engine has to do; see `ReaderTurns.run_readers`."""
         self.has_work = False
         if self._has_due:
             self.handle_timer(now_ms)
-        if self._is_awaited:
-            self._requested.update(self._awaited.take_made())
-            self._is_awaited = len(self._awaited) > 0
-        self._run_rounds(self._take_ready(), now_ms)
+        self.run_readers(now_ms)
         if self.engine.step(now_ms):
             self._wake_up()
-
-    def _take_ready(self) -> list[Reader]:
-        """Return the readers that run now: their queue grew or was given messages back, or they asked to."""
-        grown = self._grown
-        self.engine.take_grown(grown)
-        if self._shown:
-            grown += self._shown
-            self._shown.clear()
-        ready = self._waiters.wake(grown)
-        ready.update(self._requested)
-        self._requested.clear()
-        grown.clear()
-        if self._put_off or len(ready) > _READERS_MAX:
-            ready = self._put_some_off({**self._put_off, **ready})
-        return list(ready.values())
-
-    def _put_some_off(self, ready: dict[int, Reader]) -> dict[int, Reader]:
-        """Return those of `ready` that fit one turn; the others run in the next, before any that come then."""
-        items = list(ready.items())
-        self._put_off = dict(items[_READERS_MAX:])
-        if self._put_off:
-            self._wake_up()
-        return dict(items[:_READERS_MAX])
-
-    def _run_rounds(self, readers: list[Reader], now_ms: int) -> None:
-        """Run each of `readers` eight times at most; one that has even more to do runs in the next turn."""
-        for _ in range(_ROUNDS_MAX):
-            if not readers:
-                return
-            readers = [reader for reader in readers if self._run_reader(reader, now_ms)]
-        for reader in readers:
-            self.request_run(reader)
-
-    def _run_reader(self, reader: Reader, now_ms: int) -> bool:
-        """Run a reader once; return whether it has more to do."""
-        try:
-            return reader.on_ready(now_ms)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other readers go on
-            self.on_reader_error(reader, error)
-            return False
 
     def next_deadline_ms(self) -> int | None:
         """Return when `handle_timer` is wanted, or None while nothing has a deadline."""
