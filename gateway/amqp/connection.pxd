@@ -2,9 +2,10 @@ import cython
 
 from core cimport octets
 from gateway.amqp.channel cimport Channel, Incomplete
-from gateway.amqp.codec cimport PublishCutter, cut_frame
+from gateway.amqp.codec cimport PublishCutter
 from gateway.amqp.events cimport CutterPool, PublishRun, SettleRun, make_publish_run
 from gateway.amqp.heartbeat cimport Heartbeat
+from gateway.amqp.incoming cimport Incoming
 from gateway.amqp.unacked cimport is_settle
 
 cdef int _HEADER
@@ -12,9 +13,7 @@ cdef int _LOGIN
 cdef int _OPEN
 cdef int _CLOSED
 cdef int _FRAME_METHOD
-cdef Py_ssize_t _FRAME_OVERHEAD
 cdef int _FRAMES_AT_ONCE
-cdef const unsigned char[::1] _NOTHING
 
 
 cdef class AmqpConnection:
@@ -29,12 +28,7 @@ cdef class AmqpConnection:
     cdef public object check_channel
     cdef CutterPool _pool
     cdef str _version
-    cdef bytes _buf
-    cdef const unsigned char[::1] _view
-    cdef Py_ssize_t _pos
-    cdef bytearray _tail
-    cdef Py_ssize_t _need
-    cdef bint _is_deaf
+    cdef Incoming _incoming
     cdef Incomplete _incomplete
     cdef list _outbox
     cdef long long _give_up_at_ms
@@ -48,16 +42,13 @@ cdef class AmqpConnection:
 
     cpdef events(self)
 
-    @cython.locals(rest=Py_ssize_t)
-    cdef _keep_tail(self)
-
-    @cython.locals(end=Py_ssize_t, pos=Py_ssize_t, packed="long long", number=int, after=Py_ssize_t, _=int)
+    @cython.locals(incoming=Incoming, packed="long long", number=int, _=int)
     cdef _next_event(self)
 
-    cdef long long _cut(self, Py_ssize_t pos, Py_ssize_t end) except -1
-
-    @cython.locals(channel=Channel, cutter=PublishCutter, after=Py_ssize_t)
-    cdef _next_run(self, Py_ssize_t pos, Py_ssize_t end, int kind, int number)
+    @cython.locals(
+        channel=Channel, incoming=Incoming, cutter=PublishCutter, pos=Py_ssize_t, end=Py_ssize_t, after=Py_ssize_t
+    )
+    cdef _next_run(self, int kind, int number)
 
     cpdef send(self, bytes data)
 

@@ -9,7 +9,7 @@ from pamqp.commands import Basic, Connection as Method
 
 from core import octets
 from gateway.amqp.channel import Channel, Incomplete, check_channel_count, unbounded, unexpected_content
-from gateway.amqp.codec import PUBLISH, cut_frame
+from gateway.amqp.codec import PUBLISH
 from gateway.amqp.errors import AmqpError, PeerSilentError, undecodable, unexpected_frame, unimplemented
 from gateway.amqp.events import (
     ChannelEnded,
@@ -28,6 +28,7 @@ from gateway.amqp.events import (
 from gateway.amqp.frames import FRAME_HEARTBEAT, FRAME_METHOD, FRAME_OVERHEAD
 from gateway.amqp.handshake import PROTOCOL_HEADER, ConnectionLimits, Login, agreed_frame_max, not_amqp, start_method
 from gateway.amqp.heartbeat import HEARTBEAT_FRAME, Heartbeat, check_beat
+from gateway.amqp.incoming import Incoming
 from gateway.amqp.methods import decode_method, encode_method
 from gateway.amqp.reply_codes import ReplyCode
 from gateway.amqp.states import STATE_NAMES, STEP_BY_METHOD, State, Step, find_next, follow
@@ -42,10 +43,8 @@ _LOGIN = int(State.LOGIN)
 _OPEN = int(State.OPEN)
 _CLOSED = int(State.CLOSED)
 _FRAME_METHOD = FRAME_METHOD
-_FRAME_OVERHEAD = FRAME_OVERHEAD
 _FRAMES_AT_ONCE = FRAMES_AT_ONCE
 _FRAMES_TAKEN = FramesTaken()
-_NOTHING = b""
 
 
 class AmqpConnection:
@@ -70,12 +69,7 @@ class AmqpConnection:
         self.check_channel: Callable[[], None] = unbounded  # raises where the user may have no more
         self._pool = pool
         self._version = version
-        self._buf = b""
-        self._view = _NOTHING  # the same, as loops read it
-        self._pos = 0
-        self._tail = bytearray()
-        self._need = len(PROTOCOL_HEADER)
-        self._is_deaf = False  # frames cannot be told apart any more
+        self._incoming = Incoming(len(PROTOCOL_HEADER))
         self._incomplete = Incomplete(limits.incomplete_bytes_max)
         self._outbox: list[bytes] = []
         self._give_up_at_ms = now_ms + limits.handshake_ms
@@ -90,32 +84,23 @@ class AmqpConnection:
     def receive_data(self, data: bytes, now_ms: int) -> None:
         """Take bytes; the events of earlier ones have been handled."""
         self.heartbeat.received_ms = now_ms
-        if self._is_deaf:
-            return
-        if self._tail:
-            self._tail += data
-            if len(self._tail) < self._need:
-                return
-            data = bytes(self._tail)
-            self._tail.clear()
-        self._buf = self._view = data
-        self._pos = 0
+        self._incoming.receive(data)
 
     def take_up(self, now_ms: int) -> None:
         """Go on with what came before, which waited for a turn or for the login: the peer was not silent."""
         self.heartbeat.received_ms = now_ms
-        if self._tail and not self._buf:
-            self.receive_data(b"", now_ms)
+        if self._incoming.is_waiting():
+            self._incoming.receive(b"")
 
     def unread(self, run: PublishRun) -> None:
         """Give back what the batch of the last event has no more, because it was cut; it comes as the next event."""
-        self._pos = run.cutter.ends[run.batch.count - 1]
+        self._incoming.pos = run.cutter.ends[run.batch.count - 1]
         if run.channel.is_confirming:
             run.channel.published -= run.count - run.batch.count
 
     def has_more(self) -> bool:
         """Return whether something waits for the login, or for the rest of its frame."""
-        return bool(self._tail)
+        return self._incoming.has_tail()
 
     def receive_eof(self) -> None:
         """The peer is gone: nothing is cut or sent any more."""
@@ -136,71 +121,48 @@ class AmqpConnection:
                 event = self.fail(error, None)[0]
             if event is not None:
                 return event
-        self._keep_tail()
+        is_framed = self.state not in {_HEADER, _LOGIN}  # else it was not looked at, or is a part of the first words
+        self._incoming.keep_tail(self.state == _CLOSED, is_framed)
         raise StopIteration
 
-    def _keep_tail(self) -> None:
-        rest = len(self._buf) - self._pos
-        if rest:
-            self._tail += self._buf[self._pos :]
-        self._buf = b""
-        self._view = _NOTHING
-        self._pos = 0
-        self._need = 1  # of a part of the first words nobody knows more, and what waits for the login was not looked at
-        if self.state == _CLOSED or self._is_deaf:
-            self._tail.clear()
-        elif rest and self.state not in {_HEADER, _LOGIN}:
-            size = int.from_bytes(self._tail[3:7], "big")  # which `cut_frame` has checked, where it is there
-            self._need = size + FRAME_OVERHEAD if len(self._tail) >= FRAME_OVERHEAD - 1 else FRAME_OVERHEAD - 1
-
     def _next_event(self) -> Event | None:
+        incoming = self._incoming
         if self.state == _HEADER and not self._take_protocol_header():
-            return ConnectionEnded(not_amqp(self._buf)) if self.is_closed else None
-        end = len(self._buf)
+            return ConnectionEnded(not_amqp(incoming.data)) if self.is_closed else None
         for _ in range(_FRAMES_AT_ONCE):
-            pos = self._pos
-            packed = self._cut(pos, end)
+            packed = incoming.cut(self.payload_max)
             if not packed:
                 return None
             number = packed >> 8 & 0xFFFF
-            event = self._next_run(pos, end, packed & 0xFF, number)
+            event = self._next_run(packed & 0xFF, number)
             if event is None:
-                after = pos + (packed >> 24) + _FRAME_OVERHEAD
-                self._pos = after
-                event = self._take_frame(packed & 0xFF, number, self._buf[pos + 7 : after - 1])
+                event = self._take_frame(packed & 0xFF, number, incoming.take_payload(packed >> 24))
             if event is not None or self.state == _CLOSED:  # nothing counts behind the last close-ok
                 return event
         return _FRAMES_TAKEN
 
-    def _cut(self, pos: int, end: int) -> int:
-        if self._is_deaf or pos == end:
-            return 0
-        try:
-            return cut_frame(self._view, pos, end, self.payload_max)
-        except AmqpError:
-            self._is_deaf = True
-            raise
-
-    def _next_run(self, pos: int, end: int, kind: int, number: int) -> Event | None:
+    def _next_run(self, kind: int, number: int) -> Event | None:
         """Cut a run of publishes or acknowledgements, if that is what is there and the channel is open for it."""
         if kind != _FRAME_METHOD or self.state != _OPEN:
             return None
         channel = self.channels.get(number)
         if channel is None or channel.is_closing or channel.content is not None:
             return None
-        if is_settle(self._view, pos, end):
-            self._pos = channel.unacked.cut_settles(self._view, pos, end, number)
+        incoming = self._incoming
+        pos, end = incoming.pos, len(incoming.data)
+        if is_settle(incoming.view, pos, end):
+            incoming.pos = channel.unacked.cut_settles(incoming.view, pos, end, number)
             return SettleRun(channel)
-        if channel.again is not None and octets.starts_with(self._view, pos, channel.again_frame):
-            self._pos = pos + len(channel.again_frame)
+        if channel.again is not None and octets.starts_with(incoming.view, pos, channel.again_frame):
+            incoming.pos = pos + len(channel.again_frame)
             again: Event = channel.again
             return again
         cutter = self._pool.show()
         most, user = self.limits.body_bytes_max, self.user
-        after = cutter.cut(self._view, pos, end, number, self.payload_max, most, user, channel.reply_name)
+        after = cutter.cut(incoming.view, pos, end, number, self.payload_max, most, user, channel.reply_name)
         if after == pos:
             return None
-        self._pos = after
+        incoming.pos = after
         return make_publish_run(self._pool, channel)
 
     # Frames one by one
@@ -290,14 +252,14 @@ class AmqpConnection:
     # The handshake, and the end
 
     def _take_protocol_header(self) -> bool:
-        got = self._buf[: len(PROTOCOL_HEADER)]
+        got = self._incoming.data[: len(PROTOCOL_HEADER)]
         if not PROTOCOL_HEADER.startswith(got):
             self._outbox.append(PROTOCOL_HEADER)
             self.state = follow(self.state, Step.END)
             return False
         if len(got) < len(PROTOCOL_HEADER):
             return False
-        self._pos = len(PROTOCOL_HEADER)
+        self._incoming.pos = len(PROTOCOL_HEADER)
         self.send_method(0, start_method(self.limits, self._version))
         self.state = follow(self.state, Step.HEADER)
         return True
