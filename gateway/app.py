@@ -15,9 +15,7 @@ from core.cache_budget import CacheBudget
 from core.lmq.waiters import Reader
 from core.metrics import Metrics
 from core.store.descriptors import descriptor_count_max
-from gateway.admin.api import make_api
-from gateway.admin.live import LiveFeed
-from gateway.admin.server import AdminServer
+from gateway.admin.site import NAME as ADMIN, AdminSite
 from gateway.admin.view import AdminView
 from gateway.amqp.door import AmqpDoor
 from gateway.audit.log import AuditLog
@@ -27,7 +25,6 @@ from gateway.auth.check_threads import CheckThreads
 from gateway.auth.recheck import recheck
 from gateway.auth.users import User
 from gateway.bridges.manager import Bridges
-from gateway.carriage import told_name
 from gateway.certificate_watch import LOOK_INTERVAL_MS as CERTIFICATES_INTERVAL_MS
 from gateway.compiled import find_warnings
 from gateway.disk_threads import PrepareThread, RoomWatch
@@ -50,13 +47,12 @@ from gateway.net.watermarks import Watermarks
 from gateway.rocketmq.door import RocketmqDoor
 from gateway.runtime import Alarm, BrokerTimer, Clock, CoarseTimer, TurnRunner
 from gateway.settings import GatewaySettings
-from gateway.settings_changes import NEXT_START, find_changes, settings_in_force
+from gateway.settings_changes import find_changes, log_changes, settings_in_force
 from gateway.telemetry.manager import Telemetry
 from gateway.upkeep import DEPARTED_INTERVAL_MS, TEND_INTERVAL_MS, Every, Upkeep
 
 LOGGER = logging.getLogger(__name__)
 
-ADMIN = "admin"
 DRAIN_S = 1.5  # what open connections get to take their last bytes when we stop
 FLUSH_STOP_S = 2.0  # what a sync under way gets then
 
@@ -117,8 +113,7 @@ class Gateway:
         self._limits = {name: self._make_limits(door) for name, door in self.doors.items()}
         self._quiet_flush = Every(settings.store.flush.interval_ms, self._flush_quietly, self._started_ms)
         self.listeners = Listeners(self.capacity)
-        self._admin: list[AdminServer] = []
-        self._live: LiveFeed | None = None
+        self._site: AdminSite | None = None
 
     def _make_capacity(self) -> Capacity:
         settings = self.settings
@@ -262,15 +257,8 @@ class Gateway:
             audited=self.audit.counts,
         )
         self.telemetry.collect = view.registry.collect
-        self._live = LiveFeed(view)
-        api = make_api(view, self._live)
-        for listen in find_listening(ADMIN, self.settings.admin.listen):
-            address, make_layers = self.listeners.carry(listen)
-            server = AdminServer(api, *address, make_layers)
-            self.listeners.note(ADMIN, told_name(listen), await server.start())
-            self._admin.append(server)
-        if self._admin:
-            self._live.start()
+        self._site = AdminSite(view, self.listeners)
+        await self._site.open(find_listening(ADMIN, self.settings.admin.listen))
 
     @property
     def listening(self) -> dict[str, tuple[str, int]]:
@@ -297,14 +285,7 @@ class Gateway:
         self.audit.check(settings.audit)
         ways = await asyncio.to_thread(self.authenticator.read, settings.auth, os.environ)  # hashes passwords
         changes = find_changes(self.settings, wanted)
-        for change in changes:
-            if change.takes_effect == NEXT_START:
-                text = "setting takes effect at the next start name=%s in_force=%s read=%s"
-                LOGGER.warning(text, change.name, change.before, change.after)
-            else:
-                text = "setting changed name=%s from=%s to=%s for=%s"
-                LOGGER.info(text, change.name, change.before, change.after, change.takes_effect)
-        LOGGER.info("settings were read again changes=%d", len(changes))
+        log_changes(changes)
         self.audit.use(settings.audit)
         self.event_stream.use(settings.events)
         operator = Actor(self.authenticator.events, "signal", 0, "")
@@ -379,10 +360,8 @@ class Gateway:
         LOGGER.info("stopping connections=%d", len(self.connections))
         await self.bridges.stop()
         self.listeners.stop()
-        if self._live is not None:
-            self._live.stop()  # pages that follow would hold the servers up
-        for server in self._admin:
-            await server.stop()
+        if self._site is not None:
+            await self._site.stop()
         now_ms = self.clock.now_ms()
         for door in self.doors.values():
             door.stop(now_ms)

@@ -5,13 +5,16 @@ Source: docs/decisions/0020-reload.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from gateway.secret_settings import HIDDEN, is_secret
 from gateway.settings import GatewaySettings, check_settings
+
+LOGGER = logging.getLogger(__name__)
 
 AT_ONCE = "at once"
 NEW_CONNECTIONS = "new connections"
@@ -234,3 +237,15 @@ def _walk(path: str, value: object) -> Iterator[tuple[str, object]]:
             yield from _walk(f"{path}.{name}", inner)
     else:
         yield path, value
+
+
+def log_changes(changes: Sequence[Change]) -> None:
+    """Write a line for each setting that differs, also where that takes effect at the next start only."""
+    for change in changes:
+        if change.takes_effect == NEXT_START:
+            text = "setting takes effect at the next start name=%s in_force=%s read=%s"
+            LOGGER.warning(text, change.name, change.before, change.after)
+        else:
+            text = "setting changed name=%s from=%s to=%s for=%s"
+            LOGGER.info(text, change.name, change.before, change.after, change.takes_effect)
+    LOGGER.info("settings were read again changes=%d", len(changes))

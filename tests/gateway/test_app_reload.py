@@ -137,7 +137,7 @@ async def test_each_change_has_a_line_and_what_needs_a_start_says_so(tmp_path, c
         caplog.clear()
         for _ in range(2):
             await gateway.reload(other)
-        lines = [record.getMessage() for record in caplog.records if record.name == "gateway.app"]
+        lines = [record.getMessage() for record in caplog.records if record.name == "gateway.settings_changes"]
         waits = f"setting takes effect at the next start name=mqtt.listen in_force={listening} read=off"
         assert lines == [
             "setting changed name=mqtt.connections_max from=0 to=7 for=at once",
