@@ -204,6 +204,10 @@ class LateEngine(Engine):
         """Let the ends of all queues be known that there are."""
         self._opened.update(range(self.inner.queue_count()))
 
+    def forget_opened(self):
+        """Know the ends of no queue any more, as an engine that has just started."""
+        self._opened.clear()
+
     def _note_opened(self, queue_ref, then, error):
         if error is None:
             self._opened.add(queue_ref)
@@ -211,7 +215,7 @@ class LateEngine(Engine):
 
     def _is_known(self, queue_ref):
         key = self.inner.queue_key(queue_ref)
-        if not self.opens_late or key.startswith(b"RMQ_SYS_TRANS"):
+        if not self.opens_late:
             return True
         return queue_ref in self._opened or key == self._followed
 

@@ -11,6 +11,7 @@ from core.broker import Broker
 from core.message import StoredBatch
 from gateway.rocketmq.admin.rates import Rates
 from gateway.rocketmq.admin.works import Steps, read_store_ms
+from gateway.rocketmq.opened import opened
 from gateway.rocketmq.topic_table import TopicTable, queue_key
 from lmq.remoting.commands import VERSION, Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
@@ -124,7 +125,9 @@ class BrokerFigures:
         oldest_ms = 0
         for key in keys[:QUEUES_LOOKED_AT]:
             ref = self._broker.find_queue(key)
-            if ref >= 0 and self._broker.min_offset(ref) < self._broker.max_offset(ref):
+            if ref < 0 or not (yield from opened(self._broker, ref)):
+                continue
+            if self._broker.min_offset(ref) < self._broker.max_offset(ref):
                 stored_ms = yield from read_store_ms(self._broker, self._one, ref, self._broker.min_offset(ref))
                 if stored_ms:
                     oldest_ms = min(oldest_ms or stored_ms, stored_ms)

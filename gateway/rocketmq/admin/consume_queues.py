@@ -15,6 +15,7 @@ from gateway.rocketmq.admin.works import TRIES_MAX, AdminPeer, Steps, check_size
 from gateway.rocketmq.client_table import ClientTable
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import integer_field, text_field
+from gateway.rocketmq.opened import opened
 from gateway.rocketmq.topic_table import TopicTable, queue_key
 from lmq.remoting.commands import Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
@@ -43,6 +44,8 @@ class ConsumeQueues:
         ref = self._broker.find_queue(queue_key(name.encode(), queue_id)) if queue_id >= 0 else -1
         if ref < 0 or self._topics.find(name.encode()) is None:
             raise CommandRefusedError(ResponseCode.SYSTEM_ERROR, f"{queue_id}@{name} is not exist!")
+        if not (yield from opened(self._broker, ref)):
+            raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, "the queue's ends cannot be told now")
         said: dict[str, object] = {
             "maxQueueIndex": self._broker.max_offset(ref),
             "minQueueIndex": self._broker.min_offset(ref),

@@ -16,6 +16,7 @@ from gateway.rocketmq.client_table import ClientTable, ConsumerGroup
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field
 from gateway.rocketmq.filters.subscription import Subscription
+from gateway.rocketmq.opened import opened
 from gateway.rocketmq.topic_table import TopicTable, queue_key
 from lmq.remoting.commands import LANGUAGES, Command, answer, encode_json
 from lmq.remoting.response_codes import ResponseCode
@@ -123,11 +124,13 @@ class GroupFigures:
         key = queue_key(topic.encode(), queue_id)
         offset = max(broker.consumer_offsets.get(group.encode(), key) or 0, 0)
         ref = broker.find_queue(key)
-        stored_ms = 0
-        if ref >= 0 and broker.min_offset(ref) < offset <= broker.max_offset(ref):
-            stored_ms = yield from read_store_ms(broker, self._one, ref, offset - 1)
+        stored_ms = end = 0
+        if ref >= 0 and (yield from opened(broker, ref)):
+            end = broker.max_offset(ref)
+            if broker.min_offset(ref) < offset <= end:
+                stored_ms = yield from read_store_ms(broker, self._one, ref, offset - 1)
         return {
-            "brokerOffset": broker.max_offset(ref) if ref >= 0 else 0,
+            "brokerOffset": end,
             "consumerOffset": offset,
             "lastTimestamp": stored_ms,
             "pullOffset": offset,
@@ -151,7 +154,7 @@ class GroupFigures:
         key = queue_key(topic.encode(), queue_id)
         ref = broker.find_queue(key)
         first_ms = last_ms = done_ms = delay_ms = 0
-        if ref >= 0 and broker.min_offset(ref) < broker.max_offset(ref):
+        if ref >= 0 and (yield from opened(broker, ref)) and broker.min_offset(ref) < broker.max_offset(ref):
             first, last = broker.min_offset(ref), broker.max_offset(ref)
             offset = max(broker.consumer_offsets.get(group.encode(), key) or 0, first)
             first_ms = yield from read_store_ms(broker, self._one, ref, first)

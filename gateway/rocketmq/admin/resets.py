@@ -14,6 +14,7 @@ from gateway.rocketmq.admin.works import AdminPeer, Steps, check_size, find_offs
 from gateway.rocketmq.client_table import ClientTable
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import GROUP_BYTES_MAX, flag_field, integer_field, text_field
+from gateway.rocketmq.opened import opened
 from gateway.rocketmq.topic_table import TopicTable, queue_key
 from lmq.remoting.commands import FLAG_ONE_WAY, LANGUAGES, Command, answer, encode_json
 from lmq.remoting.request_codes import RequestCode
@@ -64,6 +65,8 @@ class Resets:
             ref = self._broker.find_queue(key)
             offset = 0
             if ref >= 0:
+                if not (yield from opened(self._broker, ref)):
+                    raise CommandRefusedError(ResponseCode.SYSTEM_BUSY, "the queue's ends cannot be told now")
                 if only >= 0 and wanted >= 0:
                     offset = wanted
                 elif at_ms < 0:

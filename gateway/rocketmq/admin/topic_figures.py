@@ -12,6 +12,7 @@ from gateway.rocketmq.admin.queue_tables import encode_queue, encode_table
 from gateway.rocketmq.admin.works import AdminPeer, Steps, check_size, read_store_ms, stepwise
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field
+from gateway.rocketmq.opened import opened
 from gateway.rocketmq.topic_admin import describe_topic
 from gateway.rocketmq.topic_table import NOT_SENDABLE, TEMPLATE, TopicTable, queue_key
 from lmq.remoting.commands import Command, answer, encode_json
@@ -41,7 +42,7 @@ class TopicFigures:
         for queue_id, is_end in stepwise(range(max(topic.read_queues, topic.write_queues))):
             ref = broker.find_queue(queue_key(name.encode(), queue_id))
             first = last = stored_ms = 0
-            if ref >= 0:
+            if ref >= 0 and (yield from opened(broker, ref)):
                 first, last = broker.min_offset(ref), broker.max_offset(ref)
             if last > first:
                 stored_ms = yield from read_store_ms(broker, self._one, ref, last - 1)

@@ -17,6 +17,7 @@ from gateway.rocketmq.answer_codec import copied_bytes_max, copy_records, pick_a
 from gateway.rocketmq.consumer_manage import LateAnswer, LaterAnswered
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import integer_field
+from gateway.rocketmq.opened import open_queues
 from gateway.rocketmq.pop.claims import Claims
 from gateway.rocketmq.pop.room import ALL_QUEUES
 from gateway.rocketmq.pop.service import Popper, PopService
@@ -63,22 +64,15 @@ class Peeker:
         keys = [queue_key(place.topic, number) for number in numbers]
         there = [key for key in keys if self._broker.find_queue(key) >= 0]
         tell = partial(self._look, request, place.group, there, max(count_max, 1), now_ms)
-        self._open(there, LateAnswer(self._broker, request, popper, tell), now_ms)
+        look = LateAnswer(self._broker, request, popper, tell)
 
-    def _open(self, keys: list[bytes], look: LateAnswer, now_ms: int) -> None:
-        """Look when the ends of all these queues are known; one that cannot be opened counts as if they were."""
-        left = len(keys)
-
-        def note_open(_error: LmqError | None) -> None:
-            nonlocal left
-            left -= 1
-            if not left:
+        def go_on(error: LmqError | None) -> None:
+            if error is None:
                 look.on_ready(now_ms)
+            else:
+                popper.answer(request, answer(request, ResponseCode.SYSTEM_BUSY, str(error)))
 
-        for key in keys:
-            self._broker.open_queue(self._broker.find_queue(key), note_open)
-        if not keys:
-            look.on_ready(now_ms)
+        open_queues(self._broker, there, go_on)
 
     def _look(self, request: Command, group: bytes, keys: list[bytes], count_max: int, now_ms: int) -> Command | None:
         """Return the answer, None where something of it is on its way."""

@@ -10,13 +10,17 @@ from __future__ import annotations
 import base64
 import binascii
 from array import array
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple
 
 from core.broker import Broker
+from core.errors import LmqError
 from gateway.rocketmq.client_table import read_object
+from gateway.rocketmq.consumer_manage import LaterAnswered
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import integer_field, text_field
+from gateway.rocketmq.opened import open_queues
 from gateway.rocketmq.pop.claims import Claims
 from gateway.rocketmq.pop.receipts import Receipt, parse_receipt
 from gateway.rocketmq.pop.service import INVISIBLE_MS_MAX
@@ -35,13 +39,6 @@ _LONG_NAMES = {
     "it": "invisibleTime",
     "b": "bitSet",
 }
-
-
-class Reader(Protocol):
-    """The connection that a request came in by."""
-
-    def may_read(self, queue: bytes) -> bool:
-        """Whether this client may read the queue or topic."""
 
 
 class Run(NamedTuple):
@@ -76,13 +73,17 @@ class Settling:
         self._claims = claims
         self._on_settled = on_settled
 
-    def ack(self, reader: Reader, request: Command) -> Command:
-        """Finish one message.
+    def ack(self, reader: LaterAnswered, request: Command) -> None:
+        """Finish one message, and answer.
 
         Raises:
-            CommandRefusedError: Topic, queue, offset or receipt is none.
+            CommandRefusedError: There is no such topic or queue.
         """
         topic, queue_id = self._find_queue(reader, request)
+        work = partial(self._ack, request, topic, queue_id)
+        self._when_open(reader, request, [queue_key(topic, queue_id)], work)
+
+    def _ack(self, request: Command, topic: bytes, queue_id: int) -> Command:
         offset = integer_field(request, "offset")
         self._check_offset(topic, queue_id, offset, is_end_good=True)
         receipt = parse_receipt(text_field(request, "extraInfo"))
@@ -90,8 +91,8 @@ class Settling:
         self._finish(Run(group, topic, queue_id, receipt.until_ms, [offset]))
         return answer(request, ResponseCode.SUCCESS)
 
-    def ack_batch(self, reader: Reader, request: Command) -> Command:
-        """Finish many messages; those that are not there are passed over.
+    def ack_batch(self, reader: LaterAnswered, request: Command) -> None:
+        """Finish many messages, and answer; those that are not there are passed over.
 
         Raises:
             CommandRefusedError: The body says nothing.
@@ -102,20 +103,28 @@ class Settling:
         if len(acks) > ACKS_MAX:
             raise CommandRefusedError(ResponseCode.INVALID_PARAMETER, f"more than {ACKS_MAX} acks in one batch")
         runs = [read_run(said) for said in acks if isinstance(said, dict)]
-        for run in runs:
-            if not reader.may_read(queue_key(run.topic, run.queue_id)):
-                raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {run.topic.decode()}")
+        keys = {queue_key(run.topic, run.queue_id): run.topic for run in runs}
+        for key, topic in keys.items():
+            if not reader.may_read(key):
+                raise CommandRefusedError(ResponseCode.NO_PERMISSION, f"no permission to read {topic.decode()}")
+        self._when_open(reader, request, keys, partial(self._ack_runs, request, runs))
+
+    def _ack_runs(self, request: Command, runs: Iterable[Run]) -> Command:
         for run in runs:
             self._finish(run)
         return answer(request, ResponseCode.SUCCESS)
 
-    def change_invisible(self, reader: Reader, request: Command, now_ms: int) -> Command:
+    def change_invisible(self, reader: LaterAnswered, request: Command, now_ms: int) -> None:
         """Show a message again after another time from now on; the answer has what its new receipt is made of.
 
         Raises:
-            CommandRefusedError: Topic, queue, offset, receipt or time is none.
+            CommandRefusedError: There is no such topic or queue.
         """
         topic, queue_id = self._find_queue(reader, request)
+        work = partial(self._change, request, topic, queue_id, now_ms)
+        self._when_open(reader, request, [queue_key(topic, queue_id)], work)
+
+    def _change(self, request: Command, topic: bytes, queue_id: int, now_ms: int) -> Command:
         offset = integer_field(request, "offset")
         self._check_offset(topic, queue_id, offset, is_end_good=False)
         receipt = parse_receipt(text_field(request, "extraInfo"))
@@ -138,7 +147,20 @@ class Settling:
             self._claims.note_moved(run.group, key, taken)
             self._on_settled(run.group, run.topic, run.queue_id)
 
-    def _find_queue(self, reader: Reader, request: Command) -> tuple[bytes, int]:
+    def _when_open(
+        self, reader: LaterAnswered, request: Command, keys: Iterable[bytes], work: Callable[[], Command]
+    ) -> None:
+        """Answer what `work` returns once the ends of these queues are known: what a group took is checked by them."""
+
+        def go_on(error: LmqError | None) -> None:
+            if error is None:
+                reader.settle(request, work)
+            else:
+                reader.answer(request, answer(request, ResponseCode.SYSTEM_BUSY, str(error)))
+
+        open_queues(self._broker, keys, go_on)
+
+    def _find_queue(self, reader: LaterAnswered, request: Command) -> tuple[bytes, int]:
         name = text_field(request, "topic")
         topic = self._topics.get(name.encode())
         queue_id = integer_field(request, "queueId")

@@ -6,8 +6,10 @@ Source: docs/decisions/0038-transactions.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from core.broker import Broker
+from core.errors import LmqError
 from gateway.rocketmq.transactions.half import HALF_KEY, OP_KEY
 
 PLACES_GROUP = b"CID_RMQ_SYS_TRANS"  # its offsets in the two queues; no client can commit there
@@ -24,16 +26,38 @@ class Progress:
         self.done_ref = -1
         self.half_from = broker.consumer_offsets.get(PLACES_GROUP, HALF_KEY) or 0
         self.done_from = broker.consumer_offsets.get(PLACES_GROUP, OP_KEY) or 0
+        self._unknown: set[int] = set()  # queues whose ends are not known yet
+        self._opening: set[int] = set()  # those of them that are being opened
         self._marks: list[tuple[int, int]] = []  # records before one number tell of half messages before the other
         self.find()
         broker.hold(self.positions)
 
-    def find(self) -> None:
-        """Look whether the queues are there by now."""
+    def find(self) -> bool:
+        """Look whether the queues are there by now; return whether the ends of those that are there are known."""
         if self.half_ref < 0:
-            self.half_ref = self._broker.find_queue(HALF_KEY)
+            self.half_ref = self._look_for(HALF_KEY)
         if self.done_ref < 0:
-            self.done_ref = self._broker.find_queue(OP_KEY)
+            self.done_ref = self._look_for(OP_KEY)
+        for queue_ref in self._unknown - self._opening:
+            self._opening.add(queue_ref)
+            self._broker.open_queue(queue_ref, partial(self._note_open, queue_ref))
+        return not self._unknown
+
+    def _look_for(self, key: bytes) -> int:
+        queue_ref = self._broker.find_queue(key)
+        if queue_ref >= 0:
+            self._unknown.add(queue_ref)
+        return queue_ref
+
+    def _note_open(self, queue_ref: int, error: LmqError | None) -> None:
+        self._opening.discard(queue_ref)
+        if error is None:
+            self._unknown.discard(queue_ref)
+
+    @property
+    def knows_half(self) -> bool:
+        """Whether it is known which half messages there are."""
+        return self.half_ref not in self._unknown
 
     def positions(self) -> Iterator[tuple[int, int]]:
         """Give the queues, each with the first offset that retention must leave."""
@@ -54,7 +78,9 @@ class Progress:
         return self._broker.max_offset(self.done_ref) if self.done_ref >= 0 else 0
 
     def mark(self) -> None:
-        """Remember which half messages the records so far can tell of."""
+        """Remember which half messages the records so far can tell of, where that is known."""
+        if not self.find():
+            return
         done_end = self.done_end
         if self._marks and done_end - self._marks[-1][0] < MARK_EVERY:
             return
@@ -64,7 +90,7 @@ class Progress:
 
     def keep(self, start: int) -> None:
         """Need half messages from `start` on only: all before it are done with."""
-        if start <= self.half_from:
+        if start <= self.half_from or not self.find():
             return
         self.half_from = start
         self._broker.consumer_offsets.commit(PLACES_GROUP, HALF_KEY, start)

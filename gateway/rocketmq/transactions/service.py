@@ -104,7 +104,8 @@ class Transactions(Reader):
         self._is_stuck = False
         self._progress.find()
         if self._progress.half_ref >= 0:
-            self._metrics.pending = self._pending.count(self._progress.half_end)
+            if self._progress.knows_half:
+                self._metrics.pending = self._pending.count(self._progress.half_end)
             if self._work(now_ms, asks=True):
                 self._broker.request_run(self)
 
@@ -126,6 +127,9 @@ class Transactions(Reader):
             return False
         if not self._load():
             return True
+        self._progress.find()
+        if not self._progress.knows_half:
+            return bool(self._waiting)
         has_more = self._end_some(now_ms)
         if self._endings.owed and not self._is_stuck:
             owed = len(self._endings.owed)
@@ -144,7 +148,8 @@ class Transactions(Reader):
         if self._is_loaded:
             return True
         progress, found = self._progress, self._found
-        progress.find()
+        if not progress.find():
+            return False
         if self._load_at < progress.done_end:
             if self._broker.read(progress.done_ref, self._load_at, found, LOAD_COUNT, LOAD_BYTES) != AWAY:
                 for i in range(found.count):
@@ -169,7 +174,6 @@ class Transactions(Reader):
         """End some of the transactions that wait for it; return whether more of them do."""
         if not self._waiting:
             return False
-        self._progress.find()
         endings = self._take_some()
         if not endings:
             return bool(self._waiting)

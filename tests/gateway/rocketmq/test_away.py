@@ -10,6 +10,18 @@ from lmq.remoting.response_codes import ResponseCode
 from tests.support.late_engine import make_late
 from tests.support.rocketmq import request_frame
 from tests.support.rocketmq_door import NOW_MS, SUBSCRIBED, SUSPENDED, DoorSite, bodies_of
+from tests.support.rocketmq_pop import ack, pop
+
+
+def of_message(message):
+    """Return the fields that say which message is meant."""
+    return {
+        "consumerGroup": "g",
+        "topic": "T",
+        "queueId": message.queue_id,
+        "offset": message.offset,
+        "extraInfo": message.receipt,
+    }
 
 
 @pytest.fixture
@@ -137,3 +149,46 @@ def test_the_first_store_time_is_told_when_its_message_is_here(site):
     peer = site.connect()
     peer.send(b"x", topic="T")
     assert peer.ask(32, topic="T", queueId=0).ext["timestamp"] == str(NOW_MS)
+
+
+def test_what_a_consumer_says_of_a_message_waits_until_its_queue_is_open(site):
+    peer = site.connect()
+    for body in (b"a", b"b"):
+        peer.send(body, topic="T")
+    first, second = pop(peer)
+    site.engine.forget_opened()
+    peer.give(request_frame(200_051, opaque=9, **of_message(first)))
+    peer.give(request_frame(200_053, opaque=10, invisibleTime=0, **of_message(second)))
+    assert peer.take() == []
+    site.turn()
+    assert sorted((answer.opaque, answer.code) for answer in peer.take()) == [(9, 0), (10, 0)]
+    assert [message.body for message in pop(peer)] == [b"b"]
+
+
+def test_what_a_consumer_says_of_a_queue_that_cannot_be_opened_is_busy_and_changes_nothing(site):
+    peer = site.connect()
+    peer.send(b"a", topic="T")
+    (message,) = pop(peer)
+    site.engine.forget_opened()
+    site.engine.unknown = 1.0
+    assert ack(peer, message).code == ResponseCode.SYSTEM_BUSY
+    site.engine.unknown = 0.0
+    assert ack(peer, message).code == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "fields", "told"),
+    [
+        (202, {"topic": "T"}, b'"maxOffset":1'),
+        (208, {"consumerGroup": "g", "topic": "T"}, b'"brokerOffset":1'),
+        (321, {"topic": "T", "queueId": 0, "index": 0, "count": 1}, b'"maxQueueIndex":1'),
+        (222, {"topic": "T", "group": "g", "timestamp": -1}, b"}:1"),
+    ],
+)
+def test_figures_of_tools_wait_until_a_queue_is_open(site, code, fields, told):
+    peer = site.connect()
+    peer.send(b"a", topic="T")
+    site.engine.forget_opened()
+    answer = peer.ask(code, **fields)
+    assert answer.code == 0
+    assert told in answer.body

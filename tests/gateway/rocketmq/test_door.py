@@ -66,6 +66,8 @@ def test_transactions_are_looked_for_by_the_settings_of_now(site, peer):
     assert peer.ask(34, beat).code == 0
     assert peer.send(b"half", properties="TRAN_MSG\x01true\x02PGROUP\x01p\x02").code == 0
     site.door.reload(GatewaySettings(rocketmq=RocketmqSettings(transaction_timeout_ms=500)))
+    interval.work(site.now_ms)  # the queue of half messages is opened
+    site.settle()
     interval.work(site.now_ms + 499)
     assert peer.take() == []
     interval.work(site.now_ms + 500)

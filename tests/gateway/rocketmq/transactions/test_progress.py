@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from core.errors import StoreClosedError
 from gateway.rocketmq.transactions.progress import MARK_EVERY, MARKS_MAX, PLACES_GROUP, Progress
 
 
@@ -22,12 +23,20 @@ class Queues:
         self.ends = {1: 0, 2: 0}
         self.holders = []
         self.is_there = False
+        self.opens_late = False
+        self.opening = []
 
     def find_queue(self, key: bytes) -> int:
         return {b"RMQ_SYS_TRANS_HALF_TOPIC/0": 1, b"RMQ_SYS_TRANS_OP_HALF_TOPIC/0": 2}[key] if self.is_there else -1
 
     def max_offset(self, queue_ref: int) -> int:
         return self.ends[queue_ref]
+
+    def open_queue(self, queue_ref: int, then) -> None:
+        if self.opens_late:
+            self.opening.append(then)
+        else:
+            then(None)
 
     def hold(self, positions) -> None:
         self.holders.append(positions)
@@ -71,3 +80,30 @@ def test_what_is_remembered_of_them_is_bounded_and_never_too_far():
     start = (1 << 40) + 5_000
     progress.keep(start)
     assert 0 < progress.done_from <= 500 * MARK_EVERY
+
+
+def test_nothing_is_let_go_of_before_the_ends_of_the_queues_are_known():
+    broker = Queues()
+    broker.is_there = broker.opens_late = True
+    progress = Progress(broker)
+    broker.ends = {1: 1_000, 2: MARK_EVERY}
+    assert not progress.find()
+    progress.mark()
+    progress.keep(500)
+    assert (progress.half_from, progress.done_from) == (0, 0)
+    for told in broker.opening:
+        told(None)
+    assert progress.find()
+    progress.mark()
+    progress.keep(1_000)
+    assert (progress.half_from, progress.done_from) == (1_000, MARK_EVERY)
+
+
+def test_queue_that_could_not_be_opened_is_opened_again():
+    broker = Queues()
+    broker.is_there = broker.opens_late = True
+    progress = Progress(broker)
+    while broker.opening:
+        broker.opening.pop()(StoreClosedError("not now"))
+    broker.opens_late = False
+    assert progress.find()
