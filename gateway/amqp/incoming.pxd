@@ -21,7 +21,7 @@ cdef class Incoming:
 
     cpdef bint is_waiting(self)
 
-    cpdef long long cut(self, Py_ssize_t payload_max) except -1
+    cpdef Py_ssize_t cut(self, Py_ssize_t payload_max) except -1
 
     @cython.locals(start=Py_ssize_t)
     cpdef bytes take_payload(self, Py_ssize_t size)
