@@ -8,11 +8,18 @@ cdef Py_ssize_t _TURN_BYTES
 
 cdef class Clock:
     cdef long long _last_ms
+    cdef long long _behind_from_ms
+    cdef long long _behind_since_ns
 
     cpdef long long read_ns(self) except? -1
 
+    cpdef long long read_steady_ns(self) except? -1
+
     @cython.locals(now_ms="long long")
     cpdef long long now_ms(self)
+
+    @cython.locals(steady_ns="long long", passed_ms="long long", behind_ms="long long", now_ms="long long")
+    cdef long long _go_on(self, long long machine_ms)
 
 
 cdef class CoarseTimer:

@@ -13,18 +13,26 @@ from core.broker import Broker
 LOGGER = logging.getLogger(__name__)
 
 TICK_MS = 250
+SET_BACK_MS = 1_000  # less is how clocks are kept right, and not worth a line
+SLOWER_BY = 8  # by this part of the time that passes: an hour is made good in eight
 TURN_BYTES = 128 * 1024  # half a full read: less would cost the batch, more lets readers fall behind
 PAGES_AFTER_S = 0.001  # a timer of its own, so that what a turn sends goes out first
 _TURN_BYTES = TURN_BYTES
 
 
 class Clock:
-    """Milliseconds since 1970, never going back."""
+    """Milliseconds since 1970, never going back and never standing still.
 
-    __slots__ = ("_last_ms",)
+    When the machine's clock is set back, this one goes on from where it is, an eighth slower than time passes, until
+    the machine's has caught up: else nothing that has a deadline, such as a heartbeat, would be due until then.
+    """
+
+    __slots__ = ("_behind_from_ms", "_behind_since_ns", "_last_ms")
 
     def __init__(self) -> None:
         self._last_ms = 0
+        self._behind_from_ms = 0  # where it was when the machine's clock was set back
+        self._behind_since_ns = -1  # and when that was, by a clock that is never set; -1: it is not behind
 
     def read_ns(self) -> int:
         """Return what the machine's clock says, in nanoseconds since 1970."""
@@ -33,10 +41,32 @@ class Clock:
     def now_ms(self) -> int:
         """Return the present moment, at least as late as any returned before."""
         now_ms = self.read_ns() // 1_000_000
-        if now_ms < self._last_ms:
-            return self._last_ms
+        if now_ms < self._last_ms or self._behind_since_ns >= 0:
+            return self._go_on(now_ms)
         self._last_ms = now_ms
         return now_ms
+
+    def read_steady_ns(self) -> int:
+        """Return nanoseconds of a clock that nobody sets."""
+        return time.monotonic_ns()
+
+    def _go_on(self, machine_ms: int) -> int:
+        """Return the moment while the machine's clock is behind."""
+        steady_ns = self.read_steady_ns()
+        if self._behind_since_ns < 0:
+            self._behind_since_ns, self._behind_from_ms = steady_ns, self._last_ms
+            behind_ms = self._last_ms - machine_ms
+            if behind_ms >= SET_BACK_MS:
+                LOGGER.warning(
+                    "the machine's clock was set back: time goes on slower until it is there again by_ms=%d", behind_ms
+                )
+        passed_ms = (steady_ns - self._behind_since_ns) // 1_000_000
+        now_ms = self._behind_from_ms + passed_ms - passed_ms // SLOWER_BY
+        if now_ms <= machine_ms:
+            self._behind_since_ns = -1
+            now_ms = machine_ms
+        self._last_ms = max(self._last_ms, now_ms)
+        return self._last_ms
 
 
 class Timed(Protocol):

@@ -40,6 +40,48 @@ def test_clock_never_goes_back():
     assert [clock.now_ms() for _ in range(3)] == [5, 5, 7]
 
 
+class SetClock(Clock):
+    """A clock on a machine whose own is set; both in milliseconds."""
+
+    def __init__(self, machine_ms):
+        super().__init__()
+        self.machine_ms = machine_ms
+        self.steady_ms = 5
+
+    def read_ns(self):
+        return self.machine_ms * 1_000_000
+
+    def read_steady_ns(self):
+        return self.steady_ms * 1_000_000
+
+    def pass_ms(self, count):
+        self.machine_ms += count
+        self.steady_ms += count
+        return self.now_ms()
+
+
+def test_clock_goes_on_where_the_machines_was_set_back_and_is_as_that_when_it_has_caught_up(caplog):
+    clock = SetClock(1_000_000)
+    assert clock.pass_ms(0) == 1_000_000
+    clock.machine_ms -= 80_000
+    assert [clock.pass_ms(count) for count in (0, 8_000, 80_000, 7)] == [1_000_000, 1_007_000, 1_077_000, 1_077_007]
+    clock.machine_ms -= 1_000  # once more, while it is behind
+    assert clock.pass_ms(93) == 1_077_088
+    assert clock.pass_ms(640_000) == clock.machine_ms
+    assert clock.pass_ms(1_000) == clock.machine_ms
+    (record,) = caplog.records
+    assert record.getMessage().endswith(" by_ms=80000")
+
+
+def test_clock_that_is_kept_right_by_small_steps_says_nothing(caplog):
+    clock = SetClock(1_000_000)
+    clock.pass_ms(0)
+    clock.machine_ms -= 20
+    assert [clock.pass_ms(8), clock.pass_ms(16)] == [1_000_000, 1_000_014]
+    assert clock.pass_ms(100) == 1_000_104 == clock.machine_ms
+    assert not caplog.records
+
+
 class Timed:
     def __init__(self, deadline_ms, then=()):
         self.timer_slot = -1
