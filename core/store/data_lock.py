@@ -42,7 +42,8 @@ class DataLock:
             _check_format(data_dir)
         except OSError as error:
             _close(fd)
-            raise DataFolderUnusableError(str(data_dir), error.strerror or str(error)) from error
+            why = "it is a file" if data_dir.is_file() else error.strerror or str(error)
+            raise DataFolderUnusableError(str(data_dir), why) from error
         except LmqError:
             _close(fd)
             raise

@@ -77,6 +77,7 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
     with pytest.raises(DataFolderUnusableError) as caught:
         DataLock.acquire(tmp_path / "data")
     assert caught.value.path == str(tmp_path / "data")
+    assert str(caught.value).endswith("data: it is a file")
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
