@@ -8,6 +8,9 @@ Source: docs/storage-format.md, "Waiting messages".
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from core.engine import Engine
 from core.properties import CRC, DUE
 
 TIMER_TOPIC = b"rmq_sys_wheel_timer"  # as official brokers call it
@@ -47,6 +50,20 @@ def day_of(queue_id: int, since_ms: int) -> int:
 def queue_key(queue_id: int) -> bytes:
     """Return the key of a queue of the timer's topic."""
     return b"%b/%d" % (TIMER_TOPIC, queue_id)
+
+
+def find_queues(engine: Engine) -> Iterator[int]:
+    """Give the numbers of the timer's queues that there are, in any order."""
+    count = engine.queue_count()
+    if count > NEAR_SLOTS + FAR_SLOTS:
+        yield from (
+            queue_id for queue_id in range(NEAR_SLOTS + FAR_SLOTS) if engine.find_queue(queue_key(queue_id)) >= 0
+        )
+        return
+    for queue_ref in range(count):  # a small folder has fewer queues than the timer may have
+        topic, _, number = engine.queue_key(queue_ref).rpartition(b"/")
+        if topic == TIMER_TOPIC and number.isdigit() and int(number) < NEAR_SLOTS + FAR_SLOTS:
+            yield int(number)
 
 
 def encode_due(due_ms: int) -> bytes:

@@ -28,11 +28,11 @@ from core.schedule.near_slot import Entry, NearSlot
 from core.schedule.progress import Progress
 from core.schedule.slots import (
     FAR_MS,
-    FAR_SLOTS,
     NEAR_MS,
     NEAR_SLOTS,
     TIMER_TOPIC,
     day_of,
+    find_queues,
     near_queue,
     queue_key,
     queue_of,
@@ -134,9 +134,7 @@ class Timer(Reader):
         self._losses = 0  # batches that were handed on and lost: what was handed on before is so again
         self._last_ticket = 0
         broker.hold(self.positions)
-        self._touched.update(
-            queue_id for queue_id in range(NEAR_SLOTS + FAR_SLOTS) if broker.find_queue(queue_key(queue_id)) >= 0
-        )
+        self._touched.update(find_queues(broker.engine))
 
     def positions(self) -> Iterator[tuple[int, int]]:
         """Give the queues in which something waits, each with the first offset that retention must leave."""

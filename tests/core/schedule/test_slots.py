@@ -11,11 +11,14 @@ from core.schedule.slots import (
     NEAR_SLOTS,
     day_of,
     encode_due,
+    find_queues,
+    queue_key,
     queue_of,
     read_due,
     strip_due,
 )
-from tests.support.store import NOW_MS
+from tests.support.broker import make_broker
+from tests.support.store import NOW_MS, light
 
 
 @given(st.integers(0, DELAY_MAX_MS), st.integers(0, FAR_MS))
@@ -42,3 +45,13 @@ def test_when_a_message_is_due_is_read_back_and_taken_out(own, due_ms):
 )
 def test_properties_that_say_no_moment_are_told_apart(text):
     assert read_due(text) == -1
+
+
+@pytest.mark.parametrize("others", [3, 3_000])
+def test_the_timers_queues_are_found_among_few_and_among_many(store, others):
+    broker, _ = make_broker(store)
+    theirs = [b"rmq_sys_wheel_timer/2560", b"rmq_sys_wheel_timer/x", b"rmq_sys_wheel_timer2/1", *light("rmq/7")]
+    ours = [0, 7, NEAR_SLOTS, 2_559]
+    for key in [*theirs, *map(queue_key, ours), *light(*map(str, range(others)))]:
+        broker.intern_queue(key)
+    assert sorted(find_queues(broker.engine)) == ours
