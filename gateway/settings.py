@@ -202,8 +202,8 @@ class UserSettings(BaseModel, frozen=True, extra="forbid"):
 class AuthSettings(BaseModel, frozen=True, extra="forbid"):
     """Who may come in."""
 
-    mqtt_anonymous: bool = True  # let MQTT clients in that give no user name, or one that is not in `users`
-    rocketmq_anonymous: bool = True  # let RocketMQ clients in that give no AccessKey, or one that is not in `users`
+    mqtt_anonymous: bool = True  # let MQTT clients in that give no user name; any name while no user is known
+    rocketmq_anonymous: bool = True  # let RocketMQ clients in that give no AccessKey; any while no user is known
     amqp_guest: bool = True  # user guest, password guest, for AMQP clients and the admin API, on this machine only
     admin_anonymous: bool = True  # answer questions of the admin API without a login, to this machine only
     behind_proxy: bool = False  # a proxy stands in front, so that nobody counts as being on this machine

@@ -1,13 +1,14 @@
-"""Metrics of what keeps the gateway safe: the audit log, memory, addresses that guess."""
+"""Metrics of what keeps the gateway safe: the audit log, memory, addresses that guess, back ends."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from gateway.audit.writer import Counts
+from gateway.auth.backends.asked import AskedBackend
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.memory import MemoryWatch
 
@@ -23,6 +24,25 @@ def penalty_families(box: PenaltyBox, now_ms: int) -> Iterator[Metric]:
     yield GaugeMetricFamily("lmq_addresses_refused", "Addresses whose logins are refused now.", box.count(now_ms))
     yield CounterMetricFamily("lmq_penalties", "How often an address came to be refused.", box.penalty_count)
     yield CounterMetricFamily("lmq_logins_refused", "Logins of such addresses, refused unchecked.", box.refused_count)
+
+
+def backend_families(backends: Sequence[AskedBackend]) -> Iterator[Metric]:
+    """Yield what back ends of logins were asked, what they said, and how long that took."""
+    labels = ["backend", "kind"]
+    questions = CounterMetricFamily(
+        "lmq_backend_questions", "Questions to a back end of logins, by its answer.", labels=[*labels, "outcome"]
+    )
+    remembered = CounterMetricFamily("lmq_backend_remembered", "Logins that its memory answered.", labels=labels)
+    seconds = CounterMetricFamily("lmq_backend_seconds", "Time that its answers took, together.", labels=labels)
+    waiting = GaugeMetricFamily("lmq_backend_under_way", "Questions that have no answer yet.", labels=labels)
+    for backend in backends:
+        counts, named = backend.counts, [backend.name, backend.kind]
+        for outcome, count in counts.outcomes.items():
+            questions.add_metric([*named, outcome], count)
+        remembered.add_metric(named, counts.remembered)
+        seconds.add_metric(named, counts.ms / 1_000)
+        waiting.add_metric(named, counts.under_way)
+    yield from (questions, remembered, seconds, waiting)
 
 
 def memory_families(memory: MemoryWatch) -> Iterator[Metric]:

@@ -49,7 +49,7 @@ class Entrance:
         transport: The client's.
     """
 
-    __slots__ = ("_asked", "_at_once", "_door", "_login", "_proof", "_proven", "_transport", "attempt")
+    __slots__ = ("_asked", "_at_once", "_door", "_login", "_proof", "_proven", "_refused", "_transport", "attempt")
 
     def __init__(self, door: AmqpServices, transport: Transport) -> None:
         self._door = door
@@ -58,6 +58,7 @@ class Entrance:
         self._login: LoginAsked | None = None
         self._proof: Proof | None = None  # by a mechanism that goes in steps, while it does
         self._proven: Identity | None = None  # who it is found to be; the client has yet to hear our proof
+        self._refused: Refusal | None = None  # why it is, once it has answered what its mechanism says to that
         self._at_once: Callable[[LoginAnswer], None] | None = None  # takes an answer while it is asked for
         self._asked = 0  # secrets that were sent and not answered
 
@@ -66,7 +67,7 @@ class Entrance:
         attempt, self.attempt = self.attempt, None
         if attempt is not None:
             self._door.authenticator.cancel(attempt)
-        self._proof = self._proven = None
+        self._proof = self._proven = self._refused = None
 
     def take(self, event: Credential, guest: Guest, connection: AmqpConnection) -> None:
         """Go by what the client says of itself.
@@ -103,6 +104,9 @@ class Entrance:
     def _prove(self, response: bytes, guest: Guest, connection: AmqpConnection) -> None:
         """Take a step of a mechanism that has some."""
         proof = self._proof
+        if self._refused is not None:
+            self._refuse(self._refused, reason_of(self._refused, self._transport.peer_name), connection)
+            return
         if self._proven is not None or proof is None:
             self._accept(self._proven, guest, connection)
             return
@@ -122,7 +126,10 @@ class Entrance:
         attempt, self.attempt = self.attempt, None
         final = b"" if self._proof is None else self._proof.final
         self._door.metrics.log_in(outcome_of(answer))
-        if isinstance(answer, Refusal):
+        if answer is Refusal.WRONG and self._proof is not None and self._proof.complaint:
+            self._refused = answer
+            _ask(connection, self._proof.complaint)
+        elif isinstance(answer, Refusal):
             self._refuse(answer, reason_of(answer, self._transport.peer_name), connection)
         elif final:
             self._proven = answer

@@ -153,16 +153,20 @@ class Authenticator:
         elif user in self._users:
             return self._check(credentials, self._users[user], then)
         elif self._may_ask(credentials):
-            is_wrong = not self._open.lets_anonymous_in(credentials.protocol)
+            is_wrong = not self._lets_be_anonymous(credentials)
             asked = partial(self._found_outside, credentials._replace(password=None, signed=None), then)
             return self.backends.begin(credentials, asked, is_stranger_wrong=is_wrong)
-        elif self._open.lets_anonymous_in(credentials.protocol):
+        elif self._lets_be_anonymous(credentials):
             self._answer(then, self._make_identity("", credentials))
         elif user is None:
             self._answer(then, Refusal.NAMELESS)
         else:
             return self._check(credentials, self._strangers.make(user), then)
         return None
+
+    def _lets_be_anonymous(self, who: Credentials) -> bool:
+        """Return whether somebody is let in as nobody, by a name where it gives one."""
+        return self._open.lets_be_anonymous(who, has_names=self._strangers.had_users or self.backends.is_on)
 
     def _found_token(self, who: Credentials, then: Then, is_right: bool | None, token: Token | None) -> None:  # noqa: FBT001  # called so
         if is_right is None:
@@ -174,15 +178,15 @@ class Authenticator:
         """Return whether back ends may see a name and its password: none that they may not give, no secret of ours."""
         if who.user is None or who.password is None or not self._may_be_token(who.user):
             return False
-        password = who.password.strip()  # as one that was copied with a line's end
-        is_ours = is_api_token(password.decode(errors="replace")) or self.tokens.takes(password)
+        said = (who.password.strip(), who.user.encode().strip())  # as ones that were copied with a line's end
+        is_ours = any(is_api_token(text.decode(errors="replace")) or self.tokens.takes(text) for text in said)
         return self.backends.takes(who) and not is_ours
 
     def _found_outside(self, who: Credentials, then: Then, found: Token | Refusal | None) -> None:
         """Go by what back ends said of somebody that is no user here."""
         if isinstance(found, Token):
             self._let_in_by(found, who, then)
-        elif found is None and self._open.lets_anonymous_in(who.protocol):
+        elif found is None and self._lets_be_anonymous(who):
             self._answer(then, self._make_identity("", who))
         elif found is Refusal.BUSY:
             self._answer(then, self._find_hindrance(who))

@@ -1,6 +1,6 @@
 """OAUTHBEARER: a client sends a token, and perhaps the name that it wants to be.
 
-Source: RFC 7628, 3.1.
+Source: RFC 7628, 3.1 and 3.2.2.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ METHOD = "OAUTHBEARER"
 MESSAGE_BYTES_MAX = 16_384  # a token of the longest kind that is taken, and what else a client may say
 SEPARATOR = b"\x01"
 SCHEME = b"bearer "
+COMPLAINT = b'{"status":"invalid_token"}'  # the client answers it, with anything, and is refused then
 
 
 class BearerError(Exception):

@@ -27,6 +27,10 @@ class Proof(Protocol):
     def final(self) -> bytes:
         """What the client is told beside that it was let in; empty where the mechanism has nothing to say."""
 
+    @property
+    def complaint(self) -> bytes:
+        """What a client is asked, and answers, whose proof was found wrong, before it is refused; empty: nothing."""
+
     def take(self, data: bytes) -> bytes | None:
         """Take what the client says; return what it is asked for next, None where its proof is complete.
 
@@ -42,6 +46,7 @@ class ScramProof:
     """SCRAM-SHA-256."""
 
     method = scram.METHOD
+    complaint = b""
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator
@@ -71,6 +76,7 @@ class BearerProof:
 
     method = bearer.METHOD
     final = b""
+    complaint = bearer.COMPLAINT
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator

@@ -41,6 +41,13 @@ class OpenWays:
             return self.settings.mqtt_anonymous
         return protocol == "rocketmq" and self.settings.rocketmq_anonymous
 
+    def lets_be_anonymous(self, credentials: Credentials, *, has_names: bool) -> bool:
+        """Return whether somebody is let in as nobody in particular: with a name only where no name means anything.
+
+        So the client of a user who is deleted does not come back, and a name that is mistyped is wrong.
+        """
+        return self.lets_anonymous_in(credentials.protocol) and not (credentials.user and has_names)
+
     def lets_look(self, peer: str) -> bool:
         """Return whether the admin API answers questions of a peer that does not say who it is."""
         return self.settings.admin_anonymous and not self.settings.behind_proxy and is_loopback(peer)

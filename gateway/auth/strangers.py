@@ -13,6 +13,7 @@ from gateway.auth.scram import Verifier, make_fake
 from gateway.auth.users import User, find_rounds, make_decoys, make_usual_decoy
 
 _SCRAM_KEY = b"scram"
+_HAD_USERS = b"had_users"
 
 
 class Secrets(Protocol):
@@ -36,15 +37,27 @@ class Strangers:
         self._key = os.urandom(32)
         self._scram_key = os.urandom(32)
         self._decoys = [make_usual_decoy()]
+        self.had_users = False  # there are users, or were; kept with the secret
+        self._secrets: Secrets | None = None
         self.follow(users)
 
     def follow(self, users: Mapping[str, User]) -> None:
         """Be like other users from now on."""
         self._rounds = find_rounds(users)
         self._decoys = make_decoys(users) or self._decoys
+        if users and not self.had_users:
+            self.had_users = True
+            self._keep_users()
+
+    def _keep_users(self) -> None:
+        if self._secrets is not None and self.had_users:
+            self._secrets.put(_HAD_USERS, b"1")
 
     def keep_secret(self, secrets: Secrets) -> None:
         """Go by the secret of a table, made there on first use: what unknown names are told is the same for ever."""
+        self._secrets = secrets
+        self.had_users |= secrets.get(_HAD_USERS) is not None
+        self._keep_users()
         kept = secrets.get(_SCRAM_KEY)
         if kept is None:
             secrets.put(_SCRAM_KEY, self._scram_key)

@@ -94,11 +94,19 @@ class Arriving(Holding):
             if self.session is None:
                 self._connection.say_no(ConnectCode.NOT_AUTHORIZED, error.code)
             raise
-        if asked is None:
+        if asked is None and proving.refused is not None:
+            self._end_proof(proving, proving.refused, now_ms)
+        elif asked is None:
             attempt = proving.check(partial(self._finish_proof, proving))
-            if self._entering is None and proving.is_under_way and self._connection.state < _OVER:
+            is_answered = self._entering is not None or proving.refused is not None or not proving.is_under_way
+            if not is_answered and self._connection.state < _OVER:
                 self._attempt = attempt
-        elif self.session is None:
+        else:
+            self._ask(proving, asked)
+
+    def _ask(self, proving: Proving, asked: bytes) -> None:
+        """Ask the client for the next step of its proof."""
+        if self.session is None:
             self._connection.ask(proving.items_of(asked))
         else:
             self._connection.say_auth(ReasonCode.CONTINUE_AUTHENTICATION, proving.items_of(asked))
@@ -108,6 +116,18 @@ class Arriving(Holding):
         certified = self.transport.peer_name
         if isinstance(answer, Identity) and certified not in {"", answer.user}:
             answer = Refusal.WRONG
+        complaint = proving.complain(answer)
+        if not complaint:
+            self._end_proof(proving, answer, now_ms)
+            return
+        attempt, self._attempt = self._attempt, None
+        self._ask(proving, complaint)
+        if attempt is not None:
+            self.transport.write(self._connection.data_to_send())
+            self.transport.resume_reading()
+            self.transport.request_turn()
+
+    def _end_proof(self, proving: Proving, answer: LoginAnswer, now_ms: int) -> None:
         if self.session is None:
             self._finish_login(proving.connect, proving.client_id, answer, now_ms)
             return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gateway.auth.authenticator import Authenticator
 from gateway.auth.bearer import BearerError
-from gateway.auth.credentials import Credentials, Then
+from gateway.auth.credentials import Credentials, LoginAnswer, Refusal, Then
 from gateway.auth.mechanisms import Proof, find_proof
 from gateway.auth.password_checks import Attempt
 from gateway.mqtt.errors import ProtocolViolationError
@@ -26,12 +26,13 @@ class Proving:
         peer: Where the client is: an address that is often wrong waits.
     """
 
-    __slots__ = ("_authenticator", "_method", "_peer", "_proof", "client_id", "connect", "is_checked")
+    __slots__ = ("_authenticator", "_method", "_peer", "_proof", "client_id", "connect", "is_checked", "refused")
 
     def __init__(self, authenticator: Authenticator, connect: Connect, client_id: bytes, peer: str) -> None:
         self.connect = connect
         self.client_id = client_id
         self.is_checked = False  # the proof was given to the authenticator
+        self.refused: Refusal | None = None  # why it is, once it has answered what its method says to that
         self._authenticator = authenticator
         self._peer = peer
         self._method = connect.properties.texts[Property.AUTH_METHOD]
@@ -73,6 +74,8 @@ class Proving:
             self._proof = self._find_proof()
             self.is_checked = False
             return self.begin(packet)
+        if self.refused is not None and packet.code == ReasonCode.CONTINUE_AUTHENTICATION:
+            return None
         if self._proof is None or self.is_checked or packet.code != ReasonCode.CONTINUE_AUTHENTICATION:
             raise ProtocolViolationError(
                 "MQTT-4.12.0-3", f"an AUTH for reason {packet.code:#04x} that nobody asked for"
@@ -84,6 +87,13 @@ class Proving:
         assert self._proof is not None
         self.is_checked = True
         return self._proof.check(Credentials("mqtt", None, None, self._peer, client=self.client_id.decode()), then)
+
+    def complain(self, answer: LoginAnswer) -> bytes:
+        """Return what a client is asked whose proof was found wrong, before it is refused; empty: nothing."""
+        if self._proof is None or answer is not Refusal.WRONG:
+            return b""
+        self.refused = answer if self._proof.complaint else None
+        return self._proof.complaint
 
     def end(self) -> list[tuple[Property, Value]]:
         """Return what the client is told, whose proof was found right; it may begin another then."""

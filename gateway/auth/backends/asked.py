@@ -18,6 +18,19 @@ LOGGER = logging.getLogger(__name__)
 TOLD_EVERY_MS = 60_000  # that a back end gives no answers
 
 
+class Counts:
+    """What became of the questions to one back end since it is in use, and how long they took together.
+
+    `outcomes` are answers by `allow`, `deny`, `ignore`, and `failed`: no answer; those from memory are `remembered`.
+    """
+
+    def __init__(self) -> None:
+        self.outcomes = dict.fromkeys([*(verdict.value for verdict in Verdict), "failed"], 0)
+        self.remembered = 0
+        self.under_way = 0  # now, with those that wait for their turn
+        self.ms = 0
+
+
 class AskedBackend:
     """A back end as the chain asks it.
 
@@ -31,6 +44,8 @@ class AskedBackend:
     def __init__(self, backend: Backend, name: str, clock: Clock, key: bytes) -> None:
         self.name = name
         self.settings = backend.settings
+        self.kind: str = getattr(backend.settings, "kind", "")
+        self.counts = Counts()
         self.mark = hashlib.sha256(self.settings.identity().encode()).digest()
         self._backend = backend
         self._clock = clock
@@ -42,7 +57,12 @@ class AskedBackend:
 
     def find(self, question: Question) -> Reply | None:
         """Return what it said lately, None where it is to be asked."""
-        return self._memory.find(self._digest(question), self._clock.now_ms())
+        return self._find(self._digest(question))
+
+    def _find(self, digest: bytes) -> Reply | None:
+        found = self._memory.find(digest, self._clock.now_ms())
+        self.counts.remembered += found is not None
+        return found
 
     async def ask(self, question: Question) -> Reply:
         """Return its answer.
@@ -50,17 +70,28 @@ class AskedBackend:
         Raises:
             BackendError: There is none within its time, or none that can be used.
         """
-        digest = self._digest(question)
+        digest, began_ms = self._digest(question), self._clock.now_ms()
+        self.counts.under_way += 1
         try:
             async with asyncio.timeout(self.settings.timeout_ms / 1000), self._places:
-                reply = self._memory.find(digest, self._clock.now_ms()) or await self._backend.ask(question)
+                known = self._find(digest)
+                if known is not None:
+                    return known
+                reply = await self._backend.ask(question)
         except TimeoutError as error:
-            raise self._fail(f"no answer within {self.settings.timeout_ms} ms") from error
+            raise self._fail(f"no answer within {self.settings.timeout_ms} ms", began_ms) from error
         except (BackendError, OSError) as error:
-            raise self._fail(str(error) or type(error).__name__) from error
+            raise self._fail(str(error) or type(error).__name__, began_ms) from error
         except Exception as error:
             LOGGER.exception("a back end of logins failed name=%s", self.name)
+            self._count("failed", began_ms)
             raise BackendError("it failed") from error
+        finally:
+            self.counts.under_way -= 1
+        return self._take(digest, reply, began_ms)
+
+    def _take(self, digest: bytes, reply: Reply, began_ms: int) -> Reply:
+        """Return an answer that came, which is remembered; one that has ended is a no."""
         now_ms = self._clock.now_ms()
         if self._failed:
             LOGGER.info("a back end of logins answers again name=%s failed=%d", self.name, self._failed)
@@ -68,17 +99,23 @@ class AskedBackend:
             self._told_at_ms = -TOLD_EVERY_MS
         if reply.verdict is Verdict.YES and reply.ends_at_ms <= now_ms:
             reply = Reply(Verdict.NO)
+        self._count(reply.verdict.value, began_ms)
         self._memory.add(digest, reply, now_ms)
         return reply
 
-    def _fail(self, why: str) -> BackendError:
+    def _count(self, outcome: str, began_ms: int) -> None:
+        self.counts.outcomes[outcome] += 1
+        self.counts.ms += self._clock.now_ms() - began_ms
+
+    def _fail(self, why: str, began_ms: int) -> BackendError:
         """Say that there was no answer, once in a while, and return the error."""
         self._failed += 1
+        self._count("failed", began_ms)
         now_ms = self._clock.now_ms()
         if now_ms - self._told_at_ms >= TOLD_EVERY_MS:
             self._told_at_ms = now_ms
             text = "a back end of logins gives no answer: nobody comes in by it name=%s kind=%s failed=%d error=%s"
-            LOGGER.warning(text, self.name, getattr(self.settings, "kind", ""), self._failed, said(why))
+            LOGGER.warning(text, self.name, self.kind, self._failed, said(why))
         return BackendError(why)
 
     def vouch(self, question: Question, reply: Reply) -> Token:

@@ -47,6 +47,11 @@ class BackendChain:
         """Whether there are any."""
         return bool(self._backends)
 
+    @property
+    def all(self) -> Sequence[AskedBackend]:
+        """Those that are asked, in order."""
+        return self._backends
+
     def use(self, backends: Sequence[Backend]) -> None:
         """Go by other back ends from now on; nothing that was answered before is remembered."""
         before = self._backends

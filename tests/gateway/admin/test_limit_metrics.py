@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import contextlib
+import itertools
+
+import pytest
+
 from core.room import Room
-from gateway.admin.limit_metrics import audit_families, memory_families, penalty_families
+from gateway.admin.limit_metrics import audit_families, backend_families, memory_families, penalty_families
 from gateway.audit.writer import Counts
+from gateway.auth.backends.asked import AskedBackend
+from gateway.auth.backends.question import BackendError, Question, Reply, Verdict
 from gateway.auth.penalty_box import PenaltyBox
 from gateway.memory import MemoryWatch
 from gateway.net.watermarks import Watermarks
 from gateway.penalty_settings import PenaltySettings
+from tests.support.backends import ScriptedBackend
+from tests.support.logins import HandClock
 
 
 def test_lines_of_the_audit_log_are_counted():
@@ -29,3 +38,35 @@ def test_memory_is_told_with_what_it_may_be():
     memory.look(0)
     found = {family.name: family.samples[0].value for family in memory_families(memory)}
     assert found == {"lmq_memory_bytes": 7, "lmq_memory_bytes_max": 10}
+
+
+@pytest.mark.asyncio
+async def test_back_ends_are_told_with_what_they_were_asked():
+    answers = [Reply(Verdict.YES), Reply(Verdict.NO), BackendError("away")]
+    clock = HandClock(lambda: next(times))
+    times = itertools.count(1_000, 250)
+
+    async def answer(question):
+        found = answers.pop(0)
+        if isinstance(found, BackendError):
+            raise found
+        return found
+
+    backend = AskedBackend(ScriptedBackend(answer), "auth.backends[0]", clock, b"key")
+    for name in ("ann", "ann", "bob", "eve"):
+        with contextlib.suppress(BackendError):
+            await backend.ask(Question("mqtt", name, "x", "", ""))
+    found = {
+        (sample.name, sample.labels.get("outcome", "")): sample.value
+        for family in backend_families([backend])
+        for sample in family.samples
+    }
+    assert [found["lmq_backend_questions_total", said] for said in ("allow", "deny", "ignore", "failed")] == [
+        1,
+        1,
+        0,
+        1,
+    ]
+    assert found["lmq_backend_remembered_total", ""] == 1
+    assert found["lmq_backend_seconds_total", ""] > 0
+    assert found["lmq_backend_under_way", ""] == 0

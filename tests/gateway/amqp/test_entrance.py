@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pamqp.commands import Channel, Connection, Queue
 
@@ -102,7 +104,24 @@ def test_rubbish_is_refused(world, mechanism, response):
 def test_client_comes_in_by_a_token_in_oauthbearer(world):
     (tune,) = say(dial(world), "OAUTHBEARER", bearer(token(world))).take()
     assert isinstance(tune, Connection.Tune)
-    (close,) = say(dial(world), "OAUTHBEARER", bearer(token(world, -60))).take()
+
+
+@pytest.mark.parametrize("answer", [b"\x01", b"", b"anything"])
+def test_client_is_told_what_is_wrong_with_its_token_answers_and_is_refused(world, answer):  # RFC 7628, 3.2.2
+    peer = say(dial(world), "OAUTHBEARER", bearer(token(world, -60)))
+    assert json.loads(ask_for(peer)) == {"status": "invalid_token"}
+    assert world.amqp_counts.refused == {}
+    (close,) = secure_ok(peer, answer).take()
+    assert close.reply_code == 403
+    assert "OAUTHBEARER" in close.reply_text
+    assert world.amqp_counts.refused == {"login": 1}
+    assert world.amqp_counts.logins == {"wrong": 1}
+
+
+def test_a_right_token_in_answer_to_the_complaint_comes_too_late(world):
+    peer = say(dial(world), "OAUTHBEARER", bearer(token(world, -60)))
+    ask_for(peer)
+    (close,) = secure_ok(peer, bearer(token(world))).take()
     assert close.reply_code == 403
 
 

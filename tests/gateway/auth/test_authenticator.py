@@ -11,6 +11,7 @@ from gateway.auth.users import hash_for_scram
 from gateway.settings import AuthSettings, SettingsError
 from tests.support.logins import HandClock, HandWork, quick_hash
 from tests.support.scram import ScramClient
+from tests.support.stores import MemoryTable
 
 HERE = "127.0.0.1:40000"
 FAR = "192.0.2.7:40000"
@@ -56,11 +57,33 @@ def test_anonymous_clients_come_in_where_the_settings_say_so():
     assert closed.answer("rocketmq", None, None, HERE) is Refusal.NAMELESS
 
 
-def test_name_that_is_not_known_comes_in_as_anonymous_where_anonymous_clients_do(kept):
-    site = Site(users={"alice": {"password_hash": kept}})
+def test_any_name_comes_in_as_anonymous_where_there_are_no_users():
+    site = Site()
     assert site.user("mqtt", "bob", b"anything", FAR) == ""
     assert site.user("mqtt", "guest", b"guest", FAR) == ""
+    assert site.user("rocketmq", "bob", None, FAR) == ""
     assert site.work.count == 0
+
+
+def test_name_that_is_not_known_is_wrong_once_there_are_users_and_after_the_last_is_deleted(kept):
+    table = MemoryTable()
+    site = Site()
+    site.auth.keep_secret(table)
+    site.auth.stored.put_user("ann", kept, ())
+    site.auth._note_stored()
+    assert site.answer("mqtt", "bob", b"anything", FAR) is Refusal.WRONG
+    assert site.answer("rocketmq", "bob", None, FAR) is Refusal.WRONG
+    site.auth.stored.delete_user("ann")
+    site.auth._note_stored()
+    assert site.answer("mqtt", "ann", b"anything", FAR) is Refusal.WRONG
+    assert site.user("mqtt", None, None, FAR) == ""
+    again = Site()
+    again.auth.keep_secret(table)
+    assert again.answer("mqtt", "ann", b"anything", FAR) is Refusal.WRONG
+
+
+def test_known_name_needs_its_password_where_anonymous_clients_come_in(kept):
+    site = Site(users={"alice": {"password_hash": kept}})
     assert site.answer("mqtt", "alice", b"anything", FAR) is Refusal.WRONG
     assert site.answer("amqp", "bob", b"anything", FAR) is Refusal.WRONG
     closed = Site(mqtt_anonymous=False)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -75,5 +76,6 @@ def test_a_wrong_token_is_refused_and_a_password_is_none():
     proof = find_proof("OAUTHBEARER", authenticator)
     proof.take(b"n,,\x01auth=Bearer " + token(exp=1) + b"\x01\x01")
     assert check(proof) is Refusal.WRONG
+    assert json.loads(proof.complaint) == {"status": "invalid_token"}
     with pytest.raises(BearerError, match="no token"):
         find_proof("OAUTHBEARER", authenticator).take(b"n,a=guest,\x01auth=Bearer guest\x01\x01")

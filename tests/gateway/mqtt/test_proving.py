@@ -291,8 +291,12 @@ def test_client_may_be_asked_for_its_token(tokens):
 
 def test_a_wrong_token_is_refused(tokens):
     peer = tokens.dial()
-    (answer,) = peer.send(hello(bearer(tokens, -10), method=BEARER)).take()
+    (asked,) = peer.send(hello(bearer(tokens, -10), method=BEARER)).take()
+    assert asked[0] == 0xF0
+    assert b'{"status":"invalid_token"}' in asked  # RFC 7628, 3.2.2
+    (answer,) = peer.send(auth(0x18, bearer(tokens), method=BEARER)).take()
     assert connack_of(answer)[1] == 0x87
+    assert peer.is_closed
     (answer,) = tokens.dial().send(hello((P.AUTH_DATA, b"rubbish"), method=BEARER)).take()
     assert connack_of(answer)[1] == 0x87
 
@@ -301,7 +305,9 @@ def test_a_wrong_token_is_refused(tokens):
 def test_a_token_of_another_user_or_a_wrong_one_ends_the_connection(tokens, claims, seconds):
     peer = tokens.dial().send(hello(bearer(tokens), method=BEARER))
     peer.take()
-    (answer,) = peer.send(auth(0x19, bearer(tokens, seconds, **claims), method=BEARER)).take()
+    (asked,) = peer.send(auth(0x19, bearer(tokens, seconds, **claims), method=BEARER)).take()
+    assert b'{"status":"invalid_token"}' in asked
+    (answer,) = peer.send(auth(0x18, (P.AUTH_DATA, b"\x01"), method=BEARER)).take()
     assert answer[0] == 0xE0
     assert answer[2] == 0x87
     assert peer.is_closed

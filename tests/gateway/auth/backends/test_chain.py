@@ -167,7 +167,7 @@ async def test_users_of_the_gateway_are_not_asked_about():
     assert await gate.user("ann", None) is Refusal.WRONG
     assert await gate.user("guest", b"x", "amqp") is Refusal.WRONG
     assert await gate.user("$bridge/x") is Refusal.WRONG
-    assert await gate.user("key", None, "rocketmq", signed=lambda secret: True) == ""
+    assert await gate.user("key", None, "rocketmq", signed=lambda secret: True) is Refusal.WRONG
     assert not gate.backend.asked
 
 
@@ -187,7 +187,9 @@ async def test_back_ends_never_see_tokens_of_the_api_or_of_keys_here():
     gate = Gate(say(YES), jwt={"algorithms": ["HS256"], "secret": tokens.SECRET})
     for password in (b"lmq_0123456789ab_x", b" lmq_0123456789ab_x\n", b"lmq_", token + b"\n", token):
         await gate.user("bob", password)
-    assert [question.password for question in gate.backend.asked] == []
+    for user in (token.decode(), "lmq_0123456789ab_x", f" {token.decode()}\n"):  # typed at the wrong place
+        assert await gate.user(user, b"secret") is Refusal.WRONG
+    assert gate.backend.asked == []
     plain = Gate(say(YES))
     assert await plain.user("ann", b"lmq_0123456789ab_x", "amqp") is Refusal.WRONG
     assert await plain.user("ann", token) == "ann"  # no token is taken here: it may be a back end's password
@@ -195,13 +197,15 @@ async def test_back_ends_never_see_tokens_of_the_api_or_of_keys_here():
 
 
 @pytest.mark.parametrize(
-    ("answer", "closed", "open_"),
-    [(say(NO), Refusal.WRONG, Refusal.WRONG), (say(NOT_MINE), Refusal.WRONG, ""), (fail, Refusal.DOWN, Refusal.DOWN)],
+    ("answer", "refusal"),
+    [(say(NO), Refusal.WRONG), (say(NOT_MINE), Refusal.WRONG), (fail, Refusal.DOWN)],
     ids=["no", "not mine", "down"],
 )
-async def test_anonymous_is_nobody_that_a_back_end_knows_or_may_know(answer, closed, open_):
-    assert await Gate(answer).user("ann") is closed
-    assert await Gate(answer, mqtt_anonymous=True).user("ann") == open_
+async def test_nobody_with_a_name_is_anonymous_where_there_are_back_ends(answer, refusal):
+    assert await Gate(answer).user("ann") is refusal
+    gate = Gate(answer, mqtt_anonymous=True)
+    assert await gate.user("ann") is refusal
+    assert await gate.user(None, None) == ""
 
 
 async def test_user_of_a_back_end_goes_by_the_rules_of_its_groups_until_a_user_is_called_so():
