@@ -41,6 +41,7 @@ from gateway.auth.stored_users import StoredUsers, Table
 from gateway.auth.strangers import Strangers
 from gateway.auth.token_logins import Keys, TokenLogins, read_keys
 from gateway.auth.tokens import Token
+from gateway.auth.topic_rights import TopicRights
 from gateway.auth.user_quotas import UserQuotas
 from gateway.auth.users import User
 from gateway.events import Events
@@ -199,8 +200,9 @@ class Authenticator:
             return
         self.tokens.note_use(token)
         place = {"client": who.client, "host": who.host, "door": who.protocol}
-        may = self._book.make(token.user, **place, groups=token.groups, rules=token.rules)
-        self._answer(then, Identity(token.user, may, token=token))
+        topics = None if token.topics is None else TopicRights(token.topics, token.user, who.client, who.host)
+        may = self._book.make(token.user, **place, groups=token.groups, rules=token.rules, topics=topics)
+        self._answer(then, Identity(token.user, may, token=token, topics=topics))
 
     def _is_right(self, token: Token) -> bool:
         """Return whether what somebody came in by still counts."""

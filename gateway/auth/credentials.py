@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from gateway.auth.permissions import Permissions
 from gateway.auth.tokens import Token
+from gateway.auth.topic_rights import TopicRights
 from gateway.auth.users import User
 from gateway.settings import UserTag
 
@@ -44,17 +45,25 @@ class Credentials(NamedTuple):
 class Identity:
     """Who is on a connection, and what they may do. An anonymous one has an empty name, whatever name it gave."""
 
-    __slots__ = ("account", "may", "token", "user")
+    __slots__ = ("account", "may", "token", "topics", "user")
 
-    def __init__(self, user: str, may: Permissions, account: User | None = None, token: Token | None = None) -> None:
+    def __init__(
+        self,
+        user: str,
+        may: Permissions,
+        account: User | None = None,
+        token: Token | None = None,
+        topics: TopicRights | None = None,
+    ) -> None:
         self.user = user
+        self.topics = topics  # where a back end is asked about each topic, which `may` goes by
         self.token = token  # that it came in by
         self.may = may
         self.account = account  # whose password or secret it was; None: nobody's
 
     def renew(self, other: Identity) -> None:
         """Go by a later login of the same user."""
-        self.may, self.account, self.token = other.may, other.account, other.token
+        self.may, self.account, self.token, self.topics = other.may, other.account, other.token, other.topics
 
 
 class Refusal(Enum):

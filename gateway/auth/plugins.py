@@ -23,6 +23,7 @@ LOGGER = logging.getLogger(__name__)
 START_S = 10  # for plugins to be made
 STOP_S = 2
 STARTS = ("on_broker_pre_start", "on_broker_post_start")
+TOPIC_FILTERING = "topic_filtering"
 STOPS = ("on_broker_pre_shutdown", "on_broker_post_shutdown", "close")
 
 
@@ -130,6 +131,27 @@ class PluginHost:
         """
         return await self._run(self._authenticate(session))
 
+    @property
+    def has_topic_plugins(self) -> bool:
+        """Whether some of them say what may be done with topics."""
+        return any(hasattr(plugin, TOPIC_FILTERING) for plugin in self._plugins.values())
+
+    async def filter_topic(self, session: HostedSession, topic: str, action: str) -> bool:
+        """Return whether the plugins let somebody do something with a topic: as amqtt has it, each of them says yes.
+
+        Raises:
+            PluginError: One failed, or said something else.
+        """
+        return bool(await self._run(self._filter(session, topic, action)))
+
+    async def _filter(self, session: HostedSession, topic: str, action: str) -> bool:
+        for path, plugin in self._plugins.items():
+            if hasattr(plugin, TOPIC_FILTERING):
+                asked = plugin.topic_filtering(session=session, topic=topic, action=_make_action(action))
+                if not await _ask(path, asked):
+                    return False
+        return True
+
     async def _run(self, work: Coroutine[Any, Any, bool | None]) -> bool | None:
         if not self._loop.is_running():
             work.close()
@@ -175,6 +197,14 @@ class PluginHost:
 def _stop(loop: asyncio.AbstractEventLoop, ended: Future[None]) -> None:
     del ended
     loop.call_soon_threadsafe(loop.stop)
+
+
+def _make_action(name: str) -> object:
+    """Return an action as amqtt calls it; without amqtt its name."""
+    try:
+        return importlib.import_module("amqtt.contexts").Action(name)
+    except ImportError:
+        return name
 
 
 async def _ask(path: str, answer: Coroutine[Any, Any, object]) -> bool | None:

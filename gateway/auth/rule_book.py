@@ -9,6 +9,7 @@ from core.cache_budget import CacheBudget
 from gateway.auth.judge import Judge
 from gateway.auth.permissions import Permissions, Rights, View
 from gateway.auth.rules import Rule, Rules, Subject, find_lost
+from gateway.auth.topic_rights import AskedPermissions, TopicRights
 from gateway.auth.user_rows import UserRows
 from gateway.rule_settings import RuleSettings
 
@@ -82,9 +83,16 @@ class RuleBook(Rights):
         door: str,
         groups: tuple[str, ...] | None = None,
         rules: tuple[RuleSettings, ...] = (),
+        topics: TopicRights | None = None,
     ) -> Permissions:
-        """Return what somebody may do who comes in, with `groups` and `rules` by a token; it follows each change."""
-        return Permissions(rights=self, subject=Subject(user, client, host, door, groups, rules))
+        """Return what somebody may do who comes in, with `groups` and `rules` by a token; it follows each change.
+
+        `topics` is what a back end is asked about each topic, None where none wants to be.
+        """
+        subject = Subject(user, client, host, door, groups, rules)
+        if topics is not None:
+            return AskedPermissions(rights=self, subject=subject, topics=topics)
+        return Permissions(rights=self, subject=subject)
 
     def look(self, subject: Subject, since: int) -> View:
         """Return what counts for a subject now; newcomers that no rule tells apart are given the same view."""

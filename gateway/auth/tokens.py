@@ -13,6 +13,7 @@ import math
 import re
 from typing import Any, NamedTuple, get_args
 
+from gateway.auth.topic_rights import TopicJudge
 from gateway.jwt_settings import JwtSettings
 from gateway.rule_settings import RuleSettings
 from gateway.settings import UserTag
@@ -45,6 +46,7 @@ class Token(NamedTuple):
     ends_at_ms: int  # NEVER_MS where it has no end
     mark: bytes
     rules: tuple[RuleSettings, ...] = ()
+    topics: TopicJudge | None = None  # what is asked about each topic, where a back end wants that
 
 
 def is_token(password: bytes) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from gateway.auth.credentials import OWN_PEER, Identity, LoginAnswer, Refusal
 from gateway.auth.login_log import log_login, log_refusal, outcome_of, reason_of
 from gateway.auth.mechanisms import PROOF_ERRORS
+from gateway.auth.topic_rights import PUBLISH, Wanted, reading
 from gateway.door import ClientLimits
 from gateway.logs import said
 from gateway.mqtt.attachments import Attachment
@@ -26,6 +28,7 @@ from gateway.mqtt.session import Session
 from gateway.mqtt.session_table import StoredWill
 from gateway.mqtt.states import State
 from gateway.mqtt.terms import apply_terms, connack_items, make_terms, takes_connack
+from gateway.mqtt.topics import plain_filter
 from gateway.net.protocol import Transport
 
 _LOGIN = int(State.LOGIN)
@@ -134,7 +137,7 @@ class Arriving(Holding):
         self._attempt = None
         if isinstance(answer, Identity) and self.identity is not None and answer.user == self.identity.user:
             self.identity = answer
-            self._may = answer.may
+            self._may, self._topics = answer.may, answer.topics
             self._connection.say_auth(ReasonCode.SUCCESS, proving.end())
             self.transport.write(self._connection.data_to_send())
         else:
@@ -180,6 +183,8 @@ class Arriving(Holding):
         if refused is not None:
             self._refuse(connect, *refused, now_ms)
             return True
+        if self._must_ask_first(entering):
+            return False
         before = door.sessions.find(client_id)
         entering.had_durable |= before is not None and before.is_persistent
         if not (
@@ -212,6 +217,29 @@ class Arriving(Holding):
             self._await(entering)
         return True
 
+    def _must_ask_first(self, entering: Entering) -> bool:
+        """Return whether a client has to wait until a back end has said what its session may have, and ask once."""
+        topics = entering.identity.topics
+        if topics is None or entering.is_judged:
+            return False
+        entering.is_judged = True
+        asking = topics.ask(self._find_topics(entering), keeps=True)
+        if asking is not None:
+            self._await(asking)
+        return asking is not None
+
+    def _find_topics(self, entering: Entering) -> Iterator[Wanted]:
+        """Give what a client is to be allowed that did not ask for it now: its will, and what its session has."""
+        door, connect, client_id = self._door, entering.connect, entering.client_id
+        user = entering.identity.user.encode()
+        if connect.will is not None:
+            yield PUBLISH, door.publishing.rewriting.will(connect.will, client_id, user).topic
+        session = None if connect.is_clean else door.sessions.find(client_id)
+        if session is not None:
+            yield from reading(filter(None, map(plain_filter, list(session.subscriptions))))
+        automatic = auto_filters(door.settings.auto_subscribe, client_id, user)
+        yield from reading(filter(None, (plain_filter(one) for one, _ in automatic)))
+
     def _welcome(self, entering: Entering, found: Attachment, now_ms: int) -> None:
         """Let the client in: what it was promised is kept."""
         connect, client_id, identity, terms = entering.connect, entering.client_id, entering.identity, entering.terms
@@ -222,7 +250,7 @@ class Arriving(Holding):
         self._entering = None
         door = self._door
         self._connection.accept(now_ms, terms.keep_alive_s, terms.packet_bytes_max)
-        self._may = identity.may
+        self._may, self._topics = identity.may, identity.topics
         user = identity.user.encode()
         session = found.session
         self._tells_why = terms.tells_why

@@ -31,6 +31,7 @@ class Entering:
         "identity",
         "is_asked",
         "is_claimed",
+        "is_judged",
         "is_over",
         "kept_error",
         "on_over",
@@ -43,6 +44,7 @@ class Entering:
         self.identity = identity
         self.is_asked = False
         self.is_claimed = False
+        self.is_judged = False  # a back end was asked about the topics that the session is to have
         self.claim_error: LmqError | None = None
         self.had_durable = False  # a durable session: it goes on, or its end is to be written down
         self.terms: Terms | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.errors import LmqError
+from gateway.auth.topic_rights import Asking, reading
 from gateway.door import ClientLimits
 from gateway.events import Kind
 from gateway.mqtt.arriving import Arriving
@@ -97,6 +98,9 @@ class MqttHandler(Arriving):
             if self._entering is not None:
                 if not self._enter(self._entering, now_ms):
                     return True
+            elif self._waiting_run is not None:
+                run, self._waiting_run = self._waiting_run, None
+                self._publish(run, now_ms)
             elif self._steps is not None:
                 self._step(self._steps)
             else:
@@ -104,7 +108,8 @@ class MqttHandler(Arriving):
                 if event is None:
                     return False
                 if isinstance(event, PublishRun):
-                    self._publish(event, now_ms)
+                    if self._topics is None or not self._must_ask(self._topics, event):
+                        self._publish(event, now_ms)
                 elif isinstance(event, AckRun):
                     self._acknowledge(event)
                 elif not isinstance(event, PingRun):
@@ -124,7 +129,7 @@ class MqttHandler(Arriving):
 
     def _step(self, steps: Steps | Iterator[None]) -> None:
         found = next(steps, _END)
-        if isinstance(found, Opening):
+        if isinstance(found, Opening | Asking):
             self._await(found)
         elif found is _END and self._steps is steps:
             self._steps = None
@@ -224,7 +229,21 @@ class MqttHandler(Arriving):
     def _subscribe(self, packet: Subscribe, now_ms: int) -> None:
         assert self.session is not None
         assert self._may is not None
+        if self._topics is not None:
+            packet = Subscribe(packet.packet_id, iter(filters := list(packet.filters)), packet.identifier)
+            wanted = self._door.subscribing.find_plain([one for one, _ in filters], self.session)
+            asking = self._topics.ask(reading(wanted), keeps=True)
+            if asking is not None:
+                self._steps = self._subscribe_after(asking, packet, now_ms)
+                return
         self._steps = self._door.subscribing.subscribe(self.session, packet, self._may, now_ms, self._note_subscribed)
+
+    def _subscribe_after(self, asking: Asking, packet: Subscribe, now_ms: int) -> Iterator[Asking]:
+        yield asking
+        assert self.session is not None
+        assert self._may is not None
+        subscribing = self._door.subscribing
+        self._steps = subscribing.subscribe(self.session, packet, self._may, now_ms, self._note_subscribed)
 
     def _unsubscribe(self, packet: Unsubscribe) -> None:
         assert self.session is not None

@@ -5,3 +5,5 @@ cdef class Holding(Conversation):
     cdef object _aside
     cdef object _awaited
     cdef bytes _claimed
+    cdef object _topics
+    cdef object _waiting_run

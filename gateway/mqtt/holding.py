@@ -6,8 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
+from gateway.auth.topic_rights import PUBLISH, TopicRights
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.conversation import Conversation
+from gateway.mqtt.events import PublishRun
 from gateway.mqtt.services import MqttServices
 from gateway.mqtt.set_aside import SetAside
 from gateway.net.protocol import Transport
@@ -26,17 +28,19 @@ class Awaited(Protocol):
 class Holding(Conversation):
     """A connection that may be held."""
 
-    __slots__ = ("_aside", "_awaited", "_claimed")
+    __slots__ = ("_aside", "_awaited", "_claimed", "_topics", "_waiting_run")
 
     def __init__(self, door: MqttServices, transport: Transport, connection: MqttConnection) -> None:
         super().__init__(door, transport, connection)
         self._aside: SetAside | None = None  # while it is held, and until what was set aside is taken up
         self._awaited: Awaited | None = None  # what the steps under way, or its CONNACK, wait for
         self._claimed: bytes | None = None  # the client whose session the engine was asked for
+        self._topics: TopicRights | None = None  # where a back end is asked about each topic
+        self._waiting_run: PublishRun | None = None  # until it is known what may be done with its topics
 
     def _leave(self, now_ms: int) -> None:
         """Wait for nothing any more, and let go of the session."""
-        self._awaited = None
+        self._awaited = self._waiting_run = None
         super()._leave(now_ms)
         claimed, self._claimed = self._claimed, None
         if claimed is not None:
@@ -78,6 +82,17 @@ class Holding(Conversation):
     def _forget_empty(self, aside: SetAside) -> None:
         if aside.is_over and not aside.has_left:
             self._aside = None
+
+    def _must_ask(self, topics: TopicRights, run: PublishRun) -> bool:
+        """Return whether a run of messages has to wait until a back end has said what may be done with its topics."""
+        assert self.session is not None
+        find, session = self._door.publishing.find_destination, self.session
+        asking = topics.ask((PUBLISH, find(topic, session)) for topic in run.columns.batch.topics)
+        if asking is None:
+            return False
+        self._waiting_run = run
+        self._await(asking)
+        return True
 
     def _await(self, awaited: Awaited) -> None:
         """Do nothing more for the client until that is over; at most one more read is kept meanwhile."""

@@ -115,6 +115,17 @@ class Publishing:
         """Leave all but the first `count` messages of a run for later."""
         _cut_batch(columns, count)
 
+    def find_destination(self, topic: bytes, session: Session) -> bytes:
+        """Return the topic that a message to `topic` is for in the end; the same where that is malformed."""
+        if topic.startswith(_DELAYED_PREFIX):
+            try:
+                _, topic = self.delayed.split(topic)
+            except MalformedPacketError:
+                return topic
+        if self.rewriting.is_for_publish:
+            topic = self.rewriting.published(topic, session.client_id, session.owner or b"")
+        return topic
+
     def refuse_run(self, run: PublishRun, session: Session) -> bytes:
         """Take none of a run, because the room on the disk is low; return what says so."""
         columns = run.columns

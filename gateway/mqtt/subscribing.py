@@ -6,7 +6,7 @@ an iterator, which does a step whenever it is asked for the next item.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from core.broker import Broker
@@ -14,6 +14,7 @@ from core.errors import QueueLimitError
 from core.lmq.queue_name import mqtt_queue_name
 from core.metrics import DoorMetrics
 from gateway.auth.permissions import Permissions
+from gateway.auth.topic_rights import Asking
 from gateway.chores import Chores
 from gateway.mqtt.delivery import Delivery
 from gateway.mqtt.exclusive import Exclusive
@@ -51,7 +52,9 @@ class GrantedFilter(NamedTuple):
 
 
 Granted = list[GrantedFilter]
-Steps = Iterator[Opening | None]  # work that is done step by step; an opening is to be over before the next step
+Steps = Iterator[
+    Opening | Asking | None
+]  # work that is done step by step; an opening is to be over before the next step
 
 
 class Plan(NamedTuple):
@@ -223,6 +226,13 @@ class Subscribing:
         if is_new and (count >= self.count_max or not self.exclusive.is_free(topic_filter)):
             return ReasonCode.QUOTA_EXCEEDED
         return None
+
+    def find_plain(self, topic_filters: Iterable[bytes], session: Session) -> Iterator[bytes]:
+        """Give what a session's client is to be allowed to read, to subscribe to these filters."""
+        for one in topic_filters:
+            plain = plain_filter(self.rewriting.subscribed(one, session.client_id, session.owner or b""))
+            if plain:
+                yield plain
 
     def _set_options(self, subscription: Subscription, qos: int, options: int, identifier: int) -> None:
         """Go by what a SUBSCRIBE says, also where it changes a subscription that there is, MQTT-3.8.4-3."""

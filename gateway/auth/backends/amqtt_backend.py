@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from gateway.auth.backends.question import NO, NOT_MINE, BackendError, Question, Reply, Verdict
 from gateway.auth.plugins import HostedSession, PluginError, PluginHost
+from gateway.auth.topic_rights import TopicQuestion
 from gateway.backend_settings import AmqttBackendSettings
 from gateway.settings import SettingsError
 
@@ -52,6 +53,25 @@ class AmqttBackend:
         if answer is None or (answer and session.is_anonymous):  # nobody vouches for the name
             return NOT_MINE
         return Reply(Verdict.YES) if answer else NO
+
+    @property
+    def judges_topics(self) -> bool:
+        """Whether one of the plugins says something of topics."""
+        return self._host.has_topic_plugins
+
+    async def ask_topic(self, question: TopicQuestion) -> bool:
+        """Return what the plugins say of a topic: all of them yes.
+
+        Raises:
+            BackendError: One failed, or the topic is no text.
+        """
+        session = HostedSession(
+            username=question.user, password="", client_id=question.client, remote_address=question.host.strip("[]")
+        )
+        try:
+            return await self._host.filter_topic(session, question.topic.decode(), question.action)
+        except (PluginError, UnicodeDecodeError) as error:
+            raise BackendError(str(error)) from error
 
     def close(self) -> None:
         """Let the plugins end."""

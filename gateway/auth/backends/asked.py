@@ -6,10 +6,14 @@ import asyncio
 import hashlib
 import hmac
 import logging
+from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
+from typing import Any
 
-from gateway.auth.backends.question import Backend, BackendError, Question, Reply, Verdict
+from gateway.auth.backends.question import NO, Backend, BackendError, Question, Reply, TopicBackend, Verdict
 from gateway.auth.backends.reply_memory import ReplyMemory
 from gateway.auth.tokens import TAGS, Token
+from gateway.auth.topic_rights import TopicQuestion
 from gateway.logs import said
 from gateway.runtime import Clock
 
@@ -48,6 +52,7 @@ class AskedBackend:
         self.counts = Counts()
         self.mark = hashlib.sha256(self.settings.identity().encode()).digest()
         self._backend = backend
+        self._topics = backend if isinstance(backend, TopicBackend) and backend.judges_topics else None
         self._clock = clock
         self._key = key
         self._memory = ReplyMemory(self.settings)
@@ -70,14 +75,34 @@ class AskedBackend:
         Raises:
             BackendError: There is none within its time, or none that can be used.
         """
-        digest, began_ms = self._digest(question), self._clock.now_ms()
+        return await self._ask(self._digest(question), partial(self._backend.ask, question))
+
+    def find_topic(self, question: TopicQuestion) -> bool | None:
+        """Return what it said lately of a topic, None where it is to be asked."""
+        known = self._find(self._digest_of(_parts_of(question)))
+        return None if known is None else known.verdict is Verdict.YES
+
+    async def ask_topic(self, question: TopicQuestion) -> bool | None:
+        """Return what it says of a topic, None where it does not answer: then nobody may."""
+        try:
+            reply = await self._ask(self._digest_of(_parts_of(question)), partial(self._judge, question))
+        except BackendError:
+            return None
+        return reply.verdict is Verdict.YES
+
+    async def _judge(self, question: TopicQuestion) -> Reply:
+        assert self._topics is not None
+        return Reply(Verdict.YES) if await self._topics.ask_topic(question) else NO
+
+    async def _ask(self, digest: bytes, work: Callable[[], Coroutine[Any, Any, Reply]]) -> Reply:
+        began_ms = self._clock.now_ms()
         self.counts.under_way += 1
         try:
             async with asyncio.timeout(self.settings.timeout_ms / 1000), self._places:
                 known = self._find(digest)
                 if known is not None:
                     return known
-                reply = await self._backend.ask(question)
+                reply = await work()
         except TimeoutError as error:
             raise self._fail(f"no answer within {self.settings.timeout_ms} ms", began_ms) from error
         except (BackendError, OSError) as error:
@@ -122,13 +147,22 @@ class AskedBackend:
         """Return what somebody comes in by whom it let in."""
         groups = tuple(dict.fromkeys((*reply.groups, *self.settings.groups)))
         tags = tuple(tag for tag in TAGS if tag in groups) if self.settings.admin_tags else ()
-        return Token(question.user, groups, tags, reply.ends_at_ms, self.mark, reply.rules)
+        topics = None if self._topics is None else self
+        return Token(question.user, groups, tags, reply.ends_at_ms, self.mark, reply.rules, topics)
 
     def close(self) -> None:
         """Let go of its connections and threads."""
         self._backend.close()
 
     def _digest(self, question: Question) -> bytes:
-        parts = [part.encode() for part in self._backend.key(question)]
+        return self._digest_of([b"login", *(part.encode() for part in self._backend.key(question))])
+
+    def _digest_of(self, parts: Iterable[bytes]) -> bytes:
         whole = b"".join(len(part).to_bytes(4) + part for part in parts)
         return hmac.new(self._key, whole, hashlib.sha256).digest()
+
+
+def _parts_of(question: TopicQuestion) -> Iterable[bytes]:
+    yield b"topic"
+    yield from (text.encode() for text in question[:4])
+    yield question.topic

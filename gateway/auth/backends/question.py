@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from gateway.auth.tokens import NEVER_MS, is_name
+from gateway.auth.topic_rights import TopicQuestion
 from gateway.backend_settings import BackendSettings
 from gateway.rule_settings import RuleSettings
 
@@ -76,6 +77,22 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Let go of connections and threads; what is under way may end by itself."""
+
+
+@runtime_checkable
+class TopicBackend(Protocol):
+    """A back end that may want to be asked about topics, too."""
+
+    @property
+    def judges_topics(self) -> bool:
+        """Whether it is asked about each topic of those that it let in."""
+
+    async def ask_topic(self, question: TopicQuestion) -> bool:
+        """Return whether somebody may do something with a topic.
+
+        Raises:
+            BackendError, OSError: There is no answer.
+        """
 
 
 def check_groups(names: object) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.auth.backends.amqtt_backend import AmqttBackend
 from gateway.auth.backends.question import NO, NOT_MINE, BackendError, Question, Verdict
+from gateway.auth.topic_rights import TopicQuestion
 from gateway.backend_settings import AmqttBackendSettings
 from gateway.settings import SettingsError
 from tests.support.amqtt_plugins import OwnPlugin
@@ -36,6 +37,35 @@ async def test_plugin_that_lets_everybody_in_vouches_for_no_name():
     backend = make({"amqtt.plugins.authentication.AnonymousAuthPlugin": {}})
     assert await backend.ask(ANN) == NOT_MINE
     backend.close()
+
+
+@pytest.mark.filterwarnings("default")  # amqtt has other names for its settings, and no way to give them
+async def test_amqtt_s_own_topic_plugins_are_asked_and_all_have_to_say_yes():
+    acl = {"publish_acl": {"ann": ["plant/+"]}, "acl": {"ann": ["plant/#"]}}
+    backend = make(
+        {
+            "amqtt.plugins.authentication.AnonymousAuthPlugin": {},
+            "amqtt.plugins.topic_checking.TopicAccessControlListPlugin": acl,
+            "amqtt.plugins.topic_checking.TopicTabooPlugin": {},
+        }
+    )
+    assert backend.judges_topics
+
+    async def may(action, topic, user="ann"):
+        return await backend.ask_topic(TopicQuestion(user, "c1", "[2001:db8::1]", action, topic))
+
+    assert await may("publish", b"plant/1")
+    assert not await may("publish", b"plant/1/temp")
+    assert await may("subscribe", b"plant/1/temp")
+    assert await may("receive", b"any")
+    assert not await may("publish", b"plant/1", "bob")
+    assert not await may("receive", b"top-secret")  # the other plugin's
+    with pytest.raises(BackendError):
+        await may("publish", b"\xff")
+    backend.close()
+    others = make({"amqtt.plugins.authentication.AnonymousAuthPlugin": {}})
+    assert not others.judges_topics
+    others.close()
 
 
 async def test_plugin_that_fails_lets_nobody_in_and_one_that_cannot_be_made_is_a_wrong_setting():
