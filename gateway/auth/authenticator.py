@@ -36,7 +36,7 @@ from gateway.auth.permissions import ALL, Permissions
 from gateway.auth.rule_book import NAMELESS, RuleBook
 from gateway.auth.rule_lists import RuleLists
 from gateway.auth.scram import ScramExchange, Verifier
-from gateway.auth.settings_users import make_user, make_users
+from gateway.auth.settings_users import make_users, make_users_again
 from gateway.auth.stored_users import StoredUsers, Table
 from gateway.auth.strangers import Strangers
 from gateway.auth.token_logins import Keys, TokenLogins, read_keys
@@ -335,18 +335,10 @@ class Authenticator:
     def make_users(self, settings: AuthSettings, environment: Mapping[str, str]) -> dict[str, User]:
         """Return the users of other settings, to be given to `reload`; slow where one has a password to be hashed.
 
-        A password from the environment, which is the process's own, was hashed at the start: its hash stays.
-
         Raises:
             SettingsError: As the function `make_users`.
         """
-        before, users = self._settings.users, self._of_settings
-        made = {}
-        for name, user in settings.users.items():
-            known = before.get(name)
-            is_same = known is not None and user.password_env != "" and known.password_env == user.password_env
-            made[name] = make_user(name, user, environment, users[name].kept if is_same else "")
-        return made
+        return make_users_again(settings, environment, self._settings, self._of_settings)
 
     def read(self, settings: AuthSettings, environment: Mapping[str, str]) -> WaysIn:
         """Return what is made of other settings; slow.

@@ -21,6 +21,24 @@ def make_users(settings: AuthSettings, environment: Mapping[str, str]) -> dict[s
     return {name: make_user(name, user, environment) for name, user in settings.users.items()}
 
 
+def make_users_again(
+    settings: AuthSettings, environment: Mapping[str, str], before: AuthSettings, users: Mapping[str, User]
+) -> dict[str, User]:
+    """Return the users of other settings than those `before`, which `users` are of.
+
+    A password from the environment, which is the process's own, was hashed at the start: its hash stays.
+
+    Raises:
+        SettingsError: As `make_users`.
+    """
+    made = {}
+    for name, user in settings.users.items():
+        known = before.users.get(name)
+        is_same = known is not None and user.password_env != "" and known.password_env == user.password_env
+        made[name] = make_user(name, user, environment, users[name].kept if is_same else "")
+    return made
+
+
 def make_user(name: str, settings: UserSettings, environment: Mapping[str, str], kept: str = "") -> User:
     """Return a user; `kept` is the hash of its password from the environment, where that was made before.
 
