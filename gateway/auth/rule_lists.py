@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gateway.auth.rules import Rule, make_rules
+from gateway.auth.rules import Rule, keep_same, know_rules, make_rules
 from gateway.auth.stored_rules import StoredRules, Table
 from gateway.rule_settings import RuleSettings
 
@@ -34,8 +34,9 @@ class RuleLists:
 
     def use(self, said: Sequence[RuleSettings]) -> None:
         """Go by other rules of the settings."""
-        if said != self._said:
-            self._said = said
+        kept = keep_same(self._said, said)
+        if len(kept) != len(self._said) or any(one is not other for one, other in zip(kept, self._said, strict=True)):
+            self._said = kept
             self._join()
 
     def _note_changed(self) -> None:
@@ -43,5 +44,6 @@ class RuleLists:
         self._on_changed()
 
     def _join(self) -> None:
-        first = make_rules(self._said, OF_SETTINGS)
-        self.all = [*first, *self.stored.make(len(first))]
+        known = know_rules(self.all)  # which stay, so that a change among many is quick
+        first = make_rules(self._said, OF_SETTINGS, known=known)
+        self.all = [*first, *self.stored.make(len(first), known)]

@@ -6,10 +6,10 @@ So the settings have the first word, and administrators of the API decide what i
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from gateway.auth.rules import Rule
+from gateway.auth.rules import NOTHING, Rule, make_rule
 from gateway.rule_settings import RuleSettings
 
 NAME_BYTES_MAX = 255
@@ -94,9 +94,9 @@ class StoredRules:
         self._rules = [*others, *(NamedRule(name, said) for name, said in rules)]
         self._keep_order()
 
-    def make(self, first: int) -> list[Rule]:
-        """Return them as they are evaluated, numbered from `first`."""
-        return [Rule(first + i, rule.said, f"rule '{rule.name}'") for i, rule in enumerate(self._rules)]
+    def make(self, first: int, known: Mapping[int, Rule] = NOTHING) -> list[Rule]:
+        """Return them as they are evaluated, numbered from `first`; those that are `known` need not be made."""
+        return [make_rule(rule.said, first + i, f"rule '{rule.name}'", known) for i, rule in enumerate(self._rules)]
 
     def _order(self, name: str, before: str | None) -> None:
         if before != name:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.auth.rules import Rules, RuleSet, Subject, find_lost, make_rules
+from gateway.auth.rules import Rules, RuleSet, Subject, find_lost, keep_same, know_rules, make_rules
 from gateway.rule_settings import RuleSettings
 
 
@@ -126,3 +126,18 @@ def test_whose_going_or_coming_takes_something_from_readers(before, after, lost)
 def test_rules_that_mean_nothing_are_refused(said, text):
     with pytest.raises(ValueError, match=text):
         rules(said)
+
+
+def test_rules_that_stay_are_not_made_again_and_have_their_new_places():
+    before = [RuleSettings(permit="allow", topics=(f"t/{i}",)) for i in range(5)]
+    rules = make_rules(before, "auth.rules")
+    read_again = [RuleSettings(permit="allow", topics=(f"t/{i}",)) for i in (0, 1, 3, 4)]
+    kept = keep_same(before, read_again)
+    assert [any(one is other for other in before) for one in kept] == [True] * 4
+    again = make_rules(kept, "auth.rules", known=know_rules(rules))
+    assert again[1] is rules[1]
+    assert (again[2].number, again[2].called, again[2].said) == (2, "auth.rules[2]", before[3])
+    assert (rules[3].number, rules[3].called) == (3, "auth.rules[3]")
+    assert again[2].is_for(Subject("ann", "", "", "mqtt"), ())
+    assert keep_same(before, before[:2]) == before[:2]
+    assert keep_same((), before) == before
