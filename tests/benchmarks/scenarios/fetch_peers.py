@@ -18,7 +18,8 @@ ROCKETMQ_VERSION = "5.5.0"
 OLDER_ROCKETMQ_VERSION = "4.9.7"
 MOSQUITTO_VERSION = "2.1.2"
 MOSQUITTO_SOURCES = "https://github.com/eclipse-mosquitto/mosquitto"
-MOSQUITTO_WITHOUT = tuple(f"WITH_{part}=no" for part in ("TLS", "WEBSOCKETS", "SQLITE", "HTTP_API", "EDITLINE", "DOCS"))
+MOSQUITTO_WITHOUT = ["SQLITE", "HTTP_API", "EDITLINE", "DOCS"]
+OPENSSL_HEADERS = Path("/usr/include/openssl/ssl.h")  # libssl-dev's; TLS needs them, and WebSocket needs TLS
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>bench</groupId><artifactId>peer</artifactId><version>1</version>
@@ -64,12 +65,17 @@ def fetch_packages() -> None:
 
 
 def fetch_mosquitto() -> None:
-    """Build Mosquitto 2.1 from its sources, as distributions have 2.0; needs cJSON's headers (libcjson-dev)."""
+    """Build Mosquitto 2.1 from its sources, as distributions have 2.0; needs cJSON's headers (libcjson-dev).
+
+    It has TLS and WebSocket where OpenSSL's headers are there.
+    """
     folder = FETCHED / "mosquitto"
     if not (folder / "src").exists():
         call("git", "clone", "-q", "--depth=1", f"--branch=v{MOSQUITTO_VERSION}", MOSQUITTO_SOURCES, str(folder))
-    call("make", "-s", *MOSQUITTO_WITHOUT, folder=folder / "libcommon")
-    call("make", "-s", *MOSQUITTO_WITHOUT, "mosquitto", folder=folder / "src")
+    parts = MOSQUITTO_WITHOUT if OPENSSL_HEADERS.exists() else [*MOSQUITTO_WITHOUT, "TLS", "WEBSOCKETS"]
+    without = [f"WITH_{part}=no" for part in parts]
+    call("make", "-s", *without, folder=folder / "libcommon")
+    call("make", "-s", *without, "mosquitto", folder=folder / "src")
     shutil.copy2(folder / "src" / "mosquitto", FETCHED / "bin")
 
 

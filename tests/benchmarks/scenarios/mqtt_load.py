@@ -14,12 +14,15 @@ from itertools import compress
 from typing import Any, TypeVar, cast
 
 from tests.benchmarks.scenarios.load import Count, Probe, Result, drain, in_groups, measure, no_probe
+from tests.benchmarks.scenarios.websocket_client import Carried
 
 CHUNK_PACKETS = 256  # packets in one write of a QoS 0 publisher
 PUBREC, PUBREL = 0x50, 0x62
 IS_PUBREC = bytes(first == PUBREC for first in range(256))
 P = TypeVar("P", bound="Peer")
 secured_by: ContextVar[ssl.SSLContext | None] = ContextVar("secured_by", default=None)  # by which new connections are
+
+by_websocket: ContextVar[bool] = ContextVar("by_websocket", default=False)  # whether new connections are
 
 
 def _string(text: str) -> bytes:
@@ -299,11 +302,12 @@ class Subscriber2(Subscriber):
 
 
 async def connect(host: str, port: int, peer: P) -> P:
-    """Connect `peer`, by TLS where `secured_by` says so, and wait until it is ready."""
+    """Connect `peer`, by TLS where `secured_by` says so, or by WebSocket, and wait until it is ready."""
     loop = asyncio.get_running_loop()
     context = secured_by.get()
     named = None if context is None else "localhost"
-    await loop.create_connection(lambda: peer, host, port, ssl=context, server_hostname=named)
+    carried = Carried(peer) if by_websocket.get() else peer
+    await loop.create_connection(lambda: carried, host, port, ssl=context, server_hostname=named)
     await asyncio.wait_for(peer.ready, 30)
     return peer
 

@@ -108,6 +108,8 @@ def gateway(flush: str) -> Callable[[Path, dict[str, int]], Server]:
         if "mqtts" in ports:
             certificate, key = map(str, server_files())
             mqtt.append({"address": f"127.0.0.1:{ports['mqtts']}", "tls": {"certificate": certificate, "key": key}})
+        if "mqttws" in ports:
+            mqtt.append({"address": f"127.0.0.1:{ports['mqttws']}", "websocket": "/mqtt"})
         env = {"PYTHONPATH": str(ROOT), "LMQ_MQTT__LISTEN": json.dumps(mqtt) if mqtt else "off"}
         return Server(spawn(command, folder, env), folder, {})
 
@@ -115,6 +117,8 @@ def gateway(flush: str) -> Callable[[Path, dict[str, int]], Server]:
 
 
 # MQTT peers
+
+WITH_TLS, WITH_WEBSOCKET = b"libssl.so", b"Sec-WebSocket-Accept"
 
 
 def launch_null(folder: Path, ports: dict[str, int]) -> Server:
@@ -132,18 +136,42 @@ def launch_mosquitto(folder: Path, ports: dict[str, int]) -> Server:
     return Server(spawn([str(find_program("mosquitto")), "-c", "conf"], folder), folder, {})
 
 
-def find_mosquitto_with_tls() -> str | None:
-    """Return the path of a Mosquitto that speaks TLS: what `fetch_peers` builds does not."""
+def find_mosquitto_with(part: bytes) -> str | None:
+    """Return the path of a Mosquitto whose program has some bytes: of one that has TLS, or WebSocket; not all do."""
     for path in filter(None, (find_program("mosquitto"), shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin"))):
-        if "libssl" in subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout:
+        if part in Path(path).read_bytes():
             return path
     return None
 
 
-def mosquitto_version_with_tls() -> str | None:
-    """Return its version."""
-    path = find_mosquitto_with_tls()
-    return None if path is None else version_of(path, "-h")
+def mosquitto_version_with(part: bytes) -> Callable[[], str | None]:
+    """Return how its version is found."""
+
+    def find() -> str | None:
+        path = find_mosquitto_with(part)
+        return None if path is None else version_of(path, "-h")
+
+    return find
+
+
+def launch_mosquitto_websocket(folder: Path, ports: dict[str, int]) -> Server:
+    """Start Mosquitto with WebSocket and without."""
+    (folder / "conf").write_text(
+        f"allow_anonymous true\nuser {getpass.getuser()}\nmax_queued_messages 0\nmax_inflight_messages 1000\n"
+        f"log_type error\npersistence false\nlistener {ports['plain']} 127.0.0.1\n"
+        f"listener {ports['mqttws']} 127.0.0.1\nprotocol websockets\n"
+    )
+    return Server(spawn([str(find_mosquitto_with(WITH_WEBSOCKET)), "-c", "conf"], folder), folder, {})
+
+
+def launch_nats_websocket(folder: Path, ports: dict[str, int]) -> Server:
+    """Start NATS with MQTT by WebSocket and without."""
+    (folder / "conf").write_text(
+        f'listen: "127.0.0.1:{ports["nats"]}"\nserver_name: one\njetstream {{ store_dir: "{folder}/data" }}\n'
+        f'mqtt {{ listen: "127.0.0.1:{ports["plain"]}", max_ack_pending: 1000 }}\n'
+        f'websocket {{ listen: "127.0.0.1:{ports["mqttws"]}", no_tls: true }}\n'
+    )
+    return Server(spawn([str(find_program("nats-server")), "-c", "conf"], folder), folder, {})
 
 
 def launch_mosquitto_tls(folder: Path, ports: dict[str, int]) -> Server:
@@ -154,7 +182,7 @@ def launch_mosquitto_tls(folder: Path, ports: dict[str, int]) -> Server:
         f"log_type error\npersistence false\nlistener {ports['plain']} 127.0.0.1\n"
         f"listener {ports['mqtts']} 127.0.0.1\ncertfile {certificate}\nkeyfile {key}\n"
     )
-    return Server(spawn([str(find_mosquitto_with_tls()), "-c", "conf"], folder), folder, {})
+    return Server(spawn([str(find_mosquitto_with(WITH_TLS)), "-c", "conf"], folder), folder, {})
 
 
 def launch_nats_tls(folder: Path, ports: dict[str, int]) -> Server:
@@ -278,7 +306,8 @@ def launch_rocketmq(folder: Path, ports: dict[str, int]) -> Server:
 
 
 TLS = frozenset({"mqtts", "plain"})  # of MQTT, `plain` is what is measured beside it
-ALL_DOORS = frozenset({"mqtt", "amqp", "rocketmq", "namesrv"}) | TLS
+WEBSOCKET = frozenset({"mqttws", "plain"})
+ALL_DOORS = frozenset({"mqtt", "amqp", "rocketmq", "namesrv"}) | TLS | WEBSOCKET
 MQTT = frozenset({"mqtt"})
 PEERS = {
     peer.name: peer
@@ -287,7 +316,15 @@ PEERS = {
         Peer("gateway-async", ALL_DOORS, lambda: VERSION, gateway("async"), is_ours=True),
         Peer("null", MQTT, lambda: "-", launch_null),
         Peer("mosquitto", MQTT, lambda: version_of("mosquitto", "-h"), launch_mosquitto),
-        Peer("mosquitto-tls", TLS, mosquitto_version_with_tls, launch_mosquitto_tls),
+        Peer("mosquitto-tls", TLS, mosquitto_version_with(WITH_TLS), launch_mosquitto_tls),
+        Peer("mosquitto-websocket", WEBSOCKET, mosquitto_version_with(WITH_WEBSOCKET), launch_mosquitto_websocket),
+        Peer(
+            "nats-websocket",
+            WEBSOCKET,
+            lambda: version_of("nats-server", "-v"),
+            launch_nats_websocket,
+            extra_ports=("nats",),
+        ),
         Peer(
             "nats-tls",
             TLS,

@@ -104,6 +104,14 @@ def mqtt_tls(**parameters: Any) -> Load:
     )  # fmt: skip
 
 
+def mqtt_websocket(**parameters: Any) -> Load:
+    """Return the MQTT load by WebSocket and without, in turns."""
+    return lambda server, secs, payload: tls_load.run_in_turns(
+        HOST, server.ports["mqttws"], plain_port=server.ports["plain"], secs=secs, payload_bytes=payload,
+        probe=server.cpu_s, by=tls_load.run_by_websocket, **parameters,
+    )  # fmt: skip
+
+
 def mqtt_tls_idle(connections: int) -> Load:
     """Return the opening of idle connections by TLS."""
     return lambda server, secs, payload: tls_load.run_by_tls(
@@ -226,6 +234,7 @@ def light_queues(queues: int) -> Load:
 
 MQTT, AMQP, ROCKETMQ = frozenset({"mqtt"}), frozenset({"amqp"}), frozenset({"rocketmq"})
 TLS = frozenset({"mqtts", "plain"})
+WEBSOCKET = frozenset({"mqttws", "plain"})
 ANY: frozenset[str] = frozenset()
 NULL = frozenset({"null"})
 NOT_MQTT_5 = NULL | {"nats", "amqtt", "rumqttd"}  # rumqttd has it at a port of its own only
@@ -292,8 +301,12 @@ SCENARIOS = (
         BESIDE_PLAIN, (Floor(BESIDE_PLAIN, 0.85),),
     ),
     Scenario(
-        "mqtt-tls-idle", "1,000 idle MQTT connections by TLS with a subscription each: memory of one", TLS,
-        mqtt_tls_idle(1_000), MEMORY_OF_ONE, (Floor(MEMORY_OF_ONE, 32_768, is_ratio=False),), is_fresh=True,
+        "mqtt-websocket", "MQTT QoS 0, one to one, by WebSocket and without in turns: the rate as a share", WEBSOCKET,
+        mqtt_websocket(), BESIDE_PLAIN, (Floor(BESIDE_PLAIN, 0.85),),
+    ),
+    Scenario(
+        "mqtt-tls-idle", "10,000 idle MQTT connections by TLS with a subscription each: memory of one", TLS,
+        mqtt_tls_idle(10_000), MEMORY_OF_ONE, (Floor(MEMORY_OF_ONE, 32_768, is_ratio=False),), is_fresh=True,
         small=mqtt_tls_idle(200),
     ),
     Scenario(

@@ -1,4 +1,4 @@
-"""What TLS costs: loads of MQTT over it, and beside the same without it, in turns."""
+"""What TLS and WebSocket cost: loads of MQTT over them, and beside the same without, in turns."""
 
 from __future__ import annotations
 
@@ -23,10 +23,27 @@ async def run_by_tls(load: Callable[[], Awaitable[Result]]) -> Result:
         mqtt_load.secured_by.reset(token)
 
 
-async def run_in_turns(host: str, port: int, *, plain_port: int, secs: float, **parameters: Any) -> Result:
-    """Run the MQTT load in turns for twice `secs`: by TLS at `port`, and without at `plain_port`.
+async def run_by_websocket(load: Callable[[], Awaitable[Result]]) -> Result:
+    """Run a load whose connections are made by WebSocket."""
+    token = mqtt_load.by_websocket.set(True)
+    try:
+        return await load()
+    finally:
+        mqtt_load.by_websocket.reset(token)
 
-    What is counted is what came by TLS; `more` holds its rate as a share of that without. What either lost is lost.
+
+async def run_in_turns(
+    host: str,
+    port: int,
+    *,
+    plain_port: int,
+    secs: float,
+    by: Callable[[Callable[[], Awaitable[Result]]], Awaitable[Result]] = run_by_tls,
+    **parameters: Any,
+) -> Result:
+    """Run the MQTT load in turns for twice `secs`: carried `by` something at `port`, and plain at `plain_port`.
+
+    What is counted is what came so; `more` holds its rate as a share of that without. What either lost is lost.
     """
     turns: dict[bool, list[Result]] = {False: [], True: []}
     for is_secure in TURNS:
@@ -34,7 +51,7 @@ async def run_in_turns(host: str, port: int, *, plain_port: int, secs: float, **
         def load(at: int = port if is_secure else plain_port) -> Awaitable[Result]:
             return mqtt_load.run(host, at, secs=secs / 2, warm_s=WARM_S, **parameters)
 
-        turns[is_secure].append(await (run_by_tls(load) if is_secure else load()))
+        turns[is_secure].append(await (by(load) if is_secure else load()))
     plain, secure = together(turns[False]), together(turns[True])
     secure.lost += plain.lost
     secure.closed += plain.closed
