@@ -8,6 +8,7 @@ import pytest
 from pamqp.commands import Basic, Channel, Exchange, Queue
 
 from core.lmq.queue_name import amqp_queue_name, mqtt_queue_name
+from gateway.settings import MqttSettings
 from lmq.remoting.signature import AccessKeys
 from tests.support import mqtt
 from tests.support.amqp_door import AmqpWorld
@@ -20,7 +21,7 @@ BOB = AccessKeys("bob", "bob's own secret")
 AUTH = {
     "users": {"bob": {"password_hash": quick_hash("secret"), "secret": BOB.secret_key}},
     "rules": [
-        {"permit": "deny", "users": ["bob"], "topics": ["secret/#"]},
+        {"permit": "deny", "users": ["bob"], "topics": ["secret/#", "$events/#"]},
         {"permit": "deny", "users": ["bob"], "names": ["hidden", "HIDDEN", "hidden-group"]},
     ],
 }
@@ -42,6 +43,7 @@ class EveryDoor(AmqpWorld):
             Queue.Bind(queue="hidden", exchange="amq.topic", routing_key="secret.#"),
             Exchange.Declare(exchange="hidden", exchange_type="fanout"),
             Exchange.Declare(exchange="open", exchange_type="fanout"),
+            Exchange.Declare(exchange="picked", exchange_type="headers"),
         ):
             self.admin.call(method)
         self.listener = World.client(self, b"listener", (b"secret/#", 1), (b"#", 1), clean=False)
@@ -79,6 +81,10 @@ def world(tmp_path):
         b"$exclusive/secret/x",
         b"$replay/first/secret/#",
         b"$replay/first/#",
+        b"$events/#",
+        b"$events/login/+",
+        b"$share/g/$events/#",
+        b"$replay/first/$events/#",
     ],
 )
 def test_mqtt_subscription(world, topic_filter):
@@ -88,6 +94,19 @@ def test_mqtt_subscription(world, topic_filter):
     assert peer.take() == [b"\x90\x03\x00\x01\x80"]
     World.client(world, b"other").send(mqtt.publish(b"secret/x", b"more"))
     assert peer.take() == []
+
+
+def test_mqtt_topics_that_are_rewritten(world):
+    world.door.set_publishing(
+        MqttSettings(rewrite=[{"source": "by/#", "pattern": "^by/(.+)$", "destination": "secret/$1"}])
+    )
+    peer = world.bob_of_mqtt()
+    peer.take()
+    peer.send(mqtt.subscribe(1, (b"by/#", 1)))
+    assert peer.take() == [b"\x90\x03\x00\x01\x80"]
+    peer.send(mqtt.publish(b"by/x", b"forged"))
+    world.bob_of_mqtt(b"willing", will=(b"by/x", b"forged", 0, False)).vanish()
+    assert heard(world) == []
 
 
 def test_mqtt_session_of_before(world):
@@ -114,6 +133,12 @@ AMQP_READS = {
     "queue bound by any first level": Queue.Bind(queue="mine", exchange="amq.topic", routing_key="*.x"),
     "exchange bound by the denied topic": Exchange.Bind(destination="open", source="amq.topic", routing_key="secret.x"),
     "exchange bound by all topics": Exchange.Bind(destination="open", source="amq.topic", routing_key="#"),
+    "choice by headers bound by the denied topic": Exchange.Bind(
+        destination="picked", source="amq.topic", routing_key="secret.#"
+    ),
+    "choice by headers bound by all topics": Exchange.Bind(
+        destination="picked", source="amq.topic", routing_key="#", arguments={"x-match": "any"}
+    ),
     "queue bound to the denied exchange": Queue.Bind(queue="mine", exchange="hidden", routing_key=""),
     "exchange bound to the denied exchange": Exchange.Bind(destination="open", source="hidden", routing_key=""),
     "consume": Basic.Consume(queue="hidden"),
