@@ -141,6 +141,8 @@ class Authenticator:
         Returns:
             What waits for its turn or its answer; `cancel` it where the peer goes away meanwhile.
         """
+        if not self._open.lets_anonymous_in(credentials.protocol):
+            credentials = self.backends.name(credentials)
         user = credentials.user
         if credentials.certified in self._own and credentials.peer == OWN_PEER:
             self._answer(then, Identity(credentials.certified, ALL))
@@ -177,9 +179,9 @@ class Authenticator:
 
     def _may_ask(self, who: Credentials) -> bool:
         """Return whether back ends may see a name and its password: none that they may not give, no secret of ours."""
-        if who.user is None or who.password is None or not self._may_be_token(who.user):
+        if who.user is None or not self._may_be_token(who.user):
             return False
-        said = (who.password.strip(), who.user.encode().strip())  # as ones that were copied with a line's end
+        said = ((who.password or b"").strip(), who.user.encode().strip())  # as ones that were copied with a line's end
         is_ours = any(is_api_token(text.decode(errors="replace")) or self.tokens.takes(text) for text in said)
         return self.backends.takes(who) and not is_ours
 
@@ -357,8 +359,6 @@ class Authenticator:
     def describe(self, doors: Collection[str]) -> list[str]:
         """Return one line for each way in at these doors that asks for no secret, or tells it; logged at the start."""
         return [*self._open.describe(doors), *describe_clear(self._settings)]
-
-    # Ways in
 
     def _find_certified(self, who: Credentials) -> LoginAnswer:
         """Return who has a certificate with that name; the password is not asked for, nor what else was said."""

@@ -25,7 +25,7 @@ class Credentials(NamedTuple):
     `protocol` is `mqtt`, `amqp` or `rocketmq`, `client` an MQTT client identifier, `peer` where it comes from by its
     socket: `HOST:PORT`; `user` and `password` are None where it gave none. `certified` is the user that its
     certificate proves, empty: none. `signed` is there in place of a password where the peer signed what it sent: it
-    says whether that was done with a secret.
+    says whether that was done with a secret. `certificate` is one that was verified, in DER.
     """
 
     protocol: str
@@ -35,6 +35,7 @@ class Credentials(NamedTuple):
     certified: str = ""
     signed: Callable[[bytes], bool] | None = None
     client: str = ""
+    certificate: bytes = b""
 
     @property
     def host(self) -> str:

@@ -31,17 +31,30 @@ class PluginError(Exception):
     """A plugin cannot be used, or did not answer; the text names it."""
 
 
+class HostedTls:
+    """The TLS of a client as plugins see it: its certificate, and nothing else."""
+
+    def __init__(self, certificate: bytes) -> None:
+        self._certificate = certificate
+
+    def getpeercert(self, binary_form: bool = False) -> bytes | None:  # noqa: FBT001, FBT002  # as ssl has it
+        """Return the certificate in DER; in the other form it is not known."""
+        return self._certificate if binary_form else None
+
+
 class HostedSession:
     """A client as plugins see it, with the names that amqtt has for what is known of it."""
 
-    def __init__(self, *, username: str, password: str, client_id: str, remote_address: str) -> None:
+    def __init__(
+        self, *, username: str, password: str, client_id: str, remote_address: str, certificate: bytes = b""
+    ) -> None:
         self.username: str | None = username
         self.password: str | None = password
         self.client_id: str | None = client_id
         self.remote_address: str | None = remote_address
         self.remote_port: int | None = None
         self.is_anonymous = False  # a plugin that lets everybody in says so
-        self.ssl_object = None
+        self.ssl_object = HostedTls(certificate) if certificate else None
         self.clean_session: bool | None = None
         self.keep_alive = 0
         self.will_flag = False

@@ -76,7 +76,10 @@ class Arriving(Holding):
             why = f"no such authentication method here: {said(method)}"
             self._refuse(connect, ConnectCode.NOT_AUTHORIZED, why, now_ms, ReasonCode.BAD_AUTHENTICATION_METHOD)
             return
-        credentials = credentials_of(connect, client_id, self.transport.peer, self.transport.peer_name)
+        transport = self.transport
+        credentials = credentials_of(
+            connect, client_id, transport.peer, transport.peer_name, transport.peer_certificate
+        )
         attempt = door.authenticator.begin(credentials, partial(self._finish_login, connect, client_id))
         if self._entering is None and self._connection.state == _LOGIN:
             self._attempt = attempt

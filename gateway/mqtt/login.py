@@ -39,7 +39,11 @@ def check_client_id(connect: Connect, bytes_max: int, certified: str = "") -> tu
     return ConnectCode.ACCEPTED, client_id
 
 
-def credentials_of(connect: Connect, client_id: bytes, peer: str, certified: str = "") -> Credentials:
+def credentials_of(
+    connect: Connect, client_id: bytes, peer: str, certified: str = "", certificate: bytes = b""
+) -> Credentials:
     """Return what a client says of itself, and what its certificate says of it."""
     user = None if connect.user is None else connect.user.decode()
-    return Credentials(PROTOCOL, user, connect.password, peer, certified, client=client_id.decode())
+    return Credentials(
+        PROTOCOL, user, connect.password, peer, certified, client=client_id.decode(), certificate=certificate
+    )

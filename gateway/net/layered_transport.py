@@ -125,6 +125,7 @@ class LayeredTransport(SocketTransport):
         """Take note of what the layers know of the peer; return whether it may stay."""
         self.peer_name = peer.name
         self.peer_client = peer.client
+        self.peer_certificate = peer.certificate
         self._local_address = peer.local_address
         if self._is_proxied and peer.address is None:
             self.peer = f"via {self.peer}"  # not the proxy's own: who it is for is not known

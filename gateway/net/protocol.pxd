@@ -8,6 +8,7 @@ cdef class Transport:
     cdef public long long conn_id
     cdef public str end_reason
     cdef public str peer
+    cdef public bytes peer_certificate
     cdef public str peer_client
     cdef public bytes peer_host
     cdef public str peer_name

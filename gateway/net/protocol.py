@@ -56,9 +56,9 @@ class Transport:
 
     `peer_host` is the address (4 or 16 bytes) and the port (4 bytes, big endian), as a record stores it; `peer_name`
     is the user that the peer's certificate proves, `peer_client` its client identifier, each empty where it proves
-    none. While more than 256 KiB wait to be sent `is_writable` is False: a front reads nothing more for this connection
-    until `on_writable`. While more than 1 MiB waits the front is given nothing and `is_share_over` is True: what the
-    peer does not read cannot grow.
+    none; `peer_certificate` is that certificate, in DER. While more than 256 KiB wait to be sent `is_writable` is
+    False: a front reads nothing more for this connection until `on_writable`. While more than 1 MiB waits the front is
+    given nothing and `is_share_over` is True: what the peer does not read cannot grow.
     `end_reason` is for the log: a front that closes says why, and nothing where the peer did. `refusal` says why a peer
     may not come in, and is mostly empty. `shared` are rates that it shares with others. The peer came at
     `since_ms`; `bytes_in` and `bytes_out` count what was read from the socket and what was written to it.
@@ -71,6 +71,7 @@ class Transport:
         "end_reason",
         "is_writable",
         "peer",
+        "peer_certificate",
         "peer_client",
         "peer_host",
         "peer_name",
@@ -83,6 +84,7 @@ class Transport:
         self.conn_id = 0
         self.end_reason = ""
         self.peer = ""
+        self.peer_certificate = b""
         self.peer_client = ""
         self.peer_host = b""
         self.peer_name = ""

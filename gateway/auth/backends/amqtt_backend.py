@@ -32,7 +32,9 @@ class AmqttBackend:
 
     def key(self, question: Question) -> tuple[str, ...]:
         """Return all that is known of a login: a plugin may look at any of it."""
-        return question
+        return (*question[:5], question.certificate.hex())
+
+    sees_certificates = True
 
     async def ask(self, question: Question) -> Reply:
         """Return what the plugins say of a login.
@@ -45,6 +47,7 @@ class AmqttBackend:
             password=question.password,
             client_id=question.client,
             remote_address=question.host.strip("[]"),
+            certificate=question.certificate,
         )
         try:
             answer = await self._host.authenticate(session)

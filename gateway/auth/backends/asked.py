@@ -10,7 +10,16 @@ from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any
 
-from gateway.auth.backends.question import NO, Backend, BackendError, Question, Reply, TopicBackend, Verdict
+from gateway.auth.backends.question import (
+    NO,
+    Backend,
+    BackendError,
+    CertificateBackend,
+    Question,
+    Reply,
+    TopicBackend,
+    Verdict,
+)
 from gateway.auth.backends.reply_memory import ReplyMemory
 from gateway.auth.tokens import TAGS, Token
 from gateway.auth.topic_rights import TopicQuestion
@@ -52,6 +61,7 @@ class AskedBackend:
         self.counts = Counts()
         self.mark = hashlib.sha256(self.settings.identity().encode()).digest()
         self._backend = backend
+        self.sees_certificates = isinstance(backend, CertificateBackend) and backend.sees_certificates
         self._topics = backend if isinstance(backend, TopicBackend) and backend.judges_topics else None
         self._clock = clock
         self._key = key

@@ -68,8 +68,19 @@ class BackendChain:
         return token.mark in self._marks and self._clock.now_ms() < token.ends_at_ms
 
     def takes(self, credentials: Credentials) -> bool:
-        """Return whether they are asked about somebody: one with a name and a password."""
-        return self.is_on and credentials.user is not None and credentials.password is not None
+        """Return whether they are asked about somebody: one with a name and a password, or a certificate."""
+        if not self.is_on or credentials.user is None:
+            return False
+        return credentials.password is not None or self.takes_certificate(credentials)
+
+    def takes_certificate(self, credentials: Credentials) -> bool:
+        """Return whether one of them looks at the certificate that somebody has."""
+        return credentials.certificate != b"" and any(backend.sees_certificates for backend in self._backends)
+
+    def name(self, credentials: Credentials) -> Credentials:
+        """Return credentials, with the client identifier for a name where a certificate alone is looked at."""
+        is_nameless = credentials.user is None and self.takes_certificate(credentials)
+        return credentials._replace(user=credentials.client) if is_nameless else credentials
 
     def begin(self, credentials: Credentials, found: Found, *, is_stranger_wrong: bool) -> Attempt | None:
         """Ask about somebody, and tell `found` on the loop: before this returns, or later.
@@ -95,6 +106,8 @@ class BackendChain:
     def _find(self, question: Question) -> Token | None:
         """Return what somebody comes in by that was let in lately."""
         for backend in self._backends:
+            if question.is_by_certificate and not backend.sees_certificates:
+                continue
             reply = backend.find(question)
             if reply is None or reply.verdict is Verdict.NO:
                 return None  # a wrong one waits for its turn, as with passwords of users
@@ -135,6 +148,8 @@ class _Asking:
         """Return whether somebody is let in, or is not wrong at least; None where nobody can say."""
         try:
             for backend in self._backends:
+                if self._question.is_by_certificate and not backend.sees_certificates:
+                    continue  # an empty password is none
                 reply = await backend.ask(self._question)
                 if reply.verdict is Verdict.YES:
                     self.outcome = backend.vouch(self._question, reply)
@@ -159,7 +174,9 @@ async def _run(work: Callable[[], Coroutine[Any, Any, bool | None]], then: Calla
 
 def make_question(credentials: Credentials) -> Question | None:
     """Return what back ends are asked, None where nobody that they know is called so, or has such a password."""
-    user, password, client = credentials.user, credentials.password, credentials.client
+    user, client, certificate = credentials.user, credentials.client, credentials.certificate
+    is_by_certificate = credentials.password is None and certificate != b""
+    password = b"" if is_by_certificate else credentials.password
     if not is_name(user) or password is None or len(password) > PASSWORD_BYTES_MAX or len(client) > CLIENT_CHARS_MAX:
         return None
     try:
@@ -167,4 +184,4 @@ def make_question(credentials: Credentials) -> Question | None:
     except UnicodeDecodeError:
         return None
     assert user is not None
-    return Question(credentials.protocol, user, text, client, credentials.host)
+    return Question(credentials.protocol, user, text, client, credentials.host, certificate, is_by_certificate)

@@ -18,13 +18,19 @@ class BackendError(Exception):
 
 
 class Question(NamedTuple):
-    """Who wants to come in. `protocol` is a door's, `client` an MQTT client identifier, `host` without a port."""
+    """Who wants to come in. `protocol` is a door's, `client` an MQTT client identifier, `host` without a port.
+
+    `certificate` is one that was verified, in DER; who has one may have no password, `is_by_certificate`, which is a
+    question for back ends that look at certificates alone.
+    """
 
     protocol: str
     user: str
     password: str
     client: str
     host: str
+    certificate: bytes = b""
+    is_by_certificate: bool = False
 
     def values(self) -> dict[str, str]:
         """Return what stands for each placeholder of the settings."""
@@ -77,6 +83,15 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Let go of connections and threads; what is under way may end by itself."""
+
+
+@runtime_checkable
+class CertificateBackend(Protocol):
+    """A back end that looks at certificates."""
+
+    @property
+    def sees_certificates(self) -> bool:
+        """Whether it does."""
 
 
 @runtime_checkable

@@ -19,13 +19,15 @@ class Peer(NamedTuple):
     """What layers know of the peer that the socket does not know.
 
     `address` is the host and port that the peer really has, `local_address` those that it reached; `name` is its
-    user's and `client` its client identifier, both by the peer's certificate, and empty where that does not tell.
+    user's and `client` its client identifier, both by the peer's certificate, and empty where that does not tell;
+    `certificate` is that, in DER, empty where none was verified.
     """
 
     address: tuple[str, int] | None = None
     local_address: tuple[str, int] | None = None
     name: str = ""
     client: str = ""
+    certificate: bytes = b""
 
 
 class Layer:

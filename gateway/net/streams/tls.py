@@ -57,6 +57,7 @@ class TlsLayer(Layer):
         self._terms = terms
         self._counts = counts or TlsCounts()
         self._name = self._client = ""  # of the peer, by its certificate
+        self._certificate = b""
         self._before = 0  # how many bytes came until it was open
 
     def receive_data(self, data: bytes) -> bytes:
@@ -105,6 +106,7 @@ class TlsLayer(Layer):
     def _find_names(self) -> None:
         """Find who the peer is by its certificate, where it has one that says so."""
         terms = self._terms
+        self._certificate = self._object.getpeercert(binary_form=True) or b""
         if terms.user_from is None and terms.client_from is None:
             return
         certificate = self._object.getpeercert()
@@ -159,4 +161,6 @@ class TlsLayer(Layer):
 
     def peer(self, known: Peer) -> Peer:
         """Return what is known of the peer, with what its certificate says."""
-        return known if self.is_done else known._replace(name=self._name, client=self._client)
+        if self.is_done:
+            return known
+        return known._replace(name=self._name, client=self._client, certificate=self._certificate)

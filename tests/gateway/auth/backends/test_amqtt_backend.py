@@ -1,8 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from gateway.auth.backends.amqtt_backend import AmqttBackend
 from gateway.auth.backends.question import NO, NOT_MINE, BackendError, Question, Verdict
@@ -66,6 +71,29 @@ async def test_amqtt_s_own_topic_plugins_are_asked_and_all_have_to_say_yes():
     others = make({"amqtt.plugins.authentication.AnonymousAuthPlugin": {}})
     assert not others.judges_topics
     others.close()
+
+
+def certify(uri):
+    """Return a certificate, in DER, that names a device as amqtt has it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "device")])
+    now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    built = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + dt.timedelta(1))
+    built = built.add_extension(x509.SubjectAlternativeName([x509.UniformResourceIdentifier(uri)]), critical=False)
+    return built.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
+
+
+async def test_amqtt_s_plugin_for_certificates_sees_the_client_s():
+    pytest.importorskip("sqlalchemy")  # amqtt's contrib asks for it
+    backend = make({"amqtt.contrib.cert.UserAuthCertPlugin": {"uri_domain": "plant.example"}})
+    assert backend.sees_certificates
+    own = certify("spiffe://plant.example/device/c1")
+    other = certify("spiffe://plant.example/device/c2")
+    assert (await backend.ask(ANN._replace(certificate=own))).verdict is Verdict.YES
+    assert await backend.ask(ANN._replace(certificate=other)) == NO
+    assert await backend.ask(ANN) == NO
+    assert len({backend.key(ANN._replace(certificate=one)) for one in (b"", own, other)}) == 3
+    backend.close()
 
 
 async def test_plugin_that_fails_lets_nobody_in_and_one_that_cannot_be_made_is_a_wrong_setting():

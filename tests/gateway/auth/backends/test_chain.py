@@ -231,3 +231,23 @@ async def test_login_that_is_cancelled_is_not_answered():
     gate.auth.cancel(attempt)
     await gate.user("ann")
     assert answers == []
+
+
+async def test_client_with_a_certificate_and_no_password_is_for_those_that_look_at_certificates():
+    gate = Gate(say(YES))
+    blind, seeing = ScriptedBackend(say(YES)), ScriptedBackend(say(YES))
+    seeing.sees_certificates = True
+    gate.auth.backends.use([blind])
+    assert await gate.user("ann", None, certificate=b"der") is Refusal.WRONG
+    assert await gate.user(None, None, certificate=b"der") is Refusal.NAMELESS
+    gate.auth.backends.use([blind, seeing])
+    assert await gate.user("ann", None, certificate=b"der", client="c") == "ann"
+    assert await gate.user(None, None, certificate=b"der", client="sensor-1") == "sensor-1"
+    assert await gate.user(None, None, client="sensor-1") is Refusal.NAMELESS
+    assert blind.asked == []
+    assert [question.certificate for question in seeing.asked] == [b"der", b"der"]
+    assert await gate.user("ann", b"x", certificate=b"der") == "ann"
+    assert len(blind.asked) == 1
+    open_ = Gate(say(YES), mqtt_anonymous=True)
+    open_.auth.backends.use([seeing])
+    assert await open_.user(None, None, certificate=b"der", client="sensor-1") == ""

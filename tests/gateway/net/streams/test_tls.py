@@ -24,6 +24,7 @@ def connected(version=None, **files):
     return layer, client
 
 
+END = "-----END CERTIFICATE-----\n"
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 
@@ -150,6 +151,14 @@ def test_the_name_in_a_certificate_tells_nothing_unless_it_is_the_users():
     assert layer.peer(Peer()).name == ""
 
 
+def test_the_certificate_itself_is_known_to_those_that_look_at_it():
+    layer = TlsLayer(make_context(make_files(client_ca=authority_file())))
+    assert layer.peer(Peer()).certificate == b""
+    file, _ = client_files()
+    shake_hands(layer, Client(client_context(shows=client_files())))
+    assert layer.peer(Peer()).certificate == ssl.PEM_cert_to_DER_cert(file.read_text().split(END)[0] + END)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
     ("shows", "reason"),
@@ -261,7 +270,7 @@ def test_user_and_client_identifier_come_from_where_the_terms_say(source, name):
     ):
         layer = TlsLayer(context, terms)
         shake_hands(layer, Client(client_context(shows=client_files())))
-        assert layer.peer(Peer()) == found
+        assert layer.peer(Peer())._replace(certificate=b"") == found
 
 
 def test_a_certificate_without_the_name_of_its_client_is_refused():
