@@ -16,6 +16,7 @@ from gateway.backend_settings import AmqttBackendSettings
 from gateway.settings import SettingsError
 from tests.support.amqtt_plugins import OwnPlugin
 from tests.support.http_server import HttpServer
+from tests.support.slapd import ADMIN, PEOPLE, SLAPD, Slapd
 
 pytestmark = pytest.mark.asyncio
 
@@ -122,3 +123,27 @@ async def test_amqtt_s_http_plugin_asks_a_server():
         assert [asked.target for asked in server.asked] == ["/user"] * 2
         backend.close()
         await asyncio.to_thread(backend._host.join)
+
+
+@pytest.mark.skipif(SLAPD is None, reason="slapd is not installed")
+async def test_amqtt_s_ldap_plugins_ask_a_directory(tmp_path):
+    pytest.importorskip("ldap", reason="python-ldap is not installed")
+    with Slapd(tmp_path) as directory:
+        said = {
+            "server": directory.url,
+            "base_dn": PEOPLE,
+            "user_attribute": "uid",
+            "bind_dn": ADMIN,
+            "bind_password": "admin-secret",
+        }
+        attributes = {f"{action}_attribute": "departmentNumber" for action in ("publish", "subscribe", "receive")}
+        plugins = {"UserAuthLdapPlugin": said, "TopicAuthLdapPlugin": {**said, **attributes}}
+        backend = make({f"amqtt.contrib.ldap.{name}": settings for name, settings in plugins.items()})
+        assert (await backend.ask(ANN._replace(password="secret"))).verdict is Verdict.YES
+        assert await backend.ask(ANN._replace(password="other")) == NO
+        assert await backend.ask(ANN._replace(user="nobody")) == NO
+        question = TopicQuestion("ann", "c1", "", "publish", b"plant")
+        assert await backend.ask_topic(question)
+        assert await backend.ask_topic(question._replace(action="subscribe", topic=b"office"))
+        assert not await backend.ask_topic(question._replace(topic=b"plant/1"))
+        backend.close()
