@@ -174,9 +174,11 @@ class Reading:
             self._vhost.remove(queue)
 
     def can_get(self, channel: Channel, queue: str) -> bool:
-        """Return whether `get` need not wait: the queue is open, and no transaction is being committed."""
+        """Return whether `get` need not wait: for its queue to open, for a commit, or for a rate."""
+        if self._output.pace is not None or channel.transaction is not None:
+            return False
         found = self._vhost.find(queue)
-        return found is not None and found.is_open and channel.transaction is None
+        return found is not None and found.is_open
 
     def get(self, channel: Channel, method: Basic.Get, now_ms: int) -> bytes | None:
         """Return the frames of one message, or None where there is none; empty ones while it is on its way."""
