@@ -42,7 +42,8 @@ async def explain(
     They are given with their filters, bindings and readers. 400: the question has no answer, and why;
     404: there is no such virtual host or exchange.
     """
-    del looker
+    is_told = looker.may_see_vhost(vhost) if topic is None else looker.may_see_topic(topic.encode())
+    looker.check_sees("the way", is_told=is_told)
     if (topic is None) == (exchange is None):
         raise HTTPException(400, "ask for a topic, or for an exchange and a routing key")
     try:
@@ -78,7 +79,8 @@ async def explain_a_publish(
     A header is NAME=VALUE, and a value in JSON where it is no text; so is a property, by its name in AMQP. 400: the
     question has no answer, and why; 404: there is no such virtual host or exchange.
     """
-    del looker
+    by_topic = looker.may_see_topic((topic or "").encode())
+    looker.check_sees("the way", is_told=looker.may_see_vhost(vhost) if door == "amqp" else by_topic)
     asked = Publish(door, vhost, exchange, routing_key, topic, header or [], user, queue, properties or [])
     try:
         found = await explain_publish(view, asked)
@@ -90,7 +92,7 @@ async def explain_a_publish(
 @EXPLANATIONS.get("/queue", response_model=QueueExplanation)
 async def explain_a_queue(view: View, looker: Looker, name: Short, vhost: Short = DEFAULT_VHOST) -> Response:
     """What leads to an AMQP queue, and what it holds. 404: there is none."""
-    del looker
+    looker.check_sees("the queue", is_told=looker.may_see_vhost(vhost))
     try:
         found = explain_queue(view, vhost, name)
     except QuestionError as error:

@@ -42,6 +42,7 @@ class Caller:
         tags: What it may do here.
         scopes: What its token of the API is for, None where it came in without one.
         is_narrowed: That token is not for what the route is about: it may look at what is open to all that may look.
+        enters: The rights that say which virtual hosts it is told of; None: `may`.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Caller:
         password: str = "",
         scopes: tuple[str, ...] | None = None,
         is_narrowed: bool = False,
+        enters: Permissions | None = None,
     ) -> None:
         self.peer = peer
         self.user = user
@@ -62,6 +64,7 @@ class Caller:
         self.scopes = scopes
         self._may = may
         self._is_narrowed = is_narrowed
+        self._enters = enters or may
 
     @property
     def may(self) -> Permissions:
@@ -89,6 +92,25 @@ class Caller:
     def sees_all(self) -> bool:
         """Whether it is an administrator or monitor, which all is told to."""
         return not _SEE_ALL.isdisjoint(self.tags)
+
+    def may_see_vhost(self, vhost: str) -> bool:
+        """Return whether it is told of a virtual host: all are to those that see all, else those it may enter."""
+        return self.sees_all or (self._enters is not None and self._enters.may_enter(vhost.encode()))
+
+    def may_see_user(self, user: str | None) -> bool:
+        """Return whether it is told of connections of a user: all are to those that see all, else its own."""
+        return self.sees_all or (bool(self.user) and user == self.user)
+
+    def check_sees(self, what: str, *, is_told: bool) -> None:
+        """Return where it is told of something.
+
+        Raises:
+            HTTPException: 401: It is not.
+        """
+        if not is_told:
+            raise not_in(
+                f"{what} is not shown to user '{self.user}', which has the tag {' and '.join(self.tags)} alone"
+            )
 
     def may_see_topic(self, topic: bytes) -> bool:
         """Return whether it is told of a topic: all are to administrators and monitors, else those that it may read."""
@@ -204,7 +226,7 @@ def _let_in_by_token(view: AdminView, peer: str, text: str, request: Request) ->
         request.scope.setdefault("state", {})[ACTOR] = Actor(view.authenticator.events, DOOR, 0, peer, user)
         raise _not_for(token.scopes)
     looks = (MONITORING,) if _SEE_ALL & set(tags) else tags
-    return Caller(peer, user, may if is_open(path) else None, looks, scopes=token.scopes, is_narrowed=True)
+    return Caller(peer, user, may if is_open(path) else None, looks, scopes=token.scopes, is_narrowed=True, enters=may)
 
 
 def _note_refused(view: AdminView, peer: str, user: str, why: str) -> None:

@@ -18,7 +18,15 @@ from gateway.admin.management.argument_values import binding_arguments
 from gateway.admin.management.declared import BindingBody
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept, answer_list
-from gateway.admin.management.places import find_vhosts, get_exchange, get_queue, get_vhost
+from gateway.admin.management.places import (
+    Scope,
+    find_scope,
+    find_vhosts,
+    get_exchange,
+    get_queue,
+    get_vhost,
+    see_vhost,
+)
 from gateway.admin.paths import PathName
 from gateway.admin.rosters.roster import Part, Roster
 from gateway.admin.rosters.walked_parts import OrderedPart, WalkedPart
@@ -37,38 +45,33 @@ Placed = tuple[VirtualHost, str, Binding]  # with the name of the exchange that 
 @BINDINGS.get("/bindings")
 async def list_bindings(view: View, looker: Looker, asked: Asked) -> Response:
     """The bindings of all virtual hosts."""
-    del looker
-    return await _list(view, None, asked)
+    return await _list(view, find_scope(view, looker, None), asked)
 
 
 @BINDINGS.get("/bindings/{vhost}")
 async def list_bindings_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
     """The bindings of one virtual host."""
-    del looker
-    return await _list(view, vhost, asked)
+    return await _list(view, find_scope(view, looker, vhost), asked)
 
 
 @BINDINGS.get("/queues/{vhost}/{name}/bindings")
 async def list_bindings_of_queue(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Response:
     """The bindings that lead to a queue."""
-    del looker
-    place = get_vhost(view, vhost)
+    place = see_vhost(view, looker, vhost)
     return await answer_list(asked, KIND, _to_queue(place, get_queue(place, name).name))
 
 
 @BINDINGS.get("/exchanges/{vhost}/{name}/bindings/source")
 async def list_bindings_from(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Response:
     """The bindings that lead from an exchange."""
-    del looker
-    place = get_vhost(view, vhost)
+    place = see_vhost(view, looker, vhost)
     return await answer_list(asked, KIND, _from_exchange(place, get_exchange(place, name)))
 
 
 @BINDINGS.get("/exchanges/{vhost}/{name}/bindings/destination")
 async def list_bindings_to(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Response:
     """The bindings that lead to an exchange."""
-    del looker
-    place = get_vhost(view, vhost)
+    place = see_vhost(view, looker, vhost)
     bound = place.exchanges.bindings_to(get_exchange(place, name))
     return await answer_list(asked, KIND, ((place, source.name, binding) for source, binding in bound))
 
@@ -78,7 +81,7 @@ async def list_bindings_between(
     view: View, looker: Looker, asked: Asked, vhost: PathName, source: PathName, letter: Letter, destination: PathName
 ) -> Response:
     """The bindings from an exchange to a queue (`q`) or an exchange (`e`)."""
-    del looker
+    see_vhost(view, looker, vhost)
     return await answer_list(asked, KIND, _between(view, vhost, source, letter, destination))
 
 
@@ -93,8 +96,7 @@ async def bind(
     wanted: BindingBody,
 ) -> Response:
     """Bind a queue or an exchange; the header Location tells what the binding is called."""
-    place = get_vhost(view, vhost)
-    exchange = get_exchange(place, source)
+    exchange = get_exchange(see_vhost(view, member, vhost), source)
     async with open_link(view, member, vhost) as link:
         if letter == "q":
             queue = QueueMethod.Bind(0, destination, exchange.name, wanted.routing_key, False, wanted.arguments)  # noqa: FBT003
@@ -117,7 +119,7 @@ async def show_binding(
     key: PathName,
 ) -> Item:
     """One binding."""
-    del looker
+    see_vhost(view, looker, vhost)
     return tell_binding(_find(view, vhost, source, letter, destination, key))
 
 
@@ -132,6 +134,7 @@ async def unbind(
     key: PathName,
 ) -> None:
     """Take a binding back."""
+    see_vhost(view, member, vhost)
     found = tell_binding(_find(view, vhost, source, letter, destination, key))
     async with open_link(view, member, vhost) as link:
         told = (0, destination, found["source"], found["routing_key"])
@@ -158,22 +161,21 @@ def _between(view: AdminView, vhost: str, source: str, letter: Letter, destinati
     return (placed for placed in _to_queue(place, queue) if placed[1] == exchange.name)
 
 
-async def _list(view: AdminView, vhost: str | None, asked: Question) -> Response:
-    find_vhosts(view, vhost)
-    return await answer_kept(asked, KIND, view.rosters.get(("bindings", vhost), lambda: BindingRoster(view, vhost)))
+async def _list(view: AdminView, scope: Scope, asked: Question) -> Response:
+    return await answer_kept(asked, KIND, view.rosters.get(("bindings", scope), lambda: BindingRoster(view, scope)))
 
 
 class BindingRoster(Roster[tuple[VirtualHost, Exchange], Placed]):
-    """The bindings of one virtual host, or of all."""
+    """The bindings of some virtual hosts, or of all."""
 
-    def __init__(self, view: AdminView, vhost: str | None) -> None:
+    def __init__(self, view: AdminView, scope: Scope) -> None:
         super().__init__()
         self._view = view
-        self._vhost = vhost
+        self._scope = scope
 
     def sources(self) -> Iterable[tuple[VirtualHost, Exchange]]:
         """Return the exchanges."""
-        return [(place, exchange) for place in find_vhosts(self._view, self._vhost) for exchange in place.exchanges]
+        return [(place, exchange) for place in find_vhosts(self._view, self._scope) for exchange in place.exchanges]
 
     def open(self, source: tuple[VirtualHost, Exchange]) -> Part[Placed]:
         """Return the bindings of an exchange; the one without a name has one of each queue."""

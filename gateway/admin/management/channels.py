@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from fastapi import APIRouter, Response
 
-from gateway.admin.login import Looker
+from gateway.admin.login import Caller, Looker
 from gateway.admin.management.connections import peer_of
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.management.names import NODE
-from gateway.admin.management.places import get_vhost
+from gateway.admin.management.places import Scope, find_scope, see_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.steps import walk
-from gateway.admin.view import View
+from gateway.admin.view import AdminView, View
 from gateway.inventory import ChannelEntry, ConsumerEntry
 
 CHANNELS = APIRouter()
@@ -23,15 +23,13 @@ CHANNELS = APIRouter()
 @CHANNELS.get("/channels")
 async def list_channels(view: View, looker: Looker, asked: Asked) -> Response:
     """The channels of all connections."""
-    del looker
-    return await answer_list(asked, CHANNEL, view.amqp.inventory().channels())
+    return await answer_list(asked, CHANNEL, _channels(view, looker))
 
 
 @CHANNELS.get("/channels/{name}")
 async def show_channel(view: View, looker: Looker, name: PathName) -> Item:
     """One channel, by its name."""
-    del looker
-    async for entry in walk(view.amqp.inventory().channels()):
+    async for entry in walk(_channels(view, looker)):
         if entry.name == name:
             return tell_channel(entry)
     raise not_found(f"no channel '{name}'")
@@ -40,17 +38,15 @@ async def show_channel(view: View, looker: Looker, name: PathName) -> Item:
 @CHANNELS.get("/connections/{name}/channels")
 async def list_channels_of(view: View, looker: Looker, asked: Asked, name: PathName) -> Response:
     """The channels of one connection."""
-    del looker
-    entries = view.amqp.inventory().channels()
+    entries = _channels(view, looker)
     return await answer_list(asked, CHANNEL, (one if one and one.connection.name == name else None for one in entries))
 
 
 @CHANNELS.get("/vhosts/{vhost}/channels")
 async def list_channels_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
     """The channels of connections to a virtual host."""
-    del looker
-    get_vhost(view, vhost)
-    entries = view.amqp.inventory().channels()
+    see_vhost(view, looker, vhost)
+    entries = _channels(view, looker)
     return await answer_list(
         asked, CHANNEL, (one if one and one.connection.vhost == vhost else None for one in entries)
     )
@@ -59,20 +55,24 @@ async def list_channels_in(view: View, looker: Looker, asked: Asked, vhost: Path
 @CHANNELS.get("/consumers")
 async def list_consumers(view: View, looker: Looker, asked: Asked) -> Response:
     """The consumers of all virtual hosts."""
-    del looker
-    return await answer_list(asked, CONSUMER, view.amqp.inventory().consumers())
+    return await answer_list(asked, CONSUMER, _in_scope(view, find_scope(view, looker, None)))
 
 
 @CHANNELS.get("/consumers/{vhost}")
 async def list_consumers_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
     """The consumers of one virtual host."""
-    del looker
-    get_vhost(view, vhost)
-    return await answer_list(asked, CONSUMER, _in_vhost(view.amqp.inventory().consumers(), vhost))
+    return await answer_list(asked, CONSUMER, _in_scope(view, find_scope(view, looker, vhost)))
 
 
-def _in_vhost(entries: Iterator[ConsumerEntry | None], vhost: str) -> Iterator[ConsumerEntry | None]:
-    return (entry if entry and entry.channel.connection.vhost == vhost else None for entry in entries)
+def _channels(view: AdminView, caller: Caller) -> Iterator[ChannelEntry | None]:
+    """Go through the channels that somebody is told of."""
+    entries = view.amqp.inventory().channels()
+    return (one if one and caller.may_see_user(one.connection.user) else None for one in entries)
+
+
+def _in_scope(view: AdminView, scope: Scope) -> Iterator[ConsumerEntry | None]:
+    entries = view.amqp.inventory().consumers()
+    return (one if one and (scope is None or one.channel.connection.vhost in scope) else None for one in entries)
 
 
 def tell_channel(entry: ChannelEntry) -> Item:

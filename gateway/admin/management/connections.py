@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Response
 
-from gateway.admin.login import Administrator, Looker
+from gateway.admin.login import Administrator, Caller, Looker
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_kept, answer_list
 from gateway.admin.management.names import NODE
-from gateway.admin.management.places import get_vhost
+from gateway.admin.management.places import see_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.rosters.roster import Part, Roster
 from gateway.admin.rosters.walked_parts import WalkedPart
@@ -28,23 +28,23 @@ Placed = tuple[str, ConnectionEntry]  # with the door
 @CONNECTIONS.get("/connections")
 async def list_connections(view: View, looker: Looker, asked: Asked) -> Response:
     """The open connections of all doors."""
-    del looker
+    if not looker.sees_all:
+        return await answer_list(asked, KIND, _walk_seen(view, looker))
     return await answer_kept(asked, KIND, view.rosters.get("connections", lambda: ConnectionRoster(view)))
 
 
 @CONNECTIONS.get("/vhosts/{vhost}/connections")
 async def list_connections_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
     """The open connections to a virtual host."""
-    del looker
-    place = get_vhost(view, vhost)
-    return await answer_list(asked, KIND, (one if one and one[1].vhost == place.name else None for one in _walk(view)))
+    place, seen = see_vhost(view, looker, vhost), _walk_seen(view, looker)
+    return await answer_list(asked, KIND, (one if one and one[1].vhost == place.name else None for one in seen))
 
 
 @CONNECTIONS.get("/connections/username/{user}")
 async def list_connections_of(view: View, looker: Looker, asked: Asked, user: PathName) -> Response:
     """The open connections of a user."""
-    del looker
-    return await answer_list(asked, KIND, (one if one and one[1].user == user else None for one in _walk(view)))
+    seen = _walk_seen(view, looker)
+    return await answer_list(asked, KIND, (one if one and one[1].user == user else None for one in seen))
 
 
 @CONNECTIONS.delete("/connections/username/{user}", status_code=204)
@@ -63,8 +63,7 @@ async def close_connections_of(
 @CONNECTIONS.get("/connections/{name}")
 async def show_connection(view: View, looker: Looker, name: PathName) -> Item:
     """One connection, by its name or its number in the log."""
-    del looker
-    return tell_connection(await _find(view, name))
+    return tell_connection(await _find(view, name, looker))
 
 
 @CONNECTIONS.delete("/connections/{name}", status_code=204)
@@ -75,8 +74,7 @@ async def close_connection(
     x_reason: Annotated[str, Header(max_length=200)] = REASON,
 ) -> None:
     """Close a connection; clients of AMQP are told the reason that the header X-Reason gives."""
-    del administrator
-    door, entry = await _find(view, name)
+    door, entry = await _find(view, name, administrator)
     if not view.doors[door].inventory().turn_out(entry.conn_id, x_reason, view.begin_read(0)):
         raise not_found(f"no connection '{name}'")
 
@@ -113,8 +111,13 @@ def _walk(view: AdminView) -> Iterator[Placed | None]:
             yield None if entry is None else (name, entry)
 
 
-async def _find(view: AdminView, name: str) -> Placed:
-    async for placed in walk(_walk(view)):
+def _walk_seen(view: AdminView, caller: Caller) -> Iterator[Placed | None]:
+    """Go through the connections that somebody is told of."""
+    return (one if one and caller.may_see_user(one[1].user) else None for one in _walk(view))
+
+
+async def _find(view: AdminView, name: str, caller: Caller) -> Placed:
+    async for placed in walk(_walk_seen(view, caller)):
         if name in {placed[1].name, str(placed[1].conn_id)}:
             return placed
     raise not_found(f"no connection '{name}'")

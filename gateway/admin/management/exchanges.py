@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from gateway.admin.login import Looker
 from gateway.admin.management.argument_values import exchange_arguments
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
-from gateway.admin.management.places import find_vhosts, get_exchange, get_vhost
+from gateway.admin.management.places import Scope, find_scope, find_vhosts, get_exchange, see_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
 from gateway.amqp.exchanges import Exchange
@@ -22,27 +22,24 @@ Placed = tuple[VirtualHost, Exchange]
 @EXCHANGES.get("/exchanges")
 async def list_exchanges(view: View, looker: Looker, asked: Asked) -> Response:
     """The exchanges of all virtual hosts."""
-    del looker
-    return await answer_list(asked, KIND, _walk(view, None))
+    return await answer_list(asked, KIND, _walk(view, find_scope(view, looker, None)))
 
 
 @EXCHANGES.get("/exchanges/{vhost}")
 async def list_exchanges_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
     """The exchanges of one virtual host."""
-    del looker
-    return await answer_list(asked, KIND, _walk(view, vhost))
+    return await answer_list(asked, KIND, _walk(view, find_scope(view, looker, vhost)))
 
 
 @EXCHANGES.get("/exchanges/{vhost}/{name}")
 async def show_exchange(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Item:
     """One exchange; the one without a name is `amq.default`."""
-    del looker
-    place = get_vhost(view, vhost)
+    place = see_vhost(view, looker, vhost)
     return asked.pick(tell_exchange((place, get_exchange(place, name))))
 
 
-def _walk(view: AdminView, vhost: str | None) -> Iterator[Placed]:
-    for place in find_vhosts(view, vhost):
+def _walk(view: AdminView, scope: Scope) -> Iterator[Placed]:
+    for place in find_vhosts(view, scope):
         for exchange in place.exchanges:
             yield place, exchange
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Response
 from gateway.admin.login import Looker
 from gateway.admin.management.listing import Item
 from gateway.admin.management.names import CLUSTER
-from gateway.admin.management.places import get_vhost
+from gateway.admin.management.places import see_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
 
@@ -30,8 +30,7 @@ async def cluster_name(looker: Looker) -> Item:
 @HEALTH.get("/aliveness-test/{vhost}")
 async def aliveness_test(view: View, looker: Looker, vhost: PathName, response: Response) -> Item:
     """Work is taken in a virtual host."""
-    del looker
-    get_vhost(view, vhost)
+    see_vhost(view, looker, vhost)
     return _say(response, "" if view.is_ready() else "the gateway takes no work")
 
 
@@ -71,8 +70,8 @@ async def is_not_critical(looker: Looker) -> Item:
 @HEALTH.get("/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}/pattern/{pattern}")
 async def has_leaders(view: View, looker: Looker, vhost: PathName, pattern: PathName) -> Item:
     """No quorum queue waits for a leader: the one node leads all of them."""
-    del looker, pattern
-    get_vhost(view, vhost)
+    del pattern
+    see_vhost(view, looker, vhost)
     return {"status": "ok"}
 
 

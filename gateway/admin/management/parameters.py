@@ -8,7 +8,7 @@ from gateway.admin.login import Administrator, Looker, Member
 from gateway.admin.management.failures import bad_request, not_found
 from gateway.admin.management.listing import Item
 from gateway.admin.management.names import CLUSTER
-from gateway.admin.management.places import get_vhost
+from gateway.admin.management.places import see_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.view import View
 
@@ -37,8 +37,8 @@ async def list_parameters_of(looker: Looker, component: PathName) -> list[Item]:
 @PARAMETERS.get("/parameters/{component}/{vhost}")
 async def list_parameters_in(view: View, looker: Looker, component: PathName, vhost: PathName) -> list[Item]:
     """None, in a virtual host that is there."""
-    del looker, component
-    get_vhost(view, vhost)
+    del component
+    see_vhost(view, looker, vhost)
     return []
 
 

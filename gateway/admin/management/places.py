@@ -4,22 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gateway.admin.login import Caller, not_in
 from gateway.admin.management.failures import not_found
 from gateway.admin.view import AdminView
 from gateway.amqp.exchanges import Exchange
 from gateway.amqp.queues import VirtualHost
 from gateway.amqp.shared_queue import SharedQueue
 
+Scope = frozenset[str] | None  # names of virtual hosts; None: all of them
 DEFAULT_EXCHANGE = "amq.default"  # what the exchange without a name is called in paths
 
 
-def find_vhosts(view: AdminView, name: str | None) -> Iterable[VirtualHost]:
-    """Return the virtual host of that name, or all of them.
+def find_scope(view: AdminView, caller: Caller, vhost: str | None) -> Scope:
+    """Return the virtual hosts of a list: one, or all that somebody is told of.
 
     Raises:
-        HTTPException: 404.
+        HTTPException: As `see_vhost`.
     """
-    return view.vhosts if name is None else [get_vhost(view, name)]
+    if vhost is not None:
+        return frozenset({see_vhost(view, caller, vhost).name})
+    return None if caller.sees_all else frozenset(one.name for one in view.vhosts if caller.may_see_vhost(one.name))
+
+
+def find_vhosts(view: AdminView, scope: Scope) -> Iterable[VirtualHost]:
+    """Return the virtual hosts of a scope that are there."""
+    return view.vhosts if scope is None else [one for one in view.vhosts if one.name in scope]
+
+
+def see_vhost(view: AdminView, caller: Caller, name: str) -> VirtualHost:
+    """Return a virtual host to somebody that is told of it.
+
+    Raises:
+        HTTPException: 404; 401: It is not.
+    """
+    found = get_vhost(view, name)
+    if not caller.may_see_vhost(name):
+        raise not_in(f"user '{caller.user}' has no permissions in vhost '{name}'")
+    return found
 
 
 def get_vhost(view: AdminView, name: str) -> VirtualHost:

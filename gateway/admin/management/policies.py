@@ -12,7 +12,7 @@ from gateway.admin.login import Caller, Looker, Member
 from gateway.admin.management.failures import CHANGED, bad_request, not_found
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_list
-from gateway.admin.management.places import find_vhosts, get_vhost
+from gateway.admin.management.places import Scope, find_scope, find_vhosts, get_vhost, see_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
 from gateway.amqp.policies import ALL, InvalidPolicyError, Policy
@@ -40,19 +40,17 @@ def _add_routes(router: APIRouter, path: str, *, is_operator: bool) -> None:
     @router.get(path)
     async def list_policies(view: View, looker: Looker, asked: Asked) -> Response:
         """Those of all virtual hosts."""
-        del looker
-        return await _list(view, None, asked, is_operator=is_operator)
+        return await _list(view, find_scope(view, looker, None), asked, is_operator=is_operator)
 
     @router.get(f"{path}/{{vhost}}")
     async def list_policies_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
         """Those of one virtual host."""
-        del looker
-        return await _list(view, vhost, asked, is_operator=is_operator)
+        return await _list(view, find_scope(view, looker, vhost), asked, is_operator=is_operator)
 
     @router.get(f"{path}/{{vhost}}/{{name}}")
     async def show_policy(view: View, looker: Looker, vhost: PathName, name: PathName) -> Item:
         """One of them."""
-        del looker
+        see_vhost(view, looker, vhost)
         return tell_policy(_get(view, vhost, name, is_operator=is_operator))
 
     @router.put(f"{path}/{{vhost}}/{{name}}", status_code=201, response_class=Response, responses=CHANGED)
@@ -102,9 +100,9 @@ def _get(view: AdminView, vhost: str, name: str, *, is_operator: bool) -> Policy
     return found
 
 
-async def _list(view: AdminView, vhost: str | None, asked: Question, *, is_operator: bool) -> Response:
+async def _list(view: AdminView, scope: Scope, asked: Question, *, is_operator: bool) -> Response:
     kind: Kind[Policy] = Kind(name=lambda policy: policy.name, describe=tell_policy)
-    hosts = {one.name for one in find_vhosts(view, vhost)}
+    hosts = {one.name for one in find_vhosts(view, scope)}
     return await answer_list(asked, kind, _walk(view, hosts, is_operator=is_operator))
 
 

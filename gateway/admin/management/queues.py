@@ -11,7 +11,7 @@ from gateway.admin.login import Looker
 from gateway.admin.management.argument_values import told_arguments
 from gateway.admin.management.listing import Asked, Item, Kind, Question, answer_kept
 from gateway.admin.management.names import NODE
-from gateway.admin.management.places import get_queue, get_vhost
+from gateway.admin.management.places import Scope, find_scope, find_vhosts, get_queue, see_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.queue_ends import find_ends_of
 from gateway.admin.rosters.queue_parts import AmqpPart
@@ -31,26 +31,23 @@ Placed = tuple[VirtualHost, SharedQueue]
 @QUEUES.get("/queues")
 async def list_queues(view: View, looker: Looker, asked: Asked) -> Response:
     """The queues of all virtual hosts."""
-    del looker
-    return await _list(view, None, asked)
+    return await _list(view, find_scope(view, looker, None), asked)
 
 
 @QUEUES.get("/queues/{vhost}")
 async def list_queues_in(view: View, looker: Looker, asked: Asked, vhost: PathName) -> Response:
     """The queues of one virtual host."""
-    del looker
-    return await _list(view, vhost, asked)
+    return await _list(view, find_scope(view, looker, vhost), asked)
 
 
 @QUEUES.get("/queues/{vhost}/{name}")
 async def show_queue(view: View, looker: Looker, asked: Asked, vhost: PathName, name: PathName) -> Item:
     """One queue."""
-    del looker
-    place = get_vhost(view, vhost)
+    place = see_vhost(view, looker, vhost)
     return asked.pick(tell_queue(view, place, get_queue(place, name)))
 
 
-async def _list(view: AdminView, vhost: str | None, asked: Question) -> Response:
+async def _list(view: AdminView, scope: Scope, asked: Question) -> Response:
     broker = view.broker
     kind: Kind[Placed] = Kind(
         name=lambda placed: placed[1].name,
@@ -69,23 +66,21 @@ async def _list(view: AdminView, vhost: str | None, asked: Question) -> Response
             ),
         },
     )
-    if vhost is not None:
-        get_vhost(view, vhost)
-    roster = view.rosters.get(("amqp", vhost), lambda: AmqpRoster(view, vhost))
+    roster = view.rosters.get(("amqp", scope), lambda: AmqpRoster(view, scope))
     return await answer_kept(asked, kind, roster)
 
 
 class AmqpRoster(Roster[VirtualHost, Placed]):
-    """The queues of one virtual host, or of all."""
+    """The queues of some virtual hosts, or of all."""
 
-    def __init__(self, view: AdminView, vhost: str | None) -> None:
+    def __init__(self, view: AdminView, scope: Scope) -> None:
         super().__init__()
         self._view = view
-        self._vhost = vhost
+        self._scope = scope
 
     def sources(self) -> Iterable[VirtualHost]:
         """Return the virtual hosts."""
-        return [place for place in self._view.vhosts if self._vhost in {None, place.name}]
+        return find_vhosts(self._view, self._scope)
 
     def open(self, source: VirtualHost) -> AmqpPart:
         """Return the queues of a virtual host."""

@@ -11,7 +11,7 @@ from gateway.admin.login import Administrator, Looker
 from gateway.admin.management.failures import bad_request
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Item
-from gateway.admin.management.places import get_vhost
+from gateway.admin.management.places import find_scope, find_vhosts, get_vhost, see_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
@@ -30,15 +30,13 @@ class LimitBody(BaseModel):
 @VHOST_LIMITS.get("/vhost-limits")
 async def list_limits(view: View, looker: Looker) -> list[Item]:
     """The limits of all virtual hosts that have one."""
-    del looker
-    return await _tell(view.vhosts)
+    return await _tell(find_vhosts(view, find_scope(view, looker, None)))
 
 
 @VHOST_LIMITS.get("/vhost-limits/{vhost}")
 async def list_limits_of(view: View, looker: Looker, vhost: PathName) -> list[Item]:
     """The limits of one virtual host, where it has one."""
-    del looker
-    return await _tell([get_vhost(view, vhost)])
+    return await _tell([see_vhost(view, looker, vhost)])
 
 
 @VHOST_LIMITS.put("/vhost-limits/{vhost}/{name}", status_code=204)

@@ -13,7 +13,7 @@ from gateway.admin.management.failures import CHANGED, bad_request
 from gateway.admin.management.keeping import keep
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
 from gateway.admin.management.names import NODE
-from gateway.admin.management.places import get_vhost
+from gateway.admin.management.places import find_scope, find_vhosts, get_vhost, see_vhost
 from gateway.admin.paths import PathName
 from gateway.admin.view import AdminView, View
 from gateway.amqp.argument_rules import CLASSIC, TYPES
@@ -46,15 +46,13 @@ class VhostBody(BaseModel):
 @VHOSTS.get("/vhosts")
 async def list_vhosts(view: View, looker: Looker, asked: Asked) -> Response:
     """All virtual hosts."""
-    del looker
-    return await answer_list(asked, KIND, view.vhosts)
+    return await answer_list(asked, KIND, find_vhosts(view, find_scope(view, looker, None)))
 
 
 @VHOSTS.get("/vhosts/{name}")
 async def show_vhost(view: View, looker: Looker, name: PathName) -> Item:
     """One virtual host."""
-    del looker
-    return tell_vhost(get_vhost(view, name))
+    return tell_vhost(see_vhost(view, looker, name))
 
 
 @VHOSTS.put("/vhosts/{name}", status_code=201, response_class=Response, responses=CHANGED)

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Response
 
 from gateway.admin.login import Looker
 from gateway.admin.management.listing import Asked, Item, Kind, answer_list
+from gateway.admin.management.places import Scope, find_scope, find_vhosts
 from gateway.admin.queue_ends import find_ends, find_ends_of
 from gateway.admin.steps import walk
 from gateway.admin.view import AdminView, View
@@ -24,20 +25,20 @@ Senders = dict[tuple[str, str], list[str]]  # by virtual host and queue: the que
 @DEAD_LETTERS.get("/dead-letters")
 async def list_dead_letters(view: View, looker: Looker, asked: Asked) -> Response:
     """The queues that dead letters come to, with what they hold; `from` are queues that may send theirs there."""
-    del looker
-    found = [_tell_amqp(view, *one) for one in (await _find_graves(view)).items()]
-    async for queue_ref in walk(view.rocketmq.inventory().queue_refs()):
+    scope = find_scope(view, looker, None)
+    found = [_tell_amqp(view, *one) for one in (await _find_graves(view, scope)).items()]
+    async for queue_ref in walk(view.rocketmq.inventory().queue_refs() if scope is None else ()):
         key = view.broker.queue_key(queue_ref)
         if key.startswith(DEAD_PREFIX):
             found.append(_tell_rocketmq(view, key, queue_ref))
     return await answer_list(asked, KIND, [item for item in found if item is not None])
 
 
-async def _find_graves(view: AdminView) -> Senders:
+async def _find_graves(view: AdminView, scope: Scope) -> Senders:
     """Return the queues that letters of each queue may come to, by any routing key where it names none."""
     graves: Senders = {}
     reached: dict[tuple[str, str], list[str]] = {}
-    for vhost in view.vhosts:
+    for vhost in find_vhosts(view, scope):
         async for queue in walk(queue if queue.has_dead_letters else None for queue in vhost):
             for name in find_letter_queues(vhost, queue, reached):
                 graves.setdefault((vhost.name, name), []).append(queue.name)

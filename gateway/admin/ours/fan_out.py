@@ -116,7 +116,7 @@ def _tell(address: Address, seen: _Topic) -> Item:
 @FAN_OUT.get("/fan-out/report", response_class=HTMLResponse)
 async def show_report(view: View, looker: Looker) -> HTMLResponse:
     """The page that Spark wrote last into the folder of `admin.fan_out_report`."""
-    del looker
+    looker.check_sees("the report", is_told=looker.sees_all)
     folder = view.settings().admin.fan_out_report
     if not folder:
         raise not_found("admin.fan_out_report names no folder")

@@ -12,6 +12,7 @@ from core.lmq.queue_name import AMQP, MQTT, parse_queue_name
 from gateway.admin.login import Looker
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_kept
+from gateway.admin.management.places import Scope, find_scope, find_vhosts
 from gateway.admin.ours.reading import read_one
 from gateway.admin.paths import PathName
 from gateway.admin.queue_ends import find_ends, find_ends_of
@@ -32,9 +33,12 @@ Placed = tuple[VirtualHost | str, SharedQueue | int]  # an AMQP queue in its hos
 async def list_light_queues(
     view: View, looker: Looker, asked: Asked, door: Annotated[DoorName | None, Query()] = None
 ) -> Response:
-    """The light queues of all doors, or of one: AMQP queues, MQTT filters, queues of RocketMQ's topics."""
-    del looker
-    roster = view.rosters.get(("light", door), lambda: LightRoster(view, door))
+    """The light queues of all doors, or of one: AMQP queues, MQTT filters, queues of RocketMQ's topics.
+
+    Who does not see all is told of AMQP queues in virtual hosts that it may enter.
+    """
+    scope = find_scope(view, looker, None)
+    roster = view.rosters.get(("light", door, scope), lambda: LightRoster(view, door, scope))
     return await answer_kept(asked, _kind_of(view), roster)
 
 
@@ -44,10 +48,10 @@ async def show_light_queue(view: View, looker: Looker, light_queue: PathName) ->
 
     Also one of an AMQP queue that is deleted: its messages are there until they are let go of.
     """
-    del looker
     broker = view.broker
-    queue_ref = get_light_queue(broker, light_queue)
     door, name, vhost = name_of(light_queue.encode())
+    looker.check_sees(light_queue, is_told=looker.sees_all or (door == "amqp" and looker.may_see_vhost(vhost)))
+    queue_ref = get_light_queue(broker, light_queue)
     host = view.vhosts.find(vhost) if door == "amqp" else None
     queue = host.find(name) if host is not None else None
     placed: Placed = (door, queue_ref) if host is None or queue is None else (host, queue)
@@ -94,17 +98,18 @@ def name_of(light_queue: bytes) -> tuple[str, str, str]:
 class LightRoster(Roster[VirtualHost | str, Placed]):
     """The light queues of one door, or of all."""
 
-    def __init__(self, view: AdminView, door: str | None) -> None:
+    def __init__(self, view: AdminView, door: str | None, scope: Scope) -> None:
         super().__init__()
         self._view = view
         self._door = door
+        self._scope = scope
 
     def sources(self) -> Iterable[VirtualHost | str]:
         """Return AMQP's virtual hosts, and the names of the other doors."""
         if self._door in {None, "amqp"}:
-            yield from self._view.vhosts
+            yield from find_vhosts(self._view, self._scope)
         for door in ("mqtt", "rocketmq"):
-            if self._door in {None, door}:
+            if self._door in {None, door} and self._scope is None:
                 yield door
 
     def open(self, source: VirtualHost | str) -> Part[Placed]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from gateway.admin.login import Administrator, Looker
+from gateway.admin.login import Administrator, Caller, Looker
 from gateway.admin.management.failures import not_found
 from gateway.admin.management.listing import Asked, Item, Kind, answer_kept, answer_list
 from gateway.admin.paths import PathName
@@ -27,16 +27,16 @@ REASON = "an operator ended the session"
 @SESSIONS.get("/sessions")
 async def list_sessions(view: View, looker: Looker, asked: Asked) -> Response:
     """The sessions, connected or not."""
-    del looker
+    if not looker.sees_all:
+        return await answer_list(asked, SESSION, _sessions(view.mqtt.inventory(), looker))
     return await answer_kept(asked, SESSION, view.rosters.get("sessions", lambda: SessionRoster(view.mqtt.sessions)))
 
 
 @SESSIONS.get("/sessions/{client}")
 async def show_session(view: View, looker: Looker, client: PathName) -> Item:
     """One session, with its subscriptions and what each still waits for."""
-    del looker
     inventory = view.mqtt.inventory()
-    async for session in walk(inventory.sessions()):
+    async for session in walk(_sessions(inventory, looker)):
         if session.client == client:
             found = inventory.subscriptions(client) or ()
             return {
@@ -59,8 +59,7 @@ async def list_subscriptions(
     view: View, looker: Looker, asked: Asked, client: Annotated[str | None, Query(max_length=65_535)] = None
 ) -> Response:
     """The subscriptions of all sessions, or of one client's."""
-    del looker
-    return await answer_list(asked, SUBSCRIPTION, _walk(view.mqtt.inventory(), client))
+    return await answer_list(asked, SUBSCRIPTION, _walk(view.mqtt.inventory(), client, looker))
 
 
 class SessionRoster(Roster[str, SessionEntry]):
@@ -87,8 +86,13 @@ class SessionRoster(Roster[str, SessionEntry]):
         )
 
 
-def _walk(inventory: Inventory, only: str | None) -> Iterator[Placed | None]:
-    for session in inventory.sessions():
+def _sessions(inventory: Inventory, caller: Caller) -> Iterator[SessionEntry | None]:
+    """Go through the sessions that somebody is told of: all, or those of its own name."""
+    return (one if one and caller.may_see_user(one.user) else None for one in inventory.sessions())
+
+
+def _walk(inventory: Inventory, only: str | None, caller: Caller) -> Iterator[Placed | None]:
+    for session in _sessions(inventory, caller):
         if session is None or only not in {None, session.client}:
             yield None
             continue
