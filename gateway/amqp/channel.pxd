@@ -34,6 +34,7 @@ cdef class Channel:
     cdef public str last_queue
     cdef public list slots
     cdef public object free_slots
+    cdef public Py_ssize_t get_slot
     cdef public dict starved
     cdef public dict consumers
 

@@ -69,6 +69,7 @@ class Channel:
         "consumers",
         "content",
         "free_slots",
+        "get_slot",
         "incomplete",
         "is_closing",
         "is_confirming",
@@ -103,6 +104,7 @@ class Channel:
         self.last_queue = ""  # what an empty queue name stands for
         self.slots: list[Any] = []
         self.free_slots: deque[int] = deque()
+        self.get_slot = -1  # that of the last basic.get, -1 for none
         self.starved: dict[str, Any] = {}  # consumers that were passed over for want of room, by tag
         self.consumers: dict[str, Any] = {}
 

@@ -179,6 +179,16 @@ def take_slot(channel: Channel, slot: Slot) -> int:
     return number
 
 
+def find_get_slot(channel: Channel, queue: SharedQueue) -> int:
+    """Return the number of the slot that gets of a queue have, the same from one to the next."""
+    number = channel.get_slot
+    slot = channel.slots[number] if number >= 0 else None
+    if slot is None or slot.queue is not queue or slot.consumer is not None:
+        number = channel.get_slot = take_slot(channel, Slot(queue, None))
+        release_slot(channel, number)  # it may be another's once all of them are acknowledged
+    return number
+
+
 def release_slot(channel: Channel, number: int) -> None:
     """Let the slot be taken again, once nothing of it is unacknowledged."""
     channel.free_slots.append(number)

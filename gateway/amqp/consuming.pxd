@@ -25,7 +25,7 @@ cdef class Reading:
     cdef public bytes origin
 
     @cython.locals(
-        queue=SharedQueue, stored=StoredBatch, encoder=DeliveryEncoder, slot=int, tag="long long",
+        queue=SharedQueue, stored=StoredBatch, encoder=DeliveryEncoder, ring=UnackedRing, tag="long long",
         taken=Py_ssize_t, data=bytes
     )
     cpdef bytes get(self, Channel channel, object method, long long now_ms)

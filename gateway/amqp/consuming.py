@@ -16,7 +16,7 @@ from core.properties import DIED_IN, decode_properties
 from core.queues.terms import NO_LIMIT
 from gateway.amqp.argument_rules import CONSUMER_TIMEOUT, RULES, check_integer
 from gateway.amqp.channel import Channel
-from gateway.amqp.consumer import Consumer, Slot, release_slot, take_slot
+from gateway.amqp.consumer import Consumer, Slot, find_get_slot
 from gateway.amqp.declaring import Declarer
 from gateway.amqp.delivery_codec import DeliveryEncoder
 from gateway.amqp.direct_reply import REPLY_TO, make_reply_name
@@ -191,12 +191,8 @@ class Reading:
         taken = take_first(queue, stored, now_ms)
         if taken <= 0:
             return b"" if taken == AWAY else None
-        if method.no_ack:
-            tag = channel.unacked.skip(1)
-        else:
-            slot = take_slot(channel, Slot(queue, None))
-            tag = channel.unacked.push(stored, slot)
-            release_slot(channel, slot)  # once acknowledged
+        ring = channel.unacked
+        tag = ring.skip(1) if method.no_ack else ring.push(stored, find_get_slot(channel, queue))
         pop = queue.pop
         left = pop.ready_count
         if self.notes_origin:
@@ -256,7 +252,7 @@ class Reading:
         self._apply(channel, now_ms)
         self._refused = ""
         channel.slots.clear()  # they refer back to the channel, by its consumers
-        channel.again = None  # as this does
+        channel.again, channel.get_slot = None, -1  # the former as well
         for consumer in consumers:
             self._maybe_remove(consumer)
 

@@ -47,13 +47,16 @@ def test_the_end_of_a_queue_is_told_to_its_consumers(world):
 
 def test_slots_of_messages_that_are_not_acknowledged_are_used_again_afterwards(world):
     peer = world.client()
-    peer.declare("q")
-    peer.publish(*[b"x"] * 300, key="q")
+    for name in ("q", "r"):
+        peer.declare(name)
+        peer.publish(*[b"x"] * 150, key=name)
     (channel,) = peer.handler.output.connection.channels.values()
-    for _ in range(150):
+    for _ in range(75):
         assert peer.call(Basic.Get(queue="q"))
+        assert peer.call(Basic.Get(queue="r"))
     assert len(channel.slots) == len(channel.free_slots) == 150
     peer.send(Basic.Ack(0, multiple=True))
-    for _ in range(150):
+    for _ in range(75):
         assert peer.call(Basic.Get(queue="q"))
+        assert peer.call(Basic.Get(queue="r"))
     assert len(channel.slots) == len(channel.free_slots) == 150

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import asynccontextmanager
+
 import pytest
 from pamqp.commands import Basic, Channel, Connection, Exchange, Queue
 
 from tests.gateway.amqp.test_blocking import LOW, TOLD
 from tests.support import amqp
+from tests.support.gateway import running_gateway
 
 HOARDED = 2_000
 FRAME = 4_096
@@ -21,6 +25,44 @@ def beats(world, seconds, peer, *, says=b""):
             peer.begin(says)
         if not peer.transport.is_closed:
             peer.handler.on_timer(world.now_ms)
+
+
+class Socket:
+    """A client at a real socket, on the gateway's own loop."""
+
+    def __init__(self, reader, writer):
+        self.reader, self.writer = reader, writer
+
+    def say(self, *methods, channel=1):
+        self.writer.write(b"".join(amqp.method(channel, one) for one in methods))
+
+    async def read_until(self, kind):
+        """Return the first method of a type that comes; what comes before is dropped."""
+        while True:
+            head = await self.reader.readexactly(7)
+            payload = await self.reader.readexactly(int.from_bytes(head[3:], "big") + 1)
+            if head[0] == 1 and int.from_bytes(payload[:4], "big") == kind.index:
+                return amqp.decode_frames(head + payload)[0][1]
+
+    async def call(self, method, kind):
+        self.say(method)
+        return await self.read_until(kind)
+
+
+@asynccontextmanager
+async def log_in(gateway):
+    """Yield such a client with a channel."""
+    peer = Socket(*await asyncio.open_connection(*gateway.listening["amqp"]))
+    peer.writer.write(amqp.PROTOCOL_HEADER)
+    said = {"capabilities": {"connection.blocked": True}}
+    peer.say(Connection.StartOk(said, "PLAIN", "\0guest\0guest", "en_US"), channel=0)
+    peer.say(Connection.TuneOk(2_047, 131_072, 0), Connection.Open("/"), channel=0)
+    try:
+        await peer.call(Channel.Open(), Channel.OpenOk)
+        yield peer
+    finally:
+        peer.writer.transport.abort()
+        await asyncio.gather(peer.writer.wait_closed(), return_exceptions=True)
 
 
 # Consumers
@@ -71,6 +113,68 @@ def test_hoarder_that_does_not_read_is_sent_no_more_than_fits(world):
     assert len(hoarder.transport.sent) < 1_000_000
     assert world.amqp.vhost.find("q").pop.ready_count > 0
     assert world.client().declare("q", passive=True).consumer_count == 1
+
+
+def test_get_hoarder_costs_some_bytes_a_message_and_all_is_anothers_when_it_goes(world):
+    many = 400
+    hoarder, sender = world.client(), world.client()
+    sender.declare("q", durable=True)
+    sender.publish(*[b"x"] * many, key="q")
+    for _ in range(4):
+        hoarder.write(amqp.method(1, Basic.Get(queue="q")) * (many // 4))
+        hoarder.transport.sent.clear()
+    channel = hoarder.handler.output.connection.channels[1]
+    assert (channel.unacked.live, len(channel.slots)) == (many, 1)  # one entry of the ring each, and nothing else
+    sender.publish(b"new", key="q")
+    assert sender.call(Basic.Get(queue="q", no_ack=True)).body == b"new"
+    hoarder.vanish()
+    world.turn()
+    assert sender.declare("q", durable=True, passive=True).message_count == many
+
+
+def test_gets_of_several_queues_in_turn_are_acknowledged_where_they_came_from(world):
+    peer = world.client()
+    for name in ("a", "b"):
+        peer.declare(name)
+        peer.publish(*[name.encode()] * 4, key=name)
+    for name in "abbaab":
+        assert peer.call(Basic.Get(queue=name)).body == name.encode()
+    peer.send(Basic.Ack(1), Basic.Nack(2), Basic.Ack(3), Basic.Reject(4), Basic.Ack(6))
+    assert [peer.declare(name, passive=True).message_count for name in ("a", "b")] == [2, 2]
+    assert peer.call(Basic.Get(queue="b")).method.redelivered
+
+
+@pytest.mark.asyncio
+async def test_get_hoarder_at_a_socket_who_does_not_read_is_not_answered_without_end(tmp_path):
+    gets, body = 250, b"x" * 100_000
+    async with running_gateway(tmp_path) as gateway, log_in(gateway) as hoarder, log_in(gateway) as worker:
+        worker.say(Queue.Declare(queue="q"))
+        worker.writer.write(amqp.publish(1, body, key="q") * gets)
+        await worker.read_until(Queue.DeclareOk)
+        hoarder.writer.write(amqp.method(1, Basic.Get(queue="q")) * gets)
+        queue = gateway.doors["amqp"].vhosts.find("/").find("q")
+        before = -1
+        while queue.pop.unacked_count != before:  # until it stands still: what was answered waits in two sockets
+            before = queue.pop.unacked_count
+            await asyncio.sleep(0.02)
+            await worker.call(Basic.Qos(prefetch_count=1), Basic.QosOk)
+        assert 0 < before * len(body) < 15_000_000
+
+
+@pytest.mark.asyncio
+async def test_publisher_at_a_socket_that_ignores_blocked_is_read_no_more(tmp_path):
+    sent = amqp.publish(1, b"x" * 1_000, key="q") * 100
+    low = running_gateway(tmp_path, free_bytes=lambda: 0)
+    async with low as gateway, log_in(gateway) as peer, log_in(gateway) as reader:
+        peer.writer.write(amqp.method(1, Queue.Declare(queue="q")) + sent)
+        await peer.read_until(Connection.Blocked)
+        await reader.call(Queue.Declare(queue="q"), Queue.DeclareOk)
+        stored = (await reader.call(Queue.Declare(queue="q", passive=True), Queue.DeclareOk)).message_count
+        for _ in range(400):  # 40 MB: more than sockets hold
+            peer.writer.write(sent)
+        await asyncio.sleep(0.05)
+        assert (await reader.call(Queue.Declare(queue="q", passive=True), Queue.DeclareOk)).message_count == stored
+        assert peer.writer.transport.get_write_buffer_size() > 10_000_000  # its own memory: the gateway's is not used
 
 
 # Publishers
