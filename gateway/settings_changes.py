@@ -87,6 +87,8 @@ TAKES_EFFECT = {
     "rocketmq.connections_max": AT_ONCE,
     "rocketmq.host_connections_max": AT_ONCE,
     "rocketmq.connects_rate": AT_ONCE,
+    "rocketmq.messages_rate": NEW_CONNECTIONS,
+    "rocketmq.bytes_rate": NEW_CONNECTIONS,
     "rocketmq.advertised_host": NEXT_START,
     "rocketmq.advertised_port": NEXT_START,
     "rocketmq.broker_name": NEXT_START,

@@ -14,8 +14,8 @@ class UserLimitsSettings(BaseModel, frozen=True, extra="forbid"):
 
     connections_max: Limit = 0  # open at once
     channels_max: Limit = 0  # of AMQP, open at once
-    messages_rate: Limit = 0  # messages a second that the user may publish at MQTT and AMQP; more are read later
-    bytes_rate: Limit = 0  # bytes of bodies a second that the user may publish there; more are read later
+    messages_rate: Limit = 0  # messages a second that the user may publish; more are read later, or refused at RocketMQ
+    bytes_rate: Limit = 0  # bytes of bodies a second that the user may publish; likewise
     messages_out_rate: Limit = 0  # messages a second that the user is sent; more wait where they are
     bytes_out_rate: Limit = 0  # bytes of bodies a second that the user is sent; more wait where they are
     connects_rate: Limit = 0  # logins a second, at all doors; more are refused

@@ -2,6 +2,7 @@ import cython
 
 from core cimport octets
 from core.message cimport PublishBatch, Route, StoredBatch
+from gateway.rocketmq.recall_handle cimport Handles
 from gateway.rocketmq.send_run cimport SendRun, SendTarget
 
 cdef unsigned int _BINARY
@@ -18,6 +19,9 @@ cdef const unsigned char[::1] _NAMES
 cdef const unsigned char[::1] _OFFSETS
 cdef Py_ssize_t _PROPERTIES_BYTES_MAX
 cdef Py_ssize_t _NUMBER_BYTES
+cdef const unsigned char[::1] _START
+cdef const unsigned char[::1] _HANDLE
+cdef const unsigned char[::1] _NEXT
 cdef const unsigned char[::1] _QUEUE_ID
 cdef const unsigned char[::1] _MSG_ID
 cdef const unsigned char[::1] _OFFSET
@@ -29,25 +33,30 @@ cdef const unsigned char[::1] _BINARY_QUEUE_ID
 cdef const unsigned char[::1] _BINARY_MSG_ID
 cdef const unsigned char[::1] _BINARY_OFFSET
 cdef const unsigned char[::1] _BINARY_TRANSACTION_ID
+cdef const unsigned char[::1] _BINARY_HANDLE
 
 
 @cython.locals(
     batch=PublishBatch, size=Py_ssize_t, i=Py_ssize_t, out=bytearray, view="unsigned char[::1]",
     host="const unsigned char[::1]", pos=Py_ssize_t, start=Py_ssize_t, header_type="unsigned int",
 )
-cpdef bytes encode_send_answers(SendRun run, bytes host_hex, Py_ssize_t first, Py_ssize_t end)
+cpdef bytes encode_send_answers(
+    SendRun run, bytes host_hex, Py_ssize_t first, Py_ssize_t end, Handles handles=*
+)
 
 @cython.locals(index=int, target=SendTarget, route=Route)
 cdef int _queue_id_of(SendRun run, Py_ssize_t i) except? -1
 
 @cython.locals(batch=PublishBatch)
 cdef Py_ssize_t _write_json(
-    unsigned char[::1] out, Py_ssize_t pos, SendRun run, Py_ssize_t i, const unsigned char[::1] host
+    unsigned char[::1] out, Py_ssize_t pos, SendRun run, Py_ssize_t i, const unsigned char[::1] host,
+    Handles handles
 ) except -1
 
 @cython.locals(batch=PublishBatch, start=Py_ssize_t, size=Py_ssize_t)
 cdef Py_ssize_t _write_binary(
-    unsigned char[::1] out, Py_ssize_t pos, SendRun run, Py_ssize_t i, const unsigned char[::1] host
+    unsigned char[::1] out, Py_ssize_t pos, SendRun run, Py_ssize_t i, const unsigned char[::1] host,
+    Handles handles
 ) except -1
 
 @cython.locals(size=Py_ssize_t)

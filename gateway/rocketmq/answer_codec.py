@@ -17,6 +17,7 @@ from core.properties import (
     PROPERTIES_BYTES_MAX,
 )
 from gateway.rocketmq.key_filters import hash_key
+from gateway.rocketmq.recall_handle import Handles
 from gateway.rocketmq.send_run import SendRun, SendTarget
 from lmq.remoting.commands import VERSION
 
@@ -37,7 +38,10 @@ _PROPERTIES_BYTES_MAX = PROPERTIES_BYTES_MAX
 _NUMBER_BYTES = len(_NAMES) + len(_OFFSETS) + 20  # that a record's number in a light queue takes at most, and the name
 
 # a JSON answer: what stands before each of its values, and at its end
-_QUEUE_ID = b'{"code":0,"extFields":{"queueId":"'
+_START = b'{"code":0,"extFields":{"'
+_HANDLE = b'recallHandle":"'
+_NEXT = b'","'
+_QUEUE_ID = b'queueId":"'
 _MSG_ID = b'","TRACE_ON":"true","MSG_REGION":"' + REGION + b'","msgId":"'
 _OFFSET = b'","queueOffset":"'
 _TRANSACTION_ID = b'","transactionId":"'
@@ -50,9 +54,10 @@ _BINARY_QUEUE_ID = b"\x00\x07queueId"
 _BINARY_MSG_ID = b"\x00\x05msgId"
 _BINARY_OFFSET = b"\x00\x0bqueueOffset"
 _BINARY_TRANSACTION_ID = b"\x00\x0dtransactionId"
+_BINARY_HANDLE = b"\x00\x0crecallHandle"
 
 
-def encode_send_answers(run: SendRun, host_hex: bytes, first: int, end: int) -> bytes:
+def encode_send_answers(run: SendRun, host_hex: bytes, first: int, end: int, handles: Handles | None = None) -> bytes:
     """Return the answers to those of the sends [first, end) that were stored and want one.
 
     Args:
@@ -60,11 +65,14 @@ def encode_send_answers(run: SendRun, host_hex: bytes, first: int, end: int) -> 
         host_hex: Our address and port as 16 or 40 hexadecimal digits, for message ids.
         first: Number of the first send.
         end: Number after the last.
+        handles: What those whose messages wait are taken back by.
     """
     batch = run.batch
     size = 0
     for i in range(first, end):
         size += _ANSWER_BYTES + len(host_hex) + 6 * (run.uniq_end[i] - run.uniq_start[i])
+        if handles is not None:
+            size += handles.measure(run, i)
     out = bytearray(size)
     view = out
     host = host_hex
@@ -75,9 +83,9 @@ def encode_send_answers(run: SendRun, host_hex: bytes, first: int, end: int) -> 
         start = pos
         header_type = run.header_type[i]
         if header_type == _BINARY:
-            pos = _write_binary(view, pos + 8, run, i, host)
+            pos = _write_binary(view, pos + 8, run, i, host, handles)
         else:
-            pos = _write_json(view, pos + 8, run, i, host)
+            pos = _write_json(view, pos + 8, run, i, host, handles)
         octets.write_u32(view, start, pos - start - 4)
         octets.write_u32(view, start + 4, header_type << 24 | (pos - start - 8))
     return octets.read_bytes(view, 0, pos)
@@ -94,8 +102,19 @@ def _queue_id_of(run: SendRun, i: int) -> int:
     return route.queue_id
 
 
-def _write_json(out: bytearray | memoryview, pos: int, run: SendRun, i: int, host: bytes | memoryview) -> int:
+def _write_json(
+    out: bytearray | memoryview,
+    pos: int,
+    run: SendRun,
+    i: int,
+    host: bytes | memoryview,
+    handles: Handles | None,
+) -> int:
     batch = run.batch
+    pos = _put(out, pos, _START)
+    if handles is not None and handles.dues[i]:
+        pos = _put(out, pos, _HANDLE)
+        pos = _put(out, handles.write(run, i, out, pos), _NEXT)
     pos = _put(out, pos, _QUEUE_ID)
     pos = octets.write_decimal(out, pos, _queue_id_of(run, i))
     pos = _put(out, pos, _MSG_ID)
@@ -110,7 +129,14 @@ def _write_json(out: bytearray | memoryview, pos: int, run: SendRun, i: int, hos
     return _put(out, pos, _END)
 
 
-def _write_binary(out: bytearray | memoryview, pos: int, run: SendRun, i: int, host: bytes | memoryview) -> int:
+def _write_binary(
+    out: bytearray | memoryview,
+    pos: int,
+    run: SendRun,
+    i: int,
+    host: bytes | memoryview,
+    handles: Handles | None,
+) -> int:
     batch = run.batch
     start = pos
     octets.write_u16(out, pos, 0)
@@ -133,6 +159,10 @@ def _write_binary(out: bytearray | memoryview, pos: int, run: SendRun, i: int, h
     octets.write_u32(out, pos, size)
     octets.copy_bytes(out, pos + 4, run.extra, run.uniq_start[i], size)
     pos += 4 + size
+    if handles is not None and handles.dues[i]:
+        pos = _put(out, pos, _BINARY_HANDLE)
+        octets.write_u32(out, pos, handles.measure(run, i))
+        pos = handles.write(run, i, out, pos + 4)
     octets.write_u32(out, start + 17, pos - start - _BINARY_START_BYTES)
     return pos
 

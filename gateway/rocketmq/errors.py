@@ -19,6 +19,7 @@ from core.errors import (
     StoreClosedError,
     StoreError,
 )
+from lmq.remoting.commands import Command, answer
 from lmq.remoting.errors import RemotingError
 from lmq.remoting.response_codes import ResponseCode
 
@@ -61,3 +62,10 @@ def response_code_of(error: LmqError) -> ResponseCode:
         if kind in RESPONSE_CODE_BY_ERROR:
             return RESPONSE_CODE_BY_ERROR[kind]
     return ResponseCode.SYSTEM_ERROR
+
+
+def refusal_of(request: Command, error: CommandRefusedError | LmqError) -> Command:
+    """Return the answer to a request that was refused."""
+    if isinstance(error, CommandRefusedError):
+        return answer(request, error.code, error.remark)
+    return answer(request, response_code_of(error), str(error))

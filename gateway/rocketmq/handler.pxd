@@ -15,6 +15,8 @@ cdef class RocketmqHandler(ConnectionHandler):
     cdef Connection _connection
     cdef object _sender
     cdef public object identity
+    cdef readonly object own_rates
+    cdef object _pace
     cdef object _denials
     cdef object _attempt
     cdef bint _has_ended

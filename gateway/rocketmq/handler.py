@@ -18,14 +18,16 @@ from gateway.auth.password_checks import Attempt
 from gateway.auth.recheck import TURNED_OUT
 from gateway.events import Actor
 from gateway.net.protocol import ConnectionHandler, Transport
+from gateway.pacing import UserRates
 from gateway.rocketmq.client import Client
 from gateway.rocketmq.client_table import Beat
 from gateway.rocketmq.connection import Connection, Login
-from gateway.rocketmq.errors import CommandRefusedError, PeerSilentError, response_code_of
+from gateway.rocketmq.errors import CommandRefusedError, PeerSilentError, refusal_of
 from gateway.rocketmq.functions import FUNCTIONS
 from gateway.rocketmq.held import Held
 from gateway.rocketmq.login import CODES, REMARKS, credentials_of, is_proven
 from gateway.rocketmq.name_rights import find_decider, may_read, may_read_record, may_write
+from gateway.rocketmq.send_pace import TOO_FAST, SendPace
 from gateway.rocketmq.send_route import Sender
 from gateway.rocketmq.send_run import SendRun
 from gateway.rocketmq.services import RocketmqServices
@@ -53,6 +55,8 @@ class RocketmqHandler(ConnectionHandler):
         self._connection = Connection(door.frames, door.runs, door.bounds, door.uniq, plain_host(transport.peer_host))
         self._sender: Sender | None = None
         self.identity: Identity | None = None
+        self.own_rates = UserRates(door.settings.messages_rate, door.settings.bytes_rate, 0)
+        self._pace: SendPace | None = None  # where there is a limit to what it may send
         self._denials: Denials | None = None  # made when something is denied
         self._beat: Beat | None = None  # a heartbeat that is not all taken in
         self._held_until_ms = 0  # the first deadline of the held pulls, or one before it
@@ -140,11 +144,10 @@ class RocketmqHandler(ConnectionHandler):
 
     def _finish_login(self, request: Command, answer: LoginAnswer, now_ms: int) -> None:
         """Go on with the login's request, or behind it; in a turn of its own, where that had to wait."""
-        del now_ms  # requests go by the moment of their turn
         attempt, self._attempt = self._attempt, None
         self._door.metrics.log_in(outcome_of(answer))
         if isinstance(answer, Identity):
-            self._come_in(answer, request)
+            self._come_in(answer, request, now_ms)
         else:
             self._refuse(answer, request)
         if attempt is not None:
@@ -152,7 +155,7 @@ class RocketmqHandler(ConnectionHandler):
                 self.transport.resume_reading()
             self.transport.request_turn()
 
-    def _come_in(self, identity: Identity, request: Command) -> None:
+    def _come_in(self, identity: Identity, request: Command, now_ms: int) -> None:
         if not self._door.may_be(self, identity):
             self._refuse(Refusal.QUOTA, request)
             return
@@ -164,6 +167,7 @@ class RocketmqHandler(ConnectionHandler):
                 self._door.actor(self.transport, identity.user), self.client.client_id, identity.user, is_known=True
             )
         self.identity = identity
+        self._pace = self._door.find_pace(self, now_ms)
         self._connection.accept(secret)
         self._name_origin()
 
@@ -258,7 +262,7 @@ class RocketmqHandler(ConnectionHandler):
         try:
             response = work()
         except (CommandRefusedError, LmqError) as error:
-            response = _refusal(request, error)
+            response = refusal_of(request, error)
         if response is not None:
             self.answer(request, response)
 
@@ -341,7 +345,10 @@ class RocketmqHandler(ConnectionHandler):
 
     def _store(self, run: SendRun, now_ms: int) -> None:
         count = run.count
-        self._door.sends.store(self._get_sender(), run, now_ms)
+        if self._pace is None or self._pace.cut(run, now_ms):
+            self._door.sends.store(self._get_sender(), run, now_ms)
+        else:
+            self._door.sends.send_away(self._get_sender(), run, TOO_FAST, "too_fast")
         if run.count < count:
             self._connection.unread(run)
         run.release()
@@ -363,7 +370,7 @@ class RocketmqHandler(ConnectionHandler):
         try:
             response = self._ask(request, now_ms)
         except (CommandRefusedError, LmqError) as error:
-            response = _refusal(request, error)
+            response = refusal_of(request, error)
         if response is not None:
             self.answer(request, response)
 
@@ -390,22 +397,20 @@ class RocketmqHandler(ConnectionHandler):
         return function(self._door, self, request, now_ms)
 
     def _send_one(self, sender: Sender, request: Command, now_ms: int) -> None:
+        if self._pace is not None:
+            self._pace.check(now_ms)
         run = self._door.runs.take()
         self._connection.begin(run, b"")
         try:
             self._door.sends.send_one(sender, run, request, now_ms)
         finally:
+            if self._pace is not None:
+                self._pace.note(run.count, len(request.body), now_ms)
             run.release()
 
     def _name_origin(self) -> None:
         user = self.identity.user if self.identity is not None else ""
         self._connection.origin = encode_origin(b"rocketmq", self.client.client_id.encode(), user.encode())
-
-
-def _refusal(request: Command, error: CommandRefusedError | LmqError) -> Command:
-    if isinstance(error, CommandRefusedError):
-        return answer(request, error.code, error.remark)
-    return answer(request, response_code_of(error), str(error))
 
 
 PULLS = frozenset((RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE))

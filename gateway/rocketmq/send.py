@@ -20,7 +20,7 @@ from gateway.rocketmq.codec import FIELD_NAMES
 from gateway.rocketmq.delay import DelayService
 from gateway.rocketmq.errors import CommandRefusedError, response_code_of
 from gateway.rocketmq.group_table import GroupTable
-from gateway.rocketmq.lost_sends import add_field
+from gateway.rocketmq.recall_handle import Handles
 from gateway.rocketmq.send_answers import SendAnswers
 from gateway.rocketmq.send_codec import read_sends
 from gateway.rocketmq.send_route import REFUSALS, Decision, GroupLocks, Sender, SendRoutes
@@ -75,7 +75,7 @@ class SendService:
         self._metrics = metrics
         self._routes = SendRoutes(broker, topics, groups, locks, delays)
         self._timed = timed
-        self._dues: dict[int, int] = {}  # when each message that waits is due, of the run in hand
+        self._handles: Handles | None = None  # of the messages that wait, of the run in hand
         self._places_late = broker.engine.places_late
         self.answers = SendAnswers(broker, topics, metrics)
 
@@ -85,7 +85,7 @@ class SendService:
         Where all of it would be too much work, or the connection's share of the turn is over, the run is cut.
         """
         if self._broker.room.is_low:
-            self._send_away(sender, run)
+            self.send_away(sender, run, low_room(self._broker.room), "low_on_disk")
             return
         decisions = self._decide_all(sender, run, now_ms, may_cut=True)
         refusals = self._encode_refusals(run, decisions)
@@ -93,26 +93,32 @@ class SendService:
             self.answers.write_when_safe(sender.write, refusals, 0)
         for part in self._append(sender, run, now_ms):
             if self._places_late:
-                encode = partial(self._encode_placed, sender, run, self._dues, part)
+                encode = partial(self._encode_placed, sender, run, self._handles, part)
                 self.answers.write_when_placed(sender.write, run, part.ticket, encode)
             else:
                 self.answers.write_when_safe(sender.write, part.answers + part.failures, part.ticket)
 
-    def _send_away(self, sender: Sender, run: SendRun) -> None:
-        """Answer that the gateway is busy; to one-way sends none is made, and their messages are dropped."""
+    def send_away(self, sender: Sender, run: SendRun, remark: str, reason: str) -> None:
+        """Answer that the gateway is busy; to one-way sends none is made, and their messages are dropped.
+
+        Args:
+            sender: Where they came from.
+            run: The sends.
+            remark: What is answered.
+            reason: What they are counted by.
+        """
         asked = [i for i in range(run.count) if not run.is_one_way[i]]
         if asked:
-            self._metrics.refuse("low_on_disk", len(asked))
-            remark = low_room(self._broker.room)
+            self._metrics.refuse(reason, len(asked))
             sender.write(b"".join([_encode_refusal(run, i, ResponseCode.SYSTEM_BUSY, remark) for i in asked]))
         if len(asked) < run.count:
-            self._metrics.drop("low_on_disk", run.count - len(asked))
+            self._metrics.drop(reason, run.count - len(asked))
 
     def _decide_all(self, sender: Sender, run: SendRun, now_ms: int, *, may_cut: bool) -> list[Decision]:
         """Fill the batch's routes; return what was decided for each target."""
         batch = run.batch
         routes = self._routes
-        self._dues = self._timed.plan(run, now_ms)
+        self._handles = self._timed.plan(run, now_ms)
         decisions: list[Decision] = []
         made_count = routes.made_count
         for target in run.targets:
@@ -146,7 +152,7 @@ class SendService:
             except LmqError as caught:
                 error = caught
             end = run.count if error is None else min(batch.appended, run.count)
-            answers = b"" if self._places_late else self._encode_answers(sender, run, self._dues, first, end)
+            answers = b"" if self._places_late else self._encode_answers(sender, run, self._handles, first, end)
             if error is None:
                 found.append(Part(batch.ticket, first, end, answers))
                 break
@@ -163,28 +169,18 @@ class SendService:
         return found
 
     def _encode_placed(
-        self, sender: Sender, run: SendRun, dues: dict[int, int], part: Part, error: LmqError | None
+        self, sender: Sender, run: SendRun, handles: Handles | None, part: Part, error: LmqError | None
     ) -> bytes:
         """Return all answers to a part, whose offsets are known unless it is lost."""
         if error is None:
-            return self._encode_answers(sender, run, dues, part.first, part.end) + part.failures
+            return self._encode_answers(sender, run, handles, part.first, part.end) + part.failures
         return self._encode_failures(run, part.first, part.end, error, "not_stored") + part.failures
 
-    def _encode_answers(self, sender: Sender, run: SendRun, dues: dict[int, int], first: int, end: int) -> bytes:
+    def _encode_answers(self, sender: Sender, run: SendRun, handles: Handles | None, first: int, end: int) -> bytes:
         """Count stored sends and return their answers; those whose messages wait say how to take them back."""
         self._metrics.messages_in += count_stored(run, first, end)
         self._metrics.bytes_in += sum_stored(run, first, end)
-        if not dues:
-            return encode_send_answers(run, sender.host_hex, first, end)
-        pieces: list[bytes] = []
-        for i in range(first, end):
-            piece = encode_send_answers(run, sender.host_hex, i, i + 1)
-            if piece and i in dues:
-                key = bytes(run.extra[run.uniq_start[i] : run.uniq_end[i]])
-                topic = run.targets[run.batch.route_index[i]].topic
-                piece = add_field(piece, "recallHandle", self._timed.encode_handle(topic, dues[i], key))
-            pieces.append(piece)
-        return b"".join(pieces)
+        return encode_send_answers(run, sender.host_hex, first, end, handles)
 
     def recall(
         self,
@@ -301,7 +297,7 @@ class SendService:
     ) -> bytes:
         """Return the one answer to a batch, whose offsets are known unless it is lost."""
         if error is None:
-            self._encode_answers(sender, run, {}, part.first, part.end)
+            self._encode_answers(sender, run, None, part.first, part.end)
             return b"" if request.is_one_way else _batch_answer(sender, run, request)
         self._metrics.refuse("not_stored")
         return b"" if request.is_one_way else _encode_refusal(run, 0, response_code_of(error), str(error))

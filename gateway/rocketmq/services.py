@@ -16,6 +16,7 @@ from gateway.auth.recheck import Visitor
 from gateway.delay_levels import parse_delay_levels
 from gateway.events import Actor
 from gateway.net.protocol import Transport
+from gateway.pacing import UserRates, make_pacing
 from gateway.retention import Retention
 from gateway.rocketmq.admin.kv_config import ORDERED_TOPICS
 from gateway.rocketmq.admin.tools import AdminTools
@@ -39,6 +40,7 @@ from gateway.rocketmq.replies import Replies, reply_topic
 from gateway.rocketmq.request_modes import RequestModes
 from gateway.rocketmq.send import SendService
 from gateway.rocketmq.send_back import SendBack
+from gateway.rocketmq.send_pace import SendPace
 from gateway.rocketmq.send_run import RunPool
 from gateway.rocketmq.timed import TimedMessages
 from gateway.rocketmq.topic_admin import TopicAdmin
@@ -58,6 +60,7 @@ class OpenConnection(Visitor, Protocol):
 
     transport: Transport
     client: Client
+    own_rates: UserRates
 
 
 class RocketmqServices:
@@ -165,6 +168,13 @@ class RocketmqServices:
         if before is not None and before.user != identity.user:
             quotas.leave(before.user, connection)
         return quotas.enter(identity.user, connection) is None
+
+    def find_pace(self, connection: OpenConnection, now_ms: int) -> SendPace | None:
+        """Return how fast a connection may send, None where there is no limit."""
+        identity = connection.identity
+        of_user = None if identity is None else self.authenticator.quotas.find_rates(identity.user, now_ms)
+        pacing = make_pacing(0, 0, of_user, now_ms, connection.own_rates, *connection.transport.shared.incoming)
+        return None if pacing is None else SendPace(pacing)
 
     def forget(self, connection: OpenConnection) -> None:
         """Forget a connection that is closed."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from array import array
 from collections.abc import Callable
 
 from core.broker import Broker
@@ -20,6 +21,7 @@ from core.schedule.slots import DELAY_MAX_MS, DUE_MAX_MS, encode_due
 from gateway.rocketmq.delay import LATER_DISPATCH, REAL_QUEUE, REAL_TOPIC, ROUTES_MAX, real_route, waiting_prefix
 from gateway.rocketmq.errors import CommandRefusedError
 from gateway.rocketmq.fields import text_field
+from gateway.rocketmq.recall_handle import VERSION, Handles
 from gateway.rocketmq.send_run import REFUSED_TIMED, TIMED, SendRun, SendTarget
 from gateway.rocketmq.topic_table import TopicTable
 from lmq.remoting.commands import Command, answer
@@ -30,7 +32,6 @@ DELAY_MS = b"TIMER_DELAY_MS"
 DELIVER_MS = b"TIMER_DELIVER_MS"
 OUT_MS = b"TIMER_OUT_MS"  # the second before the moment, as official brokers write it
 SECOND_MS = 1_000
-HANDLE_VERSION = "v1"
 HANDLE_PARTS = 5
 _DIGITS_MAX = 15
 _PREFIX = frozenset((LATER_DISPATCH, REAL_TOPIC, REAL_QUEUE))
@@ -50,15 +51,11 @@ class TimedMessages:
 
     # Sends
 
-    def plan(self, run: SendRun, now_ms: int) -> dict[int, int]:
-        """Give the sends of a run that name a moment targets of their own.
-
-        Returns:
-            When each message that waits is due, by its number in the run.
-        """
-        dues: dict[int, int] = {}
+    def plan(self, run: SendRun, now_ms: int) -> Handles | None:
+        """Give the sends of a run that name a moment targets of their own; return their handles, None: none does."""
         if not any(target.delay_level == TIMED for target in run.targets):
-            return dues
+            return None
+        dues = array("q", bytes(8 * run.count))
         batch = run.batch
         extra = bytearray(run.extra[: run.extra_used])
         made: dict[tuple[int, int, int], int] = {}
@@ -88,12 +85,7 @@ class TimedMessages:
                 run.targets.append(_like(target, queue_id, refusal))
             batch.route_index[i] = made[key]
         batch.extra = bytes(extra)
-        return dues
-
-    def encode_handle(self, topic: bytes, due_ms: int, key: bytes) -> str:
-        """Return what a message that waits is taken back by."""
-        text = b"%b %b %b %d %b" % (HANDLE_VERSION.encode(), topic, self._broker_name.encode(), due_ms, key)
-        return base64.urlsafe_b64encode(text).decode()
+        return Handles(self._broker_name.encode(), dues)
 
     def _resolve(self, text: bytes, flag: int) -> Destination | None:
         end = 0
@@ -212,7 +204,12 @@ def _decode_handle(handle: str) -> tuple[str, str, int, str]:
         parts = base64.urlsafe_b64decode(handle.encode()).decode().split(" ")
     except (binascii.Error, UnicodeError, ValueError) as error:
         raise CommandRefusedError(ResponseCode.ILLEGAL_OPERATION, "recall handle is invalid") from error
-    if len(parts) != HANDLE_PARTS or parts[0] != HANDLE_VERSION or not parts[3].isascii() or not parts[3].isdigit():
+    if (
+        len(parts) != HANDLE_PARTS
+        or parts[0] != VERSION.decode().strip()
+        or not parts[3].isascii()
+        or not parts[3].isdigit()
+    ):
         raise CommandRefusedError(ResponseCode.ILLEGAL_OPERATION, "recall handle is invalid")
     if len(parts[3]) > _DIGITS_MAX or any(separator in parts[4] for separator in "\x01\x02"):
         raise CommandRefusedError(ResponseCode.ILLEGAL_OPERATION, "recall handle is invalid")

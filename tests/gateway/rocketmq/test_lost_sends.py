@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-import pytest
-
-from gateway.rocketmq.lost_sends import add_field, refuse_answers
+from gateway.rocketmq.lost_sends import refuse_answers
 from lmq.remoting.commands import FLAG_RESPONSE, HEADER_BINARY, HEADER_JSON, Command, decode_header, encode_command
 from lmq.remoting.frames import Frames, cut_frames
 from lmq.remoting.response_codes import ResponseCode
-from tests.support.rocketmq import send_frame
 
 
 def decode(data):
@@ -36,14 +33,3 @@ def test_success_becomes_a_refusal_and_refusals_stay_as_they_are():
 
 def test_nothing_stays_nothing():
     assert refuse_answers(b"", ResponseCode.SYSTEM_ERROR, "lost") == (0, b"")
-
-
-@pytest.mark.parametrize("header_type", [HEADER_JSON, HEADER_BINARY])
-def test_an_answer_gets_one_more_field(site, peer, header_type):
-    peer.give(send_frame(b"x", opaque=7, header_type=header_type))
-    site.turn()
-    data = bytes(peer.transport.written)
-    (before,), (after,) = decode(data), decode(add_field(data, "recallHandle", "djEg_-=="))
-    assert after.ext == before.ext | {"recallHandle": "djEg_-=="}
-    assert (after.code, after.opaque, after.flag, after.header_type) == (0, 7, 1, header_type)
-    assert after.ext["msgId"]
