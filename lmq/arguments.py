@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import TypeVar
 
@@ -81,3 +82,20 @@ def check_awaitable(name: str, returned: object) -> None:
     """
     if not inspect.isawaitable(returned):
         raise TypeError(f"{name} returned {returned!r}, which cannot be awaited; it is to be an async def")
+
+
+def check_takes(name: str, function: Callable[..., object], *arguments: str) -> None:
+    """Check that a function can be called with these arguments, by their places; what tells nothing of it is let be.
+
+    Raises:
+        TypeError: It cannot.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        given = ", ".join(arguments)
+        raise TypeError(f"{name}={function!r} cannot be called with what it is given: ({given})") from None

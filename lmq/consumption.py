@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from lmq.arguments import check_async, check_awaitable
+from lmq.arguments import check_async, check_awaitable, check_takes
 from lmq.consume_stats import ConsumeStats
 from lmq.gate import Gate
 from lmq.message import Message
@@ -88,6 +88,7 @@ class _Listening:
 
     def __init__(self, listener: Listener, supervision: Supervision) -> None:
         check_async("listener", listener)
+        check_takes("listener", listener, "messages", "context")
         self.gate = supervision.gate
         self.stats = supervision.stats
         self._listener = listener

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from lmq.arguments import check_async
+from lmq.arguments import check_async, check_takes
 from lmq.client import Client
 from lmq.errors import NotFoundError, SdkError, response_error
 from lmq.message import Message, SendResult, message_of
@@ -109,6 +109,7 @@ class TransactionProducer(Producer):
             secret_key=secret_key,
         )
         check_async("check", check)
+        check_takes("check", check, "message")
         self._check = check
         self._topics = list(topics)
         self._checks: set[asyncio.Task[None]] = set()
@@ -171,6 +172,7 @@ class TransactionProducer(Producer):
             TypeError, ValueError, SdkError: As of `Producer.send`; `execute` was not run.
         """
         check_async("execute", execute)
+        check_takes("execute", execute, "sent")
         own = dict(properties or {}) | {"TRAN_MSG": "true", "PGROUP": self.group}
         if ask_after_s is not None:
             own["CHECK_IMMUNITY_TIME_IN_SECONDS"] = str(ask_after_s)

@@ -6,7 +6,7 @@ from unittest.mock import AsyncMock
 
 import pytest
 
-from lmq.arguments import check_async, check_awaitable, check_group, check_start, check_text
+from lmq.arguments import check_async, check_awaitable, check_group, check_start, check_takes, check_text
 
 
 async def heard(messages, context):
@@ -66,6 +66,21 @@ def test_a_def_that_is_not_async_is_refused(function):
 def test_what_cannot_be_called_is_refused():
     with pytest.raises(TypeError, match=r"^listener=5 cannot be called"):
         check_async("listener", 5)
+
+
+@pytest.mark.parametrize(
+    "function", [heard, Handler(), Handler().method, functools.partial(heard), print, len, AsyncMock()]
+)
+def test_a_function_that_takes_what_it_is_given_is_taken(function):
+    check_takes("listener", function, *(("messages",) if function is len else ("messages", "context")))
+
+
+@pytest.mark.parametrize(
+    "function", [lambda message: None, lambda: None, functools.partial(heard, None), Handler.method]
+)
+def test_a_function_that_takes_something_else_is_refused(function):
+    with pytest.raises(TypeError, match=r"^listener=.* cannot be called with what it is given: \(messages, context\)$"):
+        check_takes("listener", function, "messages", "context")
 
 
 def test_what_was_returned_is_awaitable():
