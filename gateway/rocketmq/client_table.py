@@ -12,6 +12,7 @@ from gateway.rocketmq.fields import text_field
 from gateway.rocketmq.filters.matching import parse_filter
 from gateway.rocketmq.filters.subscription import Subscription, read_subscription
 from gateway.rocketmq.producer_table import ProducerTable
+from gateway.rocketmq.topic_table import RETRY_PREFIX
 from lmq.remoting.commands import FLAG_ONE_WAY, Command, answer, encode_json
 from lmq.remoting.request_codes import RequestCode
 from lmq.remoting.response_codes import ResponseCode
@@ -96,7 +97,7 @@ class ClientTable:
     def heart_beat(self, client: Client, request: Command, may_read: MayRead) -> Iterator[None]:
         """Return the steps that note the client and its groups, and tell the others of a group that changed.
 
-        The client is no member of a group that it names with a topic that it may not read.
+        The client is no member of a group that it names with a topic that it may not read, but for the group's retries.
 
         Raises:
             CommandRefusedError: The body is no JSON object.
@@ -130,9 +131,10 @@ class ClientTable:
         name = str(data.get("groupName", ""))
         if not name or (name not in client.consumer_groups and len(client.consumer_groups) >= GROUPS_MAX):
             return
+        own_retries = RETRY_PREFIX.decode() + name  # without that right, what comes again is another member's
         subscriptions: dict[str, Subscription] = {}
         for topic, wanted in _read_subscriptions(data):
-            if not may_read(topic.encode(errors="replace")):
+            if topic != own_retries and not may_read(topic.encode(errors="replace")):
                 return
             subscriptions[topic] = wanted
             yield

@@ -31,7 +31,7 @@ def beat(table: ClientTable, client: Client, request: Command) -> None:
 
 
 def may_read(topic: bytes) -> bool:
-    return topic != b"Secret"
+    return topic not in {b"Secret", b"%RETRY%g", b"%RETRY%other"}
 
 
 def heart_beat(client_id: str, *subscriptions: dict[str, object], group: str = "g") -> Command:
@@ -101,7 +101,10 @@ def test_a_sql_subscription_is_taken_as_such_and_a_wrong_one_never_for_all(table
 def test_a_client_is_no_member_of_a_group_for_what_it_may_not_read(table):
     beat(table, Client(Output(1)), heart_beat("a", subscription("T")))
     beat(table, Client(Output(2)), heart_beat("b", subscription("T"), subscription("Secret")))
+    beat(table, Client(Output(3)), heart_beat("c", subscription("T"), subscription("%RETRY%other")))
     assert members(table) == ["a"]
+    beat(table, Client(Output(4)), heart_beat("d", subscription("T"), subscription("%RETRY%g")))
+    assert members(table) == ["a", "d"]
 
 
 def lock(table: ClientTable, client: str, now_ms: int, *queues: int, topic: str = "T") -> list[int]:
