@@ -6,12 +6,17 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
+from core import octets
 from core.errors import LmqError, MessageTooLargeError
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_RETAIN, PublishBatch, Route, StoredBatch
 
 LOGGER = logging.getLogger(__name__)
 
 COUNT_MAX = 256  # messages handed on in one go
+_COUNT_MAX = COUNT_MAX
+_FLAG_MARK = FLAG_MARK
+_FLAG_MARK_MASK = FLAG_MARK_MASK
+_FLAG_RETAIN = FLAG_RETAIN
 _BORN_HOST_AT = 48  # in a record
 _BORN_IPV6 = 0x10
 _KEPT_BITS = 0x703  # sysFlag: whether and how the body is compressed
@@ -93,7 +98,7 @@ class HandOn:
         routes: dict[int, int] = {}
         at = 0
         is_ours = False
-        for i in rows[first : first + COUNT_MAX]:
+        for i in rows[first : first + _COUNT_MAX]:
             if _born_host(found, i) != batch.born_host:
                 break
             to = place(found, i)
@@ -111,8 +116,10 @@ class HandOn:
             batch.extra_start[at] = len(extra)
             if to is not None:
                 extra += to.properties
-                batch.flag[at] = to.flag
-                batch.retained_count += int(is_ours and bool(to.flag & FLAG_RETAIN))
+                flag = to.flag
+                batch.flag[at] = flag
+                if is_ours and flag & _FLAG_RETAIN:
+                    batch.retained_count += 1
             batch.extra_end[at] = len(extra)
             batch.body_start[at], batch.body_end[at] = found.body_start[i], found.body_end[i]
             batch.sys_flag[at] = found.sys_flag[i] & _KEPT_BITS
@@ -125,9 +132,9 @@ class HandOn:
 
 
 def _is_ours(flag: int) -> bool:
-    return flag & FLAG_MARK_MASK == FLAG_MARK
+    return flag & _FLAG_MARK_MASK == _FLAG_MARK
 
 
 def _born_host(found: StoredBatch, i: int) -> bytes:
     start = found.record_start[i] + _BORN_HOST_AT
-    return bytes(found.buf[start : start + (20 if found.sys_flag[i] & _BORN_IPV6 else 8)])
+    return octets.read_bytes(found.buf, start, start + (20 if found.sys_flag[i] & _BORN_IPV6 else 8))

@@ -40,10 +40,11 @@ class NearSlot:
 
     def take_in(self, found: StoredBatch) -> None:
         """Note the messages of a read of the queue, which went on where the last one ended."""
+        buf, starts, ends, offsets = found.buf, found.properties_start, found.properties_end, found.queue_offset
         for i in range(found.count):
-            text = bytes(found.buf[found.properties_start[i] : found.properties_end[i]])
+            text = bytes(buf[starts[i] : ends[i]])
             due_ms = read_due(text)
-            offset = found.queue_offset[i]
+            offset = offsets[i]
             if due_ms >= self.end_ms:
                 self.keep_from = offset if self.keep_from < 0 else self.keep_from
             elif _CANCEL_NAME in text:

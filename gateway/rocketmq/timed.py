@@ -59,12 +59,13 @@ class TimedMessages:
         batch = run.batch
         extra = bytearray(run.extra[: run.extra_used])
         made: dict[tuple[int, int, int], int] = {}
+        route_index, starts, ends = batch.route_index, batch.extra_start, batch.extra_end  # once: it is dear
         for i in range(run.count):
-            index = batch.route_index[i]
+            index = route_index[i]
             target: SendTarget = run.targets[index]
             if target.delay_level != TIMED:
                 continue
-            own = bytes(extra[batch.extra_start[i] : batch.extra_end[i]])
+            own = bytes(extra[starts[i] : ends[i]])
             said = decode_properties(own)
             wanted_ms = _read_moment(said, now_ms)
             refusal = target.refusal
@@ -76,14 +77,14 @@ class TimedMessages:
                 if CANCEL in said and not self._broker.timer.admit_recall(queue_id):
                     refusal = REFUSED_TIMED
                 dues[i] = due_ms
-                batch.extra_start[i] = len(extra)
+                starts[i] = len(extra)
                 extra += own + encode_properties([(OUT_MS, b"%d" % _second_before(due_ms))]) + encode_due(due_ms)
-                batch.extra_end[i] = len(extra)
+                ends[i] = len(extra)
             key = (index, queue_id, refusal)
             if key not in made:
                 made[key] = len(run.targets)
                 run.targets.append(_like(target, queue_id, refusal))
-            batch.route_index[i] = made[key]
+            route_index[i] = made[key]
         batch.extra = bytes(extra)
         return Handles(self._broker_name.encode(), dues)
 
