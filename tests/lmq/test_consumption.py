@@ -158,27 +158,33 @@ async def test_a_queue_whose_lock_is_lost_rests_until_it_is_locked_again():
 
 
 async def test_an_order_waits_no_longer_than_it_is_given():
+    begun = asyncio.Event()
+
     async def listen(messages, context):
+        begun.set()
         await asyncio.Event().wait()
 
     queue, messages = pulled(1)
     consumption = orderly(listen)
     consumption.submit(queue, messages)
-    await asyncio.sleep(0.01)
+    await begun.wait()
     assert not await consumption.finish(queue, 0.01)
     await consumption.stop(0.01)
     assert queue.offset == 0
 
 
 async def test_a_rest_between_two_attempts_holds_up_no_stop():
+    begun = asyncio.Event()
+
     async def listen(messages, context):
+        begun.set()
         context.suspend_s = 60
         return ConsumeStatus.LATER
 
     queue, messages = pulled(1)
     consumption = orderly(listen)
     consumption.submit(queue, messages)
-    await asyncio.sleep(0.01)
+    await begun.wait()
     async with asyncio.timeout(5):
         await consumption.stop(60)
 

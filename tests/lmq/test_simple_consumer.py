@@ -80,20 +80,27 @@ async def test_a_message_can_be_kept_for_longer_and_given_back_sooner(producer, 
     await consumer.ack(again)
 
 
-async def test_a_message_is_waited_for_in_one_topic_and_in_many(namesrv, producer, consumer):
+async def until_held(gateway):
+    """Wait until the gateway holds a request for messages that are not there yet."""
+    async with asyncio.timeout(5):
+        while not gateway.doors["rocketmq"].pops.waiting_count:
+            await asyncio.sleep(0.001)
+
+
+async def test_a_message_is_waited_for_in_one_topic_and_in_many(gateway, producer, consumer):
     await producer.send("T", b"0", queue_id=0)
     await producer.send("U", b"0", queue_id=0)
     (message,) = await consumer.receive()
     await consumer.ack(message)
     waiting = asyncio.create_task(consumer.receive(wait_s=10))
-    await asyncio.sleep(0.05)
+    await until_held(gateway)
     await producer.send("T", b"1", queue_id=1)
     assert [one.body for one in await asyncio.wait_for(waiting, 5)] == [b"1"]
     consumer.subscribe("U")
     (message,) = await consumer.receive()
     assert (message.topic, message.body) == ("U", b"0")
     waiting = asyncio.create_task(consumer.receive(wait_s=10))
-    await asyncio.sleep(0.05)
+    await until_held(gateway)
     await producer.send("U", b"1", queue_id=2)
     assert [one.body for one in await asyncio.wait_for(waiting, 5)] == [b"1"]
 

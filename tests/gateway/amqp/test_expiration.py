@@ -146,7 +146,6 @@ def test_a_gateway_that_was_restarted_knows_when_messages_expire(world):
     assert peer.call(Basic.Get(queue="q")).body == b"long"
 
 
-@pytest.mark.here(reason="an expired message is let go of when it is here, and no turn goes by")
 def test_what_expires_in_a_queue_that_nobody_reads_is_let_go_of(world):
     peer = world.client()
     peer.declare("q", durable=True)

@@ -155,7 +155,6 @@ def test_a_queue_without_room_hands_messages_to_consumers_alone(world):
     assert count(peer) == 0
 
 
-@pytest.mark.here(reason="dead letters go on in the order in which they are here")
 def test_what_is_too_much_goes_to_the_dead_letters_and_says_so(world):
     peer = declare_short(world, 2, **{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
     peer.declare("dead")
@@ -537,7 +536,7 @@ def test_a_queue_with_priorities_drops_the_first_where_it_is_too_long(world):
     assert drain(peer) == [b"a", b"c", b"e"]  # as RabbitMQ does: the first are those of the highest priority
 
 
-@pytest.mark.at_once(reason="a level counts from when it is open, and that is asked with its first message")
+@pytest.mark.here(reason="what is on its way has no size yet")
 def test_a_queue_with_priorities_holds_so_many_bytes_over_all_levels(world):
     peer = declare_levels(world, **{"x-max-length-bytes": 10, "x-overflow": "reject-publish"})
     peer.call(Confirm.Select())
@@ -546,7 +545,6 @@ def test_a_queue_with_priorities_holds_so_many_bytes_over_all_levels(world):
     assert drain(peer) == [b"bbbb", b"aaaa", b"dd"]
 
 
-@pytest.mark.here(reason="dead letters go on in the order in which they are here")
 def test_dead_letters_of_all_levels_go_on_and_keep_their_priority(world):
     peer = declare_levels(world, **{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
     peer.declare("dead", arguments={"x-max-priority": 10})

@@ -137,7 +137,6 @@ def test_a_stream_lets_go_of_what_is_too_old(world):
     assert dict(world.amqp.vhosts.floors())[world.amqp.vhost.find("s").pop.queue_ref] == 2
 
 
-@pytest.mark.here(reason="what is on its way has no size yet")
 def test_a_stream_keeps_so_many_bytes_of_the_newest(world, monkeypatch):
     monkeypatch.setattr("core.pop.byte_sums.MARK_MESSAGES", 2)
     peer = stream_of(world, max_length_bytes=10)
