@@ -161,7 +161,7 @@ class Gateway:
         return mqtt
 
     def _forget_user(self, name: str) -> None:
-        """Let go of what a user has who is deleted."""
+        """Let go of what a deleted user has."""
         self.api_tokens.revoke_of(name)
         self.authenticator.quotas.forget(name)
         mqtt = self.doors[MqttDoor.name]
@@ -315,7 +315,7 @@ class Gateway:
         self._recheck()
 
     def _recheck(self) -> None:
-        """Turn out, in steps, who could not come in any more, or may read less than before."""
+        """Turn out, in steps, users that could not come in any more, or may read less than before."""
         now_ms = self.clock.now_ms()
         checks = [recheck(self.authenticator, name, list(door.handlers), now_ms) for name, door in self.doors.items()]
         self._step(chain.from_iterable(checks))

@@ -22,7 +22,7 @@ def _check_set_url(url: str) -> str:
     parts = urlsplit(check_url(url))
     host = parts.hostname or ""
     if parts.scheme != "https" and host != "localhost" and not is_loopback(format_address(host, 0)):
-        raise ValueError("must be https://, or on this machine: who changes it on its way signs tokens")
+        raise ValueError("must be https://, or on this machine: a stranger that changes it on its way signs tokens")
     return url
 
 
@@ -41,7 +41,7 @@ class JwtSettings(BaseModel, frozen=True, extra="forbid"):
     # where such a set is on the web, https:// unless on this machine; it is asked for while the gateway runs
     jwks_url: SetUrl = ""
     jwks_refresh_s: Annotated[int, Field(ge=10, le=86_400)] = 3_600  # then the set is asked for again, at the latest
-    jwks_ca: Path | None = None  # a PEM file with who signs that server's certificate; none: as this machine trusts
+    jwks_ca: Path | None = None  # a PEM file of what signs that server's certificate; none: as this machine trusts
     audience: str = ""  # a token has to be for it; empty: no token may name one
     issuer: str = ""  # a token has to be from it; empty: from any that has the key
     user_claim: Claim = "sub"  # the claim that names the user

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gateway.admin.same_site import LOOKS
 from gateway.events import Actor, Kind
 
-ACTOR = "actor"  # in the state of a request: who asks
+ACTOR = "actor"  # in the state of a request: its user
 FIELDS = "told"  # in the state of a request: what a route says beside the names in the path
 REFUSED = frozenset({401, 403})
 FAILED = 400
@@ -100,7 +100,7 @@ def _tell(scope: Scope, status: int) -> None:
         kind = KINDS.get((scope["method"], _find_template(scope)), Kind.CHANGED)
         if kind is not None:
             names = {name: unquote(str(text)) for name, text in scope.get("path_params", {}).items()}
-            if "user" in names:  # whose permissions or limits: `user` is who asks
+            if "user" in names:  # whose permissions or limits: `user` is the one that asks
                 names = {"limit" if name == "name" else name: text for name, text in names.items()}
                 names["name"] = names.pop("user")
             actor.tell(kind, **names, **state.get(FIELDS, {}), request=f"{scope['method']} {unquote(scope['path'])}")

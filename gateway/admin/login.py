@@ -179,7 +179,7 @@ def _refuse(view: AdminView, peer: str, refusal: Refusal, why: str) -> HTTPExcep
 
 
 async def _find_caller(request: Request, view: View) -> Caller:
-    """Return who asks with this request.
+    """Return the user that asks with this request.
 
     Raises:
         HTTPException: 401: Somebody that does not come in, or that has to log in.

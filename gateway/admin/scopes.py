@@ -45,7 +45,7 @@ def may_manage(scopes: Collection[str], path: str) -> bool:
 
 
 def may_look(scopes: Collection[str], method: str, path: str) -> bool:
-    """Return whether a token is for looking at a path as one does who is no administrator."""
+    """Return whether a token is for looking at a path as users do that are no administrators."""
     return is_open(path) or (READ in scopes and method in LOOKS)
 
 
@@ -55,5 +55,5 @@ def is_open(path: str) -> bool:
 
 
 def covers(scopes: Collection[str], wanted: Collection[str]) -> bool:
-    """Return whether who has some scopes may give others away."""
+    """Return whether the holder of some scopes may give others away."""
     return ALL in scopes or set(wanted) <= set(scopes)

@@ -39,7 +39,7 @@ class Trail:
         self._kept: dict[Hashable, _Places] = {}
 
     def note(self, reader: Hashable, at_ms: int, next_offset: int, floor: int, by: str = "") -> None:
-        """Note where a reader is at a moment, and who the consumers are."""
+        """Note where a reader is at a moment, and its consumers."""
         known = self._kept.get(reader)
         if known is not None and known.floor[-1] == floor and known.next_offset[-1] == next_offset:
             if len(known.floor) > 1 and known.floor[-2] == floor and known.next_offset[-2] == next_offset:

@@ -10,7 +10,7 @@ from gateway.amqp.field_table import TYPE_NAMES, skip_value
 from gateway.amqp.reply_codes import ReplyCode
 
 CC = b"CC"
-BCC = b"BCC"  # is taken out: those who get the message do not see who else does
+BCC = b"BCC"  # is taken out: receivers of the message do not see the others
 _ARRAY = 0x41
 _LONG_TEXT = 0x53
 

@@ -160,7 +160,7 @@ class Entrance:
     # Once the client was let in
 
     def _renew(self, secret: bytes, guest: Guest, connection: AmqpConnection) -> None:
-        """Take a new token of who came in by one; a password does not run out, and is not looked at."""
+        """Take a new token of a client that came in by one; a password does not run out, and is not looked at."""
         identity = guest.identity
         assert identity is not None
         if identity.token is None:

@@ -1,1 +1,1 @@
-"""The audit log: what was told of who did what, as lines of JSON in files that take turns."""
+"""The audit log: what users and operators did, as it was told, as lines of JSON in files that take turns."""

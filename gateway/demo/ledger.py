@@ -1,7 +1,7 @@
 """What each sent and what each got, and the verdict on it.
 
 Delivery is at least once: a message may come again, if the protocol says that it may be a repeat (MQTT's DUP, AMQP's
-redelivered). It may not come again unsaid, not be missing, not come to one who did not ask, and not be altered.
+redelivered). It may not come again unsaid, not be missing, not come to one that did not ask, and not be altered.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _ORIGIN = encode_properties([(PROTOCOL, b"lmq")])
 
 
 class Told(NamedTuple):
-    """An event, with the moment, and who was on its connection."""
+    """An event, with the moment, and the client that was on its connection."""
 
     event: Event
     who: Who | None

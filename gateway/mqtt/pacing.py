@@ -1,4 +1,4 @@
-"""How fast one client may publish and be sent messages: as its address says, or the door; and with whom it shares."""
+"""How fast one client may publish and be sent messages: as its address says, or the door; some rates are shared."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def make_client(view, *, auth=GUEST, peer=HERE):
 
 @asynccontextmanager
 async def managed_gateway(data_dir, *, auth=GUEST, peer=HERE, rights=None, **blocks):
-    """Yield a started gateway and a client of its API; `rights` are the settings of who comes in."""
+    """Yield a started gateway and a client of its API; `rights` are the settings of its users."""
     if rights is not None:
         blocks["auth"] = rights
     async with (

@@ -1,6 +1,6 @@
 """The embedded engine with answers that come late, out of order between publishers and queues, and fail by a seed.
 
-What a cluster does to those who ask it, without a cluster. The ends of a queue are known once it is open, but for those
+What a cluster does to its gateways, without a cluster. The ends of a queue are known once it is open, but for those
 of queues that were there before the engine. `settle` brings what is on its way a bit nearer: the worlds of the doors'
 tests call it once a turn, and go on while `is_busy`.
 """

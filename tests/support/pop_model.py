@@ -70,7 +70,7 @@ class Entry:
     def __init__(self, until, attempt, taking):
         self.until = until
         self.attempt = attempt
-        self.taking = taking  # None: whoever had it cannot prove it any more
+        self.taking = taking  # None: no consumer can prove any more that it had it
 
     def say(self):
         return self.until, self.attempt
@@ -244,7 +244,7 @@ class History:
         return offset in self.left and self.left[offset].until == until_ms
 
     def good(self, given):
-        """Return the messages that are with those who hold these receipts."""
+        """Return the messages that are with the holders of these receipts."""
         now = {entry.taking: offset for offset, entry in self.left.items() if entry.until is not SHOWN}
         return [now[taking] for _, taking in given if taking in now]
 

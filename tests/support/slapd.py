@@ -61,7 +61,7 @@ directory {folder}/data
 
 
 class Slapd:
-    """Use as a context manager; `port` and `tls_port` are of localhost, `ca` is who signed its certificate."""
+    """Use as a context manager; `port` and `tls_port` are of localhost, `ca` signed its certificate."""
 
     def __init__(self, folder):
         self.folder = folder

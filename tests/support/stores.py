@@ -43,7 +43,7 @@ class MemoryPlaces:
         return len(self.owned)
 
     def lose_owners(self):
-        """Do what closing does: the numbers stay, who has them must be said again."""
+        """Do what closing does: the numbers stay, their owners must be said again."""
         self.owned = set()
 
     def reserve(self, slots_in_use):

@@ -1,4 +1,4 @@
-"""The whole gateway on one page, its one node, and who asks."""
+"""The whole gateway on one page, its one node, and the user that asks."""
 
 from __future__ import annotations
 

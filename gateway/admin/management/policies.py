@@ -81,7 +81,7 @@ def _add_routes(router: APIRouter, path: str, *, is_operator: bool) -> None:
 
 
 def _check(caller: Caller, vhost: str, *, is_operator: bool) -> None:
-    """Return where who asks may set a policy there: those of operators are for administrators alone."""
+    """Return where the asking user may set a policy there: those of operators are for administrators alone."""
     if is_operator:
         caller.check_administrator()
     else:

@@ -71,7 +71,7 @@ def fileno_of(sock: asyncio.Transport) -> int:
 
 
 def peer_of(sock: asyncio.Transport) -> tuple[str, int]:
-    """Return the host and port of who is at the other end; no host at a Unix socket, which has none."""
+    """Return the host and port of the other end; no host at a Unix socket, which has none."""
     name = sock.get_extra_info("peername")
     if isinstance(name, tuple):
         return str(name[0]), int(name[1])

@@ -120,7 +120,7 @@ class AccessUsers:
 
 
 def get_administrator(peer: AdminPeer) -> Actor:
-    """Return who asks.
+    """Return the user that asks.
 
     Raises:
         CommandRefusedError: It may not.

@@ -18,7 +18,7 @@ class Taker:
 
 
 def hand_out(rota, count):
-    """Hand out one message after the other; return who got them."""
+    """Hand out one message after the other; return their receivers."""
     got = []
     for _ in range(count):
         taker = rota.first()

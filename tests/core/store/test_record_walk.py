@@ -65,7 +65,7 @@ def test_range_fill_passes_over_dispatch_sets_and_stops_at_damage():
     for topic, properties in [
         (b"T", b""),
         (b"LMQ_DISPATCH_SET", b""),
-        (b"LMQ_DISPATCH_SET", b"UNIQ_KEY\x01k\x02"),  # a message, whoever gave it that topic
+        (b"LMQ_DISPATCH_SET", b"UNIQ_KEY\x01k\x02"),  # a message, whatever client gave it that topic
         (b"T", b"LMQ_TOPIC\x01LMQ_DISPATCH_SET\x02"),
         (b"T", b""),
     ]:
