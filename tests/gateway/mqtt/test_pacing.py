@@ -6,6 +6,7 @@ import pytest
 
 from gateway.door import ClientLimits, Listen
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.pacing import SharedRates, UserRates
 from gateway.settings import GatewaySettings, MqttSettings
 from tests.support import mqtt
 from tests.support.logins import quick_hash
@@ -242,3 +243,24 @@ def test_what_is_sent_again_from_a_queue_comes_at_the_pace(make_world):
         [(b"2", True), (b"3", True)],
         [(b"4", True)],
     ]
+
+
+def test_clients_of_one_address_share_what_they_are_sent(make_world):
+    world = make_world()
+    rates = UserRates(4, -1, world.now_ms)
+    peers = []
+    for name in (b"a", b"b"):
+        world.conn_id += 1
+        transport = MemoryTransport(world.conn_id)
+        transport.shared = SharedRates(outgoing=(rates,))
+        peers.append(Peer(world, transport, world.door.connect(transport)))
+        peers[-1].send(mqtt.connect(name), mqtt.subscribe(1, (b"t", 0))).take()
+    other = world.client(b"o", (b"t", 0))
+    publish_all(world, numbered(4))
+    assert sum(len(peer.bodies()) for peer in peers) == 4
+    assert other.bodies() == numbered(4)
+    world.now_ms += 1_000
+    for peer in peers:
+        peer.handler.on_timer(world.now_ms)
+    world.turn()
+    assert sum(len(peer.bodies()) for peer in peers) == 4
