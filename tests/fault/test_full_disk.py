@@ -23,6 +23,7 @@ BODY_BYTES = 8 * 1024
 NUMBER_BYTES = 4
 QUIET_S = 1.0  # a publisher that is not answered for so long is held
 WAIT_S = 20
+HELD = "publishers are held back"
 TOPIC, FILTER = b"plant/1", b"plant/#"
 
 
@@ -77,10 +78,13 @@ class Publisher:
             self.acknowledged.append(self.sent)
         return bool(packets)
 
-    def fill(self):
-        """Publish until nothing is acknowledged any more; the last message stays unanswered."""
-        while self.publish(QUIET_S):
-            pass
+    def fill(self, gateway):
+        """Publish until the gateway holds publishers back; the last message stays unanswered."""
+        answered = True
+        while answered:
+            answered = self.publish(QUIET_S)
+            while not answered and not any(HELD in line for line in gateway.errors):
+                answered = self.hear(QUIET_S)  # slow is not held
 
 
 def subscribe(gateway):
@@ -122,7 +126,7 @@ def test_mark_that_is_reached_from_the_start_holds_publishers_and_no_consumers(t
             assert sender.publish(WAIT_S)
         gateway.stop()
     with serve(data_dir, 1 << 60) as gateway, Publisher(gateway, sent=3) as held:
-        (line,) = wait_for_line(gateway, "publishers are held back")
+        (line,) = wait_for_line(gateway, HELD)
         assert f"disk_free_bytes_min={1 << 60}" in line
         assert str(data_dir) in line
         with subscribe(gateway) as reader:
@@ -152,8 +156,7 @@ def test_publishers_wait_until_there_is_room_again_and_nothing_is_lost(
     with serve(small_disk / "data", free_bytes_min, segment_bytes) as gateway:
         subscribe(gateway).sock.close()
         with Publisher(gateway) as sender:
-            sender.fill()
-            wait_for_line(gateway, "publishers are held back")
+            sender.fill(gateway)
             assert least_bytes <= shutil.disk_usage(small_disk).free < most_bytes
             (small_disk / "ballast").unlink()
             assert sender.hear(WAIT_S)

@@ -46,8 +46,9 @@ class Site:
 
     async def __aexit__(self, *exc_info):
         self.server.close()
-        await asyncio.sleep(0.01)
-        assert not self.waiting
+        async with asyncio.timeout(5):
+            while self.waiting:
+                await asyncio.sleep(0.001)
 
 
 async def test_bytes_go_both_ways_through_the_layers_with_the_peer_that_the_proxy_told():

@@ -89,8 +89,9 @@ async def test_an_order_by_a_figure_is_made_anew_and_a_dear_one_beside_the_quest
     roster = _Shelves(a=things)
     assert _names(await roster.find(BY_DEPTH, 0, 2, None)) == ["q0", "q1"]
     things[0].depth = 99
-    await asyncio.sleep(0.02)
-    assert _names(await roster.find(BY_DEPTH, 0, 2, None)) == ["q1", "q2"]
+    async with asyncio.timeout(5):
+        while _names(await roster.find(BY_DEPTH, 0, 2, None)) != ["q1", "q2"]:
+            await asyncio.sleep(0.005)
     monkeypatch.setattr(kept, "WAITED_S", -1.0)
     monkeypatch.setattr(kept, "SHARE", 0)
     things[1].depth = 98
