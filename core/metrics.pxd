@@ -3,6 +3,7 @@ import cython
 
 cdef class DoorMetrics:
     cdef public str name
+    cdef public long long acknowledged
     cdef public long long messages_in
     cdef public long long messages_out
     cdef public long long bytes_in

@@ -17,6 +17,7 @@ class DoorMetrics:
     """
 
     __slots__ = (
+        "acknowledged",
         "bytes_in",
         "bytes_out",
         "connections",
@@ -35,6 +36,7 @@ class DoorMetrics:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.acknowledged = 0  # messages by MQTT's subscribers, at QoS 1 and 2
         self.messages_in = 0
         self.messages_out = 0
         self.bytes_in = 0

@@ -64,6 +64,10 @@ class Kind(StrEnum):
     CHANGED = "admin.changed"
     SUBSCRIBED = "session.subscribed"
     UNSUBSCRIBED = "session.unsubscribed"
+    SESSION_CREATED = "session.created"
+    SESSION_RESUMED = "session.resumed"
+    SESSION_TAKEN_OVER = "session.taken.over"
+    SESSION_EXPIRED = "session.expired"
     MESSAGE_DROPPED = "message.dropped"
 
 
@@ -73,6 +77,10 @@ QUIET_KINDS = (  # that come with each connection, subscription or loss
     Kind.CONNECTION_CLOSED.value,
     Kind.SUBSCRIBED.value,
     Kind.UNSUBSCRIBED.value,
+    Kind.SESSION_CREATED.value,
+    Kind.SESSION_RESUMED.value,
+    Kind.SESSION_TAKEN_OVER.value,
+    Kind.SESSION_EXPIRED.value,
     Kind.MESSAGE_DROPPED.value,
 )
 

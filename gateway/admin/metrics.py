@@ -83,6 +83,11 @@ class GatewayCollector(Collector):
             "lmq_loop_delay_seconds", "How late the loop was at most, in the last second.", self._loop_delay_s()
         )
         yield from cache_families(self._broker.caches)
+        yield CounterMetricFamily(
+            "lmq_mqtt_acknowledged",
+            "Messages at QoS 1 and 2 that MQTT's subscribers acknowledged.",
+            self._broker.metrics.door("mqtt").acknowledged,
+        )
         yield from room_families(self._broker.room)
         yield from descriptor_families(self._capacity)
         yield from loop_families(metrics.loop)

@@ -10,6 +10,7 @@ from gateway.auth.login_log import log_login, log_refusal, outcome_of, reason_of
 from gateway.auth.mechanisms import PROOF_ERRORS
 from gateway.auth.topic_rights import PUBLISH, Wanted, reading
 from gateway.door import ClientLimits
+from gateway.events import Kind
 from gateway.logs import said
 from gateway.mqtt.attachments import Attachment
 from gateway.mqtt.auto_subscribe import auto_filters
@@ -204,6 +205,8 @@ class Arriving(Holding):
         found = entering.found = door.attachments.attach(self, client_id, identity, terms.expiry_s)
         door.strangers.discard(self)
         self.session = found.session
+        kind = Kind.SESSION_RESUMED if found.is_present else Kind.SESSION_CREATED
+        door.tell_session(kind, found.session, self.transport)
         if found.is_present:
             door.wills.come_back(client_id)
         else:

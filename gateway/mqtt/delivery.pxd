@@ -16,7 +16,7 @@ cdef class Delivery(Redelivery):
     @cython.locals(feed=FilterFeed)
     cpdef long long position_of(self, Subscription subscription) except? -1
 
-    @cython.locals(window=InflightWindow)
+    @cython.locals(window=InflightWindow, acked=Py_ssize_t)
     cpdef acknowledge(self, Session session, RunColumns columns)
 
     @cython.locals(source=int, subscription=Subscription)

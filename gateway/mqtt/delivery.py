@@ -15,6 +15,7 @@ from gateway.mqtt.columns import RunColumns
 from gateway.mqtt.exact import ExactJournal
 from gateway.mqtt.feeds import FilterFeed, Limits, PlacesLike, enter, keep_places, skip_oldest
 from gateway.mqtt.inflight import ONCE_SENT, InflightWindow
+from gateway.mqtt.packets import PUBREC
 from gateway.mqtt.publish_encoder import BATCH_COUNT_MAX, READ_BYTES_MAX
 from gateway.mqtt.redelivery import TURN_BYTES_MAX, Redelivery
 from gateway.mqtt.session import BEHIND, GONE, NO_SLOT, OFFLINE, SETTLING, SHARED, Session, Subscription
@@ -127,7 +128,9 @@ class Delivery(Redelivery):
     def acknowledge(self, session: Session, columns: RunColumns) -> None:
         """Take a run of PUBACK, PUBREC or PUBCOMP: places move on, and what waited for room is run."""
         window = session.open_window(self.inflight_max)
-        window.acknowledge(columns)
+        acked = window.acknowledge(columns)
+        if columns.ack_type != PUBREC:
+            self.metrics.acknowledged += acked
         self._note_left(session, window)  # first: of what left nothing need be known any more
         if window.changed:
             self.exact.note_changed(session, window)

@@ -9,6 +9,7 @@ from functools import partial
 from core.message import FLAG_MARK, FLAG_MARK_MASK, FLAG_QOS_MASK, StoredBatch
 from gateway.auth.recheck import LOOKS_A_STEP
 from gateway.door import Address, ClientLimits, Door, Interval, Listen, find_listening
+from gateway.events import Kind
 from gateway.mqtt.attachments import Attachments
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.handler import MqttHandler
@@ -154,6 +155,7 @@ class MqttDoor(MqttServices, Door):
             for session in self.sessions.find_expired(now_ms, self.attachments.expiry_max_s):
                 if session is not None:
                     LOGGER.info("session expired client=%r", session.client_id)
+                    self.tell_session(Kind.SESSION_EXPIRED, session, None)
                     self.subscribing.end_session(session)
                     self.sys_counts.expired += 1
                 yield

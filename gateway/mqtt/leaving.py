@@ -11,6 +11,7 @@ from gateway.auth.denials import Denials
 from gateway.auth.password_checks import Attempt
 from gateway.auth.permissions import Permissions
 from gateway.auth.recheck import find_reason
+from gateway.events import Kind
 from gateway.mqtt.connection import MqttConnection
 from gateway.mqtt.entering import Entering
 from gateway.mqtt.reason_codes import ReasonCode
@@ -58,6 +59,8 @@ class Leaving(ConnectionHandler):
 
     def take_over(self, now_ms: int) -> None:
         """Give way to a newer connection of the same client."""
+        if self.session is not None:
+            self._door.tell_session(Kind.SESSION_TAKEN_OVER, self.session, self.transport)
         self._end("taken over by a new connection", ReasonCode.SESSION_TAKEN_OVER, now_ms)
 
     def shut_down(self, now_ms: int) -> None:

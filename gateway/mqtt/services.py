@@ -117,6 +117,15 @@ class MqttServices:
             actor.tell(kind, client=said(session.client_id), topic=said(one))
             yield one
 
+    def tell_session(self, kind: Kind, session: Session, transport: Transport | None) -> None:
+        """Tell what happened to a session, on a connection where it has one."""
+        events = self.authenticator.events
+        if not events.is_heard:
+            return
+        user = (session.owner or b"").decode(errors="replace")
+        actor = Actor(events, "mqtt", 0, "", user) if transport is None else self.actor(transport, user)
+        actor.tell(kind, client=said(session.client_id), persistent=session.is_persistent)
+
     def note_open(self, connection: OpenConnection) -> None:
         """Count a new connection."""
         self.metrics.connections += 1

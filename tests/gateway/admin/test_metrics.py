@@ -30,6 +30,7 @@ async def test_what_prometheus_reads_is_what_was_counted(tmp_path):
         metrics = gateway.broker.metrics
         door = metrics.door("mqtt")
         door.messages_in, door.bytes_out, door.connections_total = 5, 700, 2
+        door.acknowledged = 4
         door.refuse("malformed")
         metrics.sync.add(0.3)
         metrics.loop.share_ns_max = 1_500_000
@@ -47,6 +48,7 @@ async def test_what_prometheus_reads_is_what_was_counted(tmp_path):
     assert [samples["lmq_transactions_ended_total", ("how", how)] for how in ends] == [5, 3, 2]
     assert (samples["lmq_transactions_pending",], samples["lmq_transaction_checks_total",]) == (7, 9)
     assert samples["lmq_transaction_checks_unasked_total",] == 1
+    assert samples["lmq_mqtt_acknowledged_total",] == 4
     assert samples["lmq_up",] == 1
     assert samples["lmq_share_seconds_max",] == 0.0015
     assert samples["lmq_turn_seconds_max",] < 60

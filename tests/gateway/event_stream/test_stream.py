@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 
 import aio_pika
@@ -55,6 +56,35 @@ async def test_mqtt_clients_hear_of_others_that_come_subscribe_and_go(tmp_path):
         await (await connection.channel()).declare_queue("work")
         assert (await heard(ears.messages, "queue_created"))["name"] == "work"
         await connection.close()
+
+
+async def test_mqtt_clients_hear_what_becomes_of_sessions(tmp_path):
+    async with (
+        asyncio.timeout(PATIENCE_S),
+        running_gateway(tmp_path, events=EventsSettings(mqtt=True)) as gateway,
+        mqtt_client(gateway, "ears") as ears,
+    ):
+        await ears.subscribe("$events/#", qos=1)
+        host, port = gateway.listening["mqtt"]
+
+        def meter():
+            return aiomqtt.Client(host, port, identifier="meter", clean_session=False)
+
+        async with meter():
+            made = await heard(ears.messages, "session_created")
+        assert (made["clientid"], made["persistent"]) == ("meter", True)
+        async with meter() as first:
+            assert (await heard(ears.messages, "session_resumed"))["clientid"] == "meter"
+            async with meter():
+                assert (await heard(ears.messages, "session_taken_over"))["clientid"] == "meter"
+                with contextlib.suppress(aiomqtt.MqttError):
+                    await anext(aiter(first.messages))
+        door = gateway.doors["mqtt"]
+        while not door.sessions.idle_count:
+            await asyncio.sleep(0)
+        door.sessions.find(b"meter").expiry_s = 0
+        list(door._sweep(gateway.turns.begin_read(0)))
+        assert (await heard(ears.messages, "session_expired"))["clientid"] == "meter"
 
 
 async def test_amqp_clients_hear_by_routing_keys_as_of_rabbitmqs_plugin(tmp_path):
