@@ -39,7 +39,7 @@ export function card(name, value, unit, ...more) {
   return h(
     "section",
     { className: "card" },
-    h("h3", {}, name),
+    h("h2", {}, name),
     h("div", { className: "value" }, value, " ", h("span", { className: "unit" }, unit ?? "")),
     more,
   );

@@ -115,7 +115,7 @@ export class List {
 export function table(caption, columns, items) {
   return h(
     "div",
-    { className: "scroll" },
+    { className: "scroll", tabIndex: 0, role: "region", ariaLabel: caption || "Table" },
     h(
       "table",
       {},

@@ -19,7 +19,7 @@ const READERS = [
   { title: "When", read: when },
   { title: "By", read: (one) => one.by },
   { title: "Dead letter", read: (one) => (one.letter ? h("a", { href: `#/message/${path(one.letter.id)}` }, one.letter.id) : "") },
-  { title: "", read: (one) => one.note },
+  { title: "Note", read: (one) => one.note },
 ];
 
 function showQueue(queue) {
@@ -29,7 +29,7 @@ function showQueue(queue) {
     "section",
     {},
     h("h3", {}, name, h("span", { className: "faint" }, queue.offset === null ? " (not found there)" : ` at offset ${count(queue.offset)}`)),
-    queue.readers.length ? table(stages, READERS, queue.readers) : h("p", { className: "faint" }, queue.is_kept ? "No reader is known." : "The queue no longer has it."),
+    queue.readers.length ? table(stages, READERS.filter(({ read }) => queue.readers.some(read)), queue.readers) : h("p", { className: "faint" }, queue.is_kept ? "No reader is known." : "The queue no longer has it."),
   );
 }
 

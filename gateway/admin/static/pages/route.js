@@ -72,7 +72,7 @@ function ask(box, question, signal) {
       const number = found.queues.length;
       box.replaceChildren(
         h("p", {}, number ? `Stored once on ${found.parent_topic}; ${count(number)} light ${number === 1 ? "queue has" : "queues have"} an entry of it.` : "No queue gets it."),
-        number ? h("div", { className: "scroll" }, drawRoute(found)) : "",
+        number ? h("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Drawing of the route" }, drawRoute(found)) : "",
         h("details", {}, h("summary", {}, "In words"), sayRoute(found)),
       );
     },
