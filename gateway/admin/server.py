@@ -19,6 +19,8 @@ from gateway.net.listener import ListenError, reason_of
 from gateway.net.streams.layer import LayerFactory
 
 CONNECTIONS_MAX = 64
+NOWHERE = "/api/lmq/nowhere/at/all"
+WARM_AFTER_S = 3.0  # the first request finds the routes made, a gateway that is gone by then has not paid for it
 STOP_S = 1.0  # requests that take longer are dropped
 
 
@@ -48,6 +50,20 @@ class _Connection(H11Protocol):
             transport.abort()
 
 
+async def find_no_route(api: FastAPI) -> None:
+    """Ask for what is not there: so all routes are looked at, which FastAPI makes when they are first looked at."""
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(_message: Any) -> None:  # noqa: ANN401 - ASGI's own
+        return
+
+    head = {"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "GET", "scheme": "http"}
+    where = {"path": NOWHERE, "raw_path": NOWHERE.encode(), "root_path": "", "query_string": b"", "headers": []}
+    await api({**head, **where, "client": None, "server": None}, receive, send)
+
+
 class AdminServer:
     """Serves one application on one address.
 
@@ -74,6 +90,8 @@ class AdminServer:
         )
         self._server = _Server(config)
         self._task: asyncio.Task[None] | None = None
+        self._api = api
+        self._warming: asyncio.Task[None] | None = None
 
     def _connect(self, **given: Any) -> asyncio.Protocol:  # noqa: ANN401 - uvicorn's own
         """Return the protocol of a new connection."""
@@ -95,8 +113,14 @@ class AdminServer:
         sock = await self._bind()
         self._task = asyncio.create_task(self._server.serve([sock]), name="admin")
         await self._server.is_started.wait()
+        self._warming = asyncio.create_task(self._warm_up(), name="admin routes")
         host, port = sock.getsockname()[:2]
         return str(host), int(port)
+
+    async def _warm_up(self) -> None:
+        """Have the routes made, which takes a tenth of a second, beside the loop."""
+        await asyncio.sleep(WARM_AFTER_S)
+        await asyncio.to_thread(asyncio.run, find_no_route(self._api))
 
     async def _bind(self) -> socket.socket:
         loop = asyncio.get_running_loop()
@@ -122,6 +146,8 @@ class AdminServer:
         if self._task is None:
             return
         self._server.should_exit = True
+        if self._warming is not None:
+            self._warming.cancel()
         for waiting in list(self._waiting):
             waiting.abort()
         with contextlib.suppress(TimeoutError, asyncio.CancelledError):

@@ -21,6 +21,13 @@ from gateway.memory import own_bytes
 from gateway.net.descriptors import descriptor_limit, open_descriptors
 from gateway.version import VERSION
 
+MEMORY_PARTS = (  # of RabbitMQ's processes, which clients of its API want to read
+    *("connection_readers", "connection_writers", "connection_channels", "connection_other", "queue_procs"),
+    *("quorum_queue_procs", "stream_queue_procs", "stream_queue_replica_reader_procs"),
+    *("stream_queue_coordinator_procs", "plugins", "metadata_store", "other_proc", "metrics", "mgmt_db", "mnesia"),
+    *("quorum_ets", "metadata_store_ets", "other_ets", "binary", "msg_index", "code", "atom"),
+    *("allocated_unused", "reserved_unallocated"),
+)
 OVERVIEW = APIRouter()
 GOOD = ("known", "anonymous")  # outcomes of logins that let somebody in
 
@@ -88,7 +95,8 @@ async def show_memory(looker: Looker, name: PathName) -> Item:
     if name != NODE:
         raise not_found(f"no node '{name}'")
     used = own_bytes()
-    return {"memory": {"strategy": "rss", "total": {"rss": used, "allocated": used, "erlang": 0}}}
+    total = {"rss": used, "allocated": used, "erlang": 0}
+    return {"memory": {**dict.fromkeys(MEMORY_PARTS, 0), "other_system": used, "strategy": "rss", "total": total}}
 
 
 @OVERVIEW.get("/auth/attempts/{name}")

@@ -9,8 +9,8 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from gateway.admin import carried
-from gateway.admin.server import CONNECTIONS_MAX, AdminServer
+from gateway.admin import carried, server as module
+from gateway.admin.server import CONNECTIONS_MAX, AdminServer, find_no_route
 from gateway.net.listener import ListenError
 from gateway.net.streams.tls import TlsLayer
 from gateway.net.streams.tls_context import make_context
@@ -108,3 +108,22 @@ async def test_client_that_stays_does_not_hold_up_the_stop():
     async with httpx.AsyncClient() as client:
         await client.get(f"http://{host}:{port}/")
         await server.stop()
+
+
+async def test_routes_are_made_beside_the_loop_before_somebody_asks(monkeypatch):
+    monkeypatch.setattr(module, "WARM_AFTER_S", 0.0)
+    asked = []
+    api = _api()
+
+    @api.middleware("http")
+    async def note(request, call_next):
+        answer = await call_next(request)
+        asked.append((request.url.path, answer.status_code))
+        return answer
+
+    server = AdminServer(api, "127.0.0.1", 0)
+    await server.start()
+    await server._warming
+    assert asked == [(module.NOWHERE, 404)]
+    await server.stop()
+    await find_no_route(_api())

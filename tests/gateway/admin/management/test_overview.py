@@ -32,7 +32,9 @@ async def test_the_node_tells_its_memory_and_who_tried_to_log_in(tmp_path):
     async with managed_gateway(tmp_path) as (_, client):
         (node,) = (await client.get("/api/nodes")).json()
         where = f"/api/nodes/{node['name']}/memory"
-        assert (await client.get(where)).json()["memory"]["total"]["rss"] > 1 << 20
+        memory = (await client.get(where)).json()["memory"]
+        assert memory["total"]["rss"] == memory["other_system"] > 1 << 20
+        assert memory["binary"] == 0
         assert (await client.get("/api/nodes/other/memory")).status_code == 404
         assert (await client.get("/api/overview", auth=("guest", "wrong"))).status_code == 401
         found = {one["protocol"]: one for one in (await client.get(f"/api/auth/attempts/{node['name']}")).json()}
