@@ -17,6 +17,7 @@ from gateway.inventory import text_of
 
 LOOKS_A_STEP = 64
 MQTT_PREFIX = LIGHT_PREFIX + MQTT + b"%"
+_PREFIX_BYTES = len(MQTT_PREFIX)
 AmqpPlace = tuple[VirtualHost, SharedQueue]
 LightPlace = tuple[str, int]  # door and light queue
 
@@ -83,6 +84,10 @@ class LightPart(Part[LightPlace]):
         """Return what the door's clients call a queue."""
         return told_name(self._broker.queue_key(self._refs[number]))
 
+    def names(self, first: int, end: int) -> list[str]:
+        """Return what the door's clients call some queues."""
+        return list(map(told_name, map(self._broker.queue_key, self._refs[first:end])))
+
     def take(self, number: int) -> LightPlace:
         """Return a queue."""
         return self._door, self._refs[number]
@@ -95,10 +100,10 @@ def is_of_mqtt(key: bytes) -> bool:
 
 def told_name(key: bytes) -> str:
     """Return what clients call a light queue of MQTT or RocketMQ; of a long one only the digits are known."""
-    if not is_of_mqtt(key):
+    if not key.startswith(MQTT_PREFIX):
         return text_of(key)
     if b"|" not in key:  # nothing is escaped
-        return text_of(key[len(MQTT_PREFIX) :].replace(b"%", b"/"))
+        return key[_PREFIX_BYTES:].replace(b"%", b"/").decode("utf-8", "backslashreplace")
     parsed = parse_queue_name(key)
     return text_of(key if parsed is None else parsed[1][0])
 

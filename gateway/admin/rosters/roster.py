@@ -22,6 +22,7 @@ from gateway.admin.rosters.sorting import Key, sort_numbers
 from gateway.admin.steps import Steps
 
 TEXT_COUNT = 1_024  # names in one text
+NAMED_A_STEP = 64  # things that are given names at once
 WAITED_S = 0.05  # an order that costs more is made anew beside the questions, which go by the old one
 SHARE = 20  # an order by a figure is used for so many times what it cost
 FRESH_MAX = 2_000  # things that came since an order was made, before it is made anew
@@ -52,6 +53,10 @@ class Part(ABC, Generic[Thing_co]):
     @abstractmethod
     def name(self, number: int) -> str:
         """Return what a thing is called, also when it is gone."""
+
+    def names(self, first: int, end: int) -> list[str]:
+        """Return what the things from one number to before another are called."""
+        return list(map(self.name, range(first, end)))
 
     @abstractmethod
     def take(self, number: int) -> Thing_co | None:
@@ -157,7 +162,20 @@ class Roster(ABC, Generic[Source, Thing]):
 
     def _name_of(self, number: int) -> str:
         code = self._codes[number]
-        return self._by_index[code >> _NUMBER_BITS].name(code & _NUMBER_MASK)
+        return _on_a_line(self._by_index[code >> _NUMBER_BITS].name(code & _NUMBER_MASK))
+
+    def _make_name_key(self) -> Key:
+        """Return a key of names that is quick where numbers ascend: of one text after the other."""
+        at, names = -1, [""]
+
+        def key_of(number: int) -> str:
+            nonlocal at, names
+            text = number // TEXT_COUNT
+            if text != at:
+                at, names = text, list(self._last) if text >= len(self._texts) else self._texts[text].split("\n")
+            return names[number % TEXT_COUNT]
+
+        return key_of
 
     def _key_of(self, key: Callable[[Thing], object]) -> Key:
         def key_of(number: int) -> object:
@@ -188,15 +206,16 @@ class Roster(ABC, Generic[Source, Thing]):
 
     async def _name_new(self, index: int, part: Part[Thing], steps: Steps) -> None:
         """Give the new things of a part their numbers here, and note their names."""
-        for number in range(self._named[index], part.size):
-            self._codes.append(index << _NUMBER_BITS | number)
-            self._last.append(part.name(number).replace("\n", " "))
-            self._named[index] = number + 1
-            if len(self._last) == TEXT_COUNT:
-                self._texts.append("\n".join(self._last))
-                self._last = []
-            if number % 32 == 0:
-                await steps.rest()
+        base = index << _NUMBER_BITS
+        for first in range(self._named[index], part.size, NAMED_A_STEP):
+            end = min(first + NAMED_A_STEP, part.size)
+            self._codes.extend(range(base | first, base | end))
+            self._last += [_on_a_line(name) for name in part.names(first, end)]
+            self._named[index] = end
+            while len(self._last) >= TEXT_COUNT:
+                self._texts.append("\n".join(self._last[:TEXT_COUNT]))
+                del self._last[:TEXT_COUNT]
+            await steps.rest()
 
     # Orders
 
@@ -223,7 +242,7 @@ class Roster(ABC, Generic[Source, Thing]):
         try:
             began_s, count, dead = monotonic(), len(self._codes), self._dead
             alive: Sequence[int] = range(count) if dead == 0 else await self._choose_alive(range(count))
-            numbers = await sort_numbers(alive, key)
+            numbers = await sort_numbers(alive, self._make_name_key() if column == NAME else key)
             made = Order(numbers, count, dead, monotonic(), monotonic() - began_s)
             self._orders.pop(column, None)
             self._orders[column] = made
@@ -254,6 +273,10 @@ class Roster(ABC, Generic[Source, Thing]):
                         await steps.rest()
             await steps.rest()
         return hits
+
+
+def _on_a_line(name: str) -> str:
+    return name.replace("\n", " ") if "\n" in name else name
 
 
 async def _choose(numbers: Sequence[int], hits: bytearray) -> array[int]:

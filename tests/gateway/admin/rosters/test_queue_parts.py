@@ -43,7 +43,7 @@ async def test_light_queues_that_come_later_are_in_the_next_answer(tmp_path):
             assert await _names(client, "/api/lmq/queues") == ["m", "plant/+/temp"]
             assert await _names(client, "/api/lmq/queues", sort="readers", sort_reverse="true") == ["plant/+/temp", "m"]
             assert await _names(client, "/api/lmq/queues", door="mqtt") == ["plant/+/temp"]
-        view = gateway._live._view
+        view = client._transport.app.state.view
         view.rocketmq.topics.open_for_send(b"ORDERS", b"TBW102", 1)
         assert await _names(client, "/api/lmq/queues", door="rocketmq") == []
         view.broker.intern_queue(b"ORDERS/0")

@@ -114,3 +114,14 @@ async def test_orders_are_bounded():
     for number in range(kept.ORDERS_MAX * 2):
         await roster.find(Column(f"column{number}", lambda _: 0), 0, 1, None)
     assert len(roster._orders) == kept.ORDERS_MAX
+
+
+async def test_many_names_that_come_at_once_are_each_in_their_place(monkeypatch):
+    monkeypatch.setattr(kept, "TEXT_COUNT", 16)
+    draw = random.Random(7)
+    things = [_Thing(f"q{draw.randrange(10**6):06}\n") for _ in range(300)]
+    roster = _Shelves(a=things[:150], b=things[150:])
+    found = await roster.find(BY_NAME, 0, ALL, None)
+    assert _names(found) == sorted(thing.name for thing in things)
+    found = await roster.find(BY_NAME, 0, ALL, Search(lambda name: name.startswith("q1"), "q1"))
+    assert _names(found) == sorted(thing.name for thing in things if thing.name.startswith("q1"))
