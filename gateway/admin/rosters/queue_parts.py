@@ -32,7 +32,9 @@ class AmqpPart(Part[AmqpPlace]):
     def arrivals(self) -> Iterator[None]:
         """Take those that came after the last one that is still there."""
         last = next((queue for queue in reversed(self._queues) if not queue.is_deleted), None)
-        self._queues += list(takewhile(partial(is_not, last), reversed(self._vhost)))[::-1]
+        newest_first = reversed(self._vhost)
+        fresh = newest_first if last is None else takewhile(partial(is_not, last), newest_first)
+        self._queues += list(fresh)[::-1]
         self.size = len(self._queues)
         yield
 

@@ -97,7 +97,9 @@ class OrderedPart(Part[Thing], Generic[Kept, Thing]):
     def arrivals(self) -> Iterator[None]:
         """Take those that came after the last one that is still there."""
         last = next((one for one in reversed(self._kept) if self._is_there(one)), None)
-        self._kept += list(takewhile(lambda one: one is not last, self._newest_first()))[::-1]
+        newest_first = self._newest_first()
+        fresh = newest_first if last is None else takewhile(lambda one: one is not last, newest_first)
+        self._kept += list(fresh)[::-1]
         self.size = len(self._kept)
         yield
 
