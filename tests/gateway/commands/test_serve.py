@@ -72,7 +72,7 @@ def _put_gap(path):
 
 
 FOLDERS = {
-    "a file in its place": (_put_file, "File exists|Not a directory"),
+    "a file in its place": (_put_file, "it is a file"),
     "nothing can be made in it": (lambda path: path.symlink_to("/proc"), "No such file"),
     "its lock cannot be opened": (lambda path: (path / "lock").mkdir(parents=True), "Is a directory"),
     "its journal cannot be opened": (lambda path: (path / "journals/pop").mkdir(parents=True), "journals/pop: Is a"),
