@@ -12,6 +12,8 @@ KEPT = quick_hash("secret")
 ALICE = {"user": b"alice", "password": b"secret"}
 BOB = {"user": b"bob", "password": b"secret"}
 NOBODY = {"user": b"stranger", "password": b"x"}
+NOT_AUTHORIZED = (5, "not_authorized")
+WRONG = (4, "bad_credentials")
 
 
 def users(**changes):
@@ -36,15 +38,21 @@ def restart(world, **changes):
     world.open()
 
 
-@pytest.mark.parametrize("other", [BOB, NOBODY, {}], ids=["another user", "a name that nobody knows", "no name"])
+@pytest.mark.parametrize(
+    ("other", "refusal"),
+    [(BOB, NOT_AUTHORIZED), (NOBODY, WRONG), ({}, NOT_AUTHORIZED)],
+    ids=["another user", "a name that nobody knows", "no name"],
+)
 @pytest.mark.parametrize("clean", [False, True])
-def test_session_of_another_user_is_neither_resumed_nor_ended(world, other, clean):
+def test_session_of_another_user_is_neither_resumed_nor_ended(world, other, refusal, clean):
     world.client(b"c", (b"t", 1), clean=False, **ALICE).vanish()
     world.client(b"p").send(publish(b"t", b"secret", qos=1, packet_id=1))
     peer = world.connect(b"c", clean=clean, **other)
-    assert peer.take() == [connack(5)]
+    world.checks.finish_all()
+    code, reason = refusal
+    assert peer.take() == [connack(code)]
     assert peer.is_closed
-    assert world.counts.refused == {"not_authorized": 1}
+    assert world.counts.refused == {reason: 1}
     again = world.connect(b"c", clean=False, **ALICE)
     packets = again.take()
     assert packets[0] == connack(session_present=True)
@@ -54,7 +62,10 @@ def test_session_of_another_user_is_neither_resumed_nor_ended(world, other, clea
 def test_session_of_an_anonymous_client_is_not_for_a_user(world):
     world.client(b"c", (b"t", 1), clean=False).vanish()
     assert world.connect(b"c", clean=False, **ALICE).take() == [connack(5)]
-    assert world.connect(b"c", clean=False, **NOBODY).take() == [connack(session_present=True)]  # anonymous too
+    nobody = world.connect(b"c", clean=False, **NOBODY)
+    world.checks.finish_all()
+    assert nobody.take() == [connack(4)]
+    assert world.connect(b"c", clean=False).take() == [connack(session_present=True)]
 
 
 @pytest.mark.parametrize("clean", [False, True])

@@ -165,15 +165,22 @@ def test_logins_under_way_end_with_the_gateway(world):
     assert peer.take() == []
 
 
-def test_name_that_nobody_knows_is_let_in_and_not_taken_for_a_user(world):
+def test_name_that_nobody_knows_is_refused_as_a_wrong_password_is_once_there_are_users(world):
+    for number, name in enumerate((b"bob", b"alice"), 1):
+        peer = world.connect(b"c", user=name, password=b"anything")
+        assert peer.take() == []
+        world.checks.finish()
+        assert peer.take() == [connack(4)]
+        assert world.counts.refused == {"bad_credentials": number}
+
+
+def test_name_that_nobody_checks_is_let_in_where_there_are_no_users_and_not_taken_for_one(make_world):
+    world = make_world()
     stored = world.client(b"reader", (b"t", 1))
     world.client(b"b", user=b"bob", password=b"anything").send(publish(b"t", b"x"))
     assert stored.bodies() == [b"x"]
     queue_ref = world.broker.find_queue(world.store_settings.parent_topic.encode() + b"/0")
     assert b"LMQ_USER" not in _properties(world, queue_ref)
-    assert world.connect(b"c", user=b"alice", password=b"anything").take() == []
-    world.checks.finish()
-    assert world.counts.refused == {"bad_credentials": 1}
 
 
 def _properties(world, queue_ref):
