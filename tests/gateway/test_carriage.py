@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from cryptography import x509
 
 from gateway.carriage import Carriage, told_name
 from gateway.door import Listen
@@ -83,7 +84,9 @@ def test_names_of_clients_are_taken_from_where_the_settings_say():
     listen = Listen("mqtt", ANY_PORT, tls(client_ca=authority_file(), user_from="dns"), client_id_from="common_name")
     (layer,) = Carriage(listen).make_layers("")
     shake_hands(layer, Client(client_context(shows=client_files())))
-    assert layer.peer(Peer()) == Peer(name="sensor-1.test", client="sensor-1")
+    peer = layer.peer(Peer())
+    assert (peer.name, peer.client) == ("sensor-1.test", "sensor-1")
+    assert x509.load_der_x509_certificate(peer.certificate).subject.rfc4514_string().split(",")[0] == "CN=sensor-1"
 
 
 def test_name_is_user_is_the_common_name():
