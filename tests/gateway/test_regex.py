@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import assume, given, strategies as st
+from hypothesis import given, strategies as st
 
 from gateway.regex import compile_regex
 
@@ -56,10 +56,32 @@ def test_what_cannot_be_told_in_linear_time_is_refused(pattern):
         compile_regex(pattern)
 
 
+PIECES = [
+    "a",
+    "b",
+    ".",
+    "|",
+    "(a)",
+    "(a|b)",
+    "(",
+    ")",
+    "[ab]",
+    "[^a]",
+    "[)(]",
+    "[]|]",
+    r"\.",
+    r"\(",
+    r"\)",
+    r"\|",
+    "b*",
+    "a?",
+    "$",
+]
+expressions = st.lists(st.sampled_from(PIECES), max_size=4).map("".join)
+
+
 @given(
-    st.lists(st.text("a.b|()[]^$*?\\", max_size=6), min_size=1, max_size=3),
-    st.text("ab.|()[]$*?\\", max_size=8),
-    st.lists(st.text("ab.|()[]\\", max_size=6), max_size=8),
+    st.lists(expressions, min_size=1, max_size=3), expressions, st.lists(st.text("ab.|()[]\\", max_size=6), max_size=8)
 )
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_look_aheads_are_those_of_python_where_both_take_the_expression(aheads, rest, names):
@@ -68,8 +90,7 @@ def test_look_aheads_are_those_of_python_where_both_take_the_expression(aheads, 
         compiled = compile_regex(pattern)
         expected = re.compile(pattern)
     except (ValueError, re.error):
-        assume(False)
-        return
+        return  # parentheses that do not match, or a choice, which is refused
     for name in names:
         assert (compiled.search(name) is not None) == (expected.search(name) is not None)
 
