@@ -24,6 +24,8 @@ KINDS: dict[tuple[str, str], Kind | None] = {
     ("DELETE", "/api/users/{name}"): Kind.USER_DELETED,
     ("PUT", "/api/lmq/users/{name}/password"): Kind.USER_PASSWORD_CHANGED,
     ("PUT", "/api/lmq/users/{name}/tags"): Kind.USER_TAGS_SET,
+    ("POST", "/api/lmq/users/{name}/disable"): Kind.USER_DISABLED,
+    ("POST", "/api/lmq/users/{name}/enable"): Kind.USER_ENABLED,
     ("PUT", "/api/user-limits/{user}/{name}"): Kind.USER_LIMITS_SET,
     ("DELETE", "/api/user-limits/{user}/{name}"): Kind.USER_LIMITS_CLEARED,
     ("PUT", "/api/permissions/{vhost}/{user}"): Kind.PERMISSION_CREATED,

@@ -16,7 +16,7 @@ from gateway.commands.options import ADMIN, PLAIN, AdminOption, JsonOption, Pass
 from gateway.commands.output import print_listed, repeat
 from gateway.commands.refusing import refuse
 
-user_cli = typer.Typer(**PLAIN, help="Make, change, delete and list the users of the data folder.")
+user_cli = typer.Typer(**PLAIN, help="Make, change, disable, delete and list the users of the data folder.")
 NameArgument = Annotated[str, typer.Argument(help="A user.", autocompletion=complete_users)]
 NewPasswordOption = Annotated[
     str | None, typer.Option("--new-password", help="Ask for none; other users of the machine can see it.")
@@ -122,6 +122,30 @@ def set_tags(
     AdminClient(admin, user, password).send("PUT", f"/api/lmq/users/{quote(name)}/tags", {"tags": tags or []})
 
 
+@user_cli.command("disable")
+def disable(
+    name: NameArgument,
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Let nobody in as a user until `lmq user enable`; its connections are closed, and its MQTT sessions end."""
+    AdminClient(admin, user, password).send("POST", f"/api/lmq/users/{quote(name)}/disable")
+
+
+@user_cli.command("enable")
+def enable(
+    name: NameArgument,
+    *,
+    admin: AdminOption = ADMIN,
+    user: UserOption = None,
+    password: PasswordOption = None,
+) -> None:
+    """Let a user in again that was disabled, with the password, tags, rights and tokens that it had."""
+    AdminClient(admin, user, password).send("POST", f"/api/lmq/users/{quote(name)}/enable")
+
+
 @user_cli.command("delete")
 def delete(
     name: NameArgument,
@@ -210,7 +234,9 @@ def listed(users: list[dict[str, Any]], permissions: list[dict[str, Any]]) -> li
     lines: list[str] = []
     for one in users:
         tags = f"  tags: {', '.join(one['tags'])}" if one["tags"] else ""
-        lines.append(f"{one['name']}{tags}{'  of the settings' if one['lmq']['of_settings'] else ''}")
+        ours = one["lmq"]
+        kept = f"{'  of the settings' if ours['of_settings'] else ''}{'  disabled' if ours['is_disabled'] else ''}"
+        lines.append(f"{one['name']}{tags}{kept}")
         for row in permissions:
             if row["user"] == one["name"]:
                 told = "  ".join(f"{name}: {row[name]}" for name in ("configure", "write", "read"))

@@ -136,7 +136,7 @@ class MqttDoor(MqttServices, Door):
         self.delivery.queued.look(self.sessions)
 
     def end_sessions_of(self, user: str) -> None:
-        """End the sessions of a user that is no more; those with a connection, when that is closed."""
+        """End the sessions of a user that is no more, or disabled; those with a connection, when that is closed."""
         self.subscribing.chores.start(self._end_sessions_of(user.encode()))
 
     def _end_sessions_of(self, owner: bytes) -> Iterator[None]:

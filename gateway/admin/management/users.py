@@ -159,6 +159,26 @@ async def set_tags(view: View, administrator: Administrator, name: PathName, sai
     await keep(view.broker)
 
 
+@USERS.post("/lmq/users/{name}/disable", status_code=204)
+async def disable_user(view: View, administrator: Administrator, name: PathName) -> None:
+    """Let nobody in as a user, by whatever door; its connections are closed, its MQTT sessions end."""
+    del administrator
+    await _set_disabled(view, name, is_disabled=True)
+
+
+@USERS.post("/lmq/users/{name}/enable", status_code=204)
+async def enable_user(view: View, administrator: Administrator, name: PathName) -> None:
+    """Let a user in again that was disabled."""
+    del administrator
+    await _set_disabled(view, name, is_disabled=False)
+
+
+async def _set_disabled(view: AdminView, name: str, *, is_disabled: bool) -> None:
+    if _get_ours(view, name).is_disabled != is_disabled:
+        view.authenticator.stored.disable_user(name, is_disabled=is_disabled)
+    await keep(view.broker)
+
+
 def _get_ours(view: AdminView, name: str) -> User:
     _check_ours(view, name)
     known = view.authenticator.stored.users.get(name)

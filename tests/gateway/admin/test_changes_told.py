@@ -25,6 +25,8 @@ async def test_changes_by_the_api_are_told_with_user_and_names_and_never_a_passw
         assert (await client.put("/api/queues/%2F/q", json={"durable": True})).status_code == 201
         assert (await client.delete("/api/queues/%2F/q/contents")).status_code == 204
         assert (await client.delete("/api/users/nobody")).status_code == 404
+        assert (await client.post("/api/lmq/users/ann/disable")).status_code == 204
+        assert (await client.post("/api/lmq/users/ann/enable")).status_code == 204
         assert (await client.post("/api/users/bulk-delete", json={"users": ["ann"]})).status_code == 204
         async with make_client(make_view(gateway), auth=("guest", "wrong")) as stranger:
             assert (await stranger.put("/api/users/eve", json={"password": "x", "tags": ""})).status_code == 401
@@ -38,12 +40,15 @@ async def test_changes_by_the_api_are_told_with_user_and_names_and_never_a_passw
         ("queue.created", "amqp", "guest"),
         ("user.authentication.success", "amqp", "guest"),
         ("queue.purged", "amqp", "guest"),
+        ("user.disabled", "admin", "guest"),
+        ("user.enabled", "admin", "guest"),
         ("user.deleted", "admin", "guest"),
         ("user.authentication.failure", "admin", ""),
     ]
     assert (lines[0]["name"], lines[0]["request"]) == ("ann", "PUT /api/users/ann")
     assert (lines[1]["vhost"], lines[1]["name"]) == ("/", "ann")
-    assert lines[6]["names"] == ["ann"]
+    assert (lines[6]["name"], lines[7]["name"]) == ("ann", "ann")
+    assert lines[8]["names"] == ["ann"]
     assert all(line["peer"] == "127.0.0.1:40000" for line in lines)
 
 

@@ -33,6 +33,8 @@ def test_names_of_the_running_gateway_are_completed(running):
     assert complete("lmq vhost delete comp", admin) == ["completed"]
     assert complete("lmq queue purge x --vhost comp", admin) == ["completed"]
     assert complete("lmq user delete compl", admin) == ["completer"]
+    assert complete("lmq user disable compl", admin) == ["completer"]
+    assert complete("lmq user enable compl", admin) == ["completer"]
     assert complete("lmq grant compl", admin) == ["completer"]
     host, port = running.address("mqtt")
     device = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, "completed-device", clean_session=False)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import get_args
 
 import pytest
@@ -10,13 +11,18 @@ from tests.support.commands import call_lmq, check_told
 
 
 def test_listed_users_are_lines_with_their_permissions():
-    ours, theirs = {"of_settings": False}, {"of_settings": True}
-    users = [{"name": "bob", "tags": [], "lmq": ours}, {"name": "ann", "tags": ["a", "b"], "lmq": theirs}]
+    ours, theirs = {"of_settings": False, "is_disabled": False}, {"of_settings": True, "is_disabled": False}
+    users = [
+        {"name": "bob", "tags": [], "lmq": ours},
+        {"name": "ann", "tags": ["a", "b"], "lmq": theirs},
+        {"name": "eve", "tags": ["a"], "lmq": {**ours, "is_disabled": True}},
+    ]
     permissions = [{"user": "bob", "vhost": "/", "configure": "^$", "write": "^a", "read": ".*"}]
     assert listed(users, permissions) == [
         "bob",
         "  in /  configure: ^$  write: ^a  read: .*",
         "ann  tags: a, b  of the settings",
+        "eve  tags: a  disabled",
     ]
 
 
@@ -66,6 +72,27 @@ def test_a_new_password_is_asked_for_read_or_made_up(running):
     check_told(call_lmq("user", "add", "eve", "--generate", "--tag", "bogus", *admin), "'bogus' is no tag")
     check_told(call_lmq("user", "tags", "ann", "bogus", *admin), "'bogus' is no tag")
     assert call_lmq("user", "delete", "ann", "--yes", *admin).exit_code == 0
+
+
+@pytest.mark.slow
+def test_a_user_is_disabled_and_enabled(running):
+    admin = ("--admin", f"127.0.0.1:{running.port('admin')}")
+    new = ("--new-password", "secret", "--tag", "monitoring")
+    assert call_lmq("user", "add", "dis/abled", *new, *admin).exit_code == 0
+    assert call_lmq("user", "limits", "dis/abled", "--max-connections", "3", *admin).exit_code == 0
+    asked_by = (*admin, "--user", "dis/abled", "--password", "secret")
+    for _ in range(2):  # again is no mistake
+        assert call_lmq("user", "disable", "dis/abled", *admin).exit_code == 0
+    assert call_lmq("status", *asked_by).exit_code == 5
+    assert call_lmq("user", "list", *admin).stdout.splitlines() == ["dis/abled  tags: monitoring  disabled"]
+    (told,) = json.loads(call_lmq("user", "list", "--json", *admin).stdout)["users"]
+    assert (told["lmq"]["is_disabled"], told["limits"]) == (True, {"max-connections": 3})
+    assert call_lmq("user", "enable", "dis/abled", *admin).exit_code == 0
+    assert call_lmq("status", *asked_by).exit_code == 0
+    assert call_lmq("user", "list", *admin).stdout.splitlines() == ["dis/abled  tags: monitoring"]
+    assert call_lmq("user", "delete", "dis/abled", "--yes", *admin).exit_code == 0
+    for command in ("disable", "enable"):
+        check_told(call_lmq("user", command, "dis/abled", *admin), "^lmq: no user 'dis/abled'$", code=4)
 
 
 def test_tags_are_those_of_the_settings():
